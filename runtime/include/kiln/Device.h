@@ -1,0 +1,179 @@
+//===- Device.h - GPUs and emulated GPUs behind one interface -------------===//
+//
+// A Device owns memory, streams, modules and launches.  Two kinds exist: "cuda:N" (a GPU through its driver, found at run
+// time) and "emulator:TARGET" (PTX text executed on the CPU, with checks).  `openDevice` makes either from its name.
+//
+// Rules that hold for both:
+//  - Nothing throws.  Objects must not outlive the Device that made them.
+//  - Kernel arguments are one packed buffer: each parameter at its natural offset, as in `KernelInfo::parameters`.
+//  - A launch that breaks a limit (grid, block, shared memory, argument bytes) is refused before anything runs.
+//  - Work on one stream runs in order.  The emulator runs a launch before `launch` returns.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_DEVICE_H
+#define KILN_DEVICE_H
+
+#include "compiler/target/Target.h"
+#include "support/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+using DeviceAddress = std::uint64_t;
+
+struct Dim3 {
+  std::uint32_t x = 1, y = 1, z = 1;
+  std::uint64_t count() const { return std::uint64_t(x) * y * z; }
+  bool operator==(const Dim3 &) const = default;
+};
+
+enum class DeviceKind : unsigned char { Cuda, Emulator };
+
+struct DeviceInfo {
+  DeviceKind kind;
+  std::string name;           ///< what `openDevice` takes: "cuda:0", "emulator:sm_90a"
+  std::string description;    ///< "NVIDIA H200", "PTX emulator"
+  const Target *target;       ///< nullptr if the GPU is none of Kiln's targets
+  unsigned sm = 0;            ///< 90 for compute capability 9.0
+  unsigned multiprocessors = 0;
+  std::uint64_t memoryBytes = 0;
+  std::string driver;         ///< driver version, or the CPU level that the emulator chose
+  unsigned hostThreads = 0;   ///< emulator: workers
+};
+
+class Stream {
+public:
+  virtual ~Stream() = default;
+  /// Waits for the work given so far; the first failure since the last call.
+  virtual Status synchronize() = 0;
+  /// The native handle (CUstream), nullptr on the emulator.
+  virtual void *native() const = 0;
+};
+
+class Event {
+public:
+  virtual ~Event() = default;
+  virtual Status record(Stream &stream) = 0;
+  virtual Status synchronize() = 0;
+  /// Milliseconds from `earlier` to this event; both must have completed.
+  virtual Result<double> millisecondsSince(const Event &earlier) const = 0;
+};
+
+class Buffer {
+public:
+  virtual ~Buffer() = default;
+  virtual DeviceAddress address() const = 0;
+  virtual std::size_t size() const = 0;
+  /// Copies are checked against the size and complete before they return.
+  virtual Status copyFromHost(std::size_t offset, std::span<const std::byte> data) = 0;
+  virtual Status copyToHost(std::size_t offset, std::span<std::byte> data) const = 0;
+  virtual Status fill(std::byte value) = 0;
+};
+
+struct ParameterInfo {
+  std::uint32_t offset = 0, size = 0, align = 1; ///< bytes in the packed argument buffer
+  std::string type;                              ///< PTX type, "u64", "f32", "b8[128]"
+  std::string name;
+  bool isPointer = false; ///< declared .ptr (compilers may leave it out)
+};
+
+struct KernelInfo {
+  std::string name;
+  std::vector<ParameterInfo> parameters;
+  std::uint32_t parameterBytes = 0;
+  std::uint32_t staticSharedBytes = 0;
+  std::uint32_t localBytesPerThread = 0;
+  std::uint32_t registersPerThread = 0; ///< 0 if unknown
+  std::uint32_t maxThreadsPerBlock = 1024;
+  Dim3 requiredBlock{0, 0, 0}; ///< .reqntid, zeros if absent
+};
+
+struct LaunchConfig {
+  Dim3 grid, block;
+  Dim3 cluster{0, 0, 0}; ///< zeros: as the kernel declares
+  std::uint32_t dynamicSharedBytes = 0;
+  Stream *stream = nullptr; ///< nullptr: the device's default stream
+};
+
+class Kernel {
+public:
+  virtual ~Kernel() = default;
+  virtual const KernelInfo &info() const = 0;
+  virtual Status launch(const LaunchConfig &config, std::span<const std::byte> arguments) = 0;
+};
+
+class Module {
+public:
+  virtual ~Module() = default;
+  /// The entry called `name`; a failure lists the entries of the module.
+  virtual Result<Kernel *> kernel(std::string_view name) = 0;
+  virtual std::vector<std::string> kernelNames() const = 0;
+};
+
+/// One defect that the emulator's checker saw.  Equal findings (same id and program points) are counted, not repeated.
+struct Finding {
+  std::string id;     ///< "oob.global", "barrier.count", ...: docs/emulator.md lists them
+  std::string kernel;
+  Dim3 block{0, 0, 0};
+  unsigned warp = 0;
+  std::uint32_t lanes = 0; ///< mask
+  std::string location;    ///< "file:line" from .loc, empty without line information
+  unsigned ptxLine = 0;
+  std::string opcode;
+  std::string message;  ///< what happened, with the values
+  bool fatal = false;   ///< the launch ended here
+  bool note = false;    ///< worth knowing, not a defect
+  std::uint64_t count = 1;
+  std::string toString() const; ///< one paragraph for a terminal
+};
+
+/// What the last launches cost; the emulator fills all of it, a GPU nothing.
+struct LaunchStatistics {
+  std::uint64_t warpInstructions = 0;
+  std::uint64_t threadInstructions = 0;
+  double seconds = 0;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo &info() const = 0;
+  /// `label` names the buffer in messages.  A size of 0 is allowed.
+  virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label = {}) = 0;
+  virtual Result<std::unique_ptr<Stream>> createStream() = 0;
+  virtual Result<std::unique_ptr<Event>> createEvent() = 0;
+  virtual Stream &defaultStream() = 0;
+  /// PTX text; `fileName` names it in messages.
+  virtual Result<std::unique_ptr<Module>> loadPtx(std::string_view text, std::string_view fileName = "<ptx>") = 0;
+  /// A cubin.  The emulator refuses it: it runs PTX.
+  virtual Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) = 0;
+  virtual std::vector<Finding> takeFindings() { return {}; }
+  virtual LaunchStatistics takeStatistics() { return {}; }
+};
+
+/// Options of the emulator; a GPU ignores them.
+struct EmulatorOptions {
+  bool checks = true;           ///< uninitialised reads and everything else that costs time; bounds are always checked
+  unsigned hostThreads = 0;     ///< 0: one a core.  Results never depend on it
+  std::uint64_t instructionBudget = 0; ///< warp instructions of one launch; 0: 2^40
+  double secondsBudget = 0;            ///< wall-clock seconds of one launch; 0: none
+  std::string cpuLevel;                ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
+};
+
+/// "cuda", "cuda:N", "emulator:TARGET", "emulator" (sm_90a), or "" / "auto": the first GPU, else the emulator.
+Result<std::unique_ptr<Device>> openDevice(std::string_view name, const EmulatorOptions &options = {});
+
+/// What this machine offers: every GPU that the driver lists and every emulator target.  `notes` says why there is no
+/// GPU, in one line each.
+std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes);
+
+} // namespace kiln
+
+#endif // KILN_DEVICE_H
