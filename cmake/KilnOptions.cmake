@@ -16,7 +16,7 @@ endif()
 
 add_library(kiln-flags INTERFACE)
 target_compile_options(kiln-flags INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-deprecated-declarations -ffp-contract=off)
-target_include_directories(kiln-flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(kiln-flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/runtime/include)
 if(KILN_SANITIZE)
   target_compile_options(kiln-flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(kiln-flags INTERFACE -fsanitize=${KILN_SANITIZE})
