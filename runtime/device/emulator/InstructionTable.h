@@ -47,6 +47,8 @@ struct Form {
   /// Bytes of each operand's register as declared (0: not a register): ld and cvt may write a wider one.
   unsigned registerBytes[maxOperands] = {};
   const Target *target = nullptr;
+  /// Set by a builder: the decoder copies it to Op::flags (a handler that serves several forms reads it there).
+  mutable std::uint16_t flags = 0;
 
   bool has(std::string_view modifier) const {
     for (unsigned i = 0; i < numModifiers; ++i)
