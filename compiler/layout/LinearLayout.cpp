@@ -208,7 +208,10 @@ Result<LinearLayout> LinearLayout::product(const LinearLayout &high) const {
   if (numDims != high.numDims)
     return Status::invalid(format("L12: a product of layouts of ranks %u and %u", numDims, high.numDims),
                            "expand the smaller one");
-  if (tensorBits + high.tensorBits > maxTensorBits || start[numInDims] + high.start[numInDims] > maxInputBits)
+  bool fits = tensorBits + high.tensorBits <= maxTensorBits && start[numInDims] + high.start[numInDims] <= maxInputBits;
+  for (unsigned d = 0; d < numInDims; ++d)
+    fits = fits && bits(InDim(d)) + high.bits(InDim(d)) <= maxBitsPerInput;
+  if (!fits)
     return Status::invalid(format("L18: a product of 2^%u and 2^%u elements with %u bases, the limits are 2^%u and %u",
                                   tensorBits, high.tensorBits, start[numInDims] + high.start[numInDims], maxTensorBits,
                                   maxInputBits),
@@ -344,7 +347,8 @@ Result<LinearLayout> LinearLayout::expand(unsigned dim) const {
 }
 
 Result<LinearLayout> LinearLayout::join() const {
-  if (numDims == maxDims || tensorBits == maxTensorBits || start[numInDims] == maxInputBits)
+  if (numDims == maxDims || tensorBits == maxTensorBits || start[numInDims] == maxInputBits ||
+      bits(InDim::Register) == maxBitsPerInput)
     return Status::invalid(
         format("L18: joining two tensors of shape %s exceeds %u dimensions, 2^%u elements or %u bases",
                shapeText(shape()).c_str(), maxDims, maxTensorBits, maxInputBits),
