@@ -15,7 +15,7 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 
 add_library(kiln-flags INTERFACE)
-target_compile_options(kiln-flags INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-deprecated-declarations -ffp-contract=off)
+target_compile_options(kiln-flags INTERFACE -Wall -Wextra -Werror -Wno-unused-parameter -Wno-deprecated-declarations -Wno-pass-failed -ffp-contract=off)
 target_include_directories(kiln-flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/runtime/include)
 if(KILN_SANITIZE)
   target_compile_options(kiln-flags INTERFACE -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
