@@ -15,6 +15,7 @@
 #define KILN_LAYOUT_CONVERSIONPLAN_H
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,15 @@
 namespace kiln::layout {
 
 using Mask = std::uint32_t;
+
+/// The xor of the columns at the set bits of x.
+inline Mask applyColumns(std::span<const Mask> columns, Mask x) {
+  Mask y = 0;
+  for (unsigned i = 0; x; ++i, x >>= 1)
+    if (x & 1)
+      y ^= columns[i];
+  return y;
+}
 
 /// How far data travels, smallest first.
 enum class ConversionClass : unsigned char {
@@ -223,9 +233,6 @@ struct ConversionPlan {
 
   std::vector<Rejected> rejected;
 };
-
-/// The cost by the formula of the layouts specification, from the counts of the plan alone.
-double costOf(const ConversionPlan &plan);
 
 } // namespace kiln::layout
 
