@@ -14,6 +14,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
