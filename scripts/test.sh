@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Builds Kiln and runs its tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'EOF'
+usage: scripts/test.sh [--full] [--preset NAME] [-j N] [--help]
+
+Installs what is missing (scripts/setup.sh), builds the preset `dev` and runs every test.
+Without --full: fixed-seed samples of the large matrices.
+  --full         every matrix, and the tests again under the sanitizers (presets asan and tsan)
+  --preset NAME  another preset of CMakePresets.json
+  -j N           N parallel jobs (default: the number of cores)
+The last line counts: N passed, N failed, N skipped.  Exit status 0 if nothing failed.
+EOF
+}
+
+full=0
+preset=dev
+jobs=$(nproc)
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --full) full=1 ;;
+    --preset) preset=${2:?--preset needs a name}; shift ;;
+    -j) jobs=${2:?-j needs a number}; shift ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "test.sh: unknown argument '$1'" >&2; usage >&2; exit 2 ;;
+  esac
+  shift
+done
+
+scripts/setup.sh
+started=$SECONDS
+results=()
+
+# run PRESET TIER [ctest arguments]: builds and tests one preset; TIER 1 = every matrix.
+run() {
+  local name=$1 tier=$2
+  shift 2
+  echo "== $name: building"
+  cmake --preset "$name" >"build-$name.log" 2>&1 || { cat "build-$name.log"; rm -f "build-$name.log"; exit 1; }
+  rm -f "build-$name.log"
+  cmake --build --preset "$name" -j "$jobs"
+  echo "== $name: testing ($((SECONDS - started)) s so far)"
+  local report="$PWD/build/$name/junit.xml"
+  rm -f "$report"
+  KILN_TEST_FULL=$tier ctest --test-dir "build/$name" -j "$jobs" --output-on-failure --progress \
+    --output-junit "$report" "$@" || true
+  [ -s "$report" ] || { echo "test.sh: $name wrote no results" >&2; exit 1; }
+  results+=("$name=$report")
+}
+
+run "$preset" "$full"
+if [ "$full" = 1 ] && [ "$preset" = dev ]; then
+  # The sanitizers see the samples: instrumented code is several times slower, and finds the same defects on them.
+  run asan 0
+  run tsan 0 -R '[Tt]hread|[Dd]etermin|[Ee]mulator|[Dd]evice'
+fi
+echo "== $((SECONDS - started)) s"
+python3 scripts/summarise_tests.py "${results[@]}"
