@@ -1,0 +1,23 @@
+// The table of one CPU level: the rows of every family in Families.def.
+#include "runtime/device/emulator/insn/Families.h"
+
+#define KILN_LEVEL_NAME_v2 "x86-64-v2"
+#define KILN_LEVEL_NAME_v3 "x86-64-v3"
+#define KILN_LEVEL_NAME_v4 "x86-64-v4"
+#define KILN_LEVEL_NAME_baseline "baseline"
+#define KILN_LEVEL_NAME_OF(level) KILN_LEVEL_NAME_##level
+#define KILN_LEVEL_NAME(level) KILN_LEVEL_NAME_OF(level)
+
+namespace kiln::emulator::KILN_EMULATOR_LEVEL {
+
+const InstructionTable &levelTable() {
+#define KILN_FAMILY(name) name##Rows(),
+  static const std::span<const Row> families[] = {
+      KILN_FAMILIES // KILN_FAMILY(a)KILN_FAMILY(b)..., from Families.def
+  };
+#undef KILN_FAMILY
+  static const InstructionTable table{KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families};
+  return table;
+}
+
+} // namespace kiln::emulator::KILN_EMULATOR_LEVEL
