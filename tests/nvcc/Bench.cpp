@@ -1,0 +1,162 @@
+//===- Bench.cpp ----------------------------------------------------------===//
+#include "tests/nvcc/Bench.h"
+
+#include "support/Text.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::test {
+
+namespace {
+constexpr std::byte poison{0xCD};
+constexpr std::size_t guardBytes = 256;
+} // namespace
+
+void Bench::require(const Status &status) {
+  if (status.ok())
+    return;
+  if (healthy)
+    ADD_FAILURE() << lastLaunch << ": " << status.toString();
+  healthy = false;
+}
+
+Buffer *Bench::allocate(std::size_t bytes) {
+  if (!healthy)
+    return nullptr;
+  auto buffer = device.allocate(bytes + (onGpu() ? guardBytes : 0), format("array%zu", buffers.size()));
+  if (!buffer.ok()) {
+    require(buffer.status());
+    return nullptr;
+  }
+  buffers.push_back(std::move(*buffer));
+  require(buffers.back()->fill(poison));
+  return buffers.back().get();
+}
+
+void Bench::readBytes(const Buffer &buffer, std::span<std::byte> bytes) {
+  require(buffer.copyToHost(0, bytes));
+  if (!onGpu() || !healthy)
+    return;
+  std::vector<std::byte> guard(guardBytes);
+  require(buffer.copyToHost(bytes.size(), guard));
+  for (std::size_t i = 0; i < guard.size(); ++i)
+    if (guard[i] != poison) {
+      ADD_FAILURE() << lastLaunch << ": byte " << i << " behind an array of " << bytes.size() << " bytes was written";
+      return;
+    }
+}
+
+void Bench::launchPacked(const char *kernel, Dim3 grid, Dim3 block, std::uint32_t dynamicShared,
+                         const std::vector<std::vector<std::byte>> &arguments) {
+  if (!healthy)
+    return;
+  lastLaunch = format("%s<<<(%u,%u,%u), (%u,%u,%u), %u>>>", kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                      dynamicShared);
+  auto found = module.kernel(kernel);
+  if (!found.ok())
+    return require(found.status());
+  const KernelInfo &info = (*found)->info();
+  if (info.parameters.size() != arguments.size())
+    return require(
+        Status::invalid(format("%zu arguments for %zu parameters", arguments.size(), info.parameters.size())));
+  std::vector<std::byte> packed(info.parameterBytes);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const ParameterInfo &parameter = info.parameters[i];
+    if (parameter.size != arguments[i].size() || parameter.offset + parameter.size > packed.size())
+      return require(Status::invalid(format("argument %zu has %zu bytes, the parameter %u at %u of %zu", i,
+                                            arguments[i].size(), parameter.size, parameter.offset, packed.size())));
+    std::memcpy(packed.data() + parameter.offset, arguments[i].data(), arguments[i].size());
+  }
+  LaunchConfig config;
+  config.grid = grid;
+  config.block = block;
+  config.dynamicSharedBytes = dynamicShared;
+  require((*found)->launch(config, packed));
+  if (healthy)
+    require(device.defaultStream().synchronize());
+  for (const Finding &finding : device.takeFindings())
+    if (!finding.note)
+      ADD_FAILURE() << lastLaunch << ": finding\n" << finding.toString();
+}
+
+void Bench::expectSize(const char *what, std::size_t got, std::size_t want) {
+  if (healthy)
+    EXPECT_EQ(got, want) << lastLaunch << ": size of " << what;
+}
+
+void Bench::mismatch(const char *what, std::size_t index, double got, double want, double bound) {
+  ADD_FAILURE() << lastLaunch << ": " << what << "[" << index << "] is " << format("%.17g (%a)", got, got)
+                << ", expected " << format("%.17g (%a), bound %.3g", want, want, bound);
+}
+
+void Bench::expectNear(const char *what, const std::vector<float> &got, const std::vector<double> &want,
+                       const std::vector<double> &bound) {
+  expectSize(what, got.size(), want.size());
+  for (std::size_t i = 0; healthy && i < got.size() && i < want.size(); ++i) {
+    double g = double(got[i]);
+    bool same = std::isnan(want[i])   ? std::isnan(g)
+                : std::isinf(want[i]) ? g == want[i]
+                                      : std::abs(g - want[i]) <= bound[i];
+    if (!same)
+      return mismatch(what, i, g, want[i], bound[i]);
+  }
+}
+
+std::vector<std::uint64_t> randomWide(Bench &bench, std::size_t count) {
+  static constexpr std::uint64_t edges[] = {0,
+                                            1,
+                                            2,
+                                            0xff,
+                                            0x7fffffff,
+                                            0x80000000,
+                                            0xffffffff,
+                                            0x7fffffffffffffff,
+                                            0x8000000000000000,
+                                            0xffffffffffffffff,
+                                            0xaaaaaaaaaaaaaaaa};
+  std::vector<std::uint64_t> values(count);
+  for (auto &v : values) {
+    std::uint64_t r = bench.rng()();
+    v = r % 8 == 0 ? edges[(r >> 8) % std::size(edges)] : bench.rng()() >> ((r >> 8) % 64);
+    if (r & 16)
+      v = ~v;
+  }
+  return values;
+}
+
+std::vector<unsigned> randomBits(Bench &bench, std::size_t count) {
+  static constexpr unsigned edges[] = {0,          1,          2,          31,         32,         255,
+                                       0x7fffffff, 0x80000000, 0x80000001, 0x55555555, 0xaaaaaaaa, 0xffffffff};
+  std::vector<unsigned> values(count);
+  for (auto &v : values) {
+    std::uint64_t r = bench.rng()();
+    v = r % 8 == 0 ? edges[(r >> 8) % std::size(edges)] : unsigned(r >> 32) >> ((r >> 8) % 32);
+    if (r & 16)
+      v = 0u - v;
+  }
+  return values;
+}
+
+std::vector<int> randomInts(Bench &bench, std::size_t count) {
+  std::vector<unsigned> bits = randomBits(bench, count);
+  return {reinterpret_cast<const int *>(bits.data()), reinterpret_cast<const int *>(bits.data()) + count};
+}
+
+std::vector<float> randomFloats(Bench &bench, std::size_t count, float low, float high) {
+  std::vector<float> values(count);
+  for (auto &v : values)
+    v = float(double(low) + (double(high) - double(low)) * (double(bench.rng()() >> 11) * 0x1p-53));
+  return values;
+}
+
+std::vector<std::uint16_t> randomHalfBits(Bench &bench, std::size_t count) {
+  std::vector<std::uint16_t> values(count);
+  for (auto &v : values) {
+    do
+      v = std::uint16_t(bench.rng()() >> 40);
+    while ((v & 0x7c00) == 0x7c00 && (v & 0x3ff)); // no half NaN; bfloat NaNs (0x7f8x) are caught by this too
+  }
+  return values;
+}
+
+} // namespace kiln::test

@@ -1,0 +1,153 @@
+//===- NvccTests.cpp - nvcc's PTX against host references -----------------===//
+//
+// Every case runs with four PTX files (two targets, -O3 and -G).  By default on the emulator of the PTX's target; with
+// `--device NAME` on that device.  On an emulator each case runs twice, with 1 and with 4 host threads, and must read
+// back the same bytes.
+//
+//===----------------------------------------------------------------------===//
+#include "support/Text.h"
+#include "tests/nvcc/Bench.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace kiln::test {
+
+namespace {
+
+std::string deviceName; // from --device; empty: the emulator of each PTX's target
+std::string ptxFolder = KILN_SOURCE_DIR "/tests/nvcc/ptx";
+
+struct Variant {
+  const char *target, *build;
+};
+constexpr Variant variants[] = {{"sm_80", "O3"}, {"sm_80", "G"}, {"sm_90a", "O3"}, {"sm_90a", "G"}};
+
+struct Parameter {
+  const NvccCase *testCase;
+  Variant variant;
+};
+
+std::vector<Parameter> allParameters() {
+  std::vector<Parameter> all;
+  for (auto cases : {integerCases(), floatCases(), controlCases(), memoryCases()})
+    for (const NvccCase &c : cases)
+      for (const Variant &variant : variants)
+        all.push_back({&c, variant});
+  return all;
+}
+
+/// Devices stay open over the cases of a process: a GPU takes long to open.  A device that failed is dropped.
+struct OpenedDevice {
+  std::unique_ptr<Device> device;
+  std::map<std::string, std::unique_ptr<Module>> modules; // freed before the device
+};
+std::map<std::string, OpenedDevice> &openedDevices() {
+  static std::map<std::string, OpenedDevice> devices;
+  return devices;
+}
+
+struct Outcome {
+  bool ran = false;
+  std::string transcript;
+};
+
+Outcome runCase(const Parameter &p, const std::string &name, unsigned hostThreads) {
+  std::string key = format("%s/%u", name.c_str(), hostThreads);
+  OpenedDevice &opened = openedDevices()[key];
+  if (!opened.device) {
+    EmulatorOptions options;
+    options.hostThreads = hostThreads;
+    options.secondsBudget = 120;
+    auto device = openDevice(name, options);
+    if (!device.ok()) {
+      ADD_FAILURE() << device.status().toString();
+      return {};
+    }
+    opened.device = std::move(*device);
+  }
+  std::string file = format("%s.%s.%s.ptx", p.testCase->file, p.variant.target, p.variant.build);
+  std::unique_ptr<Module> &module = opened.modules[file];
+  if (!module) {
+    std::ifstream stream(ptxFolder + "/" + file);
+    if (!stream) {
+      ADD_FAILURE() << "no file " << ptxFolder << "/" << file << " (tests/nvcc/generate.sh writes it)";
+      return {};
+    }
+    std::stringstream text;
+    text << stream.rdbuf();
+    auto loaded = opened.device->loadPtx(text.str(), file);
+    if (!loaded.ok()) {
+      ADD_FAILURE() << file << ": " << loaded.status().toString();
+      return {};
+    }
+    module = std::move(*loaded);
+  }
+  bool good;
+  Outcome outcome;
+  {
+    Bench bench(*opened.device, *module, 20260101);
+    p.testCase->run(bench);
+    good = bench.good();
+    outcome = {good, bench.transcript()};
+  }
+  if (!good) // a faulted GPU context refuses everything after: start afresh
+    openedDevices().erase(key);
+  return outcome;
+}
+
+class NvccTest : public testing::TestWithParam<Parameter> {};
+
+TEST_P(NvccTest, MatchesHost) {
+  const Parameter &p = GetParam();
+  std::string name = deviceName.empty() ? format("emulator:%s", p.variant.target) : deviceName;
+  bool emulated = name.starts_with("emulator");
+  Outcome first = runCase(p, name, emulated ? 1 : 0);
+  if (!first.ran || !emulated)
+    return;
+  Outcome second = runCase(p, name, 4);
+  if (second.ran)
+    EXPECT_TRUE(first.transcript == second.transcript) << "results differ between 1 and 4 host threads";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, NvccTest, testing::ValuesIn(allParameters()), [](const auto &info) {
+  return format("%s_%s_%s", info.param.testCase->name, info.param.variant.target, info.param.variant.build);
+});
+
+} // namespace
+
+void setDevice(std::string name) {
+  deviceName = std::move(name);
+}
+void setPtxFolder(std::string folder) {
+  ptxFolder = std::move(folder);
+}
+
+/// Modules and buffers must go before the devices, and devices before the process ends.
+void closeDevices() {
+  openedDevices().clear();
+}
+
+} // namespace kiln::test
+
+int main(int argc, char **argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    auto value = [&](const char *flag) { return argument == flag && i + 1 < argc; };
+    if (value("--device"))
+      kiln::test::setDevice(argv[++i]);
+    else if (value("--ptx"))
+      kiln::test::setPtxFolder(argv[++i]);
+    else {
+      std::fprintf(stderr, "usage: kiln-nvcc-tests [--device NAME] [--ptx FOLDER] [GoogleTest flags]\n");
+      return 2;
+    }
+  }
+  int status = RUN_ALL_TESTS();
+  kiln::test::closeDevices();
+  return status;
+}
