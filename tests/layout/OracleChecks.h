@@ -1,0 +1,24 @@
+//===- OracleChecks.h - The counts and descriptions of a plan, recomputed -===//
+#ifndef KILN_TESTS_LAYOUT_ORACLECHECKS_H
+#define KILN_TESTS_LAYOUT_ORACLECHECKS_H
+
+#include "compiler/layout/ConversionPlan.h"
+#include "compiler/layout/LinearLayout.h"
+#include "compiler/target/Target.h"
+
+#include <string>
+
+namespace kiln::test {
+
+/// Checks everything about a plan that can be checked without running it: sizes of lists, capabilities, counts against
+/// steps, cost against counts, coordinates and offset basis against addresses.  The error, or nothing; after nothing
+/// the plan can be run safely.
+std::string checkPlanFields(const layout::ConversionPlan &plan, const layout::LinearLayout &source,
+                            const layout::LinearLayout &destination, const Target *target);
+
+/// The cost formula of the layouts specification, section 3.8, on the counts of a plan.
+double specifiedCost(const layout::ConversionPlan &plan);
+
+} // namespace kiln::test
+
+#endif // KILN_TESTS_LAYOUT_ORACLECHECKS_H
