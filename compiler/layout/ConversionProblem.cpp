@@ -1,20 +1,11 @@
 #include "compiler/layout/ConversionProblem.h"
 
+#include "compiler/layout/Checks.h"
 #include "support/Text.h"
 
 namespace kiln::layout {
 
 namespace {
-
-Status checkSide(const char *name, const LinearLayout &layout) {
-  if (Status covered = layout.checkDistributed(); !covered.ok())
-    return std::move(covered).withContext(std::string("the ") + name + " of a conversion");
-  if (layout.bits(InDim::Lane) != laneBits)
-    return Status::invalid(
-        format("L04: the %s layout has %u lanes, a warp has %u", name, layout.size(InDim::Lane), warpSize),
-        "give the lane input five bases; 0 replicates");
-  return {};
-}
 
 void classify(ConversionProblem &p) {
   const LinearLayout &src = *p.source, &dst = *p.destination;
@@ -56,12 +47,14 @@ void classify(ConversionProblem &p) {
 
 } // namespace
 
-Result<unsigned> storageBytesOf(unsigned elementBits) {
-  for (unsigned width : {1u, 4u, 8u, 16u, 32u, 64u})
-    if (elementBits == width)
-      return std::max(8u, width) / 8;
-  return Status::invalid(format("L12: element width %u is not 1, 4, 8, 16, 32 or 64", elementBits),
-                         "convert the elements first, or bitcast them to one of these widths");
+Status checkDistributedSide(const char *name, const LinearLayout &layout) {
+  if (Status covered = layout.checkDistributed(); !covered.ok())
+    return std::move(covered).withContext(std::string("the ") + name + " layout");
+  if (layout.bits(InDim::Lane) != laneBits)
+    return Status::invalid(
+        format("L04: the %s layout has %u lanes, a warp has %u", name, layout.size(InDim::Lane), warpSize),
+        "give the lane input five bases; 0 replicates");
+  return {};
 }
 
 Result<ConversionProblem> ConversionProblem::create(const LinearLayout &source, const LinearLayout &destination,
@@ -70,8 +63,8 @@ Result<ConversionProblem> ConversionProblem::create(const LinearLayout &source, 
     return Status::invalid("L12: a conversion cannot change the shape; the source has " + shapeText(source.shape()) +
                                ", the destination " + shapeText(destination.shape()),
                            "reshape first, or give both layouts the tensor's shape");
-  KILN_TRY(checkSide("source", source));
-  KILN_TRY(checkSide("destination", destination));
+  KILN_TRY(checkDistributedSide("source", source));
+  KILN_TRY(checkDistributedSide("destination", destination));
   for (InDim d : {InDim::Warp, InDim::Block})
     if (source.bits(d) != destination.bits(d)) {
       std::string name(inDimName(d));
@@ -85,18 +78,15 @@ Result<ConversionProblem> ConversionProblem::create(const LinearLayout &source, 
                                   source.size(InDim::Warp), source.size(InDim::Block), 1u << maxWarpBits,
                                   1u << maxBlockBits),
                            "use fewer warps and more registers a thread");
-  if (source.bits(InDim::Block) && !target.has(Capability::Clusters))
-    return Status::invalid(format("L16: the layouts span %u blocks, and target %s has no clusters",
-                                  source.size(InDim::Block), std::string(target.name).c_str()),
-                           "use one block, or a target with the capability clusters (sm_90 and later)");
-  KILN_ASSIGN(unsigned bytes, storageBytesOf(elementBits));
+  KILN_TRY(checkTarget(source, target));
+  KILN_TRY(checkElementBits(elementBits));
   ConversionProblem p;
   p.source = &source;
   p.destination = &destination;
   p.target = &target;
   p.elementBits = elementBits;
-  p.storageBytes = bytes;
-  p.logBytes = static_cast<unsigned>(std::countr_zero(bytes));
+  p.storageBytes = layout::storageBytes(elementBits);
+  p.logBytes = static_cast<unsigned>(std::countr_zero(p.storageBytes));
   p.warps = source.size(InDim::Warp);
   p.blocks = source.size(InDim::Block);
   classify(p);

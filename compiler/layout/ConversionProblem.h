@@ -34,8 +34,8 @@ struct ConversionProblem {
   ConversionPlan emptyPlan(Strategy strategy) const;
 };
 
-/// Storage bytes of an element: i1 and i4 take one byte.  L12 unless the width is one of 1, 4, 8, 16, 32, 64.
-Result<unsigned> storageBytesOf(unsigned elementBits);
+/// L07 unless the layout covers its tensor, L04 unless it has the lanes of a warp.  `name`: "source", for messages.
+Status checkDistributedSide(const char *name, const LinearLayout &layout);
 
 } // namespace kiln::layout
 

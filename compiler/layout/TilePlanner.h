@@ -1,0 +1,43 @@
+//===- TilePlanner.h - Conversions of tiles whose extents are m * 2^k ------===//
+//
+// Two layouts of one tile have the same core and the same repetitions (the core is a function of the shape alone), and
+// repetition r of the source holds exactly what repetition r of the destination does.  So the core is planned once and
+// its plan applied once a repetition: register r of repetition k is register k * (core registers) + r on either side.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_LAYOUT_TILEPLANNER_H
+#define KILN_LAYOUT_TILEPLANNER_H
+
+#include "compiler/layout/Planner.h"
+#include "compiler/layout/TileLayout.h"
+
+namespace kiln::layout {
+
+/// Repetitions go through scratch in rounds of `perRound`: slab j of a round lies at byte j * core.scratchBytes.  A
+/// round is: the stores of all its repetitions, a barrier, their loads; a barrier between rounds.  If the core itself
+/// needs passes, perRound is 1.
+struct TileConversionPlan {
+  ConversionPlan core;
+  unsigned repetitions = 1;
+  unsigned perRound = 1;          ///< the last round may hold fewer
+  std::uint64_t scratchBytes = 0; ///< perRound slabs
+  unsigned barriers = 0;          ///< of the kind core.barrier, all rounds together
+  double cost = 0;                ///< core.cost times repetitions
+  std::uint64_t wavefronts = 0, conflicts = 0;
+  unsigned shuffles = 0, selects = 0, permutes = 0;
+
+  unsigned rounds() const { return (repetitions + perRound - 1) / perRound; }
+};
+
+/// planConversion's diagnostics; L12 also if the tiles' extents differ.
+Result<TileConversionPlan> planTileConversion(const TileLayout &source, const TileLayout &destination,
+                                              unsigned elementBits, const Target &target, const PlanOptions &options);
+inline Result<TileConversionPlan> planTileConversion(const TileLayout &source, const TileLayout &destination,
+                                                     unsigned elementBits, const Target &target,
+                                                     std::uint64_t scratchBytes = defaultScratchBytes) {
+  return planTileConversion(source, destination, elementBits, target, PlanOptions{scratchBytes, std::nullopt});
+}
+
+} // namespace kiln::layout
+
+#endif // KILN_LAYOUT_TILEPLANNER_H
