@@ -78,7 +78,7 @@ struct CtaSplit {
 /// fastest dimension (empty order: the last dimension is).  For loads, stores and elementwise work.
 struct Blocked {
   static constexpr std::string_view keyword = "blocked";
-  Sizes sizePerThread, threadsPerWarp, warpsPerCTA, order;
+  Sizes sizePerThread, threadsPerWarp, warpsPerCTA, order = {};
   std::optional<CtaSplit> cta = {};
   bool operator==(const Blocked &) const = default;
   template <typename Visitor> static void fields(Visitor &&v) {
@@ -154,7 +154,7 @@ struct Transposed {
 /// is lowered for (a slice of it must state `shape`).
 struct Linear {
   static constexpr std::string_view keyword = "linear";
-  std::vector<Sizes> registers, lanes, warps, blocks;
+  std::vector<Sizes> registers, lanes, warps = {}, blocks = {};
   Sizes shape = {};
   bool operator==(const Linear &) const = default;
   template <typename Visitor> static void fields(Visitor &&v) {
