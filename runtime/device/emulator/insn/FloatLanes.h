@@ -250,6 +250,14 @@ template <typename H, typename Fn, typename... A> inline Pair halves(Fn f, A... 
   return Pair{U32(high.bits) << 16 | low.bits};
 }
 
+/// Handler of d = f(s0, s1, ...) on values of format H, one for each A; packed: on both halves of a register.
+template <typename H, typename... A, typename Fn> Handler onHalves(bool packed, Fn) {
+  if (packed)
+    return lanes<Pair, std::conditional_t<true, Pair, A>...>(
+        [](std::conditional_t<true, Pair, A>... a) { return halves<H>(Fn{}, a...); });
+  return lanes<H, A...>(Fn{});
+}
+
 //===--- choosing handlers -----------------------------------------------===//
 
 /// Calls f.operator()<b...>() with run-time booleans as template arguments.
