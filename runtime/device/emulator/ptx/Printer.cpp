@@ -30,10 +30,14 @@ public:
     out += "\n.address_size " + std::to_string(m.addressSize) + "\n";
     for (const auto &[number, path] : m.files)
       out += ".file " + std::to_string(number) + " \"" + path + "\"\n";
+    // Assemblers want a function declared before an initial value names it, so the leading declarations come first.
+    std::size_t declared = 0;
+    for (; declared < m.functions.size() && !m.functions[declared].hasBody; ++declared)
+      function(m.functions[declared]);
     for (const Variable &v : m.variables)
       variable(v, 0);
-    for (const Function &f : m.functions)
-      function(f);
+    for (; declared < m.functions.size(); ++declared)
+      function(m.functions[declared]);
     for (const auto &[name, aliasee] : m.aliases)
       append({".alias ", name, ", ", aliasee, ";\n"});
   }
