@@ -35,7 +35,8 @@ std::string checkRename(const ConversionPlan &plan) {
   return {};
 }
 
-std::string checkShuffle(const ConversionPlan &plan) {
+/// Sizes of everything that the steps index.
+std::string checkShuffleShape(const ConversionPlan &plan) {
   const ShufflePlan &s = plan.shuffle;
   const unsigned elementsPerWord = std::max(1u, 4 / plan.storageBytes);
   if (s.slotBits > 2 || 1u << s.slotBits > elementsPerWord)
@@ -52,14 +53,22 @@ std::string checkShuffle(const ConversionPlan &plan) {
       !within(s.outerColumns, plan.warpBits + plan.blockBits, plan.laneBits))
     return "the lane map has the wrong columns";
   const unsigned sigmaBits = plan.laneBits + plan.warpBits + plan.blockBits;
-  std::size_t selects = 0, shuffles = 0;
-  for (const auto *terms : {&s.pick, &s.place}) {
-    for (const SwapTerm &term : *terms) {
+  for (const auto *terms : {&s.pick, &s.place})
+    for (const SwapTerm &term : *terms)
       if (std::uint64_t(term.condition) >> sigmaBits || term.slotXor >> s.slotBits)
         return "a swap term names a sigma bit or slot that does not exist";
+  for (const ShuffleRound &round : s.rounds)
+    if (round.index >> s.roundBits || round.sourceSlot >> s.slotBits || round.laneXor >> plan.laneBits)
+      return "a round has an index, slot or lane that does not exist";
+  return {};
+}
+
+std::string checkShuffleClaims(const ConversionPlan &plan) {
+  const ShufflePlan &s = plan.shuffle;
+  std::size_t selects = 0, shuffles = 0;
+  for (const auto *terms : {&s.pick, &s.place})
+    for (const SwapTerm &term : *terms)
       selects += term.words.size();
-    }
-  }
   // Rounds beyond the destination's own words exist only through extra bits, by which a lane sends a second register.
   Span reached;
   for (Mask word : s.outputWord)
@@ -78,8 +87,6 @@ std::string checkShuffle(const ConversionPlan &plan) {
   if (s.butterfly != identity)
     return "butterfly contradicts the lane map";
   for (const ShuffleRound &round : s.rounds) {
-    if (round.index >> s.roundBits || round.sourceSlot >> s.slotBits || round.laneXor >> plan.laneBits)
-      return "a round has an index, slot or lane that does not exist";
     bool own = identity && round.laneXor == 0;
     if (round.moves == own)
       return "a round's moves contradicts its lane map";
@@ -106,9 +113,6 @@ std::string checkCoordinates(const ConversionPlan &plan, const LinearLayout &sou
     if (!within(s.source[d], source.bits(InDim(d)), s.regionBits) ||
         !within(s.destination[d], destination.bits(InDim(d)), s.regionBits))
       return "region coordinates have the wrong columns";
-    if (s.scope == Scope::Cluster ? !within(s.remote[d], destination.bits(InDim(d)), plan.blockBits)
-                                  : !s.remote[d].empty())
-      return "remote parts have the wrong columns";
     for (unsigned i = 0; i < s.source[d].size(); ++i) {
       Mask x = s.source[d][i];
       if (d >= level && x)
@@ -192,12 +196,27 @@ unsigned assembledWords(const Access &a, unsigned storageBytes) {
   return directions == natural ? 0 : static_cast<unsigned>(registers >> directions.size());
 }
 
-std::string checkShared(const ConversionPlan &plan, const LinearLayout &source, const LinearLayout &destination) {
+std::string checkSharedShape(const ConversionPlan &plan, const LinearLayout &destination) {
   const SharedPlan &s = plan.shared;
   if (s.regionBits > mostBits || s.passBits > s.regionBits)
     return "region or pass bits out of range";
   if (!isStore(s.store.form) || isStore(s.load.form))
     return "the store does not store or the load does not load";
+  if (plan.passes != 1u << s.passBits)
+    return "passes and passBits disagree";
+  if (!within(s.registerCopy, plan.destinationRegisterBits, plan.destinationRegisterBits))
+    return "registerCopy has the wrong columns";
+  for (unsigned d = 0; d < 4; ++d)
+    if (s.scope == Scope::Cluster ? !within(s.remote[d], destination.bits(InDim(d)), plan.blockBits)
+                                  : !s.remote[d].empty())
+      return "remote parts have the wrong columns";
+  if (plan.scratchBytes > std::uint64_t(1) << mostBits || s.regionBytes > plan.scratchBytes)
+    return "a region is larger than the scratch";
+  return {};
+}
+
+std::string checkSharedClaims(const ConversionPlan &plan, const LinearLayout &source, const LinearLayout &destination) {
+  const SharedPlan &s = plan.shared;
   const bool scalar = plan.strategy == Strategy::SharedScalar;
   if (scalar && (s.store.form != AccessForm::St || s.load.form != AccessForm::Ld || !s.store.vector.empty() ||
                  !s.load.vector.empty()))
@@ -208,20 +227,15 @@ std::string checkShared(const ConversionPlan &plan, const LinearLayout &source, 
   const unsigned regions = s.scope == Scope::Warp ? 1u << plan.warpBits : 1;
   if (s.regionBytes != regionBytes || s.regions != regions)
     return "regionBytes or regions contradict the scope and the passes";
-  const std::uint64_t needed = regionBytes * regions;
-  if (plan.scratchBytes != needed && plan.scratchBytes != (needed + 15) / 16 * 16)
+  if (plan.scratchBytes != regionBytes * regions)
     return format("%llu bytes of scratch are declared, %llu are needed", (unsigned long long)plan.scratchBytes,
-                  (unsigned long long)needed);
-  if (plan.passes != 1u << s.passBits)
-    return "passes and passBits disagree";
+                  (unsigned long long)(regionBytes * regions));
   const Barrier barrier = s.scope == Scope::Warp  ? Barrier::Warp
                           : s.scope == Scope::Cta ? Barrier::Cta
                                                   : Barrier::Cluster;
   if (plan.barrier != barrier)
     return format("barrier %s does not order scope %s", std::string(barrierName(plan.barrier)).c_str(),
                   std::string(scopeName(s.scope)).c_str());
-  if (!within(s.registerCopy, plan.destinationRegisterBits, plan.destinationRegisterBits))
-    return "registerCopy has the wrong columns";
   if (s.scope == Scope::Cluster && (isMatrix(s.store.form) || isMatrix(s.load.form)))
     return "cluster plans use plain accesses";
   for (std::string error : {checkCoordinates(plan, source, destination), checkOffsets(plan)})
@@ -266,14 +280,29 @@ double specifiedCost(const ConversionPlan &plan) {
          0.25 * warps * instructions + 0.5 * warps * address + plan.passes * (12 + 30 * far) + plan.barriers * barrier;
 }
 
-std::string checkPlanFields(const ConversionPlan &plan, const LinearLayout &source, const LinearLayout &destination,
-                            const Target *target) {
+std::string checkPlanShape(const ConversionPlan &plan, const LinearLayout &source, const LinearLayout &destination) {
   if (plan.laneBits != 5 || plan.warpBits != source.bits(InDim::Warp) || plan.blockBits != source.bits(InDim::Block) ||
       plan.sourceRegisterBits != source.bits(InDim::Register) ||
       plan.destinationRegisterBits != destination.bits(InDim::Register) || plan.tensorBits != source.totalBits())
     return "the plan's sizes are not those of its layouts";
   if (plan.storageBytes != std::max(8u, plan.elementBits) / 8)
     return "storageBytes contradicts elementBits";
+  switch (plan.strategy) {
+  case Strategy::None:
+  case Strategy::RegisterPermute:
+    return checkRename(plan);
+  case Strategy::MmaToMma:
+  case Strategy::WarpShuffle:
+    return checkShuffleShape(plan);
+  case Strategy::Shared:
+  case Strategy::SharedScalar:
+    return checkSharedShape(plan, destination);
+  }
+  return "unknown strategy";
+}
+
+std::string checkPlanClaims(const ConversionPlan &plan, const LinearLayout &source, const LinearLayout &destination,
+                            const Target *target) {
   if (!target) {
     auto found = findTarget(plan.target);
     if (!found.ok())
@@ -287,10 +316,11 @@ std::string checkPlanFields(const ConversionPlan &plan, const LinearLayout &sour
                           : format("the plan uses %s, which %s lacks", std::string(capabilityName(c)).c_str(),
                                    std::string(target->name).c_str());
   };
+  const bool shared = plan.strategy == Strategy::Shared || plan.strategy == Strategy::SharedScalar;
+  const bool rounds = plan.strategy == Strategy::MmaToMma || plan.strategy == Strategy::WarpShuffle;
   std::string error;
   if (plan.strategy == Strategy::MmaToMma)
     error = needs(Capability::MmaToMma);
-  const bool shared = plan.strategy == Strategy::Shared || plan.strategy == Strategy::SharedScalar;
   if (shared && isMatrix(plan.shared.store.form))
     error = needs(Capability::Stmatrix);
   if (error.empty() && shared && isMatrix(plan.shared.load.form))
@@ -302,20 +332,14 @@ std::string checkPlanFields(const ConversionPlan &plan, const LinearLayout &sour
   if (!shared && (plan.scratchBytes || plan.passes || plan.barriers || plan.barrier != Barrier::None ||
                   plan.wavefronts || plan.conflicts))
     return "a plan without shared memory counts scratch, passes, barriers or wavefronts";
-  switch (plan.strategy) {
-  case Strategy::None:
-  case Strategy::RegisterPermute:
-    error = checkRename(plan);
-    break;
-  case Strategy::MmaToMma:
-  case Strategy::WarpShuffle:
-    error = checkShuffle(plan);
-    break;
-  case Strategy::Shared:
-  case Strategy::SharedScalar:
-    error = checkShared(plan, source, destination);
-    break;
-  }
+  if (!rounds && (plan.shuffles || plan.selects))
+    return "a plan without rounds counts shuffles or selects";
+  if (!rounds && !shared && plan.permutes)
+    return "a renaming of registers counts byte permutes";
+  if (rounds)
+    error = checkShuffleClaims(plan);
+  if (shared)
+    error = checkSharedClaims(plan, source, destination);
   if (error.empty() && plan.cost != specifiedCost(plan))
     error = format("cost %g, the counts make %g", plan.cost, specifiedCost(plan));
   return error;

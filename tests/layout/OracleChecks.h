@@ -10,10 +10,13 @@
 
 namespace kiln::test {
 
-/// Checks everything about a plan that can be checked without running it: sizes of lists, capabilities, counts against
-/// steps, cost against counts, coordinates and offset basis against addresses.  The error, or nothing; after nothing
-/// the plan can be run safely.
-std::string checkPlanFields(const layout::ConversionPlan &plan, const layout::LinearLayout &source,
+/// Checks the sizes of lists and the ranges of indices.  The error, or nothing: then the plan can be run safely.
+std::string checkPlanShape(const layout::ConversionPlan &plan, const layout::LinearLayout &source,
+                           const layout::LinearLayout &destination);
+
+/// Checks what a plan of good shape claims about itself: capabilities, counts against steps, cost against counts,
+/// coordinates and offset basis against addresses.  A null target is the one that the plan names.
+std::string checkPlanClaims(const layout::ConversionPlan &plan, const layout::LinearLayout &source,
                             const layout::LinearLayout &destination, const Target *target);
 
 /// The cost formula of the layouts specification, section 3.8, on the counts of a plan.
