@@ -1,0 +1,83 @@
+#include "kiln/Device.h"
+
+#include "runtime/device/cuda/CudaDevice.h"
+#if KILN_HAS_EMULATOR
+#include "runtime/device/emulator/EmulatorDevice.h"
+#endif
+#include "support/Text.h"
+
+#include <charconv>
+#include <thread>
+
+namespace kiln {
+
+static constexpr std::string_view defaultTarget = "sm_90a";
+
+static Result<std::unique_ptr<Device>> openEmulator(std::string_view targetName, const EmulatorOptions &options) {
+  KILN_ASSIGN(const Target *target, findTarget(targetName));
+#if KILN_HAS_EMULATOR
+  return createEmulatorDevice(*target, options);
+#else
+  return Status(StatusCode::Unsupported, "this build has no emulator for " + std::string(target->name));
+#endif
+}
+
+static Result<std::unique_ptr<Device>> openCuda(int ordinal) {
+  KILN_ASSIGN(auto driver, cuda::Driver::open());
+  return cuda::createCudaDevice(std::move(driver), ordinal);
+}
+
+Result<std::unique_ptr<Device>> openDevice(std::string_view name, const EmulatorOptions &options) {
+  if (name.empty() || name == "auto") {
+    if (auto driver = cuda::Driver::open()) {
+      int count = 0;
+      if ((*driver)->deviceGetCount(&count) == 0 && count > 0)
+        return cuda::createCudaDevice(*driver, 0);
+    }
+    return openEmulator(defaultTarget, options);
+  }
+  if (name == "cuda")
+    return openCuda(0);
+  if (name == "emulator")
+    return openEmulator(defaultTarget, options);
+  if (name.starts_with("emulator:"))
+    return openEmulator(name.substr(9), options);
+  if (name.starts_with("cuda:")) {
+    const std::string_view digits = name.substr(5);
+    int ordinal = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+    if (error == std::errc() && end == digits.data() + digits.size() && ordinal >= 0)
+      return openCuda(ordinal);
+    return Status(StatusCode::NotFound,
+                  "device '" + std::string(name) + "': '" + std::string(digits) + "' is not the number of a GPU",
+                  "use cuda:0, cuda:1, ...");
+  }
+  std::string remedy = "use auto, cuda:N, or emulator:TARGET with TARGET one of " + targetNames();
+  if (findTarget(name))
+    remedy = "to emulate it use emulator:" + std::string(name);
+  return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);
+}
+
+static DeviceInfo describeEmulator(const Target &target) {
+  DeviceInfo info{};
+  info.kind = DeviceKind::Emulator;
+  info.name = "emulator:" + std::string(target.name);
+  info.description = "PTX emulator";
+  info.target = &target;
+  info.sm = target.sm;
+  info.hostThreads = std::max(1u, std::thread::hardware_concurrency());
+  return info;
+}
+
+std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes) {
+  std::vector<DeviceInfo> out;
+  if (auto driver = cuda::Driver::open())
+    out = cuda::listCudaDevices(**driver, notes);
+  else
+    notes.push_back(driver.status().message());
+  for (const Target &target : allTargets())
+    out.push_back(describeEmulator(target));
+  return out;
+}
+
+} // namespace kiln

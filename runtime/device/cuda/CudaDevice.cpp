@@ -1,0 +1,210 @@
+#include "runtime/device/cuda/CudaDevice.h"
+
+#include "runtime/device/cuda/CudaContext.h"
+#include "runtime/device/cuda/CudaModule.h"
+#include "support/Text.h"
+
+namespace kiln::cuda {
+
+namespace {
+
+using ContextPointer = std::shared_ptr<CudaContext>;
+
+class CudaStream final : public Stream {
+public:
+  CudaStream(ContextPointer context, StreamHandle stream) : context(std::move(context)), stream(stream) {}
+  ~CudaStream() override {
+    if (!stream) // the default stream
+      return;
+    const ContextScope scope(*context);
+    context->driver().streamDestroy(stream);
+  }
+  Status synchronize() override {
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(context->driver().streamSynchronize(stream), "waiting for a stream (cuStreamSynchronize)");
+  }
+  void *native() const override { return stream; }
+
+private:
+  ContextPointer context;
+  StreamHandle stream;
+};
+
+class CudaEvent final : public Event {
+public:
+  CudaEvent(ContextPointer context, EventHandle event) : context(std::move(context)), event(event) {}
+  ~CudaEvent() override {
+    const ContextScope scope(*context);
+    context->driver().eventDestroy(event);
+  }
+  Status record(Stream &stream) override {
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(context->driver().eventRecord(event, static_cast<StreamHandle>(stream.native())),
+                          "recording an event (cuEventRecord)");
+  }
+  Status synchronize() override {
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(context->driver().eventSynchronize(event), "waiting for an event (cuEventSynchronize)");
+  }
+  Result<double> millisecondsSince(const Event &earlier) const override {
+    const auto *start = dynamic_cast<const CudaEvent *>(&earlier);
+    if (!start || start->context != context)
+      return Status::invalid("the two events belong to different devices", "record both on one device");
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    float milliseconds = 0;
+    const ErrorCode error = context->driver().eventElapsedTime(&milliseconds, start->event, event);
+    if (error == errorNotReady)
+      return Status::invalid("an event has not completed yet", "synchronize with the later event first");
+    KILN_TRY(context->check(error, "the time between two events (cuEventElapsedTime)"));
+    return static_cast<double>(milliseconds);
+  }
+
+private:
+  ContextPointer context;
+  EventHandle event;
+};
+
+class CudaBuffer final : public Buffer {
+public:
+  CudaBuffer(ContextPointer context, DeviceAddress base, std::size_t bytes, std::string label)
+      : context(std::move(context)), base(base), bytes(bytes), label(std::move(label)) {}
+  ~CudaBuffer() override {
+    if (!base)
+      return;
+    const ContextScope scope(*context);
+    context->driver().memFree(base);
+  }
+  DeviceAddress address() const override { return base; }
+  std::size_t size() const override { return bytes; }
+
+  Status copyFromHost(std::size_t offset, std::span<const std::byte> data) override {
+    KILN_TRY(checkRange("a copy to", offset, data.size()));
+    if (data.empty())
+      return {};
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    KILN_TRY(context->check(context->driver().memcpyHtoD(base + offset, data.data(), data.size()),
+                            what("copying to", data.size(), "cuMemcpyHtoD")));
+    // From pageable memory the copy may still be on its way from the driver's staging buffer.
+    return finish("copying to", data.size());
+  }
+  Status copyToHost(std::size_t offset, std::span<std::byte> data) const override {
+    KILN_TRY(checkRange("a copy from", offset, data.size()));
+    if (data.empty())
+      return {};
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(context->driver().memcpyDtoH(data.data(), base + offset, data.size()),
+                          what("copying from", data.size(), "cuMemcpyDtoH"));
+  }
+  Status fill(std::byte value) override {
+    if (!bytes)
+      return {};
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    KILN_TRY(context->check(context->driver().memsetD8(base, static_cast<unsigned char>(value), bytes),
+                            what("filling", bytes, "cuMemsetD8")));
+    return finish("filling", bytes);
+  }
+
+private:
+  std::string what(const char *verb, std::size_t count, const char *function) const {
+    return std::string(verb) + " " + label + ", " + std::to_string(count) + " bytes (" + function + ")";
+  }
+  Status finish(const char *verb, std::size_t count) const {
+    return context->check(context->driver().streamSynchronize(nullptr), what(verb, count, "cuStreamSynchronize"));
+  }
+  Status checkRange(const char *verb, std::size_t offset, std::size_t count) const {
+    if (offset <= bytes && count <= bytes - offset)
+      return {};
+    return Status::invalid(std::string(verb) + " " + label + " of " + std::to_string(count) + " bytes at offset " +
+                               std::to_string(offset) + " does not fit its " + std::to_string(bytes) + " bytes",
+                           "allocate a larger buffer or copy less");
+  }
+
+  ContextPointer context;
+  DeviceAddress base;
+  std::size_t bytes;
+  std::string label; ///< "buffer" or "buffer 'x'"
+};
+
+class CudaDevice final : public Device {
+public:
+  explicit CudaDevice(ContextPointer context) : context(std::move(context)), nullStream(this->context, nullptr) {}
+
+  const DeviceInfo &info() const override { return context->info(); }
+
+  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label) override {
+    std::string name = label.empty() ? "buffer" : "buffer '" + std::string(label) + "'";
+    DeviceAddress address = 0;
+    if (bytes) {
+      const ContextScope scope(*context);
+      KILN_TRY(scope.status());
+      KILN_TRY(context->check(context->driver().memAlloc(&address, bytes),
+                              "allocating " + name + " of " + std::to_string(bytes) + " bytes (cuMemAlloc)"));
+    }
+    return std::unique_ptr<Buffer>(std::make_unique<CudaBuffer>(context, address, bytes, std::move(name)));
+  }
+
+  Result<std::unique_ptr<Stream>> createStream() override {
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    StreamHandle stream = nullptr;
+    // Flags 0: ordered with the default stream, on which Buffer copies run.
+    KILN_TRY(context->check(context->driver().streamCreate(&stream, 0), "making a stream (cuStreamCreate)"));
+    return std::unique_ptr<Stream>(std::make_unique<CudaStream>(context, stream));
+  }
+
+  Result<std::unique_ptr<Event>> createEvent() override {
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    EventHandle event = nullptr;
+    KILN_TRY(context->check(context->driver().eventCreate(&event, 0), "making an event (cuEventCreate)"));
+    return std::unique_ptr<Event>(std::make_unique<CudaEvent>(context, event));
+  }
+
+  Stream &defaultStream() override { return nullStream; }
+
+  Result<std::unique_ptr<Module>> loadPtx(std::string_view text, std::string_view fileName) override {
+    return loadPtxModule(context, text, fileName);
+  }
+  Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) override {
+    return loadCubinModule(context, image);
+  }
+
+private:
+  ContextPointer context;
+  CudaStream nullStream;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, int ordinal) {
+  KILN_ASSIGN(ContextPointer context, CudaContext::create(std::move(driver), ordinal));
+  return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(context)));
+}
+
+std::vector<DeviceInfo> listCudaDevices(const Driver &driver, std::vector<std::string> &notes) {
+  std::vector<DeviceInfo> out;
+  int count = 0;
+  if (Status s = driver.check(driver.deviceGetCount(&count), "cuDeviceGetCount"); !s.ok()) {
+    notes.push_back(s.toString());
+    return out;
+  }
+  if (count == 0)
+    notes.emplace_back("the CUDA driver (" + driver.versionText() + ") lists no GPU");
+  for (int i = 0; i < count; ++i) {
+    Result<DeviceInfo> info = describeDevice(driver, i);
+    if (info)
+      out.push_back(std::move(*info));
+    else
+      notes.push_back(info.status().toString());
+  }
+  return out;
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,18 @@
+//===- CudaDevice.h - A GPU as a Device -----------------------------------===//
+#ifndef KILN_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+#define KILN_RUNTIME_DEVICE_CUDA_CUDADEVICE_H
+
+#include "kiln/Device.h"
+#include "runtime/device/cuda/Driver.h"
+
+namespace kiln::cuda {
+
+/// GPU `ordinal` of the driver.
+Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, int ordinal);
+
+/// Every GPU that the driver lists.  A note is a line on a GPU, or a driver, that does not answer.
+std::vector<DeviceInfo> listCudaDevices(const Driver &driver, std::vector<std::string> &notes);
+
+} // namespace kiln::cuda
+
+#endif // KILN_RUNTIME_DEVICE_CUDA_CUDADEVICE_H

@@ -1,0 +1,45 @@
+//===- FakeDriver.h - A CUDA driver without a GPU, for tests --------------===//
+//
+// kiln-fake-cuda.so exports the functions of the driver API that Kiln calls.  Memory is host memory, a launch is
+// recorded and runs nothing, and any function can be told to fail.  Tests reach the state through the exported
+// `fakeCuda`.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TESTS_RUNTIME_FAKEDRIVER_H
+#define KILN_TESTS_RUNTIME_FAKEDRIVER_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace kiln::test {
+
+struct FakeLaunch {
+  unsigned grid[3], block[3], cluster[3], sharedBytes;
+  void *stream;
+  std::vector<unsigned char> arguments;
+};
+
+struct FakeParameter {
+  std::size_t offset, bytes;
+};
+
+struct FakeCuda {
+  std::map<std::string, int> failures; ///< function name -> error it returns
+  int devices = 1, major = 9, minor = 0;
+  std::string ptxLog;                    ///< what the compiler writes to its error log
+  std::vector<FakeParameter> parameters; ///< of every kernel
+  std::map<int, int> functionAttributes; ///< values read
+  std::vector<std::pair<int, int>> attributesSet;
+  std::vector<FakeLaunch> launches;
+  std::string image;              ///< PTX loaded last
+  std::vector<std::string> calls; ///< every function called
+  int contextSwitches = 0;
+  std::map<std::uint64_t, std::size_t> allocations;
+  int liveObjects = 0; ///< contexts, streams, events, modules
+};
+
+} // namespace kiln::test
+
+#endif // KILN_TESTS_RUNTIME_FAKEDRIVER_H
