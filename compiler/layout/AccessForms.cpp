@@ -212,7 +212,8 @@ bool bindAccess(Form form, const SideVectors &side, unsigned logBytes, std::span
   return true;
 }
 
-Access emitAccess(const BoundAccess &bound, const SideVectors &side, unsigned registerBits, unsigned instructions) {
+Access emitAccess(const BoundAccess &bound, const SideVectors &side, unsigned registerBits,
+                  std::uint64_t instructions) {
   auto masks = [](const Columns &columns) {
     std::vector<Mask> out(columns.size());
     for (unsigned i = 0; i < columns.size(); ++i)

@@ -71,7 +71,7 @@ bool bindAccess(Form form, const SideVectors &side, unsigned logBytes, std::span
                 unsigned passBits, BoundAccess &out);
 
 /// The access as plan data; registerBits = register bits of the layout, instructions = of a warp in all passes.
-Access emitAccess(const BoundAccess &bound, const SideVectors &side, unsigned registerBits, unsigned instructions);
+Access emitAccess(const BoundAccess &bound, const SideVectors &side, unsigned registerBits, std::uint64_t instructions);
 
 /// Number of instructions, log2, and wavefronts without conflicts of a form: known before any offset map is.
 struct FormSize {

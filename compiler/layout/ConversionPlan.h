@@ -167,7 +167,7 @@ struct Access {
   Mask warpPredicate = 0;           ///< warp bits that must be 0 to take part
   Mask addressSpan = 0;             ///< offset bits that lane, warp and block parts may set
   unsigned constants = 0;           ///< distinct xor constants within addressSpan, less one
-  unsigned instructions = 0;        ///< of a warp, in all passes together
+  std::uint64_t instructions = 0;   ///< of a warp, in all passes together
   unsigned wavefronts = 0;          ///< of one instruction of one warp, closed form
   unsigned ideal = 0;               ///< wavefronts without bank conflicts
 };
@@ -222,7 +222,7 @@ struct ConversionPlan {
   double cost = 0;              ///< SM cycles of one block, for ranking only
   unsigned shuffles = 0;        ///< shuffle instructions a warp
   unsigned selects = 0;         ///< lane-dependent selects or byte permutes a warp
-  unsigned permutes = 0;        ///< byte permutes a warp that form or split 32-bit words (estimate)
+  std::uint64_t permutes = 0;   ///< byte permutes a warp that form or split 32-bit words (estimate)
   std::uint64_t wavefronts = 0; ///< of shared memory, whole block
   std::uint64_t conflicts = 0;  ///< of them, caused by bank conflicts
 

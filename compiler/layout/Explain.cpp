@@ -39,9 +39,9 @@ std::string_view movement(ConversionClass c) {
 }
 
 std::string accessText(const Access &a) {
-  std::string out =
-      format("%s, %u bytes a lane, %u instruction%s a warp, %u wavefront%s each", text(accessFormName(a.form)).c_str(),
-             a.bytes, a.instructions, plural(a.instructions), a.wavefronts, plural(a.wavefronts));
+  std::string out = format("%s, %u bytes a lane, %llu instruction%s a warp, %u wavefront%s each",
+                           text(accessFormName(a.form)).c_str(), a.bytes, wide(a.instructions), plural(a.instructions),
+                           a.wavefronts, plural(a.wavefronts));
   out += a.wavefronts == a.ideal ? " (no bank conflicts)" : format(" (%u without bank conflicts)", a.ideal);
   if (a.lanePredicate || a.warpPredicate)
     out += "; owners only:";
@@ -69,8 +69,8 @@ std::string shuffleText(const ConversionPlan &p) {
     out += format(" (%s, %s)", s.butterfly ? "shfl.bfly" : "shfl.idx",
                   s.lanesTouched & ~Mask(3) ? "across the warp" : "inside quads");
   out += format("; place: %zu swap term%s\n", s.place.size(), plural(s.place.size()));
-  out += format("  a warp: %u shuffle%s, %u select%s, %u byte permute%s; no shared memory, no barrier\n", p.shuffles,
-                plural(p.shuffles), p.selects, plural(p.selects), p.permutes, plural(p.permutes));
+  out += format("  a warp: %u shuffle%s, %u select%s, %llu byte permute%s; no shared memory, no barrier\n", p.shuffles,
+                plural(p.shuffles), p.selects, plural(p.selects), wide(p.permutes), plural(p.permutes));
   return out;
 }
 

@@ -95,7 +95,8 @@ Result<LocalAccessPlan> planLocalAccess(const LinearLayout &distributed, const L
   plan.target = target.name;
   plan.elementBits = elementBits;
   plan.storageBytes = bytes;
-  plan.access = emitAccess(*best, side, distributed.bits(InDim::Register), 1u << best->log2Instructions());
+  plan.access =
+      emitAccess(*best, side, distributed.bits(InDim::Register), std::uint64_t(1) << best->log2Instructions());
   std::uint64_t warps = distributed.size(InDim::Warp) >> std::popcount(side.warpPredicate);
   plan.wavefronts = warps * plan.access.instructions * plan.access.wavefronts;
   plan.conflicts = plan.wavefronts - warps * plan.access.instructions * plan.access.ideal;

@@ -209,6 +209,7 @@ Result<std::optional<ScanPlan>> planScan(const LinearLayout &layout, unsigned ax
         src.of[0].push_back(tag);
         plan.totalRegister.push_back(Mask(1) << i);
       }
+      plan.totalsOf.push_back(rest ? Mask(1) << dst.of[0].size() : 0);
       if (rest)
         dst.of[0].push_back(rest);
     }

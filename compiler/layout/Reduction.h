@@ -89,6 +89,8 @@ struct ScanPlan {
   Mask lowRegisters = 0, lowLanes = 0; ///< of all axis bits done before the exchange
   /// Register r of totals->source is register apply(totalRegister, r) (with the low bits as above).
   std::vector<Mask> totalRegister;
+  /// The totals for register r start at register apply(totalsOf, r) of totals->destination: one for each number.
+  std::vector<Mask> totalsOf;
   /// The number of a place: columns for register, lane, warp, block bits.
   std::vector<Mask> number[4];
 };

@@ -96,7 +96,7 @@ std::uint64_t storingWarps(const ConversionProblem &p, const SharedRegion &r) {
   return r.scope == Scope::Warp ? p.warps : p.warps >> std::popcount(r.store.warpPredicate);
 }
 
-unsigned permutesOf(const BoundAccess &a, std::uint64_t instructions, unsigned storageBytes) {
+std::uint64_t permutesOf(const BoundAccess &a, std::uint64_t instructions, unsigned storageBytes) {
   Columns directions = a.vector;
   if (a.halves)
     directions.push_back(a.halves);
@@ -127,9 +127,9 @@ void SharedExchange::count(SharedCandidate &c) const {
   n.storeWarps = storingWarps(problem, region);
   n.passes = passes;
   n.predicated = c.predicatedPasses;
-  unsigned repeat = c.predicatedPasses ? passes : 1; // every pass walks all instructions
-  n.storeInstructions = std::uint64_t(repeat) << c.store.log2Instructions();
-  n.loadInstructions = std::uint64_t(repeat) << c.load.log2Instructions();
+  std::uint64_t repeat = c.predicatedPasses ? passes : 1; // every pass walks all instructions
+  n.storeInstructions = repeat << c.store.log2Instructions();
+  n.loadInstructions = repeat << c.load.log2Instructions();
   n.storeWavefronts = c.store.wavefronts;
   n.loadWavefronts = c.load.wavefronts;
   n.constants = c.store.constants + c.load.constants;
@@ -295,7 +295,7 @@ void SharedExchange::emit(const SharedCandidate &c, ConversionPlan &plan) const 
       copy |= Mask(1) << region.load.registerBits[k];
     s.registerCopy.push_back(copy);
   }
-  unsigned repeat = c.predicatedPasses ? 1u << c.passBits : 1;
+  std::uint64_t repeat = c.predicatedPasses ? 1u << c.passBits : 1;
   s.store = emitAccess(c.store, region.store, plan.sourceRegisterBits, repeat << c.store.log2Instructions());
   s.load = emitAccess(c.load, region.load, plan.destinationRegisterBits, repeat << c.load.log2Instructions());
   plan.cost = c.cost;

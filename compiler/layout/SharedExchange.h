@@ -37,7 +37,8 @@ struct SharedCandidate {
   bool predicatedPasses = false;
   std::uint64_t scratchBytes = 0;
   std::uint64_t wavefronts = 0, conflicts = 0;
-  unsigned permutes = 0, barriers = 0;
+  std::uint64_t permutes = 0;
+  unsigned barriers = 0;
   Barrier barrier = Barrier::None;
   double cost = 0;
 };

@@ -189,7 +189,7 @@ unsigned wantedPack(unsigned storageBytes) {
 
 } // namespace
 
-unsigned wordPermutes(std::span<const BitVector> directions, std::uint64_t registers, unsigned storageBytes) {
+std::uint64_t wordPermutes(std::span<const BitVector> directions, std::uint64_t registers, unsigned storageBytes) {
   unsigned want = wantedPack(storageBytes);
   if (want == 0 || registers < 1u << want)
     return 0;
@@ -197,7 +197,7 @@ unsigned wordPermutes(std::span<const BitVector> directions, std::uint64_t regis
   bool natural = have == want;
   for (unsigned i = 0; i < have; ++i)
     natural &= directions[i] == unitVector(i);
-  return natural ? 0 : static_cast<unsigned>(registers >> have);
+  return natural ? 0 : registers >> have;
 }
 
 //===----------------------------------------------------------------------===//
@@ -361,7 +361,7 @@ void ShuffleRounds::evaluate(ShuffleSchedule &s) const {
   std::uint64_t registers = std::uint64_t(1) << pull.A.size();
   s.permutes =
       wordPermutes(full, registers, p.storageBytes) + wordPermutes(compose(pull.A, pack), registers, p.storageBytes);
-  s.cost = p.warps * (s.shuffles * costs::shuffle + (s.selects + s.permutes) * costs::alu) +
+  s.cost = p.warps * (s.shuffles * costs::shuffle + static_cast<double>(s.selects + s.permutes) * costs::alu) +
            (d.place.f.size() + d.pick.f.size()) * costs::selectLatency + (s.shuffles ? costs::shuffleLatency : 0);
 }
 

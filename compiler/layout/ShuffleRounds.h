@@ -32,7 +32,8 @@ struct ShuffleSchedule {
   BitVector S[laneBits] = {};
 
   double cost = 0;
-  unsigned shuffles = 0, selects = 0, permutes = 0, rounds = 0;
+  unsigned shuffles = 0, selects = 0, rounds = 0;
+  std::uint64_t permutes = 0;
 };
 
 /// All schedules of a conversion of level 1 or 2.
@@ -62,7 +63,7 @@ private:
 
 /// Byte permutes needed for `registers` registers of which those along `directions` share 32-bit words: 0 if the words
 /// are formed by the lowest register bits, else one a word.
-unsigned wordPermutes(std::span<const BitVector> directions, std::uint64_t registers, unsigned storageBytes);
+std::uint64_t wordPermutes(std::span<const BitVector> directions, std::uint64_t registers, unsigned storageBytes);
 
 /// True for the map of an mma fragment (mma.sync or wgmma; accumulator or operand; or a transpose of one): a
 /// permutation layout in which for dims x != y and some q lanes 0 and 1 are bits q, q+1 of x, the bits of x below q are

@@ -24,7 +24,8 @@ struct TileConversionPlan {
   unsigned barriers = 0;          ///< of the kind core.barrier, all rounds together
   double cost = 0;                ///< core.cost times repetitions
   std::uint64_t wavefronts = 0, conflicts = 0;
-  unsigned shuffles = 0, selects = 0, permutes = 0;
+  unsigned shuffles = 0, selects = 0;
+  std::uint64_t permutes = 0;
 
   unsigned rounds() const { return (repetitions + perRound - 1) / perRound; }
 };
