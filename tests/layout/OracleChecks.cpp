@@ -182,7 +182,7 @@ std::string checkOffsets(const ConversionPlan &plan) {
 }
 
 /// Words of a side that have to be assembled: none if the lowest register bits already form them.
-unsigned assembledWords(const Access &a, unsigned storageBytes) {
+std::uint64_t assembledWords(const Access &a, unsigned storageBytes) {
   if (storageBytes > 2)
     return 0;
   std::vector<Mask> directions = a.vector;
@@ -193,7 +193,7 @@ unsigned assembledWords(const Access &a, unsigned storageBytes) {
   if (registers < std::size_t(1) << natural.size())
     return 0;
   directions.resize(std::min(directions.size(), natural.size()));
-  return directions == natural ? 0 : static_cast<unsigned>(registers >> directions.size());
+  return directions == natural ? 0 : registers >> directions.size();
 }
 
 std::string checkSharedShape(const ConversionPlan &plan, const LinearLayout &destination) {

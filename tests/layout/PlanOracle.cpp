@@ -344,8 +344,13 @@ OracleRun runPlan(const ConversionPlan &plan, const LinearLayout &source, const 
   return Runner(plan, source, destination, options).go();
 }
 
-std::string runLocalAccess(const Access &access, const LinearLayout &distributed, const LinearLayout &shared,
-                           unsigned storageBytes) {
+LocalRun runLocalAccess(const Access &access, const LinearLayout &distributed, const LinearLayout &shared,
+                        unsigned storageBytes, const std::vector<Mask> &registerCopy) {
+  LocalRun run;
+  auto fail = [&](std::string message) {
+    run.error = std::move(message);
+    return run;
+  };
   AccessFrame frame;
   frame.warpBits = distributed.bits(InDim::Warp);
   frame.blockBits = distributed.bits(InDim::Block);
@@ -355,11 +360,13 @@ std::string runLocalAccess(const Access &access, const LinearLayout &distributed
   frame.regionBytes = std::uint64_t(storageBytes) << frame.placeBits;
   AccessRunner runner(access, frame);
   if (!runner.error().empty())
-    return runner.error();
+    return fail(runner.error());
   const bool stores = isStore(access.form);
   const std::uint32_t warps = 1u << frame.warpBits, elements = 1u << frame.placeBits;
-  const std::size_t perWarp = std::size_t(32) << frame.registerBits;
-  // Values are element numbers; the buffer that a load finds was filled by thread `nobody in particular`, earlier.
+  const std::size_t registers = std::size_t(1) << frame.registerBits, perWarp = 32 * registers;
+  if (!stores && registerCopy.size() != frame.registerBits)
+    return fail("registerCopy has the wrong number of columns");
+  // Values are element numbers; a load finds a buffer that was filled before the last barrier.
   OracleMemory memory(1, frame.regionBytes);
   if (!stores) {
     for (std::uint32_t at = 0; at < elements; ++at)
@@ -367,26 +374,19 @@ std::string runLocalAccess(const Access &access, const LinearLayout &distributed
                    storageBytes, 0, 0);
     memory.barrier();
   }
-  std::vector<std::uint32_t> held = elementTable(distributed), registers(perWarp);
+  std::vector<std::uint32_t> held = elementTable(distributed), file(perWarp);
   for (std::uint32_t w = 0; w < warps; ++w) {
     const std::uint32_t *wanted = &held[w * perWarp];
     if (stores)
-      std::copy_n(wanted, perWarp, registers.begin());
+      std::copy_n(wanted, perWarp, file.begin());
     else
-      std::fill(registers.begin(), registers.end(), unmade);
-    if (!runner.run(0, w, 0, memory, registers.data()))
-      return runner.error();
-    if (stores)
-      continue;
-    // Copies among the registers are loaded once: a register may stay empty if another one holds its element.
-    const std::size_t regs = std::size_t(1) << frame.registerBits;
-    for (std::size_t i = 0; i < perWarp; ++i) {
-      if (registers[i] == wanted[i])
-        continue;
-      auto *thread = &registers[i / regs * regs];
-      bool copied = registers[i] == unmade && std::find(thread, thread + regs, wanted[i]) != thread + regs;
-      if (!copied)
-        return format("warp %u lane %zu register %zu does not hold element %u", w, i / regs, i % regs, wanted[i]);
+      std::fill(file.begin(), file.end(), unmade);
+    if (!runner.run(0, w, 0, memory, file.data()))
+      return fail(runner.error());
+    for (std::size_t i = 0; !stores && i < perWarp; ++i) {
+      std::size_t r = i % registers, from = applyMask(registerCopy, static_cast<std::uint32_t>(r));
+      if (from >= registers || file[i - r + from] != wanted[i])
+        return fail(format("warp %u lane %zu register %zu does not hold element %u", w, i / registers, r, wanted[i]));
     }
   }
   for (std::uint32_t at = 0; stores && at < elements; ++at) {
@@ -394,12 +394,14 @@ std::string runLocalAccess(const Access &access, const LinearLayout &distributed
       std::uint32_t value = 0;
       unsigned part = 0;
       if (!memory.peek(0, std::uint64_t(at) * storageBytes + byte, value, part))
-        return format("nobody stored offset %u", at);
+        return fail(format("nobody stored offset %u", at));
       if (value != shared.applyOffset(at) || part != byte)
-        return format("offset %u holds byte %u of element %u", at, part, value);
+        return fail(format("offset %u holds byte %u of element %u", at, part, value));
     }
   }
-  return {};
+  run.wavefronts = runner.wavefronts();
+  run.conflicts = runner.wavefronts() - runner.phases();
+  return run;
 }
 
 } // namespace kiln::test

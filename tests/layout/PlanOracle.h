@@ -52,10 +52,17 @@ unsigned bruteForceLevel(const layout::LinearLayout &source, const layout::Linea
 /// At level 1: is there one choice of source registers that serves all threads?
 bool oneRenameServesAll(const layout::LinearLayout &source, const layout::LinearLayout &destination);
 
-/// A store to, or load from, a buffer whose layout is given: the error, or nothing.  A store must fill every byte of
-/// the buffer with the element that `shared` puts there; a load must leave in every register its element.
-std::string runLocalAccess(const layout::Access &access, const layout::LinearLayout &distributed,
-                           const layout::LinearLayout &shared, unsigned storageBytes);
+struct LocalRun {
+  std::string error;                           ///< empty: the access is right
+  std::uint64_t wavefronts = 0, conflicts = 0; ///< simulated, whole block
+};
+
+/// A store to, or load from, a buffer whose layout is given.  A store must fill every byte of the buffer with the
+/// element that `shared` puts there; a load must leave in every register its element, copies among the registers
+/// excepted, which are filled by renaming: register r is then that of `registerCopy` (columns; empty for stores).
+LocalRun runLocalAccess(const layout::Access &access, const layout::LinearLayout &distributed,
+                        const layout::LinearLayout &shared, unsigned storageBytes,
+                        const std::vector<layout::Mask> &registerCopy);
 
 } // namespace kiln::test
 

@@ -1,7 +1,8 @@
-# The CPU oracle that executes conversion plans, the fuzzer, and the test of the oracle itself.
+# The CPU oracle that executes conversion plans, the fuzzers, and the test of the oracle itself.
 kiln_add_library(kiln-layout-oracle
-  SOURCES OracleMemory.cpp OracleAccess.cpp OracleChecks.cpp PlanOracle.cpp
+  SOURCES OracleMemory.cpp OracleAccess.cpp OracleChecks.cpp PlanOracle.cpp PlanMutations.cpp RandomLayouts.cpp
   DEPS kiln-layout)
-target_sources(kiln-layout-oracle PRIVATE RandomLayouts.cpp PlanMutations.cpp)
-kiln_add_test(layout-plan-fuzz-test SOURCES PlanFuzzTest.cpp DEPS kiln-layout-oracle)
-kiln_add_test(layout-plan-mutation-test SOURCES PlanMutationTest.cpp DEPS kiln-layout-oracle)
+kiln_add_test(kiln-plan-fuzz-tests
+  SOURCES PlanFuzzTest.cpp TileFuzzTest.cpp LocalAccessOracleTest.cpp
+  DEPS kiln-layout-oracle)
+kiln_add_test(kiln-plan-mutation-tests SOURCES PlanMutationTest.cpp DEPS kiln-layout-oracle)
