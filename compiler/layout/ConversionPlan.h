@@ -165,7 +165,7 @@ struct Access {
   std::vector<Mask> rowOffset;      ///< matrix forms: columns: lane bit -> offset of the row that the lane supplies
   Mask lanePredicate = 0;           ///< lane bits that must be 0 to take part (stores: only owners)
   Mask warpPredicate = 0;           ///< warp bits that must be 0 to take part
-  Mask addressSpan = 0;             ///< offset bits that lane, warp and block parts may set
+  Mask addressSpan = 0;             ///< offset bits that lane (or row), warp and block parts may set
   unsigned constants = 0;           ///< distinct xor constants within addressSpan, less one
   std::uint64_t instructions = 0;   ///< of a warp, in all passes together
   unsigned wavefronts = 0;          ///< of one instruction of one warp, closed form
