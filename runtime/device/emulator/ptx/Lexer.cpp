@@ -285,11 +285,8 @@ Token Lexer::decimalFloat(const char *begin) {
 
 Token Lexer::string(const char *begin) {
   ++at;
-  while (at != end && *at != '"' && *at != '\n') {
-    if (*at == '\\' && at + 1 != end && at[1] != '\n')
-      ++at;
+  while (at != end && *at != '"' && *at != '\n') // a backslash escapes nothing, as in ptxas
     ++at;
-  }
   if (at == end || *at == '\n')
     return invalid(begin, "a string that ends on its line");
   ++at;

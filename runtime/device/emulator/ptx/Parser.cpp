@@ -42,7 +42,6 @@ Result<std::unique_ptr<Module>> parse(std::string text, std::string fileName) {
 }
 
 void Parser::advance() {
-  previousEnd = tok.text.data() + tok.text.size();
   tok = lexer.next();
 }
 

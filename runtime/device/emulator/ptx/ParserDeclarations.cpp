@@ -31,6 +31,15 @@ bool isDeclarable(Type t) {
   }
 }
 
+Variable::Init zeroOf(Type t) {
+  Variable::Init zero;
+  if (typeKind(t) == TypeKind::Float) {
+    zero.kind = Variable::Init::Kind::Float;
+    zero.floatBits = 64;
+  }
+  return zero;
+}
+
 bool isInteger(TypeKind k) {
   return k == TypeKind::Bits || k == TypeKind::Unsigned || k == TypeKind::Signed;
 }
@@ -100,6 +109,8 @@ bool Parser::parseDeclaredType(Variable &v) {
                                                                                                         : Type::B8)));
   if (v.type == Type::Pred && (v.space != Space::Reg || v.vector != 1))
     return failWith(tok.line, "a predicate must be a scalar in the .reg space");
+  if (v.vector != 1 && v.space == Space::Param)
+    return failWith(tok.line, "a vector cannot be in the .param space", "declare an array with .align");
   if (v.vector * typeBytes(v.type) > 16)
     return failWith(tok.line, format("a vector of %u x %u bytes is larger than 16 bytes", v.vector, typeBytes(v.type)));
   advance();
@@ -222,7 +233,7 @@ bool Parser::parseInitList(Variable &v, std::span<const std::uint64_t> extents) 
           if (missing > maxInitPadding || v.init.size() + missing > maxInitElements)
             return failWith(tok.line, format("a row of '%s' leaves out %zu initial values, more than %zu", name.c_str(),
                                              missing, maxInitPadding));
-          v.init.resize(start + rowElements);
+          v.init.resize(start + rowElements, zeroOf(v.type));
         }
       }
       if (v.init.size() > maxInitElements)

@@ -1,6 +1,8 @@
 // .entry and .func: parameters, directives after them, and call prototypes.
 #include "runtime/device/emulator/ptx/ParserImpl.h"
 
+#include <algorithm>
+
 namespace kiln::ptx {
 
 namespace {
@@ -36,8 +38,11 @@ bool Parser::parseFunction(const Linkage &linkage) {
   if (!parseFunctionDirectives(f))
     return false;
   if (!accept(TokenKind::Semicolon)) {
-    if (!tok.is(TokenKind::LeftBrace))
-      return fail("a directive of the function, '{' or ';'", suggestion(entryDirectives));
+    if (!tok.is(TokenKind::LeftBrace)) {
+      const bool known = std::ranges::find(entryDirectives, tok.text) != std::end(entryDirectives);
+      return fail("a directive of the function, '{' or ';'",
+                  known ? "only kernels have " + std::string(tok.text) : suggestion(entryDirectives));
+    }
     if (f.external)
       return failWith(tok.line, "external function '" + std::string(f.name) + "' cannot have a body");
     advance();
@@ -118,12 +123,12 @@ bool Parser::parseFunctionDirectives(Function &f) {
                                       (f.isEntry ? "', a kernel" : "', which returns a value"));
       f.noreturn = true;
       advance();
-    } else if (tok.text == ".pragma") {
-      good = parsePragma(nullptr);
     } else if (tok.text == ".abi_preserve" || tok.text == ".abi_preserve_control") {
       good = parseAbiPreserve();
     } else if (!f.isEntry) {
       return true;
+    } else if (tok.text == ".pragma") {
+      good = parsePragma(nullptr);
     } else if (tok.text == ".maxntid") {
       good = parseThreadCounts(f.maxntid);
     } else if (tok.text == ".reqntid") {

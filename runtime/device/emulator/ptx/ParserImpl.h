@@ -97,7 +97,7 @@ private:
   bool parseAfterLabel(Scope &scope, std::string_view label, std::uint32_t line);
   bool parseInstruction(Scope &scope, std::string_view mnemonic, std::uint32_t line, std::string_view guard,
                         bool guardNegated);
-  void parseOpcode(std::string_view mnemonic, std::uint32_t mnemonicLine, std::string_view &opcode);
+  std::string_view joinModifiers(std::string_view name, std::uint32_t line, unsigned most);
   bool parseLocation();
 
   // ParserOperands.cpp
@@ -109,7 +109,6 @@ private:
   bool parseAddress(Operand &o);
   bool parseVector(Operand &o);
   bool parseArguments(Operand &o);
-  bool parseMember(std::string_view &name);
   bool startsConstant() const;
 
   // ParserConstants.cpp
@@ -125,7 +124,6 @@ private:
   Lexer lexer;
   Token tok;
   Status error;
-  const char *previousEnd = nullptr;        ///< end of the token before `tok`
   Function *function = nullptr;             ///< whose body is being parsed
   std::optional<std::uint64_t> pendingMask; ///< used_bytes_mask for the next instruction
 };

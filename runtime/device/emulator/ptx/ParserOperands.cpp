@@ -42,7 +42,7 @@ bool Parser::parseOperand(Operand &o, bool isCall) {
     if (after.is(TokenKind::Identifier) && after.text != "WARP_SZ") {
       advance();
       o.negated = true;
-      return expectIdentifier(o.text, "a register") && parseMember(o.text);
+      return parseRegister(o, "a register");
     }
   }
   return parseImmediate(o);
@@ -84,17 +84,9 @@ bool Parser::parseRegister(Operand &o, const char *expected) {
     advance();
     return true;
   }
-  return expectIdentifier(o.text, expected) && parseMember(o.text);
-}
-
-/// A selector such as .x or .b3210, which must touch the name before it.
-bool Parser::parseMember(std::string_view &name) {
-  if (!tok.is(TokenKind::Directive))
-    return true;
-  if (tok.text.data() != previousEnd)
-    return fail("'.' without a space before it");
-  name = {name.data(), name.size() + tok.text.size()};
-  advance();
+  if (!expectIdentifier(o.text, expected))
+    return false;
+  o.text = joinModifiers(o.text, o.line, 1); // a selector: .x, .b3210
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Function bodies: scopes, labels, instructions, and the directives among them.
 #include "runtime/device/emulator/ptx/ParserImpl.h"
 
+#include <climits>
 #include <cstring>
 #include <utility>
 
@@ -115,7 +116,7 @@ bool Parser::parseInstruction(Scope &scope, std::string_view mnemonic, std::uint
   insn.line = line;
   insn.location = static_cast<std::int32_t>(function->locations.size()) - 1;
   insn.usedBytesMask = std::exchange(pendingMask, std::nullopt);
-  parseOpcode(mnemonic, line, insn.opcode);
+  insn.opcode = joinModifiers(mnemonic, line, UINT_MAX);
   if (!tok.is(TokenKind::Semicolon)) {
     const bool isCall = mnemonic == "call";
     insn.operands.reserve(4);
@@ -131,14 +132,15 @@ bool Parser::parseInstruction(Scope &scope, std::string_view mnemonic, std::uint
   return true;
 }
 
-/// Joins `mnemonic` with the modifiers that follow.  White space and comments between them are legal and rare; they are
-/// squeezed out in place, their lines kept, so that the opcode stays one view of the source.
-void Parser::parseOpcode(std::string_view mnemonic, std::uint32_t mnemonicLine, std::string_view &opcode) {
-  char *const begin = module.text.data() + (mnemonic.data() - module.text.data());
-  char *joined = begin + mnemonic.size();
-  std::uint32_t lastLine = mnemonicLine;
+/// `name`, which stands on line `line`, with the modifiers that follow it, `most` at most.  White space and comments
+/// between them are legal and rare; they are squeezed out in place, their lines kept, so that the whole stays one view
+/// of the source.
+std::string_view Parser::joinModifiers(std::string_view name, std::uint32_t line, unsigned most) {
+  char *const begin = module.text.data() + (name.data() - module.text.data());
+  char *joined = begin + name.size();
   const char *last = joined;
-  while (tok.is(TokenKind::Directive)) {
+  std::uint32_t lastLine = line;
+  for (; most != 0 && tok.is(TokenKind::Directive); --most) {
     if (joined != tok.text.data())
       std::memmove(joined, tok.text.data(), tok.text.size());
     joined += tok.text.size();
@@ -146,11 +148,11 @@ void Parser::parseOpcode(std::string_view mnemonic, std::uint32_t mnemonicLine, 
     lastLine = tok.line;
     advance();
   }
-  opcode = {begin, static_cast<std::size_t>(joined - begin)};
   if (joined != last) {
     std::memset(joined, ' ', static_cast<std::size_t>(last - joined));
-    std::memset(joined, '\n', lastLine - mnemonicLine);
+    std::memset(joined, '\n', lastLine - line);
   }
+  return {begin, static_cast<std::size_t>(joined - begin)};
 }
 
 /// .loc FILE LINE COLUMN [, function_name LABEL [+ N], inlined_at FILE LINE COLUMN]
