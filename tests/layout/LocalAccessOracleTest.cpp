@@ -34,12 +34,15 @@ TEST(LocalAccess, MovesTheRightElements) {
   Random random(13);
   std::map<std::string, unsigned> seen;
   for (unsigned i = 0; i < pick(1200u, 20000u); ++i) {
-    unsigned rowBits = random.between(0, 6), columnBits = random.between(0, 6);
+    unsigned least = random.chance(50) ? 0 : 4, rowBits = random.between(least, 6),
+             columnBits = random.between(least, 6);
     const std::array<std::uint32_t, 2> shape = {1u << rowBits, 1u << columnBits};
     const Sizes extents = {shape[0], shape[1]};
     unsigned bits = randomWidth(random), warpBits = random.between(0, 3);
-    LinearLayout distributed = random.chance(70) ? *lower(randomEncoding(random, warpBits), extents)
-                                                 : randomPermutation(random, rowBits + columnBits, warpBits, 0, shape);
+    LinearLayout distributed = random.chance(40) ? *lower(randomEncoding(random, warpBits), extents)
+                               : random.chance(50)
+                                   ? *lower(randomFragment(random, warpBits), extents)
+                                   : randomPermutation(random, rowBits + columnBits, warpBits, 0, shape);
     auto given = lowerShared(randomSharedEncoding(random, shape[0], shape[1], bits), extents, bits);
     ASSERT_TRUE(given.ok()) << given.status().toString();
     LinearLayout shared = random.chance(80) ? *given : randomBijection(random, shape, rowBits + columnBits);

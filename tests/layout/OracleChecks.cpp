@@ -12,7 +12,8 @@ using namespace kiln::layout;
 
 namespace {
 
-constexpr unsigned mostBits = 24; // no list of a plan indexes more than this
+constexpr unsigned mostBits = 24;     // no list of a plan indexes more than this
+constexpr unsigned mostWordBits = 16; // words of one thread
 
 bool within(const std::vector<Mask> &columns, std::size_t count, unsigned bits) {
   return columns.size() == count &&
@@ -41,7 +42,7 @@ std::string checkShuffleShape(const ConversionPlan &plan) {
   const unsigned elementsPerWord = std::max(1u, 4 / plan.storageBytes);
   if (s.slotBits > 2 || 1u << s.slotBits > elementsPerWord)
     return format("words of 2^%u slots of %u bytes", s.slotBits, plan.storageBytes);
-  if (s.roundBits > mostBits / 2 || s.sourceWord.size() > mostBits / 2)
+  if (s.roundBits > mostWordBits || s.sourceWord.size() > mostWordBits)
     return "too many rounds or words";
   if (!within(s.sourceSlot, s.slotBits, plan.sourceRegisterBits) ||
       !within(s.sourceWord, s.sourceWord.size(), plan.sourceRegisterBits))

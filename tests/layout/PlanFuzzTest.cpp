@@ -94,6 +94,7 @@ public:
 
   void conversion(const LayoutPair &pair, unsigned bits, const Target &target, std::uint64_t scratch);
   void steered();
+  void large();
   unsigned failures = 0;
   Random random;
 
@@ -218,6 +219,32 @@ void Fuzzer::steered() {
     execute(*plan, pair, *target, scratch);
   else if (strategy == Strategy::SharedScalar)
     fail("no scalar plan: " + plan.status().toString(), pair, bits, *target, scratch);
+  if (!plan.ok() || strategy != Strategy::MmaToMma)
+    return;
+  // The same target without the capability: another strategy moves the same data, and the refusal is named.
+  Target lacking = *target;
+  lacking.capabilities.erase(Capability::MmaToMma);
+  auto next = planConversion(pair.source, pair.destination, bits, lacking, scratch);
+  if (!next.ok() || next->strategy == Strategy::MmaToMma)
+    return fail("mma_to_mma without the capability", pair, bits, lacking, scratch);
+  execute(*next, pair, lacking, scratch);
+  bool named = next->cost == 0;
+  for (const Rejected &r : next->rejected)
+    named |= r.strategy == "mma_to_mma" && r.reason.find("lacks the capability") != std::string::npos;
+  if (!named)
+    fail("the refusal of mma_to_mma is not named", pair, bits, lacking, scratch);
+}
+
+/// The chosen plan of a tensor that needs more than the default scratch.
+void Fuzzer::large() {
+  LayoutPair pair = randomPair(random, random.chance(50) ? PairKind::Free : PairKind::Any, 14);
+  unsigned bits = randomWidth(random);
+  const Target &target = randomTarget(random, pair.source.bits(InDim::Block) > 0);
+  std::uint64_t scratch = randomScratch(random);
+  auto plan = planConversion(pair.source, pair.destination, bits, target, scratch);
+  if (!plan.ok())
+    return fail("no plan: " + plan.status().toString(), pair, bits, target, scratch);
+  execute(*plan, pair, target, scratch);
 }
 
 TEST(PlanFuzz, RandomConversions) {
@@ -239,6 +266,13 @@ TEST(PlanFuzz, RandomConversions) {
     EXPECT_GE(fuzzer.tally.at(c), wanted)
         << strategyName(Strategy(c.strategy)) << ", target class " << c.target << ", width " << tallyWidths[c.width];
   });
+}
+
+TEST(PlanFuzz, LargerTensors) {
+  Fuzzer fuzzer(14);
+  for (unsigned i = 0; i < pick(150u, 3000u) && fuzzer.failures < 5; ++i)
+    fuzzer.large();
+  EXPECT_GT(fuzzer.seen["in passes"], pick(5u, 100u));
 }
 
 } // namespace
