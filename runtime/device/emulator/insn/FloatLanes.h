@@ -244,6 +244,13 @@ template <typename H> inline float flushedHalfResult(float x) {
   return floatOf((bitsOf(x) & 0x7fffffffu) < minNormalOf<H> - halfUlp ? bitsOf(x) & 0x80000000u : bitsOf(x));
 }
 
+/// cvt to a 16-bit format with .relu and .satfinite.
+template <typename H, Rounding R, bool Relu, bool Finite> inline H narrowLimited(float x) {
+  const U16 h = toHalf<H, R>(Relu ? clampedBelow(x) : x).bits;
+  const bool infinite = Finite && (h & 0x7fff) == infinityOf<H>;
+  return H{static_cast<U16>(infinite ? h - 1 : h)};
+}
+
 /// Applies f to the halves of packed values and packs what it returns.
 template <typename H, typename Fn, typename... A> inline Pair halves(Fn f, A... a) {
   const H low = f(H{static_cast<U16>(a.bits)}...), high = f(H{static_cast<U16>(a.bits >> 16)}...);

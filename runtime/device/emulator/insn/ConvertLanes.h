@@ -1,0 +1,111 @@
+//===- ConvertLanes.h - Handlers of cvt -----------------------------------===//
+//
+// cvt is the one arithmetic instruction whose registers may be wider than its types.  `converts` returns the plain lane
+// handler where every register has the storage of its type, else one that copies through a private register file:
+// sources give their low bits, signed results are sign-extended to the register, all others zero-extended.
+//
+// Included between LevelBegin.h and LevelEnd.h, after FloatLanes.h.  No include guard.
+//
+//===----------------------------------------------------------------------===//
+
+namespace kiln::emulator::KILN_EMULATOR_LEVEL {
+namespace {
+
+/// Op::flags of a handler made by `wideHandler`.
+enum WideFlags : U16 {
+  wideResult = 1,     ///< the destination register has 64 bits, the result fewer
+  result64 = 2,       ///< the result itself has 64 bits
+  signedResult = 4,   ///< sign-extended from `resultBits`
+  resultByte = 8,     ///< the result has 8 bits
+  resultShort = 16,   ///< 16 bits
+  shortRegister = 32, ///< the destination register has 16 bits
+  wideSource = 64,    ///< << i: source i lies in a 64-bit register, its type is narrower
+  source64 = 512,     ///< << i: the type of source i has 64 bits
+};
+
+template <Handler Plain> Next wideHandler(Warp &w, const Op &op) {
+  constexpr Slot stride = 256;
+  alignas(64) std::byte file[4 * stride];
+  Warp inner = w;
+  inner.registers = file;
+  Op plain = op;
+  plain.d = 0;
+  for (unsigned i = 0; i < 3 && op.s[i] != noSlot; ++i) {
+    plain.s[i] = (i + 1) * stride;
+    const std::byte *source = w.registers + op.s[i];
+    if (op.flags & wideSource << i) {
+      for (unsigned l = 0; l < warpSize; ++l)
+        lanesOf<U32>(inner, plain.s[i])[l] = static_cast<U32>(reinterpret_cast<const U64 *>(source)[l]);
+    } else {
+      __builtin_memcpy(file + plain.s[i], source, op.flags & source64 << i ? 256 : 128);
+    }
+  }
+  inner.exec = fullMask;
+  Plain(inner, plain);
+  eachLane(w.exec, [&](unsigned l) {
+    U64 v = op.flags & result64 ? lanesOf<U64>(inner, 0)[l] : lanesOf<U32>(inner, 0)[l];
+    if (op.flags & signedResult) {
+      const unsigned shift = op.flags & resultByte ? 56 : op.flags & resultShort ? 48 : 32;
+      v = static_cast<U64>(static_cast<std::int64_t>(v << shift) >> shift);
+      v &= op.flags & shortRegister ? 0xffffull : ~0ull;
+    }
+    if (op.flags & (wideResult | result64))
+      lanesOf<U64>(w, op.d)[l] = v;
+    else
+      lanesOf<U32>(w, op.d)[l] = static_cast<U32>(v);
+  });
+  return Next::Advance;
+}
+
+/// Handler of d = f(s0, ...) for a cvt whose operands are d and one source for each A.
+template <typename R, typename... A, typename Fn> Handler converts(const Form &f, Fn) {
+  constexpr std::size_t sourceBytes[] = {sizeof(StorageOf<A>)...};
+  U16 flags = 0;
+  const unsigned destination = f.registerBytes[0];
+  if (destination == 8 && sizeof(StorageOf<R>) == 4)
+    flags |= wideResult;
+  if constexpr (std::is_integral_v<R>)
+    if (std::is_signed_v<R> && destination > sizeof(R))
+      flags |= signedResult | (sizeof(R) == 1 ? resultByte : 0) | (sizeof(R) == 2 ? resultShort : 0) |
+               (destination == 2 ? shortRegister : 0);
+  for (unsigned i = 0; i < sizeof...(A); ++i)
+    if (f.registerBytes[i + 1] == 8 && sourceBytes[i] == 4)
+      flags |= static_cast<U16>(wideSource << i);
+  if (!flags)
+    return &laneHandler<Fn, R, A...>;
+  if (sizeof(StorageOf<R>) == 8)
+    flags |= result64;
+  for (unsigned i = 0; i < sizeof...(A); ++i)
+    if (sourceBytes[i] == 8)
+      flags |= static_cast<U16>(source64 << i);
+  f.flags = flags;
+  return &wideHandler<&laneHandler<Fn, R, A...>>;
+}
+
+/// Calls f.operator()<T>() with the C++ type of an integer type of 8 to 64 bits.
+template <typename Fn> inline Handler onInteger8(ptx::Type t, Fn f) {
+  switch (t) {
+  case ptx::Type::U8:
+    return f.template operator()<std::uint8_t>();
+  case ptx::Type::S8:
+    return f.template operator()<std::int8_t>();
+  default:
+    return onInteger(t, f);
+  }
+}
+
+template <Rounding R, typename T> inline T integral(T x) {
+  if constexpr (R == Rounding::Near)
+    return __builtin_elementwise_roundeven(x);
+  if constexpr (R == Rounding::Zero)
+    return __builtin_elementwise_trunc(x);
+  if constexpr (R == Rounding::Down)
+    return __builtin_elementwise_floor(x);
+  return __builtin_elementwise_ceil(x);
+}
+inline Rounding integralRoundingOf(const Form &f) {
+  return f.has("rzi") ? Rounding::Zero : f.has("rmi") ? Rounding::Down : f.has("rpi") ? Rounding::Up : Rounding::Near;
+}
+
+} // namespace
+} // namespace kiln::emulator::KILN_EMULATOR_LEVEL
