@@ -139,6 +139,27 @@ TEST(PlannerLimits, LargestTensors) {
   }
 }
 
+TEST(PlannerLimits, LargestTensorElementByElement) {
+  // 2^20 passes of 2^15 accesses: counts beyond 32 bits.
+  std::vector<BitVector> units;
+  for (unsigned b = 0; b < maxTensorBits; ++b)
+    units.push_back(unitVector(b));
+  std::span<const BitVector> all(units);
+  LinearLayout source =
+      unwrap(LinearLayout::create({1024, 1024}, {.registers = all.subspan(5), .lanes = all.first(5)}));
+  LinearLayout destination =
+      unwrap(LinearLayout::create({1024, 1024}, {.registers = all.first(15), .lanes = all.subspan(15)}));
+  auto plan = planConversion(source, destination, 16, sm80(), PlanOptions{2, Strategy::SharedScalar});
+  ASSERT_TRUE(plan.ok()) << plan.status().toString();
+  EXPECT_EQ(plan->passes, 1u << 20);
+  EXPECT_EQ(plan->shared.store.instructions, std::uint64_t(1) << 35);
+  EXPECT_EQ(plan->permutes, std::uint64_t(1) << 36);
+  EXPECT_GT(plan->cost, 0x1p35);
+  plan = planConversion(source, destination, 16, sm80());
+  ASSERT_TRUE(plan.ok());
+  EXPECT_LT(plan->cost, 0x1p24);
+}
+
 TEST(PlannerLimits, TilesWithRepetitions) {
   Encoding accumulator = Mma{.version = 3, .warpsPerCTA = {4, 1}, .instrN = 32};
   Encoding rows = Blocked{.sizePerThread = {1, 8}, .threadsPerWarp = {8, 4}, .warpsPerCTA = {4, 1}, .order = {1, 0}};

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <string>
@@ -48,7 +49,8 @@ struct Case {
   std::uint64_t scratch = 0;
 };
 
-Result<std::vector<Case>> load(const std::string &path) {
+/// Throws what the JSON reader throws on a file of another form.
+Result<std::vector<Case>> parseCases(const std::string &path) {
   std::ifstream file(path);
   if (!file)
     return Status(StatusCode::IoError, "cannot open " + path, "give the file with --golden");
@@ -59,7 +61,7 @@ Result<std::vector<Case>> load(const std::string &path) {
   for (const auto &l : json["layouts"]) {
     auto shape = l.at("shape").get<std::vector<std::uint32_t>>();
     auto bases = l.at("bases").get<std::vector<std::vector<BitVector>>>();
-    KILN_ASSIGN(LinearLayout layout, LinearLayout::create(shape, {bases[0], bases[1], bases[2], bases[3]}));
+    KILN_ASSIGN(LinearLayout layout, LinearLayout::create(shape, {bases.at(0), bases.at(1), bases.at(2), bases.at(3)}));
     layouts.push_back(layout);
   }
   std::vector<Case> cases;
@@ -70,6 +72,14 @@ Result<std::vector<Case>> load(const std::string &path) {
   if (cases.empty())
     return Status::invalid(path + " has no conversions");
   return cases;
+}
+
+Result<std::vector<Case>> load(const std::string &path) {
+  try {
+    return parseCases(path);
+  } catch (const std::exception &e) {
+    return Status::invalid(path + " is not a file of golden layouts: " + e.what());
+  }
 }
 
 } // namespace
