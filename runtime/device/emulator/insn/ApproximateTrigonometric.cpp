@@ -8,7 +8,6 @@
 #include "runtime/device/emulator/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
-#include "runtime/device/emulator/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {

@@ -4,9 +4,11 @@
 // handler where every register has the storage of its type, else one that copies through a private register file:
 // sources give their low bits, signed results are sign-extended to the register, all others zero-extended.
 //
-// Included between LevelBegin.h and LevelEnd.h, after FloatLanes.h.  No include guard.
+// Included between LevelBegin.h and LevelEnd.h, in place of FloatLanes.h.  No include guard.
 //
 //===----------------------------------------------------------------------===//
+
+#include "runtime/device/emulator/insn/FloatLanes.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {

@@ -3,9 +3,6 @@
 
 #include "runtime/device/emulator/LevelBegin.h"
 
-#include "runtime/device/emulator/insn/FloatLanes.h"
-#include "runtime/device/emulator/LaneOps.h"
-
 #include "runtime/device/emulator/insn/ConvertLanes.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {

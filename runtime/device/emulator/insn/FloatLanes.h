@@ -7,9 +7,11 @@
 //  - "odd" values are rounded to odd: the lowest bit is set whenever the exact value lies strictly between two values.
 //    A second rounding to a format at least two bits shorter is then the same as one rounding of the exact value.
 //
-// Included between LevelBegin.h and LevelEnd.h, after LaneOps.h.  No include guard.
+// Included between LevelBegin.h and LevelEnd.h, in place of LaneOps.h.  No include guard.
 //
 //===----------------------------------------------------------------------===//
+
+#include "runtime/device/emulator/LaneOps.h"
 
 // The level has a fused multiply-add instruction, or converts f16 in hardware.
 #if KILN_LEVEL_NUMBER == 2 || KILN_LEVEL_NUMBER == 3 || (KILN_LEVEL_NUMBER == 4 && defined(__aarch64__))

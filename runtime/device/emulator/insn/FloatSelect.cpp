@@ -4,7 +4,6 @@
 #include "runtime/device/emulator/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
-#include "runtime/device/emulator/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -41,23 +40,30 @@ template <bool Max, bool Nan> inline float extremeXorSign(float a, float b) {
   return floatOf(isNan(r) ? canonicalNan32 : bitsOf(r) | sign);
 }
 
-template <bool Max> Handler buildExtreme(const Form &f, std::string &) {
-  if (f.type() == ptx::Type::F64)
-    return lanes<double, double, double>([](double a, double b) { return extreme<Max, false>(a, b); });
-  return withFlags(
-      []<bool Ftz, bool Nan, bool XorSign>() {
-        return lanes<float, float, float>([](float a, float b) {
-          a = flushIf<Ftz>(a), b = flushIf<Ftz>(b);
-          if constexpr (XorSign)
-            return extremeXorSign<Max, Nan>(a, b);
-          else
-            return extreme<Max, Nan>(a, b);
-        });
-      },
-      f.has("ftz"), f.has("NaN"), f.has("xorsign"));
+template <bool Max> Handler buildExtreme64(const Form &, std::string &) {
+  return lanes<double, double, double>([](double a, double b) { return extreme<Max, false>(a, b); });
 }
-
-template <bool Max> Handler buildExtreme3(const Form &f, std::string &) {
+template <bool Max> Handler buildXorSign(const Form &f, std::string &) {
+  return withFlags(
+      []<bool Ftz, bool Nan>() {
+        return lanes<float, float, float>(
+            [](float a, float b) { return extremeXorSign<Max, Nan>(flushIf<Ftz>(a), flushIf<Ftz>(b)); });
+      },
+      f.has("ftz"), f.has("NaN"));
+}
+/// Two or three operands; .abs only with three.
+template <bool Max> Handler buildExtreme(const Form &f, std::string &why) {
+  if (f.numOperands < 4)
+    return withFlags(
+        []<bool Ftz, bool Nan>() {
+          return lanes<float, float, float>(
+              [](float a, float b) { return extreme<Max, Nan>(flushIf<Ftz>(a), flushIf<Ftz>(b)); });
+        },
+        f.has("ftz"), f.has("NaN"));
+  if (f.target && f.target->sm < 100) {
+    why = "min and max of three operands need sm_100 or newer";
+    return nullptr;
+  }
   return withFlags(
       []<bool Ftz, bool Nan, bool Abs>() {
         return lanes<float, float, float, float>([](float a, float b, float c) {
@@ -124,16 +130,16 @@ template <Property P> Handler buildTest(const Form &f, std::string &) {
 }
 
 constexpr Row rows[] = {
-    {"min", "ftz?", "f32", "=0 0 0", 75, buildExtreme<false>},
-    {"max", "ftz?", "f32", "=0 0 0", 75, buildExtreme<true>},
-    {"min", "", "f64", "=0 0 0", 75, buildExtreme<false>},
-    {"max", "", "f64", "=0 0 0", 75, buildExtreme<true>},
-    {"min", "ftz? NaN", "f32", "=0 0 0", 80, buildExtreme<false>},
-    {"max", "ftz? NaN", "f32", "=0 0 0", 80, buildExtreme<true>},
-    {"min", "ftz? NaN? xorsign abs", "f32", "=0 0 0", 86, buildExtreme<false>},
-    {"max", "ftz? NaN? xorsign abs", "f32", "=0 0 0", 86, buildExtreme<true>},
-    {"min", "ftz? NaN? abs?", "f32", "=0 0 0 0", 100, buildExtreme3<false>},
-    {"max", "ftz? NaN? abs?", "f32", "=0 0 0 0", 100, buildExtreme3<true>},
+    {"min", "ftz?", "f32", "=0 0 0 0?", 75, buildExtreme<false>},
+    {"max", "ftz?", "f32", "=0 0 0 0?", 75, buildExtreme<true>},
+    {"min", "ftz? NaN", "f32", "=0 0 0 0?", 80, buildExtreme<false>},
+    {"max", "ftz? NaN", "f32", "=0 0 0 0?", 80, buildExtreme<true>},
+    {"min", "ftz? NaN? abs", "f32", "=0 0 0 0", 100, buildExtreme<false>},
+    {"max", "ftz? NaN? abs", "f32", "=0 0 0 0", 100, buildExtreme<true>},
+    {"min", "ftz? NaN? xorsign abs", "f32", "=0 0 0", 86, buildXorSign<false>},
+    {"max", "ftz? NaN? xorsign abs", "f32", "=0 0 0", 86, buildXorSign<true>},
+    {"min", "", "f64", "=0 0 0", 75, buildExtreme64<false>},
+    {"max", "", "f64", "=0 0 0", 75, buildExtreme64<true>},
     {"abs", "ftz?", "f32", "=0 0", 75, buildAbs},
     {"abs", "", "f64", "=0 0", 75, buildAbs},
     {"neg", "ftz?", "f32", "=0 0", 75, buildNeg},
