@@ -107,7 +107,7 @@ struct Trees {
 TEST(AxisInfo, FactsHoldOnRandomTrees) {
   Random random(41);
   std::uint64_t useful = 0;
-  for (int round = 0; round < kiln::test::pick(10000, 60000); ++round) {
+  for (int round = 0; round < kiln::test::pick(10000, 40000); ++round) {
     // Extents that are no powers of two too: blocks at the end are cut off.
     std::uint32_t m = random.chance(0.7) ? 1u << random.in(0, 4) : unsigned(random.in(1, 20));
     std::uint32_t n = random.chance(0.7) ? 1u << random.in(0, 5) : unsigned(random.in(1, 40));

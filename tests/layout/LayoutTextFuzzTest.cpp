@@ -4,7 +4,7 @@
 #include "tests/layout/LayoutTestSupport.h"
 #include "tests/support/TestTier.h"
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
 
 using namespace kiln;
@@ -90,8 +90,8 @@ TEST(LayoutTextFuzz, MutationsGiveAValueOrAStatus) {
     corpus.push_back(line);
   ASSERT_GE(corpus.size(), 30u);
   Random random(71);
-  auto begin = std::chrono::steady_clock::now();
-  int values = 0, layouts = 0, refused = 0, rounds = kiln::test::pick(50000, 500000);
+  std::clock_t begin = std::clock(); // processor time: a busy machine is no failure
+  int values = 0, layouts = 0, refused = 0, rounds = kiln::test::pick(50000, 200000);
   for (int round = 0; round < rounds; ++round) {
     std::string text = mutated(random, corpus);
     auto parsed = parseLayout(text);
@@ -117,5 +117,5 @@ TEST(LayoutTextFuzz, MutationsGiveAValueOrAStatus) {
   EXPECT_GT(values, rounds / 50);
   EXPECT_GT(layouts, rounds / 100);
   EXPECT_GT(refused, rounds / 10);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  EXPECT_LT(double(std::clock() - begin) / CLOCKS_PER_SEC, 0.001 * rounds) << "a millisecond a text";
 }

@@ -144,7 +144,12 @@ TEST(LinearLayout, AlgebraOnRandomLayouts) {
     EXPECT_EQ(unwrap(unwrap(a.transpose({1, 0})).transpose({1, 0})), a);
     EXPECT_EQ(unwrap(unwrap(a.reshape({a.numElements()})).reshape(a.shape())), a);
     // (a x b)(low, high) = a(low) + b(high) shifted, per dimension.
-    LinearLayout product = unwrap(a.product(b));
+    auto made = a.product(b);
+    if (a.allColumns().size() + b.allColumns().size() > maxInputBits) {
+      EXPECT_EQ(made.status().message().substr(0, 4), "L18:");
+      continue;
+    }
+    LinearLayout product = unwrap(std::move(made));
     for (int n = 0; n < 4; ++n) {
       std::array<unsigned, numHardwareDims> x, y, z;
       for (InDim d : hardwareDims) {
