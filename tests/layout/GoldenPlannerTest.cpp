@@ -112,6 +112,11 @@ TEST(GoldenPlanner, LocalAccess) {
     EXPECT_EQ(a.instructions, c[7].get<unsigned>());
     EXPECT_EQ(a.wavefronts, c[8].get<unsigned>());
     EXPECT_EQ(a.ideal, c[9].get<unsigned>());
+    double instructions = static_cast<double>(a.instructions), warps = layout.size(InDim::Warp);
+    EXPECT_EQ(plan->cost, instructions * (a.wavefronts + 0.25) + 0.5 * a.constants);
+    double storing = warps / (1u << std::popcount(a.warpPredicate));
+    EXPECT_EQ(static_cast<double>(plan->wavefronts), storing * instructions * a.wavefronts);
+    EXPECT_EQ(static_cast<double>(plan->conflicts), storing * instructions * (a.wavefronts - a.ideal));
   }
 }
 
