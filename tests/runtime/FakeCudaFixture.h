@@ -24,8 +24,6 @@ protected:
     ASSERT_NE(get, nullptr);
     fake = get();
     *fake = FakeCuda();
-    fake->functionAttributes = {{0, 1024}, {1, 1024}, {3, 0}, {4, 40}, {8, 49152 - 1024}};
-    fake->parameters = {{0, 8}, {8, 8}, {16, 4}};
   }
   void TearDown() override {
     fake->failures.clear();

@@ -28,9 +28,10 @@ struct FakeParameter {
 struct FakeCuda {
   std::map<std::string, int> failures; ///< function name -> error it returns
   int devices = 1, major = 9, minor = 0;
-  std::string ptxLog;                    ///< what the compiler writes to its error log
-  std::vector<FakeParameter> parameters; ///< of every kernel
-  std::map<int, int> functionAttributes; ///< values read
+  std::string ptxLog;                                                ///< what the compiler writes to its error log
+  std::vector<FakeParameter> parameters = {{0, 8}, {8, 8}, {16, 4}}; ///< of every kernel
+  /// Values read: threads of a block, static shared memory, local memory, registers, dynamic shared memory.
+  std::map<int, int> functionAttributes = {{0, 1024}, {1, 1024}, {3, 0}, {4, 40}, {8, 49152 - 1024}};
   std::vector<std::pair<int, int>> attributesSet;
   std::vector<FakeLaunch> launches;
   std::string image;              ///< PTX loaded last

@@ -1,0 +1,22 @@
+//===- Commands.h - The subcommands of `kiln` -----------------------------===//
+//
+// Each subcommand is one file.  It adds itself to the parser; its callback runs it and leaves the exit status in
+// `exitStatus`: 0 good, 1 findings, 2 input, 3 compile, 4 device.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_COMMANDS_H
+#define KILN_RUNTIME_TOOLS_COMMANDS_H
+
+namespace CLI {
+class App;
+}
+
+namespace kiln::tools {
+
+void addDevicesCommand(CLI::App &app, int &exitStatus);
+void addRunCommand(CLI::App &app, int &exitStatus);
+void addExplainCommand(CLI::App &app, int &exitStatus);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_COMMANDS_H

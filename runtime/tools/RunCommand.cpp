@@ -1,0 +1,225 @@
+// `kiln run`: one kernel of a PTX file, on a GPU or the emulator, with arguments from the command line and .npy files.
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/KernelArguments.h"
+#include "runtime/tools/Report.h"
+#include "runtime/tools/RunOptions.h"
+#include "support/Text.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace kiln::tools {
+
+namespace {
+
+class Run {
+public:
+  explicit Run(const RunOptions &options) : o(options) {}
+
+  int operator()() {
+    Status s = prepare();
+    if (s.ok())
+      s = launchAll();
+    report["findings"] = Json::array();
+    for (const Finding &f : findings)
+      report["findings"].push_back(toJson(f));
+    if (!o.json)
+      for (const Finding &f : findings)
+        std::printf("%s\n", f.toString().c_str());
+    const bool defects = std::any_of(findings.begin(), findings.end(), [](const Finding &f) { return !f.note; });
+    if (s.ok() && !defects)
+      s = writeOutputs();
+    if (!s.ok() && s.code() != StatusCode::Findings)
+      return fail("run", s, o.json, std::move(report));
+    return finish(defects || !s.ok());
+  }
+
+private:
+  Status prepare() {
+    KILN_ASSIGN(config.grid, parseDims("--grid", o.grid));
+    KILN_ASSIGN(config.block, parseDims("--block", o.block));
+    if (!o.cluster.empty()) {
+      KILN_ASSIGN(config.cluster, parseDims("--cluster", o.cluster));
+    }
+    config.dynamicSharedBytes = o.sharedBytes;
+    if (o.repeat == 0 || o.repeat > 1000000)
+      return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
+    if (!(o.emulator.secondsBudget >= 0 && o.emulator.secondsBudget < 1e9))
+      return Status::invalid(format("--timeout %g is not between 0 and 10^9 seconds", o.emulator.secondsBudget));
+    if (o.emulator.hostThreads > 1024)
+      return Status::invalid("--threads " + std::to_string(o.emulator.hostThreads) + " is more than 1024");
+    KILN_ASSIGN(const std::string image, readTextFile(o.file));
+    for (const std::string &text : o.arguments) {
+      KILN_ASSIGN(KernelArgument a, parseArgument(static_cast<unsigned>(arguments.size()), text));
+      arguments.push_back(std::move(a));
+    }
+    KILN_TRY(prepareOutputs());
+    KILN_TRY(openDevice());
+    KILN_TRY(load(image));
+    return checkArguments(arguments, kernel->info());
+  }
+
+  /// Opens the temporaries, so that nothing is computed for a folder that cannot be written.
+  Status prepareOutputs() {
+    for (const std::string &text : o.outputs) {
+      KILN_ASSIGN(OutputRequest request, parseOutputRequest(text));
+      if (request.argument >= arguments.size())
+        return Status::invalid("--output " + text + ": there is no argument " + std::to_string(request.argument) +
+                                   "; " + std::to_string(arguments.size()) + " were given",
+                               "arguments count from 0");
+      if (!arguments[request.argument].isBuffer())
+        return Status::invalid("--output " + text + ": " + arguments[request.argument].name() + " is not a buffer",
+                               "name an argument FILE.npy or out:DTYPE:SHAPE");
+      for (const OutputRequest &other : requests)
+        if (other.file == request.file)
+          return Status::invalid("two outputs are written to '" + request.file + "'", "give each its own file");
+      KILN_ASSIGN(OutputFile file, OutputFile::create(request.file));
+      files.push_back(std::move(file));
+      requests.push_back(std::move(request));
+    }
+    return {};
+  }
+
+  Status openDevice() {
+    if (!o.target.empty() && !o.device.empty())
+      return Status::invalid("--target " + o.target + " and --device " + o.device + " both name a machine",
+                             "use one: --target T is --device emulator:T");
+    EmulatorOptions emulator = o.emulator;
+    emulator.checks = !o.noChecks;
+    const std::string name = o.target.empty() ? o.device : "emulator:" + o.target;
+    KILN_ASSIGN(device, kiln::openDevice(name, emulator));
+    report["device"] = device->info().name;
+    report["description"] = device->info().description;
+    return {};
+  }
+
+  Status load(const std::string &image) {
+    const bool cubin = image.starts_with("\x7f"
+                                         "ELF");
+    KILN_ASSIGN(module, cubin ? device->loadCubin(std::as_bytes(std::span(image.data(), image.size())))
+                              : device->loadPtx(image, o.file));
+    std::string name = o.entry;
+    if (name.empty()) {
+      const std::vector<std::string> names = module->kernelNames();
+      if (names.size() != 1)
+        return Status::invalid(names.empty() ? "'" + o.file + "' has no kernel that can be listed"
+                                             : "'" + o.file + "' has " + std::to_string(names.size()) +
+                                                   " kernels: " + join(names),
+                               "choose one with --entry NAME");
+      name = names[0];
+    }
+    KILN_ASSIGN(kernel, module->kernel(name));
+    report["kernel"] = kernel->info().name;
+    report["grid"] = toJson(config.grid);
+    report["block"] = toJson(config.block);
+    report["shared"] = config.dynamicSharedBytes;
+    return {};
+  }
+
+  Status launchAll() {
+    for (unsigned i = 0; i < o.repeat; ++i) {
+      KILN_ASSIGN(bound, BoundArguments::bind(*device, arguments, kernel->info()));
+      const Status s = launchOnce();
+      const std::vector<Finding> seen = device->takeFindings();
+      findings.insert(findings.end(), seen.begin(), seen.end());
+      KILN_TRY(s);
+      if (!seen.empty()) // the other launches would find the same
+        break;
+    }
+    return {};
+  }
+
+  Status launchOnce() {
+    if (device->info().kind == DeviceKind::Emulator) {
+      const Status s = kernel->launch(config, bound.packed);
+      const LaunchStatistics cost = device->takeStatistics();
+      milliseconds.push_back(cost.seconds * 1e3);
+      report["warpInstructions"] = cost.warpInstructions;
+      report["threadInstructions"] = cost.threadInstructions;
+      return s;
+    }
+    Stream &stream = device->defaultStream();
+    KILN_ASSIGN(auto start, device->createEvent());
+    KILN_ASSIGN(auto end, device->createEvent());
+    KILN_TRY(start->record(stream));
+    KILN_TRY(kernel->launch(config, bound.packed));
+    KILN_TRY(end->record(stream));
+    KILN_TRY(stream.synchronize());
+    KILN_ASSIGN(const double time, end->millisecondsSince(*start));
+    milliseconds.push_back(time);
+    return {};
+  }
+
+  Status writeOutputs() {
+    report["outputs"] = Json::array();
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      const KernelArgument &a = arguments[requests[i].argument];
+      KILN_ASSIGN(const Array array, bound.read(a));
+      KILN_TRY(writeNpy(files[i], array));
+    }
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      KILN_TRY(files[i].commit());
+      const Array &array = arguments[requests[i].argument].array;
+      report["outputs"].push_back({{"argument", requests[i].argument},
+                                   {"file", requests[i].file},
+                                   {"dtype", dtypeNumpyName(array.type)},
+                                   {"shape", array.shape}});
+    }
+    return {};
+  }
+
+  int finish(bool defects) {
+    const int status = defects ? 1 : 0;
+    if (o.time || o.repeat > 1) {
+      std::vector<double> sorted = milliseconds;
+      std::sort(sorted.begin(), sorted.end());
+      const std::size_t n = sorted.size();
+      const double median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+      report["times"] = {{"launches", n}, {"medianMs", median}, {"minMs", sorted.front()}, {"maxMs", sorted.back()}};
+      if (!o.json)
+        std::printf("time: %zu launches, median %.4f ms, from %.4f to %.4f ms\n", n, median, sorted.front(),
+                    sorted.back());
+    }
+    report["status"] = status;
+    if (o.json) {
+      printJson(report);
+      return status;
+    }
+    const std::string what = device->info().name + ": kernel '" + kernel->info().name + "'";
+    if (defects)
+      std::printf("%s: %zu findings%s\n", what.c_str(), findings.size(),
+                  files.empty() ? "" : "; no output was written");
+    else
+      std::printf("%s: good\n", what.c_str());
+    if (!defects)
+      for (const Json &out : report["outputs"])
+        std::printf("argument %u -> %s\n", out["argument"].get<unsigned>(), out["file"].get<std::string>().c_str());
+    return status;
+  }
+
+  const RunOptions &o;
+  LaunchConfig config{};
+  std::vector<KernelArgument> arguments;
+  std::vector<OutputRequest> requests;
+  std::vector<OutputFile> files;
+  std::unique_ptr<Device> device; // before what it makes
+  std::unique_ptr<Module> module;
+  Kernel *kernel = nullptr;
+  BoundArguments bound;
+  std::vector<Finding> findings;
+  std::vector<double> milliseconds;
+  Json report = Json::object();
+};
+
+} // namespace
+
+void addRunCommand(CLI::App &app, int &exitStatus) {
+  auto *command = app.add_subcommand("run", "Run a kernel of a PTX file on a GPU or the emulator");
+  auto options = std::make_shared<RunOptions>();
+  addRunOptions(*command, *options);
+  command->callback([options, &exitStatus] { exitStatus = Run(*options)(); });
+}
+
+} // namespace kiln::tools

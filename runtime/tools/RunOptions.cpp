@@ -1,0 +1,81 @@
+#include "runtime/tools/RunOptions.h"
+
+#include "support/Text.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+
+namespace kiln::tools {
+
+void addRunOptions(CLI::App &c, RunOptions &o) {
+  c.add_option("file", o.file, "PTX text, or a cubin (on a GPU)")->required()->type_name("FILE.ptx");
+  c.add_option("--entry", o.entry, "The kernel; not needed if the file has one")->type_name("NAME");
+  c.add_option("--grid", o.grid, "Blocks: X, X,Y or X,Y,Z")->required()->type_name("DIMS");
+  c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z")->required()->type_name("DIMS");
+  c.add_option("--cluster", o.cluster, "Blocks of a cluster; by default as the kernel declares")->type_name("DIMS");
+  c.add_option("--shared", o.sharedBytes, "Dynamic shared memory of a block, in bytes")->type_name("BYTES");
+  c.add_option("--arg", o.arguments, "One argument, in the order of the parameters; see below")
+      ->type_name("ARG")
+      ->allow_extra_args(false);
+  c.add_option("--output", o.outputs, "Write the buffer of argument N (from 0) to FILE; may occur often")
+      ->type_name("N:FILE.npy")
+      ->allow_extra_args(false);
+  c.add_option("--device", o.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
+  c.add_option("--target", o.target, "The same as --device emulator:TARGET")->type_name("TARGET");
+  c.add_option("--repeat", o.repeat, "Launches, each from the same inputs")->type_name("N");
+  c.add_flag("--time", o.time, "Print the launches' times");
+  c.add_flag("--no-checks", o.noChecks, "Emulator: only the checks that cost no time; bounds are always checked");
+  c.add_option("--threads", o.emulator.hostThreads, "Emulator: host threads; 0: one a core")->type_name("N");
+  c.add_option("--instruction-budget", o.emulator.instructionBudget,
+               "Emulator: end a launch after N warp instructions; 0: 2^40")
+      ->type_name("N");
+  c.add_option("--timeout", o.emulator.secondsBudget, "Emulator: end a launch after S seconds; 0: never")
+      ->type_name("S");
+  c.add_flag("--json", o.json, "One JSON object on standard output");
+  c.footer(
+      "Arguments (ARG):\n"
+      "  x.npy                a buffer with the file's data; --output writes it back after the launch\n"
+      "  bf16:x.npy           the file's fp32 values rounded to bf16, f16, e4m3 or e5m2, or its raw bits (uint16, "
+      "uint8)\n"
+      "  out:DTYPE:16x100     a new buffer, filled with 0xCD; DTYPE by NumPy's name or the short one: float32, f32, "
+      "bf16\n"
+      "  i32:V f32:V ...      a number: i8 to i64, u8 to u64, f16, bf16, f32, f64; b8 to b64 are raw bits\n"
+      "  ptr:0                a null pointer, or any address\n"
+      "  bytes:x.npy          the file's data by value, for a struct parameter\n"
+      "Outputs are written only if the launch succeeds without findings; bf16, e4m3 and e5m2 are written as float32.\n"
+      "Examples:\n"
+      "  kiln run add.ptx --grid 4 --block 128 --arg x.npy --arg y.npy --arg out:f32:512 --arg i32:512 --output "
+      "2:z.npy\n"
+      "  kiln run k.ptx --entry scale --grid 16,2 --block 32,4 --shared 4096 --arg x.npy --arg f32:-0.5 --target "
+      "sm_80\n"
+      "  kiln run k.ptx --grid 1 --block 32 --arg out:i32:32 --device cuda:0 --repeat 20 --time\n"
+      "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
+}
+
+Result<Dim3> parseDims(const std::string &option, const std::string &text) {
+  std::uint32_t values[3] = {1, 1, 1};
+  const std::vector<std::string_view> pieces = split(text, ',');
+  bool good = pieces.size() <= 3;
+  for (std::size_t i = 0; good && i < pieces.size(); ++i) {
+    const auto [end, error] = std::from_chars(pieces[i].data(), pieces[i].data() + pieces[i].size(), values[i]);
+    good = !pieces[i].empty() && error == std::errc() && end == pieces[i].data() + pieces[i].size() && values[i] > 0;
+  }
+  if (!good)
+    return Status::invalid(option + " '" + text + "' is not one to three positive numbers with commas between",
+                           "write it as " + option + " 4,1,1");
+  return Dim3{values[0], values[1], values[2]};
+}
+
+Result<OutputRequest> parseOutputRequest(const std::string &text) {
+  OutputRequest out;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.argument);
+  const std::size_t used = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc() || used + 1 >= text.size() || text[used] != ':')
+    return Status::invalid("--output '" + text + "' is not N:FILE",
+                           "write the argument's number, from 0: --output 3:y.npy");
+  out.file = text.substr(used + 1);
+  return out;
+}
+
+} // namespace kiln::tools

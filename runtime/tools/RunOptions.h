@@ -1,0 +1,36 @@
+//===- RunOptions.h - The command line of `kiln run` ----------------------===//
+#ifndef KILN_RUNTIME_TOOLS_RUNOPTIONS_H
+#define KILN_RUNTIME_TOOLS_RUNOPTIONS_H
+
+#include "kiln/Device.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kiln::tools {
+
+struct RunOptions {
+  std::string file, entry, grid, block, cluster, device, target;
+  std::uint32_t sharedBytes = 0;
+  std::vector<std::string> arguments, outputs;
+  unsigned repeat = 1;
+  bool time = false, json = false, noChecks = false;
+  EmulatorOptions emulator;
+};
+
+void addRunOptions(CLI::App &command, RunOptions &options);
+
+/// "4", "4,2" or "4,2,1": positive, missing ones are 1.  `option` names it in messages.
+Result<Dim3> parseDims(const std::string &option, const std::string &text);
+
+/// --output N:FILE.
+struct OutputRequest {
+  unsigned argument = 0;
+  std::string file;
+};
+Result<OutputRequest> parseOutputRequest(const std::string &text);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_RUNOPTIONS_H

@@ -1,0 +1,99 @@
+#include "tests/cli/Program.h"
+
+#include "runtime/io/Npy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <spawn.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+namespace kiln::test {
+
+const char *const addPtx = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry add(.param .u64 x, .param .u64 y, .param .u32 n) {
+  .reg .pred %p<2>; .reg .b32 %r<6>; .reg .f32 %f<3>; .reg .b64 %d<6>;
+  ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.s32 %r5, %r2, %r3, %r4;
+  setp.ge.u32 %p1, %r5, %r1; @%p1 bra DONE;
+  mul.wide.u32 %d3, %r5, 4; add.s64 %d4, %d1, %d3; add.s64 %d5, %d2, %d3;
+  ld.global.f32 %f1, [%d4]; add.rn.f32 %f2, %f1, %f1; st.global.f32 [%d5], %f2;
+DONE:
+  ret;
+}
+)";
+
+Outcome kiln(const std::vector<std::string> &arguments, const std::string &libraries) {
+  TemporaryDirectory folder;
+  const std::string out = folder.path() + "/out", err = folder.path() + "/err";
+  std::vector<std::string> words = {KILN_BINARY_DIR "/bin/kiln"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char *> argv;
+  for (std::string &w : words)
+    argv.push_back(w.data());
+  argv.push_back(nullptr);
+  std::vector<std::string> variables;
+  for (char **e = environ; *e; ++e)
+    if (std::strncmp(*e, "LD_LIBRARY_PATH=", 16) != 0)
+      variables.emplace_back(*e);
+  if (!libraries.empty())
+    variables.push_back("LD_LIBRARY_PATH=" + libraries);
+  std::vector<char *> environment;
+  for (std::string &v : variables)
+    environment.push_back(v.data());
+  environment.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_CREAT | O_WRONLY, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_CREAT | O_WRONLY, 0600);
+  pid_t child = 0;
+  Outcome outcome;
+  const int error = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environment.data());
+  posix_spawn_file_actions_destroy(&actions);
+  EXPECT_EQ(error, 0) << argv[0] << ": " << std::strerror(error);
+  if (error)
+    return outcome;
+  int state = 0;
+  waitpid(child, &state, 0);
+  outcome.status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  outcome.out = *readTextFile(out);
+  outcome.err = *readTextFile(err);
+  return outcome;
+}
+
+std::string CliTest::write(const std::string &name, const std::string &text) const {
+  std::ofstream(file(name), std::ios::binary) << text;
+  return file(name);
+}
+
+std::string CliTest::floats(const std::string &name, unsigned count) const {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), 0.0f);
+  const auto bytes = std::as_bytes(std::span(values));
+  EXPECT_TRUE(writeNpy(file(name), Array{DType::F32, {count}, {bytes.begin(), bytes.end()}}).ok());
+  return file(name);
+}
+
+std::vector<std::string> CliTest::files() const {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string CliTest::fakeDriver() const {
+  const std::string libraries = file("driver");
+  std::filesystem::create_directory(libraries);
+  std::filesystem::create_symlink(KILN_BINARY_DIR "/tests/libkiln-fake-cuda.so", libraries + "/libcuda.so.1");
+  return libraries;
+}
+
+} // namespace kiln::test

@@ -1,0 +1,42 @@
+//===- Program.h - The built programs, run as a user runs them ------------===//
+#ifndef KILN_TESTS_CLI_PROGRAM_H
+#define KILN_TESTS_CLI_PROGRAM_H
+
+#include "tests/support/TestTier.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace kiln::test {
+
+struct Outcome {
+  int status = -1; ///< exit status, or 128 + the signal
+  std::string out, err;
+};
+
+/// `kiln` with these arguments.  `libraries` is searched first for shared objects (LD_LIBRARY_PATH).
+Outcome kiln(const std::vector<std::string> &arguments, const std::string &libraries = {});
+
+/// A folder of its own for each test, with helpers that make files in it.
+class CliTest : public testing::Test {
+protected:
+  std::string file(const std::string &name) const { return folder.path() + "/" + name; }
+  std::string write(const std::string &name, const std::string &text) const;
+  /// A .npy file of fp32 0, 1, 2, ...
+  std::string floats(const std::string &name, unsigned count) const;
+  /// Files in the folder, sorted.
+  std::vector<std::string> files() const;
+  /// A folder in which the driver library is the fake one: `kiln` sees one GPU, on which kernels do nothing.
+  std::string fakeDriver() const;
+
+  test::TemporaryDirectory folder;
+};
+
+/// add(u64 x, u64 y, u32 n): y[i] = 2 x[i].
+extern const char *const addPtx;
+
+} // namespace kiln::test
+
+#endif // KILN_TESTS_CLI_PROGRAM_H
