@@ -58,6 +58,7 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
   return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);
 }
 
+#if !KILN_HAS_EMULATOR
 static DeviceInfo describeEmulator(const Target &target) {
   DeviceInfo info{};
   info.kind = DeviceKind::Emulator;
@@ -68,6 +69,7 @@ static DeviceInfo describeEmulator(const Target &target) {
   info.hostThreads = std::max(1u, std::thread::hardware_concurrency());
   return info;
 }
+#endif
 
 std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes) {
   std::vector<DeviceInfo> out;
@@ -76,7 +78,11 @@ std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes) {
   else
     notes.push_back(driver.status().message());
   for (const Target &target : allTargets())
+#if KILN_HAS_EMULATOR
+    out.push_back(emulatorInfo(target));
+#else
     out.push_back(describeEmulator(target));
+#endif
   return out;
 }
 

@@ -1,8 +1,6 @@
 #include "runtime/device/cuda/PtxSummary.h"
 
-#if KILN_HAS_PTX
 #include "runtime/device/emulator/ptx/Parser.h"
-#endif
 #include "support/Text.h"
 
 #include <algorithm>
@@ -10,7 +8,6 @@
 
 namespace kiln::cuda {
 
-#if KILN_HAS_PTX
 static ParameterInfo parameterInfo(const ptx::Variable &v, std::uint64_t end) {
   ParameterInfo p;
   const std::uint32_t element = ptx::typeBytes(v.type) * v.vector;
