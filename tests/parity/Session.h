@@ -1,0 +1,51 @@
+//===- Session.h - Running forms on a device and collecting a report ------===//
+#ifndef KILN_TESTS_PARITY_SESSION_H
+#define KILN_TESTS_PARITY_SESSION_H
+
+#include "kiln/Device.h"
+#include "tests/parity/Records.h"
+
+namespace kiln::parity {
+
+/// A device that is opened again after a failed launch (a faulted GPU context refuses everything after).
+class Runner {
+public:
+  explicit Runner(std::string name) : name(std::move(name)) {}
+  Status open();
+  Result<Columns> run(const Form &form, const Cases &cases);
+  const DeviceInfo &info() const { return device->info(); }
+  const std::string &deviceName() const { return name; }
+
+private:
+  std::string name;
+  std::unique_ptr<Device> device;
+};
+
+/// Results of one device against one reference, over many forms.
+class Tally {
+public:
+  explicit Tally(std::string title) : title(std::move(title)) {}
+  void add(const Form &form, const Difference &difference);
+  void print() const;
+  std::size_t formsThatDiffer() const { return differing; }
+
+private:
+  struct Opcode {
+    std::size_t forms = 0, differing = 0, cases = 0, differingCases = 0, undefined = 0;
+    std::vector<std::string> lines; ///< a line for each form that differs
+  };
+  std::string title;
+  std::vector<std::pair<std::string, Opcode>> opcodes;
+  std::vector<std::string> ulps;
+  std::size_t differing = 0;
+};
+
+/// Against the host oracle; compared == 0 if there is none for this form.
+Difference compareOracle(const Form &form, const Cases &cases, const Columns &got);
+
+/// Forms whose name contains `filter` (all if empty).
+std::vector<const Form *> selectForms(std::string_view filter);
+
+} // namespace kiln::parity
+
+#endif // KILN_TESTS_PARITY_SESSION_H
