@@ -18,7 +18,7 @@ namespace {
 
 using namespace kiln::layout;
 
-// Property 2 of DESIGN's planner: every m.  The core's plan is executed and carried to each repetition; every register
+// Every m of the tile shapes.  The core's plan is executed and carried to each repetition; every register
 // of every thread must then hold the coordinates that its layout names, element by element.
 TEST(TileFuzz, RepetitionsElementByElement) {
   Random random(1113);
