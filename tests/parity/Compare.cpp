@@ -2,7 +2,6 @@
 #include "tests/parity/Compare.h"
 
 #include "support/Text.h"
-#include "tests/parity/Oracle.h"
 
 #include <algorithm>
 #include <bit>
@@ -62,6 +61,10 @@ bool acceptable(const Approximation &a, const sf::Format &f, U64 bits) {
 }
 
 } // namespace
+
+bool withinBound(const Form &form, const Approximation &a, U64 bits) {
+  return acceptable(a, *form.lastType().format, bits);
+}
 
 bool claimsCanonicalNan(const Form &form) {
   const std::string &op = form.opcode();

@@ -8,6 +8,7 @@
 #define KILN_TESTS_PARITY_COMPARE_H
 
 #include "tests/parity/Cases.h"
+#include "tests/parity/Oracle.h"
 
 namespace kiln::parity {
 
@@ -26,6 +27,9 @@ struct Difference {
 /// Exact forms.  `count` cases from `begin`.
 Difference compareExact(const Form &form, const Cases &cases, const Columns &got, const Columns &want,
                         std::size_t begin, std::size_t count, const char *wantName);
+
+/// Whether the bits of one element are within the documented distance of the true value.
+bool withinBound(const Form &form, const Approximation &approximation, std::uint64_t bits);
 
 /// Approximate forms against the true value.
 Difference compareApproximate(const Form &form, const Cases &cases, const Columns &got);

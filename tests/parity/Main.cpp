@@ -3,6 +3,7 @@
 #include "tests/parity/Generator.h"
 #include "tests/parity/Session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,9 @@ constexpr const char *usage =
     "usage: kiln-parity record  --device GPU --out DIR [--against DEVICE] [--filter TEXT]\n"
     "       kiln-parity compare --device A --device B [--filter TEXT] [--cases N]\n"
     "       kiln-parity check   --device A [--filter TEXT] [--cases N]     against the host's references only\n"
+    "       kiln-parity sweep   --device A [--filter TEXT] [--cases N]     errors of the f32 approximations, N inputs "
+    "each\n"
+    "                                                                      (default 2^24; 4294967296: all)\n"
     "       kiln-parity list [--filter TEXT]                               the forms\n"
     "       kiln-parity ptx FORM                                           the kernel of one form\n";
 
@@ -22,6 +26,7 @@ struct Options {
   std::string command, out, filter, against = "emulator:sm_90a", form;
   std::vector<std::string> devices;
   std::size_t randomCount = recordedRandom;
+  std::uint64_t points = 1 << 24; ///< of a sweep
 };
 
 bool parse(int argc, char **argv, Options &o) {
@@ -39,9 +44,10 @@ bool parse(int argc, char **argv, Options &o) {
       o.filter = argv[++i];
     else if (a == "--against" && more)
       o.against = argv[++i];
-    else if (a == "--cases" && more)
-      o.randomCount = (std::strtoull(argv[++i], nullptr, 10) + hashedRandom) / hashedRandom * hashedRandom;
-    else if (a[0] != '-' && o.command == "ptx" && o.form.empty())
+    else if (a == "--cases" && more) {
+      o.points = std::strtoull(argv[++i], nullptr, 10);
+      o.randomCount = (std::max<std::uint64_t>(o.points, 1) + hashedRandom - 1) / hashedRandom * hashedRandom;
+    } else if (a[0] != '-' && o.command == "ptx" && o.form.empty())
       o.form = a;
     else
       return false;
@@ -50,7 +56,7 @@ bool parse(int argc, char **argv, Options &o) {
     return o.devices.size() == 1 && !o.out.empty();
   if (o.command == "compare")
     return o.devices.size() == 2;
-  if (o.command == "check")
+  if (o.command == "check" || o.command == "sweep")
     return o.devices.size() == 1;
   return o.command == "list" || (o.command == "ptx" && !o.form.empty());
 }
@@ -174,6 +180,10 @@ int runMain(int argc, char **argv) {
         return 0;
       }
     return fail(Status(StatusCode::NotFound, "no form '" + options.form + "'", "'kiln-parity list' prints them"));
+  }
+  if (options.command == "sweep") {
+    Status status = sweepApproximations(options.devices[0], options.points, options.filter);
+    return status.ok() ? 0 : fail(status);
   }
   return runDevices(options);
 }

@@ -15,7 +15,7 @@ namespace kiln::parity {
 namespace {
 
 constexpr char magic[] = "KILNPAR1";
-constexpr std::size_t rawExact = 256, rawApproximate = 8192, rawRandom = 2048;
+constexpr std::size_t rawExact = 128, rawApproximate = 8192, rawRandom = 2048;
 
 std::uint64_t hashBlock(const Form &form, const Columns &results, HashedBlock block) {
   std::uint64_t hash = 0xcbf29ce484222325;

@@ -43,6 +43,9 @@ private:
 /// Against the host oracle; compared == 0 if there is none for this form.
 Difference compareOracle(const Form &form, const Cases &cases, const Columns &got);
 
+/// Prints the errors of every unary f32 approximation over `points` of all 2^32 inputs (Sweep.cpp).
+Status sweepApproximations(const std::string &deviceName, std::uint64_t points, std::string_view filter);
+
 /// Forms whose name contains `filter` (all if empty).
 std::vector<const Form *> selectForms(std::string_view filter);
 
