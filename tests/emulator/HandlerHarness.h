@@ -22,8 +22,10 @@ using LaneValues = std::array<std::uint64_t, warpSize>;
 
 class HandlerHarness {
 public:
-  /// `opcode` as in PTX ("add.sat.s32"); `level` empty: the best of this CPU.
-  explicit HandlerHarness(std::string_view opcode, std::string_view level = {}, std::string_view target = "sm_100a")
+  /// `opcode` as in PTX ("add.sat.s32"); `level` empty: the best of this CPU.  `registers`: bytes of the operands'
+  /// registers where they differ from the types (cvt), one for each operand given: optional ones may be left out.
+  explicit HandlerHarness(std::string_view opcode, std::string_view level = {}, std::string_view target = "sm_100a",
+                          std::vector<unsigned> registers = {})
       : storage(pieces * pieceBytes + 64) {
     const InstructionTable *table = instructionTable(level);
     if (!table) {
@@ -38,8 +40,13 @@ public:
     }
     match = *found;
     Form &form = match.form;
-    for (const OperandSpec &spec : match.row->operands)
-      form.registerBytes[form.numOperands++] = bytesOf(spec);
+    for (const OperandSpec &spec : match.row->operands) {
+      const unsigned i = form.numOperands;
+      if (!registers.empty() && i == registers.size())
+        break;
+      widths.push_back(registers.empty() ? bytesOf(spec) : registers[i]);
+      form.registerBytes[form.numOperands++] = widths.back();
+    }
     op.run = match.row->row->build(form, problem);
     op.flags = form.flags;
     const std::uintptr_t base = (reinterpret_cast<std::uintptr_t>(storage.data()) + 63) / 64 * 64;
@@ -47,7 +54,8 @@ public:
     unsigned next = firstPiece;
     auto piece = [&] { return static_cast<Slot>(next++ * pieceBytes); };
     unsigned source = 0;
-    for (const OperandSpec &spec : match.row->operands) {
+    for (unsigned i = 0; i < form.numOperands; ++i) {
+      const OperandSpec &spec = match.row->operands[i];
       if (spec.destination) {
         if (op.d == noSlot)
           op.d = piece();
@@ -58,20 +66,19 @@ public:
       } else if (spec.kind == OperandSpec::Kind::MemberMask) {
         op.s[3] = piece();
       } else if (spec.kind != OperandSpec::Kind::Immediate) {
-        sourceSpecs.push_back(spec);
+        sourceWidths.push_back(widths[i]);
         op.s[source++] = piece();
       }
     }
-    destinationSpec = match.row->operands.empty() ? OperandSpec{} : match.row->operands.front();
   }
 
   bool ok() const { return op.run != nullptr; }
   const std::string &why() const { return problem; }
-  unsigned sources() const { return static_cast<unsigned>(sourceSpecs.size()); }
-  unsigned sourceBytes(unsigned i) const { return bytesOf(sourceSpecs[i]); }
-  unsigned destinationBytes() const { return bytesOf(destinationSpec); }
+  unsigned sources() const { return static_cast<unsigned>(sourceWidths.size()); }
+  unsigned sourceBytes(unsigned i) const { return sourceWidths[i]; }
+  unsigned destinationBytes() const { return widths.empty() ? 0 : widths.front(); }
 
-  void setSource(unsigned i, const LaneValues &values) { write(op.s[i], bytesOf(sourceSpecs[i]), values); }
+  void setSource(unsigned i, const LaneValues &values) { write(op.s[i], sourceWidths[i], values); }
   void setCarry(const LaneValues &values) { write(carrySlot, 4, values); }
   LaneValues carry() const { return read(carrySlot, 4); }
   void setImmediate(std::int64_t value) { op.imm = value; }
@@ -120,8 +127,7 @@ private:
   std::vector<std::byte> storage;
   std::unique_ptr<RowIndex> index;
   RowMatch match;
-  std::vector<OperandSpec> sourceSpecs;
-  OperandSpec destinationSpec;
+  std::vector<unsigned> widths, sourceWidths; ///< bytes of the registers
   Warp warp;
   Op op;
   std::string problem;

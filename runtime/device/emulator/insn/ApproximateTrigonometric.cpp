@@ -29,7 +29,8 @@ template <bool Cosine> inline float nearCircle(float x) {
                         (0x1.a01a019f4e867p-16 + -0x1.27e4fa17a41b4p-22 * z) * z2 +
                         (0x1.1eeb68b109173p-29 + -0x1.907d7aebd5e3dp-37 * z) * z4;
   const double value = quadrant & 1 ? (1.0 - 0.5 * z) + cosine * z2 : r + r * z * sine;
-  return static_cast<float>(doubleOf(bitsOf(value) ^ (quadrant & 2) << 62));
+  const float result = static_cast<float>(doubleOf(bitsOf(value) ^ (quadrant & 2) << 62));
+  return !Cosine && x == 0.0f ? x : result; // the reduction loses the sign of zero
 }
 
 template <bool Cosine, bool Ftz> Next circleHandler(Warp &w, const Op &op) {

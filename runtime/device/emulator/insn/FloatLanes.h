@@ -60,12 +60,15 @@ constexpr U32 canonicalNan32 = 0x7fffffffu;
 constexpr U64 canonicalNan64 = 0xfff8000000000000ull;
 constexpr U16 canonicalNan16 = 0x7fff;
 
-/// The result of arithmetic: any NaN becomes the canonical one.
+/// The result of arithmetic: any NaN becomes the canonical one.  Integer comparisons, because the compiler takes all
+/// NaNs for equal: it turned sqrt(x) != sqrt(x) into x < 0 and then dropped the choice of the NaN.
 inline float canonical(float x) {
-  return floatOf(isNan(x) ? canonicalNan32 : bitsOf(x));
+  const U32 b = bitsOf(x);
+  return floatOf((b & 0x7fffffffu) > 0x7f800000u ? canonicalNan32 : b);
 }
 inline double canonical(double x) {
-  return doubleOf(isNan(x) ? canonicalNan64 : bitsOf(x));
+  const U64 b = bitsOf(x);
+  return doubleOf((b & 0x7fffffffffffffffull) > 0x7ff0000000000000ull ? canonicalNan64 : b);
 }
 
 /// .ftz of an input: a subnormal becomes zero of its sign.

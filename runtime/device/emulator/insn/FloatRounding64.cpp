@@ -71,8 +71,10 @@ template <Rounding R> double packed(bool negative, U256 m, int e, bool sticky) {
 }
 
 template <Rounding R> double fused(double a, double b, double c) {
-  if (!isFinite(a) || !isFinite(b) || !isFinite(c))
+  if (!isFinite(a) || !isFinite(b))
     return a * b + c;
+  if (!isFinite(c))
+    return c;
   const Parts x = partsOf(a), y = partsOf(b), z = partsOf(c);
   const bool negative = x.negative != y.negative;
   const U128 product = U128(x.mantissa) * y.mantissa;
