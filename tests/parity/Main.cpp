@@ -4,7 +4,6 @@
 #include "tests/parity/Session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 
@@ -61,103 +60,42 @@ bool parse(int argc, char **argv, Options &o) {
   return o.command == "list" || (o.command == "ptx" && !o.form.empty());
 }
 
-/// Progress: a line an opcode.
-class Progress {
-public:
-  explicit Progress(std::size_t total) : total(total), start(std::chrono::steady_clock::now()) {}
-  void form(const Form &f) {
-    ++done;
-    if (f.opcode() == opcode)
-      return;
-    opcode = f.opcode();
-    std::printf("[%5.1f s] %4zu of %zu forms, now %s\n", seconds(), done, total, opcode.c_str());
-    std::fflush(stdout);
-  }
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
-
-private:
-  std::size_t total, done = 0;
-  std::string opcode;
-  std::chrono::steady_clock::time_point start;
-};
-
 int fail(const Status &status) {
   std::fprintf(stderr, "kiln-parity: %s\n", status.toString().c_str());
   return status.exitCode();
 }
 
-std::string targetClass(const DeviceInfo &device) {
-  return format("sm_%u", device.sm);
-}
-
 int runDevices(const Options &o) {
   bool recording = o.command == "record";
-  Runner first(o.devices[0]);
-  if (Status status = first.open(); !status.ok())
-    return fail(status);
-  std::unique_ptr<Runner> second;
-  std::string secondName = o.command == "compare" ? o.devices[1] : recording ? o.against : "";
-  if (!secondName.empty() && secondName != "none") {
-    second = std::make_unique<Runner>(secondName);
-    if (Status status = second->open(); !status.ok())
+  Comparison comparison;
+  comparison.device = o.devices[0];
+  comparison.other = o.command == "compare" ? o.devices[1] : recording && o.against != "none" ? o.against : "";
+  comparison.randomCount = o.randomCount;
+  comparison.forms = selectForms(o.filter);
+  comparison.recording = recording;
+  auto report = comparison.run();
+  if (!report.ok())
+    return fail(report.status());
+  for (const auto &[opcode, records] : report->records)
+    if (Status status = writeRecords(recordPath(o.out, report->targetClass, opcode), records); !status.ok())
       return fail(status);
-  }
-  std::string identity = first.info().description + ", driver " + first.info().driver, sm = targetClass(first.info());
-  std::printf("%s: %s\n", first.deviceName().c_str(), identity.c_str());
-  std::vector<const Form *> forms = selectForms(o.filter);
-  std::map<std::string, OpcodeRecords> records;
-  Tally againstHost(first.deviceName() + " against the host's references");
-  Tally againstSecond(first.deviceName() + " against " + secondName);
-  std::vector<std::string> failures;
-  Progress progress(forms.size());
-  for (const Form *form : forms) {
-    progress.form(*form);
-    Cases cases = makeCases(*form, o.randomCount);
-    auto results = first.run(*form, cases);
-    if (!results.ok()) {
-      failures.push_back(
-          format("  %s on %s: %s", form->name.c_str(), first.deviceName().c_str(), results.status().message().c_str()));
-      continue;
-    }
-    againstHost.add(*form, compareOracle(*form, cases, *results));
-    if (recording) {
-      OpcodeRecords &opcode = records[form->opcode()];
-      opcode.device = identity;
-      opcode.forms[form->name] = makeRecord(*form, cases, *results);
-    }
-    if (!second)
-      continue;
-    auto other = second->run(*form, cases);
-    if (!other.ok())
-      failures.push_back(
-          format("  %s on %s: %s", form->name.c_str(), secondName.c_str(), other.status().message().c_str()));
-    else
-      againstSecond.add(*form,
-                        form->approximate()
-                            ? compareApproximate(*form, cases, *results, *other, cases.count(), secondName.c_str())
-                            : compareExact(*form, cases, *results, *other, 0, cases.count(), secondName.c_str()));
-  }
-  std::uintmax_t written = 0;
-  for (const auto &[opcode, opcodeRecords] : records) {
-    std::string path = recordPath(o.out, sm, opcode);
-    if (Status status = writeRecords(path, opcodeRecords); !status.ok())
-      return fail(status);
-    ++written;
-  }
-  againstHost.print();
-  if (second)
-    againstSecond.print();
-  std::printf("\n%zu forms could not be run\n", failures.size());
-  for (const std::string &line : failures)
-    std::printf("%s\n", line.c_str());
-  std::printf(
-      "\nsummary: %zu forms in %.0f s; %zu differ from the host's references, %zu from %s; %zu could not be run",
-      forms.size(), progress.seconds(), againstHost.formsThatDiffer(), againstSecond.formsThatDiffer(),
-      second ? secondName.c_str() : "(no other device)", failures.size());
+  report->againstHost.print();
+  if (!comparison.other.empty())
+    report->againstOther.print();
+  std::printf("\n%zu forms could not be run\n", report->failures.size());
+  for (const std::string &line : report->failures)
+    std::printf("  %s\n", line.c_str());
+  std::printf("\nsummary: %zu forms on %s in %.0f s; %zu differ from the host's references", comparison.forms.size(),
+              report->identity.c_str(), report->seconds, report->againstHost.formsThatDiffer());
+  if (!comparison.other.empty())
+    std::printf(", %zu from %s", report->againstOther.formsThatDiffer(), comparison.other.c_str());
+  std::printf("; %zu could not be run", report->failures.size());
   if (recording)
-    std::printf("; %ju files written under %s/%s", written, o.out.c_str(), sm.c_str());
+    std::printf("; %zu files under %s/%s", report->records.size(), o.out.c_str(), report->targetClass.c_str());
   std::printf("\n");
-  return failures.empty() && againstHost.formsThatDiffer() == 0 && againstSecond.formsThatDiffer() == 0 ? 0 : 1;
+  bool clean =
+      report->failures.empty() && !report->againstHost.formsThatDiffer() && !report->againstOther.formsThatDiffer();
+  return clean ? 0 : 1;
 }
 
 } // namespace

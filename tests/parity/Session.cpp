@@ -5,7 +5,12 @@
 #include "tests/parity/Generator.h"
 #include "tests/parity/Oracle.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <mutex>
+#include <thread>
 
 namespace kiln::parity {
 
@@ -13,6 +18,7 @@ Status Runner::open() {
   device.reset();
   EmulatorOptions options;
   options.secondsBudget = 60;
+  options.hostThreads = hostThreads;
   KILN_ASSIGN(device, openDevice(name, options));
   return {};
 }
@@ -27,9 +33,10 @@ Result<Columns> Runner::run(const Form &form, const Cases &cases) {
 }
 
 void Tally::add(const Form &form, const Difference &d) {
-  if (opcodes.empty() || opcodes.back().first != form.opcode())
-    opcodes.emplace_back(form.opcode(), Opcode{});
-  Opcode &o = opcodes.back().second;
+  auto found = std::find_if(opcodes.begin(), opcodes.end(), [&](auto &entry) { return entry.first == form.opcode(); });
+  if (found == opcodes.end())
+    found = opcodes.insert(found, {form.opcode(), Opcode{}});
+  Opcode &o = found->second;
   ++o.forms;
   o.cases += d.compared;
   o.undefined += d.undefined;
@@ -72,6 +79,115 @@ Difference compareOracle(const Form &form, const Cases &cases, const Columns &go
   if (want.empty())
     return {};
   return compareExact(form, cases, got, want, 0, cases.count(), "host");
+}
+
+namespace {
+
+/// What one form gave.
+struct Outcome {
+  Difference host, other;
+  bool ran = false, compared = false;
+  Record record;
+  std::vector<std::string> failures;
+};
+
+/// A device for all threads: GPUs are shared under a lock, every thread has emulators of its own.
+class SharedDevice {
+public:
+  explicit SharedDevice(const std::string &name) : name(name), shared(name), isGpu(!name.starts_with("emulator")) {}
+  Status open() { return shared.open(); }
+  const DeviceInfo &info() const { return shared.info(); }
+  Result<Columns> run(std::unique_ptr<Runner> &own, const Form &form, const Cases &cases) {
+    if (isGpu) {
+      std::lock_guard lock(mutex);
+      return shared.run(form, cases);
+    }
+    if (!own)
+      own = std::make_unique<Runner>(name, 1);
+    return own->run(form, cases);
+  }
+
+private:
+  std::string name;
+  Runner shared;
+  bool isGpu;
+  std::mutex mutex;
+};
+
+} // namespace
+
+Result<Comparison::Report> Comparison::run() const {
+  auto start = std::chrono::steady_clock::now();
+  auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  SharedDevice first(device), second(other);
+  KILN_TRY(first.open());
+  if (!other.empty())
+    KILN_TRY(second.open());
+  Report report;
+  report.identity = first.info().description + ", " + first.info().driver;
+  report.targetClass = format("sm_%u", first.info().sm);
+  std::printf("%s: %s\n", device.c_str(), report.identity.c_str());
+
+  std::vector<Outcome> outcomes(forms.size());
+  std::atomic<std::size_t> next = 0, done = 0;
+  std::mutex printing;
+  auto work = [&] {
+    std::unique_ptr<Runner> ownFirst, ownSecond;
+    for (std::size_t i; (i = next++) < forms.size();) {
+      const Form &form = *forms[i];
+      Outcome &o = outcomes[i];
+      if (i == 0 || forms[i - 1]->opcode() != form.opcode()) {
+        std::lock_guard lock(printing);
+        std::printf("[%5.1f s] %4zu of %zu forms done, now %s\n", seconds(), done.load(), forms.size(),
+                    form.opcode().c_str());
+        std::fflush(stdout);
+      }
+      Cases cases = makeCases(form, randomCount);
+      auto results = first.run(ownFirst, form, cases);
+      if (results.ok()) {
+        o.ran = true;
+        o.host = compareOracle(form, cases, *results);
+        if (recording)
+          o.record = makeRecord(form, cases, *results);
+      } else {
+        o.failures.push_back(form.name + " on " + device + ": " + results.status().message());
+      }
+      if (!other.empty()) {
+        auto otherResults = second.run(ownSecond, form, cases);
+        if (!otherResults.ok())
+          o.failures.push_back(form.name + " on " + other + ": " + otherResults.status().message());
+        else if (results.ok()) {
+          o.compared = true;
+          o.other = form.approximate()
+                        ? compareApproximate(form, cases, *results, *otherResults, cases.count(), other.c_str())
+                        : compareExact(form, cases, *results, *otherResults, 0, cases.count(), other.c_str());
+        }
+      }
+      ++done;
+    }
+  };
+  std::vector<std::thread> workers;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t)
+    workers.emplace_back(work);
+  for (std::thread &worker : workers)
+    worker.join();
+
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    const Form &form = *forms[i];
+    Outcome &o = outcomes[i];
+    report.failures.insert(report.failures.end(), o.failures.begin(), o.failures.end());
+    if (o.ran)
+      report.againstHost.add(form, o.host);
+    if (o.compared)
+      report.againstOther.add(form, o.other);
+    if (o.ran && recording) {
+      OpcodeRecords &opcode = report.records[form.opcode()];
+      opcode.device = report.identity;
+      opcode.forms[form.name] = std::move(o.record);
+    }
+  }
+  report.seconds = seconds();
+  return report;
 }
 
 std::vector<const Form *> selectForms(std::string_view filter) {

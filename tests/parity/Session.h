@@ -10,14 +10,15 @@ namespace kiln::parity {
 /// A device that is opened again after a failed launch (a faulted GPU context refuses everything after).
 class Runner {
 public:
-  explicit Runner(std::string name) : name(std::move(name)) {}
+  /// `hostThreads` as in EmulatorOptions.
+  explicit Runner(std::string name, unsigned hostThreads = 0) : name(std::move(name)), hostThreads(hostThreads) {}
   Status open();
   Result<Columns> run(const Form &form, const Cases &cases);
   const DeviceInfo &info() const { return device->info(); }
-  const std::string &deviceName() const { return name; }
 
 private:
   std::string name;
+  unsigned hostThreads;
   std::unique_ptr<Device> device;
 };
 
@@ -38,6 +39,25 @@ private:
   std::vector<std::pair<std::string, Opcode>> opcodes;
   std::vector<std::string> ulps;
   std::size_t differing = 0;
+};
+
+/// Many forms on one device, compared with the host and perhaps with another device.  Host threads share the forms;
+/// each emulator runs on the thread that needs it, a GPU serves one thread at a time.
+struct Comparison {
+  std::string device, other; ///< `other` may be empty
+  std::vector<const Form *> forms;
+  std::size_t randomCount = recordedRandom;
+  bool recording = false;
+
+  struct Report {
+    std::string identity, targetClass; ///< of `device`
+    Tally againstHost{"against the host's references"}, againstOther{"against the other device"};
+    std::map<std::string, OpcodeRecords> records;
+    std::vector<std::string> failures; ///< a line each
+    double seconds = 0;
+  };
+  /// Prints a line of progress an opcode.
+  Result<Report> run() const;
 };
 
 /// Against the host oracle; compared == 0 if there is none for this form.
