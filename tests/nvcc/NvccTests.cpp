@@ -31,6 +31,14 @@ struct Parameter {
   Variant variant;
 };
 
+std::string nameOf(const Parameter &p) {
+  return format("%s_%s_%s", p.testCase->name, p.variant.target, p.variant.build);
+}
+/// How GoogleTest and ctest show a parameter.
+void PrintTo(const Parameter &p, std::ostream *out) {
+  *out << nameOf(p);
+}
+
 std::vector<Parameter> allParameters() {
   std::vector<Parameter> all;
   for (auto cases : {integerCases(), floatCases(), controlCases(), memoryCases()})
@@ -113,9 +121,8 @@ TEST_P(NvccTest, MatchesHost) {
     EXPECT_TRUE(first.transcript == second.transcript) << "results differ between 1 and 4 host threads";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, NvccTest, testing::ValuesIn(allParameters()), [](const auto &info) {
-  return format("%s_%s_%s", info.param.testCase->name, info.param.variant.target, info.param.variant.build);
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, NvccTest, testing::ValuesIn(allParameters()),
+                         [](const auto &info) { return nameOf(info.param); });
 
 } // namespace
 
