@@ -18,6 +18,8 @@
 //             Destinations fill d, d2; sources s[0], s[1], ...  A member mask must be the source s[3]: write "m" and the
 //             decoder puts it there.
 //             "custom" = the row has its own decoder (memory, control): see Row::decode.
+//  mnemonic   usually the first word of the opcode; it may have dots ("barrier.cluster"), the longest match wins.
+//             Names that start with "%" are for the decoder's own use.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_INSTRUCTIONTABLE_H
@@ -75,10 +77,14 @@ struct Row {
   bool archSpecific = false;
 };
 
-/// The rows of one CPU level, family by family.
+struct WarpState; // Executor.h
+
+/// The rows of one CPU level, family by family, and its dispatch loop.
 struct InstructionTable {
   std::string_view level; ///< "x86-64-v3"
   std::span<const std::span<const Row>> families;
+  /// Runs the current split of `warp` until it blocks, leaves, meets another split or has used up its slice.
+  Next (*run)(WarpState &warp);
 };
 
 /// The best level that this CPU can run, or the one named; nullptr if `level` is unknown or the CPU lacks it.

@@ -10,13 +10,15 @@
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 
+Next runSplit(WarpState &w); // Dispatch.cpp
+
 const InstructionTable &levelTable() {
 #define KILN_FAMILY(name) name##Rows(),
   static const std::span<const Row> families[] = {
       KILN_FAMILIES // KILN_FAMILY(a)KILN_FAMILY(b)..., from Families.def
   };
 #undef KILN_FAMILY
-  static const InstructionTable table{KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families};
+  static const InstructionTable table{KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit};
   return table;
 }
 

@@ -28,13 +28,16 @@ constexpr std::uint32_t fullMask = ~0u;
 /// Fixed slots at the start of every register file.
 constexpr Slot carrySlot = 0;        ///< condition code of .cc instructions: 0 or 1 a lane
 constexpr Slot trashSlot = 128;      ///< room for a 128-bit value; nobody reads it
-constexpr Slot firstFreeSlot = 1024; ///< registers, constants and special registers follow
+constexpr Slot frameSlot = 640;      ///< u64: where the lane's local frame starts, as an offset in its local memory
+constexpr Slot stackSlot = 896;      ///< u64: first free byte of the lane's local memory
+constexpr Slot firstFreeSlot = 1152; ///< constants, special registers and registers follow
 
 /// What the executor does after a handler.
 enum class Next : std::uint32_t {
   Advance, ///< go to the following op
   Jump,    ///< the handler set warp.pc
-  Switch,  ///< the set of splits changed (branch, exit, call, park): pick the split to run anew
+  Switch,  ///< the set of splits changed (branch, exit, call, park): pick the split to run anew.  The handler has moved
+           ///< or removed the running split
   Fault,   ///< a fatal finding was reported: the launch ends
 };
 
@@ -49,6 +52,7 @@ struct Op {
   Slot guard = noSlot;                                       ///< predicate slot, noSlot: unguarded
   std::uint32_t aux = 0;                                     ///< row-specific: branch target, index of an operand list
   std::uint32_t line = 0;                                    ///< index into Program::lines
+  std::uint32_t cache = 0;                                   ///< global memory ops: index into Warp::caches
   std::uint16_t flags = 0;                                   ///< row-specific
   std::uint8_t guardNegated = 0;
   std::uint8_t kind = 0;                                     ///< OpKind: what the executor itself must know
@@ -60,6 +64,7 @@ enum OpKind : std::uint8_t {
   Plain = 0,
   Aligned = 1,    ///< .aligned: all non-exited lanes of the warp together
   MemberMask = 2, ///< gathers the lanes of the member mask in slot s[3] first; exec = the lanes that arrived
+  MemberMaskAnywhere = 3, ///< the same, but lanes may also arrive at other ops of this kind (bar.warp.sync)
 };
 
 } // namespace kiln::emulator

@@ -1,0 +1,201 @@
+#include "runtime/device/emulator/EmulatorDevice.h"
+
+#include "runtime/device/emulator/EmulatorModule.h"
+#include "runtime/device/emulator/Executor.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <unistd.h>
+
+namespace kiln::emulator {
+
+namespace {
+
+/// Streaming multiprocessors of a usual GPU of the target: what %nsmid says and how many blocks are resident.
+unsigned multiprocessorsOf(const Target &target) {
+  switch (target.sm) {
+  case 75: return 40;   // T4
+  case 80: return 108;  // A100
+  case 86: return 84;   // A40, RTX 3090
+  case 87: return 16;   // Orin
+  case 89: return 142;  // L40
+  case 90: return 132;  // H100, H200
+  case 100: case 103: return 148; // B200, B300
+  case 110: return 20;  // Thor
+  case 120: return 170; // RTX 5090
+  default: return 64;
+  }
+}
+
+class EmulatorStream final : public Stream {
+public:
+  Status synchronize() override { return {}; }
+  void *native() const override { return nullptr; }
+};
+
+class EmulatorEvent final : public Event {
+public:
+  Status record(Stream &) override {
+    when = std::chrono::steady_clock::now();
+    recorded = true;
+    return {};
+  }
+  Status synchronize() override { return {}; }
+  Result<double> millisecondsSince(const Event &earlier) const override {
+    const auto *other = dynamic_cast<const EmulatorEvent *>(&earlier);
+    if (!recorded || !other || !other->recorded)
+      return Status::invalid("the time between two events needs both to be recorded on this device");
+    return std::chrono::duration<double, std::milli>(when - other->when).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point when;
+  bool recorded = false;
+};
+
+class EmulatorBuffer final : public Buffer {
+public:
+  EmulatorBuffer(EmulatorDevice &device, DeviceAddress address, std::size_t bytes) : device(device), at(address), bytes(bytes) {}
+  ~EmulatorBuffer() override {
+    std::lock_guard lock(device.mutex);
+    device.memory->release(at);
+  }
+  DeviceAddress address() const override { return at; }
+  std::size_t size() const override { return bytes; }
+  Status copyFromHost(std::size_t offset, std::span<const std::byte> data) override {
+    KILN_TRY(check("copyFromHost", offset, data.size()));
+    std::lock_guard lock(device.mutex);
+    if (!data.empty())
+      std::memcpy(reinterpret_cast<std::byte *>(at) + offset, data.data(), data.size());
+    device.memory->hostWrote(at + offset, data.size());
+    return {};
+  }
+  Status copyToHost(std::size_t offset, std::span<std::byte> data) const override {
+    KILN_TRY(check("copyToHost", offset, data.size()));
+    std::lock_guard lock(device.mutex);
+    if (!data.empty())
+      std::memcpy(data.data(), reinterpret_cast<const std::byte *>(at) + offset, data.size());
+    return {};
+  }
+  Status fill(std::byte value) override {
+    std::lock_guard lock(device.mutex);
+    if (bytes)
+      std::memset(reinterpret_cast<std::byte *>(at), static_cast<int>(value), bytes);
+    device.memory->hostWrote(at, bytes);
+    return {};
+  }
+
+private:
+  Status check(const char *what, std::size_t offset, std::size_t n) const {
+    if (offset > bytes || n > bytes - offset)
+      return Status::invalid(std::string(what) + ": " + std::to_string(n) + " bytes at offset " + std::to_string(offset) +
+                             " do not lie inside the buffer of " + std::to_string(bytes) + " bytes");
+    return {};
+  }
+  EmulatorDevice &device;
+  DeviceAddress at;
+  std::size_t bytes;
+};
+
+std::uint64_t hostMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : std::uint64_t(8) << 30;
+}
+
+unsigned workersFor(const EmulatorOptions &options) {
+  return options.hostThreads ? std::min(options.hostThreads, 1024u) : std::max(1u, std::thread::hardware_concurrency());
+}
+
+} // namespace
+
+EmulatorDevice::EmulatorDevice(const Target &target, const EmulatorOptions &options, const InstructionTable &table,
+                               std::unique_ptr<GlobalMemory> memory)
+    : target(target), options(options), table(table), rows(table), memory(std::move(memory)), about(emulatorInfo(target, options)),
+      pool(workersFor(options)), standardStream(std::make_unique<EmulatorStream>()) {}
+
+Result<std::unique_ptr<Buffer>> EmulatorDevice::allocate(std::size_t bytes, std::string_view label) {
+  std::lock_guard lock(mutex);
+  KILN_ASSIGN(const std::uint64_t address, memory->allocate(bytes, label));
+  return std::unique_ptr<Buffer>(std::make_unique<EmulatorBuffer>(*this, address, bytes));
+}
+
+Result<std::unique_ptr<Stream>> EmulatorDevice::createStream() { return std::unique_ptr<Stream>(std::make_unique<EmulatorStream>()); }
+Result<std::unique_ptr<Event>> EmulatorDevice::createEvent() { return std::unique_ptr<Event>(std::make_unique<EmulatorEvent>()); }
+
+Result<std::unique_ptr<Module>> EmulatorDevice::loadPtx(std::string_view text, std::string_view fileName) {
+  return loadModule(*this, text, fileName);
+}
+
+Result<std::unique_ptr<Module>> EmulatorDevice::loadCubin(std::span<const std::byte>) {
+  return Status(StatusCode::Unsupported, "the emulator cannot run a cubin", "give it the PTX text");
+}
+
+std::vector<Finding> EmulatorDevice::takeFindings() {
+  std::lock_guard lock(mutex);
+  return std::exchange(findings, {});
+}
+
+LaunchStatistics EmulatorDevice::takeStatistics() {
+  std::lock_guard lock(mutex);
+  return std::exchange(statistics, {});
+}
+
+Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, std::span<const std::byte> arguments) {
+  std::lock_guard lock(mutex);
+  Launch launch;
+  launch.program = &program;
+  launch.target = &target;
+  launch.memory = memory.get();
+  launch.grid = config.grid;
+  launch.block = config.block;
+  launch.dynamicShared = config.dynamicSharedBytes;
+  launch.parameters = arguments;
+  launch.checks = options.checks;
+  launch.gridId = ++launches;
+  launch.multiprocessors = about.multiprocessors;
+  launch.instructionBudget = options.instructionBudget ? options.instructionBudget : std::uint64_t(1) << 40;
+  launch.secondsBudget = options.secondsBudget;
+  LaunchResult result = runLaunch(launch, pool);
+  for (Finding &f : result.findings)
+    findings.push_back(std::move(f));
+  statistics.warpInstructions += result.statistics.warpInstructions;
+  statistics.threadInstructions += result.statistics.threadInstructions;
+  statistics.seconds += result.statistics.seconds;
+  return result.status;
+}
+
+} // namespace kiln::emulator
+
+namespace kiln {
+
+DeviceInfo emulatorInfo(const Target &target, const EmulatorOptions &options) {
+  DeviceInfo info{};
+  info.kind = DeviceKind::Emulator;
+  info.name = "emulator:" + std::string(target.name);
+  info.description = "PTX emulator";
+  info.target = &target;
+  info.sm = target.sm;
+  info.multiprocessors = emulator::multiprocessorsOf(target);
+  info.memoryBytes = emulator::hostMemory();
+  if (const auto *table = emulator::instructionTable(options.cpuLevel))
+    info.driver = std::string(table->level);
+  info.hostThreads = emulator::workersFor(options);
+  return info;
+}
+
+Result<std::unique_ptr<Device>> createEmulatorDevice(const Target &target, const EmulatorOptions &options) {
+  const emulator::InstructionTable *table = emulator::instructionTable(options.cpuLevel);
+  if (!table) {
+    std::vector<std::string> levels;
+    for (std::string_view level : emulator::builtLevels())
+      if (emulator::instructionTable(level))
+        levels.emplace_back(level);
+    return Status::invalid("CPU level '" + options.cpuLevel + "' is not one that this CPU can run", "levels here: " + join(levels));
+  }
+  KILN_ASSIGN(auto memory, emulator::GlobalMemory::create(options.checks, emulator::hostMemory()));
+  return std::unique_ptr<Device>(std::make_unique<emulator::EmulatorDevice>(target, options, *table, std::move(memory)));
+}
+
+} // namespace kiln

@@ -1,0 +1,235 @@
+// Modules and kernels: loading, placing variables, and the checks before a launch.
+#include "runtime/device/emulator/EmulatorModule.h"
+
+#include "runtime/device/emulator/ptx/Parser.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstring>
+
+namespace kiln::emulator {
+
+namespace {
+
+class EmulatorKernel final : public Kernel {
+public:
+  EmulatorKernel(EmulatorDevice &device, std::unique_ptr<Program> program) : device(device), program(std::move(program)) {}
+  const KernelInfo &info() const override { return program->info; }
+  Status launch(const LaunchConfig &config, std::span<const std::byte> arguments) override;
+
+private:
+  EmulatorDevice &device;
+  std::unique_ptr<Program> program;
+};
+
+std::string dimText(Dim3 d) { return format("%u,%u,%u", d.x, d.y, d.z); }
+
+Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::byte> arguments) {
+  const KernelInfo &k = program->info;
+  const Target &target = device.target;
+  auto refuse = [&](const std::string &message, std::string remedy = {}) {
+    return Status::invalid("kernel " + k.name + ": " + message, std::move(remedy));
+  };
+  const Dim3 g = config.grid, b = config.block;
+  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7FFFFFFFu || g.y > 65535 || g.z > 65535)
+    return refuse("the grid is " + dimText(g), "every extent is at least 1; x at most 2147483647, y and z at most 65535");
+  if (b.x == 0 || b.y == 0 || b.z == 0 || b.x > 1024 || b.y > 1024 || b.z > 64)
+    return refuse("the block is " + dimText(b), "every extent is at least 1; x and y at most 1024, z at most 64");
+  if (b.count() > target.threadsPerBlock)
+    return refuse("a block of " + dimText(b) + " has " + std::to_string(b.count()) + " threads, " + std::string(target.name) + " allows " +
+                  std::to_string(target.threadsPerBlock));
+  if (k.requiredBlock.x && !(b == k.requiredBlock))
+    return refuse("the block is " + dimText(b) + ", the kernel requires " + dimText(k.requiredBlock) + " (.reqntid)");
+  if (b.count() > k.maxThreadsPerBlock)
+    return refuse("a block of " + dimText(b) + " has " + std::to_string(b.count()) + " threads, the kernel allows " +
+                  std::to_string(k.maxThreadsPerBlock) + " (.maxntid)");
+  Dim3 cluster = config.cluster.count() ? config.cluster : program->requiredCluster;
+  if (program->requiredCluster.count() && config.cluster.count() && !(config.cluster == program->requiredCluster))
+    return refuse("the cluster is " + dimText(config.cluster) + ", the kernel requires " + dimText(program->requiredCluster));
+  if (cluster.count() > 1) {
+    if (!target.has(Capability::Clusters))
+      return refuse("clusters need sm_90 or newer, the device is " + std::string(target.name));
+    return Status(StatusCode::Unsupported, "kernel " + k.name + ": clusters of more than one block (" + dimText(cluster) +
+                                               ") are not emulated in this version");
+  }
+  const std::uint64_t shared = std::uint64_t(k.staticSharedBytes) + config.dynamicSharedBytes;
+  if (shared > target.sharedOptIn)
+    return refuse(std::to_string(k.staticSharedBytes) + " bytes of static and " + std::to_string(config.dynamicSharedBytes) +
+                  " bytes of dynamic shared memory are " + std::to_string(shared) + ", " + std::string(target.name) + " allows " +
+                  std::to_string(target.sharedOptIn) + " a block");
+  if (arguments.size() != k.parameterBytes)
+    return refuse("the arguments have " + std::to_string(arguments.size()) + " bytes, the kernel's parameters " +
+                  std::to_string(k.parameterBytes));
+  if (config.stream && config.stream->native())
+    return refuse("the stream belongs to another device");
+  return device.run(*program, config, arguments);
+}
+
+class EmulatorModule final : public Module {
+public:
+  explicit EmulatorModule(EmulatorDevice &device) : device(device) {}
+  ~EmulatorModule() override {
+    std::lock_guard lock(device.mutex);
+    for (std::uint64_t address : owned)
+      device.memory->release(address);
+  }
+  Result<Kernel *> kernel(std::string_view name) override {
+    for (auto &k : kernels)
+      if (k->info().name == name)
+        return static_cast<Kernel *>(k.get());
+    const std::vector<std::string> names = kernelNames();
+    const std::vector<std::string> close = nearest(name, names);
+    return Status(StatusCode::NotFound, syntax->fileName + " has no kernel '" + std::string(name) + "'",
+                  names.empty() ? "the module has no .entry"
+                                : (close.empty() ? "" : "did you mean " + join(close) + "? ") + "kernels: " + join(names));
+  }
+  std::vector<std::string> kernelNames() const override {
+    std::vector<std::string> names;
+    for (const auto &k : kernels)
+      names.push_back(k->info().name);
+    return names;
+  }
+
+  Status load(std::string_view text, std::string_view fileName);
+
+private:
+  Status checkTarget() const;
+  Status placeVariables();
+  Status initialise(const ptx::Variable &variable, std::byte *memory) const;
+
+  EmulatorDevice &device;
+  std::unique_ptr<ptx::Module> syntax;
+  PlacedVariables variables;
+  std::vector<std::uint64_t> owned;
+  std::vector<std::unique_ptr<EmulatorKernel>> kernels;
+};
+
+Status EmulatorModule::checkTarget() const {
+  const Target &target = device.target;
+  for (std::string_view name : syntax->targets) {
+    if (!name.starts_with("sm_"))
+      continue;
+    unsigned sm = 0;
+    const auto [end, problem] = std::from_chars(name.data() + 3, name.data() + name.size(), sm);
+    const std::string_view suffix = name.substr(static_cast<std::size_t>(end - name.data()));
+    if (problem != std::errc())
+      continue;
+    bool fits = sm <= target.sm;
+    if (suffix == "a")
+      fits = name == target.name;
+    else if (suffix == "f") // a family: the same generation, this member or a later one
+      fits = sm <= target.sm && sm / 10 == target.sm / 10;
+    if (!fits)
+      return Status(StatusCode::CompileError,
+                    syntax->fileName + ": the module is for " + std::string(name) + ", the device is " + std::string(target.name),
+                    findTarget(name).ok() ? "use emulator:" + std::string(name) : "compile it for " + std::string(target.name));
+  }
+  if (syntax->addressSize != 64)
+    return Status(StatusCode::Unsupported, syntax->fileName + ": .address_size " + std::to_string(syntax->addressSize), "use 64");
+  return {};
+}
+
+Status EmulatorModule::initialise(const ptx::Variable &v, std::byte *memory) const {
+  const unsigned bytes = ptx::typeBytes(v.type);
+  std::size_t at = 0;
+  for (const ptx::Variable::Init &init : v.init) {
+    if (at + bytes > variableBytes(v))
+      return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": too many initialisers for '" +
+                                                  std::string(v.name) + "'");
+    std::uint64_t value = init.bits;
+    if (init.kind == ptx::Variable::Init::Kind::Float) {
+      const bool single = init.floatBits == 32;
+      const double d = single ? std::bit_cast<float>(static_cast<std::uint32_t>(value)) : std::bit_cast<double>(value);
+      if (bytes == 4)
+        value = single ? value : std::bit_cast<std::uint32_t>(static_cast<float>(d));
+      else if (bytes == 8)
+        value = std::bit_cast<std::uint64_t>(d);
+    } else if (init.kind == ptx::Variable::Init::Kind::Symbol) {
+      std::uint64_t address = 0;
+      bool found = false;
+      if (const auto placed = variables.find(init.symbol); placed != variables.end()) {
+        address = placed->second.address;
+        found = true;
+      }
+      for (std::size_t f = 0; f < syntax->functions.size() && !found; ++f)
+        if (syntax->functions[f].name == init.symbol && (syntax->functions[f].hasBody || !found)) {
+          address = codeAddress(f);
+          found = syntax->functions[f].hasBody;
+        }
+      if (!found)
+        return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": '" + std::string(init.symbol) +
+                                                    "' in the initialiser of '" + std::string(v.name) + "' is not defined");
+      value = address + init.bits;
+      if (init.byteMask)
+        value = (value & init.byteMask) >> __builtin_ctzll(init.byteMask);
+    }
+    std::memcpy(memory + at, &value, std::min<std::size_t>(bytes, 8));
+    at += bytes;
+  }
+  return {};
+}
+
+Status EmulatorModule::placeVariables() {
+  std::lock_guard lock(device.mutex);
+  for (const ptx::Variable &v : syntax->variables) {
+    if (v.space != ptx::Space::Global && v.space != ptx::Space::Const)
+      continue;
+    if (v.external) {
+      const bool defined = std::any_of(syntax->variables.begin(), syntax->variables.end(),
+                                       [&](const ptx::Variable &o) { return o.name == v.name && !o.external; });
+      if (!defined)
+        return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": '" + std::string(v.name) +
+                                                    "' is .extern and not defined in this module");
+      continue;
+    }
+    const std::uint64_t bytes = variableBytes(v);
+    const std::uint64_t align = std::max<std::uint64_t>(variableAlign(v), 256);
+    KILN_ASSIGN(std::uint64_t address, device.memory->allocate(bytes + (align - 256), v.name, v.space != ptx::Space::Const));
+    owned.push_back(address);
+    address = (address + align - 1) / align * align;
+    variables[v.name] = {address, bytes, v.space == ptx::Space::Const};
+  }
+  for (const ptx::Variable &v : syntax->variables) {
+    const auto placed = variables.find(v.name);
+    if (placed == variables.end() || v.external)
+      continue;
+    // Without an initialiser variables are zero.
+    auto *memory = reinterpret_cast<std::byte *>(placed->second.address);
+    std::memset(memory, 0, placed->second.bytes);
+    KILN_TRY(initialise(v, memory));
+    if (Allocation *a = device.memory->before(placed->second.address))
+      a->defined = true;
+  }
+  return {};
+}
+
+Status EmulatorModule::load(std::string_view text, std::string_view fileName) {
+  KILN_ASSIGN(syntax, ptx::parse(std::string(text), std::string(fileName)));
+  KILN_TRY(checkTarget());
+  KILN_TRY(placeVariables());
+  DecodeOptions options;
+  options.target = &device.target;
+  options.table = &device.table;
+  options.rows = &device.rows;
+  options.variables = &variables;
+  options.checks = device.options.checks;
+  for (std::size_t i = 0; i < syntax->functions.size(); ++i) {
+    if (!syntax->functions[i].isEntry || !syntax->functions[i].hasBody)
+      continue;
+    KILN_ASSIGN(auto program, decodeEntry(*syntax, i, options));
+    kernels.push_back(std::make_unique<EmulatorKernel>(device, std::move(program)));
+  }
+  return {};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Module>> loadModule(EmulatorDevice &device, std::string_view text, std::string_view fileName) {
+  auto module = std::make_unique<EmulatorModule>(device);
+  KILN_TRY(module->load(text, fileName));
+  return std::unique_ptr<Module>(std::move(module));
+}
+
+} // namespace kiln::emulator

@@ -1,0 +1,224 @@
+//===- Executor.h - State of a running launch -----------------------------===//
+//
+// Launch -> workers (host threads) -> blocks -> warps -> splits.  A worker runs a block's warps as green threads: each
+// until it blocks or has used its slice.  A split is a group of lanes of a warp with one program counter; there is no
+// reconvergence stack, splits that meet merge (Splits.cpp).
+//
+// Ownership: a Worker and what hangs below it belong to one host thread.  Launch is shared and, but for its atomics,
+// read-only while workers run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_DEVICE_EMULATOR_EXECUTOR_H
+#define KILN_RUNTIME_DEVICE_EMULATOR_EXECUTOR_H
+
+#include "runtime/device/emulator/Findings.h"
+#include "runtime/device/emulator/Memory.h"
+#include "runtime/device/emulator/Program.h"
+#include "runtime/device/emulator/Warp.h"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace kiln::emulator {
+
+struct Worker;
+
+enum class SplitState : std::uint8_t {
+  Ready,
+  Parked,  ///< before an .aligned or member-mask op, until the other lanes come
+  Barrier, ///< arrived at Split::barrier
+  Cluster, ///< in barrier.cluster.wait
+};
+
+struct Split {
+  std::uint32_t pc = 0, mask = 0;
+  std::uint16_t depth = 0;
+  SplitState state = SplitState::Ready;
+  std::uint8_t barrier = 0;
+  std::uint8_t backward = 0; ///< backward branches taken since it was tired last
+  bool tired = false;  ///< has looped for a while: others first
+  bool forced = false; ///< its parked op goes on without the missing lanes (after a finding)
+};
+
+/// What the lanes at one call depth return to.
+struct CallLevel {
+  std::uint32_t returnPc[warpSize], site[warpSize], function[warpSize];
+  std::uint64_t frame[warpSize], stack[warpSize];
+  /// Registers of recursive functions as the lanes' callers left them: function -> its registers.
+  std::vector<std::pair<std::uint32_t, std::vector<std::byte>>> saved;
+};
+
+struct WarpState : Warp {
+  const Program *program = nullptr;
+  std::uint32_t numSplits = 0, current = 0;
+  Split splits[warpSize];
+  std::uint32_t stopOrder = ~0u; ///< the running split stops at an op of this order or a later one: another waits there
+  std::int64_t slice = 0;        ///< ops left before other warps get their turn
+  std::uint64_t executed = 0, threadsExecuted = 0;
+  std::uint32_t uncounted = 0;   ///< lanes of an op that parked: it counts when it runs
+  std::uint64_t progressMark = 0, pollMark = 0;
+  bool spinning = false;         ///< gave its slice up: it polls and nothing changes
+  bool forced = false;           ///< of the running split
+  std::vector<std::unique_ptr<CallLevel>> levels; ///< by depth - 1
+  std::byte *local = nullptr;    ///< lane 0's local memory; lanes are BlockState::localStride apart
+
+  bool exited() const { return alive == 0; }
+  std::uint64_t *frame() const { return reinterpret_cast<std::uint64_t *>(registers + frameSlot); }
+  std::uint64_t *stack() const { return reinterpret_cast<std::uint64_t *>(registers + stackSlot); }
+};
+
+enum class ArrivalKind : std::uint8_t { Sync, Arrive, Reduce };
+/// Op::flags of a barrier with a result.
+enum class BarrierReduction : std::uint8_t { Popc, And, Or };
+
+/// One of the 16 barriers of a block: the generation being collected.
+struct BarrierState {
+  bool open = false;
+  ArrivalKind kind = ArrivalKind::Sync;
+  std::uint32_t count = 0;   ///< threads expected; 0: every warp that has not exited
+  std::uint32_t arrived = 0; ///< threads, 32 a warp
+  std::uint32_t warps = 0;   ///< warps that arrived
+  std::uint32_t pending[warpSize] = {}; ///< by warp: lanes that arrived one by one so far
+  std::uint32_t lastPc[warpSize] = {};  ///< by warp: where it arrived
+  std::uint32_t openedPc = 0;
+  std::uint32_t popc = 0;
+  bool all = true, any = false;
+};
+
+/// barrier.cluster of a cluster of one block.
+struct ClusterBarrierState {
+  std::uint64_t phase = 0;
+  std::uint32_t arrived[warpSize] = {};     ///< by warp: lanes that arrived in this phase
+  std::uint32_t outstanding[warpSize] = {}; ///< by warp: lanes that arrived and have not waited
+  std::uint64_t lanePhase[warpSize * warpSize] = {}; ///< by thread: the phase it last arrived in
+  std::uint32_t lastPc[warpSize] = {};
+};
+
+/// A resident block.  Reused for the next block of the launch.
+class BlockState {
+public:
+  BlockState(Worker &worker);
+  /// Makes it block number `linear` of the grid, ready to run.
+  void start(std::uint64_t linear);
+
+  Worker &worker;
+  std::uint64_t linear = 0;
+  Dim3 index;
+  std::vector<WarpState> warps;
+  std::uint32_t warpsAlive = 0; ///< mask
+  std::byte *shared = nullptr;  ///< byte at shared offset 0; offsets below sharedBegin are the system's
+  std::uint32_t sharedBegin = 0, sharedEnd = 0;
+  std::uint64_t *sharedBits = nullptr;
+  std::uint64_t localStride = 0; ///< bytes of a lane
+  std::byte *localBase = nullptr;
+  std::uint64_t *localBits = nullptr;
+  BarrierState barriers[16];
+  ClusterBarrierState cluster;
+  std::uint64_t instructions = 0;  ///< warp instructions of this block
+  std::uint64_t virtualTime = 0;   ///< nanoseconds added by waiting
+  std::uint64_t clockReads = 0;
+  std::uint64_t idleInstructions = 0; ///< executed since anything changed, while polling
+
+private:
+  void prepareWarp(unsigned w);
+  std::unique_ptr<Reservation> registerMemory, sharedMemory, localMemory, localBitMemory;
+  std::vector<std::uint64_t> sharedBitWords;
+  std::size_t registerStride = 0;
+};
+
+struct Launch {
+  const Program *program = nullptr;
+  const Target *target = nullptr;
+  GlobalMemory *memory = nullptr;
+  Dim3 grid, block;
+  std::uint32_t dynamicShared = 0;
+  std::span<const std::byte> parameters;
+  bool checks = true;
+  std::uint64_t gridId = 0;
+  unsigned multiprocessors = 1;
+  std::uint64_t instructionBudget = 0;
+  double secondsBudget = 0;
+  std::chrono::steady_clock::time_point started;
+
+  std::uint64_t blocks() const { return grid.count(); }
+  std::atomic<std::uint64_t> nextBlock{0};
+  std::atomic<std::uint64_t> firstFatal{~std::uint64_t(0)}; ///< the first block with a fatal finding
+  std::atomic<std::uint64_t> instructions{0};
+  std::atomic<bool> outOfBudget{false};
+};
+
+struct Worker {
+  explicit Worker(Launch &launch) : launch(launch), caches(launch.program->numCaches) {}
+  Launch &launch;
+  std::vector<AccessCache> caches;
+  FindingSink findings;
+  std::uint64_t progress = 0; ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits
+  std::uint64_t polls = 0;    ///< counts what a waiting loop does: strong loads, atomics that changed nothing, clock reads
+  std::uint64_t warpInstructions = 0, threadInstructions = 0;
+  std::uint64_t reported = 0; ///< part of warpInstructions that Launch::instructions has
+};
+
+// --- Splits.cpp: what handlers do to the set of splits -----------------------
+
+/// Merges splits that met and makes the one that should run the running one; false if none is ready.
+bool pickSplit(WarpState &w);
+/// The running split's pc and mask go back to its entry.
+inline void storeSplit(WarpState &w) {
+  w.splits[w.current].pc = w.pc;
+  w.splits[w.current].mask = w.mask;
+}
+/// The executing lanes go to `target`, the others to the next op.
+Next branchTo(WarpState &w, std::uint32_t target);
+/// The executing lanes leave.
+Next exitLanes(WarpState &w);
+/// Detaches the executing lanes from the running split as a split of their own at `pc`, which becomes the current one;
+/// the others, if any, go on after the op.
+Split &detach(WarpState &w, std::uint32_t pc);
+/// A new split with `mask` at `pc`.
+Split &addSplit(WarpState &w, std::uint32_t pc, std::uint32_t mask, unsigned depth);
+/// Runs an op of a kind other than Plain: gathers the lanes that it needs first.
+Next runGathered(WarpState &w, const Op &op);
+/// Split `s` took a backward branch; true if the running split must give way (call storeSplit first).
+bool wentBackward(WarpState &w, Split &s);
+/// No warp of the block can run: releases the first parked split after a finding; false if there is none.
+bool forceParked(BlockState &block);
+
+// --- Calls.cpp ---------------------------------------------------------------
+
+Next enterFunction(WarpState &w, const Op &op, std::uint32_t function);
+Next callIndirect(WarpState &w, const Op &op);
+Next returnFrom(WarpState &w, const Op &op);
+Next callBuiltin(WarpState &w, const Op &op);
+/// Gives the lanes `size` bytes of stack; false after a fatal finding.
+bool growStack(WarpState &w, const Op &op, unsigned lane, std::uint64_t newTop);
+
+// --- Barriers.cpp ------------------------------------------------------------
+
+/// The executing lanes arrive at a barrier; predicates are for Reduce.  Blocks them unless `kind` is Arrive.
+Next arriveAtBarrier(WarpState &w, const Op &op, ArrivalKind kind, Slot id, Slot count, Slot predicate);
+Next arriveAtCluster(WarpState &w, const Op &op);
+Next waitForCluster(WarpState &w, const Op &op);
+/// A warp exited or lanes did: barriers without a count may be complete now.
+void recheckBarriers(BlockState &block);
+/// Who waits for what, for a deadlock finding.
+std::string describeWaiting(const BlockState &block);
+
+// --- Block.cpp, Launch.cpp ---------------------------------------------------
+
+enum class BlockResult : std::uint8_t { Done, Fault, Spinning, OutOfBudget };
+BlockResult runBlock(BlockState &block);
+
+struct LaunchResult {
+  Status status;
+  std::vector<Finding> findings;
+  LaunchStatistics statistics;
+};
+class WorkerPool;
+LaunchResult runLaunch(Launch &launch, WorkerPool &pool);
+
+} // namespace kiln::emulator
+
+#endif // KILN_RUNTIME_DEVICE_EMULATOR_EXECUTOR_H

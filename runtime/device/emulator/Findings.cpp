@@ -1,0 +1,103 @@
+#include "runtime/device/emulator/Findings.h"
+
+#include "runtime/device/emulator/Executor.h"
+
+#include <algorithm>
+
+namespace kiln::emulator {
+
+void FindingSink::report(RawFinding finding) {
+  auto [entry, isNew] = found.try_emplace({finding.id, finding.op});
+  RawFinding &known = entry->second;
+  const std::uint64_t count = known.count + 1;
+  const std::uint64_t inBlock = isNew || known.block != finding.block ? 1 : known.countInBlock + 1;
+  // A worker's blocks come in rising order, but blocks that wait for each other take turns.
+  if (isNew || finding.block < known.block || (finding.fatal && !known.fatal)) {
+    known = std::move(finding);
+    known.countInBlock = inBlock;
+  } else if (known.block == finding.block) {
+    known.countInBlock = inBlock;
+  }
+  known.count = count;
+}
+
+static Dim3 blockIndex(std::uint64_t linear, Dim3 grid) {
+  return {static_cast<std::uint32_t>(linear % grid.x), static_cast<std::uint32_t>(linear / grid.x % grid.y),
+          static_cast<std::uint32_t>(linear / grid.x / grid.y)};
+}
+
+std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid, std::uint64_t firstFatal) {
+  std::map<std::pair<std::string, std::uint32_t>, RawFinding> merged;
+  const bool cut = firstFatal != ~std::uint64_t(0);
+  for (FindingSink *sink : sinks)
+    for (auto &[key, finding] : sink->all()) {
+      if (finding.block > firstFatal)
+        continue;
+      const auto [entry, isNew] = merged.try_emplace(key, finding);
+      if (isNew)
+        continue;
+      const std::uint64_t count = entry->second.count + finding.count;
+      if (finding.block < entry->second.block)
+        entry->second = finding;
+      entry->second.count = count;
+    }
+  std::vector<RawFinding> list;
+  for (auto &[key, finding] : merged)
+    list.push_back(std::move(finding));
+  std::stable_sort(list.begin(), list.end(), [](const RawFinding &a, const RawFinding &b) {
+    return std::tie(a.block, a.warp, a.op, a.id) < std::tie(b.block, b.warp, b.op, b.id);
+  });
+  std::vector<Finding> out;
+  for (RawFinding &f : list) {
+    Finding finding;
+    finding.id = std::move(f.id);
+    finding.kernel = program.info.name;
+    finding.block = blockIndex(f.block, grid);
+    finding.warp = f.warp;
+    finding.lanes = f.lanes;
+    if (f.op < program.ops.size()) {
+      const SourceLine &line = program.lines[program.ops[f.op].line];
+      finding.location = program.location(program.ops[f.op]);
+      finding.ptxLine = line.ptxLine;
+      finding.opcode = std::string(line.opcode);
+    }
+    finding.message = std::move(f.message);
+    finding.fatal = f.fatal;
+    finding.note = f.note;
+    // How often other blocks met it before the launch ended is a matter of chance.
+    finding.count = cut ? f.countInBlock : f.count;
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal, bool note) {
+  BlockState &block = *warp.block;
+  const auto &ops = static_cast<WarpState &>(warp).program->ops;
+  RawFinding finding;
+  finding.id = id;
+  finding.op = static_cast<std::uint32_t>(&op - ops.data());
+  finding.block = block.linear;
+  finding.warp = warp.index;
+  finding.lanes = lanes;
+  finding.message = std::move(message);
+  finding.fatal = fatal;
+  finding.note = note;
+  block.worker.findings.report(std::move(finding));
+  if (fatal) {
+    auto &first = block.worker.launch.firstFatal;
+    std::uint64_t seen = first.load();
+    while (block.linear < seen && !first.compare_exchange_weak(seen, block.linear)) {
+    }
+  }
+}
+
+void reportFinding(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal) {
+  reportAny(warp, op, id, lanes, std::move(message), fatal, false);
+}
+
+void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message) {
+  reportAny(warp, op, id, lanes, std::move(message), false, true);
+}
+
+} // namespace kiln::emulator

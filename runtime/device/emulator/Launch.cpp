@@ -1,0 +1,143 @@
+// A launch: blocks over workers, then findings and status.
+//
+// Blocks whose results cannot depend on each other are taken by the workers from a counter.  A kernel whose results depend
+// on the order of blocks (Program::inOrder) runs on one worker: block 0 to its end, then block 1; only when the running
+// block polls in vain does the next one start, and then the resident blocks take turns.
+#include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/WorkerPool.h"
+#include "support/Text.h"
+
+#include <algorithm>
+
+namespace kiln::emulator {
+
+namespace {
+
+struct Run {
+  Launch &launch;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::atomic<bool> noMemory{false};
+};
+
+void runIndependent(void *context, unsigned index) {
+  Run &run = *static_cast<Run *>(context);
+  Worker &worker = *run.workers[index];
+  Launch &launch = run.launch;
+  BlockState block(worker);
+  if (block.warps.empty()) {
+    run.noMemory = true;
+    return;
+  }
+  for (;;) {
+    const std::uint64_t n = launch.nextBlock.fetch_add(1);
+    if (n >= launch.blocks() || n > launch.firstFatal.load() || launch.outOfBudget.load())
+      return;
+    block.start(n);
+    BlockResult result;
+    do
+      result = runBlock(block);
+    while (result == BlockResult::Spinning);
+    if (result != BlockResult::Done)
+      return;
+  }
+}
+
+void runInOrder(Run &run) {
+  Launch &launch = run.launch;
+  Worker &worker = *run.workers[0];
+  const unsigned occupancy = std::max(
+      1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()), launch.program->sharedStatic + launch.dynamicShared, 0));
+  const std::uint64_t most = std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
+  std::vector<std::unique_ptr<BlockState>> resident, idle;
+  std::size_t turn = 0;
+  std::uint64_t started = 0, progress = worker.progress;
+  while (true) {
+    if (turn >= resident.size()) {
+      if (started < launch.blocks() && resident.size() < most) {
+        if (idle.empty()) {
+          idle.push_back(std::make_unique<BlockState>(worker));
+          if (idle.back()->warps.empty()) {
+            run.noMemory = true;
+            return;
+          }
+        }
+        resident.push_back(std::move(idle.back()));
+        idle.pop_back();
+        resident.back()->start(started++);
+        turn = resident.size() - 1;
+      } else if (resident.empty()) {
+        return;
+      } else {
+        turn = 0;
+      }
+    }
+    if (worker.progress != progress) {
+      for (auto &block : resident)
+        block->idleInstructions = 0;
+      progress = worker.progress;
+    }
+    switch (runBlock(*resident[turn])) {
+    case BlockResult::Done:
+      idle.push_back(std::move(resident[turn]));
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(turn));
+      // Blocks that waited for this one go first.
+      turn = 0;
+      break;
+    case BlockResult::Spinning:
+      ++turn;
+      break;
+    case BlockResult::Fault:
+    case BlockResult::OutOfBudget:
+      return;
+    }
+  }
+}
+
+std::string headline(const Finding &f) {
+  std::string text = f.id + ": kernel " + f.kernel + format(" block (%u,%u,%u) warp %u lanes 0x%08x", f.block.x, f.block.y, f.block.z, f.warp, f.lanes);
+  if (!f.location.empty())
+    text += " at " + f.location;
+  text += " (ptx line " + std::to_string(f.ptxLine) + ", " + f.opcode + "): " + f.message;
+  return text;
+}
+
+} // namespace
+
+LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
+  launch.started = std::chrono::steady_clock::now();
+  Run run{launch, {}, {}};
+  const std::uint64_t useful = std::min<std::uint64_t>(pool.size(), launch.blocks());
+  const unsigned count = launch.program->inOrder ? 1 : static_cast<unsigned>(useful);
+  for (unsigned i = 0; i < count; ++i)
+    run.workers.push_back(std::make_unique<Worker>(launch));
+  if (launch.program->inOrder)
+    runInOrder(run);
+  else
+    pool.run(count, runIndependent, &run);
+
+  LaunchResult result;
+  std::vector<FindingSink *> sinks;
+  for (auto &worker : run.workers) {
+    sinks.push_back(&worker->findings);
+    result.statistics.warpInstructions += worker->warpInstructions;
+    result.statistics.threadInstructions += worker->threadInstructions;
+  }
+  result.findings = mergeFindings(sinks, *launch.program, launch.grid, launch.firstFatal.load());
+  result.statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - launch.started).count();
+  for (const Finding &f : result.findings)
+    if (f.fatal) {
+      result.status = Status(StatusCode::DeviceError, headline(f));
+      return result;
+    }
+  if (run.noMemory)
+    result.status = Status(StatusCode::OutOfMemory, "the host has no memory for a block of kernel " + launch.program->info.name);
+  else if (launch.outOfBudget)
+    result.status = Status(StatusCode::DeviceError,
+                           "budget: kernel " + launch.program->info.name + " was ended after " +
+                               std::to_string(result.statistics.warpInstructions) + " warp instructions and " +
+                               format("%.1f seconds", result.statistics.seconds),
+                           "raise the budget of instructions or seconds, or look for a loop that does not end");
+  return result;
+}
+
+} // namespace kiln::emulator

@@ -1,0 +1,217 @@
+#include "runtime/device/emulator/MemoryFaults.h"
+
+#include "runtime/device/emulator/DefinedBits.h"
+#include "runtime/device/emulator/Executor.h"
+#include "support/Text.h"
+
+#include <algorithm>
+
+namespace kiln::emulator {
+
+namespace {
+
+std::string hex(std::uint64_t v) { return format("0x%llx", static_cast<unsigned long long>(v)); }
+
+const char *kindOf(const WarpState &w, const Op &op) {
+  const std::string_view name = w.program->lines[op.line].opcode;
+  return name.starts_with("ld") ? "load" : name.starts_with("st") ? "store" : "atomic access";
+}
+
+std::string subject(Warp &w, const Op &op, unsigned bytes) {
+  return std::to_string(bytes) + "-byte " + kindOf(static_cast<WarpState &>(w), op);
+}
+
+template <typename Fn> std::uint32_t lanesWhere(std::uint32_t exec, Fn f) {
+  std::uint32_t mask = 0;
+  for (; exec; exec &= exec - 1) {
+    const unsigned l = static_cast<unsigned>(__builtin_ctz(exec));
+    if (f(l))
+      mask |= 1u << l;
+  }
+  return mask;
+}
+
+/// "tile+12" for an offset in the block's shared memory.
+std::string sharedName(const Program &p, std::uint64_t offset) {
+  const NamedRange *best = nullptr;
+  for (const NamedRange &r : p.sharedNames)
+    if (offset >= r.begin && (offset < r.end || r.begin == r.end) && (!best || r.begin >= best->begin))
+      best = &r;
+  return best ? std::string(best->name) + "+" + std::to_string(offset - best->begin) : "shared offset " + std::to_string(offset);
+}
+
+} // namespace
+
+bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes) {
+  const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) { return at[l] & (bytes - 1); });
+  const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
+  reportFinding(w, op, "misaligned", lanes,
+                subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is not aligned to " + std::to_string(bytes) + " bytes",
+                true);
+  return false;
+}
+
+bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
+  const BlockState &b = *w.block;
+  const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) {
+    const std::uint64_t o = at[l] - window;
+    return o < b.sharedBegin || o > b.sharedEnd || b.sharedEnd - o < bytes;
+  });
+  const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
+  const std::uint64_t offset = at[l] - window;
+  const Launch &launch = b.worker.launch;
+  const std::string memory = "the block's shared memory (" + std::to_string(launch.program->sharedStatic) + " bytes static, " +
+                             std::to_string(launch.dynamicShared) + " dynamic)";
+  std::string where;
+  if (offset >= sharedRankBytes && offset < 16 * sharedRankBytes)
+    where = "is in the shared memory of block rank " + std::to_string(offset / sharedRankBytes) + ", which is not in the cluster";
+  else if (offset < b.sharedBegin)
+    where = "is " + std::to_string(b.sharedBegin - offset) + " bytes before the start of " + memory;
+  else if (offset < 16 * sharedRankBytes)
+    where = "is " + std::to_string(offset + bytes - b.sharedEnd) + " bytes past the end of " + memory;
+  else
+    where = "is not a shared memory address";
+  std::string name;
+  if (offset >= b.sharedBegin && offset < sharedRankBytes)
+    name = ", " + sharedName(*launch.program, offset) + ",";
+  reportFinding(w, op, "oob.shared", lanes,
+                subject(w, op, bytes) + " at " + hex(offset) + name + " (lane " + std::to_string(l) + ") " + where, true);
+  return false;
+}
+
+bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
+  const std::uint64_t size = w.block->worker.launch.parameters.size();
+  const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) { return at[l] - window > size || size - (at[l] - window) < bytes; });
+  const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
+  reportFinding(w, op, "oob.param", lanes,
+                subject(w, op, bytes) + " at offset " + std::to_string(at[l] - window) + " of the kernel's parameters, which have " +
+                    std::to_string(size) + " bytes",
+                true);
+  return false;
+}
+
+bool reportReadOnly(Warp &w, const Op &op, const char *what) {
+  reportFinding(w, op, "readonly_write", w.exec, std::string("writes to ") + what + ", which a kernel may only read", true);
+  return false;
+}
+
+bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, bool write, std::uint64_t *&bits, std::uint64_t &origin) {
+  Launch &launch = w.block->worker.launch;
+  GlobalMemory &memory = *launch.memory;
+  const bool isConstant = (op.flags & access::spaceMask) == access::constant;
+  const Allocation *one = memory.holding(at[__builtin_ctz(w.exec)], bytes);
+  bool same = one != nullptr;
+  const std::uint32_t bad = lanesWhere(w.exec, [&](unsigned l) {
+    const Allocation *a = memory.holding(at[l], bytes);
+    same = same && a == one;
+    return !a;
+  });
+  if (bad) {
+    const unsigned l = static_cast<unsigned>(__builtin_ctz(bad));
+    bool freed = false;
+    std::string where = memory.describe(at[l], bytes, freed);
+    const std::uint64_t number = at[l] >> windowShift;
+    if (number == SharedWindow || number == LocalWindow || number == ParamWindow)
+      where = std::string("an address of ") + (number == SharedWindow ? "shared" : number == LocalWindow ? "local" : "parameter") + " memory";
+    else if (at[l] < 65536)
+      where += at[l] == 0 ? ": a null pointer" : ": near a null pointer";
+    reportFinding(w, op, freed ? "use_after_free" : isConstant ? "oob.const" : "oob.global", bad,
+                  subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is " + where, true);
+    return false;
+  }
+  const std::uint32_t constant = write ? lanesWhere(w.exec, [&](unsigned l) { return !memory.holding(at[l], bytes)->writable; }) : 0;
+  if (constant) {
+    const Allocation *a = memory.holding(at[__builtin_ctz(constant)], bytes);
+    return reportReadOnly(w, op, ("constant " + a->name()).c_str());
+  }
+  bits = nullptr;
+  if (same) {
+    AccessCache &c = w.caches[op.cache];
+    c.begin = one->begin;
+    c.end = one->end();
+    c.writable = one->writable;
+    c.defined = one->defined || !memory.tracking();
+    if (!c.defined) {
+      bits = memory.definedBits();
+      origin = memory.base();
+    }
+    return true;
+  }
+  if (!memory.tracking())
+    return true;
+  // Lanes in several buffers, some of which may be defined as a whole: settle it here.
+  const bool reads = !write || !std::string_view(kindOf(static_cast<WarpState &>(w), op)).starts_with("store");
+  const std::uint32_t undefined = reads ? lanesWhere(w.exec, [&](unsigned l) {
+    return !memory.holding(at[l], bytes)->defined && !allDefined(memory.definedBits(), at[l] - memory.base(), bytes);
+  }) : 0;
+  if (undefined) {
+    const std::uint32_t exec = std::exchange(w.exec, undefined);
+    reportUninitialised(w, op, at, 0, bytes, op.s[1], memory.definedBits(), memory.base());
+    w.exec = exec;
+  }
+  if (write)
+    lanesWhere(w.exec, [&](unsigned l) {
+      if (!memory.holding(at[l], bytes)->defined)
+        markDefined(memory.definedBits(), at[l] - memory.base(), bytes);
+      return false;
+    });
+  return true;
+}
+
+bool resolveLocal(Warp &w, const Op &op, std::uint64_t *at, unsigned bytes, std::uint64_t window) {
+  auto &warp = static_cast<WarpState &>(w);
+  const BlockState &b = *w.block;
+  const std::uint64_t *top = warp.stack();
+  std::uint32_t bad = 0;
+  for (unsigned l = 0; l < warpSize; ++l) {
+    const std::uint64_t offset = at[l] - window;
+    // Inactive lanes hold another lane's offset.
+    if (w.exec >> l & 1 && (offset > top[l] || top[l] - offset < bytes))
+      bad |= 1u << l;
+  }
+  if (bad) {
+    const unsigned l = static_cast<unsigned>(__builtin_ctz(bad));
+    reportFinding(w, op, "oob.local", bad,
+                  subject(w, op, bytes) + " at local offset " + std::to_string(static_cast<std::int64_t>(at[l] - window)) + " (lane " + std::to_string(l) +
+                      "): the thread has " + std::to_string(top[l]) + " bytes of local memory here",
+                  true);
+    return false;
+  }
+  for (unsigned l = 0; l < warpSize; ++l)
+    at[l] = reinterpret_cast<std::uint64_t>(warp.local) + l * b.localStride + (at[l] - window);
+  return true;
+}
+
+void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned bytes, std::uint32_t used,
+                         const std::uint64_t *bits, std::uint64_t origin) {
+  unsigned byteAt = 0;
+  auto address = [&](unsigned l) { return at ? at[l] : first + std::uint64_t(l) * bytes; };
+  std::uint32_t lanes = 0;
+  for (unsigned l = 0; l < warpSize; ++l)
+    for (unsigned i = 0; i < bytes; ++i)
+      if (w.exec >> l & 1 && used >> i & 1 && !allDefined(bits, address(l) + i - origin, 1)) {
+        if (!lanes)
+          byteAt = i;
+        lanes |= 1u << l;
+        break;
+      }
+  if (!lanes)
+    return;
+  BlockState &b = *w.block;
+  const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
+  const std::uint64_t where = address(l) + byteAt;
+  std::string name;
+  const char *id = "uninit.global";
+  if (bits == b.sharedBits) {
+    id = "uninit.shared";
+    name = sharedName(*b.worker.launch.program, where - origin);
+  } else if (bits == b.localBits) {
+    id = "uninit.local";
+    name = "local offset " + std::to_string((where - origin) % b.localStride);
+  } else if (const Allocation *a = b.worker.launch.memory->holding(where, 1)) {
+    name = a->name() + "+" + std::to_string(where - a->begin) + " (of " + std::to_string(a->size) + " bytes)";
+  }
+  reportFinding(w, op, id, lanes, subject(w, op, bytes) + " reads " + name + " (lane " + std::to_string(l) + "), which nobody wrote", false);
+}
+
+} // namespace kiln::emulator

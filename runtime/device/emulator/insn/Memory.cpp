@@ -1,0 +1,203 @@
+// ld, st, ldu, prefetch and relatives: section 1.7 of the emulator specification.
+#include "runtime/device/emulator/insn/Families.h"
+
+#include "runtime/device/emulator/Decoder.h"
+#include "runtime/device/emulator/DefinedBits.h"
+#include "runtime/device/emulator/DecodeMemory.h"
+#include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/MemoryFaults.h"
+
+#include "runtime/device/emulator/LevelBegin.h"
+
+#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/MemoryAccess.h"
+
+namespace kiln::emulator::KILN_EMULATOR_LEVEL {
+namespace {
+
+template <typename T> inline T peek(U64 address) {
+  T v;
+  __builtin_memcpy(&v, reinterpret_cast<const void *>(address), sizeof v);
+  return v;
+}
+template <typename T> inline void poke(U64 address, T v) { __builtin_memcpy(reinterpret_cast<void *>(address), &v, sizeof v); }
+
+/// One element of every lane from memory into a register: T is the memory's type, S the register's lane.
+template <typename T, typename S> inline void loadElement(const Warp &w, const Op &op, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
+  S *d = static_cast<S *>(__builtin_assume_aligned(w.registers + slot, 64));
+  const S keep = sizeof(S) == 4 && op.flags & access::narrow ? S(0xFFFF) : ~S(0);
+  auto widen = [](T v) { return static_cast<S>(static_cast<std::conditional_t<std::is_signed_v<T>, std::make_signed_t<S>, S>>(v)); };
+  if (m.contiguous && stride == sizeof(T)) {
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = widen(peek<T>(m.first + l * sizeof(T))) & keep;
+  } else if (m.contiguous) {
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = widen(peek<T>(m.first + l * U64(stride) + offset)) & keep;
+  } else if (w.exec == fullMask) {
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = widen(peek<T>(m.at[l] + offset)) & keep;
+  } else {
+    eachLane(w.exec, [&](unsigned l) { d[l] = widen(peek<T>(m.at[l] + offset)) & keep; });
+  }
+}
+
+template <typename T, typename S> inline void storeElement(const Warp &w, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
+  const S *s = static_cast<const S *>(__builtin_assume_aligned(w.registers + slot, 64));
+  if (m.contiguous && stride == sizeof(T)) {
+    for (unsigned l = 0; l < warpSize; ++l)
+      poke(m.first + l * sizeof(T), static_cast<T>(s[l]));
+  } else if (m.contiguous) {
+    for (unsigned l = 0; l < warpSize; ++l)
+      poke(m.first + l * U64(stride) + offset, static_cast<T>(s[l]));
+  } else {
+    // In lane order: of lanes that write one address the last one wins.
+    eachLane(w.exec, [&](unsigned l) { poke(m.at[l] + offset, static_cast<T>(s[l])); });
+  }
+}
+
+template <typename T, typename S> Next load(Warp &w, const Op &op) {
+  Accessed m;
+  laneAddresses(w, op, m);
+  if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
+    return eachWindow(w, op, m, &load<T, S>);
+  const unsigned count = op.flags >> access::countShift & access::countMask, bytes = count * sizeof(T);
+  if (!resolve(w, op, bytes, false, m)) [[unlikely]]
+    return Next::Fault;
+  if (op.flags & access::strong)
+    ++w.block->worker.polls;
+  if (m.bits && !isDefined(w, m, bytes)) [[unlikely]]
+    reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, op.s[1], m.bits, m.origin);
+  if (count == 1) {
+    loadElement<T, S>(w, op, m, op.d, sizeof(T), 0);
+  } else {
+    for (unsigned e = 0; e < count; ++e)
+      if (w.pool[op.aux + e] != trashSlot)
+        loadElement<T, S>(w, op, m, w.pool[op.aux + e], bytes, e * sizeof(T));
+  }
+  return Next::Advance;
+}
+
+template <typename T, typename S> Next store(Warp &w, const Op &op) {
+  Accessed m;
+  laneAddresses(w, op, m);
+  if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
+    return eachWindow(w, op, m, &store<T, S>);
+  const unsigned count = op.flags >> access::countShift & access::countMask, bytes = count * sizeof(T);
+  if (!resolve(w, op, bytes, true, m)) [[unlikely]]
+    return Next::Fault;
+  ++w.block->worker.progress;
+  if (m.bits)
+    markWritten(w, m, bytes);
+  if (count == 1) {
+    storeElement<T, S>(w, m, op.s[2], sizeof(T), 0);
+  } else {
+    for (unsigned e = 0; e < count; ++e)
+      storeElement<T, S>(w, m, w.pool[op.aux + e], bytes, e * sizeof(T));
+  }
+  return Next::Advance;
+}
+
+/// A kernel parameter at a fixed offset: one value for all lanes.
+template <typename T, typename S> Next loadParameter(Warp &w, const Op &op) {
+  const std::byte *parameters = w.block->worker.launch.parameters.data();
+  const unsigned count = op.flags >> access::countShift & access::countMask;
+  for (unsigned e = 0; e < count; ++e) {
+    const Slot slot = count == 1 ? op.d : w.pool[op.aux + e];
+    S *d = static_cast<S *>(__builtin_assume_aligned(w.registers + slot, 64));
+    const T v = peek<T>(reinterpret_cast<U64>(parameters) + static_cast<U64>(op.imm) + e * sizeof(T));
+    S wide = static_cast<S>(static_cast<std::conditional_t<std::is_signed_v<T>, std::make_signed_t<S>, S>>(v));
+    if (sizeof(S) == 4 && op.flags & access::narrow)
+      wide &= S(0xFFFF);
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = w.exec >> l & 1 ? wide : d[l];
+  }
+  return Next::Advance;
+}
+
+enum class Which { Load, Parameter };
+
+template <Which which, typename T, typename S> Handler loadOf() {
+  return which == Which::Parameter ? &loadParameter<T, S> : &load<T, S>;
+}
+template <Which which> Handler loadHandler(const MemoryForm &f) {
+  const bool wide = f.registerBytes == 8, isSigned = f.isSigned;
+  switch (f.elementBytes) {
+  case 1:
+    return isSigned ? (wide ? loadOf<which, std::int8_t, U64>() : loadOf<which, std::int8_t, U32>())
+                    : (wide ? loadOf<which, std::uint8_t, U64>() : loadOf<which, std::uint8_t, U32>());
+  case 2:
+    return isSigned ? (wide ? loadOf<which, std::int16_t, U64>() : loadOf<which, std::int16_t, U32>())
+                    : (wide ? loadOf<which, std::uint16_t, U64>() : loadOf<which, std::uint16_t, U32>());
+  case 4:
+    return wide ? (isSigned ? loadOf<which, std::int32_t, U64>() : loadOf<which, U32, U64>()) : loadOf<which, U32, U32>();
+  default:
+    return loadOf<which, U64, U64>();
+  }
+}
+
+bool decodeLd(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op) {
+  MemoryForm f;
+  if (!decodeLoad(context, form, instruction, op, f))
+    return false;
+  op.run = f.fixedParameter ? loadHandler<Which::Parameter>(f) : loadHandler<Which::Load>(f);
+  return true;
+}
+
+bool decodeSt(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op) {
+  MemoryForm f;
+  if (!decodeStore(context, form, instruction, op, f))
+    return false;
+  op.run = f.elementBytes == 1   ? &store<std::uint8_t, U32>
+           : f.elementBytes == 2 ? &store<std::uint16_t, U32>
+           : f.elementBytes == 4 ? &store<U32, U32>
+                                 : &store<U64, U64>;
+  return true;
+}
+
+bool decodeNothing(DecodeContext &, const Form &, const ptx::Instruction &, Op &op) {
+  op.run = [](Warp &, const Op &) { return Next::Advance; };
+  return true;
+}
+
+/// createpolicy: the policy is a number that nobody looks at.
+bool decodePolicy(DecodeContext &context, const Form &, const ptx::Instruction &instruction, Op &op) {
+  if (instruction.operands.empty())
+    return context.error(instruction, "the destination is missing");
+  op.run = [](Warp &w, const Op &o) {
+    U64 *d = lanesOf<U64>(w, o.d);
+    eachLane(w.exec, [&](unsigned l) { d[l] = 0; });
+    return Next::Advance;
+  };
+  return context.destination(instruction, instruction.operands[0], ptx::Type::B64, op.d);
+}
+
+constexpr char memoryTypes[] = "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64|f16|bf16|f16x2|bf16x2";
+constexpr char ldModifiers[] =
+    "weak|volatile|relaxed|acquire|mmio? cta|cluster|gpu|sys? const|global|local|shared|shared::cta|shared::cluster|param|param::entry|param::func? "
+    "nc? ca|cg|cs|lu|cv? v2|v4|v8? unified? "
+    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate? "
+    "L2::evict_normal|L2::evict_first|L2::evict_last? L2::cache_hint? L2::64B|L2::128B|L2::256B?";
+constexpr char stModifiers[] =
+    "weak|volatile|relaxed|release|mmio? cta|cluster|gpu|sys? global|local|shared|shared::cta|shared::cluster|param|param::func? "
+    "wb|cg|cs|wt? v2|v4|v8? "
+    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate? "
+    "L2::evict_normal|L2::evict_first|L2::evict_last? L2::cache_hint?";
+
+constexpr Row rows[] = {
+    {"ld", ldModifiers, memoryTypes, "custom", 75, nullptr, Plain, decodeLd},
+    {"ldu", "global? v2|v4?", memoryTypes, "custom", 75, nullptr, Plain, decodeLd},
+    {"st", stModifiers, memoryTypes, "custom", 75, nullptr, Plain, decodeSt},
+    {"prefetch", "*", "", "custom", 75, nullptr, Plain, decodeNothing},
+    {"prefetchu", "*", "", "custom", 75, nullptr, Plain, decodeNothing},
+    {"applypriority", "*", "", "custom", 80, nullptr, Plain, decodeNothing},
+    {"discard", "*", "", "custom", 80, nullptr, Plain, decodeNothing},
+    {"createpolicy", "*", "b64", "custom", 80, nullptr, Plain, decodePolicy},
+};
+
+} // namespace
+
+std::span<const Row> memoryRows() { return rows; }
+
+} // namespace kiln::emulator::KILN_EMULATOR_LEVEL
+
+#include "runtime/device/emulator/LevelEnd.h"

@@ -1,0 +1,189 @@
+//===- MemoryAccess.h - From lane addresses to host memory ----------------===//
+//
+// What loads, stores and atomics share: the 32 addresses of an op, the checks on them, and where they lie on the host.
+// The common cases are decided with a handful of vector operations: all addresses inside the allocation that the op met
+// last, aligned, contiguous from lane to lane.  Everything else, findings included, is in MemoryFaults.cpp.
+//
+// Included between LevelBegin.h and LevelEnd.h only.  No include guard: once a family file.
+//
+//===----------------------------------------------------------------------===//
+
+namespace kiln::emulator::KILN_EMULATOR_LEVEL {
+namespace {
+
+using U32 = std::uint32_t;
+using U64 = std::uint64_t;
+
+/// Where an op's bytes are.  Lane l's host address is at[l], or first + l * bytes if `contiguous`.
+struct Accessed {
+  alignas(64) U64 at[warpSize]; ///< device addresses at first, host addresses after resolve()
+  U64 first = 0;                ///< host address of lane 0 if contiguous
+  bool contiguous = false;
+  U64 *bits = nullptr;          ///< definedness to look at, nullptr: nothing to check or mark
+  U64 origin = 0;               ///< host address of bit 0
+};
+
+inline void laneAddresses(const Warp &w, const Op &op, Accessed &m) {
+  if (op.flags & access::base32) {
+    const U32 *base = lanesOf<U32>(w, op.s[0]);
+    const U32 displacement = static_cast<U32>(op.imm);
+    for (unsigned l = 0; l < warpSize; ++l)
+      m.at[l] = U32(base[l] + displacement);
+  } else {
+    const U64 *base = lanesOf<U64>(w, op.s[0]);
+    const U64 displacement = static_cast<U64>(op.imm);
+    for (unsigned l = 0; l < warpSize; ++l)
+      m.at[l] = base[l] + displacement;
+  }
+  // Lanes that do not execute must not disturb the tests: they take the address of one that does.
+  if (w.exec != fullMask) {
+    const U64 one = m.at[__builtin_ctz(w.exec)];
+    for (unsigned l = 0; l < warpSize; ++l)
+      m.at[l] = w.exec >> l & 1 ? m.at[l] : one;
+  }
+}
+
+/// What the 32 addresses have in common.
+struct Extent {
+  U64 low, high;
+  bool aligned, contiguous;
+};
+
+inline Extent extentOf(const Warp &w, const Accessed &m, unsigned bytes) {
+  U64 notContiguous = 0, any = 0;
+  const U64 first = m.at[0];
+  for (unsigned l = 0; l < warpSize; ++l) {
+    notContiguous |= m.at[l] ^ (first + l * bytes);
+    any |= m.at[l];
+  }
+  Extent e{first, first + (warpSize - 1) * U64(bytes), (any & (bytes - 1)) == 0, notContiguous == 0 && w.exec == fullMask};
+  // A range that wraps around is not contiguous: low > high fails every bounds test.
+  if (notContiguous != 0 || w.exec != fullMask) {
+    U64 low = first, high = first;
+    for (unsigned l = 0; l < warpSize; ++l) {
+      low = m.at[l] < low ? m.at[l] : low;
+      high = m.at[l] > high ? m.at[l] : high;
+    }
+    e.low = low;
+    e.high = high;
+  }
+  return e;
+}
+
+inline void toHost(Accessed &m, const Extent &e, U64 delta) {
+  m.contiguous = e.contiguous;
+  m.first = m.at[0] + delta;
+  if (!e.contiguous)
+    for (unsigned l = 0; l < warpSize; ++l)
+      m.at[l] += delta;
+}
+
+/// Checks the addresses in m.at and turns them into host addresses; false after a fatal finding.
+/// Generic addresses must lie in one window (splitWindows).
+inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed &m) {
+  const Extent e = extentOf(w, m, bytes);
+  if (!e.aligned) [[unlikely]]
+    return reportMisaligned(w, op, m.at, bytes);
+  const BlockState &block = *w.block;
+  U32 space = op.flags & access::spaceMask;
+  U64 window = 0;
+  if (space == access::generic) {
+    const U64 number = e.low >> windowShift;
+    space = number == SharedWindow ? access::shared : number == LocalWindow ? access::local : number == ParamWindow ? access::param : access::global;
+    window = space == access::global ? 0 : number << windowShift;
+  }
+  switch (space) {
+  case access::shared: {
+    const U64 low = e.low - window, high = e.high - window;
+    if (low < block.sharedBegin || high > block.sharedEnd || block.sharedEnd - high < bytes || low > high) [[unlikely]]
+      return reportSharedBounds(w, op, m.at, bytes, window);
+    toHost(m, e, reinterpret_cast<U64>(block.shared) - window);
+    m.bits = block.sharedBits;
+    m.origin = reinterpret_cast<U64>(block.shared);
+    return true;
+  }
+  case access::global: case access::constant: {
+    const AccessCache &c = w.caches[op.cache];
+    if (e.low < c.begin || e.high >= c.end || c.end - e.high < bytes || e.low > e.high || (write && !c.writable)) [[unlikely]]
+      return resolveGlobal(w, op, m.at, bytes, write, m.bits, m.origin) && (toHost(m, e, 0), true);
+    toHost(m, e, 0);
+    if (!c.defined) {
+      m.bits = block.worker.launch.memory->definedBits();
+      m.origin = block.worker.launch.memory->base();
+    }
+    return true;
+  }
+  case access::local:
+    m.contiguous = false;
+    m.bits = block.localBits;
+    m.origin = reinterpret_cast<U64>(block.localBase);
+    return resolveLocal(w, op, m.at, bytes, window);
+  default:
+    if (write)
+      return reportReadOnly(w, op, "kernel parameters");
+    if (e.high - window > block.worker.launch.parameters.size() || block.worker.launch.parameters.size() - (e.high - window) < bytes)
+      return reportParamBounds(w, op, m.at, bytes, window);
+    toHost(m, e, reinterpret_cast<U64>(block.worker.launch.parameters.data()) - window);
+    return true;
+  }
+}
+
+inline bool isDefined(const Warp &w, const Accessed &m, unsigned bytes) {
+  if (m.contiguous)
+    return allDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);
+  bool good = true;
+  if (bytes <= 8) { // aligned, so inside one word
+    const U64 mask = (U64(1) << bytes) - 1;
+    for (unsigned l = 0; l < warpSize; ++l) {
+      const U64 bit = m.at[l] - m.origin;
+      good &= (__atomic_load_n(m.bits + bit / 64, __ATOMIC_RELAXED) >> bit % 64 & mask) == mask || !(w.exec >> l & 1);
+    }
+    return good;
+  }
+  for (U32 lanes = w.exec; lanes; lanes &= lanes - 1)
+    good &= allDefined(m.bits, m.at[__builtin_ctz(lanes)] - m.origin, bytes);
+  return good;
+}
+
+inline void markWritten(const Warp &w, const Accessed &m, unsigned bytes) {
+  if (m.contiguous)
+    return markDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);
+  for (U32 lanes = w.exec; lanes; lanes &= lanes - 1)
+    markDefined(m.bits, m.at[__builtin_ctz(lanes)] - m.origin, bytes);
+}
+
+/// Whether the executing lanes' generic addresses are in several windows.
+inline bool inSeveralWindows(const Accessed &m) {
+  U64 different = 0;
+  for (unsigned l = 0; l < warpSize; ++l)
+    different |= m.at[l] ^ m.at[0];
+  if (different >> windowShift == 0)
+    return false;
+  bool special = false;
+  for (unsigned l = 0; l < warpSize; ++l)
+    special |= m.at[l] >> windowShift <= ParamWindow && m.at[l] >> windowShift != 0;
+  return special;
+}
+
+/// Runs `handler` once for the lanes of each window.
+inline Next eachWindow(Warp &w, const Op &op, const Accessed &m, Handler handler) {
+  U32 groups[4] = {0, 0, 0, 0};
+  for (U32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+    const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
+    const U64 number = m.at[l] >> windowShift;
+    groups[number <= ParamWindow ? number : 0] |= 1u << l;
+  }
+  const U32 exec = w.exec;
+  for (U32 group : groups) {
+    if (!group)
+      continue;
+    w.exec = group;
+    if (handler(w, op) == Next::Fault)
+      return Next::Fault;
+  }
+  w.exec = exec;
+  return Next::Advance;
+}
+
+} // namespace
+} // namespace kiln::emulator::KILN_EMULATOR_LEVEL
