@@ -115,6 +115,8 @@ TEST_F(RunInputCliTest, ArgumentsAgainstParameters) {
   refused(withArguments({x, "out:f32:64", "i64:64"}), "argument 2 ('i64:64') has 8 bytes; parameter 2");
   refused(withArguments({"i32:1", "out:f32:64", "i32:64"}), "argument 0 ('i32:1') has 4 bytes; parameter 0");
   refused(withArguments({"bytes:" + x, "out:f32:64", "i32:64"}), "has 256 bytes of data");
+  refused(withArguments({x, "out:f32:64", "f32:64"}), "argument 2 ('f32:64') is a floating-point number; parameter 2 "
+                                                      "'n' of kernel 'add' is u32 (4 bytes) (pass i32:V)");
   EXPECT_EQ(run(withArguments({"ptr:0", "b64:0x10", "b32:7"})).status, 0);
   EXPECT_EQ(run(withArguments({"ptr:0", "i64:-1", "u32:0x7"})).status, 0);
 }
@@ -166,13 +168,21 @@ TEST_F(RunInputCliTest, Machines) {
 }
 
 TEST_F(RunInputCliTest, Entries) {
-  refused(with(good(), {"--entry", "ad"}), "has no kernel 'ad'");
+  refused(with(good(), {"--entry", "ad"}), "has no kernel 'ad'; its kernels: add (did you mean add?)");
+  write("two.ptx",
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry a() { ret; }\n.visible .entry b() { ret; }\n");
+  before = files();
+  refused({file("two.ptx"), "--grid", "1", "--block", "1"}, "has 2 kernels: a, b (choose one with --entry NAME)");
 }
 
 TEST_F(RunInputCliTest, RefusedPtxIsStatus3) {
   write("zero.ptx", std::string("a\0b", 3));
   before = files();
   refused({file("zero.ptx"), "--grid", "1", "--block", "1"}, "is not PTX", 3);
+  write("b.ptx", ".version 8.7\n.target sm_120\n.address_size 64\n.visible .entry a() { ret; }\n");
+  before = files();
+  refused({file("b.ptx"), "--grid", "1", "--block", "1"}, "is for sm_120, which needs that architecture or a newer one",
+          3);
 }
 
 TEST_F(RunInputCliTest, JsonSaysTheSame) {

@@ -69,6 +69,72 @@ TEST_F(FakeCudaModuleTest, ACubinHasTheDriversSignature) {
   EXPECT_EQ(info.registersPerThread, 40u);
 }
 
+TEST_F(FakeCudaModuleTest, ThePtxGivesNamesAndTypes) {
+  load();
+  const KernelInfo &info = kernel->info();
+  ASSERT_EQ(info.parameters.size(), 3u);
+  EXPECT_EQ(info.parameters[0].type, "u64");
+  EXPECT_EQ(info.parameters[0].name, "x");
+  EXPECT_EQ(info.parameters[2].type, "u32");
+  EXPECT_EQ(info.parameters[2].name, "n");
+  EXPECT_EQ(module->kernelNames(), std::vector<std::string>{"add"});
+}
+
+TEST_F(FakeCudaModuleTest, OffsetsAreNatural) {
+  const auto s = cuda::summarisePtx(".version 8.0\n.target sm_90a\n.address_size 64\n"
+                                    ".visible .entry k(.param .u8 a, .param .align 16 .b8 b[20], .param .f32 c,\n"
+                                    "  .param .u64 .ptr .global .align 64 d) .reqntid 64, 2, 1 { ret; }\n",
+                                    "k.ptx");
+  EXPECT_EQ(s.target, "sm_90a");
+  ASSERT_EQ(s.entries.size(), 1u);
+  const KernelInfo &k = s.entries[0];
+  ASSERT_EQ(k.parameters.size(), 4u);
+  EXPECT_EQ(k.parameters[1].offset, 16u);
+  EXPECT_EQ(k.parameters[1].size, 20u);
+  EXPECT_EQ(k.parameters[1].type, "b8[20]");
+  EXPECT_EQ(k.parameters[2].offset, 36u);
+  EXPECT_EQ(k.parameters[3].offset, 40u); // .align of a .ptr is that of the memory it points to
+  EXPECT_TRUE(k.parameters[3].isPointer);
+  EXPECT_EQ(k.parameterBytes, 48u);
+  EXPECT_EQ(k.requiredBlock, (Dim3{64, 2, 1}));
+}
+
+TEST_F(FakeCudaModuleTest, PtxOfAnotherArchitectureNeverReachesTheDriver) {
+  open();
+  const Status s =
+      device->loadPtx(".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry add() { ret; }\n", "b.ptx")
+          .status();
+  EXPECT_EQ(s.code(), StatusCode::CompileError);
+  EXPECT_EQ(s.message(), "'b.ptx' is for sm_100a, which runs on that architecture alone; this GPU is sm_90");
+  EXPECT_EQ(fake->image, "");
+}
+
+TEST_F(FakeCudaModuleTest, WhatOurParserDoesNotKnowTheDriverDecides) {
+  open();
+  const std::string odd = ".version 99.0\n.target sm_80\n.address_size 64\n.novel directive;\n";
+  auto m = device->loadPtx(odd, "odd.ptx");
+  ASSERT_TRUE(m.ok()) << m.status().toString();
+  EXPECT_EQ(fake->image, odd);
+  auto k = (*m)->kernel("add");
+  ASSERT_TRUE(k.ok());
+  EXPECT_EQ((*k)->info().parameters[0].type, "b64");
+}
+
+TEST_F(FakeCudaModuleTest, ARequiredBlockIsRequired) {
+  fake->parameters.clear();
+  open();
+  auto m = device->loadPtx(
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry add() .reqntid 64 { ret; }\n", "a.ptx");
+  ASSERT_TRUE(m.ok());
+  auto k = (*m)->kernel("add");
+  ASSERT_TRUE(k.ok());
+  EXPECT_NE((*k)->launch({{1, 1, 1}, {32, 1, 1}, {0, 0, 0}, 0, nullptr}, {})
+                .message()
+                .find("required block (.reqntid) (64, 1, 1)"),
+            std::string::npos);
+  EXPECT_TRUE((*k)->launch({{1, 1, 1}, {64, 1, 1}, {0, 0, 0}, 0, nullptr}, {}).ok());
+}
+
 TEST_F(FakeCudaModuleTest, AMissingKernelListsWhatThereIs) {
   load();
   const Status s = module->kernel("ad").status();

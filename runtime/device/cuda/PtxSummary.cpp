@@ -51,11 +51,6 @@ PtxSummary summarisePtx(std::string_view text, std::string_view fileName) {
   }
   return summary;
 }
-#else
-PtxSummary summarisePtx(std::string_view, std::string_view) {
-  return {};
-}
-#endif
 
 Status checkPtxTarget(std::string_view target, unsigned sm, std::string_view fileName) {
   unsigned wanted = 0;
