@@ -1,13 +1,10 @@
 #include "kiln/Device.h"
 
 #include "runtime/device/cuda/CudaDevice.h"
-#if KILN_HAS_EMULATOR
 #include "runtime/device/emulator/EmulatorDevice.h"
-#endif
 #include "support/Text.h"
 
 #include <charconv>
-#include <thread>
 
 namespace kiln {
 
@@ -15,11 +12,7 @@ static constexpr std::string_view defaultTarget = "sm_90a";
 
 static Result<std::unique_ptr<Device>> openEmulator(std::string_view targetName, const EmulatorOptions &options) {
   KILN_ASSIGN(const Target *target, findTarget(targetName));
-#if KILN_HAS_EMULATOR
   return createEmulatorDevice(*target, options);
-#else
-  return Status(StatusCode::Unsupported, "this build has no emulator for " + std::string(target->name));
-#endif
 }
 
 static Result<std::unique_ptr<Device>> openCuda(int ordinal) {
@@ -58,19 +51,6 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
   return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);
 }
 
-#if !KILN_HAS_EMULATOR
-static DeviceInfo describeEmulator(const Target &target) {
-  DeviceInfo info{};
-  info.kind = DeviceKind::Emulator;
-  info.name = "emulator:" + std::string(target.name);
-  info.description = "PTX emulator";
-  info.target = &target;
-  info.sm = target.sm;
-  info.hostThreads = std::max(1u, std::thread::hardware_concurrency());
-  return info;
-}
-#endif
-
 std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes) {
   std::vector<DeviceInfo> out;
   if (auto driver = cuda::Driver::open())
@@ -78,11 +58,7 @@ std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes) {
   else
     notes.push_back(driver.status().message());
   for (const Target &target : allTargets())
-#if KILN_HAS_EMULATOR
     out.push_back(emulatorInfo(target));
-#else
-    out.push_back(describeEmulator(target));
-#endif
   return out;
 }
 

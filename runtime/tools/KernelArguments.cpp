@@ -231,11 +231,10 @@ Result<BoundArguments> BoundArguments::bind(Device &device, const std::vector<Ke
     DeviceAddress address = 0;
     if (a.isBuffer()) {
       KILN_ASSIGN(buffer, device.allocate(a.bufferBytes, "argument " + std::to_string(a.index)));
-      // The emulator's fresh memory is poison already, and knows which bytes nobody wrote: filling it would hide that.
       if (a.kind == KernelArgument::Kind::Input)
         KILN_TRY(buffer->copyFromHost(0, a.array.data));
-      else if (device.info().kind == DeviceKind::Cuda)
-        KILN_TRY(buffer->fill(poison));
+      else
+        KILN_TRY(buffer->poison(poison));
       address = buffer->address();
       value = std::as_bytes(std::span(&address, 1));
     }

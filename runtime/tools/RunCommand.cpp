@@ -31,7 +31,8 @@ public:
     const bool defects = std::any_of(findings.begin(), findings.end(), [](const Finding &f) { return !f.note; });
     if (s.ok() && !defects)
       s = writeOutputs();
-    if (!s.ok() && s.code() != StatusCode::Findings)
+    // A finding that ends the launch fails it; the finding is the answer then.
+    if (!s.ok() && !(launched && defects))
       return fail("run", s, o.json, std::move(report));
     return finish(defects || !s.ok());
   }
@@ -119,6 +120,7 @@ private:
   }
 
   Status launchAll() {
+    launched = true;
     for (unsigned i = 0; i < o.repeat; ++i) {
       KILN_ASSIGN(bound, BoundArguments::bind(*device, arguments, kernel->info()));
       const Status s = launchOnce();
@@ -189,7 +191,7 @@ private:
     }
     const std::string what = device->info().name + ": kernel '" + kernel->info().name + "'";
     if (defects)
-      std::printf("%s: %zu findings%s\n", what.c_str(), findings.size(),
+      std::printf("%s: %zu finding%s%s\n", what.c_str(), findings.size(), findings.size() == 1 ? "" : "s",
                   files.empty() ? "" : "; no output was written");
     else
       std::printf("%s: good\n", what.c_str());
@@ -210,6 +212,7 @@ private:
   BoundArguments bound;
   std::vector<Finding> findings;
   std::vector<double> milliseconds;
+  bool launched = false;
   Json report = Json::object();
 };
 

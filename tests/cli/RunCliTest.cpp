@@ -1,5 +1,4 @@
 // `kiln run` on the emulator: results, findings and their exit status.
-#include "kiln/Device.h"
 #include "runtime/io/Npy.h"
 #include "tests/cli/Program.h"
 
@@ -13,8 +12,6 @@ namespace {
 class RunCliTest : public CliTest {
 protected:
   void SetUp() override {
-    if (const auto device = openDevice("emulator"); device.status().code() == StatusCode::Unsupported)
-      GTEST_SKIP() << device.status().toString();
     ptx = write("add.ptx", addPtx);
     x = floats("x.npy", 64);
   }

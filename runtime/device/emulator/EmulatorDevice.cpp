@@ -86,6 +86,12 @@ public:
     device.memory->hostWrote(at, bytes);
     return {};
   }
+  Status poison(std::byte value) override {
+    std::lock_guard lock(device.mutex);
+    if (bytes)
+      std::memset(reinterpret_cast<std::byte *>(at), static_cast<int>(value), bytes);
+    return {};
+  }
 
 private:
   Status check(const char *what, std::size_t offset, std::size_t n) const {

@@ -75,6 +75,8 @@ public:
   virtual Status copyFromHost(std::size_t offset, std::span<const std::byte> data) = 0;
   virtual Status copyToHost(std::size_t offset, std::span<std::byte> data) const = 0;
   virtual Status fill(std::byte value) = 0;
+  /// As fill, but the bytes do not become written: the emulator still reports reads of those that nobody wrote.
+  virtual Status poison(std::byte value) { return fill(value); }
 };
 
 struct ParameterInfo {
