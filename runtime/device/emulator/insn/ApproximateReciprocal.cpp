@@ -21,9 +21,7 @@ Handler buildRcp(const Form &f, std::string &) {
 }
 Handler buildSqrt(const Form &f, std::string &) {
   return withFlags(
-      []<bool Ftz>() {
-        return lanes<float, float>([](float a) { return finish<Ftz>(__builtin_elementwise_sqrt(flushIf<Ftz>(a))); });
-      },
+      []<bool Ftz>() { return lanes<float, float>([](float a) { return finish<Ftz>(squareRoot(flushIf<Ftz>(a))); }); },
       f.has("ftz"));
 }
 Handler buildRsqrt(const Form &f, std::string &) {
@@ -31,7 +29,7 @@ Handler buildRsqrt(const Form &f, std::string &) {
       []<bool Ftz>() {
         return lanes<float, float>([](float a) {
           // -0 goes to -infinity: the square root keeps the sign of zero.
-          return finish<Ftz>(static_cast<float>(1.0 / __builtin_elementwise_sqrt(double(flushIf<Ftz>(a)))));
+          return finish<Ftz>(static_cast<float>(1.0 / squareRoot(double(flushIf<Ftz>(a)))));
         });
       },
       f.has("ftz"));
@@ -70,11 +68,11 @@ Handler buildRcp64(const Form &, std::string &) {
   return lanes<double, double>([](double a) { return highWord(1.0 / highInput(a)); });
 }
 Handler buildRsqrt64(const Form &, std::string &) {
-  return lanes<double, double>([](double a) { return highWord(1.0 / __builtin_elementwise_sqrt(highInput(a))); });
+  return lanes<double, double>([](double a) { return highWord(1.0 / squareRoot(highInput(a))); });
 }
 /// Without .ftz the assembler expands rsqrt to full precision.
 Handler buildRsqrt64Full(const Form &, std::string &) {
-  return lanes<double, double>([](double a) { return canonical(1.0 / __builtin_elementwise_sqrt(a)); });
+  return lanes<double, double>([](double a) { return canonical(1.0 / squareRoot(a)); });
 }
 
 constexpr Row rows[] = {

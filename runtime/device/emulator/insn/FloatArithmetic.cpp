@@ -59,8 +59,8 @@ struct Rcp {
   static double apply64(double a) { return 1.0 / a; }
 };
 struct Sqrt {
-  template <bool Ftz> static float apply(float a) { return __builtin_elementwise_sqrt(flushIf<Ftz>(a)); }
-  static double apply64(double a) { return __builtin_elementwise_sqrt(a); }
+  template <bool Ftz> static float apply(float a) { return squareRoot(flushIf<Ftz>(a)); }
+  static double apply64(double a) { return squareRoot(a); }
 };
 
 template <bool Sat> inline float finish(float r) {

@@ -60,15 +60,22 @@ constexpr U32 canonicalNan32 = 0x7fffffffu;
 constexpr U64 canonicalNan64 = 0xfff8000000000000ull;
 constexpr U16 canonicalNan16 = 0x7fff;
 
-/// The result of arithmetic: any NaN becomes the canonical one.  Integer comparisons, because the compiler takes all
-/// NaNs for equal: it turned sqrt(x) != sqrt(x) into x < 0 and then dropped the choice of the NaN.
+/// The result of arithmetic: any NaN becomes the canonical one.
 inline float canonical(float x) {
-  const U32 b = bitsOf(x);
-  return floatOf((b & 0x7fffffffu) > 0x7f800000u ? canonicalNan32 : b);
+  return floatOf(isNan(x) ? canonicalNan32 : bitsOf(x));
 }
 inline double canonical(double x) {
-  const U64 b = bitsOf(x);
-  return doubleOf((b & 0x7fffffffffffffffull) > 0x7ff0000000000000ull ? canonicalNan64 : b);
+  return doubleOf(isNan(x) ? canonicalNan64 : bitsOf(x));
+}
+
+/// The root, canonical.  Not canonical(sqrt(x)): the compiler takes all NaNs for equal and drops the choice of one.
+inline float squareRoot(float x) {
+  const U32 r = bitsOf(__builtin_elementwise_sqrt(magnitude(x))) | (bitsOf(x) & 0x80000000u); // sqrt(-0) = -0
+  return floatOf(x < 0.0f || isNan(x) ? canonicalNan32 : r);
+}
+inline double squareRoot(double x) {
+  const U64 r = bitsOf(__builtin_elementwise_sqrt(magnitude(x))) | (bitsOf(x) & 0x8000000000000000ull);
+  return doubleOf(x < 0.0 || isNan(x) ? canonicalNan64 : r);
 }
 
 /// .ftz of an input: a subnormal becomes zero of its sign.

@@ -49,7 +49,7 @@ struct Rcp {
 struct Sqrt {
   template <Rounding R, bool Ftz> static float apply(float x) {
     const double a = flushIf<Ftz>(x);
-    const float f = static_cast<float>(__builtin_elementwise_sqrt(a));
+    const float f = static_cast<float>(squareRoot(a));
     const double square = double(f) * double(f);
     return floatOf(steer<R>(bitsOf(f), square > a, square < a));
   }

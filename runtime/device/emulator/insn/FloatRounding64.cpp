@@ -128,7 +128,7 @@ template <Rounding R> double quotient(double a, double b) {
 
 template <Rounding R> double root(double a) {
   if (!(a > 0) || !isFinite(a))
-    return __builtin_elementwise_sqrt(a);
+    return squareRoot(a);
   Parts x = partsOf(a);
   const int odd = x.exponent & 1;
   U128 rest = U128(x.mantissa) << (72 + odd), bit = U128(1) << 126, result = 0;

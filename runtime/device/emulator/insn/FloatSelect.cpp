@@ -8,15 +8,6 @@
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
 
-/// Signed integers in the order of the values, -0 below +0.
-inline std::int32_t orderOf(float x) {
-  const std::int32_t b = static_cast<std::int32_t>(bitsOf(x));
-  return b ^ static_cast<std::int32_t>(static_cast<U32>(b >> 31) >> 1);
-}
-inline std::int64_t orderOf(double x) {
-  const std::int64_t b = static_cast<std::int64_t>(bitsOf(x));
-  return b ^ static_cast<std::int64_t>(static_cast<U64>(b >> 63) >> 1);
-}
 inline float canonicalNanOf(float) {
   return floatOf(canonicalNan32);
 }
@@ -24,13 +15,22 @@ inline double canonicalNanOf(double) {
   return doubleOf(canonicalNan64);
 }
 
+inline float floatingOf(U32 b) {
+  return floatOf(b);
+}
+inline double floatingOf(U64 b) {
+  return doubleOf(b);
+}
+
 template <bool Max, bool Nan, typename T> inline T extreme(T a, T b) {
   const T nan = canonicalNanOf(a);
-  T r = (orderOf(a) < orderOf(b)) != Max ? a : b;
+  T r = Max ? (a > b ? a : b) : (a < b ? a : b); // b if either is NaN
+  // Equal values differ in the sign of zero at most.
+  r = a == b ? floatingOf(Max ? bitsOf(a) & bitsOf(b) : bitsOf(a) | bitsOf(b)) : r;
   if constexpr (Nan)
     return isNan(a) || isNan(b) ? nan : r;
-  r = isNan(a) ? b : isNan(b) ? a : r;
-  return isNan(r) ? nan : r;
+  r = isNan(b) ? a : r;
+  return canonical(r);
 }
 
 /// .xorsign.abs: the extreme of the magnitudes with the product's sign; a NaN result stays canonical.

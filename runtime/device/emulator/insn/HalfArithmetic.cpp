@@ -20,20 +20,32 @@ struct Add {
 struct Sub {
   template <typename H> static float wide(float a, float b) { return a - b; }
 };
+/// a * b of bf16 values as an odd f32: 16 bits are exact unless the product is subnormal.
+inline float oddProduct(float a, float b) {
+  // Times 2^128 both are exact and normal; where that overflows, p is large and stays as it is.
+  const float p = a * b, scaled = p * 0x1p64f * 0x1p64f, exact = a * 0x1p64f * (b * 0x1p64f);
+  const bool inexact = magnitude(p) < 0x1p-126f && scaled != exact;
+  const U32 towardZero = bitsOf(p) - (magnitude(scaled) > magnitude(exact) ? 1u : 0u);
+  return floatOf(inexact ? towardZero | 1u : bitsOf(p));
+}
 struct Mul {
   template <typename H> static float wide(float a, float b) {
     if constexpr (std::is_same_v<H, F16>)
       return a * b;
     else
-      return oddFloat(double(a) * double(b));
+      return oddProduct(a, b);
   }
 };
 struct Fma {
   template <typename H> static float wide(float a, float b, float c) {
     if constexpr (std::is_same_v<H, F16>)
       return toOdd(twoSum(a * b, c)); // the product of f16 values is exact in f32
-    else
-      return oddFloat(oddSum<Rounding::Near>(double(a) * double(b), c));
+    // A product just beyond f32 may come back into range with c: a quarter of everything, exactly.
+    const float scale = magnitude(a * b) >= 0x1p126f ? 0.25f : 1.0f;
+    const float r = toOdd(twoSum(oddProduct(a * scale, b), c * scale)) * (1.0f / scale);
+    // Farther beyond, only an infinite c matters.
+    const float infinity = __builtin_inff();
+    return magnitude(c) == infinity && magnitude(a) < infinity && magnitude(b) < infinity ? c : r;
   }
 };
 
