@@ -63,7 +63,7 @@ constexpr Row rows[] = {
     {"sad" INT, "T T T -> T"},
     {"dp4a{.u32,.s32}{.u32,.s32}", "b32 b32 b32 -> b32"},
     {"dp2a{.lo,.hi}{.u32,.s32}{.u32,.s32}", "b32 b32 b32 -> b32"},
-    {"vabsdiff4{.u32,.s32}.u32.u32{,.add}", "b32 b32 b32 -> b32"},
+    {"vabsdiff4.u32.u32.u32{,.add}", "b32 b32 b32 -> b32"},
 
     // Logic, shifts, bit fields.
     {"{and,or,xor}{.b16,.b32,.b64,.pred}", "T T -> T"},

@@ -42,8 +42,12 @@ struct Modes {
 bool isSubnormal(const softfloat::Format &f, std::uint64_t bits);
 /// Subnormal to zero of its sign.
 std::uint64_t flush(const softfloat::Format &f, std::uint64_t bits);
-/// Flushing, saturation and relu of a rounded result.
+/// Saturation and relu of a rounded result.
 std::uint64_t finish(const softfloat::Format &f, const Modes &modes, std::uint64_t bits);
+/// Rounds, flushes, and finishes.  A result is flushed if it is below the smallest normal number after rounding with an
+/// unbounded exponent: 2^-126 (1 - 2^-24) becomes zero, 2^-126 (1 - 2^-46) becomes 2^-126.  (ptxas folds so.)
+std::uint64_t roundAndFinish(const softfloat::Format &f, const Modes &modes, const softfloat::Value &value,
+                             bool saturateFinite = false);
 std::int64_t signExtend(std::uint64_t value, unsigned bits);
 std::uint64_t lowBits(unsigned bits);
 

@@ -70,10 +70,8 @@ U64 floatToFloat(const Form &form, const sf::Format &to, const sf::Format &from,
   bool integral = form.has("rni") || form.has("rzi") || form.has("rmi") || form.has("rpi");
   if (integral)
     value = sf::roundToInteger(value, m.rounding);
-  U64 r = sf::pack(to, value, m.rounding, form.has("satfinite"));
-  if (m.ftz && to.bits != 32)
-    m.ftz = false; // only f32 results flush
-  return finish(to, m, r);
+  m.ftz &= to.bits == 32; // only f32 results flush
+  return roundAndFinish(to, m, value, form.has("satfinite"));
 }
 
 U64 packSaturated(const Form &form, const U64 *in) {

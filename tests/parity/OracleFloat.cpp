@@ -77,7 +77,7 @@ bool element(const Form &form, const sf::Format &f, const Modes &m, U64 a, U64 b
     r = sf::squareRoot(x);
   else
     return false;
-  out = finish(f, m, sf::pack(f, r, m.rounding));
+  out = roundAndFinish(f, m, r);
   return true;
 }
 
@@ -121,8 +121,6 @@ U64 flush(const sf::Format &f, U64 bits) {
 }
 
 U64 finish(const sf::Format &f, const Modes &m, U64 bits) {
-  if (m.ftz)
-    bits = flush(f, bits);
   if (m.sat) {
     U64 one = U64(f.bias()) << (f.precision - 1);
     if (sf::isNan(f, bits) || (bits & f.signBit()))
@@ -132,6 +130,19 @@ U64 finish(const sf::Format &f, const Modes &m, U64 bits) {
   if (m.relu && !sf::isNan(f, bits) && (bits & f.signBit()))
     return 0;
   return bits;
+}
+
+U64 roundAndFinish(const sf::Format &f, const Modes &m, const sf::Value &value, bool saturateFinite) {
+  if (m.ftz && value.kind == sf::Value::Finite) {
+    // The same precision, two more exponent bits: nothing that f can hold is subnormal there.
+    sf::Format wide{f.bits + 2, f.precision, f.exponentBits + 2, false, 0};
+    sf::Value rounded = sf::unpack(wide, sf::pack(wide, value, m.rounding));
+    rounded.negative = false;
+    sf::Value normal = sf::unpack(f, f.fractionMask() + 1);
+    if (sf::compare(rounded, normal) < 0)
+      return finish(f, m, value.negative ? f.signBit() : 0);
+  }
+  return finish(f, m, sf::pack(f, value, m.rounding, saturateFinite));
 }
 
 bool floatOracle(const Form &form, const U64 *in, U64 *out) {

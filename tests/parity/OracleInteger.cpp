@@ -100,8 +100,6 @@ U64 byteSums(const Form &form, const U64 *in) {
     for (unsigned i = 0; i < 4; ++i) {
       std::int64_t d = piece(in[0], i, 8, aSigned) - piece(in[1], i, 8, bSigned);
       d = d < 0 ? -d : d;
-      if (findType(form.parts[1])->isSigned)
-        d = std::min<std::int64_t>(d, 127);
       result = form.has("add") ? result + U64(d) : result | U64(d) << (8 * i);
     }
     return result & 0xffffffff;
