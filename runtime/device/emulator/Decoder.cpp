@@ -278,6 +278,7 @@ bool DecodeContext::applySignature(const ptx::Instruction &instruction, RowMatch
   op.run = row.row->build(match.form, why);
   if (!op.run)
     return unsupported(instruction, why.empty() ? "this combination of modifiers and types does not exist" : why);
+  op.flags |= match.form.flags;
   return true;
 }
 
