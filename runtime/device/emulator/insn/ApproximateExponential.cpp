@@ -29,14 +29,14 @@ inline Power powerOf(double x) {
 }
 
 /// 2^x; beyond every 16- and 32-bit format's range x is clamped to where the rounding overflows or gives zero.
-inline double exp2(float x) {
+[[gnu::always_inline]] inline double exp2(float x) {
   const float low = x < 130.0f ? x : 130.0f; // NaN too
   const Power p = powerOf(low > -160.0f ? low : -160.0f);
   const double r = p.scale + p.scale * p.fraction;
   return isNan(x) ? double(x) : r;
 }
 
-inline double tanh(float x) {
+[[gnu::always_inline]] inline double tanh(float x) {
   // E = e^(2|x|) - 1 without cancellation: fraction is small where E is.  f32 results are 1 from 9.1 on.
   const float m = magnitude(x) < 16.0f ? magnitude(x) : 16.0f;
   const Power p = powerOf(double(m) * 0x1.71547652b82fep+1);
@@ -45,7 +45,7 @@ inline double tanh(float x) {
   return isNan(x) ? double(x) : doubleOf(bitsOf(r) | (bitsOf(double(x)) & 0x8000000000000000ull));
 }
 
-inline double log2(float x) {
+[[gnu::always_inline]] inline double log2(float x) {
   // x = 2^e * m with m in [sqrt(1/2), sqrt(2)); log2 m = s P(s^2), s = (m - 1) / (m + 1).
   constexpr U64 rootHalf = 0x3fe6a09e667f3bcdull;
   const U64 u = bitsOf(double(x)) + (0x3ff0000000000000ull - rootHalf);
@@ -64,13 +64,13 @@ inline double log2(float x) {
 }
 
 struct Exp2 {
-  static double apply(float x) { return exp2(x); }
+  [[gnu::always_inline]] static double apply(float x) { return exp2(x); }
 };
 struct Log2 {
-  static double apply(float x) { return log2(x); }
+  [[gnu::always_inline]] static double apply(float x) { return log2(x); }
 };
 struct Tanh {
-  static double apply(float x) { return tanh(x); }
+  [[gnu::always_inline]] static double apply(float x) { return tanh(x); }
 };
 
 template <typename Op> Handler buildFloat(const Form &f, std::string &) {

@@ -25,27 +25,36 @@ enum WideFlags : U16 {
   source64 = 512,     ///< << i: the type of source i has 64 bits
 };
 
-template <Handler Plain> Next wideHandler(Warp &w, const Op &op) {
-  constexpr Slot stride = 256;
-  alignas(64) std::byte file[4 * stride];
-  Warp inner = w;
-  inner.registers = file;
-  Op plain = op;
-  plain.d = 0;
+/// A private register file of a handler's operands: d, then the sources.
+struct WideFile {
+  static constexpr Slot stride = 256;
+  alignas(64) std::byte bytes[4 * stride];
+  Warp warp;
+  Op op;
+};
+
+[[gnu::noinline]] inline void copySources(WideFile &file, const Warp &w, const Op &op) {
+  file.warp = w;
+  file.warp.registers = file.bytes;
+  file.warp.exec = fullMask;
+  file.op = op;
+  file.op.d = 0;
   for (unsigned i = 0; i < 3 && op.s[i] != noSlot; ++i) {
-    plain.s[i] = (i + 1) * stride;
+    const Slot to = (i + 1) * WideFile::stride;
+    file.op.s[i] = to;
     const std::byte *source = w.registers + op.s[i];
     if (op.flags & wideSource << i) {
       for (unsigned l = 0; l < warpSize; ++l)
-        lanesOf<U32>(inner, plain.s[i])[l] = static_cast<U32>(reinterpret_cast<const U64 *>(source)[l]);
+        lanesOf<U32>(file.warp, to)[l] = static_cast<U32>(reinterpret_cast<const U64 *>(source)[l]);
     } else {
-      __builtin_memcpy(file + plain.s[i], source, op.flags & source64 << i ? 256 : 128);
+      __builtin_memcpy(file.bytes + to, source, op.flags & source64 << i ? 256 : 128);
     }
   }
-  inner.exec = fullMask;
-  Plain(inner, plain);
+}
+
+[[gnu::noinline]] inline void copyResult(const WideFile &file, const Warp &w, const Op &op) {
   eachLane(w.exec, [&](unsigned l) {
-    U64 v = op.flags & result64 ? lanesOf<U64>(inner, 0)[l] : lanesOf<U32>(inner, 0)[l];
+    U64 v = op.flags & result64 ? lanesOf<U64>(file.warp, 0)[l] : lanesOf<U32>(file.warp, 0)[l];
     if (op.flags & signedResult) {
       const unsigned shift = op.flags & resultByte ? 56 : op.flags & resultShort ? 48 : 32;
       v = static_cast<U64>(static_cast<std::int64_t>(v << shift) >> shift);
@@ -56,6 +65,13 @@ template <Handler Plain> Next wideHandler(Warp &w, const Op &op) {
     else
       lanesOf<U32>(w, op.d)[l] = static_cast<U32>(v);
   });
+}
+
+template <Handler Plain> Next wideHandler(Warp &w, const Op &op) {
+  WideFile file;
+  copySources(file, w, op);
+  Plain(file.warp, file.op);
+  copyResult(file, w, op);
   return Next::Advance;
 }
 

@@ -263,9 +263,12 @@ template <typename H, Rounding R, bool Relu, bool Finite> inline H narrowLimited
   return H{static_cast<U16>(infinite ? h - 1 : h)};
 }
 
-/// Applies f to the halves of packed values and packs what it returns.
-template <typename H, typename Fn, typename... A> inline Pair halves(Fn f, A... a) {
-  const H low = f(H{static_cast<U16>(a.bits)}...), high = f(H{static_cast<U16>(a.bits >> 16)}...);
+/// Applies f to the halves of packed values and packs what it returns.  Inlined without regard to size: a call would
+/// keep the lane loop from being vectorised.
+template <typename H, typename Fn, typename... A> [[gnu::always_inline]] inline Pair halves(Fn f, A... a) {
+  H low, high;
+  [[clang::always_inline]] low = f(H{static_cast<U16>(a.bits)}...);
+  [[clang::always_inline]] high = f(H{static_cast<U16>(a.bits >> 16)}...);
   return Pair{U32(high.bits) << 16 | low.bits};
 }
 
@@ -273,8 +276,12 @@ template <typename H, typename Fn, typename... A> inline Pair halves(Fn f, A... 
 template <typename H, typename... A, typename Fn> Handler onHalves(bool packed, Fn) {
   if (packed)
     return lanes<Pair, std::conditional_t<true, Pair, A>...>(
-        [](std::conditional_t<true, Pair, A>... a) { return halves<H>(Fn{}, a...); });
-  return lanes<H, A...>(Fn{});
+        [](std::conditional_t<true, Pair, A>... a) __attribute__((always_inline)) { return halves<H>(Fn{}, a...); });
+  return lanes<H, A...>([](A... a) __attribute__((always_inline)) {
+    H r;
+    [[clang::always_inline]] r = Fn{}(a...);
+    return r;
+  });
 }
 
 //===--- choosing handlers -----------------------------------------------===//

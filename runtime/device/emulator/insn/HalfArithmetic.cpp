@@ -21,7 +21,7 @@ struct Sub {
   template <typename H> static float wide(float a, float b) { return a - b; }
 };
 /// a * b of bf16 values as an odd f32: 16 bits are exact unless the product is subnormal.
-inline float oddProduct(float a, float b) {
+[[gnu::always_inline]] inline float oddProduct(float a, float b) {
   // Times 2^128 both are exact and normal; where that overflows, p is large and stays as it is.
   const float p = a * b, scaled = p * 0x1p64f * 0x1p64f, exact = a * 0x1p64f * (b * 0x1p64f);
   const bool inexact = magnitude(p) < 0x1p-126f && scaled != exact;
@@ -37,7 +37,7 @@ struct Mul {
   }
 };
 struct Fma {
-  template <typename H> static float wide(float a, float b, float c) {
+  template <typename H> [[gnu::always_inline]] static float wide(float a, float b, float c) {
     if constexpr (std::is_same_v<H, F16>)
       return toOdd(twoSum(a * b, c)); // the product of f16 values is exact in f32
     // A product just beyond f32 may come back into range with c: a quarter of everything, exactly.
@@ -49,7 +49,8 @@ struct Fma {
   }
 };
 
-template <typename Op, typename H, bool Ftz, bool Sat, bool Relu, typename... A> inline H arithmetic(A... a) {
+template <typename Op, typename H, bool Ftz, bool Sat, bool Relu, typename... A>
+[[gnu::always_inline]] inline H arithmetic(A... a) {
   float r;
   if constexpr (Ftz)
     r = flushedHalfResult<H>(Op::template wide<H>(flushedHalf<H>(toFloat(a))...));
