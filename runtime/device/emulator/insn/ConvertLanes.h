@@ -70,7 +70,7 @@ struct WideFile {
 template <Handler Plain> Next wideHandler(Warp &w, const Op &op) {
   WideFile file;
   copySources(file, w, op);
-  Plain(file.warp, file.op);
+  [[clang::noinline]] Plain(file.warp, file.op); // shared with the plain form
   copyResult(file, w, op);
   return Next::Advance;
 }
