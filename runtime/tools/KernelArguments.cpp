@@ -206,6 +206,7 @@ Result<KernelArgument> parseArgument(unsigned index, const std::string &text) {
 
 std::string signature(const KernelInfo &kernel) {
   std::vector<std::string> parts;
+  parts.reserve(kernel.parameters.size());
   for (const ParameterInfo &p : kernel.parameters)
     parts.push_back(p.type + (p.name.empty() ? "" : " " + p.name));
   return kernel.name + "(" + join(parts) + ")";

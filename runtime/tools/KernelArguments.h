@@ -13,7 +13,7 @@
 namespace kiln::tools {
 
 struct KernelArgument {
-  enum class Kind {
+  enum class Kind : std::uint8_t {
     Scalar, ///< bytes: the value
     Input,  ///< array: a buffer that starts with a file's data
     Output, ///< array.type and shape: a buffer that starts poisoned

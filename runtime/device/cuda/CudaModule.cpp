@@ -40,6 +40,7 @@ public:
 
   std::vector<std::string> kernelNames() const override {
     std::vector<std::string> names;
+    names.reserve(summary.entries.size());
     for (const KernelInfo &e : summary.entries)
       names.push_back(e.name);
     const Driver &driver = context->driver();
@@ -82,6 +83,7 @@ Result<std::unique_ptr<Module>> load(std::shared_ptr<CudaContext> context, const
   KILN_TRY(scope.status());
   std::string log(8192, '\0');
   int options[] = {jit_option::errorLog, jit_option::errorLogBytes};
+  // Numbers travel in the pointers themselves. NOLINTNEXTLINE(performance-no-int-to-ptr)
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
   ModuleHandle module = nullptr;
   const ErrorCode error = context->driver().moduleLoadDataEx(&module, image, 2, options, values);

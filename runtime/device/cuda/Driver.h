@@ -89,8 +89,10 @@ public:
   /// Ok for 0; else a Status "`what`: NAME (text)" whose code and remedy follow from the error.
   Status check(ErrorCode error, const std::string &what) const;
 
+// NOLINTBEGIN(bugprone-macro-parentheses): they declare members
 #define KILN_CUDA_FUNCTION(name, symbol, parameters) ErrorCode(*name) parameters = nullptr;
 #define KILN_CUDA_OPTIONAL(name, symbol, parameters) ErrorCode(*name) parameters = nullptr;
+// NOLINTEND(bugprone-macro-parentheses)
 #include "runtime/device/cuda/DriverFunctions.def"
 };
 
