@@ -38,7 +38,7 @@ struct Split {
   std::uint16_t depth = 0;
   SplitState state = SplitState::Ready;
   std::uint8_t barrier = 0;
-  std::uint8_t backward = 0; ///< backward branches taken since it was tired last
+  std::uint32_t backward = 0; ///< backward branches taken since it was tired last
   bool tired = false;  ///< has looped for a while: others first
   bool forced = false; ///< its parked op goes on without the missing lanes (after a finding)
 };

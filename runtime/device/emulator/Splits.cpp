@@ -10,8 +10,9 @@
 
 namespace kiln::emulator {
 
-/// Backward branches of one split before others get their turn.
-static constexpr std::uint32_t fairness = 64;
+/// Backward branches of one split before others get their turn: if it polls and nothing changes; if nothing changes; in
+/// any case.
+static constexpr std::uint32_t fairness = 64, patience = 4096, most = 1 << 16;
 
 static void removeSplit(WarpState &w, std::uint32_t i) { w.splits[i] = w.splits[--w.numSplits]; }
 
@@ -126,27 +127,28 @@ Next exitLanes(WarpState &w) {
 }
 
 bool wentBackward(WarpState &w, Split &s) {
-  if (++s.backward < fairness)
+  if (++s.backward % fairness)
     return false;
-  s.backward = 0;
   Worker &worker = w.block->worker;
-  if (w.numSplits > 1) {
-    s.tired = true;
-    // The warp as a whole spins only if every split of it has had its turn.
-    bool all = true;
-    for (std::uint32_t i = 0; i < w.numSplits; ++i)
-      all &= w.splits[i].state != SplitState::Ready || w.splits[i].tired;
-    if (!all)
-      return true;
-  }
   const bool polled = worker.polls != w.pollMark, progressed = worker.progress != w.progressMark;
   w.pollMark = worker.polls;
   w.progressMark = worker.progress;
-  if (polled && !progressed) {
-    w.spinning = true;
-    return true;
+  const bool spins = polled && !progressed;
+  if (w.numSplits == 1) {
+    w.spinning = spins;
+    return spins;
   }
-  return w.numSplits > 1;
+  // Lanes that wait where the loop ends would run ahead on their own if the loop were left just because it is long.
+  if (!spins && (progressed || s.backward < patience) && s.backward < most)
+    return false;
+  s.backward = 0;
+  s.tired = true;
+  // The warp as a whole spins only if every split of it has had its turn.
+  bool all = true;
+  for (std::uint32_t i = 0; i < w.numSplits; ++i)
+    all &= w.splits[i].state != SplitState::Ready || w.splits[i].tired;
+  w.spinning = spins && all;
+  return true;
 }
 
 namespace {
