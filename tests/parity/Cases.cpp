@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <random>
 
 namespace kiln::parity {
@@ -11,7 +12,7 @@ namespace {
 
 namespace sf = softfloat;
 using Rng = std::mt19937_64;
-constexpr std::size_t maxEdges = 4096;
+constexpr std::size_t sampledTuples = 4096, hashedRandom = 1024;
 
 /// Numbers whose roundings and range checks matter, as doubles; packed to any format by rounding.
 constexpr double landmarks[] = {1.0,
@@ -245,9 +246,15 @@ void shareLanes(const Form &form, Cases &cases, std::size_t first, Rng &rng) {
 
 std::uint64_t hashBytes(const void *data, std::size_t size, std::uint64_t seed) {
   const auto *bytes = static_cast<const unsigned char *>(data);
-  for (std::size_t i = 0; i < size; ++i)
-    seed = (seed ^ bytes[i]) * 0x100000001b3;
-  return seed;
+  for (; size >= 8; size -= 8, bytes += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    seed = (seed ^ word) * 0x9e3779b97f4a7c15;
+    seed ^= seed >> 29;
+  }
+  for (; size; --size, ++bytes)
+    seed = (seed ^ *bytes) * 0x100000001b3;
+  return seed ^ seed >> 32;
 }
 
 std::vector<std::uint64_t> edgeValues(Type type, bool exhaustive) {
@@ -306,7 +313,7 @@ std::vector<std::uint64_t> edgeValues(Type type, bool exhaustive) {
   return values;
 }
 
-Cases makeCases(const Form &form, std::size_t randomCount) {
+Cases makeCases(const Form &form, std::size_t randomCount, std::size_t maxEdges) {
   Rng rng(hashBytes(form.name.data(), form.name.size()));
   std::size_t operands = form.inputs.size();
   std::vector<std::vector<std::uint64_t>> edges;
@@ -318,7 +325,7 @@ Cases makeCases(const Form &form, std::size_t randomCount) {
   Cases cases;
   cases.inputs.resize(operands);
   std::vector<std::vector<std::uint64_t>> tuples;
-  if (operands <= 2 && form.group == 1 && (operands == 1 || combinations <= maxEdges)) {
+  if (operands <= 2 && form.group == 1 && (operands == 1 || combinations <= sampledTuples)) {
     for (std::uint64_t a : edges[0])
       if (operands == 1)
         tuples.push_back({a});
@@ -328,7 +335,7 @@ Cases makeCases(const Form &form, std::size_t randomCount) {
     for (std::size_t i = tuples.size(); i > 1; --i)
       std::swap(tuples[i - 1], tuples[rng() % i]);
   } else {
-    for (std::size_t i = 0; i < maxEdges; ++i) {
+    for (std::size_t i = 0; i < sampledTuples; ++i) {
       std::vector<std::uint64_t> tuple;
       for (const auto &values : edges)
         tuple.push_back(values[rng() % values.size()]);
@@ -353,11 +360,16 @@ Cases makeCases(const Form &form, std::size_t randomCount) {
   cases.edges = cases.count();
   for (std::size_t at = 0; at < cases.edges; at += blockThreads)
     shareLanes(form, cases, at, rng);
-  while (cases.count() < cases.edges + randomCount) {
+  while (cases.count() < cases.edges + std::max(randomCount, hashedRandom)) {
     std::size_t first = cases.count();
     for (std::size_t i = 0; i < blockThreads; ++i)
       pushRandom();
     shareLanes(form, cases, first, rng);
+  }
+  cases.inputHash = hashBytes(nullptr, 0);
+  for (auto &column : cases.inputs) {
+    cases.inputHash = hashBytes(column.data(), (cases.edges + hashedRandom) * sizeof(std::uint64_t), cases.inputHash);
+    column.resize(cases.edges > maxEdges ? maxEdges : cases.edges + randomCount);
   }
   return cases;
 }

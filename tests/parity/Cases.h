@@ -19,17 +19,19 @@ using Columns = std::vector<std::vector<std::uint64_t>>;
 
 struct Cases {
   Columns inputs;
-  std::size_t edges = 0; ///< a multiple of 128
+  std::size_t edges = 0;       ///< a multiple of 128
+  std::uint64_t inputHash = 0; ///< of all edges and the first 1024 random cases: they decide all others
   std::size_t count() const { return inputs.front().size(); }
 };
 
-/// `randomCount` must be a multiple of 128.
-Cases makeCases(const Form &form, std::size_t randomCount);
+/// `randomCount` must be a multiple of 128.  With more than `maxEdges` edge cases only that many are kept, and no
+/// random ones; `edges` and `inputHash` stay those of the whole.
+Cases makeCases(const Form &form, std::size_t randomCount, std::size_t maxEdges = std::size_t(-1));
 
 /// The edge values of a type (the emulator specification, 6.1); every value of types of 16 bits if `exhaustive`.
 std::vector<std::uint64_t> edgeValues(Type type, bool exhaustive);
 
-/// 64-bit FNV-1a.
+/// A 64-bit hash for little-endian machines (FNV-1a, eight bytes at a time).
 std::uint64_t hashBytes(const void *data, std::size_t size, std::uint64_t seed = 0xcbf29ce484222325);
 
 } // namespace kiln::parity

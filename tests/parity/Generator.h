@@ -10,9 +10,7 @@ namespace kiln::parity {
 /// PTX text with one entry, "parity": a thread a case, 128 threads a block, one array an operand.
 std::string kernelText(const Form &form);
 
-/// What results stored for these cases depend on: the PTX and the inputs (the edges and the first 1024 random cases,
-/// which must exist).
-inline constexpr std::size_t hashedRandom = 1024;
+/// What results stored for these cases depend on: the PTX and the inputs.
 std::uint64_t recipeHash(const Form &form, const Cases &cases);
 
 /// Outputs of all cases.  A failure says whether the module was refused ("load: ...") or did not run ("run: ...").

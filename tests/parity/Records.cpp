@@ -22,7 +22,7 @@ std::uint64_t hashBlock(const Form &form, const Columns &results, HashedBlock bl
   for (std::size_t k = 0; k < results.size(); ++k)
     for (std::size_t i = block.first; i < block.first + block.count; ++i) {
       std::uint64_t bits = normalised(form, k, results[k][i]);
-      hash = hashBytes(&bits, info(form.outputs[k]).bits / 8, hash);
+      hash = hashBytes(&bits, sizeof bits, hash);
     }
   return hash;
 }
@@ -98,7 +98,7 @@ Difference compareRecord(const Form &form, const Cases &cases, const Columns &go
   Difference d = compareExact(form, cases, got, record.raw, 0, std::min(raw, cases.count()), "GPU");
   std::vector<HashedBlock> blocks = hashedBlocks(form, cases);
   for (std::size_t b = 0; b < blocks.size() && b < record.hashes.size(); ++b) {
-    if (blocks[b].first + blocks[b].count <= raw)
+    if (blocks[b].first + blocks[b].count <= raw || blocks[b].first + blocks[b].count > cases.count())
       continue;
     d.compared += blocks[b].count;
     if (hashBlock(form, got, blocks[b]) == record.hashes[b])

@@ -35,6 +35,7 @@ struct OpcodeRecords {
   std::map<std::string, Record> forms;
 };
 
+/// `cases` must be whole: all edges.
 Record makeRecord(const Form &form, const Cases &cases, const Columns &results);
 
 /// Cases of a form in the block of hash `hash`: [first, first + count).
@@ -43,7 +44,7 @@ struct HashedBlock {
 };
 std::vector<HashedBlock> hashedBlocks(const Form &form, const Cases &cases);
 
-/// Compares results (any prefix of the random cases, in whole blocks) with a record.
+/// Compares results (of any prefix of the cases) with a record, as far as they reach.
 Difference compareRecord(const Form &form, const Cases &cases, const Columns &got, const Record &record);
 
 Status writeRecords(const std::string &path, const OpcodeRecords &records);
