@@ -24,7 +24,8 @@ struct Sub {
 [[gnu::always_inline]] inline float oddProduct(float a, float b) {
   // Times 2^128 both are exact and normal; where that overflows, p is large and stays as it is.
   const float p = a * b, scaled = p * 0x1p64f * 0x1p64f, exact = a * 0x1p64f * (b * 0x1p64f);
-  const bool inexact = magnitude(p) < 0x1p-126f && scaled != exact;
+  // A huge a times zero makes `exact` NaN: nothing was lost there.
+  const bool inexact = magnitude(p) < 0x1p-126f && (scaled < exact || scaled > exact);
   const U32 towardZero = bitsOf(p) - (magnitude(scaled) > magnitude(exact) ? 1u : 0u);
   return floatOf(inexact ? towardZero | 1u : bitsOf(p));
 }
