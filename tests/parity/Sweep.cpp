@@ -85,9 +85,8 @@ Status sweepApproximations(const std::string &deviceName, std::uint64_t points, 
     for (std::uint64_t base = 0; base < std::uint64_t(1) << 32; base += step * chunk) {
       Cases cases;
       cases.inputs.resize(1);
-      std::uint64_t low = base * 0x9e3779b97f4a7c15 >> 32; // another remainder of the step in every chunk
-      for (std::size_t i = 0; i < chunk; ++i)
-        cases.inputs[0].push_back(base + i * step + low % step);
+      for (std::uint64_t i = 0; i < chunk; ++i) // one input of each step, at a place that varies
+        cases.inputs[0].push_back(base + i * step + ((base + i) * 0x9e3779b97f4a7c15 >> 32) % step);
       cases.edges = chunk;
       KILN_ASSIGN(Columns results, runner.run(form, cases));
       std::vector<Errors> parts(threads);
