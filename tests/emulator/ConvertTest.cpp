@@ -146,7 +146,7 @@ TEST(ConvertTest, FloatToInteger) {
           if ((!mods.empty() && s.format.mantissa == 7) || (mods == ".ftz" && s.format.width != 32))
             continue;
           const Mode mode = modeOf(rnd.substr(0, 2));
-          const bool wideNan = d.bits == 64 || (d.bits == 32 && s.format.width == 64);
+          const bool wideNan = d.bits == 64 || s.format.width == 64;
           const unsigned to = std::max(2u, d.bytes());
           expectBits("cvt." + rnd + mods + "." + d.name + "." + s.name, cases,
                      [&](const Case &c) {
@@ -161,7 +161,7 @@ TEST(ConvertTest, FloatToInteger) {
       if (d.bits < 64)
         expectBits(std::string("cvt.rzi.") + d.name + "." + s.name, casesOf({s.format}, 200),
                    [&](const Case &c) {
-                     const bool wideNan = d.bits == 32 && s.format.width == 64;
+                     const bool wideNan = s.format.width == 64;
                      return d.extended(I128(integerOf(d, exactOf(s.format, c[0]), Mode::Zero, wideNan)), 8);
                    },
                    {8, s.format.width / 8});
@@ -231,7 +231,9 @@ TEST(ConvertTest, FloatToNarrowerFloat) {
         for (const std::string &m : mods) {
           const Mode mode = modeOf(rnd);
           expectBits("cvt." + rnd + m + "." + d.name + "." + s.name, cases, [&](const Case &c) {
-            const U64 in = m == ".ftz" && s.format.width == 32 ? flushBits(s.format, c[0]) : c[0];
+            // An H200 does not flush the source of a 16-bit result.
+            const bool flushes = m == ".ftz" && s.format.width == 32 && d.format.width != 16;
+            const U64 in = flushes ? flushBits(s.format, c[0]) : c[0];
             if (partsOf(s.format, in).nan && d.format.width == 32 && m != ".sat")
               return keptNan(d.format, s.format, in);
             return roundTo(d.format, exactOf(s.format, in), mode,
@@ -341,6 +343,10 @@ TEST(ConvertTest, Tf32) {
     expectBits("cvt." + mods + ".tf32.f32", cases, [&](const Case &c) {
       const RoundOptions options{.relu = mods.find("relu") != std::string::npos,
                                  .finite = mods.find("satfinite") != std::string::npos};
+      if (mods.starts_with("rna") && partsOf(f32Format, c[0]).nan) { // an H200 only cuts the low bits off
+        const U64 cut = c[0] & 0xffffe000;
+        return (cut & 0x7fffffff) == 0x7f800000 && options.finite ? (cut & 0x80000000) | 0x7f7fe000 : cut;
+      }
       return roundTo(tf32, exactOf(f32Format, c[0]), modeOf(mods.substr(0, mods.find('.'))), options) << 13;
     });
   // The assembler's folder.

@@ -94,6 +94,8 @@ Approximation approximation(const Form &form, const U64 *in) {
   }
   if (t.type != Type::F64) // the result itself is rounded to the type
     r.slack += form.tolerance.bound == Bound::Ulp ? 0 : 0.5 * last;
+  if (op == "ex2" && f.bits == 16 && magnitude < normal) // subnormal results are truncated (seen on an H200)
+    r.slack = std::max(r.slack, last);
   if (ftz && magnitude < normal * (1 + 0x1p-10)) // flushed, or just not
     r.slack = std::max(r.slack, magnitude);
   r.mayOverflow = magnitude + r.slack > largest;

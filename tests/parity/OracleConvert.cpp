@@ -37,7 +37,7 @@ U64 floatToInteger(const Form &form, const TypeInfo &to, const sf::Format &f, U6
   Modes m(form);
   if (sf::isNan(f, v)) { // f64 and 64-bit results: the top bit; else 0
     if (f.bits == 64)
-      return container(form, to, to.bits >= 32 ? U64(1) << (to.bits - 1) : 0);
+      return container(form, to, U64(1) << (to.bits - 1));
     return to.bits == 64 ? U64(1) << 63 : 0;
   }
   if (m.ftz)
@@ -56,15 +56,20 @@ U64 integerToFloat(const Form &form, const sf::Format &f, const TypeInfo &from, 
 /// The low 13 bits of a tf32 are zero: rounds a format that has them removed.
 U64 toTensorFloat(const Form &form, const Modes &m, U64 v) {
   constexpr sf::Format tensorFloat{19, 11, 8, false, 0x3ffff};
-  if (sf::isNan(sf::single, v))
-    return sf::single.canonicalNan;
+  if (sf::isNan(sf::single, v)) {
+    if (!form.has("rna"))
+      return sf::single.canonicalNan;
+    U64 cut = v & ~U64(0x1fff); // .rna only drops the bits of a NaN, which may leave an infinity
+    bool infinite = (cut & 0x7fffffff) == 0x7f800000;
+    return infinite && form.has("satfinite") ? (cut & 0x80000000) | 0x7f7fe000 : cut;
+  }
   U64 r = sf::pack(tensorFloat, sf::unpack(sf::single, v), m.rounding, form.has("satfinite")) << 13;
   return m.relu && (r & 0x80000000) ? 0 : r;
 }
 
 U64 floatToFloat(const Form &form, const sf::Format &to, const sf::Format &from, U64 v) {
   Modes m(form);
-  if (m.ftz && from.bits == 32)
+  if (m.ftz && from.bits == 32 && to.bits != 16) // f16 results do not flush the source
     v = flush(from, v);
   sf::Value value = sf::unpack(from, v);
   bool integral = form.has("rni") || form.has("rzi") || form.has("rmi") || form.has("rpi");

@@ -157,8 +157,9 @@ bool bitFields(const Form &form, const U64 *in, U64 *out) {
   unsigned bits = t.bits;
   U64 mask = lowBits(bits);
   if (op == "bfe") {
-    unsigned pos = in[1] & 255, len = in[2] & 255;
-    bool sign = t.isSigned && len != 0 && (in[0] >> std::min(pos + len - 1, bits - 1) & 1);
+    U64 used = bits == 32 ? 255 : 0xffffffff; // 64-bit values: the hardware reads the whole number
+    U64 pos = in[1] & used, len = in[2] & used;
+    bool sign = t.isSigned && len != 0 && (in[0] >> std::min<U64>(pos + len - 1, bits - 1) & 1);
     U64 r = 0;
     for (unsigned k = 0; k < bits; ++k) {
       bool inside = k < len && pos + k < bits;
@@ -166,9 +167,10 @@ bool bitFields(const Form &form, const U64 *in, U64 *out) {
     }
     out[0] = r;
   } else if (op == "bfi") {
-    unsigned pos = in[2] & 255, len = in[3] & 255;
+    U64 used = bits == 32 ? 255 : 0xffffffff;
+    U64 pos = in[2] & used, len = in[3] & used;
     U64 r = in[1];
-    for (unsigned k = 0; k < len && pos + k < bits; ++k)
+    for (U64 k = 0; k < len && pos + k < bits; ++k)
       r = (r & ~(U64(1) << (pos + k))) | (in[0] >> k & 1) << (pos + k);
     out[0] = r;
   } else if (op == "bmsk") {

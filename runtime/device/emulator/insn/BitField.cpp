@@ -8,26 +8,32 @@
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
 
-/// Position and length are the low 8 bits; missing bits and the sign come from bit min(pos + len - 1, msb).
+/// Position or length as the hardware reads it: the low 8 bits for 32-bit values, the whole number for 64-bit ones, whose
+/// code is made of other instructions (seen on an H200).
+template <typename T> inline std::uint64_t fieldOperand(std::uint32_t v) {
+  return sizeof(T) == 8 ? v : v & 0xFF;
+}
+
+/// Missing bits and the sign come from bit min(pos + len - 1, msb).
 template <typename T> inline T extractField(T value, std::uint32_t position, std::uint32_t length) {
   using U = std::make_unsigned_t<T>;
-  constexpr std::uint32_t bits = 8 * sizeof(T), msb = bits - 1;
-  const std::uint32_t pos = position & 0xFF, len = length & 0xFF;
+  constexpr std::uint64_t bits = 8 * sizeof(T), msb = bits - 1;
+  const std::uint64_t pos = fieldOperand<T>(position), len = fieldOperand<T>(length);
   if (len == 0)
     return 0;
   const U u = static_cast<U>(value);
-  const std::uint32_t signBit = pos + len - 1 < msb ? pos + len - 1 : msb;
+  const std::uint64_t signBit = pos + len - 1 < msb ? pos + len - 1 : msb;
   const U fill = std::is_signed_v<T> && (u >> signBit & 1) ? static_cast<U>(~U(0)) : U(0);
   const U shifted = pos > msb ? U(0) : u >> pos;
-  const std::uint32_t have = pos > msb ? 0 : bits - pos; // bits that the shift brought
-  const std::uint32_t keep = len < have ? len : have;
+  const std::uint64_t have = pos > msb ? 0 : bits - pos; // bits that the shift brought
+  const std::uint64_t keep = len < have ? len : have;
   const U mask = keep >= bits ? static_cast<U>(~U(0)) : static_cast<U>((U(1) << keep) - 1);
   return static_cast<T>((shifted & mask) | (fill & ~mask));
 }
 
 template <typename T> inline T insertField(T from, T into, std::uint32_t position, std::uint32_t length) {
-  constexpr std::uint32_t bits = 8 * sizeof(T);
-  const std::uint32_t pos = position & 0xFF, len = length & 0xFF;
+  constexpr std::uint64_t bits = 8 * sizeof(T);
+  const std::uint64_t pos = fieldOperand<T>(position), len = fieldOperand<T>(length);
   if (len == 0 || pos >= bits)
     return into;
   const T ones = len >= bits ? ~T(0) : (T(1) << len) - 1;

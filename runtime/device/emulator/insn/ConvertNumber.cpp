@@ -10,10 +10,9 @@ namespace {
 
 //===--- floating point to integer ---------------------------------------===//
 
-/// NaN to integer: the most significant bit alone where the hardware converts at 64 bits or from f64, else zero.
+/// NaN to integer: the most significant bit alone for 64-bit results and from f64, else zero (seen on an H200).
 template <typename D, typename T>
-constexpr D integerOfNan =
-    static_cast<D>(sizeof(D) == 8 || (sizeof(D) == 4 && sizeof(T) == 8) ? U64(1) << (sizeof(D) * 8 - 1) : 0);
+constexpr D integerOfNan = static_cast<D>(sizeof(D) == 8 || sizeof(T) == 8 ? U64(1) << (sizeof(D) * 8 - 1) : 0);
 
 /// An integral x, or NaN or infinity, clamped to the range of D.
 template <typename D, typename T> inline D saturatedInteger(T x) {
