@@ -123,7 +123,7 @@ void BlockState::start(std::uint64_t number) {
   linear = number;
   index = {static_cast<std::uint32_t>(number % launch.grid.x), static_cast<std::uint32_t>(number / launch.grid.x % launch.grid.y),
            static_cast<std::uint32_t>(number / launch.grid.x / launch.grid.y)};
-  instructions = virtualTime = idleInstructions = clockReads = 0;
+  instructions = virtualTime = clockReads = 0;
   for (BarrierState &b : barriers)
     b.open = false;
   if (program.usesCluster)
@@ -200,10 +200,27 @@ static void reportBlock(BlockState &block, const char *id, const std::string &me
     }
 }
 
+/// Adds what the worker executed to the launch's account now and then; true if a budget is spent.
+static bool overBudget(Worker &worker) {
+  Launch &launch = worker.launch;
+  const std::uint64_t unreported = worker.warpInstructions - worker.reported;
+  if (unreported > 1'000'000 || launch.instructions.load(std::memory_order_relaxed) + unreported > launch.instructionBudget) {
+    launch.instructions += unreported;
+    worker.reported = worker.warpInstructions;
+    if (launch.instructions.load() > launch.instructionBudget)
+      launch.outOfBudget = true;
+  }
+  // Looking at the clock costs about as much as 20 instructions.
+  if (launch.secondsBudget > 0 && ++worker.rounds % 64 == 0 &&
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - launch.started).count() > launch.secondsBudget)
+    launch.outOfBudget = true;
+  return launch.outOfBudget.load(std::memory_order_relaxed);
+}
+
 BlockResult runBlock(BlockState &block) {
   Worker &worker = block.worker;
   Launch &launch = worker.launch;
-  for (unsigned rounds = 0;; ++rounds) {
+  for (;;) {
     bool ran = false, allSpin = true;
     const std::uint64_t progress = worker.progress, instructions = worker.warpInstructions;
     for (WarpState &w : block.warps) {
@@ -215,6 +232,8 @@ BlockResult runBlock(BlockState &block) {
         return BlockResult::Fault;
       allSpin &= w.spinning || w.exited();
     }
+    if (overBudget(worker))
+      return BlockResult::OutOfBudget;
     if (block.warpsAlive == 0)
       return BlockResult::Done;
     if (!ran) {
@@ -225,30 +244,15 @@ BlockResult runBlock(BlockState &block) {
     }
     if (launch.firstFatal.load(std::memory_order_relaxed) < block.linear)
       return BlockResult::Fault;
-    const std::uint64_t unreported = worker.warpInstructions - worker.reported;
-    if (unreported > 1'000'000 || launch.instructions.load(std::memory_order_relaxed) + unreported > launch.instructionBudget) {
-      launch.instructions += unreported;
-      worker.reported = worker.warpInstructions;
-      bool over = launch.instructions.load() > launch.instructionBudget;
-      if (launch.secondsBudget > 0 && rounds % 16 == 0)
-        over |= std::chrono::duration<double>(std::chrono::steady_clock::now() - launch.started).count() > launch.secondsBudget;
-      if (over)
-        launch.outOfBudget = true;
-    } else if (launch.secondsBudget > 0 && rounds % 256 == 255 &&
-               std::chrono::duration<double>(std::chrono::steady_clock::now() - launch.started).count() > launch.secondsBudget) {
-      launch.outOfBudget = true;
-    }
-    if (launch.outOfBudget.load(std::memory_order_relaxed))
-      return BlockResult::OutOfBudget;
     if (!allSpin || worker.progress != progress) {
-      block.idleInstructions = 0;
+      worker.idleInstructions = 0;
       continue;
     }
     block.virtualTime += 1000;
-    block.idleInstructions += worker.warpInstructions - instructions;
-    if (block.idleInstructions > livelockInstructions) {
-      reportBlock(block, "livelock", "no state changed in " + std::to_string(block.idleInstructions) +
-                                         " instructions of the block while it polls: " + describeWaiting(block));
+    worker.idleInstructions += worker.warpInstructions - instructions;
+    if (worker.idleInstructions > livelockInstructions) {
+      reportBlock(block, "livelock", "no state changed in " + std::to_string(worker.idleInstructions) +
+                                         " instructions while every warp polls: " + describeWaiting(block));
       return BlockResult::Fault;
     }
     return BlockResult::Spinning;

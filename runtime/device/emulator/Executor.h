@@ -120,7 +120,6 @@ public:
   std::uint64_t instructions = 0;  ///< warp instructions of this block
   std::uint64_t virtualTime = 0;   ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
-  std::uint64_t idleInstructions = 0; ///< executed since anything changed, while polling
 
 private:
   void prepareWarp(unsigned w);
@@ -158,6 +157,8 @@ struct Worker {
   std::uint64_t progress = 0; ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits
   std::uint64_t polls = 0;    ///< counts what a waiting loop does: strong loads, atomics that changed nothing, clock reads
   std::uint64_t warpInstructions = 0, threadInstructions = 0;
+  std::uint64_t idleInstructions = 0; ///< executed since anything changed, by blocks that poll
+  std::uint64_t rounds = 0;
   std::uint64_t reported = 0; ///< part of warpInstructions that Launch::instructions has
 };
 

@@ -50,7 +50,7 @@ void runInOrder(Run &run) {
   const std::uint64_t most = std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
   std::vector<std::unique_ptr<BlockState>> resident, idle;
   std::size_t turn = 0;
-  std::uint64_t started = 0, progress = worker.progress;
+  std::uint64_t started = 0;
   while (true) {
     if (turn >= resident.size()) {
       if (started < launch.blocks() && resident.size() < most) {
@@ -70,11 +70,6 @@ void runInOrder(Run &run) {
       } else {
         turn = 0;
       }
-    }
-    if (worker.progress != progress) {
-      for (auto &block : resident)
-        block->idleInstructions = 0;
-      progress = worker.progress;
     }
     switch (runBlock(*resident[turn])) {
     case BlockResult::Done:
