@@ -1,7 +1,6 @@
-//===- ControlFlow.h - Order and liveness of decoded ops ------------------===//
+//===- ControlFlow.h - Blocks and their order -----------------------------===//
 //
-// Two questions about one function's ops: in which order should divergent splits run so that they meet again, and which
-// register pieces may be read before they are written.
+// The basic blocks of a decoded function, and the order in which divergent splits should run so that they meet again.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_CONTROLFLOW_H
@@ -24,9 +23,6 @@ struct FlowGraph {
 /// Blocks in an order where a loop's blocks are together and before what follows the loop, and both arms of a branch are
 /// before the block where they meet (a weak topological order: Bourdoncle 1993).  Unreachable blocks come last.
 std::vector<std::uint32_t> weakTopologicalOrder(const FlowGraph &graph);
-
-/// The 128-byte register pieces (slot / 128) that may be read before they are written in the ops of `graph`.
-std::vector<std::uint32_t> readBeforeWritten(const FlowGraph &graph, std::span<const SlotAccess> accesses, std::size_t pieces);
 
 } // namespace kiln::emulator
 

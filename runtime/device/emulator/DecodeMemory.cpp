@@ -123,7 +123,7 @@ bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction
   if (!decodeAddress(context, instruction, instruction.operands[1], spaceOf(form), op, address))
     return false;
   if (instruction.usedBytesMask)
-    op.s[1] = static_cast<std::uint32_t>(*instruction.usedBytesMask);
+    op.usedBytes = static_cast<std::uint32_t>(*instruction.usedBytesMask);
   const bool strong = form.has("volatile") || form.has("relaxed") || form.has("acquire") || form.has("mmio");
   if (strong) {
     op.flags |= access::strong;

@@ -18,7 +18,7 @@ struct MemoryForm {
   bool fixedParameter = false;  ///< a kernel parameter at Op::imm
 };
 
-/// d (or the pool at aux) = s[0] + imm; s[1] is the mask of used bytes.
+/// d (or the pool at aux) = [s[0] + imm].
 bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op, MemoryForm &f);
 /// [s[0] + imm] = s[2] (or the pool at aux).
 bool decodeStore(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op, MemoryForm &f);

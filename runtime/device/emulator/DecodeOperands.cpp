@@ -139,9 +139,10 @@ Handler DecodeContext::internalHandler(std::string_view name) {
   return row ? row->build(Form{}, why) : nullptr;
 }
 
-std::uint32_t DecodeContext::addPool(std::span<const std::uint32_t> values) {
+std::uint32_t DecodeContext::addPool(std::span<const std::uint32_t> slots) {
   const auto index = static_cast<std::uint32_t>(program->pool.size());
-  program->pool.insert(program->pool.end(), values.begin(), values.end());
+  program->pool.insert(program->pool.end(), slots.begin(), slots.end());
+  poolHoldsSlot.resize(program->pool.size(), 1);
   return index;
 }
 
@@ -184,6 +185,7 @@ bool DecodeContext::specialRegister(const ptx::Instruction &instruction, std::st
       before.d = slot;
       before.flags = wide;
       accesses.push_back({static_cast<std::uint32_t>(program->ops.size() - 1), slot, static_cast<std::uint8_t>(wide ? 2 : 1), true, true});
+      read(slot, wide ? 8 : 4);
       return true;
     }
   found = false;
@@ -253,9 +255,11 @@ bool DecodeContext::symbolAddress(const ptx::Instruction &instruction, const Sym
       Op &cut = emitBefore(internalHandler("%narrow"));
       cut.d = narrow;
       cut.s[0] = slot;
+      accesses.push_back({index + 1, slot, 2, false, true});
       accesses.push_back({index + 1, narrow, 1, true, true});
       slot = narrow;
     }
+    read(slot, bytes);
     return true;
   }
   case Symbol::Kind::Function:
@@ -305,8 +309,9 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
     return error(instruction, "'" + std::string(operand.text) + "' has " + std::to_string(symbol->bytes * 8) + " bits, ." +
                                   std::string(ptx::typeName(type)) + " needs " + std::to_string(bytes * 8));
   slot = symbol->slot;
-  read(slot, symbol->bytes);
-  if (slotClass(symbol->bytes) == 1 && slotClass(bytes) == 0) {
+  if (slotClass(symbol->bytes) != 1 || slotClass(bytes) != 0) {
+    read(slot, symbol->bytes);
+  } else {
     const Slot narrow = temporary(4);
     Op &cut = emitBefore(internalHandler("%narrow"));
     cut.d = narrow;
@@ -315,6 +320,7 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
     accesses.push_back({index, slot, 2, false, true});
     accesses.push_back({index, narrow, 1, true, true});
     slot = narrow;
+    read(slot, 4);
   }
   return true;
 }
@@ -363,8 +369,9 @@ bool DecodeContext::predicate(const ptx::Instruction &instruction, const Operand
   if (!symbol || symbol->kind != Symbol::Kind::Register || symbol->type != Type::Pred)
     return error(instruction, "a predicate register is expected instead of '" + std::string(operand.text) + "'");
   slot = symbol->slot;
-  read(slot, 4);
-  if (operand.negated) {
+  if (!operand.negated) {
+    read(slot, 4);
+  } else {
     const Slot opposite = temporary(4);
     Op &before = emitBefore(internalHandler("%not"));
     before.d = opposite;
@@ -373,6 +380,7 @@ bool DecodeContext::predicate(const ptx::Instruction &instruction, const Operand
     accesses.push_back({index, slot, 1, false, true});
     accesses.push_back({index, opposite, 1, true, true});
     slot = opposite;
+    read(slot, 4);
   }
   return true;
 }

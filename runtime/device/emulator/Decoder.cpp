@@ -2,6 +2,7 @@
 
 #include "runtime/device/emulator/ControlFlow.h"
 #include "runtime/device/emulator/DecodeState.h"
+#include "runtime/device/emulator/RegisterPlan.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -85,7 +86,6 @@ bool DecodeContext::decodeFunction(std::size_t moduleIndex) {
   state->index = index;
   FunctionInfo info = program->functions[index];
   info.entry = static_cast<std::uint32_t>(program->ops.size());
-  const Slot registersBegin = program->registerBytes;
   if (!function.hasBody) {
     errors.push_back(module.fileName + ":" + std::to_string(function.line) + ": function '" + std::string(function.name) +
                      "' is declared but not defined in this module");
@@ -120,9 +120,8 @@ bool DecodeContext::decodeFunction(std::size_t moduleIndex) {
   program->lines.back().ptxLine = program->lines.size() > 1 ? program->lines[program->lines.size() - 2].ptxLine : function.line;
   closeScope();
   info.end = static_cast<std::uint32_t>(program->ops.size());
-  info.registers = std::move(state->registers);
   info.frameBytes = (state->frameMax + 15) / 16 * 16;
-  finishLabels(info, registersBegin);
+  finishFunction(info);
   // Decoding may have added functions; only this one's entry is replaced.
   program->functions[index] = std::move(info);
   return errors.empty();
@@ -282,7 +281,7 @@ bool DecodeContext::applySignature(const ptx::Instruction &instruction, RowMatch
   return true;
 }
 
-void DecodeContext::finishLabels(FunctionInfo &info, Slot registersBegin) {
+void DecodeContext::finishFunction(FunctionInfo &info) {
   auto resolve = [&](std::uint32_t label) {
     const std::uint32_t op = state->labelOps[label];
     return op == unplaced ? info.end - 1 : op;
@@ -295,10 +294,10 @@ void DecodeContext::finishLabels(FunctionInfo &info, Slot registersBegin) {
       for (std::uint32_t &t : f.targets)
         t = resolve(t);
       program->ops[i].aux = addPool(f.targets);
+      std::fill(poolHoldsSlot.begin() + program->ops[i].aux, poolHoldsSlot.end(), 0);
     }
+    program->edges.push_back({f.kind, f.guarded, f.visible, static_cast<std::uint32_t>(f.targets.size())});
   }
-  for (std::uint32_t i = info.entry; i < info.end; ++i)
-    program->edges.push_back({flows[i].kind, flows[i].guarded, flows[i].visible, static_cast<std::uint32_t>(flows[i].targets.size())});
   const FlowGraph graph(flows, info.entry, info.end);
   program->order.resize(program->ops.size());
   std::uint32_t next = info.entry;
@@ -308,11 +307,57 @@ void DecodeContext::finishLabels(FunctionInfo &info, Slot registersBegin) {
   for (std::uint32_t i = info.entry; i < info.end; ++i)
     if (flows[i].kind == FlowEdge::Kind::Branch && program->order[flows[i].target] <= program->order[i])
       program->ops[i].flags |= backwardFlag;
-  const std::size_t pieces = program->registerBytes / 128;
-  std::vector<std::uint32_t> unwritten = readBeforeWritten(graph, accesses, pieces);
-  for (std::uint32_t piece : unwritten)
-    if (piece * 128 >= registersBegin)
-      program->poisoned.push_back(piece * 128);
+  placeRegisters(info, graph);
+}
+
+void DecodeContext::placeRegisters(FunctionInfo &info, const FlowGraph &graph) {
+  // Constants and special registers keep their places; they were filled when the warp was made.
+  std::vector<char> fixed(program->registerBytes / 128, 0);
+  for (const ConstantSlot &c : program->constants)
+    fixed[c.slot / 128] = 1;
+  for (const SpecialSlot &s : program->specials)
+    fixed[s.slot / 128] = 1;
+  for (const auto &r : state->registers)
+    if (!fixed[r.first / 128])
+      info.registers.push_back(r);
+  // A result in a register is read where the function returns.
+  for (const CallValue &v : info.returns)
+    if (v.isRegister)
+      for (std::uint32_t i = info.entry; i < info.end; ++i)
+        if (flows[i].kind == FlowEdge::Kind::Exit)
+          accesses.push_back({i, v.where, static_cast<std::uint8_t>(slotUnits(v.bytes)), false, true});
+  const RegisterPlan plan = planRegisters(graph, accesses, info.registers);
+  std::vector<Slot> moved(program->registerBytes / 128, noSlot);
+  for (std::size_t i = 0; i < info.registers.size(); ++i)
+    for (unsigned u = 0; u < slotUnits(info.registers[i].second); ++u)
+      moved[info.registers[i].first / 128 + u] = plan.places[i] == trashSlot ? trashSlot : plan.places[i] + 128 * u;
+  auto move = [&](Slot &slot) {
+    if (slot != noSlot && moved[slot / 128] != noSlot)
+      slot = moved[slot / 128];
+  };
+  for (std::uint32_t i = info.entry; i < info.end; ++i) {
+    Op &op = program->ops[i];
+    for (Slot *slot : {&op.d, &op.d2, &op.s[0], &op.s[1], &op.s[2], &op.s[3], &op.guard})
+      move(*slot);
+    if (op.flags & callFlag)
+      for (auto *list : {&program->calls[op.aux].arguments, &program->calls[op.aux].returns})
+        for (CallValue &v : *list)
+          if (v.isRegister)
+            move(v.where);
+  }
+  for (; poolDone < program->pool.size(); ++poolDone)
+    if (poolHoldsSlot[poolDone])
+      move(program->pool[poolDone]);
+  for (auto *list : {&info.parameters, &info.returns})
+    for (CallValue &v : *list)
+      if (v.isRegister)
+        move(v.where);
+  for (auto &r : info.registers)
+    move(r.first);
+  std::sort(info.registers.begin(), info.registers.end());
+  info.registers.erase(std::unique(info.registers.begin(), info.registers.end()), info.registers.end());
+  std::erase_if(info.registers, [](const auto &r) { return r.first == trashSlot; });
+  program->poisoned.insert(program->poisoned.end(), plan.unwritten.begin(), plan.unwritten.end());
 }
 
 void DecodeContext::finish() {

@@ -79,6 +79,8 @@ struct Symbol {
   const ptx::TargetList *list = nullptr;
 };
 
+struct FlowGraph; // ControlFlow.h
+
 class DecodeContext {
 public:
   DecodeContext(const ptx::Module &module, const DecodeOptions &options);
@@ -109,7 +111,8 @@ public:
   /// Emits an op before the current instruction's.
   Op &emitBefore(Handler run);
   Handler internalHandler(std::string_view name);
-  std::uint32_t addPool(std::span<const std::uint32_t> values);
+  /// Keeps a list of slots; its index goes to Op::aux.
+  std::uint32_t addPool(std::span<const std::uint32_t> slots);
   void read(Slot slot, unsigned bytes);
   void wrote(Slot slot, unsigned bytes);
 
@@ -150,7 +153,8 @@ private:
   bool decodeScope(const ptx::Scope &scope, unsigned depth);
   bool decodeInstruction(const ptx::Instruction &instruction);
   bool applySignature(const ptx::Instruction &instruction, RowMatch &match, Op &op);
-  void finishLabels(FunctionInfo &info, Slot registersBegin);
+  void finishFunction(FunctionInfo &info);
+  void placeRegisters(FunctionInfo &info, const FlowGraph &graph);
   void finish();
 
   // DecodeScopes.cpp
@@ -189,6 +193,8 @@ private:
   std::vector<FlowEdge> flows; ///< one an op
   FlowEdge currentFlow;
   std::vector<SlotAccess> accesses;
+  std::vector<char> poolHoldsSlot; ///< by entry of the pool
+  std::size_t poolDone = 0;        ///< entries of functions that are finished
   std::vector<Slot> orderedResults;
   std::vector<SlotAccess> pending; ///< of the op being decoded
   std::uint32_t dynamicAlign = 16;

@@ -146,7 +146,7 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
   }) : 0;
   if (undefined) {
     const std::uint32_t exec = std::exchange(w.exec, undefined);
-    reportUninitialised(w, op, at, 0, bytes, op.s[1], memory.definedBits(), memory.base());
+    reportUninitialised(w, op, at, 0, bytes, op.usedBytes, memory.definedBits(), memory.base());
     w.exec = exec;
   }
   if (write)

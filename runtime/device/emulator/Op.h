@@ -53,7 +53,8 @@ struct Op {
   std::uint32_t aux = 0;                                     ///< row-specific: branch target, index of an operand list
   std::uint32_t line = 0;                                    ///< index into Program::lines
   std::uint32_t cache = 0;                                   ///< global memory ops: index into Warp::caches
-  std::uint16_t flags = 0;                                   ///< row-specific
+  std::uint32_t usedBytes = ~0u;                             ///< loads: the bytes that the program uses, as a mask
+  std::uint16_t flags = 0;                                   ///< row-specific; calls and branches own the two top bits
   std::uint8_t guardNegated = 0;
   std::uint8_t kind = 0;                                     ///< OpKind: what the executor itself must know
 };

@@ -27,7 +27,11 @@ template <typename T, typename S> inline void loadElement(const Warp &w, const O
   S *d = static_cast<S *>(__builtin_assume_aligned(w.registers + slot, 64));
   const S keep = sizeof(S) == 4 && op.flags & access::narrow ? S(0xFFFF) : ~S(0);
   auto widen = [](T v) { return static_cast<S>(static_cast<std::conditional_t<std::is_signed_v<T>, std::make_signed_t<S>, S>>(v)); };
-  if (m.contiguous && stride == sizeof(T)) {
+  if (m.uniform) {
+    const S v = widen(peek<T>(m.first + offset)) & keep;
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = w.exec >> l & 1 ? v : d[l];
+  } else if (m.contiguous && stride == sizeof(T)) {
     for (unsigned l = 0; l < warpSize; ++l)
       d[l] = widen(peek<T>(m.first + l * sizeof(T))) & keep;
   } else if (m.contiguous) {
@@ -55,6 +59,25 @@ template <typename T, typename S> inline void storeElement(const Warp &w, const 
   }
 }
 
+/// A vector of Count elements a lane, lanes one after the other: taken apart with constant strides.
+template <unsigned Count, typename T> inline void loadInterleaved(const Warp &w, const Op &op, U64 first) {
+  alignas(64) T parts[Count][warpSize];
+  for (unsigned l = 0; l < warpSize; ++l)
+    for (unsigned e = 0; e < Count; ++e)
+      parts[e][l] = peek<T>(first + (l * Count + e) * sizeof(T));
+  for (unsigned e = 0; e < Count; ++e)
+    if (const Slot slot = w.pool[op.aux + e]; slot != trashSlot)
+      std::memcpy(w.registers + slot, parts[e], sizeof parts[e]);
+}
+template <unsigned Count, typename T> inline void storeInterleaved(const Warp &w, const Op &op, U64 first) {
+  alignas(64) T parts[Count][warpSize];
+  for (unsigned e = 0; e < Count; ++e)
+    std::memcpy(parts[e], w.registers + w.pool[op.aux + e], sizeof parts[e]);
+  for (unsigned l = 0; l < warpSize; ++l)
+    for (unsigned e = 0; e < Count; ++e)
+      poke(first + (l * Count + e) * sizeof(T), parts[e][l]);
+}
+
 template <typename T, typename S> Next load(Warp &w, const Op &op) {
   Accessed m;
   laneAddresses(w, op, m);
@@ -66,9 +89,11 @@ template <typename T, typename S> Next load(Warp &w, const Op &op) {
   if (op.flags & access::strong)
     ++w.block->worker.polls;
   if (m.bits && !isDefined(w, m, bytes)) [[unlikely]]
-    reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, op.s[1], m.bits, m.origin);
+    reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, op.usedBytes, m.bits, m.origin);
   if (count == 1) {
     loadElement<T, S>(w, op, m, op.d, sizeof(T), 0);
+  } else if (sizeof(T) >= 4 && sizeof(T) == sizeof(S) && m.contiguous && count <= 4) {
+    count == 2 ? loadInterleaved<2, T>(w, op, m.first) : loadInterleaved<4, T>(w, op, m.first);
   } else {
     for (unsigned e = 0; e < count; ++e)
       if (w.pool[op.aux + e] != trashSlot)
@@ -83,13 +108,18 @@ template <typename T, typename S> Next store(Warp &w, const Op &op) {
   if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
     return eachWindow(w, op, m, &store<T, S>);
   const unsigned count = op.flags >> access::countShift & access::countMask, bytes = count * sizeof(T);
+  const unsigned space = op.flags & access::spaceMask;
+  // Nobody waits for a lane's own local memory: a polling loop that keeps its variables there makes no progress.
+  const bool isLocal = space == access::local || (space == access::generic && m.at[0] >> windowShift == LocalWindow);
   if (!resolve(w, op, bytes, true, m)) [[unlikely]]
     return Next::Fault;
-  ++w.block->worker.progress;
+  w.block->worker.progress += !isLocal;
   if (m.bits)
     markWritten(w, m, bytes);
   if (count == 1) {
     storeElement<T, S>(w, m, op.s[2], sizeof(T), 0);
+  } else if (sizeof(T) >= 4 && sizeof(T) == sizeof(S) && m.contiguous && count <= 4) {
+    count == 2 ? storeInterleaved<2, T>(w, op, m.first) : storeInterleaved<4, T>(w, op, m.first);
   } else {
     for (unsigned e = 0; e < count; ++e)
       storeElement<T, S>(w, m, w.pool[op.aux + e], bytes, e * sizeof(T));

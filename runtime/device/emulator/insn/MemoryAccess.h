@@ -19,6 +19,7 @@ struct Accessed {
   alignas(64) U64 at[warpSize]; ///< device addresses at first, host addresses after resolve()
   U64 first = 0;                ///< host address of lane 0 if contiguous
   bool contiguous = false;
+  bool uniform = false;         ///< all executing lanes access the bytes at `first`
   U64 *bits = nullptr;          ///< definedness to look at, nullptr: nothing to check or mark
   U64 origin = 0;               ///< host address of bit 0
 };
@@ -46,19 +47,22 @@ inline void laneAddresses(const Warp &w, const Op &op, Accessed &m) {
 /// What the 32 addresses have in common.
 struct Extent {
   U64 low, high;
-  bool aligned, contiguous;
+  bool aligned, contiguous, uniform;
 };
 
 inline Extent extentOf(const Warp &w, const Accessed &m, unsigned bytes) {
-  U64 notContiguous = 0, any = 0;
+  U64 notContiguous = 0, notUniform = 0, any = 0;
   const U64 first = m.at[0];
   for (unsigned l = 0; l < warpSize; ++l) {
     notContiguous |= m.at[l] ^ (first + l * bytes);
+    notUniform |= m.at[l] ^ first;
     any |= m.at[l];
   }
-  Extent e{first, first + (warpSize - 1) * U64(bytes), (any & (bytes - 1)) == 0, notContiguous == 0 && w.exec == fullMask};
-  // A range that wraps around is not contiguous: low > high fails every bounds test.
-  if (notContiguous != 0 || w.exec != fullMask) {
+  Extent e{first, first + (warpSize - 1) * U64(bytes), (any & (bytes - 1)) == 0, notContiguous == 0 && w.exec == fullMask, notUniform == 0};
+  // A range that wraps around has low > high, which fails every bounds test.
+  if (e.uniform) {
+    e.high = first;
+  } else if (!e.contiguous) {
     U64 low = first, high = first;
     for (unsigned l = 0; l < warpSize; ++l) {
       low = m.at[l] < low ? m.at[l] : low;
@@ -72,6 +76,7 @@ inline Extent extentOf(const Warp &w, const Accessed &m, unsigned bytes) {
 
 inline void toHost(Accessed &m, const Extent &e, U64 delta) {
   m.contiguous = e.contiguous;
+  m.uniform = e.uniform;
   m.first = m.at[0] + delta;
   if (!e.contiguous)
     for (unsigned l = 0; l < warpSize; ++l)
@@ -131,6 +136,8 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
 inline bool isDefined(const Warp &w, const Accessed &m, unsigned bytes) {
   if (m.contiguous)
     return allDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);
+  if (m.uniform)
+    return allDefined(m.bits, m.first - m.origin, bytes);
   bool good = true;
   if (bytes <= 8) { // aligned, so inside one word
     const U64 mask = (U64(1) << bytes) - 1;
@@ -148,6 +155,8 @@ inline bool isDefined(const Warp &w, const Accessed &m, unsigned bytes) {
 inline void markWritten(const Warp &w, const Accessed &m, unsigned bytes) {
   if (m.contiguous)
     return markDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);
+  if (m.uniform)
+    return markDefined(m.bits, m.first - m.origin, bytes);
   for (U32 lanes = w.exec; lanes; lanes &= lanes - 1)
     markDefined(m.bits, m.at[__builtin_ctz(lanes)] - m.origin, bytes);
 }
