@@ -124,17 +124,22 @@ inline void storeActive(Warp &w, Slot slot, const U32 *v) {
     d[l] = w.exec >> l & 1 ? v[l] : d[l];
 }
 
-/// p = t op c, q = !t op c.
-template <unsigned Outcomes, bool Ftz, typename T> Next setpHandler(Warp &w, const Op &op) {
+/// t = the comparison, a lane at a time.  Not inlined: setp and set share one copy of each loop, which is most of the
+/// code of this family.
+template <unsigned Outcomes, bool Ftz, typename T> [[gnu::noinline]] void compareLanes(Warp &w, const Op &op, U32 *t) {
   const StorageOf<T> *a = lanesOf<T>(w, op.s[0]), *b = lanesOf<T>(w, op.s[1]);
-  alignas(64) U32 t[warpSize], n[warpSize];
   for (U32 l = 0; l < warpSize; ++l)
     t[l] = holds<Outcomes, Ftz, T>(LaneTraits<T>::load(a[l]), LaneTraits<T>::load(b[l])) ? ~0u : 0u;
+}
+
+/// p = t op c, q = !t op c.
+[[gnu::noinline]] void finishSetp(Warp &w, const Op &op, U32 *t) {
   const unsigned how = op.flags & CombineMask;
   if (how == 0 && op.d2 == trashSlot) {
     storeActive(w, op.d, t);
-    return Next::Advance;
+    return;
   }
+  alignas(64) U32 n[warpSize];
   for (U32 l = 0; l < warpSize; ++l)
     n[l] = ~t[l];
   if (how) {
@@ -144,32 +149,42 @@ template <unsigned Outcomes, bool Ftz, typename T> Next setpHandler(Warp &w, con
   }
   storeActive(w, op.d, t);
   storeActive(w, op.d2, n);
+}
+template <unsigned Outcomes, bool Ftz, typename T> Next setpHandler(Warp &w, const Op &op) {
+  alignas(64) U32 t[warpSize];
+  compareLanes<Outcomes, Ftz, T>(w, op, t);
+  finishSetp(w, op, t);
   return Next::Advance;
 }
 
-template <unsigned Outcomes, bool Ftz, typename T> Next setHandler(Warp &w, const Op &op) {
-  const StorageOf<T> *a = lanesOf<T>(w, op.s[0]), *b = lanesOf<T>(w, op.s[1]);
-  alignas(64) U32 t[warpSize];
-  for (U32 l = 0; l < warpSize; ++l)
-    t[l] = holds<Outcomes, Ftz, T>(LaneTraits<T>::load(a[l]), LaneTraits<T>::load(b[l])) ? ~0u : 0u;
+[[gnu::noinline]] void finishSet(Warp &w, const Op &op, U32 *t) {
   if (op.flags & CombineMask)
     combine(t, lanesOf<U32>(w, op.s[2]), op.flags & CombineMask);
   const U32 one = trueValues[op.flags >> TrueShift];
   for (U32 l = 0; l < warpSize; ++l)
     t[l] &= one;
   storeActive(w, op.d, t);
+}
+template <unsigned Outcomes, bool Ftz, typename T> Next setHandler(Warp &w, const Op &op) {
+  alignas(64) U32 t[warpSize];
+  compareLanes<Outcomes, Ftz, T>(w, op, t);
+  finishSet(w, op, t);
   return Next::Advance;
 }
 
 /// Both halves of a packed pair: setp writes the low half's outcome to p and the high half's to q, set packs them.
-template <unsigned Outcomes, bool Ftz, typename Half, bool Predicates> Next packedHandler(Warp &w, const Op &op) {
+template <unsigned Outcomes, bool Ftz, typename Half>
+[[gnu::noinline]] void comparePacked(Warp &w, const Op &op, U32 (*t)[warpSize]) {
   const U32 *a = lanesOf<U32>(w, op.s[0]), *b = lanesOf<U32>(w, op.s[1]);
-  alignas(64) U32 t[2][warpSize];
   for (unsigned h = 0; h < 2; ++h)
     for (U32 l = 0; l < warpSize; ++l) {
       const Half x{static_cast<std::uint16_t>(a[l] >> 16 * h)}, y{static_cast<std::uint16_t>(b[l] >> 16 * h)};
       t[h][l] = holds<Outcomes, Ftz, Half>(x, y) ? ~0u : 0u;
     }
+}
+template <unsigned Outcomes, bool Ftz, typename Half, bool Predicates> Next packedHandler(Warp &w, const Op &op) {
+  alignas(64) U32 t[2][warpSize];
+  comparePacked<Outcomes, Ftz, Half>(w, op, t);
   if (op.flags & CombineMask) {
     const U32 *c = lanesOf<U32>(w, op.s[2]);
     combine(t[0], c, op.flags & CombineMask);
