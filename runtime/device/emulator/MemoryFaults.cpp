@@ -146,7 +146,7 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
   }) : 0;
   if (undefined) {
     const std::uint32_t exec = std::exchange(w.exec, undefined);
-    reportUninitialised(w, op, at, 0, bytes, op.usedBytes, memory.definedBits(), memory.base());
+    reportUninitialised(w, op, at, 0, 0, bytes, op.usedBytes, memory.definedBits(), memory.base());
     w.exec = exec;
   }
   if (write)
@@ -182,10 +182,10 @@ bool resolveLocal(Warp &w, const Op &op, std::uint64_t *at, unsigned bytes, std:
   return true;
 }
 
-void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned bytes, std::uint32_t used,
+void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned stride, unsigned bytes, std::uint32_t used,
                          const std::uint64_t *bits, std::uint64_t origin) {
   unsigned byteAt = 0;
-  auto address = [&](unsigned l) { return at ? at[l] : first + std::uint64_t(l) * bytes; };
+  auto address = [&](unsigned l) { return at ? at[l] : first + std::uint64_t(l) * stride; };
   std::uint32_t lanes = 0;
   for (unsigned l = 0; l < warpSize; ++l)
     for (unsigned i = 0; i < bytes; ++i)

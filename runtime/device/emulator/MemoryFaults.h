@@ -32,8 +32,8 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
 bool resolveLocal(Warp &w, const Op &op, std::uint64_t *at, unsigned bytes, std::uint64_t window);
 
 /// Some byte that the lanes read may never have been written: reports the lanes where one of the bytes in `used` is not.
-/// `at` are host addresses, lane l's being first + l * bytes if at is nullptr.
-void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned bytes, std::uint32_t used,
+/// `at` are host addresses, lane l's being first + l * stride if at is nullptr.
+void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned stride, unsigned bytes, std::uint32_t used,
                          const std::uint64_t *bits, std::uint64_t origin);
 
 } // namespace kiln::emulator

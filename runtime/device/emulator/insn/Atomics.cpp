@@ -71,7 +71,7 @@ template <typename T, typename Fn> Next atomicHandler(Warp &w, const Op &op) {
     return Next::Fault;
   if (m.bits) {
     if (!isDefined(w, m, bytes)) [[unlikely]]
-      reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, ~0u, m.bits, m.origin);
+      reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, bytes, ~0u, m.bits, m.origin);
     markWritten(w, m, bytes);
   }
   Worker &worker = w.block->worker;

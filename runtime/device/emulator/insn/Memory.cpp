@@ -47,7 +47,9 @@ template <typename T, typename S> inline void loadElement(const Warp &w, const O
 
 template <typename T, typename S> inline void storeElement(const Warp &w, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
   const S *s = static_cast<const S *>(__builtin_assume_aligned(w.registers + slot, 64));
-  if (m.contiguous && stride == sizeof(T)) {
+  if (m.uniform && w.exec == fullMask) {
+    poke(m.first + offset, static_cast<T>(s[warpSize - 1]));
+  } else if (m.contiguous && stride == sizeof(T)) {
     for (unsigned l = 0; l < warpSize; ++l)
       poke(m.first + l * sizeof(T), static_cast<T>(s[l]));
   } else if (m.contiguous) {
@@ -78,23 +80,39 @@ template <unsigned Count, typename T> inline void storeInterleaved(const Warp &w
       poke(first + (l * Count + e) * sizeof(T), parts[e][l]);
 }
 
-template <typename T, typename S> Next load(Warp &w, const Op &op) {
-  Accessed m;
+/// The addresses of a load or store of Count elements (0: as the op's flags say), checked; Next::Jump stands for "the
+/// lanes are in several windows".
+template <unsigned Bytes> inline Next locate(Warp &w, const Op &op, unsigned bytes, bool write, Accessed &m) {
+  U64 first;
+  if (probe<Bytes>(w, op, m, first) && resolveProbed<Bytes>(w, op, write, first, m)) [[likely]]
+    return Next::Advance;
+  m.bits = nullptr;
+  m.contiguous = m.uniform = false;
   laneAddresses(w, op, m);
   if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
-    return eachWindow(w, op, m, &load<T, S>);
-  const unsigned count = op.flags >> access::countShift & access::countMask, bytes = count * sizeof(T);
-  if (!resolve(w, op, bytes, false, m)) [[unlikely]]
-    return Next::Fault;
+    return Next::Jump;
+  return resolve(w, op, bytes, write, m) ? Next::Advance : Next::Fault;
+}
+
+inline unsigned countOf(const Op &op) { return op.flags >> access::countShift & access::countMask; }
+
+template <typename T, typename S, unsigned Count> Next load(Warp &w, const Op &op) {
+  Accessed m;
+  const unsigned count = Count ? Count : countOf(op), bytes = count * sizeof(T);
+  if (const Next next = locate<Count * sizeof(T)>(w, op, bytes, false, m); next != Next::Advance) [[unlikely]]
+    return next == Next::Jump ? eachWindow(w, op, m, &load<T, S, Count>) : next;
   if (op.flags & access::strong)
     ++w.block->worker.polls;
   if (m.bits && !isDefined(w, m, bytes)) [[unlikely]]
-    reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, op.usedBytes, m.bits, m.origin);
-  if (count == 1) {
+    reportUninitialised(w, op, m.contiguous || m.uniform ? nullptr : m.at, m.first, m.uniform ? 0 : bytes, bytes, op.usedBytes, m.bits, m.origin);
+  if constexpr (Count == 1) {
     loadElement<T, S>(w, op, m, op.d, sizeof(T), 0);
-  } else if (sizeof(T) >= 4 && sizeof(T) == sizeof(S) && m.contiguous && count <= 4) {
-    count == 2 ? loadInterleaved<2, T>(w, op, m.first) : loadInterleaved<4, T>(w, op, m.first);
   } else {
+    if constexpr (Count != 0 && sizeof(T) == sizeof(S))
+      if (m.contiguous) {
+        loadInterleaved<Count, T>(w, op, m.first);
+        return Next::Advance;
+      }
     for (unsigned e = 0; e < count; ++e)
       if (w.pool[op.aux + e] != trashSlot)
         loadElement<T, S>(w, op, m, w.pool[op.aux + e], bytes, e * sizeof(T));
@@ -102,25 +120,22 @@ template <typename T, typename S> Next load(Warp &w, const Op &op) {
   return Next::Advance;
 }
 
-template <typename T, typename S> Next store(Warp &w, const Op &op) {
+template <typename T, typename S, unsigned Count> Next store(Warp &w, const Op &op) {
   Accessed m;
-  laneAddresses(w, op, m);
-  if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
-    return eachWindow(w, op, m, &store<T, S>);
-  const unsigned count = op.flags >> access::countShift & access::countMask, bytes = count * sizeof(T);
-  const unsigned space = op.flags & access::spaceMask;
-  // Nobody waits for a lane's own local memory: a polling loop that keeps its variables there makes no progress.
-  const bool isLocal = space == access::local || (space == access::generic && m.at[0] >> windowShift == LocalWindow);
-  if (!resolve(w, op, bytes, true, m)) [[unlikely]]
-    return Next::Fault;
-  w.block->worker.progress += !isLocal;
+  const unsigned count = Count ? Count : countOf(op), bytes = count * sizeof(T);
+  if (const Next next = locate<Count * sizeof(T)>(w, op, bytes, true, m); next != Next::Advance) [[unlikely]]
+    return next == Next::Jump ? eachWindow(w, op, m, &store<T, S, Count>) : next;
+  ++w.block->worker.progress;
   if (m.bits)
     markWritten(w, m, bytes);
-  if (count == 1) {
+  if constexpr (Count == 1) {
     storeElement<T, S>(w, m, op.s[2], sizeof(T), 0);
-  } else if (sizeof(T) >= 4 && sizeof(T) == sizeof(S) && m.contiguous && count <= 4) {
-    count == 2 ? storeInterleaved<2, T>(w, op, m.first) : storeInterleaved<4, T>(w, op, m.first);
   } else {
+    if constexpr (Count != 0 && sizeof(T) == sizeof(S))
+      if (m.contiguous) {
+        storeInterleaved<Count, T>(w, op, m.first);
+        return Next::Advance;
+      }
     for (unsigned e = 0; e < count; ++e)
       storeElement<T, S>(w, m, w.pool[op.aux + e], bytes, e * sizeof(T));
   }
@@ -146,22 +161,40 @@ template <typename T, typename S> Next loadParameter(Warp &w, const Op &op) {
 
 enum class Which { Load, Parameter };
 
-template <Which which, typename T, typename S> Handler loadOf() {
-  return which == Which::Parameter ? &loadParameter<T, S> : &load<T, S>;
+/// Vectors of 2 and 4 words and double words are worth handlers of their own.
+template <Which which, typename T, typename S> Handler loadOf(unsigned count) {
+  if (which == Which::Parameter)
+    return &loadParameter<T, S>;
+  if constexpr (sizeof(T) >= 4 && sizeof(T) == sizeof(S)) {
+    if (count == 2)
+      return &load<T, S, 2>;
+    if (count == 4)
+      return &load<T, S, 4>;
+  }
+  return count == 1 ? &load<T, S, 1> : &load<T, S, 0>;
 }
-template <Which which> Handler loadHandler(const MemoryForm &f) {
+template <typename T, typename S> Handler storeOf(unsigned count) {
+  if constexpr (sizeof(T) >= 4) {
+    if (count == 2)
+      return &store<T, S, 2>;
+    if (count == 4)
+      return &store<T, S, 4>;
+  }
+  return count == 1 ? &store<T, S, 1> : &store<T, S, 0>;
+}
+template <Which which> Handler loadHandler(const MemoryForm &f, unsigned n) {
   const bool wide = f.registerBytes == 8, isSigned = f.isSigned;
   switch (f.elementBytes) {
   case 1:
-    return isSigned ? (wide ? loadOf<which, std::int8_t, U64>() : loadOf<which, std::int8_t, U32>())
-                    : (wide ? loadOf<which, std::uint8_t, U64>() : loadOf<which, std::uint8_t, U32>());
+    return isSigned ? (wide ? loadOf<which, std::int8_t, U64>(n) : loadOf<which, std::int8_t, U32>(n))
+                    : (wide ? loadOf<which, std::uint8_t, U64>(n) : loadOf<which, std::uint8_t, U32>(n));
   case 2:
-    return isSigned ? (wide ? loadOf<which, std::int16_t, U64>() : loadOf<which, std::int16_t, U32>())
-                    : (wide ? loadOf<which, std::uint16_t, U64>() : loadOf<which, std::uint16_t, U32>());
+    return isSigned ? (wide ? loadOf<which, std::int16_t, U64>(n) : loadOf<which, std::int16_t, U32>(n))
+                    : (wide ? loadOf<which, std::uint16_t, U64>(n) : loadOf<which, std::uint16_t, U32>(n));
   case 4:
-    return wide ? (isSigned ? loadOf<which, std::int32_t, U64>() : loadOf<which, U32, U64>()) : loadOf<which, U32, U32>();
+    return wide ? (isSigned ? loadOf<which, std::int32_t, U64>(n) : loadOf<which, U32, U64>(n)) : loadOf<which, U32, U32>(n);
   default:
-    return loadOf<which, U64, U64>();
+    return loadOf<which, U64, U64>(n);
   }
 }
 
@@ -169,7 +202,7 @@ bool decodeLd(DecodeContext &context, const Form &form, const ptx::Instruction &
   MemoryForm f;
   if (!decodeLoad(context, form, instruction, op, f))
     return false;
-  op.run = f.fixedParameter ? loadHandler<Which::Parameter>(f) : loadHandler<Which::Load>(f);
+  op.run = f.fixedParameter ? loadHandler<Which::Parameter>(f, 1) : loadHandler<Which::Load>(f, countOf(op));
   return true;
 }
 
@@ -177,10 +210,11 @@ bool decodeSt(DecodeContext &context, const Form &form, const ptx::Instruction &
   MemoryForm f;
   if (!decodeStore(context, form, instruction, op, f))
     return false;
-  op.run = f.elementBytes == 1   ? &store<std::uint8_t, U32>
-           : f.elementBytes == 2 ? &store<std::uint16_t, U32>
-           : f.elementBytes == 4 ? &store<U32, U32>
-                                 : &store<U64, U64>;
+  const unsigned n = countOf(op);
+  op.run = f.elementBytes == 1   ? storeOf<std::uint8_t, U32>(n)
+           : f.elementBytes == 2 ? storeOf<std::uint16_t, U32>(n)
+           : f.elementBytes == 4 ? storeOf<U32, U32>(n)
+                                 : storeOf<U64, U64>(n);
   return true;
 }
 

@@ -24,6 +24,58 @@ struct Accessed {
   U64 origin = 0;               ///< host address of bit 0
 };
 
+/// The common case, decided without writing the addresses down: every lane executes, and the lanes' accesses of `Bytes`
+/// bytes follow each other or are one and the same.  `first` is lane 0's device address.
+template <unsigned Bytes, typename Base> inline bool probeBase(const Warp &w, const Op &op, Accessed &m, U64 &first) {
+  const Base *base = lanesOf<Base>(w, op.s[0]);
+  const Base zero = base[0];
+  Base notContiguous = 0, notUniform = 0;
+  for (unsigned l = 0; l < warpSize; ++l) {
+    notContiguous |= base[l] ^ static_cast<Base>(zero + l * Bytes);
+    notUniform |= base[l] ^ zero;
+  }
+  m.contiguous = notContiguous == 0;
+  m.uniform = notUniform == 0;
+  first = static_cast<Base>(zero + static_cast<Base>(op.imm));
+  return m.contiguous || m.uniform;
+}
+template <unsigned Bytes> inline bool probe(const Warp &w, const Op &op, Accessed &m, U64 &first) {
+  if (w.exec != fullMask || Bytes == 0)
+    return false;
+  return (op.flags & access::base32 ? probeBase<Bytes, U32>(w, op, m, first) : probeBase<Bytes, U64>(w, op, m, first)) && first % Bytes == 0;
+}
+
+/// After a probe that held: true if the whole access is inside what the op may touch.  Otherwise the general way must be
+/// taken, which says what is wrong.
+template <unsigned Bytes> inline bool resolveProbed(const Warp &w, const Op &op, bool write, U64 first, Accessed &m) {
+  const U64 span = m.contiguous ? U64(warpSize) * Bytes : Bytes;
+  const BlockState &block = *w.block;
+  U32 space = op.flags & access::spaceMask;
+  if (space == access::generic && first >> windowShift == SharedWindow) {
+    space = access::shared;
+    first -= windowBase(SharedWindow);
+  }
+  if (space == access::shared) {
+    if (first < block.sharedBegin || first > block.sharedEnd || block.sharedEnd - first < span)
+      return false;
+    m.bits = block.sharedBits;
+    m.origin = reinterpret_cast<U64>(block.shared);
+    m.first = m.origin + first;
+    return true;
+  }
+  if (space != access::global && space != access::constant && space != access::generic)
+    return false;
+  const AccessCache &c = w.caches[op.cache];
+  if (first < c.begin || first >= c.end || c.end - first < span || (write && !c.writable))
+    return false;
+  m.first = first;
+  if (!c.defined) {
+    m.bits = block.worker.launch.memory->definedBits();
+    m.origin = block.worker.launch.memory->base();
+  }
+  return true;
+}
+
 inline void laneAddresses(const Warp &w, const Op &op, Accessed &m) {
   if (op.flags & access::base32) {
     const U32 *base = lanesOf<U32>(w, op.s[0]);

@@ -14,16 +14,28 @@ namespace {
 using U32 = std::uint32_t;
 using U64 = std::uint64_t;
 
-constexpr Handler move32 = lanes<U32, U32>([](U32 a) { return a; });
-constexpr Handler move64 = lanes<U64, U64>([](U64 a) { return a; });
-
-Next move128(Warp &w, const Op &op) {
-  for (unsigned half : {0u, 256u}) {
-    const U64 *s = lanesOf<U64>(w, op.s[0] + half);
-    U64 *d = lanesOf<U64>(w, op.d + half);
+/// d = s, through a copy of fixed size: a loop would become a call of memmove.
+template <typename T> inline void moveLanes(Warp &w, Slot to, Slot from) {
+  const T *s = lanesOf<T>(w, from);
+  T *d = lanesOf<T>(w, to);
+  alignas(64) T v[warpSize];
+  __builtin_memcpy(v, s, sizeof v);
+  if (w.exec != fullMask)
     for (unsigned l = 0; l < warpSize; ++l)
-      d[l] = w.exec >> l & 1 ? s[l] : d[l];
-  }
+      v[l] = w.exec >> l & 1 ? v[l] : d[l];
+  __builtin_memcpy(d, v, sizeof v);
+}
+Next move32(Warp &w, const Op &op) {
+  moveLanes<U32>(w, op.d, op.s[0]);
+  return Next::Advance;
+}
+Next move64(Warp &w, const Op &op) {
+  moveLanes<U64>(w, op.d, op.s[0]);
+  return Next::Advance;
+}
+Next move128(Warp &w, const Op &op) {
+  moveLanes<U64>(w, op.d, op.s[0]);
+  moveLanes<U64>(w, op.d + 256, op.s[0] + 256);
   return Next::Advance;
 }
 
@@ -143,24 +155,21 @@ Handler buildNot(const Form &, std::string &) {
   return lanes<bool, bool>([](bool a) { return !a; });
 }
 
+inline Next addTo(Warp &w, Slot from, Slot to, U64 by) {
+  const U64 *s = lanesOf<U64>(w, from);
+  U64 *d = lanesOf<U64>(w, to);
+  if (w.exec == fullMask)
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = s[l] + by;
+  else
+    for (unsigned l = 0; l < warpSize; ++l)
+      d[l] = w.exec >> l & 1 ? s[l] + by : d[l];
+  return Next::Advance;
+}
 /// d = s[0] + imm, 64 bits.
-Next addDisplacement(Warp &w, const Op &op) {
-  const U64 *s = lanesOf<U64>(w, op.s[0]);
-  U64 *d = lanesOf<U64>(w, op.d);
-  const U64 by = static_cast<U64>(op.imm);
-  for (unsigned l = 0; l < warpSize; ++l)
-    d[l] = w.exec >> l & 1 ? s[l] + by : d[l];
-  return Next::Advance;
-}
+Next addDisplacement(Warp &w, const Op &op) { return addTo(w, op.s[0], op.d, static_cast<U64>(op.imm)); }
 /// d = the local address of a variable in the lane's frame.
-Next frameAddress(Warp &w, const Op &op) {
-  const U64 *frame = lanesOf<U64>(w, frameSlot);
-  U64 *d = lanesOf<U64>(w, op.d);
-  const U64 by = static_cast<U64>(op.imm);
-  for (unsigned l = 0; l < warpSize; ++l)
-    d[l] = w.exec >> l & 1 ? frame[l] + by : d[l];
-  return Next::Advance;
-}
+Next frameAddress(Warp &w, const Op &op) { return addTo(w, frameSlot, op.d, static_cast<U64>(op.imm)); }
 Handler buildFrame(const Form &, std::string &) { return frameAddress; }
 
 U64 windowOf(const Form &form) {
@@ -175,7 +184,7 @@ bool decodeCvta(DecodeContext &context, const Form &form, const ptx::Instruction
     return context.error(instruction, "takes a destination and an address");
   const U64 base = windowOf(form);
   op.imm = static_cast<std::int64_t>(form.has("to") ? 0 - base : base);
-  op.run = addDisplacement;
+  op.run = base ? addDisplacement : move64;
   return context.source(instruction, instruction.operands[1], ptx::Type::U64, op.s[0]) &&
          context.destination(instruction, instruction.operands[0], ptx::Type::U64, op.d);
 }
