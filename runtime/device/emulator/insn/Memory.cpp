@@ -120,12 +120,21 @@ template <typename T, typename S, unsigned Count> Next load(Warp &w, const Op &o
   return Next::Advance;
 }
 
+/// A lane's own local memory, where nobody waits for a value: a loop that polls and keeps its variables there (as
+/// unoptimised code does) makes no progress.
+inline bool isLocal(const Warp &w, const Op &op) {
+  const unsigned space = op.flags & access::spaceMask;
+  if (space != access::generic || op.flags & access::base32)
+    return space == access::local;
+  return (lanesOf<U64>(w, op.s[0])[__builtin_ctz(w.exec)] + static_cast<U64>(op.imm)) >> windowShift == LocalWindow;
+}
+
 template <typename T, typename S, unsigned Count> Next store(Warp &w, const Op &op) {
   Accessed m;
   const unsigned count = Count ? Count : countOf(op), bytes = count * sizeof(T);
   if (const Next next = locate<Count * sizeof(T)>(w, op, bytes, true, m); next != Next::Advance) [[unlikely]]
     return next == Next::Jump ? eachWindow(w, op, m, &store<T, S, Count>) : next;
-  ++w.block->worker.progress;
+  w.block->worker.progress += !isLocal(w, op);
   if (m.bits)
     markWritten(w, m, bytes);
   if constexpr (Count == 1) {
