@@ -87,8 +87,8 @@ std::string formatDevice(const LaneReader &reader, const std::string &format, st
       break;
     }
     // Widths beyond reason are cut: the text is a program's.
-    if (spec.size() > 16)
-      spec.resize(16);
+    if (spec.size() > 8)
+      spec.resize(8);
     const char c = format[j];
     char buffer[512];
     switch (c) {

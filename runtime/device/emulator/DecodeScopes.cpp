@@ -14,10 +14,14 @@ static std::uint64_t alignTo(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
+/// Bytes that the local or the shared variables of a kernel may take together.
+static constexpr std::uint64_t variableLimit = std::uint64_t(1) << 24;
+
 std::uint64_t variableBytes(const ptx::Variable &v) {
+  constexpr std::uint64_t most = std::uint64_t(1) << 60; // more than any memory: a product beyond it stays there
   std::uint64_t n = std::uint64_t(ptx::typeBytes(v.type)) * v.vector;
   for (std::uint64_t extent : v.extents)
-    n *= extent;
+    n = extent == 0 ? 0 : n > most / extent ? most : n * extent;
   return n;
 }
 
@@ -102,6 +106,11 @@ std::uint32_t DecodeContext::placeFrame(std::uint64_t bytes, std::uint32_t align
 
 std::uint64_t DecodeContext::placeShared(std::string_view name, std::uint64_t bytes, std::uint32_t align) {
   const std::uint64_t offset = alignTo(program->sharedBegin + std::uint64_t(program->sharedStatic), align);
+  if (bytes > variableLimit || offset + bytes > variableLimit) {
+    errors.push_back(module.fileName + ": '" + std::string(name) + "' does not fit: shared memory has at most 16 MiB");
+    anyUnsupported = false;
+    return offset % variableLimit;
+  }
   program->sharedStatic = static_cast<std::uint32_t>(offset + bytes - program->sharedBegin);
   program->sharedNames.push_back({name, offset, offset + bytes});
   return offset;
@@ -110,9 +119,10 @@ std::uint64_t DecodeContext::placeShared(std::string_view name, std::uint64_t by
 bool DecodeContext::declare(const ptx::Variable &v) {
   auto fail = [&](const std::string &message) {
     errors.push_back(module.fileName + ":" + std::to_string(v.line) + ": " + message);
+    anyUnsupported = false;
     return false;
   };
-  if (state->frame > (1u << 24) || program->sharedStatic > (1u << 24) || variableBytes(v) > (1u << 24))
+  if (v.space != Space::Reg && (state->frame > variableLimit || variableBytes(v) > variableLimit || variableAlign(v) > variableLimit))
     return fail("'" + std::string(v.name) + "': variables of a kernel may have 16 MiB at most");
   ScopeNames &scope = state->scopes.back();
   Symbol symbol;

@@ -13,6 +13,8 @@ using ptx::Operand;
 using ptx::Type;
 
 static constexpr std::size_t maxErrors = 8;
+/// Of a warp; far beyond what compilers emit.
+static constexpr std::uint32_t maxRegisterBytes = 1u << 28;
 /// Local memory of a lane whose need is not known beforehand (recursion, alloca): reserved, not touched.
 static constexpr std::uint64_t dynamicStackBytes = std::uint64_t(256) << 10;
 
@@ -147,6 +149,8 @@ bool DecodeContext::decodeScope(const ptx::Scope &scope, unsigned depth) {
 }
 
 bool DecodeContext::decodeInstruction(const ptx::Instruction &instruction) {
+  if (program->registerBytes > maxRegisterBytes)
+    return error(instruction, "the kernel uses more than " + std::to_string(maxRegisterBytes / 128) + " registers and constants");
   SourceLine line;
   line.ptxLine = instruction.line;
   line.opcode = instruction.opcode;
@@ -174,6 +178,8 @@ bool DecodeContext::decodeInstruction(const ptx::Instruction &instruction) {
   }
   RowMatch match = cached->second;
   const PreparedRow &row = *match.row;
+  if (instruction.operands.size() > Form::maxOperands && !row.custom)
+    return error(instruction, "has " + std::to_string(instruction.operands.size()) + " operands");
   Op op;
   op.line = static_cast<std::uint32_t>(program->lines.size() - 1);
   op.kind = row.row->kind;

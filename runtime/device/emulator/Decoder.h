@@ -35,7 +35,6 @@ struct DecodeOptions {
   const InstructionTable *table = nullptr;
   const RowIndex *rows = nullptr;
   const PlacedVariables *variables = nullptr;
-  bool checks = true;
 };
 
 /// Decodes `module.functions[entry]`.  A failure lists up to eight errors, each "FILE:LINE: ...".
@@ -89,7 +88,6 @@ public:
 
   // --- for family files ---------------------------------------------------
   const Target &target() const { return *options.target; }
-  bool checks() const { return options.checks; }
   bool inEntry() const;
   std::uint32_t parameterBytes() const { return program->info.parameterBytes; } ///< of the kernel
   /// Reports "FILE:LINE: OPCODE: message" and returns false.

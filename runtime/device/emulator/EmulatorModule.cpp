@@ -185,7 +185,7 @@ Status EmulatorModule::placeVariables() {
       continue;
     }
     const std::uint64_t bytes = variableBytes(v);
-    const std::uint64_t align = std::max<std::uint64_t>(variableAlign(v), 256);
+    const std::uint64_t align = std::clamp<std::uint64_t>(variableAlign(v), 256, 1 << 20);
     KILN_ASSIGN(std::uint64_t address, device.memory->allocate(bytes + (align - 256), v.name, v.space != ptx::Space::Const));
     owned.push_back(address);
     address = (address + align - 1) / align * align;
@@ -195,9 +195,8 @@ Status EmulatorModule::placeVariables() {
     const auto placed = variables.find(v.name);
     if (placed == variables.end() || v.external)
       continue;
-    // Without an initialiser variables are zero.
+    // Without an initialiser variables are zero, as fresh memory is.
     auto *memory = reinterpret_cast<std::byte *>(placed->second.address);
-    std::memset(memory, 0, placed->second.bytes);
     KILN_TRY(initialise(v, memory));
     if (Allocation *a = device.memory->before(placed->second.address))
       a->defined = true;
@@ -214,7 +213,6 @@ Status EmulatorModule::load(std::string_view text, std::string_view fileName) {
   options.table = &device.table;
   options.rows = &device.rows;
   options.variables = &variables;
-  options.checks = device.options.checks;
   for (std::size_t i = 0; i < syntax->functions.size(); ++i) {
     if (!syntax->functions[i].isEntry || !syntax->functions[i].hasBody)
       continue;

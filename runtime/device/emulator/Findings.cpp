@@ -21,6 +21,15 @@ void FindingSink::report(RawFinding finding) {
   known.count = count;
 }
 
+bool FindingSink::again(const char *id, std::uint32_t op, std::uint64_t block) {
+  const auto known = found.find({id, op});
+  if (known == found.end() || known->second.block > block)
+    return false;
+  known->second.count += 1;
+  known->second.countInBlock += known->second.block == block;
+  return true;
+}
+
 static Dim3 blockIndex(std::uint64_t linear, Dim3 grid) {
   return {static_cast<std::uint32_t>(linear % grid.x), static_cast<std::uint32_t>(linear / grid.x % grid.y),
           static_cast<std::uint32_t>(linear / grid.x / grid.y)};
@@ -94,6 +103,11 @@ static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t la
 
 void reportFinding(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal) {
   reportAny(warp, op, id, lanes, std::move(message), fatal, false);
+}
+
+bool countFinding(Warp &warp, const Op &op, const char *id) {
+  const auto index = static_cast<std::uint32_t>(&op - static_cast<WarpState &>(warp).program->ops.data());
+  return warp.block->worker.findings.again(id, index, warp.block->linear);
 }
 
 void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message) {

@@ -31,6 +31,8 @@ struct RawFinding {
 class FindingSink {
 public:
   void report(RawFinding finding);
+  /// Counts one more of a finding that is known from this block or an earlier one; false: report it in full.
+  bool again(const char *id, std::uint32_t op, std::uint64_t block);
   std::map<std::pair<std::string, std::uint32_t>, RawFinding> &all() { return found; }
 
 private:

@@ -37,8 +37,13 @@ bool Reservation::reserve(std::size_t bytes, std::uint64_t hint) {
 void Reservation::forget(std::size_t offset, std::size_t bytes) {
   const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t first = roundUp(offset, page), last = (offset + bytes) / page * page;
-  if (last > first)
-    madvise(start + first, last - first, MADV_DONTNEED);
+  if (last <= first) {
+    std::memset(start + offset, 0, bytes);
+    return;
+  }
+  std::memset(start + offset, 0, first - offset);
+  madvise(start + first, last - first, MADV_DONTNEED);
+  std::memset(start + last, 0, offset + bytes - last);
 }
 
 std::string Allocation::name() const {
@@ -83,8 +88,6 @@ Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_vi
       return Status(StatusCode::OutOfMemory, "the emulator's address space is used up");
     begin = range->second;
     reusable.erase(range);
-    if (tracking())
-      clearDefined(definedBits(), begin - base(), bytes);
   }
   Allocation a;
   a.begin = begin;
@@ -106,7 +109,7 @@ void GlobalMemory::release(std::uint64_t address) {
   live -= a.size;
   arena.forget(a.begin - base(), a.size);
   if (tracking())
-    bits.forget((a.begin - base()) / 8, a.size / 8);
+    bits.forget((a.begin - base()) / 8, (a.size + 7) / 8);
   quarantine.push_back(a.begin);
   if (quarantine.size() > quarantineLength) {
     const auto oldest = allocations.find(quarantine.front());

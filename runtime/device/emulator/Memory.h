@@ -2,7 +2,8 @@
 //
 // One reserved range of host addresses; a device address is the host address of the byte.  Buffers are 256-byte aligned
 // with at least 256 bytes between them, freed buffers stay in quarantine (their addresses are not used again for a long
-// time), and one bit a byte says whether the byte was ever written.  Pages cost memory when they are first touched.
+// time), and one bit a byte says whether the byte was ever written.  Pages cost memory when they are first touched; new
+// buffers read as zeros.
 //
 // Allocation happens between launches, or in a launch that runs on one worker (malloc).  Definedness bits may be read and
 // written by all workers.
@@ -34,7 +35,7 @@ public:
   bool reserve(std::size_t bytes, std::uint64_t hint = 0);
   std::byte *data() const { return start; }
   std::size_t size() const { return length; }
-  /// Gives the memory of whole pages in the range back; they read as zeros then.
+  /// Zeroes the range and gives the memory of its whole pages back.
   void forget(std::size_t offset, std::size_t bytes);
 
 private:

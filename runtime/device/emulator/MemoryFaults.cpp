@@ -198,15 +198,15 @@ void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::ui
   if (!lanes)
     return;
   BlockState &b = *w.block;
+  const char *id = bits == b.sharedBits ? "uninit.shared" : bits == b.localBits ? "uninit.local" : "uninit.global";
+  if (countFinding(w, op, id))
+    return;
   const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
   const std::uint64_t where = address(l) + byteAt;
   std::string name;
-  const char *id = "uninit.global";
   if (bits == b.sharedBits) {
-    id = "uninit.shared";
     name = sharedName(*b.worker.launch.program, where - origin);
   } else if (bits == b.localBits) {
-    id = "uninit.local";
     name = "local offset " + std::to_string((where - origin) % b.localStride);
   } else if (const Allocation *a = b.worker.launch.memory->holding(where, 1)) {
     name = a->name() + "+" + std::to_string(where - a->begin) + " (of " + std::to_string(a->size) + " bytes)";

@@ -195,6 +195,9 @@ static std::string formText(const PreparedRow &row) {
 }
 
 Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow> &rows) const {
+  for (std::string_view prefix : {"st.async", "red.async", "st.bulk", "fence.proxy.tensormap"})
+    if (opcode.starts_with(prefix))
+      return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
   const std::vector<std::string_view> all = words(opcode, '.');
   // Prefer the rows whose modifiers fit: then only the types are wrong.
   std::vector<std::string> forms;

@@ -38,7 +38,10 @@ struct Warp {
 /// Reports a finding at `op` for `lanes` of the warp; `fatal` findings end the launch (return Next::Fault after it).
 /// Equal (id, op) pairs are counted.  Defined in Findings.cpp; never called on a fast path.
 void reportFinding(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal);
-/// The same for what is worth knowing but no defect.
+/// For non-fatal findings that may come a million times: counts this one if it is known, so that its text need not be made;
+/// false if it must be reported.
+bool countFinding(Warp &warp, const Op &op, const char *id);
+/// Like reportFinding, for what is worth knowing but no defect.
 void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message);
 
 } // namespace kiln::emulator
