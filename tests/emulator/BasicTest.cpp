@@ -16,7 +16,8 @@ TEST(Basic, AddsTwoVectors) {
   auto &x = gpu.upload(a, "a");
   auto &y = gpu.upload(b, "b");
   auto &out = gpu.upload(std::vector<std::uint32_t>(1000, 0xABABABAB), "out");
-  const std::string text = kernelText(".param .u64 a, .param .u64 b, .param .u64 out, .param .u32 n", std::string(threadIndex) + R"(
+  const std::string text =
+      kernelText(".param .u64 a, .param .u64 b, .param .u64 out, .param .u32 n", std::string(threadIndex) + R"(
     ld.param.u32 %r1, [n];
     setp.ge.u32 %p1, %r60, %r1;
     @%p1 bra DONE;

@@ -8,11 +8,14 @@ using namespace kiln::test;
 
 namespace {
 
-std::vector<std::uint32_t> results(const std::string &outside, const std::string &body, std::string *failure = nullptr) {
+std::vector<std::uint32_t> results(const std::string &outside, const std::string &body,
+                                   std::string *failure = nullptr) {
   Emulator gpu;
   auto &out = gpu.upload(std::vector<std::uint32_t>(32, 0xABABABAB), "out");
   const Launched r = gpu.run(kernelText(".param .u64 out", std::string(threadIndex) + body + R"(
-    ld.param.u64 %rd63, [out]; add.s64 %rd63, %rd63, %rd60; st.global.u32 [%rd63], %r1;)", "sm_90a", outside), {1}, {32}, {out});
+    ld.param.u64 %rd63, [out]; add.s64 %rd63, %rd63, %rd60; st.global.u32 [%rd63], %r1;)",
+                                        "sm_90a", outside),
+                             {1}, {32}, {out});
   if (failure)
     *failure = r.text();
   else
@@ -148,17 +151,20 @@ TEST(Calls, PrintfWritesToStandardOutput) {
 
 TEST(Calls, AssertionsNameTheirText) {
   std::string text;
-  results(R"(.extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 fn, .param .b64 c);
+  results(
+      R"(.extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 fn, .param .b64 c);
     .global .align 1 .b8 message[6] = {110,32,62,32,48,0}; .global .align 1 .b8 file[5] = {97,46,99,117,0}; .global .align 1 .b8 fn[2] = {107,0};)",
-          R"(mov.u32 %r1, %tid.x; mov.u64 %rd2, message; cvta.global.u64 %rd2, %rd2; mov.u64 %rd3, file; cvta.global.u64 %rd3, %rd3; mov.u64 %rd4, fn; cvta.global.u64 %rd4, %rd4;
+      R"(mov.u32 %r1, %tid.x; mov.u64 %rd2, message; cvta.global.u64 %rd2, %rd2; mov.u64 %rd3, file; cvta.global.u64 %rd3, %rd3; mov.u64 %rd4, fn; cvta.global.u64 %rd4, %rd4;
     mov.u32 %r2, 12; mov.u64 %rd5, 1;
     { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e; st.param.b64 [a], %rd2; st.param.b64 [b], %rd3; st.param.b32 [c], %r2; st.param.b64 [d], %rd4; st.param.b64 [e], %rd5;
-      call.uni __assertfail, (a, b, c, d, e); })", &text);
+      call.uni __assertfail, (a, b, c, d, e); })",
+      &text);
   EXPECT_NE(text.find("a.cu:12: k: assertion 'n > 0' failed"), std::string::npos) << text;
 }
 
 TEST(Calls, DeviceHeap) {
-  const auto got = results(R"(.extern .func (.param .b64 r) malloc (.param .b64 n); .extern .func free (.param .b64 p);)", R"(
+  const auto got =
+      results(R"(.extern .func (.param .b64 r) malloc (.param .b64 n); .extern .func free (.param .b64 p);)", R"(
     mov.u32 %r2, %tid.x; mov.u64 %rd2, 64;
     { .param .b64 a; .param .b64 b; st.param.b64 [a], %rd2; call.uni (b), malloc, (a); ld.param.b64 %rd3, [b]; }
     st.u32 [%rd3+60], %r2; ld.u32 %r1, [%rd3+60];
@@ -173,7 +179,8 @@ TEST(Calls, UnreachableFunctionsMayHoldAnything) {
 }
 
 TEST(Calls, ExitInsideAFunction) {
-  const auto got = results(".func leave(.param .b32 n) { .reg .b32 %r<2>; .reg .pred %p<2>; ld.param.u32 %r1, [n]; setp.lt.u32 %p1, %r1, 4; @%p1 exit; ret; }",
+  const auto got = results(".func leave(.param .b32 n) { .reg .b32 %r<2>; .reg .pred %p<2>; ld.param.u32 %r1, [n]; "
+                           "setp.lt.u32 %p1, %r1, 4; @%p1 exit; ret; }",
                            "mov.u32 %r1, %tid.x; { .param .b32 p; st.param.b32 [p], %r1; call leave, (p); }");
   for (unsigned l = 0; l < 32; ++l)
     EXPECT_EQ(got[l], l < 4 ? 0xABABABABu : l);

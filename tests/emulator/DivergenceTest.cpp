@@ -9,12 +9,13 @@ using namespace kiln::test;
 namespace {
 
 /// Runs one block; `body` leaves a result in %r1 of every thread, which are returned.
-std::vector<std::uint32_t> results(const std::string &body, unsigned threads = 32, LaunchStatistics *statistics = nullptr,
-                                   const std::string &expectedIds = "") {
+std::vector<std::uint32_t> results(const std::string &body, unsigned threads = 32,
+                                   LaunchStatistics *statistics = nullptr, const std::string &expectedIds = "") {
   Emulator gpu;
   auto &out = gpu.upload(std::vector<std::uint32_t>(threads, 0xABABABAB), "out");
   const Launched r = gpu.run(kernelText(".param .u64 out", std::string(threadIndex) + body + R"(
-    ld.param.u64 %rd63, [out]; add.s64 %rd63, %rd63, %rd60; st.global.u32 [%rd63], %r1;)"), {1}, {threads}, {out});
+    ld.param.u64 %rd63, [out]; add.s64 %rd63, %rd63, %rd60; st.global.u32 [%rd63], %r1;)"),
+                             {1}, {threads}, {out});
   EXPECT_TRUE(r.status.ok()) << r.text();
   EXPECT_EQ(r.ids(), expectedIds) << r.text();
   if (statistics)
@@ -47,7 +48,8 @@ TEST(Divergence, LoopsOfDifferentLength) {
     mov.u32 %r4, 0;
   INNER: add.u32 %r1, %r1, %r4; add.u32 %r4, %r4, 1; setp.le.u32 %p2, %r4, %r3; @%p2 bra INNER;
     add.u32 %r3, %r3, 1; bra OUTER;
-  END: activemask.b32 %r5; setp.ne.u32 %p3, %r5, -1; @%p3 mov.u32 %r1, 0xBAD;)", 32, &statistics);
+  END: activemask.b32 %r5; setp.ne.u32 %p3, %r5, -1; @%p3 mov.u32 %r1, 0xBAD;)",
+                           32, &statistics);
   for (unsigned l = 0; l < 32; ++l) {
     unsigned expected = 0;
     for (unsigned i = 0; i <= l; ++i)
@@ -115,7 +117,8 @@ TEST(Divergence, SpinLockBetweenLanesOfOneWarp) {
   TRY: atom.shared.cas.b32 %r4, [lock], 0, 1; setp.ne.u32 %p2, %r4, 0; @%p2 bra TRY;
     ld.volatile.shared.u32 %r5, [counter]; add.u32 %r5, %r5, 1; st.volatile.shared.u32 [counter], %r5;
     atom.shared.exch.b32 %r6, [lock], 0;
-    bar.sync 0; ld.shared.u32 %r1, [counter];)", 64);
+    bar.sync 0; ld.shared.u32 %r1, [counter];)",
+                           64);
   for (unsigned l = 0; l < 64; ++l)
     EXPECT_EQ(got[l], 64u) << l;
 }
@@ -173,7 +176,8 @@ TEST(Divergence, WarpSyncFromDifferentPoints) {
 TEST(Divergence, S69ShuffleFromALaneOutsideTheMask) {
   const auto text = [](const std::string &by) {
     return R"(mov.u32 %r2, %tid.x; mov.u32 %r1, 0; setp.lt.u32 %p1, %r2, 16; @!%p1 bra DONE;
-      shfl.sync.bfly.b32 %r1, %r2, )" + by + ", 31, 0xffff;\nDONE: ";
+      shfl.sync.bfly.b32 %r1, %r2, )" +
+           by + ", 31, 0xffff;\nDONE: ";
   };
   results(text("16"), 32, nullptr, "shfl.inactive_source");
   const auto got = results(text("8"));
@@ -184,7 +188,8 @@ TEST(Divergence, S69ShuffleFromALaneOutsideTheMask) {
 TEST(Divergence, S70ShuffleInDivergentCodeWithTheFullMask) {
   const auto text = [](const std::string &mask) {
     return R"(mov.u32 %r2, %tid.x; mov.u32 %r1, %r2; setp.lt.u32 %p1, %r2, 16; @!%p1 bra OTHER;
-      shfl.sync.bfly.b32 %r1, %r2, 1, 31, )" + mask + R"(; bra JOIN;
+      shfl.sync.bfly.b32 %r1, %r2, 1, 31, )" +
+           mask + R"(; bra JOIN;
     OTHER: add.u32 %r1, %r1, 1;
     JOIN: bar.sync 0; add.u32 %r1, %r1, 1;)";
   };
@@ -192,8 +197,10 @@ TEST(Divergence, S70ShuffleInDivergentCodeWithTheFullMask) {
   auto &out = gpu.allocate(128, "out");
   const Launched bad = gpu.run(kernelText(".param .u64 out", text("-1")), {1}, {32}, {out});
   EXPECT_TRUE(bad.has("mask.missing")) << bad.text();
-  EXPECT_NE(bad.find("mask.missing")->message.find("waits for lanes 0xffff0000 of mask 0xffffffff: lanes 0xffff0000 of the warp are at ptx line"),
-            std::string::npos)
+  EXPECT_NE(
+      bad.find("mask.missing")
+          ->message.find("waits for lanes 0xffff0000 of mask 0xffffffff: lanes 0xffff0000 of the warp are at ptx line"),
+      std::string::npos)
       << bad.text();
   EXPECT_TRUE(gpu.run(kernelText(".param .u64 out", text("0xffff")), {1}, {32}, {out}).clean());
 }
@@ -203,13 +210,16 @@ TEST(Divergence, LaneOutsideItsOwnMask) {
 }
 
 TEST(Divergence, ExitedLanesOfAMaskAreNotWaitedFor) {
-  const auto got = results(R"(mov.u32 %r2, %tid.x; setp.ge.u32 %p1, %r2, 20; @%p1 exit; vote.sync.ballot.b32 %r1, 1, -1;)");
+  const auto got =
+      results(R"(mov.u32 %r2, %tid.x; setp.ge.u32 %p1, %r2, 20; @%p1 exit; vote.sync.ballot.b32 %r1, 1, -1;)");
   for (unsigned l = 0; l < 32; ++l)
     EXPECT_EQ(got[l], l < 20 ? 0xFFFFFu : 0xABABABABu);
 }
 
 TEST(Divergence, PartialLastWarp) {
-  const auto got = results("activemask.b32 %r1; bar.sync 0; vote.sync.ballot.b32 %r2, 1, -1; xor.b32 %r2, %r2, %r1; or.b32 %r1, %r1, %r2;", 50);
+  const auto got = results(
+      "activemask.b32 %r1; bar.sync 0; vote.sync.ballot.b32 %r2, 1, -1; xor.b32 %r2, %r2, %r1; or.b32 %r1, %r1, %r2;",
+      50);
   for (unsigned l = 0; l < 50; ++l)
     EXPECT_EQ(got[l], l < 32 ? 0xFFFFFFFFu : 0x3FFFFu);
 }

@@ -9,11 +9,14 @@ using namespace kiln::test;
 
 namespace {
 
-#define EXPECT_SAYS(launched, part) EXPECT_NE((launched).status.toString().find(part), std::string::npos) << (launched).text()
+#define EXPECT_SAYS(launched, part)                                                                                    \
+  EXPECT_NE((launched).status.toString().find(part), std::string::npos) << (launched).text()
 
 const std::string nothing = kernelText("", "");
 
-std::string withTarget(const std::string &target) { return kernelText("", "", target); }
+std::string withTarget(const std::string &target) {
+  return kernelText("", "", target);
+}
 
 } // namespace
 
@@ -32,7 +35,8 @@ TEST(Launch, LimitsOfGridAndBlock) {
 
 TEST(Launch, LimitsOfTheKernel) {
   Emulator gpu;
-  const std::string required = kernelText("", "", "sm_90a", "", ".reqntid 64, 2, 1\n"), most = kernelText("", "", "sm_90a", "", ".maxntid 128, 1, 1\n");
+  const std::string required = kernelText("", "", "sm_90a", "", ".reqntid 64, 2, 1\n"),
+                    most = kernelText("", "", "sm_90a", "", ".maxntid 128, 1, 1\n");
   EXPECT_SAYS(gpu.run(required, {1}, {128}, {}), "the kernel requires 64,2,1 (.reqntid)");
   EXPECT_TRUE(gpu.run(required, {1}, {64, 2, 1}, {}).clean());
   EXPECT_SAYS(gpu.run(most, {1}, {129}, {}), "the kernel allows 128 (.maxntid)");
@@ -43,7 +47,8 @@ TEST(Launch, SharedMemoryAgainstTheTarget) {
   const std::string body = ".shared .align 4 .b8 tile[4096]; mov.u32 %r1, tile; st.shared.u32 [%r1], %r1;";
   Emulator gpu;
   EXPECT_TRUE(gpu.run(kernelText("", body), {1}, {32}, {}, 227 * 1024 - 4096).clean());
-  EXPECT_SAYS(gpu.run(kernelText("", body), {1}, {32}, {}, 227 * 1024 - 4095), "4096 bytes of static and 228353 bytes of dynamic shared memory are 232449, sm_90a allows 232448");
+  EXPECT_SAYS(gpu.run(kernelText("", body), {1}, {32}, {}, 227 * 1024 - 4095),
+              "4096 bytes of static and 228353 bytes of dynamic shared memory are 232449, sm_90a allows 232448");
   Emulator small("sm_86");
   EXPECT_SAYS(small.run(kernelText("", body, "sm_86"), {1}, {32}, {}, 100 * 1024), "sm_86 allows 101376");
 }
@@ -53,7 +58,8 @@ TEST(Launch, ArgumentBytesAndClusters) {
   const std::string text = kernelText(".param .u32 a, .param .u64 b", "");
   EXPECT_SAYS(gpu.run(text, {1}, {32}, {1u}), "the arguments have 4 bytes, the kernel's parameters 16");
   EXPECT_TRUE(gpu.run(text, {1}, {32}, {1u, std::uint64_t(2)}).clean());
-  EXPECT_SAYS(gpu.run(kernelText("", "", "sm_90a", "", ".explicitcluster .reqnctapercluster 2, 1, 1\n"), {2}, {32}, {}), "clusters of more than one block (2,1,1) are not emulated");
+  EXPECT_SAYS(gpu.run(kernelText("", "", "sm_90a", "", ".explicitcluster .reqnctapercluster 2, 1, 1\n"), {2}, {32}, {}),
+              "clusters of more than one block (2,1,1) are not emulated");
   auto module = gpu.load(text);
   ASSERT_TRUE(module.ok());
   auto missing = (*module)->kernel("kk");
@@ -65,25 +71,33 @@ TEST(Launch, ArgumentBytesAndClusters) {
 }
 
 TEST(Launch, ModuleAndDeviceTargets) {
-  const auto status = [](const std::string &device, const std::string &module) { return Emulator(device).run(withTarget(module), {1}, {32}, {}).status; };
+  const auto status = [](const std::string &device, const std::string &module) {
+    return Emulator(device).run(withTarget(module), {1}, {32}, {}).status;
+  };
   EXPECT_TRUE(status("sm_90a", "sm_80").ok());
   EXPECT_TRUE(status("sm_90a", "sm_90").ok());
   EXPECT_TRUE(status("sm_90a", "sm_90a").ok());
-  EXPECT_NE(status("sm_90", "sm_90a").message().find("the module is for sm_90a, the device is sm_90"), std::string::npos);
-  EXPECT_NE(status("sm_100a", "sm_90a").message().find("the module is for sm_90a, the device is sm_100a"), std::string::npos);
+  EXPECT_NE(status("sm_90", "sm_90a").message().find("the module is for sm_90a, the device is sm_90"),
+            std::string::npos);
+  EXPECT_NE(status("sm_100a", "sm_90a").message().find("the module is for sm_90a, the device is sm_100a"),
+            std::string::npos);
   EXPECT_NE(status("sm_80", "sm_90").message().find("the module is for sm_90, the device is sm_80"), std::string::npos);
 }
 
 TEST(Launch, WhatTheDecoderSays) {
   Emulator gpu;
-  EXPECT_SAYS(gpu.run(kernelText("", "addd.u32 %r1, %r1, %r2;"), {1}, {1}, {}), "unknown instruction 'addd.u32' (did you mean add");
-  EXPECT_SAYS(gpu.run(kernelText("", "add.rn.u32 %r1, %r1, %r2;"), {1}, {1}, {}), "add.rn.u32: no such form (forms that exist: add");
+  EXPECT_SAYS(gpu.run(kernelText("", "addd.u32 %r1, %r1, %r2;"), {1}, {1}, {}),
+              "unknown instruction 'addd.u32' (did you mean add");
+  EXPECT_SAYS(gpu.run(kernelText("", "add.rn.u32 %r1, %r1, %r2;"), {1}, {1}, {}),
+              "add.rn.u32: no such form (forms that exist: add");
   EXPECT_SAYS(gpu.run(kernelText("", "add.u32 %r1, %r1, %r99;"), {1}, {1}, {}), "'%r99' is not declared");
   EXPECT_SAYS(gpu.run(kernelText("", "add.u32 %r1, %rd1, %rd2, %rd3;"), {1}, {1}, {}), "takes 3 operands, 4 are given");
   EXPECT_SAYS(gpu.run(kernelText("", "add.u64 %rd1, %r1, %rd2;"), {1}, {1}, {}), "'%r1' has 32 bits, .u64 needs 64");
-  EXPECT_SAYS(gpu.run(kernelText("", "add.u32 %rd1, %r1, %r2;"), {1}, {1}, {}), "'%rd1' has 64 bits, the result has 32");
+  EXPECT_SAYS(gpu.run(kernelText("", "add.u32 %rd1, %r1, %r2;"), {1}, {1}, {}),
+              "'%rd1' has 64 bits, the result has 32");
   EXPECT_SAYS(gpu.run(kernelText("", "bra NOWHERE;"), {1}, {1}, {}), "'NOWHERE' is not a label");
-  EXPECT_SAYS(gpu.run(kernelText("", "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];"), {1}, {1}, {}), "unsupported: tex.2d.v4.f32.f32");
+  EXPECT_SAYS(gpu.run(kernelText("", "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];"), {1}, {1}, {}),
+              "unsupported: tex.2d.v4.f32.f32");
   EXPECT_SAYS(gpu.run(kernelText("", "call nothing_here;"), {1}, {1}, {}), "is not declared");
   Emulator old("sm_75");
   const Launched r = old.run(kernelText("", "redux.sync.add.u32 %r1, %r2, -1;", "sm_75"), {1}, {32}, {});
@@ -113,20 +127,26 @@ TEST(Launch, WallClockBudget) {
 TEST(Launch, LivelockOfAPollingLoop) {
   Emulator gpu;
   auto &flag = gpu.upload(std::vector<std::uint32_t>{0}, "flag");
-  const Launched r = gpu.run(kernelText(".param .u64 f", "ld.param.u64 %rd1, [f];\nPOLL: ld.acquire.gpu.global.u32 %r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra POLL;"), {2}, {64}, {flag});
+  const Launched r = gpu.run(kernelText(".param .u64 f", "ld.param.u64 %rd1, [f];\nPOLL: ld.acquire.gpu.global.u32 "
+                                                         "%r1, [%rd1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra POLL;"),
+                             {2}, {64}, {flag});
   EXPECT_EQ(r.ids(), "livelock") << r.text();
-  EXPECT_NE(r.find("livelock")->message.find("while every warp polls: warp 0 runs at ptx line"), std::string::npos) << r.text();
+  EXPECT_NE(r.find("livelock")->message.find("while every warp polls: warp 0 runs at ptx line"), std::string::npos)
+      << r.text();
 }
 
 TEST(Launch, BlocksThatWaitForLaterBlocks) {
   // Block 0 waits until the last block has raised the flag: all of them must be resident together.
   Emulator gpu;
   auto &flag = gpu.upload(std::vector<std::uint32_t>{0}, "flag");
-  const Launched r = gpu.run(kernelText(".param .u64 f", R"(ld.param.u64 %rd1, [f]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; sub.u32 %r2, %r2, 1;
+  const Launched r =
+      gpu.run(kernelText(".param .u64 f",
+                         R"(ld.param.u64 %rd1, [f]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x; sub.u32 %r2, %r2, 1;
     setp.eq.u32 %p1, %r1, %r2; @%p1 bra RAISE; setp.ne.u32 %p2, %r1, 0; @%p2 bra DONE;
     POLL: nanosleep.u32 20; ld.acquire.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p3, %r3, 0; @%p3 bra POLL; bra DONE;
     RAISE: mov.u32 %r4, 1; st.release.gpu.global.u32 [%rd1], %r4;
-    DONE: )"), {40}, {64}, {flag});
+    DONE: )"),
+              {40}, {64}, {flag});
   EXPECT_TRUE(r.clean()) << r.text();
 }
 
@@ -142,7 +162,8 @@ TEST(Launch, GridBarrierThroughAtomics) {
     POLL: ld.acquire.gpu.global.u32 %r5, [%rd1]; setp.lt.u32 %p2, %r5, 64; @%p2 bra POLL;
     WAIT: bar.sync 0; @%p1 bra DONE; mov.u32 %r6, 63; sub.u32 %r6, %r6, %r1; mul.wide.u32 %rd6, %r6, 4; add.u64 %rd6, %rd2, %rd6; ld.relaxed.gpu.global.u32 %r7, [%rd6];
     add.u64 %rd7, %rd3, %rd4; st.global.u32 [%rd7], %r7;
-    DONE: )"), {64}, {128}, {counter, values, out});
+    DONE: )"),
+                             {64}, {128}, {counter, values, out});
   ASSERT_TRUE(r.clean()) << r.text();
   const auto got = gpu.download<std::uint32_t>(out);
   for (unsigned i = 0; i < 64; ++i)
@@ -170,14 +191,18 @@ TEST(Launch, LargeGridsCountInSixtyFourBits) {
   options.instructionBudget = 20000;
   options.hostThreads = 1;
   Emulator gpu("sm_90a", options);
-  const Launched r = gpu.run(kernelText("", "mov.u32 %r1, %nctaid.x; mov.u32 %r2, %nctaid.z; mov.u32 %r3, %ctaid.x;"), {0x7FFFFFFFu, 65535, 65535}, {1}, {});
+  const Launched r = gpu.run(kernelText("", "mov.u32 %r1, %nctaid.x; mov.u32 %r2, %nctaid.z; mov.u32 %r3, %ctaid.x;"),
+                             {0x7FFFFFFFu, 65535, 65535}, {1}, {});
   EXPECT_SAYS(r, "budget");
   // y and z advance.
   Emulator second;
   auto &out = second.upload(std::vector<std::uint32_t>(24, 0), "out");
-  const Launched s = second.run(kernelText(".param .u64 out", R"(ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;
+  const Launched s = second.run(
+      kernelText(".param .u64 out",
+                 R"(ld.param.u64 %rd1, [out]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %ctaid.z;
     mov.u32 %r4, %nctaid.x; mov.u32 %r5, %nctaid.y; mad.lo.u32 %r6, %r3, %r5, %r2; mad.lo.u32 %r6, %r6, %r4, %r1; mul.wide.u32 %rd2, %r6, 4; add.u64 %rd1, %rd1, %rd2;
-    mad.lo.u32 %r7, %r3, 10, %r2; mad.lo.u32 %r7, %r7, 10, %r1; st.global.u32 [%rd1], %r7;)"), {4, 3, 2}, {1}, {out});
+    mad.lo.u32 %r7, %r3, 10, %r2; mad.lo.u32 %r7, %r7, 10, %r1; st.global.u32 [%rd1], %r7;)"),
+      {4, 3, 2}, {1}, {out});
   ASSERT_TRUE(s.clean()) << s.text();
   const auto got = second.download<std::uint32_t>(out);
   for (unsigned i = 0; i < 24; ++i)
@@ -192,7 +217,8 @@ TEST(Launch, SpecialRegisters) {
     mov.u32 %r5, %laneid; mov.u32 %r6, %warpid; mov.u32 %r7, %nwarpid; mov.u32 %r8, %lanemask_lt; mov.u32 %r9, %lanemask_ge; mov.u32 %r10, WARP_SZ;
     mov.u32 %r11, %dynamic_smem_size; mov.u32 %r12, %nctaid.x; mov.u64 %rd3, %clock64; mov.u64 %rd4, %clock64; setp.gt.u64 %p1, %rd4, %rd3; selp.u32 %r13, 1, 0, %p1;
     mov.u32 %r14, %nsmid; mov.u32 %r15, %total_smem_size; mov.u32 %r16, %lanemask_eq;
-    st.global.v4.u32 [%rd2], {%r5,%r6,%r7,%r8}; st.global.v4.u32 [%rd2+16], {%r9,%r10,%r11,%r12}; st.global.v4.u32 [%rd2+32], {%r13,%r14,%r15,%r16};)"), {1}, {16, 4, 1}, {out}, 512);
+    st.global.v4.u32 [%rd2], {%r5,%r6,%r7,%r8}; st.global.v4.u32 [%rd2+16], {%r9,%r10,%r11,%r12}; st.global.v4.u32 [%rd2+32], {%r13,%r14,%r15,%r16};)"),
+                             {1}, {16, 4, 1}, {out}, 512);
   ASSERT_TRUE(r.clean()) << r.text();
   const auto got = gpu.download<std::uint32_t>(out);
   for (unsigned t = 0; t < 64; ++t) {
@@ -226,7 +252,8 @@ TEST(Launch, BuffersAndCopiesAreChecked) {
   EXPECT_FALSE(b.copyFromHost(8, data).ok());
   EXPECT_FALSE(b.copyToHost(17, {data, 0}).ok());
   EXPECT_TRUE(b.copyToHost(16, {data, 0}).ok());
-  EXPECT_NE(b.copyFromHost(8, data).message().find("32 bytes at offset 8 do not lie inside the buffer of 16 bytes"), std::string::npos);
+  EXPECT_NE(b.copyFromHost(8, data).message().find("32 bytes at offset 8 do not lie inside the buffer of 16 bytes"),
+            std::string::npos);
   auto huge = gpu.device().allocate(std::size_t(1) << 60, "huge");
   EXPECT_EQ(huge.status().code(), StatusCode::OutOfMemory);
   EXPECT_EQ(gpu.device().loadCubin({}).status().code(), StatusCode::Unsupported);

@@ -24,7 +24,8 @@ std::string copyKernel(const std::string &comparison, int loadOffset = 0, int st
     ld.global.u32 %r2, [%rd1+)" + std::to_string(loadOffset) + R"(];
     .loc 1 13 7
     st.global.u32 [%rd2+)" + std::to_string(storeOffset) + R"(], %r2;
-    DONE:)", "sm_90a", ".file 1 \"copy.cu\"");
+    DONE:)",
+                    "sm_90a", ".file 1 \"copy.cu\"");
 }
 
 } // namespace
@@ -62,10 +63,14 @@ TEST(MemoryFindings, BeforeTheStartFarAwayAndNull) {
   Emulator gpu;
   auto &in = gpu.upload(std::vector<std::uint32_t>(64, 1), "in");
   auto &out = gpu.allocate(256, "out");
-  EXPECT_TRUE(contains(gpu.run(copyKernel("lt", -8, 0), {1}, {64}, {in, out, 64u}), "oob.global", "8 bytes before the start of 'in' (256 bytes)"));
-  EXPECT_TRUE(contains(gpu.run(copyKernel("lt"), {1}, {64}, {std::uint64_t(0), out, 64u}), "oob.global", "null pointer"));
-  EXPECT_TRUE(contains(gpu.run(copyKernel("lt"), {1}, {64}, {std::uint64_t(1) << 46, out, 64u}), "oob.global", "in no buffer"));
-  EXPECT_TRUE(contains(gpu.run(copyKernel("lt"), {1}, {64}, {std::uint64_t(1) << 40, out, 64u}), "oob.global", "an address of shared memory"));
+  EXPECT_TRUE(contains(gpu.run(copyKernel("lt", -8, 0), {1}, {64}, {in, out, 64u}), "oob.global",
+                       "8 bytes before the start of 'in' (256 bytes)"));
+  EXPECT_TRUE(
+      contains(gpu.run(copyKernel("lt"), {1}, {64}, {std::uint64_t(0), out, 64u}), "oob.global", "null pointer"));
+  EXPECT_TRUE(
+      contains(gpu.run(copyKernel("lt"), {1}, {64}, {std::uint64_t(1) << 46, out, 64u}), "oob.global", "in no buffer"));
+  EXPECT_TRUE(contains(gpu.run(copyKernel("lt"), {1}, {64}, {std::uint64_t(1) << 40, out, 64u}), "oob.global",
+                       "an address of shared memory"));
 }
 
 TEST(MemoryFindings, RedzonesAreAtLeast256Bytes) {
@@ -84,8 +89,11 @@ TEST(MemoryFindings, S56VectorLoadFromAScalarAlignedPointer) {
   Emulator gpu;
   auto &in = gpu.upload(std::vector<std::uint32_t>(256, 1), "in");
   const auto text = [](const std::string &offset) {
-    return kernelText(".param .u64 in", R"(ld.param.u64 %rd1, [in]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;
-      ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%rd1+)" + offset + "]; st.global.u32 [%rd1], %r4;");
+    return kernelText(
+        ".param .u64 in",
+        R"(ld.param.u64 %rd1, [in]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 16; add.u64 %rd1, %rd1, %rd2;
+      ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%rd1+)" +
+            offset + "]; st.global.u32 [%rd1], %r4;");
   };
   const Launched bad = gpu.run(text("4"), {1}, {32}, {in});
   EXPECT_EQ(bad.ids(), "misaligned") << bad.text();
@@ -103,7 +111,9 @@ TEST(MemoryFindings, S57DynamicSharedMemoryTooSmall) {
   const Launched bad = gpu.run(text, {1}, {128}, {out}, 256);
   EXPECT_EQ(bad.ids(), "oob.shared") << bad.text();
   EXPECT_TRUE(contains(bad, "oob.shared", "buffer+256")) << bad.text();
-  EXPECT_TRUE(contains(bad, "oob.shared", "4 bytes past the end of the block's shared memory (0 bytes static, 256 dynamic)")) << bad.text();
+  EXPECT_TRUE(
+      contains(bad, "oob.shared", "4 bytes past the end of the block's shared memory (0 bytes static, 256 dynamic)"))
+      << bad.text();
   EXPECT_EQ(bad.find("oob.shared")->warp, 2u);
   EXPECT_TRUE(gpu.run(text, {1}, {128}, {out}, 512).clean());
 }
@@ -133,7 +143,8 @@ TEST(MemoryFindings, S59OutputReadAsIfItWereZero) {
   auto &fresh = gpu.allocate(4096, "sum");
   const Launched bad = gpu.run(text, {8}, {128}, {fresh});
   EXPECT_EQ(bad.ids(), "uninit.global") << bad.text();
-  EXPECT_TRUE(contains(bad, "uninit.global", "reads 'sum'+0 (of 4096 bytes) (lane 0), which nobody wrote")) << bad.text();
+  EXPECT_TRUE(contains(bad, "uninit.global", "reads 'sum'+0 (of 4096 bytes) (lane 0), which nobody wrote"))
+      << bad.text();
   EXPECT_EQ(bad.find("uninit.global")->count, 32u);
   EXPECT_TRUE(gpu.run(text, {8}, {128}, {fresh}).clean()); // now it is written
   auto &zeroed = gpu.upload(std::vector<std::uint32_t>(1024, 0), "sum");
@@ -151,7 +162,8 @@ TEST(MemoryFindings, PartOfAnAccessUndefined) {
   EXPECT_EQ(gpu.run(text("", "ld.global.u16 %r1, [%rd1];"), {1}, {1}, {b}).ids(), "");
   EXPECT_TRUE(contains(gpu.run(text("", "ld.global.u32 %r1, [%rd1];"), {1}, {1}, {b}), "uninit.global", "'b'+3"));
   EXPECT_EQ(gpu.run(text(".pragma \"used_bytes_mask 0x7\";", "ld.global.u32 %r1, [%rd1];"), {1}, {1}, {b}).ids(), "");
-  EXPECT_EQ(gpu.run(text(".pragma \"used_bytes_mask 0xC\";", "ld.global.u32 %r1, [%rd1];"), {1}, {1}, {b}).ids(), "uninit.global");
+  EXPECT_EQ(gpu.run(text(".pragma \"used_bytes_mask 0xC\";", "ld.global.u32 %r1, [%rd1];"), {1}, {1}, {b}).ids(),
+            "uninit.global");
 }
 
 TEST(MemoryFindings, UninitialisedLocal) {
@@ -168,21 +180,28 @@ TEST(MemoryFindings, UninitialisedLocal) {
 TEST(MemoryFindings, LocalAndParameterBounds) {
   Emulator gpu;
   auto &out = gpu.allocate(128, "out");
-  const std::string local = kernelText(".param .u64 out", R"(.local .align 4 .b8 depot[16]; mov.u64 %rd2, depot; mov.u32 %r1, 3; st.local.u32 [%rd2+16], %r1;)");
+  const std::string local =
+      kernelText(".param .u64 out",
+                 R"(.local .align 4 .b8 depot[16]; mov.u64 %rd2, depot; mov.u32 %r1, 3; st.local.u32 [%rd2+16], %r1;)");
   EXPECT_TRUE(contains(gpu.run(local, {1}, {1}, {out}), "oob.local", "local offset 16"));
-  const std::string param = kernelText(".param .u64 out", R"(mov.b64 %rd2, out; ld.param.u32 %r1, [%rd2+8]; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1;)");
-  EXPECT_TRUE(contains(gpu.run(param, {1}, {1}, {out}), "oob.param", "offset 8 of the kernel's parameters, which have 8 bytes"));
+  const std::string param = kernelText(
+      ".param .u64 out",
+      R"(mov.b64 %rd2, out; ld.param.u32 %r1, [%rd2+8]; ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r1;)");
+  EXPECT_TRUE(contains(gpu.run(param, {1}, {1}, {out}), "oob.param",
+                       "offset 8 of the kernel's parameters, which have 8 bytes"));
 }
 
 TEST(MemoryFindings, WritesToReadOnlyMemory) {
   Emulator gpu;
   auto &out = gpu.allocate(128, "out");
-  const std::string constant = kernelText(".param .u64 out", "mov.u64 %rd1, table; cvta.const.u64 %rd1, %rd1; mov.u32 %r1, 1; st.u32 [%rd1], %r1;", "sm_90a",
-                                          ".const .align 4 .u32 table[2] = {1, 2};");
+  const std::string constant = kernelText(
+      ".param .u64 out", "mov.u64 %rd1, table; cvta.const.u64 %rd1, %rd1; mov.u32 %r1, 1; st.u32 [%rd1], %r1;",
+      "sm_90a", ".const .align 4 .u32 table[2] = {1, 2};");
   const Launched r = gpu.run(constant, {1}, {1}, {out});
   EXPECT_EQ(r.ids(), "readonly_write") << r.text();
   EXPECT_TRUE(contains(r, "readonly_write", "'table'")) << r.text();
-  const std::string param = kernelText(".param .u64 out", "mov.b64 %rd1, out; cvta.param.u64 %rd1, %rd1; mov.u32 %r1, 1; st.u32 [%rd1], %r1;");
+  const std::string param = kernelText(
+      ".param .u64 out", "mov.b64 %rd1, out; cvta.param.u64 %rd1, %rd1; mov.u32 %r1, 1; st.u32 [%rd1], %r1;");
   EXPECT_EQ(gpu.run(param, {1}, {1}, {out}).ids(), "readonly_write");
 }
 

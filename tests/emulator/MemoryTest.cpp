@@ -14,7 +14,9 @@ const std::string outPointer = "ld.param.u64 %rd1, [out];\n";
 std::vector<std::uint32_t> lanesOf(Emulator &gpu, const std::string &body, const std::string &outside = {}) {
   auto &out = gpu.upload(std::vector<std::uint32_t>(32, 0xABABABAB), "out");
   const Launched r = gpu.run(kernelText(".param .u64 out", std::string(threadIndex) + body + R"(
-    ld.param.u64 %rd63, [out]; add.s64 %rd63, %rd63, %rd60; st.global.u32 [%rd63], %r1;)", "sm_90a", outside), {1}, {32}, {out});
+    ld.param.u64 %rd63, [out]; add.s64 %rd63, %rd63, %rd60; st.global.u32 [%rd63], %r1;)",
+                                        "sm_90a", outside),
+                             {1}, {32}, {out});
   EXPECT_TRUE(r.clean()) << r.text();
   return gpu.download<std::uint32_t>(out);
 }
@@ -35,10 +37,12 @@ TEST(Memory, NarrowLoadsExtendToTheRegister) {
     ld.global.s32 %rd3, [%rd1+4];    st.global.u64 [%rd2+40], %rd3;
     ld.global.u32 %rd3, [%rd1+4];    st.global.u64 [%rd2+48], %rd3;
     ld.global.s8 %h1, [%rd1];        cvt.u32.u16 %r1, %h1; cvt.u64.u32 %rd3, %r1; st.global.u64 [%rd2+56], %rd3;
-  )"), {1}, {1}, {in, out});
+  )"),
+                             {1}, {1}, {in, out});
   ASSERT_TRUE(r.clean()) << r.text();
   EXPECT_EQ(gpu.download<std::uint64_t>(out),
-            (std::vector<std::uint64_t>{0x80, 0xFFFFFF80, 0xFFFFFFFFFFFFFF80, 0xFF80, 0xFFFFFFFFFFFFFF80, 0xFFFFFFFFFFFFFFFE, 0xFFFFFFFE, 0xFF80}));
+            (std::vector<std::uint64_t>{0x80, 0xFFFFFF80, 0xFFFFFFFFFFFFFF80, 0xFF80, 0xFFFFFFFFFFFFFF80,
+                                        0xFFFFFFFFFFFFFFFE, 0xFFFFFFFE, 0xFF80}));
 }
 
 TEST(Memory, NarrowStoresTakeTheLowBits) {
@@ -46,9 +50,11 @@ TEST(Memory, NarrowStoresTakeTheLowBits) {
   auto &out = gpu.upload(std::vector<std::uint8_t>(8, 0xEE), "out");
   const Launched r = gpu.run(kernelText(".param .u64 out", R"(
     ld.param.u64 %rd1, [out]; mov.u32 %r1, 0x12345678; mov.u64 %rd2, 0x1122334455667788;
-    st.global.u8 [%rd1], %r1; st.global.u16 [%rd1+2], %rd2; st.global.u32 [%rd1+4], %rd2;)"), {1}, {1}, {out});
+    st.global.u8 [%rd1], %r1; st.global.u16 [%rd1+2], %rd2; st.global.u32 [%rd1+4], %rd2;)"),
+                             {1}, {1}, {out});
   ASSERT_TRUE(r.clean()) << r.text();
-  EXPECT_EQ(gpu.download<std::uint8_t>(out), (std::vector<std::uint8_t>{0x78, 0xEE, 0x88, 0x77, 0x88, 0x77, 0x66, 0x55}));
+  EXPECT_EQ(gpu.download<std::uint8_t>(out),
+            (std::vector<std::uint8_t>{0x78, 0xEE, 0x88, 0x77, 0x88, 0x77, 0x66, 0x55}));
 }
 
 TEST(Memory, VectorsAndSinks) {
@@ -64,7 +70,8 @@ TEST(Memory, VectorsAndSinks) {
     ld.global.v4.u32 {%r2, _, %r4, %r5}, [%rd2];
     ld.global.v2.u64 {%rd4, %rd5}, [%rd2];
     mov.b64 {%r6, %r7}, %rd4;
-    st.global.v4.b32 [%rd3], {%r5, %r4, %r7, %r2};)"), {1}, {32}, {x, out});
+    st.global.v4.b32 [%rd3], {%r5, %r4, %r7, %r2};)"),
+                             {1}, {32}, {x, out});
   ASSERT_TRUE(r.clean()) << r.text();
   const auto got = gpu.download<std::uint32_t>(out);
   for (unsigned l = 0; l < 32; ++l) {
@@ -76,7 +83,8 @@ TEST(Memory, VectorsAndSinks) {
 }
 
 TEST(Memory, WideVectorsNeedBlackwell) {
-  const std::string body = R"(ld.param.u64 %rd1, [in]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 32; add.u64 %rd1, %rd1, %rd2;
+  const std::string body =
+      R"(ld.param.u64 %rd1, [in]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 32; add.u64 %rd1, %rd1, %rd2;
     ld.global.v8.b32 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%rd1]; ld.global.v4.b64 {%rd3,%rd4,%rd5,%rd6}, [%rd1];
     mov.b64 {%r9, %r10}, %rd6; add.u32 %r8, %r8, %r10; st.global.b32 [%rd1], %r8;)";
   {
@@ -134,7 +142,8 @@ TEST(Memory, GenericAddressesOfSeveralSpacesInOneWarp) {
     isspacep.shared %p3, %rd4; isspacep.local %p4, %rd4; isspacep.global %p5, %rd4;
     selp.u32 %r8, 1, 0, %p3; selp.u32 %r9, 2, 0, %p4; selp.u32 %r10, 4, 0, %p5;
     or.b32 %r8, %r8, %r9; or.b32 %r8, %r8, %r10; shl.b32 %r8, %r8, 16; add.u32 %r7, %r7, %r8;
-    ld.param.u64 %rd5, [out]; add.u64 %rd5, %rd5, %rd60; st.global.u32 [%rd5], %r7;)"), {1}, {32}, {global, out});
+    ld.param.u64 %rd5, [out]; add.u64 %rd5, %rd5, %rd60; st.global.u32 [%rd5], %r7;)"),
+                             {1}, {32}, {global, out});
   ASSERT_TRUE(r.clean()) << r.text();
   const auto got = gpu.download<std::uint32_t>(out);
   for (unsigned l = 0; l < 32; ++l)
@@ -149,7 +158,8 @@ TEST(Memory, StructuredParameters) {
     mov.b64 %rd2, s; cvta.param.u64 %rd3, %rd2; ld.u32 %r5, [%rd3+12];
     add.u32 %r3, %r3, %r5;
     ld.param.u64 %rd1, [out]; st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};)");
-  const Launched r = gpu.run(text, {1}, {1}, {std::uint64_t(0x11223344'FE000000u), std::uint64_t(0x00000007'55667788u), out});
+  const Launched r =
+      gpu.run(text, {1}, {1}, {std::uint64_t(0x11223344'FE000000u), std::uint64_t(0x00000007'55667788u), out});
   ASSERT_TRUE(r.clean()) << r.text();
   EXPECT_EQ(gpu.download<std::uint32_t>(out), (std::vector<std::uint32_t>{0x11223344, 0x55667788, 14, 0xFFFFFFFE}));
 }
@@ -163,12 +173,13 @@ TEST(Memory, ModuleVariablesWithInitialisers) {
     ld.global.f32 %f1, [floats+4]; cvt.f64.f32 %fd1, %f1; st.global.f64 [%rd1+8], %fd1;
     ld.global.u8 %r2, [bytes+2]; cvt.u64.u32 %rd4, %r2; st.global.u64 [%rd1+16], %rd4;
     ld.global.u32 %r3, [zeros+12]; cvt.u64.u32 %rd5, %r3; st.global.u64 [%rd1+24], %rd5;)",
-                                    "sm_90a", R"(
+                                        "sm_90a", R"(
     .global .align 4 .u32 words[4] = {5, 6, 7, 8};
     .global .align 8 .u64 pointer = generic(words)+8;
     .global .align 4 .f32 floats[2] = {0f3F800000, 0f40200000};
     .global .align 1 .b8 bytes[4] = {1, 2, 250, 4};
-    .global .align 4 .b8 zeros[16];)"), {1}, {1}, {out});
+    .global .align 4 .b8 zeros[16];)"),
+                             {1}, {1}, {out});
   ASSERT_TRUE(r.clean()) << r.text();
   double half = 2.5;
   std::uint64_t bits;
@@ -182,7 +193,8 @@ TEST(Memory, WideRegisterMoves) {
   const Launched r = gpu.run(kernelText(".param .u64 io", R"(
     .reg .b128 %q<4>; ld.param.u64 %rd1, [io];
     ld.global.b128 %q1, [%rd1+16]; mov.b128 {%rd2, %rd3}, %q1; add.u64 %rd2, %rd2, 10; mov.b128 %q2, {%rd3, %rd2}; mov.b128 %q3, %q2;
-    st.global.b128 [%rd1+32], %q3;)"), {1}, {1}, {io});
+    st.global.b128 [%rd1+32], %q3;)"),
+                             {1}, {1}, {io});
   ASSERT_TRUE(r.clean()) << r.text();
   EXPECT_EQ(gpu.download<std::uint64_t>(io), (std::vector<std::uint64_t>{1, 2, 3, 4, 4, 13}));
 }

@@ -1,6 +1,6 @@
 // Any module gives an answer: kernels compiled by nvcc, damaged at random, are loaded and, if they load, launched with
-// arguments that may be anything.  Nothing may crash, hang or touch memory outside the emulated GPU (the sanitizer builds
-// watch that).
+// arguments that may be anything.  Nothing may crash, hang or touch memory outside the emulated GPU (the sanitizer
+// builds watch that).
 #include "runtime/device/emulator/EmulatorDevice.h"
 #include "tests/emulator/PtxHarness.h"
 #include "tests/support/TestTier.h"
@@ -19,7 +19,9 @@ namespace {
 
 using Random = std::mt19937;
 
-std::size_t below(Random &random, std::size_t n) { return n ? random() % n : 0; }
+std::size_t below(Random &random, std::size_t n) {
+  return n ? random() % n : 0;
+}
 
 std::vector<std::string> modules() {
   std::vector<std::string> paths;
@@ -38,10 +40,29 @@ std::vector<std::string> modules() {
 }
 
 /// Pieces that may stand where another stood.
-const char *const words[] = {"%r1",  "%rd1", "%p1",   "%f1",   "0",       "-1",     "0xFFFFFFFF",    "4096",    "[%rd1]", "[%rd1+4]",   "_",      "{%r1, %r2}",
-                             ".u32", ".f32", ".b64",  ".s8",   ".v4",     ".global", ".shared",      ".local",  ".param", "bar.sync 0", "ret",    "exit",
-                             "trap", "%tid.x", "mov", "add",   "ld",      "st",     "bra",           "call",    "shfl",   "atom",       "1e400",  "0d7FF0000000000000",
-                             ";",    "{",    "}",     "<2>",   "%r<99>",  "sm_90a", ".align 128",    "[4000000000]", "!%p1", "1152921504606846976"};
+const char *const words[] = {"%r1",        "%rd1",
+                             "%p1",        "%f1",
+                             "0",          "-1",
+                             "0xFFFFFFFF", "4096",
+                             "[%rd1]",     "[%rd1+4]",
+                             "_",          "{%r1, %r2}",
+                             ".u32",       ".f32",
+                             ".b64",       ".s8",
+                             ".v4",        ".global",
+                             ".shared",    ".local",
+                             ".param",     "bar.sync 0",
+                             "ret",        "exit",
+                             "trap",       "%tid.x",
+                             "mov",        "add",
+                             "ld",         "st",
+                             "bra",        "call",
+                             "shfl",       "atom",
+                             "1e400",      "0d7FF0000000000000",
+                             ";",          "{",
+                             "}",          "<2>",
+                             "%r<99>",     "sm_90a",
+                             ".align 128", "[4000000000]",
+                             "!%p1",       "1152921504606846976"};
 
 std::string damaged(const std::string &text, Random &random) {
   std::vector<std::string> lines;
@@ -77,7 +98,8 @@ std::string damaged(const std::string &text, Random &random) {
       if (begin == std::string::npos)
         break;
       const std::size_t end = line.find_first_of(" \t,;.", begin + 1);
-      line.replace(begin, end == std::string::npos ? std::string::npos : end - begin, words[below(random, std::size(words))]);
+      line.replace(begin, end == std::string::npos ? std::string::npos : end - begin,
+                   words[below(random, std::size(words))]);
     }
     }
   }
@@ -116,18 +138,23 @@ TEST(ProgramFuzz, DamagedModulesAreAnswered) {
       const KernelInfo &info = (*kernel)->info();
       std::vector<std::byte> arguments(info.parameterBytes);
       for (const ParameterInfo &p : info.parameters) {
-        const std::uint64_t v = p.size == 8 ? (below(random, 8) ? buffer.address() + 4 * below(random, 3) : random()) : below(random, 64);
+        const std::uint64_t v =
+            p.size == 8 ? (below(random, 8) ? buffer.address() + 4 * below(random, 3) : random()) : below(random, 64);
         std::memcpy(arguments.data() + p.offset, &v, std::min<std::size_t>(p.size, 8));
       }
       LaunchConfig config;
       config.grid = {static_cast<std::uint32_t>(1 + below(random, 3))};
-      config.block = info.requiredBlock.x ? info.requiredBlock : Dim3{static_cast<std::uint32_t>(1 + below(random, 96))};
+      config.block =
+          info.requiredBlock.x ? info.requiredBlock : Dim3{static_cast<std::uint32_t>(1 + below(random, 96))};
       config.dynamicSharedBytes = static_cast<std::uint32_t>(below(random, 3) * 1024);
       ((*kernel)->launch(config, arguments).ok() ? ran : failed) += 1;
       gpu.device().takeFindings();
     }
   }
   testing::internal::GetCapturedStdout();
+  RecordProperty("refused", static_cast<int>(refused));
+  RecordProperty("ran", static_cast<int>(ran));
+  RecordProperty("failed", static_cast<int>(failed));
   // The damage is neither hopeless nor harmless.
   EXPECT_GT(refused, 0u);
   EXPECT_GT(ran, 0u);

@@ -16,8 +16,9 @@ namespace kiln::test {
 std::string Launched::text() const {
   std::string out = status.ok() ? "launch: ok\n" : "launch: " + status.toString() + "\n";
   for (const Finding &f : findings)
-    out += f.id + (f.note ? " (note)" : "") + " block " + std::to_string(f.block.x) + " warp " + std::to_string(f.warp) + " ptx line " +
-           std::to_string(f.ptxLine) + " " + f.opcode + ": " + f.message + " [" + std::to_string(f.count) + "]\n";
+    out += f.id + (f.note ? " (note)" : "") + " block " + std::to_string(f.block.x) + " warp " +
+           std::to_string(f.warp) + " ptx line " + std::to_string(f.ptxLine) + " " + f.opcode + ": " + f.message +
+           " [" + std::to_string(f.count) + "]\n";
   return out;
 }
 
@@ -28,7 +29,9 @@ const Finding *Launched::find(std::string_view id) const {
   return nullptr;
 }
 
-bool Launched::has(std::string_view id) const { return find(id) != nullptr; }
+bool Launched::has(std::string_view id) const {
+  return find(id) != nullptr;
+}
 
 std::string Launched::ids() const {
   std::vector<std::string> list;
@@ -83,8 +86,8 @@ Result<Module *> Emulator::load(std::string_view text) {
   return modules.back().get();
 }
 
-Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments, std::uint32_t dynamicShared,
-                       std::string_view entry) {
+Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments,
+                       std::uint32_t dynamicShared, std::string_view entry) {
   Launched out;
   auto module = load(text);
   if (!module) {
@@ -113,12 +116,13 @@ Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::
   return out;
 }
 
-std::string kernelText(std::string_view parameters, std::string_view body, std::string_view target, std::string_view outside,
-                       std::string_view directives) {
+std::string kernelText(std::string_view parameters, std::string_view body, std::string_view target,
+                       std::string_view outside, std::string_view directives) {
   std::string text = ".version 8.7\n.target " + std::string(target) + "\n.address_size 64\n";
   text += outside;
   text += "\n.visible .entry k(" + std::string(parameters) + ")\n" + std::string(directives) + "{\n";
-  text += ".reg .b32 %r<64>; .reg .b64 %rd<64>; .reg .f32 %f<64>; .reg .f64 %fd<64>; .reg .b16 %h<64>; .reg .pred %p<32>;\n";
+  text += ".reg .b32 %r<64>; .reg .b64 %rd<64>; .reg .f32 %f<64>; .reg .f64 %fd<64>; .reg .b16 %h<64>; .reg .pred "
+          "%p<32>;\n";
   text += body;
   text += "\nret;\n}\n";
   return text;

@@ -71,8 +71,8 @@ public:
 
   Result<Module *> load(std::string_view text);
   /// Loads and launches the entry called `entry`, or the only one.
-  Launched run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments, std::uint32_t dynamicShared = 0,
-               std::string_view entry = {});
+  Launched run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments,
+               std::uint32_t dynamicShared = 0, std::string_view entry = {});
 
 private:
   void write(Buffer &b, const void *data, std::size_t bytes);
@@ -84,8 +84,8 @@ private:
 
 /// A module with one entry "k".  The body finds registers %r<64>, %rd<64>, %f<64>, %fd<64>, %h<64>, %p<32> declared and
 /// ends with ret.  `outside` stands before the entry.
-std::string kernelText(std::string_view parameters, std::string_view body, std::string_view target = "sm_90a", std::string_view outside = {},
-                       std::string_view directives = {});
+std::string kernelText(std::string_view parameters, std::string_view body, std::string_view target = "sm_90a",
+                       std::string_view outside = {}, std::string_view directives = {});
 
 /// Text that sets %r60 = thread number in the grid and %rd60 = 4 * that.
 inline constexpr std::string_view threadIndex = "mov.u32 %r61, %ctaid.x; mov.u32 %r62, %ntid.x; mov.u32 %r63, %tid.x;\n"

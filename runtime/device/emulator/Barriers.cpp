@@ -1,4 +1,5 @@
-// bar, barrier and barrier.cluster: section 1.6 of the emulator specification.  Arrival is counted in warps of 32 threads.
+// bar, barrier and barrier.cluster: section 1.6 of the emulator specification.  Arrival is counted in warps of 32
+// threads.
 #include "runtime/device/emulator/Executor.h"
 
 #include <cstdio>
@@ -7,7 +8,9 @@ namespace kiln::emulator {
 
 namespace {
 
-std::uint32_t *lanes(WarpState &w, Slot slot) { return reinterpret_cast<std::uint32_t *>(w.registers + slot); }
+std::uint32_t *lanes(WarpState &w, Slot slot) {
+  return reinterpret_cast<std::uint32_t *>(w.registers + slot);
+}
 
 bool complete(const BlockState &block, const BarrierState &b) {
   return b.count ? b.arrived >= b.count : (block.warpsAlive & ~b.warps) == 0;
@@ -48,16 +51,16 @@ std::string progressText(const BlockState &block, const BarrierState &b) {
   const std::string who = b.warps ? ": warps " + warpList(b.warps) : "";
   if (b.count)
     return std::to_string(b.arrived) + " of " + std::to_string(b.count) + " threads arrived" + who;
-  return std::to_string(__builtin_popcount(b.warps)) + " of " + std::to_string(__builtin_popcount(block.warpsAlive | b.warps)) +
-         " warps arrived" + who;
+  return std::to_string(__builtin_popcount(b.warps)) + " of " +
+         std::to_string(__builtin_popcount(block.warpsAlive | b.warps)) + " warps arrived" + who;
 }
 
 void warpArrives(WarpState &w, const Op &op, unsigned id, BarrierState &b) {
   const std::uint32_t bit = 1u << w.index;
   if (b.warps & bit)
     reportFinding(w, op, "barrier.twice", w.exec,
-                  "warp arrived at " + w.program->point(b.lastPc[w.index]) + " and again before barrier " + std::to_string(id) +
-                      " completed (" + progressText(*w.block, b) + ")",
+                  "warp arrived at " + w.program->point(b.lastPc[w.index]) + " and again before barrier " +
+                      std::to_string(id) + " completed (" + progressText(*w.block, b) + ")",
                   false);
   b.warps |= bit;
   b.arrived += warpSize;
@@ -65,7 +68,8 @@ void warpArrives(WarpState &w, const Op &op, unsigned id, BarrierState &b) {
   b.lastPc[w.index] = w.pc;
 }
 
-void arriveGroup(WarpState &w, const Op &op, ArrivalKind kind, unsigned id, std::uint32_t count, std::uint32_t group, Slot predicate) {
+void arriveGroup(WarpState &w, const Op &op, ArrivalKind kind, unsigned id, std::uint32_t count, std::uint32_t group,
+                 Slot predicate) {
   BlockState &block = *w.block;
   BarrierState &b = block.barriers[id];
   if (!b.open) {
@@ -77,13 +81,19 @@ void arriveGroup(WarpState &w, const Op &op, ArrivalKind kind, unsigned id, std:
   } else {
     if (b.count != count)
       reportFinding(w, op, "barrier.count", group,
-                    "barrier " + std::to_string(id) + " opened with " + (b.count ? std::to_string(b.count) : "all") + " threads at " +
-                        w.program->point(b.openedPc) + ", now " + (count ? std::to_string(count) : "all"),
+                    "barrier " + std::to_string(id) + " opened with " + (b.count ? std::to_string(b.count) : "all") +
+                        " threads at " + w.program->point(b.openedPc) + ", now " +
+                        (count ? std::to_string(count) : "all"),
                     false);
     if ((b.kind == ArrivalKind::Reduce) != (kind == ArrivalKind::Reduce))
       reportFinding(w, op, "barrier.mixed", group,
-                    std::string(kind == ArrivalKind::Reduce ? "red" : kind == ArrivalKind::Sync ? "sync" : "arrive") +
-                        " joins a generation opened by " + (b.kind == ArrivalKind::Reduce ? "red" : b.kind == ArrivalKind::Sync ? "sync" : "arrive") +
+                    std::string(kind == ArrivalKind::Reduce ? "red"
+                                : kind == ArrivalKind::Sync ? "sync"
+                                                            : "arrive") +
+                        " joins a generation opened by " +
+                        (b.kind == ArrivalKind::Reduce ? "red"
+                         : b.kind == ArrivalKind::Sync ? "sync"
+                                                       : "arrive") +
                         " at " + w.program->point(b.openedPc),
                     false);
   }
@@ -135,7 +145,8 @@ Next arriveAtBarrier(WarpState &w, const Op &op, ArrivalKind kind, Slot idSlot, 
     if (counts && (count == 0 || count % warpSize || count > limit)) {
       reportFinding(w, op, "barrier.count", group,
                     "barrier " + std::to_string(id) + " with " + std::to_string(count) +
-                        " threads: the count must be a multiple of 32 from 32 to " + std::to_string(limit) + ", the threads of the block",
+                        " threads: the count must be a multiple of 32 from 32 to " + std::to_string(limit) +
+                        ", the threads of the block",
                     false);
       count = count == 0 ? 0 : (count + warpSize - 1) / warpSize * warpSize;
     }
@@ -203,7 +214,9 @@ Next arriveAtCluster(WarpState &w, const Op &op) {
   ClusterBarrierState &c = w.block->cluster;
   if (const std::uint32_t again = c.outstanding[w.index] & w.exec)
     reportFinding(w, op, "barrier.cluster", again,
-                  "arrives at the cluster barrier again; it arrived at " + w.program->point(c.lastPc[w.index]) + " and has not waited since", false);
+                  "arrives at the cluster barrier again; it arrived at " + w.program->point(c.lastPc[w.index]) +
+                      " and has not waited since",
+                  false);
   c.outstanding[w.index] |= w.exec;
   c.arrived[w.index] |= w.exec;
   c.lastPc[w.index] = w.pc;

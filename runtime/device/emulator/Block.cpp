@@ -13,7 +13,9 @@ static constexpr std::uint32_t poison = 0xDEADBEEF;
 static constexpr std::int64_t slice = 10'000;
 static constexpr std::uint64_t livelockInstructions = 10'000'000;
 
-static std::size_t roundUp(std::size_t v, std::size_t a) { return (v + a - 1) / a * a; }
+static std::size_t roundUp(std::size_t v, std::size_t a) {
+  return (v + a - 1) / a * a;
+}
 
 static void fill(std::byte *registers, Slot slot, unsigned bytes, std::uint64_t low, std::uint64_t high = 0) {
   if (bytes <= 4)
@@ -84,33 +86,88 @@ void BlockState::prepareWarp(unsigned i) {
       const std::uint64_t t = std::uint64_t(i) * warpSize + l;
       std::uint64_t v = 0;
       switch (s.special) {
-      case Special::TidX: v = t % n.x; break;
-      case Special::TidY: v = t / n.x % n.y; break;
-      case Special::TidZ: v = t / n.x / n.y; break;
-      case Special::NtidX: v = n.x; break;
-      case Special::NtidY: v = n.y; break;
-      case Special::NtidZ: v = n.z; break;
-      case Special::NctaidX: case Special::NclusterIdX: v = launch.grid.x; break;
-      case Special::NctaidY: case Special::NclusterIdY: v = launch.grid.y; break;
-      case Special::NctaidZ: case Special::NclusterIdZ: v = launch.grid.z; break;
-      case Special::LaneId: v = l; break;
-      case Special::WarpId: v = i; break;
-      case Special::NwarpId: v = warps.size(); break;
-      case Special::NsmId: v = launch.multiprocessors; break;
-      case Special::GridId: v = launch.gridId; break;
-      case Special::LanemaskEq: v = 1u << l; break;
-      case Special::LanemaskLe: v = (1u << l) | ((1u << l) - 1); break;
-      case Special::LanemaskLt: v = (1u << l) - 1; break;
-      case Special::LanemaskGe: v = ~((1u << l) - 1); break;
-      case Special::LanemaskGt: v = ~((1u << l) | ((1u << l) - 1)); break;
-      case Special::DynamicSmemSize: v = launch.dynamicShared; break;
-      case Special::TotalSmemSize: case Special::AggrSmemSize: v = sharedEnd; break;
-      case Special::ReservedSmemEnd: case Special::ReservedSmemCap: v = sharedBegin; break;
-      case Special::ClusterNctaidX: case Special::ClusterNctaidY: case Special::ClusterNctaidZ: case Special::ClusterNctarank: v = 1; break;
-      default: break; // of the block, or 0
+      case Special::TidX:
+        v = t % n.x;
+        break;
+      case Special::TidY:
+        v = t / n.x % n.y;
+        break;
+      case Special::TidZ:
+        v = t / n.x / n.y;
+        break;
+      case Special::NtidX:
+        v = n.x;
+        break;
+      case Special::NtidY:
+        v = n.y;
+        break;
+      case Special::NtidZ:
+        v = n.z;
+        break;
+      case Special::NctaidX:
+      case Special::NclusterIdX:
+        v = launch.grid.x;
+        break;
+      case Special::NctaidY:
+      case Special::NclusterIdY:
+        v = launch.grid.y;
+        break;
+      case Special::NctaidZ:
+      case Special::NclusterIdZ:
+        v = launch.grid.z;
+        break;
+      case Special::LaneId:
+        v = l;
+        break;
+      case Special::WarpId:
+        v = i;
+        break;
+      case Special::NwarpId:
+        v = warps.size();
+        break;
+      case Special::NsmId:
+        v = launch.multiprocessors;
+        break;
+      case Special::GridId:
+        v = launch.gridId;
+        break;
+      case Special::LanemaskEq:
+        v = 1u << l;
+        break;
+      case Special::LanemaskLe:
+        v = (1u << l) | ((1u << l) - 1);
+        break;
+      case Special::LanemaskLt:
+        v = (1u << l) - 1;
+        break;
+      case Special::LanemaskGe:
+        v = std::uint32_t(~((1u << l) - 1));
+        break;
+      case Special::LanemaskGt:
+        v = std::uint32_t(~((1u << l) | ((1u << l) - 1)));
+        break;
+      case Special::DynamicSmemSize:
+        v = launch.dynamicShared;
+        break;
+      case Special::TotalSmemSize:
+      case Special::AggrSmemSize:
+        v = sharedEnd;
+        break;
+      case Special::ReservedSmemEnd:
+      case Special::ReservedSmemCap:
+        v = sharedBegin;
+        break;
+      case Special::ClusterNctaidX:
+      case Special::ClusterNctaidY:
+      case Special::ClusterNctaidZ:
+      case Special::ClusterNctarank:
+        v = 1;
+        break;
+      default:
+        break; // of the block, or 0
       }
       if (bytes == 8)
-        reinterpret_cast<std::uint64_t *>(w.registers + s.slot)[l] = v & (s.special >= Special::LanemaskEq && s.special <= Special::LanemaskGt ? 0xFFFFFFFFu : ~std::uint64_t(0));
+        reinterpret_cast<std::uint64_t *>(w.registers + s.slot)[l] = v;
       else
         reinterpret_cast<std::uint32_t *>(w.registers + s.slot)[l] = static_cast<std::uint32_t>(v);
     }
@@ -121,7 +178,8 @@ void BlockState::start(std::uint64_t number) {
   const Launch &launch = worker.launch;
   const Program &program = *launch.program;
   linear = number;
-  index = {static_cast<std::uint32_t>(number % launch.grid.x), static_cast<std::uint32_t>(number / launch.grid.x % launch.grid.y),
+  index = {static_cast<std::uint32_t>(number % launch.grid.x),
+           static_cast<std::uint32_t>(number / launch.grid.x % launch.grid.y),
            static_cast<std::uint32_t>(number / launch.grid.x / launch.grid.y)};
   instructions = virtualTime = clockReads = 0;
   for (BarrierState &b : barriers)
@@ -153,11 +211,23 @@ void BlockState::start(std::uint64_t number) {
     for (const SpecialSlot &s : program.specials) {
       std::uint64_t v;
       switch (s.special) {
-      case Special::CtaidX: case Special::ClusterIdX: v = index.x; break;
-      case Special::CtaidY: case Special::ClusterIdY: v = index.y; break;
-      case Special::CtaidZ: case Special::ClusterIdZ: v = index.z; break;
-      case Special::SmId: v = linear % launch.multiprocessors; break;
-      default: continue;
+      case Special::CtaidX:
+      case Special::ClusterIdX:
+        v = index.x;
+        break;
+      case Special::CtaidY:
+      case Special::ClusterIdY:
+        v = index.y;
+        break;
+      case Special::CtaidZ:
+      case Special::ClusterIdZ:
+        v = index.z;
+        break;
+      case Special::SmId:
+        v = linear % launch.multiprocessors;
+        break;
+      default:
+        continue;
       }
       fill(w.registers, s.slot, s.wide ? 8 : 4, v);
     }
@@ -204,7 +274,8 @@ static void reportBlock(BlockState &block, const char *id, const std::string &me
 static bool overBudget(Worker &worker) {
   Launch &launch = worker.launch;
   const std::uint64_t unreported = worker.warpInstructions - worker.reported;
-  if (unreported > 1'000'000 || launch.instructions.load(std::memory_order_relaxed) + unreported > launch.instructionBudget) {
+  if (unreported > 1'000'000 ||
+      launch.instructions.load(std::memory_order_relaxed) + unreported > launch.instructionBudget) {
     launch.instructions += unreported;
     worker.reported = worker.warpInstructions;
     if (launch.instructions.load() > launch.instructionBudget)
@@ -251,8 +322,9 @@ BlockResult runBlock(BlockState &block) {
     block.virtualTime += 1000;
     worker.idleInstructions += worker.warpInstructions - instructions;
     if (worker.idleInstructions > livelockInstructions) {
-      reportBlock(block, "livelock", "no state changed in " + std::to_string(worker.idleInstructions) +
-                                         " instructions while every warp polls: " + describeWaiting(block));
+      reportBlock(block, "livelock",
+                  "no state changed in " + std::to_string(worker.idleInstructions) +
+                      " instructions while every warp polls: " + describeWaiting(block));
       return BlockResult::Fault;
     }
     return BlockResult::Spinning;

@@ -51,8 +51,8 @@ private:
   unsigned lane;
 };
 
-/// printf with the arguments packed at `arguments` as the compiler packs them: each at its natural alignment, 4 bytes for
-/// int and 8 for long, double, pointers.
+/// printf with the arguments packed at `arguments` as the compiler packs them: each at its natural alignment, 4 bytes
+/// for int and 8 for long, double, pointers.
 std::string formatDevice(const LaneReader &reader, const std::string &format, std::uint64_t arguments) {
   std::string out;
   std::uint64_t offset = 0;
@@ -92,18 +92,32 @@ std::string formatDevice(const LaneReader &reader, const std::string &format, st
     const char c = format[j];
     char buffer[512];
     switch (c) {
-    case 'd': case 'i':
-      std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(), isLong ? static_cast<long long>(next(8)) : static_cast<long long>(static_cast<std::int32_t>(next(4))));
+    case 'd':
+    case 'i':
+      std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(),
+                    isLong ? static_cast<long long>(next(8))
+                           : static_cast<long long>(static_cast<std::int32_t>(next(4))));
       out += buffer;
       break;
-    case 'u': case 'x': case 'X': case 'o':
-      std::snprintf(buffer, sizeof buffer, (spec + "ll" + c).c_str(), static_cast<unsigned long long>(next(isLong ? 8 : 4)));
+    case 'u':
+    case 'x':
+    case 'X':
+    case 'o':
+      std::snprintf(buffer, sizeof buffer, (spec + "ll" + c).c_str(),
+                    static_cast<unsigned long long>(next(isLong ? 8 : 4)));
       out += buffer;
       break;
     case 'c':
       out += static_cast<char>(next(4));
       break;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': case 'a': case 'A':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'a':
+    case 'A':
       std::snprintf(buffer, sizeof buffer, (spec + c).c_str(), std::bit_cast<double>(next(8)));
       out += buffer;
       break;
@@ -152,7 +166,8 @@ void giveResult(WarpState &w, const CallSite &site, unsigned lane, std::uint64_t
     return;
   }
   BlockState &b = *w.block;
-  const std::uint64_t at = static_cast<std::uint64_t>(w.local - b.localBase) + lane * b.localStride + w.frame()[lane] + v.where;
+  const std::uint64_t at =
+      static_cast<std::uint64_t>(w.local - b.localBase) + lane * b.localStride + w.frame()[lane] + v.where;
   std::memcpy(b.localBase + at, &value, std::min(v.bytes, 8u));
   if (b.localBits)
     markDefined(b.localBits, at, std::min(v.bytes, 8u));
@@ -176,8 +191,9 @@ Next callBuiltin(WarpState &w, const Op &op) {
       break;
     }
     case Builtin::AssertFail: {
-      const std::string message = reader.text(argumentOf(w, site, 1, l)) + ":" + std::to_string(argumentOf(w, site, 2, l) & 0xFFFFFFFFu) + ": " +
-                                  reader.text(argumentOf(w, site, 3, l)) + ": assertion '" + reader.text(first) + "' failed";
+      const std::string message =
+          reader.text(argumentOf(w, site, 1, l)) + ":" + std::to_string(argumentOf(w, site, 2, l) & 0xFFFFFFFFu) +
+          ": " + reader.text(argumentOf(w, site, 3, l)) + ": assertion '" + reader.text(first) + "' failed";
       reportFinding(w, op, "assert", w.exec, message + " (lane " + std::to_string(l) + ")", true);
       return Next::Fault;
     }
@@ -190,7 +206,9 @@ Next callBuiltin(WarpState &w, const Op &op) {
       const Allocation *a = first ? memory.holding(first, 1) : nullptr;
       if (first && (!a || a->begin != first || a->label != "device malloc")) {
         reportFinding(w, op, "use_after_free", 1u << l,
-                      format("free(0x%llx): the address was not allocated by malloc, or is free already", static_cast<unsigned long long>(first)), true);
+                      format("free(0x%llx): the address was not allocated by malloc, or is free already",
+                             static_cast<unsigned long long>(first)),
+                      true);
         return Next::Fault;
       }
       memory.release(first);

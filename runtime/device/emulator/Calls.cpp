@@ -1,6 +1,6 @@
 // Device function calls.  Registers of a function have one place in the register file, a column a lane, so lanes at
-// different depths do not disturb each other; only functions that may be active twice save theirs.  Parameters and local
-// variables live in frames of the lane's local memory.
+// different depths do not disturb each other; only functions that may be active twice save theirs.  Parameters and
+// local variables live in frames of the lane's local memory.
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
@@ -53,7 +53,8 @@ struct Parcel {
   std::vector<char> defined;
 };
 
-void collect(const WarpState &w, unsigned lane, std::uint64_t frame, const std::vector<CallValue> &values, Parcel &out) {
+void collect(const WarpState &w, unsigned lane, std::uint64_t frame, const std::vector<CallValue> &values,
+             Parcel &out) {
   out.bytes.clear();
   out.defined.clear();
   const BlockState &b = *w.block;
@@ -73,8 +74,8 @@ void collect(const WarpState &w, unsigned lane, std::uint64_t frame, const std::
   }
 }
 
-void deliver(WarpState &w, unsigned lane, std::uint64_t frame, const std::vector<CallValue> &source, const std::vector<CallValue> &values,
-             const Parcel &parcel) {
+void deliver(WarpState &w, unsigned lane, std::uint64_t frame, const std::vector<CallValue> &source,
+             const std::vector<CallValue> &values, const Parcel &parcel) {
   BlockState &b = *w.block;
   std::size_t at = 0;
   for (std::size_t k = 0; k < values.size() && k < source.size(); ++k) {
@@ -121,7 +122,9 @@ bool growStack(WarpState &w, const Op &op, unsigned lane, std::uint64_t newTop) 
   const std::uint64_t old = w.stack()[lane];
   if (newTop > w.program->localBytes || newTop < old) {
     reportFinding(w, op, "oob.local", 1u << lane,
-                  "the stack needs " + std::to_string(newTop) + " bytes of local memory, a thread has " + std::to_string(w.program->localBytes), true);
+                  "the stack needs " + std::to_string(newTop) + " bytes of local memory, a thread has " +
+                      std::to_string(w.program->localBytes),
+                  true);
     return false;
   }
   w.stack()[lane] = newTop;
@@ -139,14 +142,18 @@ Next enterFunction(WarpState &w, const Op &op, std::uint32_t index) {
   const FunctionInfo &f = p.functions[index];
   const unsigned depth = w.splits[w.current].depth;
   if (depth >= maxCallDepth) {
-    reportFinding(w, op, "call.depth", w.exec, "calls are nested more than " + std::to_string(maxCallDepth) + " deep: '" + std::string(f.name) +
-                                                   "' recurses without end, or too far for the emulator", true);
+    reportFinding(w, op, "call.depth", w.exec,
+                  "calls are nested more than " + std::to_string(maxCallDepth) + " deep: '" + std::string(f.name) +
+                      "' recurses without end, or too far for the emulator",
+                  true);
     return Next::Fault;
   }
   if (site.arguments.size() != f.parameters.size() || site.returns.size() != f.returns.size()) {
-    reportFinding(w, op, "call.signature", w.exec, "'" + std::string(f.name) + "' takes " + std::to_string(f.parameters.size()) +
-                                                       " arguments and gives " + std::to_string(f.returns.size()) + " results, the call has " +
-                                                       std::to_string(site.arguments.size()) + " and " + std::to_string(site.returns.size()), true);
+    reportFinding(w, op, "call.signature", w.exec,
+                  "'" + std::string(f.name) + "' takes " + std::to_string(f.parameters.size()) +
+                      " arguments and gives " + std::to_string(f.returns.size()) + " results, the call has " +
+                      std::to_string(site.arguments.size()) + " and " + std::to_string(site.returns.size()),
+                  true);
     return Next::Fault;
   }
   while (w.levels.size() <= depth)
@@ -187,7 +194,8 @@ Next callIndirect(WarpState &w, const Op &op) {
     if (codeAddress(p.functions[i].index) == target)
       index = static_cast<std::uint32_t>(i);
   if (index == ~0u) {
-    reportFinding(w, op, "call.target", group, "the address " + std::to_string(target) + " is not that of a function", true);
+    reportFinding(w, op, "call.target", group, "the address " + std::to_string(target) + " is not that of a function",
+                  true);
     return Next::Fault;
   }
   // Lanes with other targets execute the call again, as a split of their own.
@@ -207,14 +215,16 @@ Next returnFrom(WarpState &w, const Op &op) {
   CallLevel &level = *w.levels[depth - 1];
   const std::uint32_t stay = w.mask & ~w.exec;
   std::vector<Parcel> parcels(warpSize);
-  eachLane(w.exec, [&](unsigned l) { collect(w, l, w.frame()[l], p.functions[level.function[l]].returns, parcels[l]); });
+  eachLane(w.exec,
+           [&](unsigned l) { collect(w, l, w.frame()[l], p.functions[level.function[l]].returns, parcels[l]); });
   std::uint32_t done = 0;
   bool first = true;
   for (std::uint32_t todo = w.exec; todo; todo &= ~done) {
     const unsigned lead = static_cast<unsigned>(__builtin_ctz(todo));
     std::uint32_t group = 0;
     eachLane(todo, [&](unsigned l) {
-      if (level.returnPc[l] == level.returnPc[lead] && level.function[l] == level.function[lead] && level.site[l] == level.site[lead])
+      if (level.returnPc[l] == level.returnPc[lead] && level.function[l] == level.function[lead] &&
+          level.site[l] == level.site[lead])
         group |= 1u << l;
     });
     done = group;

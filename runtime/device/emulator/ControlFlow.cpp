@@ -50,11 +50,12 @@ std::uint32_t FlowGraph::blockOf(std::uint32_t op) const {
 
 namespace {
 
-/// Orders the blocks of one strongly connected region after another.  `region[b]` names the region that b belongs to while
-/// the region is being ordered; edges to blocks of other regions do not count.
+/// Orders the blocks of one strongly connected region after another.  `region[b]` names the region that b belongs to
+/// while the region is being ordered; edges to blocks of other regions do not count.
 class Ordering {
 public:
-  explicit Ordering(const FlowGraph &graph) : graph(graph), region(graph.size(), 0), number(graph.size(), 0), low(graph.size(), 0) {}
+  explicit Ordering(const FlowGraph &graph)
+      : graph(graph), region(graph.size(), 0), number(graph.size(), 0), low(graph.size(), 0) {}
 
   std::vector<std::uint32_t> result() {
     std::vector<std::uint32_t> roots{0};
@@ -156,6 +157,8 @@ private:
 
 } // namespace
 
-std::vector<std::uint32_t> weakTopologicalOrder(const FlowGraph &graph) { return Ordering(graph).result(); }
+std::vector<std::uint32_t> weakTopologicalOrder(const FlowGraph &graph) {
+  return Ordering(graph).result();
+}
 
 } // namespace kiln::emulator

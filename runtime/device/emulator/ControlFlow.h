@@ -20,8 +20,8 @@ struct FlowGraph {
   std::uint32_t blockOf(std::uint32_t op) const;
 };
 
-/// Blocks in an order where a loop's blocks are together and before what follows the loop, and both arms of a branch are
-/// before the block where they meet (a weak topological order: Bourdoncle 1993).  Unreachable blocks come last.
+/// Blocks in an order where a loop's blocks are together and before what follows the loop, and both arms of a branch
+/// are before the block where they meet (a weak topological order: Bourdoncle 1993).  Unreachable blocks come last.
 std::vector<std::uint32_t> weakTopologicalOrder(const FlowGraph &graph);
 
 } // namespace kiln::emulator

@@ -71,7 +71,8 @@ bool DecodeContext::call(const ptx::Instruction &instruction, Op &op) {
     if (!function.hasBody) {
       site.builtin = builtinNamed(function.name);
       if (site.builtin == Builtin::None)
-        return error(instruction, "function '" + std::string(function.name) + "' is declared but not defined in this module");
+        return error(instruction,
+                     "function '" + std::string(function.name) + "' is declared but not defined in this module");
       const std::size_t wanted = site.builtin == Builtin::Vprintf ? 2 : site.builtin == Builtin::AssertFail ? 5 : 1;
       if (site.arguments.size() != wanted)
         return error(instruction, std::string(function.name) + " takes " + std::to_string(wanted) + " arguments");
@@ -82,8 +83,9 @@ bool DecodeContext::call(const ptx::Instruction &instruction, Op &op) {
       if (function.isEntry)
         return error(instruction, "'" + std::string(function.name) + "' is a kernel");
       if (function.parameters.size() != site.arguments.size() || function.returns.size() != site.returns.size())
-        return error(instruction, "'" + std::string(function.name) + "' takes " + std::to_string(function.parameters.size()) +
-                                      " arguments and gives " + std::to_string(function.returns.size()) + " results");
+        return error(instruction, "'" + std::string(function.name) + "' takes " +
+                                      std::to_string(function.parameters.size()) + " arguments and gives " +
+                                      std::to_string(function.returns.size()) + " results");
       site.function = functionFor(target->address);
     }
   } else if (target->kind == Symbol::Kind::Register && target->bytes == 8) {
@@ -101,7 +103,8 @@ bool DecodeContext::call(const ptx::Instruction &instruction, Op &op) {
       for (const ptx::Variable &v : module.variables)
         for (const ptx::Variable::Init &init : v.init)
           if (init.kind == ptx::Variable::Init::Kind::Symbol)
-            if (const auto f = functionByName.find(init.symbol); f != functionByName.end() && module.functions[f->second].hasBody)
+            if (const auto f = functionByName.find(init.symbol);
+                f != functionByName.end() && module.functions[f->second].hasBody)
               functionFor(f->second);
     }
   } else {

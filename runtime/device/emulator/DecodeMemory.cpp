@@ -26,21 +26,29 @@ Space spaceOf(const Form &form) {
   return Space::Generic;
 }
 
-unsigned vectorOf(const Form &form) { return form.has("v2") ? 2 : form.has("v4") ? 4 : form.has("v8") ? 8 : 1; }
+unsigned vectorOf(const Form &form) {
+  return form.has("v2") ? 2 : form.has("v4") ? 4 : form.has("v8") ? 8 : 1;
+}
 
 static std::uint16_t spaceFlag(Space space) {
   switch (space) {
-  case Space::Global: return access::global;
-  case Space::Const: return access::constant;
-  case Space::Shared: return access::shared;
-  case Space::Local: return access::local;
-  case Space::Param: return access::param;
-  default: return access::generic;
+  case Space::Global:
+    return access::global;
+  case Space::Const:
+    return access::constant;
+  case Space::Shared:
+    return access::shared;
+  case Space::Local:
+    return access::local;
+  case Space::Param:
+    return access::param;
+  default:
+    return access::generic;
   }
 }
 
-bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, const Operand &operand, Space space, Op &op,
-                   DecodeContext::Address &address) {
+bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, const Operand &operand, Space space,
+                   Op &op, DecodeContext::Address &address) {
   if (!context.address(instruction, operand, space, address))
     return false;
   op.s[0] = address.base;
@@ -54,13 +62,16 @@ bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, 
 }
 
 /// Number of elements and their width; false after an error.
-static bool shapeOf(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, unsigned &count, MemoryForm &f) {
+static bool shapeOf(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, unsigned &count,
+                    MemoryForm &f) {
   const Type type = form.type();
   const unsigned vector = vectorOf(form), bytes = ptx::typeBytes(type);
   if (vector * bytes > 32 || (vector == 8 && bytes != 4))
-    return context.error(instruction, "a vector of " + std::to_string(vector) + " times " + std::to_string(bytes) + " bytes does not exist");
+    return context.error(instruction, "a vector of " + std::to_string(vector) + " times " + std::to_string(bytes) +
+                                          " bytes does not exist");
   if (vector * bytes == 32 && !context.target().has(Capability::Wide256))
-    return context.error(instruction, "32-byte accesses need sm_100 or newer, the device is " + std::string(context.target().name));
+    return context.error(instruction,
+                         "32-byte accesses need sm_100 or newer, the device is " + std::string(context.target().name));
   if (vector * bytes == 32 && spaceOf(form) != Space::Global && spaceOf(form) != Space::Generic)
     return context.error(instruction, "32-byte accesses exist for .global only");
   f.elementBytes = bytes == 16 ? 8 : bytes;
@@ -70,13 +81,14 @@ static bool shapeOf(DecodeContext &context, const Form &form, const ptx::Instruc
 }
 
 /// The registers of a vector operand, or the single one.
-static bool elementsOf(DecodeContext &context, const ptx::Instruction &instruction, const Operand &operand, unsigned vector,
-                       std::span<const Operand> &elements) {
+static bool elementsOf(DecodeContext &context, const ptx::Instruction &instruction, const Operand &operand,
+                       unsigned vector, std::span<const Operand> &elements) {
   const bool isVector = operand.kind == Operand::Kind::Vector;
   const std::size_t n = isVector ? operand.elements.size() : 1;
   if (n != vector)
-    return context.error(instruction, "has " + std::to_string(n) + " registers where ." + (vector > 1 ? "v" + std::to_string(vector) : "scalar") +
-                                          " needs " + std::to_string(vector));
+    return context.error(instruction, "has " + std::to_string(n) + " registers where ." +
+                                          (vector > 1 ? "v" + std::to_string(vector) : "scalar") + " needs " +
+                                          std::to_string(vector));
   elements = isVector ? std::span<const Operand>(operand.elements) : std::span<const Operand>(&operand, 1);
   return true;
 }
@@ -136,9 +148,11 @@ bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction
     op.imm = static_cast<std::int64_t>(address.offset);
     const std::uint64_t limit = context.parameterBytes();
     if (address.offset > limit || limit - address.offset < bytes)
-      return context.error(instruction, "reads past the kernel's parameters, which have " + std::to_string(limit) + " bytes");
+      return context.error(instruction,
+                           "reads past the kernel's parameters, which have " + std::to_string(limit) + " bytes");
     if (address.offset % bytes)
-      return context.error(instruction, "offset " + std::to_string(address.offset) + " is not aligned to " + std::to_string(bytes) + " bytes");
+      return context.error(instruction, "offset " + std::to_string(address.offset) + " is not aligned to " +
+                                            std::to_string(bytes) + " bytes");
   }
   return true;
 }

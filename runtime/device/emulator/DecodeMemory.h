@@ -13,9 +13,9 @@ namespace kiln::emulator {
 /// What a handler is chosen by.  128-bit values count as two elements of 8 bytes.
 struct MemoryForm {
   unsigned elementBytes = 4;
-  unsigned registerBytes = 4;   ///< 2, 4 or 8: of the registers
-  bool isSigned = false;        ///< the value is sign-extended into the register
-  bool fixedParameter = false;  ///< a kernel parameter at Op::imm
+  unsigned registerBytes = 4;  ///< 2, 4 or 8: of the registers
+  bool isSigned = false;       ///< the value is sign-extended into the register
+  bool fixedParameter = false; ///< a kernel parameter at Op::imm
 };
 
 /// d (or the pool at aux) = [s[0] + imm].
@@ -23,8 +23,8 @@ bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction
 /// [s[0] + imm] = s[2] (or the pool at aux).
 bool decodeStore(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op, MemoryForm &f);
 /// The address operand into s[0], imm, flags and cache.
-bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, const ptx::Operand &operand, ptx::Space space, Op &op,
-                   DecodeContext::Address &address);
+bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, const ptx::Operand &operand,
+                   ptx::Space space, Op &op, DecodeContext::Address &address);
 /// The state space among the modifiers, Generic if none is.
 ptx::Space spaceOf(const Form &form);
 /// 1, or what .v2, .v4, .v8 says.

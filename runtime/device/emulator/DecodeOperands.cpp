@@ -73,8 +73,12 @@ constexpr SpecialName specialNames[] = {
 
 /// Registers that change while a warp runs: the name of the op that reads them.
 constexpr std::pair<std::string_view, std::string_view> clockNames[] = {
-    {"%clock", "%clock"},         {"%clock64", "%clock"},         {"%clock_hi", "%clock_hi"},
-    {"%globaltimer", "%globaltimer"}, {"%globaltimer_lo", "%globaltimer"}, {"%globaltimer_hi", "%globaltimer_hi"},
+    {"%clock", "%clock"},
+    {"%clock64", "%clock"},
+    {"%clock_hi", "%clock_hi"},
+    {"%globaltimer", "%globaltimer"},
+    {"%globaltimer_lo", "%globaltimer"},
+    {"%globaltimer_hi", "%globaltimer_hi"},
 };
 
 const Operand &unwrap(const Operand &o) {
@@ -84,15 +88,15 @@ const Operand &unwrap(const Operand &o) {
 } // namespace
 
 bool DecodeContext::error(const ptx::Instruction &instruction, std::string message) {
-  errors.push_back(module.fileName + ":" + std::to_string(instruction.line) + ": " + std::string(instruction.opcode) + ": " +
-                   std::move(message));
+  errors.push_back(module.fileName + ":" + std::to_string(instruction.line) + ": " + std::string(instruction.opcode) +
+                   ": " + std::move(message));
   anyUnsupported = false;
   return false;
 }
 
 bool DecodeContext::unsupported(const ptx::Instruction &instruction, std::string message) {
-  errors.push_back(module.fileName + ":" + std::to_string(instruction.line) + ": unsupported: " + std::string(instruction.opcode) +
-                   ": " + std::move(message));
+  errors.push_back(module.fileName + ":" + std::to_string(instruction.line) +
+                   ": unsupported: " + std::string(instruction.opcode) + ": " + std::move(message));
   return false;
 }
 
@@ -154,7 +158,8 @@ unsigned DecodeContext::registerBytes(const Operand &wrapped) {
   return symbol && symbol->kind == Symbol::Kind::Register && symbol->type != Type::Pred ? symbol->bytes : 0;
 }
 
-bool DecodeContext::specialRegister(const ptx::Instruction &instruction, std::string_view name, Type type, Slot &slot, bool &found) {
+bool DecodeContext::specialRegister(const ptx::Instruction &instruction, std::string_view name, Type type, Slot &slot,
+                                    bool &found) {
   found = true;
   const bool wide = ptx::typeBytes(type) == 8;
   if (name == "WARP_SZ") {
@@ -184,7 +189,8 @@ bool DecodeContext::specialRegister(const ptx::Instruction &instruction, std::st
       Op &before = emitBefore(internalHandler(op));
       before.d = slot;
       before.flags = wide;
-      accesses.push_back({static_cast<std::uint32_t>(program->ops.size() - 1), slot, static_cast<std::uint8_t>(wide ? 2 : 1), true, true});
+      accesses.push_back({static_cast<std::uint32_t>(program->ops.size() - 1), slot,
+                          static_cast<std::uint8_t>(wide ? 2 : 1), true, true});
       read(slot, wide ? 8 : 4);
       return true;
     }
@@ -203,7 +209,8 @@ bool DecodeContext::immediate(const ptx::Instruction &instruction, const Operand
   std::uint64_t high = 0;
   if (operand.kind == Operand::Kind::Float) {
     const bool single = operand.floatBits == 32;
-    const float f = single ? std::bit_cast<float>(static_cast<std::uint32_t>(bits)) : static_cast<float>(std::bit_cast<double>(bits));
+    const float f = single ? std::bit_cast<float>(static_cast<std::uint32_t>(bits))
+                           : static_cast<float>(std::bit_cast<double>(bits));
     const double d = single ? f : std::bit_cast<double>(bits);
     if (bytes == 4)
       bits = std::bit_cast<std::uint32_t>(f);
@@ -228,7 +235,8 @@ bool DecodeContext::immediate(const ptx::Instruction &instruction, const Operand
   return true;
 }
 
-bool DecodeContext::symbolAddress(const ptx::Instruction &instruction, const Symbol &symbol, const Operand &operand, Type type, Slot &slot) {
+bool DecodeContext::symbolAddress(const ptx::Instruction &instruction, const Symbol &symbol, const Operand &operand,
+                                  Type type, Slot &slot) {
   const unsigned bytes = ptx::typeBytes(type) == 8 ? 8 : 4;
   const std::uint64_t addend = operand.bits;
   std::uint64_t value = symbol.address + addend;
@@ -288,7 +296,8 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
   case Operand::Kind::Register:
     break;
   default:
-    return error(instruction, "a register or a constant is expected where ." + std::string(ptx::typeName(type)) + " is read");
+    return error(instruction,
+                 "a register or a constant is expected where ." + std::string(ptx::typeName(type)) + " is read");
   }
   const Symbol *symbol = find(operand.text);
   if (!symbol) {
@@ -304,10 +313,12 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
   if (symbol->kind != Symbol::Kind::Register)
     return symbolAddress(instruction, *symbol, operand, type, slot);
   if (symbol->type == Type::Pred)
-    return error(instruction, "'" + std::string(operand.text) + "' is a predicate, ." + std::string(ptx::typeName(type)) + " is wanted");
+    return error(instruction, "'" + std::string(operand.text) + "' is a predicate, ." +
+                                  std::string(ptx::typeName(type)) + " is wanted");
   if (symbol->bytes < bytes)
-    return error(instruction, "'" + std::string(operand.text) + "' has " + std::to_string(symbol->bytes * 8) + " bits, ." +
-                                  std::string(ptx::typeName(type)) + " needs " + std::to_string(bytes * 8));
+    return error(instruction, "'" + std::string(operand.text) + "' has " + std::to_string(symbol->bytes * 8) +
+                                  " bits, ." + std::string(ptx::typeName(type)) + " needs " +
+                                  std::to_string(bytes * 8));
   slot = symbol->slot;
   if (slotClass(symbol->bytes) != 1 || slotClass(bytes) != 0) {
     read(slot, symbol->bytes);
@@ -325,8 +336,8 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
   return true;
 }
 
-bool DecodeContext::destination(const ptx::Instruction &instruction, const Operand &wrapped, Type type, Slot &slot, unsigned *declared,
-                                bool mayBeWider) {
+bool DecodeContext::destination(const ptx::Instruction &instruction, const Operand &wrapped, Type type, Slot &slot,
+                                unsigned *declared, bool mayBeWider) {
   const Operand &operand = unwrap(wrapped);
   const unsigned bytes = type == Type::Pred ? 4 : ptx::typeBytes(type);
   if (declared)
@@ -341,11 +352,11 @@ bool DecodeContext::destination(const ptx::Instruction &instruction, const Opera
                                   ? "'" + std::string(operand.text) + "' is not a register that can be written"
                                   : "a register is expected as the destination");
   if ((symbol->type == Type::Pred) != (type == Type::Pred))
-    return error(instruction, "'" + std::string(operand.text) + "' is ." + std::string(ptx::typeName(symbol->type)) + ", the result is ." +
-                                  std::string(ptx::typeName(type)));
+    return error(instruction, "'" + std::string(operand.text) + "' is ." + std::string(ptx::typeName(symbol->type)) +
+                                  ", the result is ." + std::string(ptx::typeName(type)));
   if (symbol->bytes < bytes || (!mayBeWider && slotClass(symbol->bytes) != slotClass(bytes)))
-    return error(instruction, "'" + std::string(operand.text) + "' has " + std::to_string(symbol->bytes * 8) + " bits, the result has " +
-                                  std::to_string(bytes * 8));
+    return error(instruction, "'" + std::string(operand.text) + "' has " + std::to_string(symbol->bytes * 8) +
+                                  " bits, the result has " + std::to_string(bytes * 8));
   slot = symbol->slot;
   if (declared)
     *declared = symbol->bytes;
@@ -398,8 +409,8 @@ bool DecodeContext::address(const ptx::Instruction &instruction, const Operand &
   if (!symbol)
     return error(instruction, "'" + std::string(operand.text) + "' is not declared");
   auto mismatch = [&](std::string_view actual) {
-    return error(instruction, "'" + std::string(operand.text) + "' is in ." + std::string(actual) + ", the instruction accesses ." +
-                                  std::string(ptx::spaceName(space)));
+    return error(instruction, "'" + std::string(operand.text) + "' is in ." + std::string(actual) +
+                                  ", the instruction accesses ." + std::string(ptx::spaceName(space)));
   };
   switch (symbol->kind) {
   case Symbol::Kind::Register:
@@ -433,8 +444,9 @@ bool DecodeContext::address(const ptx::Instruction &instruction, const Operand &
     out.displacement += static_cast<std::int64_t>(symbol->address);
     if (out.displacement < static_cast<std::int64_t>(symbol->address) ||
         out.displacement >= static_cast<std::int64_t>(symbol->address + symbol->size))
-      return error(instruction, "offset " + std::to_string(static_cast<std::int64_t>(operand.bits)) + " lies outside '" +
-                                    std::string(operand.text) + "', which has " + std::to_string(symbol->size) + " bytes");
+      return error(instruction, "offset " + std::to_string(static_cast<std::int64_t>(operand.bits)) +
+                                    " lies outside '" + std::string(operand.text) + "', which has " +
+                                    std::to_string(symbol->size) + " bytes");
     return true;
   case Symbol::Kind::EntryParameter:
     if (space != Space::Param && space != Space::Generic)

@@ -31,7 +31,9 @@ std::uint32_t variableAlign(const ptx::Variable &v) {
 }
 
 /// Bytes of a register of `type`; a predicate takes a whole 32-bit lane.
-static unsigned declaredBytes(Type type) { return type == Type::Pred ? 4 : ptx::typeBytes(type); }
+static unsigned declaredBytes(Type type) {
+  return type == Type::Pred ? 4 : ptx::typeBytes(type);
+}
 
 Slot DecodeContext::allocate(unsigned bytes, bool fromScope) {
   const unsigned c = slotClass(bytes);
@@ -122,7 +124,8 @@ bool DecodeContext::declare(const ptx::Variable &v) {
     anyUnsupported = false;
     return false;
   };
-  if (v.space != Space::Reg && (state->frame > variableLimit || variableBytes(v) > variableLimit || variableAlign(v) > variableLimit))
+  if (v.space != Space::Reg &&
+      (state->frame > variableLimit || variableBytes(v) > variableLimit || variableAlign(v) > variableLimit))
     return fail("'" + std::string(v.name) + "': variables of a kernel may have 16 MiB at most");
   ScopeNames &scope = state->scopes.back();
   Symbol symbol;
@@ -263,7 +266,8 @@ const Symbol *DecodeContext::find(std::string_view name) {
 }
 
 std::uint32_t DecodeContext::functionFor(std::size_t moduleIndex) {
-  const auto [entry, isNew] = functionIndex.try_emplace(moduleIndex, static_cast<std::uint32_t>(program->functions.size()));
+  const auto [entry, isNew] =
+      functionIndex.try_emplace(moduleIndex, static_cast<std::uint32_t>(program->functions.size()));
   if (isNew) {
     FunctionInfo info;
     info.name = module.functions[moduleIndex].name;
@@ -319,8 +323,8 @@ bool DecodeContext::layOutParameters(FunctionInfo &info, const ptx::Function &fu
     scope.names[v.name] = symbol;
     program->info.parameters.push_back(std::move(p));
     if (offset > 32764) {
-      errors.push_back(module.fileName + ":" + std::to_string(v.line) + ": the parameters of " + std::string(function.name) +
-                       " take more than 32764 bytes");
+      errors.push_back(module.fileName + ":" + std::to_string(v.line) + ": the parameters of " +
+                       std::string(function.name) + " take more than 32764 bytes");
       return false;
     }
   }

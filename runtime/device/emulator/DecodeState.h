@@ -2,9 +2,9 @@
 //
 // Private to the Decode*.cpp files.
 //
-// Slots of registers declared in a nested scope are used again by later sibling scopes: inline assembly declares the same
-// few registers hundreds of times.  A scope takes over what scopes closed before it left behind, never what closes later:
-// a register of the scope may be live across those.
+// Slots of registers declared in a nested scope are used again by later sibling scopes: inline assembly declares the
+// same few registers hundreds of times.  A scope takes over what scopes closed before it left behind, never what closes
+// later: a register of the scope may be live across those.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_DECODESTATE_H
@@ -17,8 +17,12 @@ namespace kiln::emulator {
 constexpr std::uint32_t unplaced = ~0u;
 
 /// 0, 1, 2 for slots of 128, 256, 512 bytes.
-inline unsigned slotClass(unsigned bytes) { return bytes > 8 ? 2 : bytes > 4 ? 1 : 0; }
-inline unsigned slotUnits(unsigned bytes) { return 1u << slotClass(bytes); }
+inline unsigned slotClass(unsigned bytes) {
+  return bytes > 8 ? 2 : bytes > 4 ? 1 : 0;
+}
+inline unsigned slotUnits(unsigned bytes) {
+  return 1u << slotClass(bytes);
+}
 
 struct DecodeContext::ScopeNames {
   struct Range {

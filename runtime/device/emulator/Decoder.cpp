@@ -18,7 +18,8 @@ static constexpr std::uint32_t maxRegisterBytes = 1u << 28;
 /// Local memory of a lane whose need is not known beforehand (recursion, alloca): reserved, not touched.
 static constexpr std::uint64_t dynamicStackBytes = std::uint64_t(256) << 10;
 
-DecodeContext::DecodeContext(const ptx::Module &module, const DecodeOptions &options) : module(module), options(options) {
+DecodeContext::DecodeContext(const ptx::Module &module, const DecodeOptions &options)
+    : module(module), options(options) {
   for (std::size_t i = 0; i < module.functions.size(); ++i) {
     const auto [entry, isNew] = functionByName.try_emplace(module.functions[i].name, i);
     if (!isNew && module.functions[i].hasBody)
@@ -33,7 +34,9 @@ DecodeContext::DecodeContext(const ptx::Module &module, const DecodeOptions &opt
 
 DecodeContext::~DecodeContext() = default;
 
-bool DecodeContext::inEntry() const { return state->index == 0; }
+bool DecodeContext::inEntry() const {
+  return state->index == 0;
+}
 
 static std::uint32_t pieceCount(const std::uint32_t (&dims)[3]) {
   std::uint64_t n = 1;
@@ -89,8 +92,8 @@ bool DecodeContext::decodeFunction(std::size_t moduleIndex) {
   FunctionInfo info = program->functions[index];
   info.entry = static_cast<std::uint32_t>(program->ops.size());
   if (!function.hasBody) {
-    errors.push_back(module.fileName + ":" + std::to_string(function.line) + ": function '" + std::string(function.name) +
-                     "' is declared but not defined in this module");
+    errors.push_back(module.fileName + ":" + std::to_string(function.line) + ": function '" +
+                     std::string(function.name) + "' is declared but not defined in this module");
     anyUnsupported = false;
     return false;
   }
@@ -108,7 +111,8 @@ bool DecodeContext::decodeFunction(std::size_t moduleIndex) {
       else if (const auto *variable = std::get_if<ptx::Variable>(&s.node))
         good = declare(*variable);
       else if (const auto *label = std::get_if<ptx::Label>(&s.node))
-        state->labelOps[state->scopes.back().names[label->name].address] = static_cast<std::uint32_t>(program->ops.size());
+        state->labelOps[state->scopes.back().names[label->name].address] =
+            static_cast<std::uint32_t>(program->ops.size());
     }
   if (!errors.empty())
     return false;
@@ -119,7 +123,8 @@ bool DecodeContext::decodeFunction(std::size_t moduleIndex) {
     return i;
   }();
   decodeInstruction(end);
-  program->lines.back().ptxLine = program->lines.size() > 1 ? program->lines[program->lines.size() - 2].ptxLine : function.line;
+  program->lines.back().ptxLine =
+      program->lines.size() > 1 ? program->lines[program->lines.size() - 2].ptxLine : function.line;
   closeScope();
   info.end = static_cast<std::uint32_t>(program->ops.size());
   info.frameBytes = (state->frameMax + 15) / 16 * 16;
@@ -142,7 +147,8 @@ bool DecodeContext::decodeScope(const ptx::Scope &scope, unsigned depth) {
     else if (const auto *variable = std::get_if<ptx::Variable>(&s.node))
       good = declare(*variable);
     else if (const auto *label = std::get_if<ptx::Label>(&s.node))
-      state->labelOps[state->scopes.back().names[label->name].address] = static_cast<std::uint32_t>(program->ops.size());
+      state->labelOps[state->scopes.back().names[label->name].address] =
+          static_cast<std::uint32_t>(program->ops.size());
   }
   closeScope();
   return good;
@@ -150,7 +156,8 @@ bool DecodeContext::decodeScope(const ptx::Scope &scope, unsigned depth) {
 
 bool DecodeContext::decodeInstruction(const ptx::Instruction &instruction) {
   if (program->registerBytes > maxRegisterBytes)
-    return error(instruction, "the kernel uses more than " + std::to_string(maxRegisterBytes / 128) + " registers and constants");
+    return error(instruction,
+                 "the kernel uses more than " + std::to_string(maxRegisterBytes / 128) + " registers and constants");
   SourceLine line;
   line.ptxLine = instruction.line;
   line.opcode = instruction.opcode;
@@ -193,7 +200,8 @@ bool DecodeContext::decodeInstruction(const ptx::Instruction &instruction) {
   for (std::size_t i = 0; i < instruction.operands.size() && i < Form::maxOperands; ++i)
     match.form.registerBytes[i] = registerBytes(instruction.operands[i]);
   match.form.numOperands = static_cast<unsigned>(instruction.operands.size());
-  const bool good = row.custom ? row.row->decode(*this, match.form, instruction, op) : applySignature(instruction, match, op);
+  const bool good =
+      row.custom ? row.row->decode(*this, match.form, instruction, op) : applySignature(instruction, match, op);
   if (!good)
     return false;
   const auto index = static_cast<std::uint32_t>(program->ops.size());
@@ -214,7 +222,8 @@ bool DecodeContext::decodeInstruction(const ptx::Instruction &instruction) {
 static Type operandType(const OperandSpec &spec, const Form &form) {
   Type t = spec.type;
   if (spec.typeIndex >= 0)
-    t = static_cast<unsigned>(spec.typeIndex) < form.numTypes ? form.types[static_cast<unsigned>(spec.typeIndex)] : Type::None;
+    t = static_cast<unsigned>(spec.typeIndex) < form.numTypes ? form.types[static_cast<unsigned>(spec.typeIndex)]
+                                                              : Type::None;
   return spec.wide ? doubleWidth(t) : t;
 }
 
@@ -436,8 +445,9 @@ void DecodeContext::finish() {
     p.sharedNames[i].begin = p.sharedNames[i].end = dynamicBase;
   p.info.staticSharedBytes = p.sharedStatic;
   if (p.sharedBegin + std::uint64_t(p.sharedStatic) > options.target->sharedOptIn * std::uint64_t(1) + p.sharedBegin)
-    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " + std::to_string(p.sharedStatic) +
-                     " bytes, " + std::string(options.target->name) + " has " + std::to_string(options.target->sharedOptIn));
+    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " +
+                     std::to_string(p.sharedStatic) + " bytes, " + std::string(options.target->name) + " has " +
+                     std::to_string(options.target->sharedOptIn));
 
   if (!orderedResults.empty() && !p.inOrder) {
     std::vector<char> isRead(p.registerBytes / 128, 0);
@@ -449,7 +459,8 @@ void DecodeContext::finish() {
   }
 }
 
-Result<std::unique_ptr<Program>> decodeEntry(const ptx::Module &module, std::size_t entry, const DecodeOptions &options) {
+Result<std::unique_ptr<Program>> decodeEntry(const ptx::Module &module, std::size_t entry,
+                                             const DecodeOptions &options) {
   DecodeContext context(module, options);
   return context.run(entry);
 }

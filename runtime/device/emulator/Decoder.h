@@ -1,11 +1,11 @@
 //===- Decoder.h - From a PTX module to a Program -------------------------===//
 //
 // Decodes one entry and every function that it reaches.  Names are resolved by lexical scope, every operand becomes a
-// slot, opcodes are matched against the instruction table, and what an operand needs beforehand (a negated predicate, the
-// address of a local variable, %clock) becomes an op of its own before the instruction.
+// slot, opcodes are matched against the instruction table, and what an operand needs beforehand (a negated predicate,
+// the address of a local variable, %clock) becomes an op of its own before the instruction.
 //
-// Family files with rows of operands "custom" see a DecodeContext: its members return false after reporting an error, and
-// a decoder returns false then.
+// Family files with rows of operands "custom" see a DecodeContext: its members return false after reporting an error,
+// and a decoder returns false then.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_DECODER_H
@@ -38,10 +38,13 @@ struct DecodeOptions {
 };
 
 /// Decodes `module.functions[entry]`.  A failure lists up to eight errors, each "FILE:LINE: ...".
-Result<std::unique_ptr<Program>> decodeEntry(const ptx::Module &module, std::size_t entry, const DecodeOptions &options);
+Result<std::unique_ptr<Program>> decodeEntry(const ptx::Module &module, std::size_t entry,
+                                             const DecodeOptions &options);
 
 /// The code address that a program sees for `module.functions[index]`.
-inline std::uint64_t codeAddress(std::size_t index) { return windowBase(CodeWindow) + 16 * (index + 1); }
+inline std::uint64_t codeAddress(std::size_t index) {
+  return windowBase(CodeWindow) + 16 * (index + 1);
+}
 
 /// Parameters at their natural offsets; used for kernels and for the frames of functions.
 std::uint64_t variableBytes(const ptx::Variable &variable);
@@ -52,28 +55,40 @@ struct FlowEdge {
   using Kind = FlowKind;
   Kind kind = Kind::Next;
   bool guarded = false;
-  bool visible = false;                ///< see ProgramEdge
-  std::uint32_t target = 0;            ///< Branch: label; after the function is decoded: op
-  std::vector<std::uint32_t> targets;  ///< IndexedBranch
+  bool visible = false;               ///< see ProgramEdge
+  std::uint32_t target = 0;           ///< Branch: label; after the function is decoded: op
+  std::vector<std::uint32_t> targets; ///< IndexedBranch
 };
 
 /// A slot read or written by an op.
 struct SlotAccess {
   std::uint32_t op = 0;
   Slot slot = noSlot;
-  std::uint8_t units = 1; ///< pieces of 128 bytes
+  std::uint8_t units = 1;           ///< pieces of 128 bytes
   bool write = false, whole = true; ///< whole: an unguarded write
 };
 
 /// What a name means in a scope.
 struct Symbol {
-  enum class Kind : std::uint8_t { None, Register, Global, Const, Shared, DynamicShared, Frame, EntryParameter, Function, Label, List };
+  enum class Kind : std::uint8_t {
+    None,
+    Register,
+    Global,
+    Const,
+    Shared,
+    DynamicShared,
+    Frame,
+    EntryParameter,
+    Function,
+    Label,
+    List
+  };
   Kind kind = Kind::None;
   ptx::Type type = ptx::Type::None;
-  std::uint8_t vector = 1;     ///< Register: components of a .v2 / .v4 register
-  std::uint8_t bytes = 4;      ///< Register: of the declared type
-  Slot slot = noSlot;          ///< Register
-  std::uint64_t address = 0;   ///< Global, Const: address; Shared, Frame, EntryParameter: offset; Function, Label: index
+  std::uint8_t vector = 1;   ///< Register: components of a .v2 / .v4 register
+  std::uint8_t bytes = 4;    ///< Register: of the declared type
+  Slot slot = noSlot;        ///< Register
+  std::uint64_t address = 0; ///< Global, Const: address; Shared, Frame, EntryParameter: offset; Function, Label: index
   std::uint64_t size = 0;
   const ptx::TargetList *list = nullptr;
 };
@@ -117,13 +132,14 @@ public:
   /// A decoded memory operand: address = s[base] + displacement in `space`.
   struct Address {
     Slot base = noSlot;
-    bool base32 = false;         ///< the base register has 32 bits
+    bool base32 = false; ///< the base register has 32 bits
     std::int64_t displacement = 0;
     ptx::Space space = ptx::Space::Generic;
-    bool fixed = false;          ///< a kernel parameter: `offset` bytes into the parameters
+    bool fixed = false; ///< a kernel parameter: `offset` bytes into the parameters
     std::uint64_t offset = 0;
   };
-  /// `space` as the instruction names it.  A .param address becomes Param (of the kernel) or Local (of a function's frame).
+  /// `space` as the instruction names it.  A .param address becomes Param (of the kernel) or Local (of a function's
+  /// frame).
   bool address(const ptx::Instruction &instruction, const ptx::Operand &operand, ptx::Space space, Address &out);
   std::uint32_t newCache() { return program->numCaches++; }
 
@@ -168,17 +184,18 @@ private:
   bool layOutParameters(FunctionInfo &info, const ptx::Function &function);
 
   // DecodeOperands.cpp
-  bool specialRegister(const ptx::Instruction &instruction, std::string_view name, ptx::Type type, Slot &slot, bool &found);
+  bool specialRegister(const ptx::Instruction &instruction, std::string_view name, ptx::Type type, Slot &slot,
+                       bool &found);
   bool immediate(const ptx::Instruction &instruction, const ptx::Operand &operand, ptx::Type type, Slot &slot);
-  bool symbolAddress(const ptx::Instruction &instruction, const Symbol &symbol, const ptx::Operand &operand, ptx::Type type,
-                     Slot &slot);
+  bool symbolAddress(const ptx::Instruction &instruction, const Symbol &symbol, const ptx::Operand &operand,
+                     ptx::Type type, Slot &slot);
 
   const ptx::Module &module;
   DecodeOptions options;
   std::unique_ptr<Program> program;
   std::vector<std::string> errors;
   bool anyUnsupported = true;
-  std::unique_ptr<FunctionState> state; ///< of the function being decoded
+  std::unique_ptr<FunctionState> state;                    ///< of the function being decoded
   std::vector<std::pair<std::size_t, std::uint32_t>> work; ///< functions still to decode: module index, program index
   std::unordered_map<std::size_t, std::uint32_t> functionIndex;
   std::unordered_map<std::string_view, std::size_t> functionByName, variableByName;

@@ -1,7 +1,7 @@
 //===- DefinedBits.h - One bit a byte: has it been written? ---------------===//
 //
-// Bit i of a word array stands for byte i of a memory.  Words may be shared by threads: every access is a relaxed atomic,
-// and a partly covered word is changed with fetch_or, so neighbours on other threads lose nothing.
+// Bit i of a word array stands for byte i of a memory.  Words may be shared by threads: every access is a relaxed
+// atomic, and a partly covered word is changed with fetch_or, so neighbours on other threads lose nothing.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_DEFINEDBITS_H

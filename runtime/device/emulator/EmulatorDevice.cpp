@@ -16,16 +16,27 @@ namespace {
 /// Streaming multiprocessors of a usual GPU of the target: what %nsmid says and how many blocks are resident.
 unsigned multiprocessorsOf(const Target &target) {
   switch (target.sm) {
-  case 75: return 40;   // T4
-  case 80: return 108;  // A100
-  case 86: return 84;   // A40, RTX 3090
-  case 87: return 16;   // Orin
-  case 89: return 142;  // L40
-  case 90: return 132;  // H100, H200
-  case 100: case 103: return 148; // B200, B300
-  case 110: return 20;  // Thor
-  case 120: return 170; // RTX 5090
-  default: return 64;
+  case 75:
+    return 40; // T4
+  case 80:
+    return 108; // A100
+  case 86:
+    return 84; // A40, RTX 3090
+  case 87:
+    return 16; // Orin
+  case 89:
+    return 142; // L40
+  case 90:
+    return 132; // H100, H200
+  case 100:
+  case 103:
+    return 148; // B200, B300
+  case 110:
+    return 20; // Thor
+  case 120:
+    return 170; // RTX 5090
+  default:
+    return 64;
   }
 }
 
@@ -57,7 +68,8 @@ private:
 
 class EmulatorBuffer final : public Buffer {
 public:
-  EmulatorBuffer(EmulatorDevice &device, DeviceAddress address, std::size_t bytes) : device(device), at(address), bytes(bytes) {}
+  EmulatorBuffer(EmulatorDevice &device, DeviceAddress address, std::size_t bytes)
+      : device(device), at(address), bytes(bytes) {}
   ~EmulatorBuffer() override {
     std::lock_guard lock(device.mutex);
     device.memory->release(at);
@@ -96,8 +108,9 @@ public:
 private:
   Status check(const char *what, std::size_t offset, std::size_t n) const {
     if (offset > bytes || n > bytes - offset)
-      return Status::invalid(std::string(what) + ": " + std::to_string(n) + " bytes at offset " + std::to_string(offset) +
-                             " do not lie inside the buffer of " + std::to_string(bytes) + " bytes");
+      return Status::invalid(std::string(what) + ": " + std::to_string(n) + " bytes at offset " +
+                             std::to_string(offset) + " do not lie inside the buffer of " + std::to_string(bytes) +
+                             " bytes");
     return {};
   }
   EmulatorDevice &device;
@@ -107,7 +120,8 @@ private:
 
 std::uint64_t hostMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) : std::uint64_t(8) << 30;
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
+                               : std::uint64_t(8) << 30;
 }
 
 unsigned workersFor(const EmulatorOptions &options) {
@@ -118,8 +132,9 @@ unsigned workersFor(const EmulatorOptions &options) {
 
 EmulatorDevice::EmulatorDevice(const Target &target, const EmulatorOptions &options, const InstructionTable &table,
                                std::unique_ptr<GlobalMemory> memory)
-    : target(target), options(options), table(table), rows(table), memory(std::move(memory)), about(emulatorInfo(target, options)),
-      pool(workersFor(options)), standardStream(std::make_unique<EmulatorStream>()) {}
+    : target(target), options(options), table(table), rows(table), memory(std::move(memory)),
+      about(emulatorInfo(target, options)), pool(workersFor(options)),
+      standardStream(std::make_unique<EmulatorStream>()) {}
 
 Result<std::unique_ptr<Buffer>> EmulatorDevice::allocate(std::size_t bytes, std::string_view label) {
   std::lock_guard lock(mutex);
@@ -127,8 +142,12 @@ Result<std::unique_ptr<Buffer>> EmulatorDevice::allocate(std::size_t bytes, std:
   return std::unique_ptr<Buffer>(std::make_unique<EmulatorBuffer>(*this, address, bytes));
 }
 
-Result<std::unique_ptr<Stream>> EmulatorDevice::createStream() { return std::unique_ptr<Stream>(std::make_unique<EmulatorStream>()); }
-Result<std::unique_ptr<Event>> EmulatorDevice::createEvent() { return std::unique_ptr<Event>(std::make_unique<EmulatorEvent>()); }
+Result<std::unique_ptr<Stream>> EmulatorDevice::createStream() {
+  return std::unique_ptr<Stream>(std::make_unique<EmulatorStream>());
+}
+Result<std::unique_ptr<Event>> EmulatorDevice::createEvent() {
+  return std::unique_ptr<Event>(std::make_unique<EmulatorEvent>());
+}
 
 Result<std::unique_ptr<Module>> EmulatorDevice::loadPtx(std::string_view text, std::string_view fileName) {
   return loadModule(*this, text, fileName);
@@ -198,10 +217,12 @@ Result<std::unique_ptr<Device>> createEmulatorDevice(const Target &target, const
     for (std::string_view level : emulator::builtLevels())
       if (emulator::instructionTable(level))
         levels.emplace_back(level);
-    return Status::invalid("CPU level '" + options.cpuLevel + "' is not one that this CPU can run", "levels here: " + join(levels));
+    return Status::invalid("CPU level '" + options.cpuLevel + "' is not one that this CPU can run",
+                           "levels here: " + join(levels));
   }
   KILN_ASSIGN(auto memory, emulator::GlobalMemory::create(options.checks, emulator::hostMemory()));
-  return std::unique_ptr<Device>(std::make_unique<emulator::EmulatorDevice>(target, options, *table, std::move(memory)));
+  return std::unique_ptr<Device>(
+      std::make_unique<emulator::EmulatorDevice>(target, options, *table, std::move(memory)));
 }
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 //===- EmulatorDevice.h - "emulator:TARGET" -------------------------------===//
 //
-// A Device that runs PTX on the CPU.  A launch runs to its end before `launch` returns; launches and copies of one device
-// exclude each other, so it may be used from several threads.
+// A Device that runs PTX on the CPU.  A launch runs to its end before `launch` returns; launches and copies of one
+// device exclude each other, so it may be used from several threads.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_EMULATORDEVICE_H

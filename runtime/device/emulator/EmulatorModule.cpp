@@ -15,7 +15,8 @@ namespace {
 
 class EmulatorKernel final : public Kernel {
 public:
-  EmulatorKernel(EmulatorDevice &device, std::unique_ptr<Program> program) : device(device), program(std::move(program)) {}
+  EmulatorKernel(EmulatorDevice &device, std::unique_ptr<Program> program)
+      : device(device), program(std::move(program)) {}
   const KernelInfo &info() const override { return program->info; }
   Status launch(const LaunchConfig &config, std::span<const std::byte> arguments) override;
 
@@ -24,7 +25,9 @@ private:
   std::unique_ptr<Program> program;
 };
 
-std::string dimText(Dim3 d) { return format("%u,%u,%u", d.x, d.y, d.z); }
+std::string dimText(Dim3 d) {
+  return format("%u,%u,%u", d.x, d.y, d.z);
+}
 
 Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::byte> arguments) {
   const KernelInfo &k = program->info;
@@ -34,12 +37,13 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
   };
   const Dim3 g = config.grid, b = config.block;
   if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7FFFFFFFu || g.y > 65535 || g.z > 65535)
-    return refuse("the grid is " + dimText(g), "every extent is at least 1; x at most 2147483647, y and z at most 65535");
+    return refuse("the grid is " + dimText(g),
+                  "every extent is at least 1; x at most 2147483647, y and z at most 65535");
   if (b.x == 0 || b.y == 0 || b.z == 0 || b.x > 1024 || b.y > 1024 || b.z > 64)
     return refuse("the block is " + dimText(b), "every extent is at least 1; x and y at most 1024, z at most 64");
   if (b.count() > target.threadsPerBlock)
-    return refuse("a block of " + dimText(b) + " has " + std::to_string(b.count()) + " threads, " + std::string(target.name) + " allows " +
-                  std::to_string(target.threadsPerBlock));
+    return refuse("a block of " + dimText(b) + " has " + std::to_string(b.count()) + " threads, " +
+                  std::string(target.name) + " allows " + std::to_string(target.threadsPerBlock));
   if (k.requiredBlock.x && !(b == k.requiredBlock))
     return refuse("the block is " + dimText(b) + ", the kernel requires " + dimText(k.requiredBlock) + " (.reqntid)");
   if (b.count() > k.maxThreadsPerBlock)
@@ -47,17 +51,19 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
                   std::to_string(k.maxThreadsPerBlock) + " (.maxntid)");
   Dim3 cluster = config.cluster.count() ? config.cluster : program->requiredCluster;
   if (program->requiredCluster.count() && config.cluster.count() && !(config.cluster == program->requiredCluster))
-    return refuse("the cluster is " + dimText(config.cluster) + ", the kernel requires " + dimText(program->requiredCluster));
+    return refuse("the cluster is " + dimText(config.cluster) + ", the kernel requires " +
+                  dimText(program->requiredCluster));
   if (cluster.count() > 1) {
     if (!target.has(Capability::Clusters))
       return refuse("clusters need sm_90 or newer, the device is " + std::string(target.name));
-    return Status(StatusCode::Unsupported, "kernel " + k.name + ": clusters of more than one block (" + dimText(cluster) +
-                                               ") are not emulated in this version");
+    return Status(StatusCode::Unsupported, "kernel " + k.name + ": clusters of more than one block (" +
+                                               dimText(cluster) + ") are not emulated in this version");
   }
   const std::uint64_t shared = std::uint64_t(k.staticSharedBytes) + config.dynamicSharedBytes;
   if (shared > target.sharedOptIn)
-    return refuse(std::to_string(k.staticSharedBytes) + " bytes of static and " + std::to_string(config.dynamicSharedBytes) +
-                  " bytes of dynamic shared memory are " + std::to_string(shared) + ", " + std::string(target.name) + " allows " +
+    return refuse(std::to_string(k.staticSharedBytes) + " bytes of static and " +
+                  std::to_string(config.dynamicSharedBytes) + " bytes of dynamic shared memory are " +
+                  std::to_string(shared) + ", " + std::string(target.name) + " allows " +
                   std::to_string(target.sharedOptIn) + " a block");
   if (arguments.size() != k.parameterBytes)
     return refuse("the arguments have " + std::to_string(arguments.size()) + " bytes, the kernel's parameters " +
@@ -82,8 +88,9 @@ public:
     const std::vector<std::string> names = kernelNames();
     const std::vector<std::string> close = nearest(name, names);
     return Status(StatusCode::NotFound, syntax->fileName + " has no kernel '" + std::string(name) + "'",
-                  names.empty() ? "the module has no .entry"
-                                : (close.empty() ? "" : "did you mean " + join(close) + "? ") + "kernels: " + join(names));
+                  names.empty()
+                      ? "the module has no .entry"
+                      : (close.empty() ? "" : "did you mean " + join(close) + "? ") + "kernels: " + join(names));
   }
   std::vector<std::string> kernelNames() const override {
     std::vector<std::string> names;
@@ -122,12 +129,14 @@ Status EmulatorModule::checkTarget() const {
     else if (suffix == "f") // a family: the same generation, this member or a later one
       fits = sm <= target.sm && sm / 10 == target.sm / 10;
     if (!fits)
-      return Status(StatusCode::CompileError,
-                    syntax->fileName + ": the module is for " + std::string(name) + ", the device is " + std::string(target.name),
-                    findTarget(name).ok() ? "use emulator:" + std::string(name) : "compile it for " + std::string(target.name));
+      return Status(
+          StatusCode::CompileError,
+          syntax->fileName + ": the module is for " + std::string(name) + ", the device is " + std::string(target.name),
+          findTarget(name).ok() ? "use emulator:" + std::string(name) : "compile it for " + std::string(target.name));
   }
   if (syntax->addressSize != 64)
-    return Status(StatusCode::Unsupported, syntax->fileName + ": .address_size " + std::to_string(syntax->addressSize), "use 64");
+    return Status(StatusCode::Unsupported, syntax->fileName + ": .address_size " + std::to_string(syntax->addressSize),
+                  "use 64");
   return {};
 }
 
@@ -136,8 +145,8 @@ Status EmulatorModule::initialise(const ptx::Variable &v, std::byte *memory) con
   std::size_t at = 0;
   for (const ptx::Variable::Init &init : v.init) {
     if (at + bytes > variableBytes(v))
-      return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": too many initialisers for '" +
-                                                  std::string(v.name) + "'");
+      return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) +
+                                                  ": too many initialisers for '" + std::string(v.name) + "'");
     std::uint64_t value = init.bits;
     if (init.kind == ptx::Variable::Init::Kind::Float) {
       const bool single = init.floatBits == 32;
@@ -159,8 +168,9 @@ Status EmulatorModule::initialise(const ptx::Variable &v, std::byte *memory) con
           found = syntax->functions[f].hasBody;
         }
       if (!found)
-        return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": '" + std::string(init.symbol) +
-                                                    "' in the initialiser of '" + std::string(v.name) + "' is not defined");
+        return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": '" +
+                                                    std::string(init.symbol) + "' in the initialiser of '" +
+                                                    std::string(v.name) + "' is not defined");
       value = address + init.bits;
       if (init.byteMask)
         value = (value & init.byteMask) >> __builtin_ctzll(init.byteMask);
@@ -180,13 +190,15 @@ Status EmulatorModule::placeVariables() {
       const bool defined = std::any_of(syntax->variables.begin(), syntax->variables.end(),
                                        [&](const ptx::Variable &o) { return o.name == v.name && !o.external; });
       if (!defined)
-        return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": '" + std::string(v.name) +
+        return Status(StatusCode::CompileError, syntax->fileName + ":" + std::to_string(v.line) + ": '" +
+                                                    std::string(v.name) +
                                                     "' is .extern and not defined in this module");
       continue;
     }
     const std::uint64_t bytes = variableBytes(v);
     const std::uint64_t align = std::clamp<std::uint64_t>(variableAlign(v), 256, 1 << 20);
-    KILN_ASSIGN(std::uint64_t address, device.memory->allocate(bytes + (align - 256), v.name, v.space != ptx::Space::Const));
+    KILN_ASSIGN(std::uint64_t address,
+                device.memory->allocate(bytes + (align - 256), v.name, v.space != ptx::Space::Const));
     owned.push_back(address);
     address = (address + align - 1) / align * align;
     variables[v.name] = {address, bytes, v.space == ptx::Space::Const};

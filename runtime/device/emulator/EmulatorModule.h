@@ -18,7 +18,8 @@ namespace kiln::emulator {
 
 class EmulatorDevice final : public Device {
 public:
-  EmulatorDevice(const Target &target, const EmulatorOptions &options, const InstructionTable &table, std::unique_ptr<GlobalMemory> memory);
+  EmulatorDevice(const Target &target, const EmulatorOptions &options, const InstructionTable &table,
+                 std::unique_ptr<GlobalMemory> memory);
 
   const DeviceInfo &info() const override { return about; }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label) override;

@@ -39,8 +39,8 @@ struct Split {
   SplitState state = SplitState::Ready;
   std::uint8_t barrier = 0;
   std::uint32_t backward = 0; ///< backward branches taken since it was tired last
-  bool tired = false;  ///< has looped for a while: others first
-  bool forced = false; ///< its parked op goes on without the missing lanes (after a finding)
+  bool tired = false;         ///< has looped for a while: others first
+  bool forced = false;        ///< its parked op goes on without the missing lanes (after a finding)
 };
 
 /// What the lanes at one call depth return to.
@@ -58,12 +58,12 @@ struct WarpState : Warp {
   std::uint32_t stopOrder = ~0u; ///< the running split stops at an op of this order or a later one: another waits there
   std::int64_t slice = 0;        ///< ops left before other warps get their turn
   std::uint64_t executed = 0, threadsExecuted = 0;
-  std::uint32_t uncounted = 0;   ///< lanes of an op that parked: it counts when it runs
+  std::uint32_t uncounted = 0; ///< lanes of an op that parked: it counts when it runs
   std::uint64_t progressMark = 0, pollMark = 0;
-  bool spinning = false;         ///< gave its slice up: it polls and nothing changes
-  bool forced = false;           ///< of the running split
+  bool spinning = false;                          ///< gave its slice up: it polls and nothing changes
+  bool forced = false;                            ///< of the running split
   std::vector<std::unique_ptr<CallLevel>> levels; ///< by depth - 1
-  std::byte *local = nullptr;    ///< lane 0's local memory; lanes are BlockState::localStride apart
+  std::byte *local = nullptr;                     ///< lane 0's local memory; lanes are BlockState::localStride apart
 
   bool exited() const { return alive == 0; }
   std::uint64_t *frame() const { return reinterpret_cast<std::uint64_t *>(registers + frameSlot); }
@@ -78,9 +78,9 @@ enum class BarrierReduction : std::uint8_t { Popc, And, Or };
 struct BarrierState {
   bool open = false;
   ArrivalKind kind = ArrivalKind::Sync;
-  std::uint32_t count = 0;   ///< threads expected; 0: every warp that has not exited
-  std::uint32_t arrived = 0; ///< threads, 32 a warp
-  std::uint32_t warps = 0;   ///< warps that arrived
+  std::uint32_t count = 0;              ///< threads expected; 0: every warp that has not exited
+  std::uint32_t arrived = 0;            ///< threads, 32 a warp
+  std::uint32_t warps = 0;              ///< warps that arrived
   std::uint32_t pending[warpSize] = {}; ///< by warp: lanes that arrived one by one so far
   std::uint32_t lastPc[warpSize] = {};  ///< by warp: where it arrived
   std::uint32_t openedPc = 0;
@@ -91,8 +91,8 @@ struct BarrierState {
 /// barrier.cluster of a cluster of one block.
 struct ClusterBarrierState {
   std::uint64_t phase = 0;
-  std::uint32_t arrived[warpSize] = {};     ///< by warp: lanes that arrived in this phase
-  std::uint32_t outstanding[warpSize] = {}; ///< by warp: lanes that arrived and have not waited
+  std::uint32_t arrived[warpSize] = {};              ///< by warp: lanes that arrived in this phase
+  std::uint32_t outstanding[warpSize] = {};          ///< by warp: lanes that arrived and have not waited
   std::uint64_t lanePhase[warpSize * warpSize] = {}; ///< by thread: the phase it last arrived in
   std::uint32_t lastPc[warpSize] = {};
 };
@@ -117,8 +117,8 @@ public:
   std::uint64_t *localBits = nullptr;
   BarrierState barriers[16];
   ClusterBarrierState cluster;
-  std::uint64_t instructions = 0;  ///< warp instructions of this block
-  std::uint64_t virtualTime = 0;   ///< nanoseconds added by waiting
+  std::uint64_t instructions = 0; ///< warp instructions of this block
+  std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
 
 private:
@@ -143,19 +143,21 @@ struct Launch {
   std::chrono::steady_clock::time_point started;
 
   std::uint64_t blocks() const { return grid.count(); }
-  std::atomic<std::uint64_t> nextBlock{0};
-  std::atomic<std::uint64_t> firstFatal{~std::uint64_t(0)}; ///< the first block with a fatal finding
+  // Lines of their own: every worker writes the first and reads the others all the time.
+  alignas(128) std::atomic<std::uint64_t> nextBlock{0};
+  alignas(128) std::atomic<std::uint64_t> firstFatal{~std::uint64_t(0)}; ///< the first block with a fatal finding
   std::atomic<std::uint64_t> instructions{0};
   std::atomic<bool> outOfBudget{false};
 };
 
-struct Worker {
+struct alignas(128) Worker {
   explicit Worker(Launch &launch) : launch(launch), caches(launch.program->numCaches) {}
   Launch &launch;
   std::vector<AccessCache> caches;
   FindingSink findings;
-  std::uint64_t progress = 0; ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits
-  std::uint64_t polls = 0;    ///< counts what a waiting loop does: strong loads, atomics that changed nothing, clock reads
+  std::uint64_t progress =
+      0;                   ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits
+  std::uint64_t polls = 0; ///< counts what a waiting loop does: strong loads, atomics that changed nothing, clock reads
   std::uint64_t warpInstructions = 0, threadInstructions = 0;
   std::uint64_t idleInstructions = 0; ///< executed since anything changed, by blocks that poll
   std::uint64_t rounds = 0;

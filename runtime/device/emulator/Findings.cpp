@@ -35,7 +35,8 @@ static Dim3 blockIndex(std::uint64_t linear, Dim3 grid) {
           static_cast<std::uint32_t>(linear / grid.x / grid.y)};
 }
 
-std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid, std::uint64_t firstFatal) {
+std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid,
+                                   std::uint64_t firstFatal) {
   std::map<std::pair<std::string, std::uint32_t>, RawFinding> merged;
   const bool cut = firstFatal != ~std::uint64_t(0);
   for (FindingSink *sink : sinks)
@@ -80,7 +81,8 @@ std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Progr
   return out;
 }
 
-static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal, bool note) {
+static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal,
+                      bool note) {
   BlockState &block = *warp.block;
   const auto &ops = static_cast<WarpState &>(warp).program->ops;
   RawFinding finding;

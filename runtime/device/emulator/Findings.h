@@ -40,7 +40,8 @@ private:
 };
 
 /// The workers' findings as one report.  After a fatal finding in block `firstFatal`, what later blocks saw is dropped.
-std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid, std::uint64_t firstFatal);
+std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid,
+                                   std::uint64_t firstFatal);
 
 } // namespace kiln::emulator
 

@@ -7,7 +7,8 @@
 // picks one level's rows.
 //
 // Grammar of the strings:
-//  modifiers  groups separated by spaces, in any order in the source; "rn|rz|rm|rp" alternatives; a final "?" = optional.
+//  modifiers  groups separated by spaces, in any order in the source; "rn|rz|rm|rp" alternatives; a final "?" =
+//  optional.
 //             "" = none.  Every group takes at most one modifier.  "*" = any other modifiers are ignored (cache hints).
 //  types      alternatives separated by "|" of the instruction's types in order of writing: "u32|s32" or "f32.s32".
 //             "" = no type modifier.
@@ -15,9 +16,8 @@
 //             width; "u32", "b64", "f32", ..: of that type; "p": a predicate (a source may be negated in the text).
 //             "=0|p": a destination with an optional predicate after "|" (slot d2, the trash slot if absent).
 //             "i": an integer immediate -> Op::imm.  A final "?" = may be absent (the slot is noSlot).
-//             Destinations fill d, d2; sources s[0], s[1], ...  A member mask must be the source s[3]: write "m" and the
-//             decoder puts it there.
-//             "custom" = the row has its own decoder (memory, control): see Row::decode.
+//             Destinations fill d, d2; sources s[0], s[1], ...  A member mask must be the source s[3]: write "m" and
+//             the decoder puts it there. "custom" = the row has its own decoder (memory, control): see Row::decode.
 //  mnemonic   usually the first word of the opcode; it may have dots ("barrier.cluster"), the longest match wins.
 //             Names that start with "%" are for the decoder's own use.
 //

@@ -1,8 +1,8 @@
 // A launch: blocks over workers, then findings and status.
 //
-// Blocks whose results cannot depend on each other are taken by the workers from a counter.  A kernel whose results depend
-// on the order of blocks (Program::inOrder) runs on one worker: block 0 to its end, then block 1; only when the running
-// block polls in vain does the next one start, and then the resident blocks take turns.
+// Blocks whose results cannot depend on each other are taken by the workers from a counter.  A kernel whose results
+// depend on the order of blocks (Program::inOrder) runs on one worker: block 0 to its end, then block 1; only when the
+// running block polls in vain does the next one start, and then the resident blocks take turns.
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/WorkerPool.h"
 #include "support/Text.h"
@@ -45,9 +45,10 @@ void runIndependent(void *context, unsigned index) {
 void runInOrder(Run &run) {
   Launch &launch = run.launch;
   Worker &worker = *run.workers[0];
-  const unsigned occupancy = std::max(
-      1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()), launch.program->sharedStatic + launch.dynamicShared, 0));
-  const std::uint64_t most = std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
+  const unsigned occupancy = std::max(1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()),
+                                                         launch.program->sharedStatic + launch.dynamicShared, 0));
+  const std::uint64_t most =
+      std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
   std::vector<std::unique_ptr<BlockState>> resident, idle;
   std::size_t turn = 0;
   std::uint64_t started = 0;
@@ -89,7 +90,8 @@ void runInOrder(Run &run) {
 }
 
 std::string headline(const Finding &f) {
-  std::string text = f.id + ": kernel " + f.kernel + format(" block (%u,%u,%u) warp %u lanes 0x%08x", f.block.x, f.block.y, f.block.z, f.warp, f.lanes);
+  std::string text = f.id + ": kernel " + f.kernel +
+                     format(" block (%u,%u,%u) warp %u lanes 0x%08x", f.block.x, f.block.y, f.block.z, f.warp, f.lanes);
   if (!f.location.empty())
     text += " at " + f.location;
   text += " (ptx line " + std::to_string(f.ptxLine) + ", " + f.opcode + "): " + f.message;
@@ -125,7 +127,8 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
       return result;
     }
   if (run.noMemory)
-    result.status = Status(StatusCode::OutOfMemory, "the host has no memory for a block of kernel " + launch.program->info.name);
+    result.status =
+        Status(StatusCode::OutOfMemory, "the host has no memory for a block of kernel " + launch.program->info.name);
   else if (launch.outOfBudget)
     result.status = Status(StatusCode::DeviceError,
                            "budget: kernel " + launch.program->info.name + " was ended after " +

@@ -1,7 +1,7 @@
-// Included by each family file of insn/ after all other headers, with KILN_EMULATOR_LEVEL set by the build to v2, v3, v4
-// or baseline.  What follows, up to LevelEnd.h, is compiled for that CPU level inside namespace kiln::emulator::LEVEL.
-// Only code between the two may use the level's instructions: inline functions of other headers stay at the baseline, so
-// the linker can share them.  No include guard: it is meant to be included once a family file.
+// Included by each family file of insn/ after all other headers, with KILN_EMULATOR_LEVEL set by the build to v2, v3,
+// v4 or baseline.  What follows, up to LevelEnd.h, is compiled for that CPU level inside namespace
+// kiln::emulator::LEVEL. Only code between the two may use the level's instructions: inline functions of other headers
+// stay at the baseline, so the linker can share them.  No include guard: it is meant to be included once a family file.
 #define KILN_LEVEL_IS_v2 1
 #define KILN_LEVEL_IS_v3 2
 #define KILN_LEVEL_IS_v4 3

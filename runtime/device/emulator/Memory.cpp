@@ -17,7 +17,9 @@ constexpr std::uint64_t arenaHint = 0x2000'0000'0000;
 constexpr std::uint64_t largestArena = std::uint64_t(1) << 40, smallestArena = std::uint64_t(1) << 30;
 constexpr std::size_t quarantineLength = 8192;
 
-std::uint64_t roundUp(std::uint64_t v, std::uint64_t a) { return (v + a - 1) / a * a; }
+std::uint64_t roundUp(std::uint64_t v, std::uint64_t a) {
+  return (v + a - 1) / a * a;
+}
 } // namespace
 
 Reservation::~Reservation() {
@@ -26,7 +28,8 @@ Reservation::~Reservation() {
 }
 
 bool Reservation::reserve(std::size_t bytes, std::uint64_t hint) {
-  void *p = mmap(reinterpret_cast<void *>(hint), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *p = mmap(reinterpret_cast<void *>(hint), bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     return false;
   start = static_cast<std::byte *>(p);
@@ -59,7 +62,8 @@ Result<std::unique_ptr<GlobalMemory>> GlobalMemory::create(bool trackDefined, st
       return Status(StatusCode::OutOfMemory, "the emulator cannot reserve 1 GiB of address space", "raise 'ulimit -v'");
   }
   if (trackDefined && !memory->bits.reserve(size / 8))
-    return Status(StatusCode::OutOfMemory, "the emulator cannot reserve address space for its checks", "raise 'ulimit -v'");
+    return Status(StatusCode::OutOfMemory, "the emulator cannot reserve address space for its checks",
+                  "raise 'ulimit -v'");
   memory->capacity = capacity;
   memory->next = memory->base() + roundUp(redzone, bufferAlign);
   return memory;
@@ -67,9 +71,10 @@ Result<std::unique_ptr<GlobalMemory>> GlobalMemory::create(bool trackDefined, st
 
 Result<std::uint64_t> GlobalMemory::allocate(std::uint64_t bytes, std::string_view label, bool writable) {
   if (bytes > capacity || live + bytes > capacity)
-    return Status(StatusCode::OutOfMemory, format("%llu bytes do not fit: the emulated GPU has %llu bytes, %llu are in use",
-                                                  static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(capacity),
-                                                  static_cast<unsigned long long>(live)));
+    return Status(StatusCode::OutOfMemory,
+                  format("%llu bytes do not fit: the emulated GPU has %llu bytes, %llu are in use",
+                         static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(capacity),
+                         static_cast<unsigned long long>(live)));
   const std::uint64_t span = roundUp(bytes, bufferAlign) + redzone;
   std::uint64_t begin = 0;
   if (next + span <= base() + arena.size()) {
@@ -126,20 +131,26 @@ const Allocation *GlobalMemory::find(std::uint64_t address) const {
   return &(--it)->second;
 }
 
-Allocation *GlobalMemory::before(std::uint64_t address) { return const_cast<Allocation *>(find(address)); }
+Allocation *GlobalMemory::before(std::uint64_t address) {
+  return const_cast<Allocation *>(find(address));
+}
 
 const Allocation *GlobalMemory::holding(std::uint64_t address, std::uint64_t bytes) const {
   const Allocation *a = find(address);
-  return a && !a->freed && address >= a->begin && address + bytes <= a->end() && address + bytes >= address ? a : nullptr;
+  return a && !a->freed && address >= a->begin && address + bytes <= a->end() && address + bytes >= address ? a
+                                                                                                            : nullptr;
 }
 
 std::string GlobalMemory::describe(std::uint64_t address, std::uint64_t bytes, bool &freedOne) const {
   freedOne = false;
   const Allocation *a = find(address);
-  auto size = [](const Allocation &x) { return x.name() + " (" + std::to_string(x.size) + " bytes" + (x.freed ? ", freed" : "") + ")"; };
+  auto size = [](const Allocation &x) {
+    return x.name() + " (" + std::to_string(x.size) + " bytes" + (x.freed ? ", freed" : "") + ")";
+  };
   // The end of a buffer counts as near it as far as the next one does.
   const auto following = allocations.upper_bound(address);
-  const bool nearNext = following != allocations.end() && following->first - address <= redzone / 2 && (!a || address >= a->end() + redzone / 2);
+  const bool nearNext = following != allocations.end() && following->first - address <= redzone / 2 &&
+                        (!a || address >= a->end() + redzone / 2);
   if (nearNext)
     return std::to_string(following->first - address) + " bytes before the start of " + size(following->second);
   constexpr std::uint64_t nearness = std::uint64_t(1) << 20;

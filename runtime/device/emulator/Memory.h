@@ -5,8 +5,8 @@
 // time), and one bit a byte says whether the byte was ever written.  Pages cost memory when they are first touched; new
 // buffers read as zeros.
 //
-// Allocation happens between launches, or in a launch that runs on one worker (malloc).  Definedness bits may be read and
-// written by all workers.
+// Allocation happens between launches, or in a launch that runs on one worker (malloc).  Definedness bits may be read
+// and written by all workers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_MEMORY_H
@@ -79,8 +79,8 @@ private:
   const Allocation *find(std::uint64_t address) const;
 
   Reservation arena, bits;
-  std::map<std::uint64_t, Allocation> allocations; ///< by begin; live and quarantined
-  std::deque<std::uint64_t> quarantine;            ///< begins, oldest first
+  std::map<std::uint64_t, Allocation> allocations;      ///< by begin; live and quarantined
+  std::deque<std::uint64_t> quarantine;                 ///< begins, oldest first
   std::multimap<std::uint64_t, std::uint64_t> reusable; ///< size of the range -> begin
   std::uint64_t next = 0, live = 0, capacity = 0, serials = 0;
 };

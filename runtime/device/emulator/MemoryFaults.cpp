@@ -10,7 +10,9 @@ namespace kiln::emulator {
 
 namespace {
 
-std::string hex(std::uint64_t v) { return format("0x%llx", static_cast<unsigned long long>(v)); }
+std::string hex(std::uint64_t v) {
+  return format("0x%llx", static_cast<unsigned long long>(v));
+}
 
 const char *kindOf(const WarpState &w, const Op &op) {
   const std::string_view name = w.program->lines[op.line].opcode;
@@ -37,7 +39,8 @@ std::string sharedName(const Program &p, std::uint64_t offset) {
   for (const NamedRange &r : p.sharedNames)
     if (offset >= r.begin && (offset < r.end || r.begin == r.end) && (!best || r.begin >= best->begin))
       best = &r;
-  return best ? std::string(best->name) + "+" + std::to_string(offset - best->begin) : "shared offset " + std::to_string(offset);
+  return best ? std::string(best->name) + "+" + std::to_string(offset - best->begin)
+              : "shared offset " + std::to_string(offset);
 }
 
 } // namespace
@@ -46,7 +49,8 @@ bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned b
   const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) { return at[l] & (bytes - 1); });
   const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
   reportFinding(w, op, "misaligned", lanes,
-                subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is not aligned to " + std::to_string(bytes) + " bytes",
+                subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is not aligned to " +
+                    std::to_string(bytes) + " bytes",
                 true);
   return false;
 }
@@ -60,11 +64,12 @@ bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned
   const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
   const std::uint64_t offset = at[l] - window;
   const Launch &launch = b.worker.launch;
-  const std::string memory = "the block's shared memory (" + std::to_string(launch.program->sharedStatic) + " bytes static, " +
-                             std::to_string(launch.dynamicShared) + " dynamic)";
+  const std::string memory = "the block's shared memory (" + std::to_string(launch.program->sharedStatic) +
+                             " bytes static, " + std::to_string(launch.dynamicShared) + " dynamic)";
   std::string where;
   if (offset >= sharedRankBytes && offset < 16 * sharedRankBytes)
-    where = "is in the shared memory of block rank " + std::to_string(offset / sharedRankBytes) + ", which is not in the cluster";
+    where = "is in the shared memory of block rank " + std::to_string(offset / sharedRankBytes) +
+            ", which is not in the cluster";
   else if (offset < b.sharedBegin)
     where = "is " + std::to_string(b.sharedBegin - offset) + " bytes before the start of " + memory;
   else if (offset < 16 * sharedRankBytes)
@@ -75,27 +80,31 @@ bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned
   if (offset >= b.sharedBegin && offset < sharedRankBytes)
     name = ", " + sharedName(*launch.program, offset) + ",";
   reportFinding(w, op, "oob.shared", lanes,
-                subject(w, op, bytes) + " at " + hex(offset) + name + " (lane " + std::to_string(l) + ") " + where, true);
+                subject(w, op, bytes) + " at " + hex(offset) + name + " (lane " + std::to_string(l) + ") " + where,
+                true);
   return false;
 }
 
 bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
   const std::uint64_t size = w.block->worker.launch.parameters.size();
-  const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) { return at[l] - window > size || size - (at[l] - window) < bytes; });
+  const std::uint32_t lanes =
+      lanesWhere(w.exec, [&](unsigned l) { return at[l] - window > size || size - (at[l] - window) < bytes; });
   const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
   reportFinding(w, op, "oob.param", lanes,
-                subject(w, op, bytes) + " at offset " + std::to_string(at[l] - window) + " of the kernel's parameters, which have " +
-                    std::to_string(size) + " bytes",
+                subject(w, op, bytes) + " at offset " + std::to_string(at[l] - window) +
+                    " of the kernel's parameters, which have " + std::to_string(size) + " bytes",
                 true);
   return false;
 }
 
 bool reportReadOnly(Warp &w, const Op &op, const char *what) {
-  reportFinding(w, op, "readonly_write", w.exec, std::string("writes to ") + what + ", which a kernel may only read", true);
+  reportFinding(w, op, "readonly_write", w.exec, std::string("writes to ") + what + ", which a kernel may only read",
+                true);
   return false;
 }
 
-bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, bool write, std::uint64_t *&bits, std::uint64_t &origin) {
+bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, bool write, std::uint64_t *&bits,
+                   std::uint64_t &origin) {
   Launch &launch = w.block->worker.launch;
   GlobalMemory &memory = *launch.memory;
   const bool isConstant = (op.flags & access::spaceMask) == access::constant;
@@ -112,14 +121,23 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
     std::string where = memory.describe(at[l], bytes, freed);
     const std::uint64_t number = at[l] >> windowShift;
     if (number == SharedWindow || number == LocalWindow || number == ParamWindow)
-      where = std::string("an address of ") + (number == SharedWindow ? "shared" : number == LocalWindow ? "local" : "parameter") + " memory";
+      where = std::string("an address of ") +
+              (number == SharedWindow  ? "shared"
+               : number == LocalWindow ? "local"
+                                       : "parameter") +
+              " memory";
     else if (at[l] < 65536)
       where += at[l] == 0 ? ": a null pointer" : ": near a null pointer";
-    reportFinding(w, op, freed ? "use_after_free" : isConstant ? "oob.const" : "oob.global", bad,
-                  subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is " + where, true);
+    reportFinding(w, op,
+                  freed        ? "use_after_free"
+                  : isConstant ? "oob.const"
+                               : "oob.global",
+                  bad, subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is " + where,
+                  true);
     return false;
   }
-  const std::uint32_t constant = write ? lanesWhere(w.exec, [&](unsigned l) { return !memory.holding(at[l], bytes)->writable; }) : 0;
+  const std::uint32_t constant =
+      write ? lanesWhere(w.exec, [&](unsigned l) { return !memory.holding(at[l], bytes)->writable; }) : 0;
   if (constant) {
     const Allocation *a = memory.holding(at[__builtin_ctz(constant)], bytes);
     return reportReadOnly(w, op, ("constant " + a->name()).c_str());
@@ -141,9 +159,13 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
     return true;
   // Lanes in several buffers, some of which may be defined as a whole: settle it here.
   const bool reads = !write || !std::string_view(kindOf(static_cast<WarpState &>(w), op)).starts_with("store");
-  const std::uint32_t undefined = reads ? lanesWhere(w.exec, [&](unsigned l) {
-    return !memory.holding(at[l], bytes)->defined && !allDefined(memory.definedBits(), at[l] - memory.base(), bytes);
-  }) : 0;
+  const std::uint32_t undefined =
+      reads ? lanesWhere(w.exec,
+                         [&](unsigned l) {
+                           return !memory.holding(at[l], bytes)->defined &&
+                                  !allDefined(memory.definedBits(), at[l] - memory.base(), bytes);
+                         })
+            : 0;
   if (undefined) {
     const std::uint32_t exec = std::exchange(w.exec, undefined);
     reportUninitialised(w, op, at, 0, 0, bytes, op.usedBytes, memory.definedBits(), memory.base());
@@ -172,7 +194,8 @@ bool resolveLocal(Warp &w, const Op &op, std::uint64_t *at, unsigned bytes, std:
   if (bad) {
     const unsigned l = static_cast<unsigned>(__builtin_ctz(bad));
     reportFinding(w, op, "oob.local", bad,
-                  subject(w, op, bytes) + " at local offset " + std::to_string(static_cast<std::int64_t>(at[l] - window)) + " (lane " + std::to_string(l) +
+                  subject(w, op, bytes) + " at local offset " +
+                      std::to_string(static_cast<std::int64_t>(at[l] - window)) + " (lane " + std::to_string(l) +
                       "): the thread has " + std::to_string(top[l]) + " bytes of local memory here",
                   true);
     return false;
@@ -182,8 +205,8 @@ bool resolveLocal(Warp &w, const Op &op, std::uint64_t *at, unsigned bytes, std:
   return true;
 }
 
-void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned stride, unsigned bytes, std::uint32_t used,
-                         const std::uint64_t *bits, std::uint64_t origin) {
+void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned stride,
+                         unsigned bytes, std::uint32_t used, const std::uint64_t *bits, std::uint64_t origin) {
   unsigned byteAt = 0;
   auto address = [&](unsigned l) { return at ? at[l] : first + std::uint64_t(l) * stride; };
   std::uint32_t lanes = 0;
@@ -211,7 +234,9 @@ void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::ui
   } else if (const Allocation *a = b.worker.launch.memory->holding(where, 1)) {
     name = a->name() + "+" + std::to_string(where - a->begin) + " (of " + std::to_string(a->size) + " bytes)";
   }
-  reportFinding(w, op, id, lanes, subject(w, op, bytes) + " reads " + name + " (lane " + std::to_string(l) + "), which nobody wrote", false);
+  reportFinding(w, op, id, lanes,
+                subject(w, op, bytes) + " reads " + name + " (lane " + std::to_string(l) + "), which nobody wrote",
+                false);
 }
 
 } // namespace kiln::emulator

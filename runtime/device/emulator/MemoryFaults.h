@@ -13,9 +13,9 @@ namespace kiln::emulator {
 /// Op::flags of memory ops.
 namespace access {
 constexpr std::uint16_t generic = 0, global = 1, shared = 2, local = 3, constant = 4, param = 5, spaceMask = 7;
-constexpr std::uint16_t base32 = 8;   ///< the address register has 32 bits
-constexpr std::uint16_t strong = 16;  ///< a load that a waiting loop may repeat
-constexpr std::uint16_t narrow = 32;  ///< a sign-extended byte in a 16-bit register
+constexpr std::uint16_t base32 = 8;                      ///< the address register has 32 bits
+constexpr std::uint16_t strong = 16;                     ///< a load that a waiting loop may repeat
+constexpr std::uint16_t narrow = 32;                     ///< a sign-extended byte in a 16-bit register
 constexpr std::uint16_t countShift = 8, countMask = 0xF; ///< elements of a vector, 1 to 8
 } // namespace access
 
@@ -25,16 +25,17 @@ bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned b
 bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
 bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
 bool reportReadOnly(Warp &w, const Op &op, const char *what);
-/// Looks every lane up and remembers the allocation for next time if it is one for all.  Gives the bits to look at; where
-/// the lanes are in several allocations it checks and marks them itself and gives none.
-bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, bool write, std::uint64_t *&bits, std::uint64_t &origin);
+/// Looks every lane up and remembers the allocation for next time if it is one for all.  Gives the bits to look at;
+/// where the lanes are in several allocations it checks and marks them itself and gives none.
+bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, bool write, std::uint64_t *&bits,
+                   std::uint64_t &origin);
 /// Turns local offsets (from `window` on) into host addresses.
 bool resolveLocal(Warp &w, const Op &op, std::uint64_t *at, unsigned bytes, std::uint64_t window);
 
-/// Some byte that the lanes read may never have been written: reports the lanes where one of the bytes in `used` is not.
-/// `at` are host addresses, lane l's being first + l * stride if at is nullptr.
-void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned stride, unsigned bytes, std::uint32_t used,
-                         const std::uint64_t *bits, std::uint64_t origin);
+/// Some byte that the lanes read may never have been written: reports the lanes where one of the bytes in `used` is
+/// not. `at` are host addresses, lane l's being first + l * stride if at is nullptr.
+void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::uint64_t first, unsigned stride,
+                         unsigned bytes, std::uint32_t used, const std::uint64_t *bits, std::uint64_t origin);
 
 } // namespace kiln::emulator
 

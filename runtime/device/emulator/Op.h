@@ -1,8 +1,8 @@
 //===- Op.h - One decoded instruction -------------------------------------===//
 //
-// A kernel is decoded once into an array of Ops.  Every operand, immediates and special registers included, is a *slot*:
-// the byte offset of 32 lanes in the warp's register file.  A slot of a value of up to 32 bits holds uint32_t[32], of 64
-// bits uint64_t[32], of 128 bits two 64-bit halves (low first).  Invariants:
+// A kernel is decoded once into an array of Ops.  Every operand, immediates and special registers included, is a
+// *slot*: the byte offset of 32 lanes in the warp's register file.  A slot of a value of up to 32 bits holds
+// uint32_t[32], of 64 bits uint64_t[32], of 128 bits two 64-bit halves (low first).  Invariants:
 //  - slots are 64-byte aligned and either equal or disjoint, so a handler may write while it reads lane by lane;
 //  - values narrower than 32 bits are zero-extended in their lane unless an instruction says that it sign-extends
 //    (ld and cvt into a wider register); whoever reads a narrow value takes the low bits;
@@ -46,25 +46,25 @@ using Handler = Next (*)(Warp &warp, const Op &op);
 
 struct Op {
   Handler run = nullptr;
-  Slot d = noSlot, d2 = noSlot;                              ///< destinations
-  Slot s[4] = {noSlot, noSlot, noSlot, noSlot};              ///< sources in the order of the operand signature
-  std::int64_t imm = 0;                                      ///< address displacement, or an immediate of the signature
-  Slot guard = noSlot;                                       ///< predicate slot, noSlot: unguarded
-  std::uint32_t aux = 0;                                     ///< row-specific: branch target, index of an operand list
-  std::uint32_t line = 0;                                    ///< index into Program::lines
-  std::uint32_t cache = 0;                                   ///< global memory ops: index into Warp::caches
-  std::uint32_t usedBytes = ~0u;                             ///< loads: the bytes that the program uses, as a mask
-  std::uint16_t flags = 0;                                   ///< row-specific; calls and branches own the two top bits
+  Slot d = noSlot, d2 = noSlot;                 ///< destinations
+  Slot s[4] = {noSlot, noSlot, noSlot, noSlot}; ///< sources in the order of the operand signature
+  std::int64_t imm = 0;                         ///< address displacement, or an immediate of the signature
+  Slot guard = noSlot;                          ///< predicate slot, noSlot: unguarded
+  std::uint32_t aux = 0;                        ///< row-specific: branch target, index of an operand list
+  std::uint32_t line = 0;                       ///< index into Program::lines
+  std::uint32_t cache = 0;                      ///< global memory ops: index into Warp::caches
+  std::uint32_t usedBytes = ~0u;                ///< loads: the bytes that the program uses, as a mask
+  std::uint16_t flags = 0;                      ///< row-specific; calls and branches own the two top bits
   std::uint8_t guardNegated = 0;
-  std::uint8_t kind = 0;                                     ///< OpKind: what the executor itself must know
+  std::uint8_t kind = 0; ///< OpKind: what the executor itself must know
 };
 static_assert(sizeof(Op) <= 64, "one cache line");
 
 /// Ops that need the executor's help before their handler runs.
 enum OpKind : std::uint8_t {
   Plain = 0,
-  Aligned = 1,    ///< .aligned: all non-exited lanes of the warp together
-  MemberMask = 2, ///< gathers the lanes of the member mask in slot s[3] first; exec = the lanes that arrived
+  Aligned = 1,            ///< .aligned: all non-exited lanes of the warp together
+  MemberMask = 2,         ///< gathers the lanes of the member mask in slot s[3] first; exec = the lanes that arrived
   MemberMaskAnywhere = 3, ///< the same, but lanes may also arrive at other ops of this kind (bar.warp.sync)
 };
 

@@ -22,7 +22,9 @@ namespace kiln::emulator {
 /// Windows of the generic address space: bits 40 and up of an address.  Everything else is global memory.
 constexpr unsigned windowShift = 40;
 enum Window : std::uint64_t { SharedWindow = 1, LocalWindow = 2, ParamWindow = 3, CodeWindow = 4 };
-constexpr std::uint64_t windowBase(Window w) { return std::uint64_t(w) << windowShift; }
+constexpr std::uint64_t windowBase(Window w) {
+  return std::uint64_t(w) << windowShift;
+}
 constexpr std::uint64_t windowOffsetMask = (std::uint64_t(1) << windowShift) - 1;
 /// Shared memory of one block in the shared window; bits 24 and up of an offset are the rank in the cluster.
 constexpr std::uint64_t sharedRankBytes = std::uint64_t(1) << 24;
@@ -40,13 +42,53 @@ struct SourceLine {
 
 /// Special registers that are constants of a warp; the others are read by ops.
 enum class Special : std::uint8_t {
-  TidX, TidY, TidZ, NtidX, NtidY, NtidZ, CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ,
-  LaneId, WarpId, NwarpId, SmId, NsmId, GridId,
-  LanemaskEq, LanemaskLe, LanemaskLt, LanemaskGe, LanemaskGt,
-  DynamicSmemSize, TotalSmemSize, AggrSmemSize, ReservedSmemBegin, ReservedSmemEnd, ReservedSmemCap, ReservedSmemOffset,
-  ClusterIdX, ClusterIdY, ClusterIdZ, NclusterIdX, NclusterIdY, NclusterIdZ,
-  ClusterCtaidX, ClusterCtaidY, ClusterCtaidZ, ClusterNctaidX, ClusterNctaidY, ClusterNctaidZ,
-  ClusterCtarank, ClusterNctarank, IsExplicitCluster, CurrentGraphExec, Zero,
+  TidX,
+  TidY,
+  TidZ,
+  NtidX,
+  NtidY,
+  NtidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  NctaidX,
+  NctaidY,
+  NctaidZ,
+  LaneId,
+  WarpId,
+  NwarpId,
+  SmId,
+  NsmId,
+  GridId,
+  LanemaskEq,
+  LanemaskLe,
+  LanemaskLt,
+  LanemaskGe,
+  LanemaskGt,
+  DynamicSmemSize,
+  TotalSmemSize,
+  AggrSmemSize,
+  ReservedSmemBegin,
+  ReservedSmemEnd,
+  ReservedSmemCap,
+  ReservedSmemOffset,
+  ClusterIdX,
+  ClusterIdY,
+  ClusterIdZ,
+  NclusterIdX,
+  NclusterIdY,
+  NclusterIdZ,
+  ClusterCtaidX,
+  ClusterCtaidY,
+  ClusterCtaidZ,
+  ClusterNctaidX,
+  ClusterNctaidY,
+  ClusterNctaidZ,
+  ClusterCtarank,
+  ClusterNctarank,
+  IsExplicitCluster,
+  CurrentGraphExec,
+  Zero,
 };
 
 struct SpecialSlot {
@@ -83,9 +125,9 @@ struct FunctionInfo {
   std::uint32_t entry = 0;      ///< first op
   std::uint32_t end = 0;        ///< past the last op
   std::uint32_t frameBytes = 0; ///< local frame with the parameters; multiple of 16
-  std::vector<CallValue> parameters, returns; ///< the callee's side
+  std::vector<CallValue> parameters, returns;       ///< the callee's side
   std::vector<std::pair<Slot, unsigned>> registers; ///< its own slots and their bytes a lane (4, 8, 16)
-  bool recursive = false; ///< may be active twice: its registers are saved by a call
+  bool recursive = false;                           ///< may be active twice: its registers are saved by a call
 };
 
 enum class FlowKind : std::uint8_t { Next, Branch, IndexedBranch, Exit };
@@ -94,8 +136,8 @@ enum class FlowKind : std::uint8_t { Next, Branch, IndexedBranch, Exit };
 struct ProgramEdge {
   FlowKind kind = FlowKind::Next;
   bool guarded = false;
-  bool visible = false;        ///< other lanes or the host may notice that the op ran (stores, barriers, calls)
-  std::uint32_t targets = 0;   ///< IndexedBranch: entries in the pool at Op::aux
+  bool visible = false;      ///< other lanes or the host may notice that the op ran (stores, barriers, calls)
+  std::uint32_t targets = 0; ///< IndexedBranch: entries in the pool at Op::aux
 };
 
 /// A name with an address, for messages.
@@ -116,7 +158,7 @@ struct Program {
   std::vector<std::uint32_t> pool;
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
-  std::vector<Slot> poisoned; ///< 128-byte pieces that may be read before they are written
+  std::vector<Slot> poisoned;          ///< 128-byte pieces that may be read before they are written
   std::vector<FunctionInfo> functions; ///< [0] is the entry
   std::vector<CallSite> calls;
   std::vector<NamedRange> sharedNames; ///< offsets in the block's shared memory
@@ -125,7 +167,7 @@ struct Program {
   std::uint32_t sharedBegin = 0; ///< first offset that the kernel may use (the system's part lies below)
   std::uint32_t sharedStatic = 0;
   std::uint64_t localBytes = 0; ///< a lane; frames, and room for alloca and recursion where the kernel has them
-  bool inOrder = false;   ///< results depend on the order of blocks: one worker runs them
+  bool inOrder = false;         ///< results depend on the order of blocks: one worker runs them
   bool usesCluster = false;
   Dim3 requiredCluster{0, 0, 0};
 

@@ -23,7 +23,8 @@ struct Interval {
 /// Which registers are live at the start of each block: a bit matrix, blocks by registers.
 class Liveness {
 public:
-  Liveness(const FlowGraph &graph, std::size_t registers) : graph(graph), words((registers + 63) / 64), live(words * graph.size()), kill(words * graph.size()) {}
+  Liveness(const FlowGraph &graph, std::size_t registers)
+      : graph(graph), words((registers + 63) / 64), live(words * graph.size()), kill(words * graph.size()) {}
 
   static bool tooLarge(const FlowGraph &graph, std::size_t registers) {
     return (registers + 63) / 64 * graph.size() > std::size_t(1) << 24; // words: twice 128 MiB
@@ -62,7 +63,8 @@ private:
 };
 
 /// Gives each interval a slot of its width that no overlapping interval has.
-void assign(const std::vector<Interval> &intervals, std::span<const std::pair<Slot, unsigned>> registers, unsigned width, std::vector<Slot> &places) {
+void assign(const std::vector<Interval> &intervals, std::span<const std::pair<Slot, unsigned>> registers,
+            unsigned width, std::vector<Slot> &places) {
   std::vector<std::uint32_t> wanted;
   std::vector<Slot> free;
   for (std::uint32_t r = 0; r < registers.size(); ++r)
@@ -72,7 +74,8 @@ void assign(const std::vector<Interval> &intervals, std::span<const std::pair<Sl
         wanted.push_back(r);
     }
   std::sort(free.rbegin(), free.rend()); // taken from the back: the lowest first, then what was used last
-  std::stable_sort(wanted.begin(), wanted.end(), [&](std::uint32_t a, std::uint32_t b) { return intervals[a].first < intervals[b].first; });
+  std::stable_sort(wanted.begin(), wanted.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return intervals[a].first < intervals[b].first; });
   using End = std::pair<std::uint32_t, Slot>;
   std::priority_queue<End, std::vector<End>, std::greater<>> active;
   for (std::uint32_t r : wanted) {
@@ -88,7 +91,8 @@ void assign(const std::vector<Interval> &intervals, std::span<const std::pair<Sl
 
 } // namespace
 
-RegisterPlan planRegisters(const FlowGraph &graph, std::span<const SlotAccess> accesses, std::span<const std::pair<Slot, unsigned>> registers) {
+RegisterPlan planRegisters(const FlowGraph &graph, std::span<const SlotAccess> accesses,
+                           std::span<const std::pair<Slot, unsigned>> registers) {
   RegisterPlan plan;
   auto poison = [&](Slot slot, unsigned bytes) {
     for (unsigned u = 0; u < slotUnits(bytes); ++u)
@@ -111,7 +115,9 @@ RegisterPlan planRegisters(const FlowGraph &graph, std::span<const SlotAccess> a
   for (const SlotAccess &a : accesses)
     if (a.op >= begin && a.op < end && numbers.count(a.slot))
       mine.push_back(&a);
-  std::stable_sort(mine.begin(), mine.end(), [](const SlotAccess *a, const SlotAccess *b) { return a->op != b->op ? a->op < b->op : !a->write && b->write; });
+  std::stable_sort(mine.begin(), mine.end(), [](const SlotAccess *a, const SlotAccess *b) {
+    return a->op != b->op ? a->op < b->op : !a->write && b->write;
+  });
   for (const SlotAccess *a : mine) {
     const std::uint32_t r = numbers[a->slot];
     intervals[r].cover(a->op);

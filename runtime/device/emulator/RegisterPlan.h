@@ -1,8 +1,8 @@
 //===- RegisterPlan.h - Where a function's registers lie ------------------===//
 //
-// PTX has as many registers as a compiler cares to name.  Registers that are never live at the same time share a slot, so
-// a warp's working set stays in the host's first-level cache.  Lanes own columns of a slot and each follows the control
-// flow, so liveness holds lane by lane however they diverge.
+// PTX has as many registers as a compiler cares to name.  Registers that are never live at the same time share a slot,
+// so a warp's working set stays in the host's first-level cache.  Lanes own columns of a slot and each follows the
+// control flow, so liveness holds lane by lane however they diverge.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_REGISTERPLAN_H
@@ -20,7 +20,8 @@ struct RegisterPlan {
 };
 
 /// `registers` are slots and bytes a lane (4, 8, 16); accesses of other slots or other functions' ops are ignored.
-RegisterPlan planRegisters(const FlowGraph &graph, std::span<const SlotAccess> accesses, std::span<const std::pair<Slot, unsigned>> registers);
+RegisterPlan planRegisters(const FlowGraph &graph, std::span<const SlotAccess> accesses,
+                           std::span<const std::pair<Slot, unsigned>> registers);
 
 } // namespace kiln::emulator
 

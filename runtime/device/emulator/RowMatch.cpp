@@ -10,15 +10,24 @@ using ptx::Type;
 
 Type doubleWidth(Type type) {
   switch (type) {
-  case Type::U16: return Type::U32;
-  case Type::S16: return Type::S32;
-  case Type::B16: return Type::B32;
-  case Type::U32: return Type::U64;
-  case Type::S32: return Type::S64;
-  case Type::B32: return Type::B64;
-  case Type::F32: return Type::F64;
-  case Type::B64: return Type::B128;
-  default: return Type::None;
+  case Type::U16:
+    return Type::U32;
+  case Type::S16:
+    return Type::S32;
+  case Type::B16:
+    return Type::B32;
+  case Type::U32:
+    return Type::U64;
+  case Type::S32:
+    return Type::S64;
+  case Type::B32:
+    return Type::B64;
+  case Type::F32:
+    return Type::F64;
+  case Type::B64:
+    return Type::B128;
+  default:
+    return Type::None;
   }
 }
 
@@ -153,9 +162,9 @@ static const char *unsupportedReason(std::string_view word) {
   for (std::string_view w : {"tcgen05", "multimem"})
     if (w == word)
       return "not emulated";
-  for (std::string_view w : {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vmad", "vset", "vadd2", "vsub2",
-                             "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vmin4", "vmax4",
-                             "vset4"})
+  for (std::string_view w :
+       {"vadd",   "vsub",      "vabsdiff", "vmin",  "vmax",  "vshl",  "vshr",  "vmad",   "vset",  "vadd2", "vsub2",
+        "vavrg2", "vabsdiff2", "vmin2",    "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vmin4", "vmax4", "vset4"})
     if (w == word)
       return "video instructions other than vabsdiff4 are not emulated";
   for (std::string_view w : {"mma", "wgmma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})
@@ -271,8 +280,8 @@ Result<RowMatch> RowIndex::match(std::string_view opcode, const Target &target) 
         needs = t.name;
         break;
       }
-    return Status(StatusCode::CompileError,
-                  std::string(opcode) + ": " + std::string(target.name) + " does not have it", needs + " is the first target that does");
+    return Status(StatusCode::CompileError, std::string(opcode) + ": " + std::string(target.name) + " does not have it",
+                  needs + " is the first target that does");
   }
   return explain(opcode, found->second);
 }

@@ -14,7 +14,9 @@ namespace kiln::emulator {
 /// any case.
 static constexpr std::uint32_t fairness = 64, patience = 4096, most = 1 << 16;
 
-static void removeSplit(WarpState &w, std::uint32_t i) { w.splits[i] = w.splits[--w.numSplits]; }
+static void removeSplit(WarpState &w, std::uint32_t i) {
+  w.splits[i] = w.splits[--w.numSplits];
+}
 
 static void mergeSplits(WarpState &w) {
   for (std::uint32_t i = 0; i < w.numSplits; ++i) {
@@ -164,7 +166,8 @@ std::string whereAreOthers(const WarpState &w, std::uint32_t mask) {
   std::string text;
   for (std::uint32_t i = 0; i < w.numSplits; ++i)
     if (const std::uint32_t others = w.splits[i].mask & mask)
-      text += (text.empty() ? "lanes " : ", lanes ") + lanesText(others) + " of the warp are at " + w.program->point(w.splits[i].pc);
+      text += (text.empty() ? "lanes " : ", lanes ") + lanesText(others) + " of the warp are at " +
+              w.program->point(w.splits[i].pc);
   return text;
 }
 
@@ -276,7 +279,8 @@ std::uint32_t parkedElsewhere(const WarpState &w, std::uint32_t m) {
 void releaseElsewhere(WarpState &w, std::uint32_t lanes) {
   for (std::uint32_t i = 0, n = w.numSplits; i < n; ++i) {
     Split &s = w.splits[i];
-    if (i == w.current || s.state != SplitState::Parked || !(s.mask & lanes) || w.program->ops[s.pc].kind != MemberMaskAnywhere)
+    if (i == w.current || s.state != SplitState::Parked || !(s.mask & lanes) ||
+        w.program->ops[s.pc].kind != MemberMaskAnywhere)
       continue;
     if (const std::uint32_t rest = s.mask & ~lanes) {
       Split &left = addSplit(w, s.pc, rest, s.depth);
@@ -315,7 +319,8 @@ Next runMemberMask(WarpState &w, const Op &op) {
   }
   if (selfless) {
     const unsigned lane = static_cast<unsigned>(__builtin_ctz(selfless));
-    reportFinding(w, op, "mask.self", selfless, "lane " + std::to_string(lane) + " is not in its own mask " + lanesText(masks[lane]), false);
+    reportFinding(w, op, "mask.self", selfless,
+                  "lane " + std::to_string(lane) + " is not in its own mask " + lanesText(masks[lane]), false);
   }
   w.forced = false;
   const std::uint32_t exec = w.exec;

@@ -1,7 +1,8 @@
 //===- Warp.h - What a handler sees of a warp -----------------------------===//
 //
-// The register file and the lanes that execute.  Arithmetic handlers need nothing else; memory and control handlers reach
-// the block and the launch through `block`.  Everything that only the executor touches lives in the classes behind it.
+// The register file and the lanes that execute.  Arithmetic handlers need nothing else; memory and control handlers
+// reach the block and the launch through `block`.  Everything that only the executor touches lives in the classes
+// behind it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_WARP_H
@@ -30,7 +31,7 @@ struct Warp {
   std::uint32_t pc = 0;           ///< index of the current op
   std::uint32_t alive = 0;        ///< lanes that have not exited
   BlockState *block = nullptr;
-  std::uint32_t index = 0;        ///< warp number in the block
+  std::uint32_t index = 0;             ///< warp number in the block
   const std::uint32_t *pool = nullptr; ///< operand lists: Program::pool
   AccessCache *caches = nullptr;       ///< of this worker, by Op::cache
 };
@@ -38,8 +39,8 @@ struct Warp {
 /// Reports a finding at `op` for `lanes` of the warp; `fatal` findings end the launch (return Next::Fault after it).
 /// Equal (id, op) pairs are counted.  Defined in Findings.cpp; never called on a fast path.
 void reportFinding(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal);
-/// For non-fatal findings that may come a million times: counts this one if it is known, so that its text need not be made;
-/// false if it must be reported.
+/// For non-fatal findings that may come a million times: counts this one if it is known, so that its text need not be
+/// made; false if it must be reported.
 bool countFinding(Warp &warp, const Op &op, const char *id);
 /// Like reportFinding, for what is worth knowing but no defect.
 void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message);

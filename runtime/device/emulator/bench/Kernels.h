@@ -8,7 +8,8 @@
 
 namespace kiln::bench {
 
-/// out[i] = a[i] * scale + b[i], four steps of a small polynomial, one element a thread.  Parameters a, b, out, n, scale.
+/// out[i] = a[i] * scale + b[i], four steps of a small polynomial, one element a thread.  Parameters a, b, out, n,
+/// scale.
 inline constexpr char elementwise[] = R"(
 .version 8.7
 .target sm_90a

@@ -1,6 +1,6 @@
 // kiln-bench-emulator: thread instructions a second a core, checks off and on, and memory.
-#include "runtime/device/emulator/EmulatorDevice.h"
 #include "runtime/device/emulator/bench/Kernels.h"
+#include "runtime/device/emulator/EmulatorDevice.h"
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +66,9 @@ struct Measured {
   double residentMiB = 0; ///< that the emulator takes for them, all included
 };
 
-template <typename T> std::span<const std::byte> bytesOf(const std::vector<T> &v) { return std::as_bytes(std::span(v)); }
+template <typename T> std::span<const std::byte> bytesOf(const std::vector<T> &v) {
+  return std::as_bytes(std::span(v));
+}
 
 void pack(std::vector<std::byte> &arguments, const void *value, std::size_t bytes) {
   arguments.resize((arguments.size() + bytes - 1) / bytes * bytes);
@@ -96,7 +98,8 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
   if (!report(x.status()) || !report(y.status()) || !report(z.status()) || !report((*x)->copyFromHost(0, bytesOf(a))) ||
       !report((*y)->copyFromHost(0, bytesOf(b))))
     return false;
-  auto module = (*device)->loadPtx(softmax ? bench::softmax : bench::elementwise, softmax ? "softmax.ptx" : "elementwise.ptx");
+  auto module =
+      (*device)->loadPtx(softmax ? bench::softmax : bench::elementwise, softmax ? "softmax.ptx" : "elementwise.ptx");
   if (!report(module.status()))
     return false;
   auto kernel = (*module)->kernel(softmax ? "softmax" : "elementwise");
@@ -145,9 +148,11 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
       sum += std::exp(a[row * 1024 + i] - most);
     for (unsigned i = row * 1024; i < row * 1024 + 1024; ++i) {
       // The elementwise kernel is reproduced step by step and must agree to the bit.
-      const float v = std::fma(a[i], scale, b[i]), p = std::fma(std::fma(std::fma(v, 0x1.555556p-5f, 0x1.555556p-3f), v, 0.5f), v, 1.0f);
+      const float v = std::fma(a[i], scale, b[i]),
+                  p = std::fma(std::fma(std::fma(v, 0x1.555556p-5f, 0x1.555556p-3f), v, 0.5f), v, 1.0f);
       const double expected = softmax ? std::exp(a[i] - most) / sum : std::max(p * v, a[i]);
-      m.worstError = std::max(m.worstError, std::fabs(result[i] - expected) / std::max(softmax ? 1e-3 : 1e-30, std::fabs(expected)));
+      m.worstError = std::max(m.worstError,
+                              std::fabs(result[i] - expected) / std::max(softmax ? 1e-3 : 1e-30, std::fabs(expected)));
     }
   }
   out.push_back(m);
@@ -200,16 +205,20 @@ int main(int argc, char **argv) {
     const Measured &m = results[i];
     good &= m.worstError <= (m.kernel == "softmax" ? 2e-6 : 0);
     if (options.json)
-      std::printf("%s{\"kernel\": \"%s\", \"checks\": %s, \"thread_instructions_per_second_per_core\": %.4g, \"resident_mib\": %.1f, \"buffer_mib\": %.1f, \"worst_error\": %.3g}", i ? ", " : "",
-                  m.kernel.c_str(), m.checks ? "true" : "false", m.rate, m.residentMiB, m.bufferMiB, m.worstError);
+      std::printf("%s{\"kernel\": \"%s\", \"checks\": %s, \"thread_instructions_per_second_per_core\": %.4g, "
+                  "\"resident_mib\": %.1f, \"buffer_mib\": %.1f, \"worst_error\": %.3g}",
+                  i ? ", " : "", m.kernel.c_str(), m.checks ? "true" : "false", m.rate, m.residentMiB, m.bufferMiB,
+                  m.worstError);
     else
-      std::printf("%-12s checks %-3s  %6.2f G thread instructions / s / core   %.0f MiB resident for %.0f MiB of buffers   worst error %.2g\n",
+      std::printf("%-12s checks %-3s  %6.2f G thread instructions / s / core   %.0f MiB resident for %.0f MiB of "
+                  "buffers   worst error %.2g\n",
                   m.kernel.c_str(), m.checks ? "on" : "off", m.rate * 1e-9, m.residentMiB, m.bufferMiB, m.worstError);
   }
   if (options.json)
     std::printf("]}\n");
   else
-    std::printf("CPU level %s, %u host thread%s\n", table.driver.c_str(), options.threads, options.threads > 1 ? "s" : "");
+    std::printf("CPU level %s, %u host thread%s\n", table.driver.c_str(), options.threads,
+                options.threads > 1 ? "s" : "");
   if (!good)
     std::fprintf(stderr, "kiln-bench-emulator: results differ from the reference\n");
   return good ? 0 : 1;

@@ -1,12 +1,12 @@
 // atom and red: section 1.7 of the emulator specification.  Lanes of one op go in lane order.
 //
-// Kernels whose results depend on the order of blocks run on one worker (Program::inOrder): atomics whose result is read,
-// float atomics, cas and exch.  What is left for several workers, integer operations without a result, uses the host's
-// atomics.
+// Kernels whose results depend on the order of blocks run on one worker (Program::inOrder): atomics whose result is
+// read, float atomics, cas and exch.  What is left for several workers, integer operations without a result, uses the
+// host's atomics.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/DecodeMemory.h"
+#include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MemoryFaults.h"
@@ -40,7 +40,9 @@ template <typename T> inline void setLane(Warp &w, Slot slot, unsigned l, T v) {
   }
 }
 
-template <typename T> inline bool sameBits(const T &a, const T &b) { return __builtin_memcmp(&a, &b, sizeof a) == 0; }
+template <typename T> inline bool sameBits(const T &a, const T &b) {
+  return __builtin_memcmp(&a, &b, sizeof a) == 0;
+}
 
 /// Old value of *p, which becomes fn(old).
 template <typename T, typename Fn> inline T exchange(T *p, bool shared, Fn fn) {
@@ -76,7 +78,8 @@ template <typename T, typename Fn> Next atomicHandler(Warp &w, const Op &op) {
   }
   Worker &worker = w.block->worker;
   const U32 space = op.flags & access::spaceMask;
-  const bool isGlobal = space == access::global || (space == access::generic && segment != SharedWindow && segment != LocalWindow);
+  const bool isGlobal =
+      space == access::global || (space == access::generic && segment != SharedWindow && segment != LocalWindow);
   const bool shared = isGlobal && !worker.launch.program->inOrder;
   bool changed = false;
   for (U32 lanes = w.exec; lanes; lanes &= lanes - 1) {
@@ -90,7 +93,8 @@ template <typename T, typename Fn> Next atomicHandler(Warp &w, const Op &op) {
       if (op.s[3] != noSlot)
         c = laneValue<T>(w, op.s[3], l);
       T fresh{};
-      const T old = exchange(reinterpret_cast<T *>(at + e * sizeof(T)), shared, [&](T was) { return fresh = Fn{}(was, b, c, isGlobal); });
+      const T old = exchange(reinterpret_cast<T *>(at + e * sizeof(T)), shared,
+                             [&](T was) { return fresh = Fn{}(was, b, c, isGlobal); });
       changed |= !sameBits(old, fresh);
       if (d != noSlot)
         setLane<T>(w, d, l, old);
@@ -100,7 +104,9 @@ template <typename T, typename Fn> Next atomicHandler(Warp &w, const Op &op) {
   return Next::Advance;
 }
 
-template <typename T, typename Fn> constexpr Handler atomicOf(Fn) { return &atomicHandler<T, Fn>; }
+template <typename T, typename Fn> constexpr Handler atomicOf(Fn) {
+  return &atomicHandler<T, Fn>;
+}
 
 template <typename T> Handler bitwise(const Form &f) {
   if (f.has("and"))
@@ -116,7 +122,8 @@ template <typename T> Handler exchangeOf(const Form &f) {
 }
 template <typename T> Handler integer(const Form &f) {
   if (f.has("add"))
-    return atomicOf<T>([](T a, T b, T, bool) { return static_cast<T>(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b)); });
+    return atomicOf<T>(
+        [](T a, T b, T, bool) { return static_cast<T>(std::make_unsigned_t<T>(a) + std::make_unsigned_t<T>(b)); });
   if (f.has("min"))
     return atomicOf<T>([](T a, T b, T, bool) { return a < b ? a : b; });
   return atomicOf<T>([](T a, T b, T, bool) { return a > b ? a : b; });
@@ -136,16 +143,24 @@ template <bool Max, typename H> inline H extremeHalf(H x, H y) {
     return (x.bits >> 15 != 0) == Max ? y : x;
   return (a < b) != Max ? x : y;
 }
-template <typename H> inline H addHalf(H x, H y) { return toHalf<H>(toFloat(x) + toFloat(y)); }
+template <typename H> inline H addHalf(H x, H y) {
+  return toHalf<H>(toFloat(x) + toFloat(y));
+}
 
 template <typename H> Handler halfOf(const Form &f, bool packed) {
   if (f.has("add"))
-    return packed ? atomicOf<Pair>([](Pair a, Pair b, Pair, bool) { return halves<H>([](H x, H y) { return addHalf(x, y); }, a, b); })
+    return packed ? atomicOf<Pair>([](Pair a, Pair b, Pair, bool) {
+      return halves<H>([](H x, H y) { return addHalf(x, y); }, a, b);
+    })
                   : atomicOf<H>([](H a, H b, H, bool) { return addHalf(a, b); });
   if (f.has("min"))
-    return packed ? atomicOf<Pair>([](Pair a, Pair b, Pair, bool) { return halves<H>([](H x, H y) { return extremeHalf<false>(x, y); }, a, b); })
+    return packed ? atomicOf<Pair>([](Pair a, Pair b, Pair, bool) {
+      return halves<H>([](H x, H y) { return extremeHalf<false>(x, y); }, a, b);
+    })
                   : atomicOf<H>([](H a, H b, H, bool) { return extremeHalf<false>(a, b); });
-  return packed ? atomicOf<Pair>([](Pair a, Pair b, Pair, bool) { return halves<H>([](H x, H y) { return extremeHalf<true>(x, y); }, a, b); })
+  return packed ? atomicOf<Pair>([](Pair a, Pair b, Pair, bool) {
+    return halves<H>([](H x, H y) { return extremeHalf<true>(x, y); }, a, b);
+  })
                 : atomicOf<H>([](H a, H b, H, bool) { return extremeHalf<true>(a, b); });
 }
 
@@ -153,24 +168,38 @@ Handler handlerOf(const Form &f) {
   using ptx::Type;
   const bool exchanges = f.has("cas") || f.has("exch");
   switch (f.type()) {
-  case Type::B16: return exchangeOf<U16>(f);
-  case Type::B32: return exchanges ? exchangeOf<U32>(f) : bitwise<U32>(f);
-  case Type::B64: return exchanges ? exchangeOf<U64>(f) : bitwise<U64>(f);
-  case Type::B128: return exchangeOf<Wide>(f);
-  case Type::U32: return f.has("inc") || f.has("dec") ? wrapping(f) : integer<U32>(f);
-  case Type::S32: return integer<std::int32_t>(f);
-  case Type::U64: return integer<U64>(f);
-  case Type::S64: return integer<std::int64_t>(f);
+  case Type::B16:
+    return exchangeOf<U16>(f);
+  case Type::B32:
+    return exchanges ? exchangeOf<U32>(f) : bitwise<U32>(f);
+  case Type::B64:
+    return exchanges ? exchangeOf<U64>(f) : bitwise<U64>(f);
+  case Type::B128:
+    return exchangeOf<Wide>(f);
+  case Type::U32:
+    return f.has("inc") || f.has("dec") ? wrapping(f) : integer<U32>(f);
+  case Type::S32:
+    return integer<std::int32_t>(f);
+  case Type::U64:
+    return integer<U64>(f);
+  case Type::S64:
+    return integer<std::int64_t>(f);
   case Type::F32:
     return atomicOf<float>([](float a, float b, float, bool isGlobal) {
       return isGlobal ? flushed(canonical(flushed(a) + flushed(b))) : canonical(a + b);
     });
-  case Type::F64: return atomicOf<double>([](double a, double b, double, bool) { return canonical(a + b); });
-  case Type::F16: return halfOf<F16>(f, false);
-  case Type::BF16: return halfOf<BF16>(f, false);
-  case Type::F16x2: return halfOf<F16>(f, true);
-  case Type::BF16x2: return halfOf<BF16>(f, true);
-  default: return nullptr;
+  case Type::F64:
+    return atomicOf<double>([](double a, double b, double, bool) { return canonical(a + b); });
+  case Type::F16:
+    return halfOf<F16>(f, false);
+  case Type::BF16:
+    return halfOf<BF16>(f, false);
+  case Type::F16x2:
+    return halfOf<F16>(f, true);
+  case Type::BF16x2:
+    return halfOf<BF16>(f, true);
+  default:
+    return nullptr;
   }
 }
 
@@ -228,10 +257,12 @@ bool decodeAtomic(DecodeContext &context, const Form &form, const ptx::Instructi
   return !isCas || context.source(instruction, instruction.operands[at + 2], type, op.s[3]);
 }
 
-#define KILN_ATOMIC_BOTH(op, types, sm)                                                                                                      \
-  {"atom", KILN_QUALIFIERS op " L2::cache_hint?", types, "custom", sm, nullptr, Plain, decodeAtomic},                                                 \
-      {"red", KILN_QUALIFIERS op " L2::cache_hint?", types, "custom", sm, nullptr, Plain, decodeAtomic}
-#define KILN_QUALIFIERS "relaxed|acquire|release|acq_rel? cta|cluster|gpu|sys? global|shared|shared::cta|shared::cluster? "
+#define KILN_ATOMIC_BOTH(op, types, sm)                                                                                \
+  {"atom", KILN_QUALIFIERS op " L2::cache_hint?", types, "custom", sm, nullptr, Plain, decodeAtomic}, {                \
+    "red", KILN_QUALIFIERS op " L2::cache_hint?", types, "custom", sm, nullptr, Plain, decodeAtomic                    \
+  }
+#define KILN_QUALIFIERS                                                                                                \
+  "relaxed|acquire|release|acq_rel? cta|cluster|gpu|sys? global|shared|shared::cta|shared::cluster? "
 
 constexpr Row rows[] = {
     KILN_ATOMIC_BOTH("and|or|xor", "b32|b64", 75),
@@ -253,7 +284,9 @@ constexpr Row rows[] = {
 
 } // namespace
 
-std::span<const Row> atomicsRows() { return rows; }
+std::span<const Row> atomicsRows() {
+  return rows;
+}
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 

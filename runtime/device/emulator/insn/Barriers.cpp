@@ -12,18 +12,28 @@
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
 
-inline WarpState &state(Warp &w) { return static_cast<WarpState &>(w); }
+inline WarpState &state(Warp &w) {
+  return static_cast<WarpState &>(w);
+}
 
-Next sync(Warp &w, const Op &op) { return arriveAtBarrier(state(w), op, ArrivalKind::Sync, op.s[0], op.s[1], noSlot); }
-Next arrive(Warp &w, const Op &op) { return arriveAtBarrier(state(w), op, ArrivalKind::Arrive, op.s[0], op.s[1], noSlot); }
-Next reduce(Warp &w, const Op &op) { return arriveAtBarrier(state(w), op, ArrivalKind::Reduce, op.s[0], op.s[1], op.s[2]); }
+Next sync(Warp &w, const Op &op) {
+  return arriveAtBarrier(state(w), op, ArrivalKind::Sync, op.s[0], op.s[1], noSlot);
+}
+Next arrive(Warp &w, const Op &op) {
+  return arriveAtBarrier(state(w), op, ArrivalKind::Arrive, op.s[0], op.s[1], noSlot);
+}
+Next reduce(Warp &w, const Op &op) {
+  return arriveAtBarrier(state(w), op, ArrivalKind::Reduce, op.s[0], op.s[1], op.s[2]);
+}
 
 /// Constant operands are checked here, as an assembler does.
-bool checkConstants(DecodeContext &context, const ptx::Instruction &instruction, const ptx::Operand &id, const ptx::Operand *count) {
+bool checkConstants(DecodeContext &context, const ptx::Instruction &instruction, const ptx::Operand &id,
+                    const ptx::Operand *count) {
   if (id.kind == ptx::Operand::Kind::Integer && id.bits > 15)
     return context.error(instruction, "barrier number " + std::to_string(id.bits) + " is not in 0..15");
   if (count && count->kind == ptx::Operand::Kind::Integer && (count->bits == 0 || count->bits % warpSize))
-    return context.error(instruction, "the number of threads, " + std::to_string(count->bits) + ", is not a multiple of 32");
+    return context.error(instruction,
+                         "the number of threads, " + std::to_string(count->bits) + ", is not a multiple of 32");
   return true;
 }
 
@@ -36,7 +46,9 @@ bool decodeBarrier(DecodeContext &context, const Form &form, const ptx::Instruct
   const bool red = form.has("red");
   if (red) {
     const bool popc = form.has("popc");
-    op.flags = static_cast<std::uint16_t>(popc ? BarrierReduction::Popc : form.has("and") ? BarrierReduction::And : BarrierReduction::Or);
+    op.flags = static_cast<std::uint16_t>(popc              ? BarrierReduction::Popc
+                                          : form.has("and") ? BarrierReduction::And
+                                                            : BarrierReduction::Or);
     if (operands.size() < 3 || operands.size() > 4)
       return context.error(instruction, "takes a destination, a barrier, perhaps a number of threads, and a predicate");
     if (!context.destination(instruction, operands[0], popc ? ptx::Type::U32 : ptx::Type::Pred, op.d))
@@ -90,7 +102,9 @@ constexpr Row rows[] = {
 
 } // namespace
 
-std::span<const Row> barriersRows() { return rows; }
+std::span<const Row> barriersRows() {
+  return rows;
+}
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 

@@ -11,7 +11,9 @@
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
 
-inline WarpState &state(Warp &w) { return static_cast<WarpState &>(w); }
+inline WarpState &state(Warp &w) {
+  return static_cast<WarpState &>(w);
+}
 
 Next branchForward(Warp &w, const Op &op) {
   if (w.exec == w.mask) {
@@ -33,7 +35,9 @@ Next branchBackward(Warp &w, const Op &op) {
   return next;
 }
 /// The order of ops is known only when the whole function is decoded.
-Next branch(Warp &w, const Op &op) { return op.flags & backwardFlag ? branchBackward(w, op) : branchForward(w, op); }
+Next branch(Warp &w, const Op &op) {
+  return op.flags & backwardFlag ? branchBackward(w, op) : branchForward(w, op);
+}
 
 Next indexedBranch(Warp &w, const Op &op) {
   WarpState &s = state(w);
@@ -44,7 +48,9 @@ Next indexedBranch(Warp &w, const Op &op) {
   eachLane(exec, [&](unsigned l) { wrong |= index[l] >= count ? 1u << l : 0; });
   if (wrong) {
     reportFinding(w, op, "branch.range", wrong,
-                  "index " + std::to_string(index[__builtin_ctz(wrong)]) + " into a list of " + std::to_string(count) + " branch targets", true);
+                  "index " + std::to_string(index[__builtin_ctz(wrong)]) + " into a list of " + std::to_string(count) +
+                      " branch targets",
+                  true);
     return Next::Fault;
   }
   const unsigned depth = s.splits[s.current].depth;
@@ -71,20 +77,30 @@ Next indexedBranch(Warp &w, const Op &op) {
   return Next::Switch;
 }
 
-Next leave(Warp &w, const Op &) { return exitLanes(state(w)); }
-Next ret(Warp &w, const Op &op) { return returnFrom(state(w), op); }
+Next leave(Warp &w, const Op &) {
+  return exitLanes(state(w));
+}
+Next ret(Warp &w, const Op &op) {
+  return returnFrom(state(w), op);
+}
 Next callDirect(Warp &w, const Op &op) {
   WarpState &s = state(w);
   return enterFunction(s, op, s.program->calls[op.aux].function);
 }
-Next callThrough(Warp &w, const Op &op) { return callIndirect(state(w), op); }
-Next builtin(Warp &w, const Op &op) { return callBuiltin(state(w), op); }
+Next callThrough(Warp &w, const Op &op) {
+  return callIndirect(state(w), op);
+}
+Next builtin(Warp &w, const Op &op) {
+  return callBuiltin(state(w), op);
+}
 
 Next trap(Warp &w, const Op &op) {
   reportFinding(w, op, "trap", w.exec, "the kernel trapped", true);
   return Next::Fault;
 }
-Next nothing(Warp &, const Op &) { return Next::Advance; }
+Next nothing(Warp &, const Op &) {
+  return Next::Advance;
+}
 
 /// Gives the other warps their turn; time passes.
 Next sleep(Warp &w, const Op &op) {
@@ -114,7 +130,8 @@ bool decodeIndexedBranch(DecodeContext &context, const Form &, const ptx::Instru
     return context.error(instruction, "takes an index and the label of a .branchtargets list");
   const ptx::TargetList *list = context.targetList(instruction.operands[1]);
   if (!list || list->kind != ptx::TargetList::Kind::Branch || list->names.empty())
-    return context.error(instruction, "'" + std::string(instruction.operands[1].text) + "' is not the label of a .branchtargets list");
+    return context.error(instruction, "'" + std::string(instruction.operands[1].text) +
+                                          "' is not the label of a .branchtargets list");
   for (std::string_view name : list->names) {
     ptx::Operand operand;
     operand.text = name;
@@ -147,8 +164,12 @@ bool decodeIgnored(DecodeContext &, const Form &, const ptx::Instruction &, Op &
   op.run = nothing;
   return true;
 }
-Handler buildSleep(const Form &, std::string &) { return sleep; }
-template <Next (*run)(Warp &, const Op &)> Handler always(const Form &, std::string &) { return run; }
+Handler buildSleep(const Form &, std::string &) {
+  return sleep;
+}
+template <Next (*run)(Warp &, const Op &)> Handler always(const Form &, std::string &) {
+  return run;
+}
 
 // Reads of what changes while the warp runs; flags: a 64-bit destination.
 template <typename Fn> Next readCounter(Warp &w, const Op &op) {
@@ -160,10 +181,16 @@ template <typename Fn> Next readCounter(Warp &w, const Op &op) {
     eachLane(w.exec, [&](unsigned l) { lanesOf<std::uint32_t>(w, op.d)[l] = static_cast<std::uint32_t>(v); });
   return Next::Advance;
 }
-template <typename Fn> constexpr Handler counter(Fn) { return &readCounter<Fn>; }
+template <typename Fn> constexpr Handler counter(Fn) {
+  return &readCounter<Fn>;
+}
 /// Warp instructions of the block; it moves on with every reading, so that loops over it end.
-inline std::uint64_t clockOf(BlockState &b) { return b.instructions + ++b.clockReads; }
-inline std::uint64_t timeOf(BlockState &b) { return std::uint64_t(1'000'000'000) + clockOf(b) + b.virtualTime; }
+inline std::uint64_t clockOf(BlockState &b) {
+  return b.instructions + ++b.clockReads;
+}
+inline std::uint64_t timeOf(BlockState &b) {
+  return std::uint64_t(1'000'000'000) + clockOf(b) + b.virtualTime;
+}
 
 Handler buildClock(const Form &, std::string &) {
   return counter([](BlockState &b) { return clockOf(b) + b.virtualTime; });
@@ -171,8 +198,12 @@ Handler buildClock(const Form &, std::string &) {
 Handler buildClockHigh(const Form &, std::string &) {
   return counter([](BlockState &b) { return (clockOf(b) + b.virtualTime) >> 32; });
 }
-Handler buildTimer(const Form &, std::string &) { return counter([](BlockState &b) { return timeOf(b); }); }
-Handler buildTimerHigh(const Form &, std::string &) { return counter([](BlockState &b) { return timeOf(b) >> 32; }); }
+Handler buildTimer(const Form &, std::string &) {
+  return counter([](BlockState &b) { return timeOf(b); });
+}
+Handler buildTimerHigh(const Form &, std::string &) {
+  return counter([](BlockState &b) { return timeOf(b) >> 32; });
+}
 
 constexpr Row rows[] = {
     {"bra", "uni?", "", "custom", 75, nullptr, Plain, decodeBranch},
@@ -186,7 +217,8 @@ constexpr Row rows[] = {
     {"nanosleep", "", "u32", "u32", 75, buildSleep},
     {"membar", "cta|gl|sys|proxy alias?", "", "", 75, always<nothing>},
     {"fence", "sc|acq_rel? cta|cluster|gpu|sys", "", "", 75, always<nothing>},
-    {"fence", "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster? cta|cluster|gpu|sys", "", "", 90, always<nothing>},
+    {"fence", "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster? cta|cluster|gpu|sys", "", "",
+     90, always<nothing>},
     {"fence.proxy", "alias", "", "", 75, always<nothing>},
     {"fence.proxy.async", "global|shared::cta|shared::cluster?", "", "", 90, always<nothing>},
     {"fence.mbarrier_init", "release cluster", "", "", 90, always<nothing>},
@@ -202,7 +234,9 @@ constexpr Row rows[] = {
 
 } // namespace
 
-std::span<const Row> controlRows() { return rows; }
+std::span<const Row> controlRows() {
+  return rows;
+}
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 

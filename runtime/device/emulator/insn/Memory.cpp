@@ -1,16 +1,16 @@
 // ld, st, ldu, prefetch and relatives: section 1.7 of the emulator specification.
 #include "runtime/device/emulator/insn/Families.h"
 
+#include "runtime/device/emulator/DecodeMemory.h"
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/DefinedBits.h"
-#include "runtime/device/emulator/DecodeMemory.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
 #include "runtime/device/emulator/insn/MemoryAccess.h"
+#include "runtime/device/emulator/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -20,13 +20,18 @@ template <typename T> inline T peek(U64 address) {
   __builtin_memcpy(&v, reinterpret_cast<const void *>(address), sizeof v);
   return v;
 }
-template <typename T> inline void poke(U64 address, T v) { __builtin_memcpy(reinterpret_cast<void *>(address), &v, sizeof v); }
+template <typename T> inline void poke(U64 address, T v) {
+  __builtin_memcpy(reinterpret_cast<void *>(address), &v, sizeof v);
+}
 
 /// One element of every lane from memory into a register: T is the memory's type, S the register's lane.
-template <typename T, typename S> inline void loadElement(const Warp &w, const Op &op, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
+template <typename T, typename S>
+inline void loadElement(const Warp &w, const Op &op, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
   S *d = static_cast<S *>(__builtin_assume_aligned(w.registers + slot, 64));
   const S keep = sizeof(S) == 4 && op.flags & access::narrow ? S(0xFFFF) : ~S(0);
-  auto widen = [](T v) { return static_cast<S>(static_cast<std::conditional_t<std::is_signed_v<T>, std::make_signed_t<S>, S>>(v)); };
+  auto widen = [](T v) {
+    return static_cast<S>(static_cast<std::conditional_t<std::is_signed_v<T>, std::make_signed_t<S>, S>>(v));
+  };
   if (m.uniform) {
     const S v = widen(peek<T>(m.first + offset)) & keep;
     for (unsigned l = 0; l < warpSize; ++l)
@@ -45,7 +50,8 @@ template <typename T, typename S> inline void loadElement(const Warp &w, const O
   }
 }
 
-template <typename T, typename S> inline void storeElement(const Warp &w, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
+template <typename T, typename S>
+inline void storeElement(const Warp &w, const Accessed &m, Slot slot, unsigned stride, unsigned offset) {
   const S *s = static_cast<const S *>(__builtin_assume_aligned(w.registers + slot, 64));
   if (m.uniform && w.exec == fullMask) {
     poke(m.first + offset, static_cast<T>(s[warpSize - 1]));
@@ -94,7 +100,9 @@ template <unsigned Bytes> inline Next locate(Warp &w, const Op &op, unsigned byt
   return resolve(w, op, bytes, write, m) ? Next::Advance : Next::Fault;
 }
 
-inline unsigned countOf(const Op &op) { return op.flags >> access::countShift & access::countMask; }
+inline unsigned countOf(const Op &op) {
+  return op.flags >> access::countShift & access::countMask;
+}
 
 template <typename T, typename S, unsigned Count> Next load(Warp &w, const Op &op) {
   Accessed m;
@@ -104,7 +112,8 @@ template <typename T, typename S, unsigned Count> Next load(Warp &w, const Op &o
   if (op.flags & access::strong)
     ++w.block->worker.polls;
   if (m.bits && !isDefined(w, m, bytes)) [[unlikely]]
-    reportUninitialised(w, op, m.contiguous || m.uniform ? nullptr : m.at, m.first, m.uniform ? 0 : bytes, bytes, op.usedBytes, m.bits, m.origin);
+    reportUninitialised(w, op, m.contiguous || m.uniform ? nullptr : m.at, m.first, m.uniform ? 0 : bytes, bytes,
+                        op.usedBytes, m.bits, m.origin);
   if constexpr (Count == 1) {
     loadElement<T, S>(w, op, m, op.d, sizeof(T), 0);
   } else {
@@ -201,7 +210,8 @@ template <Which which> Handler loadHandler(const MemoryForm &f, unsigned n) {
     return isSigned ? (wide ? loadOf<which, std::int16_t, U64>(n) : loadOf<which, std::int16_t, U32>(n))
                     : (wide ? loadOf<which, std::uint16_t, U64>(n) : loadOf<which, std::uint16_t, U32>(n));
   case 4:
-    return wide ? (isSigned ? loadOf<which, std::int32_t, U64>(n) : loadOf<which, U32, U64>(n)) : loadOf<which, U32, U32>(n);
+    return wide ? (isSigned ? loadOf<which, std::int32_t, U64>(n) : loadOf<which, U32, U64>(n))
+                : loadOf<which, U32, U32>(n);
   default:
     return loadOf<which, U64, U64>(n);
   }
@@ -246,15 +256,16 @@ bool decodePolicy(DecodeContext &context, const Form &, const ptx::Instruction &
 
 constexpr char memoryTypes[] = "b8|b16|b32|b64|b128|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64|f16|bf16|f16x2|bf16x2";
 constexpr char ldModifiers[] =
-    "weak|volatile|relaxed|acquire|mmio? cta|cluster|gpu|sys? const|global|local|shared|shared::cta|shared::cluster|param|param::entry|param::func? "
+    "weak|volatile|relaxed|acquire|mmio? cta|cluster|gpu|sys? "
+    "const|global|local|shared|shared::cta|shared::cluster|param|param::entry|param::func? "
     "nc? ca|cg|cs|lu|cv? v2|v4|v8? unified? "
     "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate? "
     "L2::evict_normal|L2::evict_first|L2::evict_last? L2::cache_hint? L2::64B|L2::128B|L2::256B?";
-constexpr char stModifiers[] =
-    "weak|volatile|relaxed|release|mmio? cta|cluster|gpu|sys? global|local|shared|shared::cta|shared::cluster|param|param::func? "
-    "wb|cg|cs|wt? v2|v4|v8? "
-    "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate? "
-    "L2::evict_normal|L2::evict_first|L2::evict_last? L2::cache_hint?";
+constexpr char stModifiers[] = "weak|volatile|relaxed|release|mmio? cta|cluster|gpu|sys? "
+                               "global|local|shared|shared::cta|shared::cluster|param|param::func? "
+                               "wb|cg|cs|wt? v2|v4|v8? "
+                               "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate? "
+                               "L2::evict_normal|L2::evict_first|L2::evict_last? L2::cache_hint?";
 
 constexpr Row rows[] = {
     {"ld", ldModifiers, memoryTypes, "custom", 75, nullptr, Plain, decodeLd},
@@ -269,7 +280,9 @@ constexpr Row rows[] = {
 
 } // namespace
 
-std::span<const Row> memoryRows() { return rows; }
+std::span<const Row> memoryRows() {
+  return rows;
+}
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 

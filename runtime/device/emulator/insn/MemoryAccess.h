@@ -19,9 +19,9 @@ struct Accessed {
   alignas(64) U64 at[warpSize]; ///< device addresses at first, host addresses after resolve()
   U64 first = 0;                ///< host address of lane 0 if contiguous
   bool contiguous = false;
-  bool uniform = false;         ///< all executing lanes access the bytes at `first`
-  U64 *bits = nullptr;          ///< definedness to look at, nullptr: nothing to check or mark
-  U64 origin = 0;               ///< host address of bit 0
+  bool uniform = false; ///< all executing lanes access the bytes at `first`
+  U64 *bits = nullptr;  ///< definedness to look at, nullptr: nothing to check or mark
+  U64 origin = 0;       ///< host address of bit 0
 };
 
 /// The common case, decided without writing the addresses down: every lane executes, and the lanes' accesses of `Bytes`
@@ -42,11 +42,13 @@ template <unsigned Bytes, typename Base> inline bool probeBase(const Warp &w, co
 template <unsigned Bytes> inline bool probe(const Warp &w, const Op &op, Accessed &m, U64 &first) {
   if (w.exec != fullMask || Bytes == 0)
     return false;
-  return (op.flags & access::base32 ? probeBase<Bytes, U32>(w, op, m, first) : probeBase<Bytes, U64>(w, op, m, first)) && first % Bytes == 0;
+  return (op.flags & access::base32 ? probeBase<Bytes, U32>(w, op, m, first)
+                                    : probeBase<Bytes, U64>(w, op, m, first)) &&
+         first % Bytes == 0;
 }
 
-/// After a probe that held: true if the whole access is inside what the op may touch.  Otherwise the general way must be
-/// taken, which says what is wrong.
+/// After a probe that held: true if the whole access is inside what the op may touch.  Otherwise the general way must
+/// be taken, which says what is wrong.
 template <unsigned Bytes> inline bool resolveProbed(const Warp &w, const Op &op, bool write, U64 first, Accessed &m) {
   const U64 span = m.contiguous ? U64(warpSize) * Bytes : Bytes;
   const BlockState &block = *w.block;
@@ -110,7 +112,8 @@ inline Extent extentOf(const Warp &w, const Accessed &m, unsigned bytes) {
     notUniform |= m.at[l] ^ first;
     any |= m.at[l];
   }
-  Extent e{first, first + (warpSize - 1) * U64(bytes), (any & (bytes - 1)) == 0, notContiguous == 0 && w.exec == fullMask, notUniform == 0};
+  Extent e{first, first + (warpSize - 1) * U64(bytes), (any & (bytes - 1)) == 0,
+           notContiguous == 0 && w.exec == fullMask, notUniform == 0};
   // A range that wraps around has low > high, which fails every bounds test.
   if (e.uniform) {
     e.high = first;
@@ -146,7 +149,10 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
   U64 window = 0;
   if (space == access::generic) {
     const U64 number = e.low >> windowShift;
-    space = number == SharedWindow ? access::shared : number == LocalWindow ? access::local : number == ParamWindow ? access::param : access::global;
+    space = number == SharedWindow  ? access::shared
+            : number == LocalWindow ? access::local
+            : number == ParamWindow ? access::param
+                                    : access::global;
     window = space == access::global ? 0 : number << windowShift;
   }
   switch (space) {
@@ -159,9 +165,11 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
     m.origin = reinterpret_cast<U64>(block.shared);
     return true;
   }
-  case access::global: case access::constant: {
+  case access::global:
+  case access::constant: {
     const AccessCache &c = w.caches[op.cache];
-    if (e.low < c.begin || e.high >= c.end || c.end - e.high < bytes || e.low > e.high || (write && !c.writable)) [[unlikely]]
+    if (e.low < c.begin || e.high >= c.end || c.end - e.high < bytes || e.low > e.high || (write && !c.writable))
+        [[unlikely]]
       return resolveGlobal(w, op, m.at, bytes, write, m.bits, m.origin) && (toHost(m, e, 0), true);
     toHost(m, e, 0);
     if (!c.defined) {
@@ -178,7 +186,8 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
   default:
     if (write)
       return reportReadOnly(w, op, "kernel parameters");
-    if (e.high - window > block.worker.launch.parameters.size() || block.worker.launch.parameters.size() - (e.high - window) < bytes)
+    if (e.high - window > block.worker.launch.parameters.size() ||
+        block.worker.launch.parameters.size() - (e.high - window) < bytes)
       return reportParamBounds(w, op, m.at, bytes, window);
     toHost(m, e, reinterpret_cast<U64>(block.worker.launch.parameters.data()) - window);
     return true;

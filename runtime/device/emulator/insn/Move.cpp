@@ -114,7 +114,11 @@ Next unpack(Warp &w, const Op &op) {
 }
 
 ptx::Type bitsType(unsigned bytes) {
-  return bytes == 1 ? ptx::Type::B8 : bytes == 2 ? ptx::Type::B16 : bytes == 4 ? ptx::Type::B32 : bytes == 8 ? ptx::Type::B64 : ptx::Type::B128;
+  return bytes == 1   ? ptx::Type::B8
+         : bytes == 2 ? ptx::Type::B16
+         : bytes == 4 ? ptx::Type::B32
+         : bytes == 8 ? ptx::Type::B64
+                      : ptx::Type::B128;
 }
 
 bool decodeMov(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op) {
@@ -167,10 +171,16 @@ inline Next addTo(Warp &w, Slot from, Slot to, U64 by) {
   return Next::Advance;
 }
 /// d = s[0] + imm, 64 bits.
-Next addDisplacement(Warp &w, const Op &op) { return addTo(w, op.s[0], op.d, static_cast<U64>(op.imm)); }
+Next addDisplacement(Warp &w, const Op &op) {
+  return addTo(w, op.s[0], op.d, static_cast<U64>(op.imm));
+}
 /// d = the local address of a variable in the lane's frame.
-Next frameAddress(Warp &w, const Op &op) { return addTo(w, frameSlot, op.d, static_cast<U64>(op.imm)); }
-Handler buildFrame(const Form &, std::string &) { return frameAddress; }
+Next frameAddress(Warp &w, const Op &op) {
+  return addTo(w, frameSlot, op.d, static_cast<U64>(op.imm));
+}
+Handler buildFrame(const Form &, std::string &) {
+  return frameAddress;
+}
 
 U64 windowOf(const Form &form) {
   return form.has("shared") || form.has("shared::cta") || form.has("shared::cluster") ? windowBase(SharedWindow)
@@ -223,11 +233,15 @@ constexpr U64 rankMask = 15 * sharedRankBytes;
 template <typename T> Handler mapHandler() {
   return lanes<T, T, U32>([](T a, U32 rank) { return static_cast<T>((a & ~T(rankMask)) | T(rank & 15) << 24); });
 }
-Handler buildMapa(const Form &f, std::string &) { return f.type() == ptx::Type::U64 ? mapHandler<U64>() : mapHandler<U32>(); }
+Handler buildMapa(const Form &f, std::string &) {
+  return f.type() == ptx::Type::U64 ? mapHandler<U64>() : mapHandler<U32>();
+}
 template <typename T> Handler rankHandler() {
   return lanes<U32, T>([](T a) { return static_cast<U32>((a & T(rankMask)) >> 24); });
 }
-Handler buildRank(const Form &f, std::string &) { return f.type() == ptx::Type::U64 ? rankHandler<U64>() : rankHandler<U32>(); }
+Handler buildRank(const Form &f, std::string &) {
+  return f.type() == ptx::Type::U64 ? rankHandler<U64>() : rankHandler<U32>();
+}
 
 /// d = s[0] bytes of stack aligned to imm.
 Next takeStack(Warp &w, const Op &op) {
@@ -277,9 +291,12 @@ Handler buildStackRestore(const Form &, std::string &) {
 }
 
 constexpr Row rows[] = {
-    {"mov", "", "b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f16|f32|f64|f16x2|pred", "custom", 75, nullptr, Plain, decodeMov},
-    {"cvta", "to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", "u64", "custom", 75, nullptr, Plain, decodeCvta},
-    {"isspacep", "global|shared|shared::cta|shared::cluster|local|const|param|param::entry", "", "custom", 75, nullptr, Plain, decodeIsspacep},
+    {"mov", "", "b16|b32|b64|b128|u16|u32|u64|s16|s32|s64|f16|f32|f64|f16x2|pred", "custom", 75, nullptr, Plain,
+     decodeMov},
+    {"cvta", "to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", "u64", "custom", 75,
+     nullptr, Plain, decodeCvta},
+    {"isspacep", "global|shared|shared::cta|shared::cluster|local|const|param|param::entry", "", "custom", 75, nullptr,
+     Plain, decodeIsspacep},
     {"mapa", "shared::cluster?", "u32|u64", "=0 0 u32", 90, buildMapa},
     {"getctarank", "shared::cluster?", "u32|u64", "=u32 0", 90, buildRank},
     {"alloca", "", "u64|b64", "custom", 75, nullptr, Plain, decodeAlloca},
@@ -292,7 +309,9 @@ constexpr Row rows[] = {
 
 } // namespace
 
-std::span<const Row> moveRows() { return rows; }
+std::span<const Row> moveRows() {
+  return rows;
+}
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
