@@ -14,6 +14,7 @@
 #include "runtime/device/emulator/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
+
 #include "runtime/device/emulator/insn/MemoryAccess.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {

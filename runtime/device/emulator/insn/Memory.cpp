@@ -9,8 +9,9 @@
 
 #include "runtime/device/emulator/LevelBegin.h"
 
-#include "runtime/device/emulator/insn/MemoryAccess.h"
 #include "runtime/device/emulator/LaneOps.h"
+
+#include "runtime/device/emulator/insn/MemoryAccess.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {

@@ -40,11 +40,15 @@ template <unsigned Bytes, typename Base> inline bool probeBase(const Warp &w, co
   return m.contiguous || m.uniform;
 }
 template <unsigned Bytes> inline bool probe(const Warp &w, const Op &op, Accessed &m, U64 &first) {
-  if (w.exec != fullMask || Bytes == 0)
+  if constexpr (Bytes == 0) {
     return false;
-  return (op.flags & access::base32 ? probeBase<Bytes, U32>(w, op, m, first)
-                                    : probeBase<Bytes, U64>(w, op, m, first)) &&
-         first % Bytes == 0;
+  } else {
+    if (w.exec != fullMask)
+      return false;
+    const bool regular =
+        op.flags & access::base32 ? probeBase<Bytes, U32>(w, op, m, first) : probeBase<Bytes, U64>(w, op, m, first);
+    return regular && first % Bytes == 0;
+  }
 }
 
 /// After a probe that held: true if the whole access is inside what the op may touch.  Otherwise the general way must
