@@ -163,7 +163,7 @@ public:
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {
   bool checks = true;           ///< uninitialised reads and everything else that costs time; bounds are always checked
-  unsigned hostThreads = 0;     ///< 0: one a core.  Results never depend on it
+  unsigned hostThreads = 0;     ///< 0: one a core.  Results do not depend on it unless blocks race with plain accesses
   std::uint64_t instructionBudget = 0; ///< warp instructions of one launch; 0: 2^40
   double secondsBudget = 0;            ///< wall-clock seconds of one launch; 0: none
   std::string cpuLevel;                ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
