@@ -119,6 +119,8 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
     const unsigned l = static_cast<unsigned>(__builtin_ctz(bad));
     bool freed = false;
     std::string where = memory.describe(at[l], bytes, freed);
+    // Relative to a buffer where there is one near: the address itself may differ from one process to the next.
+    const std::string address = where == "in no buffer" ? " at " + hex(at[l]) : "";
     const std::uint64_t number = at[l] >> windowShift;
     if (number == SharedWindow || number == LocalWindow || number == ParamWindow)
       where = std::string("an address of ") +
@@ -132,8 +134,7 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
                   freed        ? "use_after_free"
                   : isConstant ? "oob.const"
                                : "oob.global",
-                  bad, subject(w, op, bytes) + " at " + hex(at[l]) + " (lane " + std::to_string(l) + ") is " + where,
-                  true);
+                  bad, subject(w, op, bytes) + address + " (lane " + std::to_string(l) + ") is " + where, true);
     return false;
   }
   const std::uint32_t constant =

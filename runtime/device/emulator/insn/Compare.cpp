@@ -3,12 +3,10 @@
 
 #include "runtime/device/emulator/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/FloatLanes.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
-
-using U32 = std::uint32_t;
 
 /// The ordered outcomes, and `U` = one operand is NaN: a comparison is the set of outcomes for which it holds.
 enum Outcome : unsigned { Less = 1, Equal = 2, Greater = 4, Unordered = 8 };
@@ -42,16 +40,12 @@ unsigned outcomesOf(const Form &f) {
   return 0;
 }
 
-/// Exact: both formats embed in f32.
+/// Exact: both half formats embed in f32.
 inline float widen(F16 h) {
-  const U32 magnitude = h.bits & 0x7FFFu, sign = U32(h.bits & 0x8000u) << 16;
-  const U32 wide = magnitude << 13;
-  const float scaled = __builtin_bit_cast(float, wide) * 0x1p112f;
-  const U32 bits = magnitude >= 0x7C00u ? wide | 0x7F800000u : __builtin_bit_cast(U32, scaled);
-  return __builtin_bit_cast(float, bits | sign);
+  return toFloat(h);
 }
 inline float widen(BF16 h) {
-  return __builtin_bit_cast(float, U32(h.bits) << 16);
+  return toFloat(h);
 }
 template <typename T> inline T widen(T v) {
   return v;
@@ -59,7 +53,7 @@ template <typename T> inline T widen(T v) {
 
 /// Subnormal inputs count as zero of the same sign.
 inline float flush(float v) {
-  return __builtin_fabsf(v) < 0x1p-126f ? __builtin_copysignf(0.0f, v) : v;
+  return flushed(v);
 }
 inline double flush(double v) {
   return v;

@@ -4,46 +4,32 @@
 
 #include "runtime/device/emulator/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/IntegerLanes.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
-
-template <typename T> using Unsigned = std::make_unsigned_t<T>;
-/// Unsigned arithmetic at least 32 bits wide: narrow types would promote to a signed int and could overflow.
-template <typename T> using Wide = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned<T>>;
-
-inline std::int32_t saturate(std::int64_t v) {
-  return static_cast<std::int32_t>(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
-}
 
 Handler buildAdd(const Form &f, std::string &) {
   if (f.has("sat"))
     return lanes<std::int32_t, std::int32_t, std::int32_t>(
         [](std::int32_t a, std::int32_t b) { return saturate(std::int64_t(a) + b); });
-  return onInteger(f.type(), []<typename T>() {
-    return lanes<T, T, T>([](T a, T b) { return static_cast<T>(Wide<T>(a) + Wide<T>(b)); });
-  });
+  return onInteger(f.type(), []<typename T>() { return lanes<T, T, T>([](T a, T b) { return wrapAdd(a, b); }); });
 }
 
 Handler buildSub(const Form &f, std::string &) {
   if (f.has("sat"))
     return lanes<std::int32_t, std::int32_t, std::int32_t>(
         [](std::int32_t a, std::int32_t b) { return saturate(std::int64_t(a) - b); });
-  return onInteger(f.type(), []<typename T>() {
-    return lanes<T, T, T>([](T a, T b) { return static_cast<T>(Wide<T>(a) - Wide<T>(b)); });
-  });
+  return onInteger(f.type(), []<typename T>() { return lanes<T, T, T>([](T a, T b) { return wrapSub(a, b); }); });
 }
 
 Handler buildNeg(const Form &f, std::string &) {
-  return onInteger(
-      f.type(), []<typename T>() { return lanes<T, T>([](T a) { return static_cast<T>(Wide<T>(0) - Wide<T>(a)); }); });
+  return onInteger(f.type(), []<typename T>() { return lanes<T, T>([](T a) { return wrapSub(T(0), a); }); });
 }
 
 Handler buildAbs(const Form &f, std::string &) {
-  return onInteger(f.type(), []<typename T>() {
-    return lanes<T, T>([](T a) { return a < T(0) ? static_cast<T>(Wide<T>(0) - Wide<T>(a)) : a; });
-  });
+  return onInteger(f.type(),
+                   []<typename T>() { return lanes<T, T>([](T a) { return a < T(0) ? wrapSub(T(0), a) : a; }); });
 }
 
 Handler buildMin(const Form &f, std::string &) {
@@ -71,7 +57,7 @@ Handler buildDiv(const Form &f, std::string &) {
       if (b == 0)
         return static_cast<T>(~Unsigned<T>(0));
       if (std::is_signed_v<T> && b == static_cast<T>(-1))
-        return static_cast<T>(Wide<T>(0) - Wide<T>(a));
+        return wrapSub(T(0), a);
       return static_cast<T>(a / b);
     });
   });

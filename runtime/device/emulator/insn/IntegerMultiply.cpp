@@ -3,12 +3,11 @@
 
 #include "runtime/device/emulator/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/IntegerLanes.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
 
-template <typename T> using Unsigned = std::make_unsigned_t<T>;
 template <typename T> struct Double;
 template <> struct Double<std::uint16_t> {
   using type = std::uint32_t;
@@ -32,17 +31,11 @@ template <typename T> using DoubleOf = typename Double<T>::type;
 
 /// Low half of the product; unsigned and at least 32 bits wide, so that it wraps.
 template <typename T> inline T low(T a, T b) {
-  using W = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned<T>>;
-  return static_cast<T>(W(a) * W(b));
+  return static_cast<T>(Wide<T>(a) * Wide<T>(b));
 }
 template <typename T> inline T high(T a, T b) {
   return static_cast<T>((DoubleOf<T>(a) * DoubleOf<T>(b)) >> (8 * sizeof(T)));
 }
-template <typename T> inline T wrapAdd(T a, T b) {
-  using W = std::conditional_t<(sizeof(T) < 4), std::uint32_t, Unsigned<T>>;
-  return static_cast<T>(W(a) + W(b));
-}
-
 Handler buildMul(const Form &f, std::string &) {
   if (f.has("hi"))
     return onInteger(f.type(), []<typename T>() { return lanes<T, T, T>([](T a, T b) { return high(a, b); }); });
@@ -52,10 +45,7 @@ Handler buildMul(const Form &f, std::string &) {
 Handler buildMad(const Form &f, std::string &) {
   if (f.has("sat"))
     return lanes<std::int32_t, std::int32_t, std::int32_t, std::int32_t>(
-        [](std::int32_t a, std::int32_t b, std::int32_t c) {
-          const std::int64_t r = std::int64_t(high(a, b)) + c;
-          return static_cast<std::int32_t>(r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r);
-        });
+        [](std::int32_t a, std::int32_t b, std::int32_t c) { return saturate(std::int64_t(high(a, b)) + c); });
   if (f.has("hi"))
     return onInteger(
         f.type(), []<typename T>() { return lanes<T, T, T, T>([](T a, T b, T c) { return wrapAdd(high(a, b), c); }); });
@@ -161,10 +151,7 @@ template <typename T> Handler mad24For(const Form &f) {
 Handler buildMad24(const Form &f, std::string &) {
   if (f.has("sat"))
     return lanes<std::int32_t, std::int32_t, std::int32_t, std::int32_t>(
-        [](std::int32_t a, std::int32_t b, std::int32_t c) {
-          const std::int64_t r = std::int64_t(mul24High(a, b)) + c;
-          return static_cast<std::int32_t>(r > INT32_MAX ? INT32_MAX : r < INT32_MIN ? INT32_MIN : r);
-        });
+        [](std::int32_t a, std::int32_t b, std::int32_t c) { return saturate(std::int64_t(mul24High(a, b)) + c); });
   return f.type() == ptx::Type::U32 ? mad24For<std::uint32_t>(f) : mad24For<std::int32_t>(f);
 }
 
