@@ -1,0 +1,55 @@
+# MLIR and LLVM 22.1 as Debian packages them, linked in one of two ways, never mixed (both at once would put two copies of
+# LLVM's globals into a process):
+#   shared  libMLIR.so and libLLVM.so: fast links, plugins work.  Development builds.
+#   static  the archives, hidden inside libkiln-compiler.so.  Release and bundle builds (KILN_STATIC_LLVM).
+option(KILN_STATIC_LLVM "Link LLVM and MLIR statically, hidden inside libkiln-compiler" OFF)
+
+if(NOT TARGET zstd::libzstd_shared)
+  # LLVM's export files name it; Debian's libzstd-dev has no CMake package.
+  find_library(KILN_ZSTD NAMES libzstd.so.1 libzstd.so libzstd.a)
+  add_library(zstd::libzstd_shared UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION "${KILN_ZSTD}")
+endif()
+find_package(MLIR 22.1 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# kiln-mlir: headers and flags of everything that includes MLIR.  kiln-mlir-link: what the final link needs.
+add_library(kiln-mlir INTERFACE)
+target_link_libraries(kiln-mlir INTERFACE kiln-flags)
+target_include_directories(kiln-mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_include_directories(kiln-mlir INTERFACE ${CMAKE_BINARY_DIR})
+target_compile_options(kiln-mlir INTERFACE -fno-exceptions)
+
+add_library(kiln-mlir-link INTERFACE)
+if(KILN_STATIC_LLVM)
+  include(KilnStaticLLVM)
+else()
+  target_link_libraries(kiln-mlir-link INTERFACE MLIR LLVM)
+endif()
+
+# kiln_mlir_tablegen(NAME FILE.td generator=output ...): generated files beside the source's path in the build tree.
+function(kiln_mlir_tablegen name td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  foreach(pair ${ARGN})
+    string(REGEX MATCH "^([^=]+)=(.*)$" _ "${pair}")
+    set(output ${CMAKE_MATCH_1})
+    string(REPLACE " " ";" arguments "${CMAKE_MATCH_2}")
+    mlir_tablegen(${output} ${arguments} -I ${CMAKE_SOURCE_DIR})
+  endforeach()
+  add_public_tablegen_target(${name})
+endfunction()
+
+# A static library of compiler code: MLIR's headers precompiled, exceptions off.
+function(kiln_add_mlir_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;GENERATED" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC kiln-mlir ${ARG_DEPS})
+  if(ARG_GENERATED)
+    add_dependencies(${name} ${ARG_GENERATED})
+  endif()
+  target_precompile_headers(${name} REUSE_FROM kiln-mlir-pch)
+endfunction()

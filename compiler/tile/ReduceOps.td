@@ -1,0 +1,67 @@
+//===- ReduceOps.td - Reductions and scans ----------------------------------===//
+#ifndef KILN_TILE_REDUCE_OPS
+#define KILN_TILE_REDUCE_OPS
+
+include "compiler/tile/TileTypes.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Tile_ReduceOp : Tile_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOperandSize,
+                                       SingleBlockImplicitTerminator<"::kiln::tile::YieldOp">]> {
+  let summary = "Tiles combined along one dimension";
+  let description = [{
+    ```mlir
+    %m = tile.reduce(%x) {axis = 1 : i32} : tensor<64x32xf32> to tensor<64xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maximumf %a, %b : f32
+      tile.yield %c : f32
+    }
+    %best, %where = tile.reduce(%x, %i) {axis = 0 : i32}
+        : tensor<64xf32>, tensor<64xi32> to f32, i32 { .. }
+    ```
+    The region combines two partial results, one scalar of each operand a side; it must be associative and commutative
+    and have no side effect.  The order of combination follows from the layout and is the same in every run.  A tile of
+    rank 1 reduces to a scalar.
+  }];
+  let arguments = (ins Variadic<Tile_NumberTile>:$sources, I32Attr:$axis);
+  let results = (outs Variadic<Tile_NumberLike>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_ScanOp : Tile_Op<"scan", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::kiln::tile::YieldOp">]> {
+  let summary = "Running combination along one dimension";
+  let description = [{
+    ```mlir
+    %s = tile.scan(%x) {axis = 0 : i32} : tensor<128xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.yield %c : f32
+    }
+    %r = tile.scan(%x) {axis = 0 : i32, reverse} : tensor<128xf32> { .. }
+    ```
+    Element i of the result combines elements 0 .. i (`reverse`: i .. last).  The region must be associative, %a the
+    earlier one.
+  }];
+  let arguments = (ins Variadic<Tile_NumberTile>:$sources, I32Attr:$axis, UnitAttr:$reverse);
+  let results = (outs Variadic<Tile_NumberTile>:$results);
+  let regions = (region SizedRegion<1>:$combine);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, ReturnLike, Terminator,
+                                     ParentOneOf<["::kiln::tile::ReduceOp", "::kiln::tile::ScanOp"]>]> {
+  let summary = "The combined values of a reduction's or scan's region";
+  let description = [{
+    ```mlir
+    tile.yield %c : f32
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_Number>:$values);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // KILN_TILE_REDUCE_OPS

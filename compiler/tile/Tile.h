@@ -1,0 +1,70 @@
+//===- Tile.h - The portable dialect ----------------------------------------===//
+//
+// Types and operations of `tile`, generated from the .td files beside this one, which document each.
+//
+// Invariants that the verifiers keep: tiles have static shapes with extents m * 2^k (m odd, at most 15 all together);
+// a kernel's arguments are numbers and pointers to global memory; strides are values, never inferred.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_TILE_H
+#define KILN_TILE_TILE_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace kiln::tile {
+
+/// Global memory, in memory effects.
+struct GlobalMemory : mlir::SideEffects::Resource::Base<GlobalMemory> {
+  llvm::StringRef getName() final { return "global memory"; }
+};
+/// What `print`, `assert` and `assume` write: keeps them in order and alive.
+struct Console : mlir::SideEffects::Resource::Base<Console> {
+  llvm::StringRef getName() final { return "console"; }
+};
+
+// Attributes of kernels and their arguments.
+constexpr llvm::StringLiteral kernelAttr = "tile.kernel";
+constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
+constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
+constexpr llvm::StringLiteral nameAttr = "tile.name";
+constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
+
+constexpr unsigned defaultNumWarps = 4;
+
+inline bool isKernel(mlir::func::FuncOp f) {
+  return f->hasAttr(kernelAttr);
+}
+/// Warps of a block of the kernel.
+unsigned numWarps(mlir::func::FuncOp kernel);
+/// The kernel's argument as messages call it: its tile.name, or "argument N".
+std::string argumentName(mlir::func::FuncOp kernel, unsigned index);
+
+/// The type itself, or a tile's element type.
+mlir::Type elementTypeOf(mlir::Type type);
+/// `like`'s shape and encoding with another element type; the element type itself if `like` is a scalar.
+mlir::Type withElementType(mlir::Type like, mlir::Type element);
+/// Bits of one element in memory: i1 takes 8, a pointer 64.
+unsigned storageBits(mlir::Type element);
+
+} // namespace kiln::tile
+
+#include "compiler/tile/TileDialect.h.inc"
+
+#include "compiler/tile/TileEnums.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/tile/TileTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/tile/TileOps.h.inc"
+
+#endif // KILN_TILE_TILE_H

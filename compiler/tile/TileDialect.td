@@ -1,0 +1,47 @@
+//===- TileDialect.td - The portable dialect -------------------------------===//
+//
+// A kernel over tiles.  Nothing here knows of warps, lanes or shared memory.  Operations live in one file a family.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_DIALECT
+#define KILN_TILE_DIALECT
+
+include "mlir/IR/OpBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::kiln::tile";
+  let summary = "Kernels over tiles, for every GPU";
+  let description = [{
+    A kernel is a `func.func` with the attribute `tile.kernel`.  Its body computes with scalars and with *tiles*: values
+    of type `tensor<..>` of static shape whose extents are m * 2^k with m odd and at most 15.  Arithmetic is that of
+    `arith` and `math`, control flow that of `scf`; this dialect adds what they lack: where a program is in the grid,
+    tiles of indices and pointers, changes of shape, access to memory, views, reductions, scans and checks.
+
+    A kernel's arguments are scalars (`i32`, `i64`, `f32`, ..) and pointers to global memory, `!tile.ptr<T>`.
+    Attributes of a kernel:
+
+    | attribute | meaning |
+    |---|---|
+    | `tile.kernel` | this function is a kernel (unit) |
+    | `tile.num_warps` | warps of a block, i32; 4 if absent |
+    | `tile.divisibility` (argument) | the integer, or the pointer's address in bytes, is a multiple of this, i32 |
+    | `tile.name` (argument) | its name in messages, string |
+    | `tile.noalias` (argument) | no other argument's memory overlaps what is written through this one (unit) |
+
+    Without encodings a kernel is at stage *tile*; with a layout on every tile it is at stage *tile_gpu*, and the same
+    operations serve there.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerOps();
+  }];
+}
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+#endif // KILN_TILE_DIALECT

@@ -1,0 +1,66 @@
+//===- TileTypes.td - Pointers, views, and what a tile may hold ------------===//
+#ifndef KILN_TILE_TYPES
+#define KILN_TILE_TYPES
+
+include "compiler/tile/TileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Tile_Type<string name, string mnem, list<Trait> traits = []> : TypeDef<Tile_Dialect, name, traits> {
+  let mnemonic = mnem;
+}
+
+def Tile_Ptr : Tile_Type<"Ptr", "ptr"> {
+  let summary = "Address of a value in global memory";
+  let description = [{
+    64 bits.  `!tile.ptr<f32>` points to one f32; a tile of pointers is `tensor<128x!tile.ptr<f32>>`.
+  }];
+  let parameters = (ins "::mlir::Type":$pointee);
+  let assemblyFormat = "`<` $pointee `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_View : Tile_Type<"View", "view"> {
+  let summary = "A strided window on memory that is read and written tile by tile";
+  let description = [{
+    `!tile.view<64x32xf16>` reads and writes tiles of 64x32.  The extents and strides of the memory behind it are run
+    time values (`tile.make_view`).  Reads outside the extents give zero, writes outside do nothing.
+
+    `unit` is the dimension whose stride is 1, the last one unless it says otherwise (`!tile.view<64x32xf16, unit = 0>`);
+    `unit = none`: no dimension has a stride known to be 1.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, "int64_t":$unit);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr int64_t noUnit = -1;
+    int64_t getRank() const { return static_cast<int64_t>(getShape().size()); }
+    /// The type of one tile, without an encoding.
+    ::mlir::RankedTensorType getTileType() const;
+  }];
+}
+
+/// Element types of tiles.  i1 is a mask.
+def Tile_Float : AnyTypeOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2], "floating-point type">;
+def Tile_Int : AnyTypeOf<[I1, I8, I16, I32, I64], "integer of 1, 8, 16, 32 or 64 bits">;
+def Tile_Number : AnyTypeOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64], "number">;
+def Tile_Scalar : AnyTypeOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64, Tile_Ptr],
+                            "number or pointer">;
+def Tile_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
+
+def Tile_Tile : RankedTensorOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64, Tile_Ptr],
+                               [HasStaticShapePred], "tile">;
+def Tile_NumberTile : RankedTensorOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64],
+                                     [HasStaticShapePred], "tile of numbers">;
+def Tile_IntTile : RankedTensorOf<[I8, I16, I32, I64], [HasStaticShapePred], "tile of integers">;
+def Tile_IndexTile : RankedTensorOf<[I32, I64], [HasStaticShapePred], "tile of i32 or i64">;
+def Tile_MaskTile : RankedTensorOf<[I1], [HasStaticShapePred], "tile of i1">;
+def Tile_PtrTile : RankedTensorOf<[Tile_Ptr], [HasStaticShapePred], "tile of pointers">;
+
+/// One value or a tile of them.
+def Tile_PtrLike : AnyTypeOf<[Tile_Ptr, Tile_PtrTile], "pointer or tile of pointers">;
+def Tile_MaskLike : AnyTypeOf<[I1, Tile_MaskTile], "i1 or tile of i1">;
+def Tile_IndexLike : AnyTypeOf<[I32, I64, Tile_IndexTile], "i32, i64 or tile of them">;
+def Tile_NumberLike : AnyTypeOf<[Tile_Number, Tile_NumberTile], "number or tile of numbers">;
+def Tile_Any : AnyTypeOf<[Tile_Scalar, Tile_Tile], "scalar or tile">;
+
+#endif // KILN_TILE_TYPES

@@ -1,0 +1,57 @@
+//===- BarrierOps.td - Threads wait for each other --------------------------===//
+#ifndef KILN_TILE_GPU_BARRIER_OPS
+#define KILN_TILE_GPU_BARRIER_OPS
+
+include "compiler/tile_gpu/LocalOps.td"
+include "compiler/tile/MemoryOps.td"
+
+class TileGpu_BarrierLike<string mnemonic> : TileGpu_Op<mnemonic,
+    [MemoryEffects<[MemWrite<TileGpu_SharedMemory>, MemRead<TileGpu_SharedMemory>, MemWrite<Tile_GlobalMemory>,
+                    MemRead<Tile_GlobalMemory>]>]>;
+
+def TileGpu_BarrierOp : TileGpu_BarrierLike<"barrier"> {
+  let summary = "All threads of the block wait for each other; memory is ordered among them";
+  let description = [{
+    ```mlir
+    tile_gpu.barrier
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def TileGpu_WarpBarrierOp : TileGpu_BarrierLike<"warp_barrier"> {
+  let summary = "The lanes of each warp wait for each other; memory is ordered among them";
+  let description = [{
+    ```mlir
+    tile_gpu.warp_barrier
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def TileGpu_NamedBarrierOp : TileGpu_BarrierLike<"named_barrier"> {
+  let summary = "`threads` threads wait at barrier `id`";
+  let description = [{
+    ```mlir
+    tile_gpu.named_barrier 1, threads 128
+    ```
+    Barriers 1 to 15; 0 is `tile_gpu.barrier`'s.  `threads` is a multiple of 32.
+  }];
+  let arguments = (ins I32Attr:$id, I32Attr:$threads);
+  let assemblyFormat = "$id `,` `threads` $threads attr-dict";
+  let hasVerifier = 1;
+}
+
+def TileGpu_NamedArriveOp : TileGpu_BarrierLike<"named_arrive"> {
+  let summary = "Counts as arrived at barrier `id` and goes on";
+  let description = [{
+    ```mlir
+    tile_gpu.named_arrive 1, threads 128
+    ```
+  }];
+  let arguments = (ins I32Attr:$id, I32Attr:$threads);
+  let assemblyFormat = "$id `,` `threads` $threads attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // KILN_TILE_GPU_BARRIER_OPS

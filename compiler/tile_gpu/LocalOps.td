@@ -1,0 +1,125 @@
+//===- LocalOps.td - Shared memory ------------------------------------------===//
+#ifndef KILN_TILE_GPU_LOCAL_OPS
+#define KILN_TILE_GPU_LOCAL_OPS
+
+include "compiler/tile_gpu/TileGpuDialect.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// Shared memory as ordinary loads and stores see it.
+def TileGpu_SharedMemory : Resource<"::kiln::tile_gpu::SharedMemory">;
+
+def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "A tile in shared memory";
+  let description = [{
+    `!tile_gpu.buffer<64x32xf16, #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=8>>`; with a leading count in brackets,
+    so many of them one after the other: `!tile_gpu.buffer<[3] x 64x32xf16, #sh>`.
+  }];
+  let parameters = (ins "int64_t":$count, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        "::mlir::Attribute":$layout);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def TileGpu_Scratch : TypeDef<TileGpu_Dialect, "Scratch"> {
+  let mnemonic = "scratch";
+  let summary = "Bytes of shared memory that a conversion plan lays out";
+  let description = [{ `!tile_gpu.scratch<4096>`: 4096 bytes. }];
+  let parameters = (ins "int64_t":$bytes);
+  let assemblyFormat = "`<` $bytes `>`";
+}
+
+def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc", [MemoryEffects<[MemAlloc<TileGpu_SharedMemory>]>]> {
+  let summary = "A buffer in shared memory; its contents are undefined";
+  let description = [{
+    ```mlir
+    %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf16, #sh>
+    %s = tile_gpu.local_alloc {offset = 1024 : i32} : !tile_gpu.scratch<4096>
+    ```
+    Alive from here to the last use.  `offset` (bytes from the start of the kernel's shared memory) is filled in by
+    allocate-shared.
+  }];
+  let arguments = (ins OptionalAttr<I32Attr>:$offset);
+  let results = (outs AnyTypeOf<[TileGpu_Buffer, TileGpu_Scratch]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def TileGpu_LocalStoreOp : TileGpu_Op<"local_store", [MemoryEffects<[MemWrite<TileGpu_SharedMemory>]>]> {
+  let summary = "Writes a tile to its buffer";
+  let description = [{
+    ```mlir
+    tile_gpu.local_store %x, %b : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+    ```
+    Replicated elements are written by one owner.
+  }];
+  let arguments = (ins Tile_NumberTile:$value, TileGpu_Buffer:$buffer);
+  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def TileGpu_LocalLoadOp : TileGpu_Op<"local_load", [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>]> {
+  let summary = "Reads a tile from its buffer";
+  let description = [{
+    ```mlir
+    %x = tile_gpu.local_load %b : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #row>
+    ```
+  }];
+  let arguments = (ins TileGpu_Buffer:$buffer);
+  let results = (outs Tile_NumberTile:$result);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def TileGpu_LocalSubviewOp : TileGpu_Op<"local_subview", [Pure]> {
+  let summary = "One of several equal buffers";
+  let description = [{
+    ```mlir
+    %s = tile_gpu.local_subview %b[%i] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+    ```
+    An index outside 0 .. count - 1 is undefined.
+  }];
+  let arguments = (ins TileGpu_Buffer:$buffer, I32:$index);
+  let results = (outs TileGpu_Buffer:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def TileGpu_LocalTransposeOp : TileGpu_Op<"local_transpose", [Pure]> {
+  let summary = "The same bytes seen with the dimensions in another order";
+  let description = [{
+    ```mlir
+    %t = tile_gpu.local_transpose %b [1, 0] : !tile_gpu.buffer<64x32xf16, #a> to !tile_gpu.buffer<32x64xf16, #b>
+    ```
+  }];
+  let arguments = (ins TileGpu_Buffer:$buffer, DenseI64ArrayAttr:$perm);
+  let results = (outs TileGpu_Buffer:$result);
+  let assemblyFormat = "$buffer $perm attr-dict `:` type($buffer) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def TileGpu_ExchangeStoreOp : TileGpu_Op<"exchange_store", [MemoryEffects<[MemWrite<TileGpu_SharedMemory>]>]> {
+  let summary = "First half of a layout conversion through shared memory";
+  let description = [{
+    ```mlir
+    tile_gpu.exchange_store %x, %s {pass = 0 : i32} : tensor<64x32xf32, #a> to #b, !tile_gpu.scratch<4096>
+    %y = tile_gpu.exchange_load %s, %y0 {pass = 0 : i32} : #a, !tile_gpu.scratch<4096> to tensor<64x32xf32, #b>
+    ```
+    Pass `pass` of the plan for #a -> #b in the scratch's size.  The load of a pass replaces those elements of %y0 that
+    this pass carries, and gives the others as they are.
+  }];
+  let arguments = (ins Tile_Tile:$value, TileGpu_Scratch:$scratch, AnyAttr:$destination, I32Attr:$pass);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def TileGpu_ExchangeLoadOp : TileGpu_Op<"exchange_load", [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>,
+                                                          AllTypesMatch<["previous", "result"]>]> {
+  let summary = "Second half of a layout conversion through shared memory";
+  let description = [{ See `tile_gpu.exchange_store`. }];
+  let arguments = (ins TileGpu_Scratch:$scratch, Tile_Tile:$previous, AnyAttr:$origin, I32Attr:$pass);
+  let results = (outs Tile_Tile:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+#endif // KILN_TILE_GPU_LOCAL_OPS

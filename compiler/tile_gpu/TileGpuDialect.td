@@ -1,0 +1,37 @@
+//===- TileGpuDialect.td - What a GPU block does ----------------------------===//
+//
+// Layouts, shared memory, barriers.  Operations live in one file a family.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_GPU_DIALECT
+#define KILN_TILE_GPU_DIALECT
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "compiler/tile/TileTypes.td"
+
+def TileGpu_Dialect : Dialect {
+  let name = "tile_gpu";
+  let cppNamespace = "::kiln::tile_gpu";
+  let summary = "Tiles with layouts, shared memory and barriers";
+  let description = [{
+    The expert level.  Every tile carries a layout as the encoding of its tensor type, and every buffer has a place.
+    Passes produce this dialect; an author may write it, alone or mixed with `tile` operations.
+
+    Layouts are written as the layout library writes them (`compiler/layout/LayoutText.h`):
+
+    ```mlir
+    #row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+    #sh  = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=8>
+    %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #row> to tensor<64x32xf32, #tile_gpu.slice<dim=0, parent=..>>
+    ```
+
+    Attributes of a module at this stage: `tile_gpu.target` (string), the code target.  Of a kernel, once shared memory
+    is allocated: `tile_gpu.shared_bytes` (i32), all of it dynamic.
+  }];
+  let dependentDialects = ["::kiln::tile::TileDialect"];
+}
+
+class TileGpu_Op<string mnemonic, list<Trait> traits = []> : Op<TileGpu_Dialect, mnemonic, traits>;
+
+#endif // KILN_TILE_GPU_DIALECT

@@ -1,0 +1,13 @@
+//===- TileGpuOps.td - All operations of the tile_gpu dialect ---------------===//
+//
+// One file a family; to add an operation, put it into the family's file (compiler/tile_gpu/README.md).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_GPU_OPS
+#define KILN_TILE_GPU_OPS
+
+include "compiler/tile_gpu/LayoutOps.td"
+include "compiler/tile_gpu/LocalOps.td"
+include "compiler/tile_gpu/BarrierOps.td"
+
+#endif // KILN_TILE_GPU_OPS
