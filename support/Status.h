@@ -25,6 +25,7 @@ enum class StatusCode : unsigned char {
   Unsupported,     ///< understood, but not available on this target or in this version
   DeviceError,     ///< a device refused or aborted the work
   OutOfMemory,
+  NotReady,        ///< cannot be done now, can be later: a first call inside a graph capture
   Internal,        ///< a defect of Kiln
 };
 
@@ -68,6 +69,7 @@ public:
       return 3;
     case StatusCode::DeviceError:
     case StatusCode::OutOfMemory:
+    case StatusCode::NotReady:
     case StatusCode::Internal:
       return 4;
     }

@@ -25,6 +25,16 @@ public:
     return context->check(context->driver().streamSynchronize(stream), "waiting for a stream (cuStreamSynchronize)");
   }
   void *native() const override { return stream; }
+  bool isCapturing() const override {
+    const Driver &driver = context->driver();
+    const ContextScope scope(*context);
+    int status = 0;
+    if (!driver.streamIsCapturing || !scope.status().ok())
+      return false;
+    const ErrorCode error = driver.streamIsCapturing(stream, &status);
+    // The default stream answers so while another stream captures: it may do nothing then.
+    return error == errorCaptureImplicit || (error == 0 && status != 0);
+  }
 
 private:
   ContextPointer context;

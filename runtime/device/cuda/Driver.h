@@ -31,7 +31,7 @@ inline constexpr ErrorCode errorOutOfMemory = 2, errorNoDevice = 100, errorInval
                            errorUnsupportedPtxVersion = 222, errorInvalidSource = 300, errorNotFound = 500,
                            errorNotReady = 600, errorIllegalAddress = 700, errorLaunchOutOfResources = 701,
                            errorLaunchTimeout = 702, errorAssert = 710, errorHardwareStack = 714,
-                           errorLaunchFailed = 719;
+                           errorLaunchFailed = 719, errorCaptureImplicit = 906;
 
 /// CUdevice_attribute.
 namespace attribute {

@@ -16,6 +16,7 @@
 #include "compiler/target/Target.h"
 #include "support/Status.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,14 @@ public:
   virtual Status synchronize() = 0;
   /// The native handle (CUstream), nullptr on the emulator.
   virtual void *native() const = 0;
+  /// Whether work given now is recorded into a graph and not run.
+  virtual bool isCapturing() const { return false; }
+  /// Unlike the address or the handle, never given to a second stream.
+  std::uint64_t id() const { return number; }
+
+private:
+  inline static std::atomic<std::uint64_t> streams{0};
+  const std::uint64_t number = ++streams;
 };
 
 class Event {

@@ -1,0 +1,171 @@
+//===- Jit.h - Kernels compiled at their first call -----------------------===//
+//
+// A Jit belongs to one device.  `kernel` registers a program and gives a JitKernel; its `launch` computes the class of
+// the arguments, finds the function compiled for that class and launches it.  A class seen for the first time is looked
+// up on disk and else compiled: once a key, whatever the number of threads and processes that ask.
+//
+//   auto jit = kiln::Jit::create(*device);
+//   auto add = (*jit)->kernel(source);
+//   kiln::Status s = (*add)->launch({blocks}, stream, x, y, out, n);
+//
+// Rules:
+//  - Nothing throws.  Any thread may call anything.  JitKernels and LoadedKernels live as long as their Jit.
+//  - A launch of a known class takes no lock, allocates nothing and does not synchronise.
+//  - The first call of a class inside a graph capture is refused with StatusCode::NotReady; the capture stays valid.
+//  - In a child process after fork every call is refused: threads and GPU contexts do not survive it.
+//  - Facts that the code relies on are checked at each launch: a kernel never runs on arguments that it was not made
+//  for.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_JIT_H
+#define KILN_JIT_H
+
+#include "kiln/Device.h"
+#include "kiln/KernelSource.h"
+#include "kiln/Knobs.h"
+#include "kiln/LaunchArguments.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace kiln {
+
+class CompilerLibrary;
+class JitKernel;
+class JitService;
+
+struct JitOptions {
+  Knobs knobs;            ///< `fromEnvironment` reads the environment; a JitOptions made by hand does not
+  std::string codeTarget; ///< what the code may use, "sm_80"; empty: the device's own target
+  bool diskCache = true;
+  std::function<void(std::string_view line)> log; ///< where log lines go; empty: standard error
+  std::shared_ptr<CompilerLibrary> compiler;      ///< empty: found by the knobs, opened at the first miss
+
+  static Result<JitOptions> fromEnvironment();
+};
+
+/// What is known of one argument's value: its class.
+struct ArgumentFact {
+  enum class Kind : std::uint8_t { Nothing, DivisibleBy16, Equals } kind = Kind::Nothing;
+  std::int64_t value = 0; ///< Equals
+  bool operator==(const ArgumentFact &) const = default;
+};
+
+/// Where the code of a first call came from, and what that cost.
+struct FirstCallReport {
+  enum class Source : std::uint8_t { Memory, Disk, Compiled } source = Source::Compiled;
+  std::string reason; ///< of a compile: "no entry", or which field of the key differs from the nearest entry
+  struct Stage {
+    std::string name; ///< "key", "disk lookup", "compile: llvm", "assemble", "load", ...
+    double milliseconds = 0;
+  };
+  std::vector<Stage> stages; ///< in the order in which they ran; "compile: X" are parts of "compile"
+  double milliseconds = 0;   ///< everything
+  std::string toString() const;
+};
+
+/// A fact that the compiled code relies on.
+struct Guard {
+  std::uint32_t argument = 0, offset = 0, bytes = 0; ///< where the value lies in the packed arguments
+  enum class Kind : std::uint8_t { Divisibility, Equals } kind = Kind::Divisibility;
+  std::int64_t value = 0;
+};
+
+/// One kernel compiled for one class of arguments, loaded on the device.  Immutable.
+class LoadedKernel {
+public:
+  const std::string &name() const { return kernelName; }
+  /// "x/16 y/16 stride=1": the class.
+  const std::string &variant() const { return variantText; }
+  Kernel &function() const { return *entry; }
+  unsigned threads() const { return blockThreads; }
+  std::uint32_t dynamicSharedBytes() const { return dynamicShared; }
+  std::span<const Guard> guards() const { return guardList; }
+  bool reproducible() const { return isReproducible; }
+  /// The compiler's JSON metadata.
+  const std::string &metadata() const { return metadataText; }
+  const FirstCallReport &report() const { return firstCall; }
+  /// The whole key, as on disk.
+  const std::string &key() const { return keyText; }
+
+private:
+  friend class JitService;
+  friend class JitKernel;
+  std::string kernelName, variantText, metadataText, keyText;
+  std::unique_ptr<Module> module;
+  Kernel *entry = nullptr;
+  unsigned blockThreads = 0;
+  std::uint32_t dynamicShared = 0;
+  std::vector<Guard> guardList;
+  bool isReproducible = true;
+  FirstCallReport firstCall;
+};
+
+struct JitCounters {
+  std::uint64_t compiles = 0;   ///< calls of the compiler
+  std::uint64_t diskHits = 0;   ///< entries used
+  std::uint64_t diskMisses = 0; ///< lookups without an entry; damaged ones too
+  std::uint64_t loads = 0;      ///< modules loaded
+  std::uint64_t failures = 0;   ///< first calls that failed
+};
+
+class Jit {
+public:
+  /// With the knobs of the environment.
+  static Result<std::unique_ptr<Jit>> create(Device &device);
+  static Result<std::unique_ptr<Jit>> create(Device &device, JitOptions options);
+  ~Jit();
+
+  Device &device() const;
+  const std::string &codeTarget() const;
+
+  /// Registers a kernel; compiles nothing.  Equal sources give the same object.
+  Result<JitKernel *> kernel(const KernelSource &source);
+
+  /// The function for a class, compiled if need be: one fact an argument, or none for "nothing is known".
+  Result<const LoadedKernel *> compile(const KernelSource &source, std::span<const ArgumentFact> facts = {});
+
+  /// A workspace for work on `stream`, kept and reused from call to call: see Operation.h.
+  Result<DeviceAddress> workspace(std::size_t bytes, Stream *stream);
+
+  JitCounters counters() const;
+
+private:
+  friend class JitKernel;
+  explicit Jit(std::shared_ptr<JitService> service);
+  std::shared_ptr<JitService> service;
+};
+
+class JitKernel {
+public:
+  ~JitKernel();
+  JitKernel(const JitKernel &) = delete;
+  JitKernel &operator=(const JitKernel &) = delete;
+
+  const KernelSource &source() const;
+
+  /// nullptr as stream: the device's default stream.  Arguments: integers, floats, Buffers, Tensors, device addresses.
+  template <typename... Args> Status launch(Dim3 grid, Stream *stream, const Args &...args) {
+    const ArgumentPack<Args...> pack(args...);
+    return launch(grid, stream, pack.view());
+  }
+  Status launch(Dim3 grid, Stream *stream, const LaunchArguments &arguments) {
+    return launch(grid, stream, arguments.view());
+  }
+  Status launch(Dim3 grid, Stream *stream, ArgumentView arguments);
+
+  /// What `launch` would run, compiled if need be, not launched.
+  Result<const LoadedKernel *> prepare(ArgumentView arguments, Stream *stream = nullptr);
+
+private:
+  friend class JitService;
+  struct Implementation;
+  explicit JitKernel(std::unique_ptr<Implementation> implementation);
+  std::unique_ptr<Implementation> self;
+};
+
+} // namespace kiln
+
+#endif // KILN_JIT_H

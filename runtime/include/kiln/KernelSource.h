@@ -1,0 +1,80 @@
+//===- KernelSource.h - A kernel's program, ready to be compiled ----------===//
+//
+// What the JIT needs to know of a kernel: the text of its program, the configuration that the text was recorded with,
+// and its arguments.  The front end's recorded kernels convert into it; a text file can be made into one by hand.  It
+// is a plain value: two sources that are equal name the same kernel.
+//
+// Specialisation.  A kernel is compiled for a *class* of argument values, never for values, unless it says so:
+//   None          nothing is known of the argument
+//   Divisibility  divisible by 16 (for a pointer: 16-byte aligned), or not
+//   Stride        equal to 1, divisible by 16, or neither
+//   Value         the value itself (an integer): one compile a value
+// Sizes stay None: a kernel called with 300 lengths is compiled once.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELSOURCE_H
+#define KILN_KERNELSOURCE_H
+
+#include "support/Status.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kiln {
+
+enum class Specialise : std::uint8_t { None, Divisibility, Stride, Value };
+
+std::string_view specialiseName(Specialise how); ///< "none", "divisibility", "stride", "value"
+
+struct ArgumentSpec {
+  std::string name;
+  std::string type; ///< "ptr<f32>", "i32", "f32": as in the compiler's metadata
+  Specialise specialise = Specialise::None;
+  bool operator==(const ArgumentSpec &) const = default;
+};
+
+struct KernelSource {
+  std::string name;          ///< the function of `programText`
+  std::string programText;   ///< one module at stage tile or tile_gpu, with locations or without
+  std::string fileName;      ///< names the text in messages; may be empty
+  std::string configuration; ///< "block = 1024, warps = 4": enters the key as it is
+  std::vector<ArgumentSpec> arguments;
+  unsigned warps = 4; ///< of one block
+  bool operator==(const KernelSource &) const = default;
+};
+
+/// How a kernel is passed an argument.
+enum class ArgumentType : std::uint8_t {
+  Pointer,
+  I1,
+  I8,
+  I16,
+  I32,
+  I64,
+  F16,
+  Bf16,
+  F32,
+  F64,
+  Word64, ///< a caller's 64-bit word: fits Pointer and I64; never the type of a kernel's argument
+};
+
+unsigned argumentBytes(ArgumentType type);
+std::string_view argumentTypeName(ArgumentType type); ///< "ptr", "i32"
+
+/// An argument's type as text: how it is passed, and for pointers the element.
+struct ParsedArgumentType {
+  ArgumentType type = ArgumentType::Pointer;
+  std::string element;       ///< "f32" of "ptr<f32>"; empty for values
+  unsigned elementBytes = 1; ///< 1 if the element's size is not known
+};
+Result<ParsedArgumentType> parseArgumentType(std::string_view text);
+
+/// `Stride` for integers whose name says so ("stride", "stride_0", "x_stride"), `Divisibility` for pointers, else None:
+/// the default of kernels written by hand.
+Specialise defaultSpecialisation(std::string_view name, const ParsedArgumentType &type);
+
+} // namespace kiln
+
+#endif // KILN_KERNELSOURCE_H
