@@ -35,8 +35,10 @@ struct Entry {
   bool operator==(const Entry &) const = default;
 };
 
-constexpr std::uint32_t entryFormatVersion = 1;
-constexpr std::size_t entryHeaderBytes = 40, entryChecksumBytes = 16;
+inline constexpr std::uint32_t entryFormatVersion = 1;
+inline constexpr std::uint64_t entryHeaderBytes = 40, entryChecksumBytes = 16;
+/// Larger files are no entries: bounds what a lookup allocates.
+inline constexpr std::uint64_t maxEntryFileBytes = std::uint64_t(256) << 20;
 
 std::string encodeEntry(std::string_view keyText, const Entry &entry);
 

@@ -39,6 +39,7 @@ struct EntryInfo {
   std::uint64_t bytes = 0;         ///< of the file
   std::chrono::seconds idle{0};    ///< since it was stored or last hit, to a minute or so
   std::string damage;              ///< why it will not be loaded; empty for a good entry
+  bool unreadable = false;         ///< `damage` says why it could not be read, which may pass
   EntryKind kind = EntryKind::Ptx; ///< this and what follows: only of entries whose header could be read
   KeyText key;
   std::string metadata;
