@@ -9,24 +9,30 @@
 namespace kiln {
 
 static constexpr std::string_view capabilityNames[] = {
-#define KILN_CAPABILITY(id, text) text,
+#define KILN_CAPABILITY(id, text, isa) text,
+#include "compiler/target/Capabilities.def"
+};
+static constexpr unsigned capabilityIsas[] = {
+#define KILN_CAPABILITY(id, text, isa) isa,
 #include "compiler/target/Capabilities.def"
 };
 static constexpr Capability capabilityList[] = {
-#define KILN_CAPABILITY(id, text) Capability::id,
+#define KILN_CAPABILITY(id, text, isa) Capability::id,
 #include "compiler/target/Capabilities.def"
 };
 static_assert(std::size(capabilityList) <= 32, "CapabilitySet holds 32 bits");
 
 static constexpr std::uint32_t KiB = 1024;
 static constexpr Target targetTable[] = {
-#define KILN_TARGET(name, sm, suffix, fixed, optIn, perSm, reserved, regs, regsThread, threads, warps, blocks, ...)    \
-  {name,     sm,   suffix,     fixed * KiB, optIn * KiB, perSm * KiB,                                                 \
-   reserved, regs, regsThread, threads,     warps,       blocks,      CapabilitySet{__VA_ARGS__}},
+#define KILN_TARGET(name, sm, suffix, isa, fixed, optIn, perSm, reserved, regs, regsThread, threads, warps, blocks,    \
+                    ...)                                                                                               \
+  {name,     sm,   suffix,     isa,     fixed * KiB, optIn * KiB, perSm * KiB,                                         \
+   reserved, regs, regsThread, threads, warps,       blocks,      CapabilitySet{__VA_ARGS__}},
 #include "compiler/target/Targets.def"
 };
 
 std::string_view capabilityName(Capability c) { return capabilityNames[static_cast<unsigned>(c)]; }
+unsigned capabilityPtxIsa(Capability c) { return capabilityIsas[static_cast<unsigned>(c)]; }
 std::span<const Capability> allCapabilities() { return capabilityList; }
 std::span<const Target> allTargets() { return targetTable; }
 

@@ -18,11 +18,13 @@
 namespace kiln {
 
 enum class Capability : unsigned char {
-#define KILN_CAPABILITY(id, text) id,
+#define KILN_CAPABILITY(id, text, isa) id,
 #include "compiler/target/Capabilities.def"
 };
 
 std::string_view capabilityName(Capability c);
+/// The lowest PTX ISA whose text can say it, 78 for 7.8; 0 if it is not an instruction.
+unsigned capabilityPtxIsa(Capability c);
 std::span<const Capability> allCapabilities();
 
 class CapabilitySet {
@@ -47,6 +49,7 @@ struct Target {
   std::string_view name;             ///< "sm_90a"
   unsigned sm = 0;                   ///< 90
   bool archSpecific = false;         ///< has the suffix 'a'
+  unsigned ptxIsa = 0;               ///< lowest PTX ISA that knows the target, 78 for 7.8
   std::uint32_t sharedStatic = 0;    ///< shared memory a block may declare statically
   std::uint32_t sharedOptIn = 0;     ///< shared memory a block may use after opting in
   std::uint32_t sharedPerSm = 0;     ///< shared memory of one SM
