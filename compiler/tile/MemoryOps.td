@@ -7,9 +7,6 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-/// Global memory, as memory effects name it.
-def Tile_GlobalMemory : Resource<"::kiln::tile::GlobalMemory">;
-
 def Tile_AddPtrOp : Tile_Op<"addptr", [Pure, Elementwise, AllTypesMatch<["pointer", "result"]>]> {
   let summary = "Pointer plus offset, in elements";
   let description = [{

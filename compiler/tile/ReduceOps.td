@@ -60,7 +60,7 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, ReturnLike, Terminator,
     ```
   }];
   let arguments = (ins Variadic<Tile_Number>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ (void)$_builder; (void)$_state; }]>];
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 

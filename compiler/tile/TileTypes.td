@@ -4,6 +4,10 @@
 
 include "compiler/tile/TileDialect.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+/// Global memory, as memory effects name it.
+def Tile_GlobalMemory : Resource<"::kiln::tile::GlobalMemory">;
 
 class Tile_Type<string name, string mnem, list<Trait> traits = []> : TypeDef<Tile_Dialect, name, traits> {
   let mnemonic = mnem;

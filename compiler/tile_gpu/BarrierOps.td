@@ -3,7 +3,6 @@
 #define KILN_TILE_GPU_BARRIER_OPS
 
 include "compiler/tile_gpu/LocalOps.td"
-include "compiler/tile/MemoryOps.td"
 
 class TileGpu_BarrierLike<string mnemonic> : TileGpu_Op<mnemonic,
     [MemoryEffects<[MemWrite<TileGpu_SharedMemory>, MemRead<TileGpu_SharedMemory>, MemWrite<Tile_GlobalMemory>,

@@ -19,6 +19,10 @@ def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
                         "::mlir::Attribute":$layout);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// One of the buffers, lowered.
+    ::kiln::Result<::kiln::layout::SharedTile> lowered() const;
+  }];
 }
 
 def TileGpu_Scratch : TypeDef<TileGpu_Dialect, "Scratch"> {

@@ -30,6 +30,14 @@ def TileGpu_Dialect : Dialect {
     is allocated: `tile_gpu.shared_bytes` (i32), all of it dynamic.
   }];
   let dependentDialects = ["::kiln::tile::TileDialect"];
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerTypes();
+    void registerLayouts();
+    void registerOps();
+    ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser, ::mlir::Type type) const override;
+    void printAttribute(::mlir::Attribute attribute, ::mlir::DialectAsmPrinter &printer) const override;
+  }];
 }
 
 class TileGpu_Op<string mnemonic, list<Trait> traits = []> : Op<TileGpu_Dialect, mnemonic, traits>;

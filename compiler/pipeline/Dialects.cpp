@@ -1,0 +1,53 @@
+#include "compiler/pipeline/Dialects.h"
+
+#include "compiler/passes/Passes.h"
+#include "compiler/tile/Tile.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <mutex>
+
+namespace kiln {
+
+void registerDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect,
+                  mlir::ub::UBDialect, tile::TileDialect, tile_gpu::TileGpuDialect>();
+  mlir::func::registerInlinerExtension(registry);
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
+}
+
+void registerPasses() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    mlir::registerTransformsPasses();
+    mlir::registerConvertNVVMToLLVMPass();
+    mlir::registerSCFToControlFlowPass();
+    mlir::registerReconcileUnrealizedCastsPass();
+    registerKilnPasses();
+  });
+}
+
+int optMain(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  registerPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Kiln's passes and stages\n", registry));
+}
+
+} // namespace kiln

@@ -1,0 +1,108 @@
+#include "compiler/tile/Tile.h"
+
+#include "compiler/layout/TileLayout.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+#include "compiler/tile/TileDialect.cpp.inc"
+
+#include "compiler/tile/TileEnums.cpp.inc"
+
+using namespace mlir;
+
+namespace kiln::tile {
+namespace {
+
+/// Helper functions of a kernel are inlined into it.
+struct InlineInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final { return true; }
+  void handleTerminator(Operation *, ValueRange) const final {}
+};
+
+LogicalResult verifyKernel(Operation *op, NamedAttribute attr) {
+  auto f = dyn_cast<func::FuncOp>(op);
+  if (!f)
+    return op->emitError() << attr.getName() << " belongs to a func.func";
+  if (!isa<UnitAttr>(attr.getValue()))
+    return op->emitError() << attr.getName() << " takes no value";
+  if (f.getNumResults() != 0)
+    return op->emitError() << "kernel '" << f.getName() << "' returns values: kernels write to memory instead";
+  for (unsigned i = 0; i < f.getNumArguments(); ++i) {
+    const Type t = f.getArgumentTypes()[i];
+    const bool number = isa<PtrType>(t) || t.isIntOrFloat();
+    if (!number || t.isInteger(1))
+      return op->emitError() << "kernel '" << f.getName() << "': " << argumentName(f, i) << " has the type " << t
+                             << ": arguments are !tile.ptr, i8 to i64 and floating-point numbers";
+  }
+  return success();
+}
+
+} // namespace
+
+void TileDialect::initialize() {
+  registerTypes();
+  registerOps();
+  addInterfaces<InlineInterface>();
+}
+
+void TileDialect::registerOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/tile/TileOps.cpp.inc"
+      >();
+}
+
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  if (attr.getName() == kernelAttr)
+    return verifyKernel(op, attr);
+  if (attr.getName() == numWarpsAttr) {
+    auto n = dyn_cast<IntegerAttr>(attr.getValue());
+    const int64_t value = n ? n.getInt() : 0;
+    if (!n || value < 1 || value > 32 || (value & (value - 1)))
+      return op->emitError() << numWarpsAttr << " is " << attr.getValue() << ": a block has 1, 2, 4, 8, 16 or 32 warps";
+    return success();
+  }
+  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << " and "
+                         << numWarpsAttr;
+}
+
+LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {
+  auto f = dyn_cast<func::FuncOp>(op);
+  if (!f)
+    return op->emitError() << attr.getName() << " belongs to an argument of a func.func";
+  const std::string name = argumentName(f, argument);
+  if (attr.getName() == nameAttr)
+    return isa<StringAttr>(attr.getValue()) ? success() : op->emitError() << nameAttr << " must be a string";
+  if (attr.getName() == noaliasAttr) {
+    if (isa<UnitAttr>(attr.getValue()) && isa<PtrType>(f.getArgumentTypes()[argument]))
+      return success();
+    return op->emitError() << name << ": " << noaliasAttr << " is a unit attribute of a pointer";
+  }
+  if (attr.getName() == divisibilityAttr) {
+    auto d = dyn_cast<IntegerAttr>(attr.getValue());
+    const Type t = f.getArgumentTypes()[argument];
+    if (!d || d.getInt() < 1 || !(isa<PtrType>(t) || t.isInteger()))
+      return op->emitError() << name << ": " << divisibilityAttr
+                             << " is a positive integer, of a pointer or an integer argument";
+    return success();
+  }
+  return op->emitError() << name << ": unknown attribute " << attr.getName() << ": arguments may have " << nameAttr
+                         << ", " << noaliasAttr << " and " << divisibilityAttr;
+}
+
+unsigned numWarps(func::FuncOp kernel) {
+  auto n = kernel->getAttrOfType<IntegerAttr>(numWarpsAttr);
+  return n ? static_cast<unsigned>(n.getInt()) : defaultNumWarps;
+}
+
+std::string argumentName(func::FuncOp kernel, unsigned index) {
+  if (auto name = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(index, nameAttr)))
+    return "'" + name.str() + "'";
+  return "argument " + std::to_string(index);
+}
+
+} // namespace kiln::tile

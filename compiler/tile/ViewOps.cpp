@@ -1,0 +1,165 @@
+// Verifiers and assembly of ViewOps.td.
+#include "compiler/tile/Tile.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace kiln::tile {
+namespace {
+
+using Operand = OpAsmParser::UnresolvedOperand;
+
+ParseResult parseOperandsIn(OpAsmParser &parser, llvm::SmallVectorImpl<Operand> &operands) {
+  return parser.parseOperandList(operands, OpAsmParser::Delimiter::Square);
+}
+
+/// `cache WORD` shared by both accesses; the default prints nothing.
+ParseResult parseViewCache(OpAsmParser &parser, OperationState &result) {
+  if (failed(parser.parseOptionalKeyword("cache")))
+    return success();
+  llvm::StringRef word;
+  const llvm::SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  const std::optional<Cache> cache = symbolizeCache(word);
+  if (!cache)
+    return parser.emitError(loc) << "'" << word << "' is no cache hint: default, streaming, global, volatile";
+  result.addAttribute("cache", CacheAttr::get(parser.getContext(), *cache));
+  return success();
+}
+
+void printCache(OpAsmPrinter &printer, Cache cache) {
+  if (cache != Cache::Default)
+    printer << " cache " << stringifyCache(cache);
+}
+
+LogicalResult verifyCoords(Operation *op, ViewType view, ValueRange coords) {
+  if (static_cast<int64_t>(coords.size()) == view.getRank())
+    return success();
+  return op->emitOpError() << "gives " << coords.size() << " coordinates to a view of rank " << view.getRank();
+}
+
+LogicalResult verifyTile(Operation *op, ViewType view, Type tile) {
+  auto t = cast<RankedTensorType>(tile);
+  if (t.getShape() == view.getShape() && t.getElementType() == view.getElementType())
+    return success();
+  return op->emitOpError() << "moves " << t << " through " << view << ": shapes and element types must be equal";
+}
+
+} // namespace
+
+ParseResult MakeViewOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand pointer;
+  llvm::SmallVector<Operand> extents, strides;
+  Type type, indexType;
+  llvm::SMLoc loc;
+  if (parser.parseOperand(pointer) || parser.parseComma() || parser.parseKeyword("extents") ||
+      parseOperandsIn(parser, extents) || parser.parseComma() || parser.parseKeyword("strides") ||
+      parseOperandsIn(parser, strides) || parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      parser.getCurrentLocation(&loc) || parser.parseType(type) || parser.parseComma() || parser.parseType(indexType))
+    return failure();
+  auto view = dyn_cast<ViewType>(type);
+  if (!view)
+    return parser.emitError(loc) << type << " is no view";
+  if (extents.size() != strides.size())
+    return parser.emitError(loc) << extents.size() << " extents and " << strides.size() << " strides";
+  if (parser.resolveOperand(pointer, PtrType::get(parser.getContext(), view.getElementType()), result.operands) ||
+      parser.resolveOperands(extents, indexType, result.operands) ||
+      parser.resolveOperands(strides, indexType, result.operands))
+    return failure();
+  result.addTypes(view);
+  return success();
+}
+
+void MakeViewOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getPointer() << ", extents [" << getExtents() << "], strides [" << getStrides() << ']';
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getType() << ", " << getExtents().front().getType();
+}
+
+LogicalResult MakeViewOp::verify() {
+  const ViewType view = getType();
+  if (static_cast<int64_t>(getExtents().size()) != view.getRank())
+    return emitOpError() << "gives " << getExtents().size() << " extents to a view of rank " << view.getRank();
+  if (getPointer().getType().getPointee() != view.getElementType())
+    return emitOpError() << "sees memory of " << getPointer().getType().getPointee() << " as " << view.getElementType();
+  for (Value v : llvm::concat<Value>(getExtents(), getStrides()))
+    if (v.getType() != getExtents().front().getType())
+      return emitOpError() << "mixes " << getExtents().front().getType() << " and " << v.getType()
+                           << " in extents and strides";
+  llvm::APInt stride;
+  if (view.getUnit() != ViewType::noUnit && matchPattern(getStrides()[view.getUnit()], m_ConstantInt(&stride)) &&
+      !stride.isOne())
+    return emitOpError() << "the stride of the unit dimension " << view.getUnit() << " is " << stride.getSExtValue()
+                         << ", not 1: name another dimension with 'unit = ', or 'unit = none'";
+  return success();
+}
+
+LogicalResult NarrowViewOp::verify() {
+  const int64_t dim = static_cast<int32_t>(getDim()), rank = getView().getType().getRank();
+  if (dim < 0 || dim >= rank)
+    return emitOpError() << "dimension " << dim << " is not in 0 .. " << rank - 1;
+  return success();
+}
+
+ParseResult LoadViewOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand view;
+  llvm::SmallVector<Operand> coords;
+  Type viewType, indexType, tileType;
+  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) || parseViewCache(parser, result) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(viewType) || parser.parseComma() ||
+      parser.parseType(indexType) || parser.parseArrow() || parser.parseType(tileType) ||
+      parser.resolveOperand(view, viewType, result.operands) ||
+      parser.resolveOperands(coords, indexType, result.operands))
+    return failure();
+  result.addTypes(tileType);
+  return success();
+}
+
+void LoadViewOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getView() << '[' << getCoords() << ']';
+  printCache(printer, getCache());
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"cache"});
+  printer << " : " << getView().getType() << ", " << getCoords().front().getType() << " -> " << getType();
+}
+
+LogicalResult LoadViewOp::verify() {
+  const ViewType view = getView().getType();
+  return failed(verifyCoords(*this, view, getCoords())) ? failure() : verifyTile(*this, view, getType());
+}
+
+void LoadViewOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), GlobalMemory::get());
+}
+
+ParseResult StoreViewOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand view, value;
+  llvm::SmallVector<Operand> coords;
+  Type viewType, indexType, tileType;
+  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) || parser.parseComma() ||
+      parser.parseOperand(value) || parseViewCache(parser, result) || parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(viewType) || parser.parseComma() || parser.parseType(indexType) || parser.parseComma() ||
+      parser.parseType(tileType) || parser.resolveOperand(view, viewType, result.operands) ||
+      parser.resolveOperands(coords, indexType, result.operands))
+    return failure();
+  return parser.resolveOperand(value, tileType, result.operands);
+}
+
+void StoreViewOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getView() << '[' << getCoords() << "], " << getValue();
+  printCache(printer, getCache());
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"cache"});
+  printer << " : " << getView().getType() << ", " << getCoords().front().getType() << ", " << getValue().getType();
+}
+
+LogicalResult StoreViewOp::verify() {
+  const ViewType view = getView().getType();
+  return failed(verifyCoords(*this, view, getCoords())) ? failure() : verifyTile(*this, view, getValue().getType());
+}
+
+void StoreViewOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), GlobalMemory::get());
+}
+
+} // namespace kiln::tile

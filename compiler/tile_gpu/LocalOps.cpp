@@ -1,0 +1,172 @@
+// Verifiers and assembly of LocalOps.td and BarrierOps.td.
+#include "compiler/tile_gpu/TileGpu.h"
+
+using namespace mlir;
+
+namespace kiln::tile_gpu {
+namespace {
+
+using Operand = OpAsmParser::UnresolvedOperand;
+
+LogicalResult verifyMove(Operation *op, Type tile, BufferType buffer) {
+  auto t = cast<RankedTensorType>(tile);
+  if (t.getShape() != buffer.getShape() || t.getElementType() != buffer.getElementType())
+    return op->emitOpError() << "moves " << t << " through " << buffer << ": shapes and element types must be equal";
+  if (buffer.getCount() != 1)
+    return op->emitOpError() << "needs one buffer of the " << buffer.getCount() << ": take a tile_gpu.local_subview";
+  if (!layoutAttrOf(t))
+    return op->emitOpError() << "needs a layout on " << t;
+  return success();
+}
+
+LogicalResult verifyLayoutAttr(Operation *op, Attribute attr) {
+  if (isa<LayoutAttr>(attr))
+    return success();
+  return op->emitOpError() << attr << " is no layout of tiles";
+}
+
+LogicalResult verifyNamed(Operation *op, int64_t id, int64_t threads) {
+  if (id < 1 || id > 15)
+    return op->emitOpError() << "barrier " << id << ": named barriers are 1 to 15";
+  if (threads < 32 || threads > 1024 || threads % 32)
+    return op->emitOpError() << threads << " threads: a multiple of 32 from 32 to 1024";
+  return success();
+}
+
+} // namespace
+
+LogicalResult LocalStoreOp::verify() {
+  return verifyMove(*this, getValue().getType(), getBuffer().getType());
+}
+LogicalResult LocalLoadOp::verify() {
+  return verifyMove(*this, getType(), getBuffer().getType());
+}
+
+ParseResult LocalSubviewOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand buffer, index;
+  BufferType type;
+  if (parser.parseOperand(buffer) || parser.parseLSquare() || parser.parseOperand(index) || parser.parseRSquare() ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(type) ||
+      parser.resolveOperand(buffer, type, result.operands) ||
+      parser.resolveOperand(index, parser.getBuilder().getI32Type(), result.operands))
+    return failure();
+  result.addTypes(BufferType::get(parser.getContext(), 1, type.getShape(), type.getElementType(), type.getLayout()));
+  return success();
+}
+
+void LocalSubviewOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getBuffer() << '[' << getIndex() << ']';
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getBuffer().getType();
+}
+
+LogicalResult LocalSubviewOp::verify() {
+  const BufferType from = getBuffer().getType();
+  if (getType() == BufferType::get(getContext(), 1, from.getShape(), from.getElementType(), from.getLayout()))
+    return success();
+  return emitOpError() << "of " << from << " cannot be " << getType();
+}
+
+LogicalResult LocalTransposeOp::verify() {
+  const BufferType from = getBuffer().getType(), to = getType();
+  const ArrayRef<int64_t> perm = getPerm();
+  const size_t rank = from.getShape().size();
+  llvm::SmallVector<bool> seen(rank, false);
+  bool good = perm.size() == rank && to.getShape().size() == rank && from.getElementType() == to.getElementType() &&
+              from.getCount() == to.getCount();
+  for (size_t i = 0; good && i < rank; ++i) {
+    const int64_t p = perm[i];
+    good = p >= 0 && p < static_cast<int64_t>(rank) && !seen[p] && to.getShape()[i] == from.getShape()[p];
+    if (good)
+      seen[p] = true;
+  }
+  if (!good)
+    return emitOpError() << "[" << perm << "] does not turn " << from << " into " << to;
+  // The bytes stay: every element must lie where it lay.
+  const Result<layout::SharedTile> a = from.lowered(), b = to.lowered();
+  if (!a || !b)
+    return emitOpError() << (a ? b.status() : a.status()).toString();
+  const llvm::ArrayRef<int64_t> shape = to.getShape();
+  layout::Coords x, y;
+  for (size_t i = 0; i < rank; ++i) {
+    x.push_back(0);
+    y.push_back(0);
+  }
+  // Offsets are affine over GF(2) in a core and linear in the repetitions: the powers of two and the counts decide.
+  for (size_t i = 0; i < rank; ++i)
+    for (int64_t step = 1; step < shape[i]; step *= 2) {
+      x[perm[i]] = y[i] = static_cast<std::uint32_t>(step);
+      if (a->byteOffset(x) != b->byteOffset(y))
+        return emitOpError() << "the element at step " << step << " of dimension " << i << " lies at byte "
+                             << b->byteOffset(y) << " of the result and at byte " << a->byteOffset(x)
+                             << " of the operand";
+      x[perm[i]] = y[i] = 0;
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// exchange_store, exchange_load
+//===----------------------------------------------------------------------===//
+
+ParseResult ExchangeStoreOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand value, scratch;
+  Type valueType, scratchType;
+  Attribute destination;
+  if (parser.parseOperand(value) || parser.parseComma() || parser.parseOperand(scratch) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(valueType) ||
+      parser.parseKeyword("to") || parser.parseAttribute(destination) || parser.parseComma() ||
+      parser.parseType(scratchType) || parser.resolveOperand(value, valueType, result.operands) ||
+      parser.resolveOperand(scratch, scratchType, result.operands))
+    return failure();
+  result.addAttribute("destination", destination);
+  return success();
+}
+
+void ExchangeStoreOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getValue() << ", " << getScratch();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"destination"});
+  printer << " : " << getValue().getType() << " to " << getDestination() << ", " << getScratch().getType();
+}
+
+LogicalResult ExchangeStoreOp::verify() {
+  if (!layoutAttrOf(getValue().getType()))
+    return emitOpError() << "needs a layout on " << getValue().getType();
+  return verifyLayoutAttr(*this, getDestination());
+}
+
+ParseResult ExchangeLoadOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand scratch, previous;
+  Attribute origin;
+  Type scratchType, resultType;
+  if (parser.parseOperand(scratch) || parser.parseComma() || parser.parseOperand(previous) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() || parser.parseAttribute(origin) ||
+      parser.parseComma() || parser.parseType(scratchType) || parser.parseKeyword("to") ||
+      parser.parseType(resultType) || parser.resolveOperand(scratch, scratchType, result.operands) ||
+      parser.resolveOperand(previous, resultType, result.operands))
+    return failure();
+  result.addAttribute("origin", origin);
+  result.addTypes(resultType);
+  return success();
+}
+
+void ExchangeLoadOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getScratch() << ", " << getPrevious();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"origin"});
+  printer << " : " << getOrigin() << ", " << getScratch().getType() << " to " << getType();
+}
+
+LogicalResult ExchangeLoadOp::verify() {
+  if (!layoutAttrOf(getType()))
+    return emitOpError() << "needs a layout on " << getType();
+  return verifyLayoutAttr(*this, getOrigin());
+}
+
+LogicalResult NamedBarrierOp::verify() {
+  return verifyNamed(*this, static_cast<int32_t>(getId()), static_cast<int32_t>(getThreads()));
+}
+LogicalResult NamedArriveOp::verify() {
+  return verifyNamed(*this, static_cast<int32_t>(getId()), static_cast<int32_t>(getThreads()));
+}
+
+} // namespace kiln::tile_gpu

@@ -1,0 +1,35 @@
+//===- TileGpu.h - What a GPU block does ------------------------------------===//
+//
+// Types, layout attributes and operations of `tile_gpu`, generated from the .td files beside this one.
+//
+// Invariants: at this stage every tile carries a layout (a LayoutAttr as the encoding of its type), every buffer a
+// shared layout; layouts are compared by what they map, never by how they are written (sameLayout in Layouts.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_GPU_TILEGPU_H
+#define KILN_TILE_GPU_TILEGPU_H
+
+#include "compiler/tile/Tile.h"
+#include "compiler/tile_gpu/Layouts.h"
+
+namespace kiln::tile_gpu {
+
+/// Shared memory as ordinary loads and stores see it, in memory effects.
+struct SharedMemory : mlir::SideEffects::Resource::Base<SharedMemory> {
+  llvm::StringRef getName() final { return "shared memory"; }
+};
+
+constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
+constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
+
+} // namespace kiln::tile_gpu
+
+#include "compiler/tile_gpu/TileGpuDialect.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/tile_gpu/TileGpuTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/tile_gpu/TileGpuOps.h.inc"
+
+#endif // KILN_TILE_GPU_TILEGPU_H
