@@ -9,6 +9,25 @@
 include "mlir/Pass/PassBase.td"
 
 //===----------------------------------------------------------------------===//
+// tile
+//===----------------------------------------------------------------------===//
+
+def Specialize : Pass<"kiln-specialize", "::mlir::ModuleOp"> {
+  let summary = "Picks the kernel, names the target, states what is known of the arguments";
+  let description = [{
+    Removes every other kernel, sets `tile_gpu.target`, gives divisible arguments `tile.divisibility` and puts constants
+    in the place of arguments whose value is known (they stay arguments).  What is stated here becomes the guards of the
+    compiled kernel.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"", "code target, such as sm_80">,
+    Option<"kernel", "kernel", "std::string", /*default=*/"", "kernel to keep; empty: the only one">,
+    ListOption<"divisible", "divisible", "std::string", "ARGUMENT=DIVISOR, as in 0=16">,
+    ListOption<"equals", "equals", "std::string", "ARGUMENT=VALUE, as in 4=1">];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // tile -> tile_gpu
 //===----------------------------------------------------------------------===//
 
