@@ -234,8 +234,9 @@ Status KernelCache::Impl::storeOnce(const std::string &hex, const std::string &e
     files.unlinkAt(pending.folder.get(), temporary.c_str());
     return systemError(what, entryPath(name), error);
   };
-  // So that no one takes it for a leftover; where there are no locks its age says so.
-  files.lock(file.get(), LOCK_EX | LOCK_NB);
+  // So that no one takes it for a leftover.  Where there are no locks its age says so; if someone else has it, it goes.
+  if (files.lock(file.get(), LOCK_EX | LOCK_NB) == -EWOULDBLOCK)
+    return giveUp("lock a file for", -ESTALE);
   if (const int error = file.writeAll(encoded); error < 0)
     return giveUp("write", error);
   // No fsync: after a power cut the checksum tells, and the kernel is compiled again.

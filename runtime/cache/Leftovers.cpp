@@ -31,16 +31,19 @@ bool namesFile(FileLayer &files, int directory, const char *name, int file) {
          named.st_ino == open.st_ino;
 }
 
-static bool isLeftover(FileLayer &files, OwnedFile &file) {
+static bool isLeftover(FileLayer &files, OwnedFile &file, bool temporary) {
+  struct stat info;
+  if (files.status(file.get(), info) < 0)
+    return false;
+  const std::int64_t age = std::time(nullptr) - info.st_mtim.tv_sec;
+  // Its writer has made it and not locked it yet; a writer writes nothing before it holds the lock.
+  if (temporary && info.st_size == 0 && age < 60)
+    return false;
   const int locked = files.lock(file.get(), LOCK_EX | LOCK_NB);
   if (locked == 0)
     return true;
-  if (locked == -EWOULDBLOCK)
-    return false;
-  // A file system without locks: nothing takes that long.
-  constexpr std::int64_t deadAfterSeconds = 3600;
-  struct stat info;
-  return files.status(file.get(), info) == 0 && std::time(nullptr) - info.st_mtim.tv_sec > deadAfterSeconds;
+  // On a file system without locks age decides: nothing takes an hour.
+  return locked != -EWOULDBLOCK && age > 3600;
 }
 
 std::uint64_t removeLeftovers(FileLayer &files, int directory) {
@@ -53,8 +56,8 @@ std::uint64_t removeLeftovers(FileLayer &files, int directory) {
     if (!name.ends_with(temporarySuffix) && !name.ends_with(lockSuffix))
       continue;
     OwnedFile file(files, files.openAt(pending.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
-    if (file && isLeftover(files, file) && namesFile(files, pending.get(), name.c_str(), file.get()) &&
-        files.unlinkAt(pending.get(), name.c_str()) == 0)
+    if (file && isLeftover(files, file, name.ends_with(temporarySuffix)) &&
+        namesFile(files, pending.get(), name.c_str(), file.get()) && files.unlinkAt(pending.get(), name.c_str()) == 0)
       ++removed;
   }
   return removed;

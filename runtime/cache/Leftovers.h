@@ -1,7 +1,8 @@
 //===- Leftovers.h - The folder of temporary and lock files ---------------===//
 //
 // `pending/` in the cache directory: entries that are being written and the locks of kernels that are being compiled.
-// Each file is locked by the process that works with it, so a file that can be locked belongs to no one and may go.
+// Each file is locked by the process that works with it, so a file that can be locked belongs to no one and may go
+// (an empty temporary file only after a minute: its writer may be about to lock it).
 // A lock file's name is removed by its holder; who locks a file whose name is gone, or names another file by now,
 // holds nothing and starts again.
 //
