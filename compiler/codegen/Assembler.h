@@ -1,8 +1,9 @@
 //===- Assembler.h - PTX text to cubin, and what it costs -----------------===//
 //
-// An assembler is nvJitLink (a shared library, in process) or ptxas (a program); `findAssembler` takes the first that this
-// machine has.  The code target (in the PTX) and the assembly arch are two things: sm_80 code may be assembled for sm_90.
-// std and dlopen only, no LLVM: the runtime uses it too.  Assemblers are immutable and thread safe; libraries stay loaded.
+// An assembler is nvJitLink (a shared library, in process) or ptxas (a program); `findAssembler` takes the first that
+// this machine has.  The code target (in the PTX) and the assembly arch are two things: sm_80 code may be assembled for
+// sm_90. std and dlopen only, no LLVM: the runtime uses it too.  Assemblers are immutable and thread safe; libraries
+// stay loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_ASSEMBLER_H
@@ -59,6 +60,9 @@ struct AssemblerVersion {
   auto operator<=>(const AssemblerVersion &) const = default;
 };
 
+/// Whether the table of known miscompiles lists `defect` for that CUDA version.
+bool versionHasDefect(AssemblerVersion version, AssemblerDefect defect);
+
 class Assembler {
 public:
   virtual ~Assembler() = default;
@@ -68,7 +72,8 @@ public:
   virtual const std::string &identity() const = 0;
   virtual const std::string &path() const = 0; ///< where it was found
   /// `arch` is "sm_90a"; `fileName` names the PTX in messages, which give its line.
-  virtual Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch, const AssembleOptions &options = {},
+  virtual Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch,
+                                           const AssembleOptions &options = {},
                                            std::string_view fileName = "<ptx>") const = 0;
 
   bool hasDefect(AssemblerDefect defect) const;
@@ -84,7 +89,8 @@ struct AssemblerSearch {
 Result<std::shared_ptr<const Assembler>> findAssembler(const AssemblerSearch &search = {});
 
 /// Every assembler of this machine, preferred first; `notes` says why others are missing.
-std::vector<std::shared_ptr<const Assembler>> listAssemblers(const AssemblerSearch &search, std::vector<std::string> &notes);
+std::vector<std::shared_ptr<const Assembler>> listAssemblers(const AssemblerSearch &search,
+                                                             std::vector<std::string> &notes);
 
 } // namespace kiln
 

@@ -1,20 +1,21 @@
 //===- Containment.h - The user's process survives the compiler -----------===//
 //
-// `runContained` runs a compile on a thread of its own from which LLVM's fatal errors, signals (null pointers, aborts) and
-// stack overflows come back as a failed Status.  Rules:
+// `runContained` runs a compile on a thread of its own from which LLVM's fatal errors, signals (null pointers, aborts)
+// and stack overflows come back as a failed Status.  Rules:
 //  - Everything the function uses (MLIRContext, LLVMContext, modules) is made inside it: a crash leaves by longjmp, no
 //    destructor runs, its memory is leaked.  MLIR contexts must be single threaded: other threads are not contained.
 //  - Signal handlers are installed while any compile runs (from any thread, counted) and the application's own are back
 //    afterwards.  A signal on a thread that is not a compile goes to the application's handler even meanwhile.
-//  - After a contained crash LLVM's state is suspect (`processIsSuspect`): later compiles of the process must be made in a
+//  - After a contained crash LLVM's state is suspect (`processIsSuspect`): later compiles of the process must be made
+//  in a
 //    child (Child.h).  `effectiveIsolation` says so.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_CONTAINMENT_H
 #define KILN_CODEGEN_CONTAINMENT_H
 
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "support/Status.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <cstddef>
 #include <string_view>

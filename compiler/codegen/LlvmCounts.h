@@ -1,7 +1,7 @@
 //===- LlvmCounts.h - Barriers and shared objects of an LLVM module -------===//
 //
-// The lint of the barrier rule: after expand-shared no lowering pattern makes shared memory or a barrier, so the counts of
-// the LLVM IR before O3 equal those of the tile_gpu IR.
+// The lint of the barrier rule: after expand-shared no lowering pattern makes shared memory or a barrier, so the counts
+// of the LLVM IR before O3 equal those of the tile_gpu IR.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_LLVMCOUNTS_H

@@ -1,13 +1,14 @@
 //===- Ptx.h - LLVM-dialect module to PTX text ----------------------------===//
 //
-// `emitPtx` takes a module of the LLVM and NVVM dialects (nothing else, but for module attributes) to PTX: NVVM operations
-// to LLVM, translation, LLVM O3, the NVPTX back end; in process, no text between.
+// `emitPtx` takes a module of the LLVM and NVVM dialects (nothing else, but for module attributes) to PTX: NVVM
+// operations to LLVM, translation, LLVM O3, the NVPTX back end; in process, no text between.
 //
 //  - The module is lowered in place: afterwards it is of no further use but to be destroyed.
 //  - Every problem is an error diagnostic of the module's MLIRContext, at the operation's location where LLVM kept one;
 //    the result is then a failure.  What LLVM only answers by ending the process ("Cannot select") is gated beforehand
 //    where a row of InstructionNeeds.def names it; the rest is Containment.h's business: call emitPtx from there.
-//  - Output depends on the module, the target and the options alone: no paths (unless lineInfo), times or addresses in it.
+//  - Output depends on the module, the target and the options alone: no paths (unless lineInfo), times or addresses in
+//  it.
 //  - Thread safe for different MLIRContexts.  The dialect translations are registered by `registerPtxDialects`.
 //
 //===----------------------------------------------------------------------===//
