@@ -1,0 +1,187 @@
+//===- Control.h - Loops and conditions with carried values -----------------===//
+//
+//   auto total = loop(over(0, n, 64), zero, [&](auto i, auto total) { return total + load(x + i); });
+//   auto [m, s] = loop(over(0, n), m0, s0, [&](auto i, auto m, auto s) { ..; return std::tuple{m1, s1}; });
+//   when(first, [&] { store(out, y); });
+//   auto y = when(first, [&] { return a; }, [&] { return b; });
+//
+// The body is called once, when the kernel is recorded; it takes the counter and the carried values, and gives the
+// carried values of the next round: nothing, one value, or a std::tuple.  Types and shapes stay what they were.  A
+// value computed inside a body leaves it only by being returned: using it outside otherwise is an error. A C++ `for`
+// around recorded operations repeats them in the text, which is unrolling.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_LANGUAGE_CONTROL_H
+#define KILN_LANGUAGE_CONTROL_H
+
+#include "Value.h"
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+namespace kiln::language {
+namespace detail {
+
+/// What a body returned, as a tuple of plain values.
+template <typename R> struct Bundle;
+template <> struct Bundle<void> {
+  using Type = std::tuple<>;
+};
+template <Value V> struct Bundle<V> {
+  using Type = std::tuple<Plain<V>>;
+};
+template <Value... Vs> struct Bundle<std::tuple<Vs...>> {
+  using Type = std::tuple<Plain<Vs>...>;
+};
+template <Value A, Value B> struct Bundle<std::pair<A, B>> {
+  using Type = std::tuple<Plain<A>, Plain<B>>;
+};
+template <typename R> using BundleOf = typename Bundle<std::remove_cvref_t<R>>::Type;
+template <typename R>
+concept Returnable = requires { typename Bundle<std::remove_cvref_t<R>>::Type; };
+
+/// Calls `f` and packs what it returns.
+template <typename F, typename... As> auto callBundled(F &f, const As &...as) {
+  using R = std::invoke_result_t<F &, const As &...>;
+  if constexpr (std::is_void_v<R>) {
+    f(as...);
+    return std::tuple<>();
+  } else if constexpr (Value<std::remove_cvref_t<R>>) {
+    return BundleOf<R>(f(as...));
+  } else {
+    return BundleOf<R>(f(as...));
+  }
+}
+
+template <typename... Vs>
+std::array<Operand, sizeof...(Vs) + 1> operandsOf(const std::tuple<Vs...> &values, Location loc) {
+  return std::apply(
+      [&](const Vs &...v) { return std::array<Operand, sizeof...(Vs) + 1>{operandOf(v, loc)..., Operand()}; }, values);
+}
+
+template <typename Tuple, std::size_t... I>
+Tuple fromHandles(std::span<const Handle> handles, std::index_sequence<I...>) {
+  return Tuple(std::tuple_element_t<I, Tuple>(handles[I])...);
+}
+
+/// void, the value, or the tuple.
+template <typename Tuple> auto unbundle(std::span<const Handle> handles) {
+  constexpr std::size_t n = std::tuple_size_v<Tuple>;
+  if constexpr (n == 1)
+    return std::tuple_element_t<0, Tuple>(handles[0]);
+  else if constexpr (n > 1)
+    return fromHandles<Tuple>(handles, std::make_index_sequence<n>());
+}
+
+template <typename V>
+concept Counter = (Value<V> && IndexElement<typename TagOf<V>::Type> && !isTile<V>() && !Traits<Plain<V>>::isPointer) ||
+                  (std::integral<V> && !std::same_as<V, bool>);
+
+/// The counter's type: that of the values among the bounds, i32 if all are C++ numbers, void if they differ.
+template <typename... Vs> constexpr auto counterTag() {
+  constexpr bool narrow = (std::same_as<typename TagOf<Vs>::Type, i32> || ...);
+  constexpr bool wide = (std::same_as<typename TagOf<Vs>::Type, i64> || ...);
+  if constexpr (wide && !narrow)
+    return i64{};
+  else if constexpr (!wide)
+    return i32{};
+}
+template <typename V> Operand counterOperand(ElementType e, const V &v, Location loc) {
+  if constexpr (Value<V>)
+    return operandOf(v, loc);
+  else
+    return Operand::number(v, e, loc);
+}
+} // namespace detail
+
+/// begin, begin + step, .. below end.
+template <IndexElement T> struct Steps {
+  detail::Operand begin, end, step;
+  Location location;
+};
+
+/// The rounds of a loop, as signed numbers: `over(0, n, 64)`.  Values among the bounds are all i32 or all i64; the step
+/// is positive.
+template <detail::Counter B, detail::Counter E, detail::Counter S = int>
+  requires IndexElement<decltype(detail::counterTag<B, E, S>())>
+auto over(const B &begin, const E &end, const S &step = 1, Location loc = Location::current()) {
+  using T = decltype(detail::counterTag<B, E, S>());
+  constexpr ElementType e = elementOf<T>;
+  return Steps<T>{detail::counterOperand(e, begin, loc), detail::counterOperand(e, end, loc),
+                  detail::counterOperand(e, step, loc), loc};
+}
+
+namespace detail {
+template <typename T, typename F, detail::Value... Carried, std::size_t... I>
+auto loopOver(const Steps<T> &steps, F &body, const std::tuple<Carried...> &carried,
+              std::index_sequence<I...> sequence) {
+  static_assert(std::is_invocable_v<F &, const Scalar<T> &, const Carried &...>,
+                "the body of a loop takes the counter and one parameter for each carried value");
+  using Bundled = std::tuple<Carried...>;
+  constexpr std::size_t n = sizeof...(Carried);
+  std::array<Handle, n + 1> inside = {}, results = {};
+  Handle counter;
+  const auto first = operandsOf(carried, steps.location);
+  if (beginLoop(elementOf<T>, steps.begin, steps.end, steps.step, {first.data(), n}, counter, {inside.data(), n},
+                steps.location)) {
+    const auto next = callBundled(body, Scalar<T>(counter), Carried(inside[I])...);
+    static_assert(
+        std::same_as<std::remove_cvref_t<decltype(next)>, Bundled>,
+        "the body of a loop returns the carried values of the next round, of the same types in the same order");
+    const auto yielded = operandsOf(next, steps.location);
+    endLoop({yielded.data(), n}, {results.data(), n});
+  }
+  return unbundle<Bundled>({results.data(), n});
+}
+} // namespace detail
+
+/// Repeats `body`, the last argument; the arguments before it are the carried values of the first round.
+template <IndexElement T, typename... Rest>
+  requires(sizeof...(Rest) >= 1)
+auto loop(const Steps<T> &steps, Rest &&...rest) {
+  constexpr std::size_t n = sizeof...(Rest) - 1;
+  auto all = std::forward_as_tuple(rest...);
+  return [&]<std::size_t... I>(std::index_sequence<I...> sequence) {
+    static_assert((detail::Value<std::remove_cvref_t<std::tuple_element_t<I, decltype(all)>>> && ...),
+                  "carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number");
+    const std::tuple<detail::Plain<std::remove_cvref_t<std::tuple_element_t<I, decltype(all)>>>...> carried(
+        std::get<I>(all)...);
+    return detail::loopOver(steps, std::get<n>(all), carried, sequence);
+  }(std::make_index_sequence<n>());
+}
+
+/// Runs one of two bodies; they return values of the same types and shapes.
+template <typename Then, typename Else>
+  requires std::invocable<Then &> && std::invocable<Else &>
+auto when(const Scalar<i1> &condition, Then &&then, Else &&otherwise, Location loc = Location::current()) {
+  using Bundled = detail::BundleOf<std::invoke_result_t<Then &>>;
+  static_assert(std::same_as<Bundled, detail::BundleOf<std::invoke_result_t<Else &>>>,
+                "both bodies of a condition return values of the same types in the same order");
+  constexpr std::size_t n = std::tuple_size_v<Bundled>;
+  std::array<detail::Handle, n + 1> results = {};
+  if (detail::beginWhen(detail::operandOf(condition, loc), loc)) {
+    const auto first = detail::operandsOf(detail::callBundled(then), loc);
+    if (detail::beginOtherwise({first.data(), n})) {
+      const auto second = detail::operandsOf(detail::callBundled(otherwise), loc);
+      detail::endWhen({second.data(), n}, {results.data(), n});
+    }
+  }
+  return detail::unbundle<Bundled>({results.data(), n});
+}
+
+/// Runs a body if the condition holds.
+template <typename Then>
+  requires std::invocable<Then &>
+void when(const Scalar<i1> &condition, Then &&then, Location loc = Location::current()) {
+  static_assert(std::is_void_v<std::invoke_result_t<Then &>>,
+                "a condition whose body returns values has a second body that returns the others");
+  if (detail::beginWhen(detail::operandOf(condition, loc), loc)) {
+    then();
+    detail::endWhen({}, {});
+  }
+}
+
+} // namespace kiln::language
+
+#endif // KILN_LANGUAGE_CONTROL_H

@@ -1,0 +1,210 @@
+//===- Kernel.h - Recording a kernel -----------------------------------------===//
+//
+// `kernel(name, options, body)` calls `body` once and writes down what it computes, as text of the tile dialect with
+// source locations.  The parameters of `body` are the kernel's arguments, each an Arg<type, "name">.
+//
+//   Kernel k = kernel("scale", {.warps = 4}, [&](Arg<Pointer<f32>, "x"> x, Arg<f32, "factor"> factor, Arg<i64, "n"> n)
+//   {
+//     auto i = cast<i64>(programId()) * 1024 + cast<i64>(range(0, 1024));
+//     store(x + i, load(x + i, i < n) * factor, i < n);
+//   });
+//
+// Errors never throw and never abort: the first one stops the recording and is the kernel's status.  The text depends
+// on the body and the options only: not on the thread, the locale, the run.  Recordings on several threads are
+// independent; one inside another on the same thread is an error of the inner one.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_LANGUAGE_KERNEL_H
+#define KILN_LANGUAGE_KERNEL_H
+
+#include "support/Status.h"
+#include "Value.h"
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace kiln::language {
+
+class Recorder;
+
+/// A configuration's value, as text that is the same everywhere.
+struct ConfigValue {
+  template <std::integral C>
+  ConfigValue(C c) : text(std::same_as<C, bool> ? (c ? "true" : "false") : std::to_string(c)) {}
+  ConfigValue(double c);
+  ConfigValue(ElementType e) : text(elementName(e)) {}
+  ConfigValue(std::string s) : text(std::move(s)) {}
+  ConfigValue(const char *s) : text(s) {}
+  std::string text;
+};
+struct ConfigEntry {
+  std::string name;
+  ConfigValue value;
+};
+
+struct KernelOptions {
+  int warps = 4; ///< of one block: 1, 2, 4, 8, 16 or 32
+  /// What the kernel was made for: `{{"block", c.block}}`.  The first line of the text, and so part of every key.
+  std::vector<ConfigEntry> config = {};
+  /// This prefix of source files' paths is not recorded.  Targets may use -fmacro-prefix-map instead.
+  std::string sourceRoot = {};
+};
+
+/// How much of an argument's value one compiled kernel is for.  Automatic: pointers by their alignment, integers whose
+/// name says "stride" by being 1 or divisible by 16, all others not at all.
+enum class Specialization : std::uint8_t { Automatic, None, Divisibility, Stride, Value };
+
+struct ArgTraits {
+  bool noalias = false; ///< no other argument's memory overlaps what is written through this one
+  int divisibility = 0; ///< bytes of a pointer, units of an integer that always divide it; 0: nothing is known
+  Specialization specialization = Specialization::Automatic;
+};
+
+struct KernelArgument {
+  std::string name;
+  ElementType element = ElementType::F32;
+  bool isPointer = false;
+  ArgTraits traits;
+  /// "ptr<f32>", "i64": as in the compiler's metadata.
+  std::string typeText() const;
+};
+
+/// A recorded kernel, or why there is none.
+class [[nodiscard]] Kernel {
+public:
+  Kernel() = default;
+  static Kernel failed(Status why);
+
+  bool ok() const { return state.ok(); }
+  const Status &status() const { return state; }
+  const std::string &name() const { return kernelName; }
+  /// One module of the tile dialect.  Empty if recording failed.
+  const std::string &text() const { return module; }
+  int warps() const { return warpCount; }
+  const std::vector<KernelArgument> &arguments() const { return args; }
+  const std::vector<ConfigEntry> &config() const { return configEntries; }
+  /// "block = 1024, warps = 4".
+  std::string configText() const;
+
+private:
+  friend class Recorder;
+  Status state = Status::invalid("no kernel was recorded");
+  std::string kernelName, module;
+  std::vector<KernelArgument> args;
+  std::vector<ConfigEntry> configEntries;
+  int warpCount = 4;
+};
+
+/// A string as a template argument.
+template <std::size_t N> struct Name {
+  consteval Name(const char (&s)[N]) {
+    for (std::size_t i = 0; i < N; ++i)
+      text[i] = s[i];
+  }
+  constexpr std::string_view view() const { return {text, N - 1}; }
+  constexpr bool isIdentifier() const {
+    for (std::size_t i = 0; i + 1 < N; ++i) {
+      const char c = text[i];
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (i && c >= '0' && c <= '9')))
+        return false;
+    }
+    return N > 1;
+  }
+  char text[N] = {};
+};
+
+namespace detail {
+template <typename T> struct ArgumentBase {
+  using Type = Scalar<T>;
+  static constexpr bool isPointer = false;
+  static constexpr ElementType element = elementOf<T>;
+};
+template <Element T> struct ArgumentBase<Pointer<T>> {
+  using Type = Pointer<T>;
+  static constexpr bool isPointer = true;
+  static constexpr ElementType element = elementOf<T>;
+};
+} // namespace detail
+
+/// A kernel's argument: `Arg<Pointer<f32>, "x">` is a Pointer<f32>, `Arg<i64, "n">` a Scalar<i64>.
+template <typename T, Name name, ArgTraits traits = ArgTraits{}> class Arg : public detail::ArgumentBase<T>::Type {
+  using Known = detail::ArgumentBase<T>;
+  static_assert(name.isIdentifier(), "an argument's name is letters, digits and _, and no digit first");
+  static_assert(Known::isPointer || !std::same_as<T, i1>, "a mask is no argument: pass an integer and compare it");
+  static_assert(Known::isPointer || !traits.noalias, "noalias is for pointers");
+  static_assert(Known::isPointer || !isFloat(Known::element) || !traits.divisibility, "no divisibility of a float");
+  static_assert(traits.divisibility >= 0, "divisibility is a positive number");
+
+public:
+  explicit Arg(detail::Handle h) : Known::Type(h) {}
+  static KernelArgument describe() { return {std::string(name.view()), Known::element, Known::isPointer, traits}; }
+};
+
+namespace detail {
+/// One recording.  Becomes the thread's current one when it can.
+class Recording {
+public:
+  Recording(std::string_view name, const KernelOptions &options, std::vector<KernelArgument> arguments, Location loc);
+  ~Recording();
+  Recording(const Recording &) = delete;
+  Recording &operator=(const Recording &) = delete;
+  bool active() const;
+  Handle argument(unsigned index) const;
+  Kernel finish();
+
+private:
+  std::unique_ptr<language::Recorder> recorder;
+  Kernel refused;
+};
+
+template <typename T> struct IsArg : std::false_type {};
+template <typename T, Name name, ArgTraits traits> struct IsArg<Arg<T, name, traits>> : std::true_type {};
+
+template <typename F> struct Signature : Signature<decltype(&F::operator())> {};
+template <typename C, typename... As> struct Signature<void (C::*)(As...) const> {
+  using Type = std::tuple<std::remove_cvref_t<As>...>;
+};
+template <typename C, typename... As> struct Signature<void (C::*)(As...)> {
+  using Type = std::tuple<std::remove_cvref_t<As>...>;
+};
+
+template <typename F, typename... As>
+Kernel record(std::string_view name, const KernelOptions &options, F &body, std::tuple<As...> *, Location loc) {
+  static_assert((IsArg<As>::value && ...), "the parameters of a kernel are Arg<type, \"name\">");
+  Recording recording(name, options, {As::describe()...}, loc);
+  if (recording.active())
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      body(As(recording.argument(I))...);
+    }(std::index_sequence_for<As...>());
+  return recording.finish();
+}
+} // namespace detail
+
+/// Records `body`, a function of the kernel's arguments that returns nothing.
+template <typename F>
+Kernel kernel(std::string_view name, const KernelOptions &options, F &&body, Location loc = Location::current()) {
+  return detail::record(name, options, body,
+                        static_cast<typename detail::Signature<std::remove_cvref_t<F>>::Type *>(nullptr), loc);
+}
+
+/// Calls `make.template operator()<T>()` for the one of Ts that `element` names: from a run-time type to a kernel.
+/// `return withElement<f32, f16, bf16>(element, "add", [&]<typename T>() { return add<T>(config); });`
+template <Element... Ts, typename F> Kernel withElement(ElementType element, std::string_view name, F &&make) {
+  Kernel out;
+  bool found = false;
+  (void)((elementOf<Ts> == element && (out = make.template operator()<Ts>(), found = true)) || ...);
+  if (found)
+    return out;
+  std::string known;
+  ((known += (known.empty() ? "" : ", ") + std::string(elementName(elementOf<Ts>))), ...);
+  return Kernel::failed(Status::invalid("kernel '" + std::string(name) + "' has no variant for elements of type " +
+                                            std::string(elementName(element)),
+                                        "use one of " + known));
+}
+
+} // namespace kiln::language
+
+#endif // KILN_LANGUAGE_KERNEL_H

@@ -1,0 +1,14 @@
+//===- Language.h - The whole front end --------------------------------------===//
+#ifndef KILN_LANGUAGE_LANGUAGE_H
+#define KILN_LANGUAGE_LANGUAGE_H
+
+#include "Checks.h"
+#include "Control.h"
+#include "Kernel.h"
+#include "Math.h"
+#include "Memory.h"
+#include "Reduce.h"
+#include "Shapes.h"
+#include "View.h"
+
+#endif // KILN_LANGUAGE_LANGUAGE_H

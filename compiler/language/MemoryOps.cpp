@@ -1,0 +1,397 @@
+// Global memory through pointers and views, and checks.
+#include "RecorderImpl.h"
+
+namespace kiln::language::detail {
+namespace {
+
+using ValueText = Recorder::ValueText;
+using TypeText = Recorder::TypeText;
+
+Recorder *open(std::string_view what, Location loc) {
+  Recorder *r = Recorder::current();
+  return r && r->outsideCombine(what, loc) ? r : nullptr;
+}
+
+std::string_view cacheText(Cache cache) {
+  constexpr std::string_view names[] = {"", " cache streaming", " cache global", " cache volatile"};
+  return names[static_cast<unsigned>(cache)];
+}
+std::string_view orderText(Order order) {
+  constexpr std::string_view names[] = {"relaxed", "acquire", "release", "acq_rel"};
+  return names[static_cast<unsigned>(order)];
+}
+std::string_view scopeText(Scope scope) {
+  constexpr std::string_view names[] = {"cta", "gpu", "sys"};
+  return names[static_cast<unsigned>(scope)];
+}
+
+/// `role` brought to the shape of the pointers (a scalar if they are one).
+std::optional<ValueId> bringTo(Recorder &r, const Operand &o, ValueId pointer, std::string_view what,
+                               std::string_view role, Location loc) {
+  const ValueType &t = r.typeOf(pointer);
+  if (!t.isTile)
+    return r.bring(o, nullptr, what, loc);
+  const Shape shape = t.shape;
+  if (o.kind == Operand::Kind::Value) {
+    const auto id = r.find(o, what, loc);
+    if (!id || (r.typeOf(*id).isTile && !r.broadcastsTo(r.typeOf(*id).shape, shape, what, role, loc)))
+      return std::nullopt;
+  }
+  return r.bring(o, &shape, what, loc);
+}
+
+/// " mask %m", or nothing.  False after a failure.
+bool maskText(Recorder &r, const Operand &mask, ValueId pointer, std::string_view what, Location loc,
+              std::optional<ValueId> &id) {
+  if (!mask.present())
+    return true;
+  id = bringTo(r, mask, pointer, what, "the mask", loc);
+  return id.has_value();
+}
+
+void putOptional(Recorder &r, std::string_view word, const std::optional<ValueId> &id) {
+  if (id)
+    r.putAll(word, ValueText{*id});
+}
+
+/// The number type that the pointers point to, in their shape.
+TypeId pointeeType(Recorder &r, ValueId pointer) {
+  return r.withElement(r.value(pointer).type, r.typeOf(pointer).element);
+}
+
+} // namespace
+
+Handle addPointer(const Operand &pointer, const Operand &offset, bool subtract, Location loc) {
+  const std::string_view what = subtract ? "operator - of a pointer" : "operator + of a pointer";
+  Recorder *r = open(what, loc);
+  if (!r)
+    return {};
+  Operand moved = offset;
+  if (moved.kind == Operand::Kind::Constant) {
+    const bool small = moved.constant.kind == Constant::Kind::Signed
+                           ? moved.constant.i >= INT32_MIN && moved.constant.i <= INT32_MAX
+                           : moved.constant.u <= INT32_MAX;
+    moved.element = small ? ElementType::I32 : ElementType::I64;
+  }
+  if (subtract)
+    moved = Operand::of(negate(moved.element, moved, loc), moved.element, loc);
+  std::optional<Shape> shape;
+  const Operand *const both[] = {&pointer, &moved};
+  if (!r->ok() || !r->commonShape(both, what, loc, shape))
+    return {};
+  const auto p = r->bring(pointer, shape, what, loc);
+  const auto o = p ? r->bring(moved, shape, what, loc) : std::nullopt;
+  if (!o)
+    return {};
+  const TypeId type = r->value(*p).type;
+  return r->handle(r->result(type, loc, Op::AddPtr, ' ', ValueText{*p}, ", ", ValueText{*o}, " : ", TypeText{type},
+                             ", ", TypeText{r->value(*o).type}));
+}
+
+Handle load(const Operand &pointer, const Operand &mask, const Operand &other, Cache cache, Location loc) {
+  Recorder *r = open("load", loc);
+  const auto p = r ? r->find(pointer, "load", loc) : std::nullopt;
+  if (!p)
+    return {};
+  if (other.present() && !mask.present()) {
+    r->fail(loc, "load", "has a value for masked elements and no mask", "give it a mask, or leave the value out");
+    return {};
+  }
+  std::optional<ValueId> m, o;
+  if (!maskText(*r, mask, *p, "load", loc, m))
+    return {};
+  if (other.present() && !(o = bringTo(*r, other, *p, "load", "the value of masked elements", loc)))
+    return {};
+  const ValueId id = r->define(pointeeType(*r, *p), loc);
+  r->indent();
+  r->putAll(ValueText{id}, " = ", Op::Load, ' ', ValueText{*p});
+  putOptional(*r, " mask ", m);
+  putOptional(*r, " other ", o);
+  r->putAll(cacheText(cache), " : ", TypeText{r->value(*p).type});
+  r->endLine(loc);
+  return r->handle(id);
+}
+
+void store(const Operand &pointer, const Operand &value, const Operand &mask, Cache cache, Location loc) {
+  Recorder *r = open("store", loc);
+  const auto p = r ? r->find(pointer, "store", loc) : std::nullopt;
+  const auto v = p ? bringTo(*r, value, *p, "store", "the value", loc) : std::nullopt;
+  std::optional<ValueId> m;
+  if (!v || !maskText(*r, mask, *p, "store", loc, m))
+    return;
+  r->indent();
+  r->putAll(Op::Store, ' ', ValueText{*p}, ", ", ValueText{*v});
+  putOptional(*r, " mask ", m);
+  r->putAll(cacheText(cache), " : ", TypeText{r->value(*p).type});
+  r->endLine(loc);
+}
+
+Handle atomicRmw(Rmw kind, const Operand &pointer, const Operand &value, const Operand &mask, Order order, Scope scope,
+                 Location loc) {
+  constexpr std::string_view names[] = {"atomicAdd", "atomicMin", "atomicMax",     "atomicAnd",
+                                        "atomicOr",  "atomicXor", "atomicExchange"};
+  constexpr std::string_view words[] = {"add", "min", "max", "and", "or", "xor", "xchg"};
+  const std::string_view what = names[static_cast<unsigned>(kind)];
+  Recorder *r = open(what, loc);
+  const auto p = r ? r->find(pointer, what, loc) : std::nullopt;
+  const auto v = p ? bringTo(*r, value, *p, what, "the value", loc) : std::nullopt;
+  std::optional<ValueId> m;
+  if (!v || !maskText(*r, mask, *p, what, loc, m))
+    return {};
+  std::string_view word = words[static_cast<unsigned>(kind)];
+  if (isUnsigned(pointer.element) && kind == Rmw::Min)
+    word = "umin";
+  if (isUnsigned(pointer.element) && kind == Rmw::Max)
+    word = "umax";
+  const ValueId id = r->define(pointeeType(*r, *p), loc);
+  r->indent();
+  r->putAll(ValueText{id}, " = ", Op::AtomicRmw, ' ', word, ' ', orderText(order), ' ', scopeText(scope), ' ',
+            ValueText{*p}, ", ", ValueText{*v});
+  putOptional(*r, " mask ", m);
+  r->putAll(" : ", TypeText{r->value(*p).type});
+  r->endLine(loc);
+  return r->handle(id);
+}
+
+Handle atomicCas(const Operand &pointer, const Operand &expected, const Operand &desired, Order order, Scope scope,
+                 Location loc) {
+  Recorder *r = open("atomicCas", loc);
+  const auto p = r ? r->find(pointer, "atomicCas", loc) : std::nullopt;
+  const auto e = p ? bringTo(*r, expected, *p, "atomicCas", "the expected value", loc) : std::nullopt;
+  const auto d = e ? bringTo(*r, desired, *p, "atomicCas", "the desired value", loc) : std::nullopt;
+  if (!d)
+    return {};
+  return r->handle(r->result(pointeeType(*r, *p), loc, Op::AtomicCas, ' ', orderText(order), ' ', scopeText(scope), ' ',
+                             ValueText{*p}, ", ", ValueText{*e}, ", ", ValueText{*d}, " : ",
+                             TypeText{r->value(*p).type}));
+}
+
+Handle gather(const Operand &source, const Operand &indices, int dim, Location loc) {
+  Recorder *r = open("gather", loc);
+  const auto x = r ? r->find(source, "gather", loc) : std::nullopt;
+  const auto i = x ? r->find(indices, "gather", loc) : std::nullopt;
+  if (!i)
+    return {};
+  const Shape a = r->typeOf(*x).shape, b = r->typeOf(*i).shape;
+  bool good = a.rank() == b.rank() && dim >= 0 && static_cast<unsigned>(dim) < a.rank();
+  for (unsigned d = 0; good && d < a.rank(); ++d)
+    good = d == static_cast<unsigned>(dim) || a[d] == b[d];
+  if (!good) {
+    r->fail(loc, "gather",
+            "along dimension " + std::to_string(dim) + " of " + a.toString() + " with indices of shape " + b.toString(),
+            "indices have the tile's rank, and its extents but for that dimension");
+    return {};
+  }
+  const TypeId indexType = r->value(*i).type;
+  return r->handle(r->result(r->withElement(indexType, source.element), loc, Op::Gather, ' ', ValueText{*x}, '[',
+                             ValueText{*i}, "] {axis = ", dim, " : i32} : ", TypeText{r->value(*x).type}, ", ",
+                             TypeText{indexType}));
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// i64 if one operand is, or holds a number of more than 32 bits; else i32.
+ElementType widest(Operands lists) {
+  for (const Operand &o : lists) {
+    if (o.kind == Operand::Kind::Constant) {
+      const Constant &c = o.constant;
+      if (c.kind == Constant::Kind::Signed ? c.i < INT32_MIN || c.i > INT32_MAX : c.u > INT32_MAX)
+        return ElementType::I64;
+    } else if (o.element == ElementType::I64) {
+      return ElementType::I64;
+    }
+  }
+  return ElementType::I32;
+}
+
+/// Scalars of the type `e`.
+bool bringIndices(Recorder &r, Operands list, ElementType e, std::string_view what, Location loc,
+                  std::vector<ValueId> &ids) {
+  for (Operand o : list) {
+    if (o.kind == Operand::Kind::Constant)
+      o.element = e;
+    else if (o.element != e)
+      o = Operand::of(cast(e, o, loc), e, loc);
+    const auto id = r.ok() ? r.bring(o, nullptr, what, loc) : std::nullopt;
+    if (!id)
+      return false;
+    ids.push_back(*id);
+  }
+  return true;
+}
+
+void putList(Recorder &r, std::span<const ValueId> ids) {
+  r.put('[');
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    r.putAll(i ? ", " : "", ValueText{ids[i]});
+  r.put(']');
+}
+
+/// The view and its coordinates.
+std::optional<ValueId> findView(Recorder *r, const Handle &view, Operands coords, std::string_view what, Location loc,
+                                std::vector<ValueId> &ids) {
+  const auto id = r ? r->find(view, what, loc) : std::nullopt;
+  if (!id)
+    return id;
+  const unsigned rank = r->typeOf(*id).shape.rank();
+  if (coords.size() != rank) {
+    r->fail(loc, what,
+            std::to_string(coords.size()) + " coordinates for a view of tiles " + r->typeOf(*id).shape.toString() +
+                ", of rank " + std::to_string(rank),
+            "give one coordinate for each dimension");
+    return std::nullopt;
+  }
+  return bringIndices(*r, coords, widest(coords), what, loc, ids) ? id : std::nullopt;
+}
+
+} // namespace
+
+Handle makeView(const Operand &pointer, Operands extents, Operands strides, const Shape &tile, int unit, Location loc) {
+  const std::string_view what = "makeView";
+  Recorder *r = open(what, loc);
+  const auto p = r ? r->find(pointer, what, loc) : std::nullopt;
+  if (!p || !r->goodShape(tile, what, loc))
+    return {};
+  const unsigned rank = tile.rank();
+  if (rank > 5 || extents.size() != rank || strides.size() != rank) {
+    r->fail(loc, what,
+            std::to_string(extents.size()) + " extents and " + std::to_string(strides.size()) + " strides for tiles " +
+                tile.toString() + ", of rank " + std::to_string(rank),
+            "give one extent and one stride for each dimension; views have 1 to 5");
+    return {};
+  }
+  if (unit == -2)
+    unit = static_cast<int>(rank) - 1;
+  if (unit < -1 || unit >= static_cast<int>(rank)) {
+    r->fail(loc, what, "the unit dimension " + std::to_string(unit) + " is not in 0 .. " + std::to_string(rank - 1),
+            "name a dimension with unitDim(d), or Unit::None");
+    return {};
+  }
+  if (unit >= 0)
+    if (const Operand &s = strides[static_cast<unsigned>(unit)];
+        s.kind == Operand::Kind::Constant && s.constant.i != 1) {
+      r->fail(loc, what,
+              "the stride of the unit dimension " + std::to_string(unit) + " is " + constantText(s.constant) +
+                  ", not 1",
+              "name the dimension of stride 1 with unitDim(d), or Unit::None");
+      return {};
+    }
+  // One type for all, 64 bits: extents and strides may be large.
+  std::vector<ValueId> e, s;
+  if (!bringIndices(*r, extents, ElementType::I64, what, loc, e) ||
+      !bringIndices(*r, strides, ElementType::I64, what, loc, s))
+    return {};
+  ValueType t{r->typeOf(*p).element, ValueType::Kind::View, false, tile, unit};
+  const TypeId type = r->typeId(t);
+  const ValueId id = r->define(type, loc);
+  r->indent();
+  r->putAll(ValueText{id}, " = ", Op::MakeView, ' ', ValueText{*p}, ", extents ");
+  putList(*r, e);
+  r->put(", strides ");
+  putList(*r, s);
+  r->putAll(" : ", TypeText{type}, ", i64");
+  r->endLine(loc);
+  return r->handle(id);
+}
+
+Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc) {
+  Recorder *r = open("narrow", loc);
+  const auto id = r ? r->find(view, "narrow", loc) : std::nullopt;
+  if (!id)
+    return {};
+  const unsigned rank = r->typeOf(*id).shape.rank();
+  if (dim < 0 || static_cast<unsigned>(dim) >= rank) {
+    r->fail(loc, "narrow", "the dimension " + std::to_string(dim) + " is not in 0 .. " + std::to_string(rank - 1),
+            "name a dimension of the view");
+    return {};
+  }
+  const Operand bounds[] = {start, size};
+  const ElementType e = widest(bounds);
+  std::vector<ValueId> ids;
+  if (!bringIndices(*r, bounds, e, "narrow", loc, ids))
+    return {};
+  const TypeId type = r->value(*id).type;
+  return r->handle(r->result(type, loc, Op::NarrowView, ' ', ValueText{*id}, '[', ValueText{ids[0]}, ", ",
+                             ValueText{ids[1]}, "] {dim = ", dim, " : i32} : ", TypeText{type}, ", ", elementText(e)));
+}
+
+Handle loadView(const Handle &view, ElementType e, Operands coords, Cache cache, Location loc) {
+  Recorder *r = open("loadView", loc);
+  std::vector<ValueId> ids;
+  const auto id = findView(r, view, coords, "loadView", loc, ids);
+  if (!id)
+    return {};
+  const ValueType t = r->typeOf(*id);
+  const TypeId tile = r->tile(t.element, t.shape);
+  const ValueId x = r->define(tile, loc);
+  r->indent();
+  r->putAll(ValueText{x}, " = ", Op::LoadView, ' ', ValueText{*id});
+  putList(*r, ids);
+  r->putAll(cacheText(cache), " : ", TypeText{r->value(*id).type}, ", ", TypeText{r->value(ids[0]).type}, " -> ",
+            TypeText{tile});
+  r->endLine(loc);
+  return r->handle(x);
+}
+
+void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc) {
+  Recorder *r = open("storeView", loc);
+  std::vector<ValueId> ids;
+  const auto id = findView(r, view, coords, "storeView", loc, ids);
+  const auto v = id ? r->find(value, "storeView", loc) : std::nullopt;
+  if (!v)
+    return;
+  const Shape shape = r->typeOf(*id).shape;
+  if (!r->broadcastsTo(r->typeOf(*v).shape, shape, "storeView", "the tile", loc))
+    return;
+  const ValueId x = r->broadcast(*v, shape, loc);
+  r->indent();
+  r->putAll(Op::StoreView, ' ', ValueText{*id});
+  putList(*r, ids);
+  r->putAll(", ", ValueText{x}, cacheText(cache), " : ", TypeText{r->value(*id).type}, ", ",
+            TypeText{r->value(ids[0]).type}, ", ", TypeText{r->value(x).type});
+  r->endLine(loc);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+void assume(const Operand &condition, Location loc) {
+  Recorder *r = open("assume", loc);
+  const auto c = r ? r->bring(condition, nullptr, "assume", loc) : std::nullopt;
+  if (c)
+    r->line(loc, Op::Assume, ' ', ValueText{*c});
+}
+
+void deviceAssert(const Operand &condition, std::string_view message, Location loc) {
+  Recorder *r = open("deviceAssert", loc);
+  const auto c = r ? r->find(condition, "deviceAssert", loc) : std::nullopt;
+  if (c)
+    r->line(loc, Op::Assert, ' ', ValueText{*c}, ", ", Recorder::Quoted{message}, " : ", TypeText{r->value(*c).type});
+}
+
+void devicePrint(std::string_view prefix, Operands values, Location loc) {
+  Recorder *r = open("devicePrint", loc);
+  if (!r)
+    return;
+  std::vector<ValueId> ids;
+  for (const Operand &o : values) {
+    const auto id = r->find(o, "devicePrint", loc);
+    if (!id)
+      return;
+    ids.push_back(*id);
+  }
+  r->indent();
+  r->putAll(Op::Print, ' ', Recorder::Quoted{prefix});
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    r->putAll(i ? ", " : " ", ValueText{ids[i]});
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    r->putAll(i ? ", " : " : ", TypeText{r->value(ids[i]).type});
+  r->endLine(loc);
+}
+
+} // namespace kiln::language::detail
