@@ -1,6 +1,7 @@
 #include "compiler/pipeline/Dialects.h"
 
 #include "compiler/passes/Passes.h"
+#include "compiler/pipeline/Stages.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -40,6 +41,7 @@ void registerPasses() {
     mlir::registerSCFToControlFlowPass();
     mlir::registerReconcileUnrealizedCastsPass();
     registerKilnPasses();
+    registerStages();
   });
 }
 

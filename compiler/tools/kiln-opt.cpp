@@ -1,6 +1,7 @@
-// Runs any pass or stage of Kiln on a file: MLIR's opt driver with Kiln's dialects and passes.
-#include "compiler/pipeline/Dialects.h"
+// Runs any pass or stage of Kiln on a file: MLIR's opt driver with Kiln's dialects and passes, which are in
+// libkiln-compiler.
+#include "compiler/pipeline/CompilerTable.h"
 
 int main(int argc, char **argv) {
-  return kiln::optMain(argc, argv);
+  return kilnCompilerTable()->optMain(argc, argv);
 }

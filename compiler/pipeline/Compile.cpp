@@ -1,0 +1,182 @@
+#include "compiler/pipeline/Compile.h"
+
+#include "compiler/codegen/Ptx.h"
+#include "compiler/pipeline/Dialects.h"
+#include "compiler/pipeline/Metadata.h"
+#include "compiler/pipeline/Stages.h"
+#include "compiler/tile/Tile.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace kiln {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Compiler {
+public:
+  Compiler(const CompileJob &job, CompileOutput &out)
+      : job(job), out(out), context(registry(), MLIRContext::Threading::DISABLED), collector(context, out.messages) {
+    context.printOpOnDiagnostic(false);
+  }
+
+  void run() {
+    const Result<const Target *> found = findTarget(job.codeTarget);
+    if (!found)
+      return fail(KILN_COMPILE_INPUT, found.status());
+    target = *found;
+    if (!parse()) {
+      out.status = KILN_COMPILE_INPUT;
+      return;
+    }
+    if (!stage("tile", [&](PassManager &pm) { buildTileStage(pm, facts()); }))
+      return;
+    kernel = *module->getOps<func::FuncOp>().begin();
+    Metadata metadata = describeKernel(kernel, job);
+    if (job.emit == Emit::Tile)
+      return finish(print());
+    if (!stage("tile_gpu", buildTileGpuStage))
+      return;
+    kernel = *module->getOps<func::FuncOp>().begin();
+    describeResources(kernel, metadata);
+    if (job.emit == Emit::TileGpu)
+      return finish(print());
+    if (!stage("lowering", buildLoweringStage))
+      return;
+
+    PtxOptions options;
+    options.target = target;
+    options.lineInfo = job.lineInfo;
+    options.keepLlvmIr = job.emit == Emit::Llvm || !job.dumpDirectory.empty();
+    FailureOr<PtxOutput> ptx = emitPtx(*module, options);
+    if (failed(ptx))
+      return;
+    dump("ll", ptx->llvmAfterO3);
+    dump("ptx", ptx->ptx);
+    if (job.emit == Emit::Llvm)
+      return finish(std::move(ptx->llvmAfterO3));
+    milliseconds.emplace_back("llvm", ptx->llvmMilliseconds);
+    milliseconds.emplace_back("ptx", ptx->ptxMilliseconds);
+    metadata.ptxIsa = ptx->isaText;
+    metadata.target = std::string(target->name);
+    metadata.milliseconds = milliseconds;
+    out.metadata = toJson(metadata);
+    finish(std::move(ptx->ptx));
+  }
+
+private:
+  static DialectRegistry registry() {
+    registerPasses();
+    DialectRegistry registry;
+    registerDialects(registry);
+    registerPtxDialects(registry);
+    return registry;
+  }
+
+  void fail(int status, const Status &why) {
+    out.status = status;
+    out.messages.push_back({"error", job.fileName, 0, 0, why.message(), why.remedy()});
+  }
+
+  void finish(std::string text) {
+    out.status = KILN_COMPILE_OK;
+    out.text = std::move(text);
+  }
+
+  bool parse() {
+    const auto begin = Clock::now();
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(job.program, job.fileName.empty() ? "<kernel>" : job.fileName),
+        llvm::SMLoc());
+    module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context, /*verifyAfterParse=*/true));
+    lap("parse", begin);
+    return static_cast<bool>(module);
+  }
+
+  SpecializeFacts facts() const {
+    SpecializeFacts f;
+    f.target = job.codeTarget;
+    f.kernel = job.kernel;
+    for (const auto &[argument, number] : job.divisible)
+      f.divisible.push_back(std::to_string(argument) + "=" + std::to_string(number));
+    for (const auto &[argument, number] : job.equals)
+      f.equals.push_back(std::to_string(argument) + "=" + std::to_string(number));
+    return f;
+  }
+
+  /// Runs one stage; the verifier runs once, at its end.
+  bool stage(const char *name, llvm::function_ref<void(PassManager &)> build) {
+    const auto begin = Clock::now();
+    PassManager pm(&context);
+    pm.enableVerifier(false);
+    build(pm);
+    const bool good = succeeded(pm.run(*module)) && succeeded(verify(*module));
+    lap(name, begin);
+    if (good)
+      dump((std::string(name) + ".mlir").c_str(), job.dumpDirectory.empty() ? std::string() : print());
+    return good;
+  }
+
+  std::string print() {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    OpPrintingFlags flags;
+    if (job.lineInfo)
+      flags.enableDebugInfo(true, /*prettyForm=*/false);
+    module->print(os, flags);
+    return text;
+  }
+
+  void dump(const char *suffix, const std::string &text) {
+    if (job.dumpDirectory.empty())
+      return;
+    llvm::SmallString<256> path(job.dumpDirectory);
+    const std::string name = kernel ? kernelName : std::string("kernel");
+    llvm::sys::path::append(path, name + "." + suffix);
+    std::error_code error = llvm::sys::fs::create_directories(job.dumpDirectory);
+    if (!error) {
+      llvm::raw_fd_ostream file(path, error);
+      if (!error)
+        file << text;
+    }
+    if (error)
+      out.messages.push_back({"warning", path.str().str(), 0, 0, "cannot write a dump: " + error.message(), ""});
+  }
+
+  void lap(const char *name, Clock::time_point begin) {
+    milliseconds.emplace_back(name, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+
+  const CompileJob &job;
+  CompileOutput &out;
+  MLIRContext context;
+  DiagnosticCollector collector;
+  const Target *target = nullptr;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp kernel;
+  std::string kernelName;
+  std::vector<std::pair<std::string, double>> milliseconds;
+};
+
+} // namespace
+
+CompileOutput compileJob(const CompileJob &job) {
+  CompileOutput out;
+  Compiler(job, out).run();
+  if (out.status != KILN_COMPILE_OK && out.messages.empty())
+    out.messages.push_back({"error", job.fileName, 0, 0, "the kernel was refused without a reason", ""});
+  return out;
+}
+
+} // namespace kiln

@@ -1,0 +1,45 @@
+//===- Compile.h - One kernel from text to PTX --------------------------------===//
+//
+// The whole road in one function, for one request and in the calling thread: parse, the stages (Stages.h), PTX
+// (codegen/Ptx.h), metadata.  Makes its own MLIRContext, single threaded; nothing is kept between calls.  The C table
+// (CompilerTable.h) wraps it in containment.
+//
+// The output depends on the request alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PIPELINE_COMPILE_H
+#define KILN_PIPELINE_COMPILE_H
+
+#include "compiler/codegen/Containment.h"
+#include "compiler/pipeline/CompilerTable.h"
+#include "compiler/pipeline/Diagnostics.h"
+
+namespace kiln {
+
+enum class Emit : unsigned char { Tile, TileGpu, Llvm, Ptx };
+
+/// A request with its JSON read.
+struct CompileJob {
+  std::string program, fileName, kernel, codeTarget;
+  std::vector<std::pair<unsigned, long long>> divisible, equals; ///< argument -> number
+  Emit emit = Emit::Ptx;
+  bool lineInfo = false;
+  std::vector<std::string> plugins;
+  std::string dumpDirectory;
+  Isolation isolation = Isolation::Thread;
+};
+
+/// Fails on malformed JSON, unknown knobs and facts.
+Result<CompileJob> readRequest(const KilnCompileRequest &request);
+
+struct CompileOutput {
+  int status = KILN_COMPILE_REFUSED;
+  std::string text, metadata;
+  std::vector<Message> messages;
+};
+
+CompileOutput compileJob(const CompileJob &job);
+
+} // namespace kiln
+
+#endif // KILN_PIPELINE_COMPILE_H

@@ -1,0 +1,131 @@
+// The C entry of libkiln-compiler: requests, containment, results.
+#include "compiler/pipeline/CompilerTable.h"
+
+#include "compiler/codegen/Child.h"
+#include "compiler/codegen/CompileMessage.h"
+#include "compiler/pipeline/Compile.h"
+#include "compiler/pipeline/Dialects.h"
+#include "compiler/pipeline/Reproducer.h"
+
+#include "llvm/Config/llvm-config.h"
+
+#include <cstring>
+#include <dlfcn.h>
+#include <memory>
+
+namespace kiln {
+namespace {
+
+/// A result and the strings behind it.
+struct OwnedResult {
+  KilnCompileResult result{};
+  std::string output, metadata, diagnostics;
+};
+
+KilnText view(const std::string &s) {
+  return {s.data(), s.size()};
+}
+
+KilnCompileResult *hand(std::unique_ptr<OwnedResult> owned) {
+  KilnCompileResult &r = owned->result;
+  r.output = view(owned->output);
+  r.metadata = view(owned->metadata);
+  r.diagnostics = view(owned->diagnostics);
+  r.owner = owned.get();
+  return &owned.release()->result;
+}
+
+KilnCompileResult *failed(int status, std::vector<Message> messages) {
+  auto owned = std::make_unique<OwnedResult>();
+  owned->result.status = status;
+  owned->diagnostics = toJson(messages);
+  return hand(std::move(owned));
+}
+
+KilnCompileResult *crashed(const CompileJob &job, const Status &why) {
+  Message m{"error", job.fileName, 0, 0, "the compiler failed: " + why.message(), why.remedy()};
+  const Result<std::string> path = writeReproducer(job, why.message());
+  m.remedy += (m.remedy.empty() ? "" : "; ") +
+              (path ? "please report it with " + *path : "no reproducer was written: " + path.status().message());
+  return failed(KILN_COMPILE_CRASHED, {m});
+}
+
+KilnCompileResult *finish(CompileOutput out) {
+  auto owned = std::make_unique<OwnedResult>();
+  owned->result.status = out.status;
+  owned->output = std::move(out.text);
+  owned->metadata = std::move(out.metadata);
+  owned->diagnostics = toJson(out.messages);
+  return hand(std::move(owned));
+}
+
+/// The path of this shared object.
+std::string ownPath() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void *>(&kilnCompilerTable), &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+KilnCompileResult *compileInChild(const KilnCompileRequest &request, const CompileJob &job) {
+  ChildOptions options;
+  options.program = programBeside(reinterpret_cast<const void *>(&kilnCompilerTable), "kiln-compile-helper");
+  options.arguments = {ownPath()};
+  if (options.program.empty())
+    return crashed(job, Status(StatusCode::NotFound, "kiln-compile-helper is not beside " + ownPath(),
+                               "install it there, or use isolation = thread in a new process"));
+  // The helper compiles the same request in its own thread.
+  const std::string knobs = withoutIsolation(request.options);
+  KilnCompileRequest inner = request;
+  inner.options = view(knobs);
+  Result<std::string> answer = runInChild(encodeRequest(inner), options);
+  if (!answer)
+    return crashed(job, answer.status());
+  Result<KilnCompileResult> decoded = decodeResult(*answer);
+  if (!decoded)
+    return crashed(job, decoded.status());
+  auto owned = std::make_unique<OwnedResult>();
+  owned->result.status = decoded->status;
+  owned->output.assign(decoded->output.data, decoded->output.size);
+  owned->metadata.assign(decoded->metadata.data, decoded->metadata.size);
+  owned->diagnostics.assign(decoded->diagnostics.data, decoded->diagnostics.size);
+  return hand(std::move(owned));
+}
+
+KilnCompileResult *compile(const KilnCompileRequest *request) {
+  Result<CompileJob> job = readRequest(*request);
+  if (!job)
+    return failed(KILN_COMPILE_INPUT, {{"error", "", 0, 0, job.status().message(), job.status().remedy()}});
+  switch (effectiveIsolation(job->isolation)) {
+  case Isolation::None:
+    return finish(compileJob(*job));
+  case Isolation::Child:
+    return compileInChild(*request, *job);
+  case Isolation::Thread:
+    break;
+  }
+  // Lives on the heap: a crash leaves the thread without unwinding, and what it half wrote is leaked, not read.
+  auto *out = new CompileOutput;
+  const Status status = runContained([&] { *out = compileJob(*job); });
+  if (!status.ok())
+    return crashed(*job, status);
+  std::unique_ptr<CompileOutput> owned(out);
+  return finish(std::move(*owned));
+}
+
+void release(KilnCompileResult *result) {
+  if (result)
+    delete static_cast<OwnedResult *>(result->owner);
+}
+
+int opt(int argc, char **argv) {
+  return optMain(argc, argv);
+}
+
+constexpr KilnCompilerTable table = {KILN_COMPILER_ABI, "kiln " KILN_VERSION ", LLVM " LLVM_VERSION_STRING, &compile,
+                                     &release, &opt};
+
+} // namespace
+} // namespace kiln
+
+extern "C" __attribute__((visibility("default"))) const KilnCompilerTable *kilnCompilerTable(void) {
+  return &kiln::table;
+}

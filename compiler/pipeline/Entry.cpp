@@ -1,0 +1,1 @@
+// Everything of libkiln-compiler is in the libraries it is linked from.

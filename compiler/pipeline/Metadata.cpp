@@ -1,0 +1,93 @@
+#include "compiler/pipeline/Metadata.h"
+
+#include "compiler/tile/Tile.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace kiln {
+namespace {
+
+std::string typeText(Type t) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (auto pointer = dyn_cast<tile::PtrType>(t))
+    os << "ptr<" << pointer.getPointee() << ">";
+  else
+    os << t;
+  return text;
+}
+
+} // namespace
+
+Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
+  Metadata m;
+  m.kernel = kernel.getName().str();
+  m.numWarps = tile::numWarps(kernel);
+  m.divisible = job.divisible;
+  m.equals = job.equals;
+  unsigned offset = 0;
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+    const Type t = kernel.getArgumentTypes()[i];
+    const unsigned bytes = tile::storageBits(t) / 8;
+    offset = (offset + bytes - 1) / bytes * bytes;
+    auto name = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(i, tile::nameAttr));
+    m.arguments.push_back({name ? name.str() : "argument" + std::to_string(i), typeText(t), offset, bytes});
+    offset += bytes;
+  }
+  kernel.walk([&](tile::AtomicRmwOp op) {
+    if (isa<FloatType>(tile::elementTypeOf(op.getValue().getType())) && op.getKind() == tile::Rmw::Add)
+      m.reproducible = false;
+  });
+  return m;
+}
+
+void describeResources(func::FuncOp kernel, Metadata &metadata) {
+  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(tile_gpu::sharedBytesAttr))
+    metadata.sharedBytes = static_cast<unsigned>(bytes.getInt());
+}
+
+std::string toJson(const Metadata &m) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  llvm::json::OStream json(os);
+  json.object([&] {
+    json.attribute("kernel", m.kernel);
+    json.attribute("entry", m.kernel);
+    json.attribute("target", m.target);
+    json.attribute("ptx_isa", m.ptxIsa);
+    json.attribute("num_warps", m.numWarps);
+    json.attribute("shared_bytes", m.sharedBytes);
+    json.attribute("reproducible", m.reproducible);
+    json.attributeArray("arguments", [&] {
+      for (const Metadata::Argument &a : m.arguments)
+        json.object([&] {
+          json.attribute("name", llvm::json::fixUTF8(a.name));
+          json.attribute("type", a.type);
+          json.attribute("offset", a.offset);
+          json.attribute("bytes", a.bytes);
+        });
+    });
+    json.attributeArray("guards", [&] {
+      auto guard = [&](const char *kind, const std::pair<unsigned, long long> &g) {
+        json.object([&] {
+          json.attribute("argument", g.first);
+          json.attribute(kind, g.second);
+        });
+      };
+      for (const auto &g : m.divisible)
+        guard("divisibility", g);
+      for (const auto &g : m.equals)
+        guard("equals", g);
+    });
+    json.attributeObject("milliseconds", [&] {
+      for (const auto &[name, value] : m.milliseconds)
+        json.attribute(name, value);
+    });
+  });
+  return out;
+}
+
+} // namespace kiln

@@ -1,0 +1,38 @@
+//===- Metadata.h - What a launcher must know of a compiled kernel -----------===//
+//
+// The JSON of CompilerTable.h, gathered stage by stage.  Arguments lie at their natural offsets, as the PTX declares
+// them.  Guards are exactly the facts that the request stated: the code may rely on each.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PIPELINE_METADATA_H
+#define KILN_PIPELINE_METADATA_H
+
+#include "compiler/pipeline/Compile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kiln {
+
+struct Metadata {
+  struct Argument {
+    std::string name, type; ///< "x", "ptr<f32>"
+    unsigned offset, bytes;
+  };
+  std::string kernel, target, ptxIsa;
+  unsigned numWarps = 0, sharedBytes = 0;
+  bool reproducible = true; ///< no floating-point atomics
+  std::vector<Argument> arguments;
+  std::vector<std::pair<unsigned, long long>> divisible, equals; ///< guards
+  std::vector<std::pair<std::string, double>> milliseconds;
+};
+
+/// After the tile stage.
+Metadata describeKernel(mlir::func::FuncOp kernel, const CompileJob &job);
+/// After the tile_gpu stage.
+void describeResources(mlir::func::FuncOp kernel, Metadata &metadata);
+
+std::string toJson(const Metadata &metadata);
+
+} // namespace kiln
+
+#endif // KILN_PIPELINE_METADATA_H

@@ -1,0 +1,104 @@
+// The JSON of a request: facts about arguments, knobs.
+#include "compiler/pipeline/Compile.h"
+
+#include "support/Text.h"
+#include "llvm/Support/JSON.h"
+
+namespace kiln {
+namespace {
+
+std::string text(const KilnText &t) {
+  return t.data ? std::string(t.data, t.size) : std::string();
+}
+
+Result<llvm::json::Value> parseJson(const KilnText &t, const char *what, const char *otherwise) {
+  const std::string json = t.size ? text(t) : std::string(otherwise);
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
+  if (!value)
+    return Status::invalid(std::string(what) + " is not JSON: " + llvm::toString(value.takeError()));
+  return std::move(*value);
+}
+
+Status readFacts(const KilnText &t, CompileJob &job) {
+  KILN_ASSIGN(llvm::json::Value value, parseJson(t, "the specialization", "[]"));
+  const llvm::json::Array *facts = value.getAsArray();
+  if (!facts)
+    return Status::invalid("the specialization is no JSON array");
+  for (const llvm::json::Value &item : *facts) {
+    const llvm::json::Object *fact = item.getAsObject();
+    const std::optional<int64_t> argument = fact ? fact->getInteger("argument") : std::nullopt;
+    const std::optional<int64_t> divisor = fact ? fact->getInteger("divisibility") : std::nullopt;
+    const std::optional<int64_t> equals = fact ? fact->getInteger("equals") : std::nullopt;
+    if (!argument || *argument < 0 || *argument > 65535 || divisor.has_value() == equals.has_value() ||
+        fact->size() != 2)
+      return Status::invalid(
+          "a fact of the specialization is not of the form {\"argument\": N, \"divisibility\": D} or "
+          "{\"argument\": N, \"equals\": V}");
+    (divisor ? job.divisible : job.equals).emplace_back(unsigned(*argument), divisor ? *divisor : *equals);
+  }
+  return {};
+}
+
+Status wrongKnob(llvm::StringRef name, const char *expected) {
+  return Status::invalid("the knob '" + name.str() + "' must be " + expected);
+}
+
+Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob &job) {
+  const std::optional<llvm::StringRef> word = value.getAsString();
+  if (name == "emit") {
+    const std::pair<const char *, Emit> kinds[] = {
+        {"tile", Emit::Tile}, {"tile_gpu", Emit::TileGpu}, {"llvm", Emit::Llvm}, {"ptx", Emit::Ptx}};
+    for (const auto &[spelling, kind] : kinds)
+      if (word && *word == spelling) {
+        job.emit = kind;
+        return {};
+      }
+    return wrongKnob(name, "tile, tile_gpu, llvm or ptx");
+  }
+  if (name == "line_info") {
+    const std::optional<bool> flag = value.getAsBoolean();
+    job.lineInfo = flag.value_or(false);
+    return flag ? Status() : wrongKnob(name, "true or false");
+  }
+  if (name == "dump_dir") {
+    job.dumpDirectory = word.value_or("").str();
+    return word ? Status() : wrongKnob(name, "a path");
+  }
+  if (name == "isolation") {
+    if (!word)
+      return wrongKnob(name, "none, thread or child");
+    KILN_ASSIGN(job.isolation, parseIsolation(std::string_view(word->data(), word->size())));
+    return {};
+  }
+  if (name == "plugins") {
+    const llvm::json::Array *list = value.getAsArray();
+    for (size_t i = 0; list && i < list->size(); ++i) {
+      const std::optional<llvm::StringRef> path = (*list)[i].getAsString();
+      if (!path)
+        return wrongKnob(name, "a list of paths");
+      job.plugins.push_back(path->str());
+    }
+    return list ? Status() : wrongKnob(name, "a list of paths");
+  }
+  return Status::invalid("unknown knob '" + name.str() + "'", "known: emit, line_info, plugins, dump_dir, isolation");
+}
+
+} // namespace
+
+Result<CompileJob> readRequest(const KilnCompileRequest &request) {
+  CompileJob job;
+  job.program = text(request.program);
+  job.fileName = text(request.fileName);
+  job.kernel = text(request.kernel);
+  job.codeTarget = text(request.codeTarget);
+  KILN_TRY(readFacts(request.specialization, job));
+  KILN_ASSIGN(llvm::json::Value options, parseJson(request.options, "the options", "{}"));
+  const llvm::json::Object *knobs = options.getAsObject();
+  if (!knobs)
+    return Status::invalid("the options are no JSON object");
+  for (const auto &[name, value] : *knobs)
+    KILN_TRY(readKnob(name, value, job));
+  return job;
+}
+
+} // namespace kiln
