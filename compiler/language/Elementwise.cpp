@@ -193,6 +193,11 @@ bool setContraction(bool allowed) {
   return r ? std::exchange(r->contraction, allowed) : true;
 }
 
+Location setCaller(Location loc) {
+  Recorder *r = Recorder::any();
+  return r ? std::exchange(r->caller, loc) : Location();
+}
+
 Handle constant(const Operand &value, Location loc) {
   Recorder *r = Recorder::current();
   const auto id = r ? r->bring(value, nullptr, "constant", loc) : std::nullopt;

@@ -190,6 +190,26 @@ Kernel kernel(std::string_view name, const KernelOptions &options, F &&body, Loc
                         static_cast<typename detail::Signature<std::remove_cvref_t<F>>::Type *>(nullptr), loc);
 }
 
+/// While it lives, what is recorded belongs to one line: for helpers whose callers are the place to look at.
+///   template <typename T> Tile<T> twice(const Tile<T> &x, Location loc = Location::current()) {
+///     const LocationScope scope(loc);
+///     return x + x;
+///   }
+/// The outermost one wins.
+class LocationScope {
+public:
+  explicit LocationScope(Location loc) : before(detail::setCaller(loc)) {
+    if (before.line())
+      detail::setCaller(before);
+  }
+  ~LocationScope() { detail::setCaller(before); }
+  LocationScope(const LocationScope &) = delete;
+  LocationScope &operator=(const LocationScope &) = delete;
+
+private:
+  Location before;
+};
+
 /// Calls `make.template operator()<T>()` for the one of Ts that `element` names: from a run-time type to a kernel.
 /// `return withElement<f32, f16, bf16>(element, "add", [&]<typename T>() { return add<T>(config); });`
 template <Element... Ts, typename F> Kernel withElement(ElementType element, std::string_view name, F &&make) {

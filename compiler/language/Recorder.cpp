@@ -61,16 +61,14 @@ std::string_view Recorder::fileOf(Location loc) const {
 }
 
 std::string Recorder::where(Location loc) const {
-  if (!loc.line())
-    loc = location;
+  loc = effective(loc);
   return std::string(fileOf(loc)) + ":" + std::to_string(loc.line());
 }
 
 void Recorder::fail(Location loc, std::string_view what, const std::string &message, std::string remedy) {
   if (!ok())
     return;
-  if (!loc.line())
-    loc = location;
+  loc = effective(loc);
   failure = Status::invalid(where(loc) + ":" + std::to_string(loc.column()) + ": kernel '" + kernelName +
                                 "': " + std::string(what) + ": " + message,
                             std::move(remedy));
@@ -152,15 +150,15 @@ TypeId Recorder::withElement(TypeId like, ElementType e) {
 //===----------------------------------------------------------------------===//
 
 ValueId Recorder::define(TypeId type, Location loc) {
-  values.push_back({type, region(), nextNumber++, -1, loc});
+  values.push_back({type, region(), nextNumber++, -1, effective(loc)});
   return static_cast<ValueId>(values.size() - 1);
 }
 
 ValueId Recorder::defineParts(std::uint32_t number, std::span<const TypeId> types, Location loc) {
   const auto first = static_cast<ValueId>(values.size());
   for (std::size_t i = 0; i < types.size(); ++i)
-    values.push_back(
-        {types[i], region(), number, static_cast<std::int16_t>(types.size() == 1 ? -1 : static_cast<int>(i)), loc});
+    values.push_back({types[i], region(), number,
+                      static_cast<std::int16_t>(types.size() == 1 ? -1 : static_cast<int>(i)), effective(loc)});
   return first;
 }
 
@@ -359,8 +357,7 @@ void Recorder::put(ValueText v) {
 }
 
 void Recorder::putLocation(Location loc) {
-  if (!loc.line())
-    loc = location;
+  loc = effective(loc);
   if (loc.file_name() != lastFile) {
     lastFile = loc.file_name();
     lastPrefix = " loc(";

@@ -113,6 +113,8 @@ Handle cast(ElementType to, const Operand &a, Location loc);
 Handle bitcast(ElementType to, const Operand &a, Location loc);
 /// Whether float additions and multiplications may fuse from here on; gives what held before.
 bool setContraction(bool allowed);
+/// Operations take this location instead of their own until it is changed back; one of line 0 ends that.
+Location setCaller(Location loc);
 
 // Values from nothing, and changes of shape.
 Handle programId(Axis axis, Location loc);

@@ -167,6 +167,7 @@ public:
   }
   std::string text; ///< the function's body
   bool contraction = true;
+  Location caller; ///< line 0: operations have their own locations
 
   detail::Handle argument(unsigned index) const { return handle(index); }
   Kernel finish();
@@ -176,6 +177,8 @@ private:
     ValueType type;
     std::string text;
   };
+  /// The location that stands in the text for `loc`.
+  Location effective(Location loc) const { return caller.line() ? caller : loc.line() ? loc : location; }
   std::string_view fileOf(Location loc) const;
 
   std::uint64_t recordingId;

@@ -1,0 +1,24 @@
+//===- Copy.h - out = x -------------------------------------------------------===//
+#ifndef KILN_KERNELS_COPY_COPY_H
+#define KILN_KERNELS_COPY_COPY_H
+
+#include "compiler/language/Kernel.h"
+
+namespace kiln::kernels {
+
+struct CopyConfig {
+  int block = 2048; ///< elements of a program
+  int warps = 4;
+  /// false: copy(x, out, n), both contiguous; grid [ceil(n / block)].
+  /// true: copy_strided over four dimensions (those that are missing have the extent 1) of any strides, in elements:
+  /// copy_strided(x, x_stride_0 .. x_stride_3, out, out_stride_0 .. out_stride_3, e1, e2, e3);
+  /// grid [e0 * e1 * e2 * ceil(e3 / block)].
+  bool strided = false;
+};
+
+/// f32, f16, bf16, f64, i8, i16, i32, i64.
+language::Kernel copy(language::ElementType element, const CopyConfig &config = {});
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_COPY_COPY_H

@@ -1,0 +1,49 @@
+#include "kernels/reduce_sum/ReduceSum.h"
+
+#include "compiler/language/Language.h"
+
+namespace kiln::kernels {
+
+using namespace language;
+
+template <Element T> static Kernel partial(const ReduceSumConfig &c) {
+  return kernel(
+      "reduce_sum_partial", {.warps = c.warps, .config = {{"block", c.block}, {"adjacent", c.adjacent}}},
+      [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_stride"> stride, Arg<Pointer<f32>, "partial"> out, Arg<i64, "n"> n) {
+        const auto inside = range(0, c.block);
+        const auto at = [&](const Scalar<i64> &first) {
+          if (c.adjacent)
+            return x + first + inside;
+          return x + first * stride + cast<i64>(inside) * stride;
+        };
+        const auto program = cast<i64>(programId()), programs = cast<i64>(numPrograms());
+        const auto blocks = n / c.block;
+        const auto whole = blocks * c.block; // up to here blocks are full
+        const auto total = loop(over(program * c.block, whole, programs * c.block), zeros<f32>({c.block}),
+                                [&](auto first, auto total) { return total + cast<f32>(load(at(first))); });
+        // The program whose turn it would be takes the rest.
+        const auto mask = (inside < cast<i32>(n - whole)) & (program == blocks % programs);
+        store(out + program, sum(total + cast<f32>(load(at(whole), mask))));
+      });
+}
+
+template <Element T> static Kernel final(const ReduceSumConfig &c) {
+  return kernel("reduce_sum_final", {.warps = c.warps, .config = {{"block", c.block}}},
+                [&](Arg<Pointer<f32>, "partial"> partial, Arg<Pointer<T>, "out"> out, Arg<i64, "count"> count) {
+                  const auto inside = range(0, c.block);
+                  const auto total = loop(over(0, count, c.block), zeros<f32>({c.block}), [&](auto first, auto total) {
+                    return total + load(partial + first + inside, cast<i64>(inside) < count - first);
+                  });
+                  store(out, cast<T>(sum(total)));
+                });
+}
+
+Kernel reduceSumPartial(ElementType element, const ReduceSumConfig &config) {
+  return withElement<f32, f16, bf16>(element, "reduce_sum_partial", [&]<Element T>() { return partial<T>(config); });
+}
+
+Kernel reduceSumFinal(ElementType element, const ReduceSumConfig &config) {
+  return withElement<f32, f16, bf16>(element, "reduce_sum_final", [&]<Element T>() { return final<T>(config); });
+}
+
+} // namespace kiln::kernels
