@@ -33,6 +33,7 @@
 namespace kiln {
 
 class CompilerLibrary;
+class FirstCall;
 class JitKernel;
 class JitService;
 
@@ -40,6 +41,8 @@ struct JitOptions {
   Knobs knobs;            ///< `fromEnvironment` reads the environment; a JitOptions made by hand does not
   std::string codeTarget; ///< what the code may use, "sm_80"; empty: the device's own target
   bool diskCache = true;
+  bool explainMisses =
+      false; ///< reports say how a missing key differs from the nearest entry; always with KILN_LOG=cache=info
   std::function<void(std::string_view line)> log; ///< where log lines go; empty: standard error
   std::shared_ptr<CompilerLibrary> compiler;      ///< empty: found by the knobs, opened at the first miss
 
@@ -69,7 +72,7 @@ struct FirstCallReport {
 /// A fact that the compiled code relies on.
 struct Guard {
   std::uint32_t argument = 0, offset = 0, bytes = 0; ///< where the value lies in the packed arguments
-  enum class Kind : std::uint8_t { Divisibility, Equals } kind = Kind::Divisibility;
+  enum class Kind : std::uint8_t { Divisibility, Equals } kind = Kind::Divisibility; ///< by a power of two
   std::int64_t value = 0;
 };
 
@@ -91,7 +94,7 @@ public:
   const std::string &key() const { return keyText; }
 
 private:
-  friend class JitService;
+  friend class FirstCall;
   friend class JitKernel;
   std::string kernelName, variantText, metadataText, keyText;
   std::unique_ptr<Module> module;
@@ -160,6 +163,7 @@ public:
   Result<const LoadedKernel *> prepare(ArgumentView arguments, Stream *stream = nullptr);
 
 private:
+  friend class FirstCall;
   friend class JitService;
   struct Implementation;
   explicit JitKernel(std::unique_ptr<Implementation> implementation);

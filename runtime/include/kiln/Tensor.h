@@ -74,7 +74,7 @@ public:
   TensorCheck &dense();
   /// A kernel writes it: no two elements may share an address through a stride of 0.
   TensorCheck &writable();
-  /// No byte in common with another tensor, unless both are the same window.
+  /// The bytes from its first to its last element hold none of the other tensor's, unless both are the same window.
   TensorCheck &notOverlapping(std::string_view otherName, const Tensor &other);
 
   Status status() const { return verdict; }

@@ -1,0 +1,227 @@
+#include "runtime/jit/FirstCall.h"
+
+#include "support/Text.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace kiln {
+
+/// How long one process waits for another that compiles the same key; then it compiles as well.
+static constexpr std::chrono::minutes compilePatience{5};
+
+static double millisecondsSince(FirstCall::Clock::time_point then) {
+  return std::chrono::duration<double, std::milli>(FirstCall::Clock::now() - then).count();
+}
+
+FirstCall::FirstCall(JitService &service, const JitKernel::Implementation &kernel, const ClassKey &classKey,
+                     const cache::KeyText &key, const KeyParts &parts, Clock::time_point start)
+    : service(service), kernel(kernel), key(key), parts(parts), start(start),
+      variant(kernel.layout.variantText(classKey)) {
+  stage("key", start);
+}
+
+void FirstCall::stage(std::string name, Clock::time_point since) {
+  report.stages.push_back({std::move(name), millisecondsSince(since)});
+}
+
+void FirstCall::say(LogTopic topic, LogLevel level, const std::string &text) const {
+  if (service.log.wants(topic, level))
+    service.log.write(topic, level, kernel.source.name + " [" + variant + "] " + text);
+}
+
+void FirstCall::explainMiss(cache::MissReason why) {
+  report.reason = std::string(cache::missReasonText(why));
+  if (why != cache::MissReason::Absent || !service.options.explainMisses)
+    return;
+  const auto since = Clock::now();
+  if (const Result<cache::Explanation> e = service.disk->explain(key); e && !e->nearest.empty()) {
+    std::string differences;
+    for (const cache::FieldDifference &d : e->differences)
+      differences += (differences.empty() ? "" : "; ") + d.field + ": " + d.text;
+    report.reason += "; the nearest of " + std::to_string(e->entries) + " differs in " + differences;
+  }
+  stage("explain", since);
+}
+
+Result<std::unique_ptr<LoadedKernel>> FirstCall::fromDisk(bool first, bool &present) {
+  const auto since = Clock::now();
+  cache::MissReason why = cache::MissReason::None;
+  Result<std::optional<cache::Entry>> entry = service.disk->lookup(key, &why);
+  stage(first ? "disk lookup" : "second disk lookup", since);
+  present = entry && *entry;
+  if (!present) {
+    if (!first)
+      return std::unique_ptr<LoadedKernel>();
+    ++service.diskMisses;
+    if (!entry)
+      say(LogTopic::Cache, LogLevel::Info, "lookup failed: " + entry.status().toString());
+    explainMiss(why);
+    say(LogTopic::Cache, LogLevel::Info, "miss: " + report.reason);
+    return std::unique_ptr<LoadedKernel>();
+  }
+  Result<std::unique_ptr<LoadedKernel>> out = load(**entry, FirstCallReport::Source::Disk);
+  if (out) {
+    ++service.diskHits;
+    say(LogTopic::Cache, LogLevel::Info, "hit");
+  } else {
+    // The entry is whole, but it does not load here and now: made anew, and replaced, if that helps.
+    ++service.diskMisses;
+    report.reason = "the entry does not load: " + out.status().message();
+    say(LogTopic::Cache, LogLevel::Info, report.reason);
+  }
+  return out;
+}
+
+Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
+  using Out = std::optional<std::unique_ptr<LoadedKernel>>;
+  const Knobs &knobs = service.options.knobs;
+  const bool useDisk = service.disk && knobs.dumpDir.empty();
+  std::optional<cache::CompileLock> lock;
+  if (!useDisk)
+    report.reason = service.disk ? "stages are dumped, the cache is not asked" : "there is no cache on disk";
+  bool present = false;
+  if (useDisk) {
+    Result<std::unique_ptr<LoadedKernel>> hit = fromDisk(true, present);
+    if (hit && *hit)
+      return Out(std::move(*hit));
+    const auto since = Clock::now();
+    Result<cache::CompileLock> held = service.disk->lockForCompile(key, compilePatience);
+    stage("lock", since);
+    if (held)
+      lock = std::move(*held);
+    else
+      say(LogTopic::Cache, LogLevel::Info, "compiling without a lock: " + held.status().toString());
+    if (!present) { // another process may have stored it since
+      hit = fromDisk(false, present);
+      if (hit && *hit)
+        return Out(std::move(*hit));
+    }
+  }
+  KILN_ASSIGN(std::optional<cache::Entry> entry, compile());
+  if (!entry)
+    return Out();
+  KILN_ASSIGN(std::unique_ptr<LoadedKernel> made, load(*entry, FirstCallReport::Source::Compiled));
+  if (useDisk) {
+    const auto since = Clock::now();
+    if (Status s = service.disk->store(key, *entry); !s.ok())
+      say(LogTopic::Cache, LogLevel::Info, "not stored: " + s.toString());
+    made->firstCall.stages.push_back({"store", millisecondsSince(since)});
+    made->firstCall.milliseconds = millisecondsSince(start);
+  }
+  return Out(std::move(made));
+}
+
+/// Nothing: what was opened is not what the key says.
+Result<std::optional<cache::Entry>> FirstCall::compile() {
+  using Out = std::optional<cache::Entry>;
+  const Knobs &knobs = service.options.knobs;
+  KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, service.compilerLibrary());
+  auto since = Clock::now();
+  KILN_TRY(compiler->open(service.hashes));
+  stage("open compiler", since);
+  KILN_ASSIGN(const std::string identity, compiler->identity(service.hashes));
+  since = Clock::now();
+  const std::shared_ptr<const Assembler> assembler = service.assembler.assembler(service.hashes);
+  stage("open assembler", since);
+  if (identity != parts.compiler || service.assembler.identity(service.hashes) != parts.assembler)
+    return Out();
+
+  nlohmann::json request{{"emit", "ptx"}, {"line_info", parts.lineInfo}};
+  request["isolation"] = knobs.get("KILN_ISOLATION").ok() ? *knobs.get("KILN_ISOLATION") : "thread";
+  if (!knobs.plugins.empty())
+    request["plugins"] = knobs.plugins;
+  if (!knobs.dumpDir.empty())
+    request["dump_dir"] = knobs.dumpDir;
+  const std::string text = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  CompileInput input;
+  input.program = kernel.source.programText;
+  input.fileName = kernel.source.fileName;
+  input.kernel = kernel.source.name;
+  input.codeTarget = service.codeTarget;
+  input.specialization = parts.classes;
+  input.options = text;
+  since = Clock::now();
+  ++service.compiles;
+  KILN_ASSIGN(CompileOutput out, compiler->compile(input, service.hashes));
+  stage("compile", since);
+  KILN_TRY(compileStatus(out, kernel.source.name));
+  if (const std::string notes = diagnosticsText(out.diagnostics); !notes.empty())
+    say(LogTopic::Compile, LogLevel::Info, notes);
+
+  cache::Entry entry;
+  entry.metadata = std::move(out.metadata);
+  if (assembler) {
+    since = Clock::now();
+    AssembleOptions how;
+    how.lineInfo = parts.lineInfo;
+    Result<AssembledModule> cubin =
+        assembler->assemble(out.output, parts.assemblyArch, how, kernel.source.name + ".ptx");
+    if (!cubin)
+      return cubin.takeStatus().withContext("kernel '" + kernel.source.name + "' for " + service.codeTarget);
+    stage("assemble", since);
+    entry.kind = cache::EntryKind::Cubin;
+    entry.payload.assign(reinterpret_cast<const char *>(cubin->cubin.data()), cubin->cubin.size());
+  } else
+    entry.payload = std::move(out.output);
+  return Out(std::move(entry));
+}
+
+Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry, FirstCallReport::Source source) {
+  const auto since = Clock::now();
+  const std::string &name = kernel.source.name;
+  const auto fail = [&](Status s) { return std::move(s).withContext("kernel '" + name + "'"); };
+  Result<KernelMetadata> metadata = parseMetadata(entry.metadata, kernel.source, kernel.layout);
+  if (!metadata)
+    return fail(metadata.takeStatus());
+  auto out = std::make_unique<LoadedKernel>();
+  Device &device = service.device;
+  Result<std::unique_ptr<Module>> module =
+      entry.kind == cache::EntryKind::Cubin
+          ? device.loadCubin(std::as_bytes(std::span(entry.payload.data(), entry.payload.size())))
+          : device.loadPtx(entry.payload, name + ".ptx");
+  if (!module)
+    return fail(module.takeStatus());
+  out->module = std::move(*module);
+  Result<Kernel *> function = out->module->kernel(metadata->entry);
+  if (!function)
+    return fail(function.takeStatus());
+  out->entry = *function;
+  ++service.loads;
+
+  const KernelInfo &info = out->entry->info();
+  const unsigned threads = 32 * metadata->warps;
+  const bool sameBlock = info.requiredBlock.x == 0 || info.requiredBlock == Dim3{threads, 1, 1};
+  bool sameParameters = info.parameters.empty() || info.parameters.size() >= kernel.layout.count();
+  for (unsigned i = 0; sameParameters && i < kernel.layout.count() && !info.parameters.empty(); ++i)
+    sameParameters = info.parameters[i].offset == kernel.layout.offset(i) &&
+                     info.parameters[i].size == argumentBytes(kernel.layout.type(i).type);
+  if (!sameBlock || !sameParameters || info.parameters.size() > kernel.layout.count())
+    return fail(Status(StatusCode::Internal,
+                       "the compiled code and its metadata disagree on the block or the parameters",
+                       "report it with the kernel's source"));
+
+  out->kernelName = name;
+  out->variantText = variant;
+  out->metadataText = entry.metadata;
+  out->keyText = key.serialise();
+  out->blockThreads = threads;
+  // The metadata counts all shared memory of a block; what the code declares itself is not asked for again.
+  out->dynamicShared =
+      metadata->sharedBytes > info.staticSharedBytes ? metadata->sharedBytes - info.staticSharedBytes : 0;
+  out->guardList = std::move(metadata->guards);
+  out->isReproducible = metadata->reproducible;
+  if (source == FirstCallReport::Source::Compiled)
+    if (const auto at = std::find_if(report.stages.begin(), report.stages.end(),
+                                     [](const FirstCallReport::Stage &s) { return s.name == "compile"; });
+        at != report.stages.end())
+      report.stages.insert(at + 1, metadata->stages.begin(), metadata->stages.end());
+  stage("load", since);
+  report.source = source;
+  out->firstCall = report;
+  out->firstCall.milliseconds = millisecondsSince(start);
+  return out;
+}
+
+} // namespace kiln

@@ -1,0 +1,174 @@
+#include "kiln/Jit.h"
+
+#include "runtime/jit/Service.h"
+#include "support/Text.h"
+
+namespace kiln {
+
+namespace {
+
+/// The value that guard `g` is about, zero extended for divisibility, which its low bits decide.
+std::int64_t guardedValue(const Guard &g, const std::byte *data) {
+  std::int64_t v64 = 0;
+  std::int32_t v32 = 0;
+  std::int16_t v16 = 0;
+  switch (g.bytes) {
+  case 8:
+    std::memcpy(&v64, data + g.offset, 8);
+    return v64;
+  case 4:
+    std::memcpy(&v32, data + g.offset, 4);
+    return v32;
+  case 2:
+    std::memcpy(&v16, data + g.offset, 2);
+    return v16;
+  default:
+    return static_cast<std::int8_t>(data[g.offset]);
+  }
+}
+
+bool holds(const Guard &g, const std::byte *data) {
+  const std::int64_t v = guardedValue(g, data);
+  return g.kind == Guard::Kind::Equals ? v == g.value : (v & (g.value - 1)) == 0;
+}
+
+Status guardFailed(const LoadedKernel &kernel, const ArgumentLayout &layout, const std::byte *data) {
+  for (const Guard &g : kernel.guards())
+    if (!holds(g, data))
+      return {StatusCode::InvalidArgument,
+              "kernel '" + kernel.name() + "' [" + kernel.variant() + "]: argument " + std::to_string(g.argument) +
+                  " '" + layout.name(g.argument) + "' is " + std::to_string(guardedValue(g, data)) +
+                  ", the compiled code relies on " +
+                  (g.kind == Guard::Kind::Equals ? "the value " + std::to_string(g.value)
+                                                 : "a multiple of " + std::to_string(g.value)),
+              "declare in the kernel how the argument is specialised"};
+  return {};
+}
+
+} // namespace
+
+Result<JitOptions> JitOptions::fromEnvironment() {
+  JitOptions out;
+  KILN_ASSIGN(out.knobs, Knobs::fromEnvironment());
+  return out;
+}
+
+std::string FirstCallReport::toString() const {
+  std::string out;
+  switch (source) {
+  case Source::Memory:
+    out = "memory";
+    break;
+  case Source::Disk:
+    out = "disk hit";
+    break;
+  case Source::Compiled:
+    out = "compiled (" + reason + ")";
+    break;
+  }
+  out += format(", %.2f ms:", milliseconds);
+  for (const Stage &s : stages)
+    out += format(" %s %.2f", s.name.c_str(), s.milliseconds) + (&s == &stages.back() ? "" : ",");
+  return out;
+}
+
+Jit::Jit(std::shared_ptr<JitService> service) : service(std::move(service)) {}
+Jit::~Jit() = default;
+
+Result<std::unique_ptr<Jit>> Jit::create(Device &device) {
+  KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
+  return create(device, std::move(options));
+}
+
+Result<std::unique_ptr<Jit>> Jit::create(Device &device, JitOptions options) {
+  KILN_ASSIGN(std::shared_ptr<JitService> service, JitService::create(device, std::move(options)));
+  return std::unique_ptr<Jit>(new Jit(std::move(service)));
+}
+
+Device &Jit::device() const {
+  return service->device;
+}
+const std::string &Jit::codeTarget() const {
+  return service->codeTarget;
+}
+Result<JitKernel *> Jit::kernel(const KernelSource &source) {
+  return service->kernel(source);
+}
+Result<const LoadedKernel *> Jit::compile(const KernelSource &source, std::span<const ArgumentFact> facts) {
+  return service->compile(source, facts);
+}
+JitCounters Jit::counters() const {
+  return service->counters();
+}
+
+Result<DeviceAddress> Jit::workspace(std::size_t bytes, Stream *stream) {
+  if (service->forkGuard.forked())
+    return service->afterFork();
+  if (bytes == 0)
+    return DeviceAddress(0);
+  return service->workspaces.get(bytes, service->streamOf(stream));
+}
+
+JitKernel::JitKernel(std::unique_ptr<Implementation> implementation) : self(std::move(implementation)) {}
+JitKernel::~JitKernel() = default;
+const KernelSource &JitKernel::source() const {
+  return self->source;
+}
+
+Result<const LoadedKernel *> JitKernel::prepare(ArgumentView arguments, Stream *stream) {
+  Implementation &k = *self;
+  if (!k.layout.accepts(arguments)) [[unlikely]]
+    if (Status s = k.layout.checkTypes(arguments); !s.ok())
+      return std::move(s).withContext("kernel '" + k.source.name + "'");
+  if (k.service.forkGuard.forked()) [[unlikely]]
+    return k.service.afterFork();
+  ClassKey key;
+  if (!k.layout.classify(arguments.data, key)) [[unlikely]]
+    return k.layout.checkPointers(arguments.data, k.source.name);
+  if (const LoadedKernel *known = k.variants.find(key)) [[likely]]
+    return known;
+  return k.service.firstCall(k, key, stream);
+}
+
+Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments) {
+  Implementation &k = *self;
+  if (!k.layout.accepts(arguments)) [[unlikely]]
+    if (Status s = k.layout.checkTypes(arguments); !s.ok())
+      return std::move(s).withContext("kernel '" + k.source.name + "'");
+  if (k.service.forkGuard.forked()) [[unlikely]]
+    return k.service.afterFork();
+  ClassKey key;
+  if (!k.layout.classify(arguments.data, key)) [[unlikely]]
+    return k.layout.checkPointers(arguments.data, k.source.name);
+  const LoadedKernel *loaded = k.variants.find(key);
+  if (!loaded) [[unlikely]] {
+    KILN_ASSIGN(loaded, k.service.firstCall(k, key, stream));
+  }
+  for (const Guard &g : loaded->guardList)
+    if (!holds(g, arguments.data)) [[unlikely]]
+      return guardFailed(*loaded, k.layout, arguments.data);
+
+  LaunchConfig config;
+  config.grid = grid;
+  config.block = {loaded->blockThreads, 1, 1};
+  config.dynamicSharedBytes = loaded->dynamicShared;
+  config.stream = stream;
+  const std::span<const std::byte> packed(arguments.data, k.layout.bytes());
+  if (k.service.tracing) [[unlikely]]
+    k.service.log.write(LogTopic::Launch, LogLevel::Debug,
+                        k.source.name + " [" + loaded->variant() + "] " +
+                            format("grid (%u, %u, %u) block %u shared %u ", grid.x, grid.y, grid.z,
+                                   loaded->blockThreads, loaded->dynamicShared) +
+                            k.layout.valuesText(arguments.data));
+  Status launched = loaded->entry->launch(config, packed);
+  if (k.service.blocking && launched.ok()) [[unlikely]] {
+    Stream &on = k.service.streamOf(stream);
+    if (!on.isCapturing())
+      if (Status s = on.synchronize(); !s.ok())
+        return std::move(s).withContext("kernel '" + k.source.name + "' [" + loaded->variant() +
+                                        "] failed (KILN_LAUNCH_BLOCKING)");
+  }
+  return launched;
+}
+
+} // namespace kiln

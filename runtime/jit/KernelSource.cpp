@@ -1,0 +1,90 @@
+#include "kiln/KernelSource.h"
+
+#include "runtime/io/DType.h"
+#include "support/Text.h"
+
+namespace kiln {
+
+namespace {
+
+struct TypeRow {
+  std::string_view name;
+  ArgumentType type;
+  unsigned bytes;
+};
+constexpr TypeRow rows[] = {
+    {"ptr", ArgumentType::Pointer, 8},
+    {"i1", ArgumentType::I1, 1},
+    {"i8", ArgumentType::I8, 1},
+    {"i16", ArgumentType::I16, 2},
+    {"i32", ArgumentType::I32, 4},
+    {"i64", ArgumentType::I64, 8},
+    {"f16", ArgumentType::F16, 2},
+    {"bf16", ArgumentType::Bf16, 2},
+    {"f32", ArgumentType::F32, 4},
+    {"f64", ArgumentType::F64, 8},
+    {"64-bit word", ArgumentType::Word64, 8},
+};
+const TypeRow &row(ArgumentType type) {
+  return rows[static_cast<unsigned>(type)];
+}
+
+/// Bytes of what a pointer points at, 1 if the name is not known.
+unsigned elementBytes(std::string_view element) {
+  for (const TypeRow &r : rows)
+    if (r.name == element)
+      return r.bytes;
+  const Result<DType> dtype = parseDType(element);
+  return dtype ? dtypeBytes(*dtype) : 1;
+}
+
+} // namespace
+
+std::string_view specialiseName(Specialise how) {
+  switch (how) {
+  case Specialise::None:
+    return "none";
+  case Specialise::Divisibility:
+    return "divisibility";
+  case Specialise::Stride:
+    return "stride";
+  case Specialise::Value:
+    return "value";
+  }
+  return "?";
+}
+
+unsigned argumentBytes(ArgumentType type) {
+  return row(type).bytes;
+}
+std::string_view argumentTypeName(ArgumentType type) {
+  return row(type).name;
+}
+
+Result<ParsedArgumentType> parseArgumentType(std::string_view text) {
+  ParsedArgumentType out;
+  if (text.starts_with("ptr<") && text.ends_with(">") && text.size() > 5) {
+    out.element = text.substr(4, text.size() - 5);
+    out.elementBytes = elementBytes(out.element);
+    return out;
+  }
+  for (const TypeRow &r : rows)
+    if (r.name == text && r.type != ArgumentType::Pointer && r.type != ArgumentType::Word64) {
+      out.type = r.type;
+      return out;
+    }
+  return Status::invalid("'" + std::string(text) + "' is no type of a kernel's argument",
+                         "use ptr<T>, i1, i8, i16, i32, i64, f16, bf16, f32 or f64");
+}
+
+Specialise defaultSpecialisation(std::string_view name, const ParsedArgumentType &type) {
+  if (type.type == ArgumentType::Pointer)
+    return Specialise::Divisibility;
+  const bool integer = type.type == ArgumentType::I32 || type.type == ArgumentType::I64;
+  for (std::string_view part : split(name, '_'))
+    if (integer && (part == "stride" || part == "strides"))
+      return Specialise::Stride;
+  return Specialise::None;
+}
+
+} // namespace kiln

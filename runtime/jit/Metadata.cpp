@@ -1,0 +1,136 @@
+#include "runtime/jit/Metadata.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kiln {
+
+namespace {
+
+using json = nlohmann::ordered_json; // stages keep their order
+
+const json *member(const json &object, const char *name) {
+  if (!object.is_object())
+    return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+bool getInteger(const json &object, const char *name, std::int64_t &out) {
+  const json *m = member(object, name);
+  if (!m || !m->is_number_integer())
+    return false;
+  out = m->get<std::int64_t>();
+  return true;
+}
+bool getText(const json &object, const char *name, std::string &out) {
+  const json *m = member(object, name);
+  if (!m || !m->is_string())
+    return false;
+  out = m->get<std::string>();
+  return true;
+}
+
+/// A pointer's type may be spelled with its dialect and memory space ("!tile.ptr<f32>"): only how it is passed counts.
+bool sameType(std::string_view compiled, const ParsedArgumentType &declared) {
+  if (declared.type == ArgumentType::Pointer)
+    return compiled.find("ptr") != std::string_view::npos;
+  return compiled == argumentTypeName(declared.type);
+}
+
+Status checkArguments(const json &arguments, const KernelSource &source, const ArgumentLayout &layout) {
+  if (!arguments.is_array() || arguments.size() != layout.count())
+    return Status::invalid("the program has " + std::to_string(arguments.is_array() ? arguments.size() : 0) +
+                               " arguments, its source " + std::to_string(layout.count()),
+                           "list the program's arguments in the KernelSource");
+  for (unsigned i = 0; i < layout.count(); ++i) {
+    std::string type;
+    std::int64_t offset = -1, bytes = -1;
+    if (!getText(arguments[i], "type", type) || !getInteger(arguments[i], "offset", offset) ||
+        !getInteger(arguments[i], "bytes", bytes))
+      return {StatusCode::Internal,
+              "the compiler's metadata describes argument " + std::to_string(i) + " incompletely"};
+    if (!sameType(type, layout.type(i)) || offset != layout.offset(i) || bytes != argumentBytes(layout.type(i).type))
+      return Status::invalid("argument " + std::to_string(i) + " '" + layout.name(i) + "' is " +
+                                 source.arguments[i].type + " in the source and " + type + " of " +
+                                 std::to_string(bytes) + " bytes at offset " + std::to_string(offset) +
+                                 " in the program",
+                             "give the KernelSource the program's types");
+  }
+  return {};
+}
+
+Status parseGuard(const json &guard, const ArgumentLayout &layout, std::vector<Guard> &out) {
+  const Status unknown(StatusCode::Internal,
+                       "the compiled kernel relies on a fact that this runtime does not know: " +
+                           guard.dump(-1, ' ', false, json::error_handler_t::replace),
+                       "use the libkiln-compiler of this version");
+  std::int64_t argument = -1;
+  Guard one;
+  if (!getInteger(guard, "argument", argument) || argument < 0 || argument >= layout.count() || guard.size() != 2)
+    return unknown;
+  one.argument = static_cast<std::uint32_t>(argument);
+  one.offset = layout.offset(one.argument);
+  const ArgumentType type = layout.type(one.argument).type;
+  one.bytes = argumentBytes(type);
+  if (type > ArgumentType::I64)
+    return unknown;
+  if (getInteger(guard, "divisibility", one.value) && one.value > 0 && (one.value & (one.value - 1)) == 0)
+    one.kind = Guard::Kind::Divisibility;
+  else if (getInteger(guard, "equals", one.value))
+    one.kind = Guard::Kind::Equals;
+  else
+    return unknown;
+  out.push_back(one);
+  return {};
+}
+
+} // namespace
+
+Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &source, const ArgumentLayout &layout) {
+  const json parsed = json::parse(text, nullptr, false);
+  KernelMetadata out;
+  std::int64_t warps = 0, shared = 0;
+  const auto incomplete = [](const char *field) {
+    return Status(StatusCode::Internal, std::string("the compiler's metadata lacks '") + field + "'",
+                  "use the libkiln-compiler of this version");
+  };
+  if (!getText(parsed, "entry", out.entry))
+    return incomplete("entry");
+  if (!getText(parsed, "target", out.target))
+    return incomplete("target");
+  if (!getInteger(parsed, "num_warps", warps) || warps < 1 || warps > 32)
+    return incomplete("num_warps");
+  if (!getInteger(parsed, "shared_bytes", shared) || shared < 0 || shared > UINT32_MAX)
+    return incomplete("shared_bytes");
+  out.warps = static_cast<unsigned>(warps);
+  out.sharedBytes = static_cast<std::uint32_t>(shared);
+  if (const json *m = member(parsed, "reproducible"); m && m->is_boolean())
+    out.reproducible = m->get<bool>();
+  const json *arguments = member(parsed, "arguments");
+  if (!arguments)
+    return incomplete("arguments");
+  KILN_TRY(checkArguments(*arguments, source, layout));
+  const json *guards = member(parsed, "guards");
+  if (!guards || !guards->is_array())
+    return incomplete("guards");
+  for (const json &guard : *guards)
+    KILN_TRY(parseGuard(guard, layout, out.guards));
+  if (const json *stages = member(parsed, "milliseconds"); stages && stages->is_object())
+    for (const auto &[name, value] : stages->items())
+      if (value.is_number())
+        out.stages.push_back({"compile: " + name, value.get<double>()});
+  return out;
+}
+
+std::string specializationText(std::span<const ArgumentFact> facts) {
+  std::string out;
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (facts[i].kind == ArgumentFact::Kind::Nothing)
+      continue;
+    out += (out.empty() ? "{\"argument\": " : ", {\"argument\": ") + std::to_string(i);
+    out += facts[i].kind == ArgumentFact::Kind::Equals ? ", \"equals\": " + std::to_string(facts[i].value) + "}"
+                                                       : ", \"divisibility\": 16}";
+  }
+  return "[" + out + "]";
+}
+
+} // namespace kiln

@@ -1,0 +1,31 @@
+//===- Metadata.h - What the compiler says about a kernel -----------------===//
+//
+// Parsed from the JSON of CompilerTable.h and checked against the kernel's source: a field that is missing, of the
+// wrong type or unknown among the guards makes the kernel unusable, never wrong.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_JIT_METADATA_H
+#define KILN_RUNTIME_JIT_METADATA_H
+
+#include "runtime/jit/ArgumentClass.h"
+
+namespace kiln {
+
+struct KernelMetadata {
+  std::string entry;  ///< in the PTX
+  std::string target; ///< "sm_80"
+  unsigned warps = 0; ///< of a block
+  std::uint32_t sharedBytes = 0;
+  bool reproducible = true;
+  std::vector<Guard> guards;
+  std::vector<FirstCallReport::Stage> stages; ///< of the compile that made it
+};
+
+Result<KernelMetadata> parseMetadata(std::string_view json, const KernelSource &source, const ArgumentLayout &layout);
+
+/// The JSON texts of a compile request.
+std::string specializationText(std::span<const ArgumentFact> facts);
+
+} // namespace kiln
+
+#endif // KILN_RUNTIME_JIT_METADATA_H

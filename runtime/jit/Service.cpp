@@ -1,0 +1,182 @@
+#include "runtime/jit/Service.h"
+
+#include "runtime/jit/FirstCall.h"
+#include "support/Text.h"
+
+namespace kiln {
+
+Result<std::shared_ptr<JitService>> JitService::create(Device &device, JitOptions options) {
+  KILN_ASSIGN(Log log, Log::parse(options.knobs.log, options.log));
+  KILN_ASSIGN(std::string codeTarget, chooseCodeTarget(device.info(), options.codeTarget));
+  options.explainMisses |= log.wants(LogTopic::Cache, LogLevel::Info);
+  std::string folder;
+  if (options.diskCache) {
+    Result<std::string> found = cacheDirectory(options.knobs);
+    if (found)
+      folder = *found;
+    else
+      log.write(LogTopic::Cache, LogLevel::Error, "no cache on disk: " + found.status().toString());
+  }
+  return std::shared_ptr<JitService>(
+      new JitService(device, std::move(options), std::move(log), std::move(codeTarget), folder));
+}
+
+/// Null, with a line in the log, where there can be none.
+static std::shared_ptr<cache::KernelCache> openCache(const std::string &folder, std::uint64_t maxBytes,
+                                                     const Log &log) {
+  if (folder.empty())
+    return nullptr;
+  cache::CacheOptions how;
+  how.directory = folder;
+  how.maxBytes = maxBytes;
+  Result<std::unique_ptr<cache::KernelCache>> made = cache::KernelCache::open(std::move(how));
+  if (made)
+    return std::shared_ptr<cache::KernelCache>(std::move(*made));
+  log.write(LogTopic::Cache, LogLevel::Error, "no cache on disk: " + made.status().toString());
+  return nullptr;
+}
+
+/// What files hold, by their stamps: small entries in a folder of their own.
+static std::shared_ptr<cache::KernelCache> openMemo(const std::shared_ptr<cache::KernelCache> &disk, const Log &log) {
+  constexpr std::uint64_t memoBytes = std::uint64_t(1) << 20;
+  return disk ? openCache(disk->directory() + "/identities", memoBytes, log) : nullptr;
+}
+
+JitService::JitService(Device &device, JitOptions given, Log logValue, std::string target,
+                       const std::string &cacheFolder)
+    : device(device), options(std::move(given)), log(std::move(logValue)), codeTarget(std::move(target)),
+      tracing(log.wants(LogTopic::Launch, LogLevel::Debug)), blocking(options.knobs.launchBlocking), workspaces(device),
+      arch(assemblyArch(device.info())),
+      lineInfo(options.knobs.lineInfo == knob::Switch::On ||
+               (options.knobs.lineInfo == knob::Switch::Auto && device.info().kind == DeviceKind::Emulator)),
+      disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), hashes(openMemo(disk, log)),
+      assembler(device.info(), AssemblerSearch{options.knobs.nvJitLink, options.knobs.ptxas}),
+      compiler(options.compiler) {}
+
+Status JitService::afterFork() const {
+  return {StatusCode::Unsupported,
+          "this process was forked from the one that made the Jit for " + device.info().name +
+              "; neither its threads nor a GPU context exist here",
+          "open the device and make the Jit in the child, or start the child with exec"};
+}
+
+JitCounters JitService::counters() const {
+  return {compiles, diskHits, diskMisses, loads, failures};
+}
+
+Result<JitKernel *> JitService::kernel(const KernelSource &source) {
+  const std::lock_guard lock(mutex);
+  const auto [first, last] = kernels.equal_range(source.name);
+  for (auto i = first; i != last; ++i)
+    if (i->second->source() == source)
+      return i->second.get();
+  KILN_ASSIGN(ArgumentLayout layout, ArgumentLayout::create(source));
+  std::unique_ptr<JitKernel::Implementation> made(new JitKernel::Implementation{*this, source, std::move(layout), {}});
+  std::unique_ptr<JitKernel> kernel(new JitKernel(std::move(made)));
+  return kernels.emplace(source.name, std::move(kernel))->second.get();
+}
+
+Result<std::shared_ptr<CompilerLibrary>> JitService::compilerLibrary() {
+  const std::lock_guard lock(mutex);
+  if (!compiler) {
+    KILN_ASSIGN(compiler, CompilerLibrary::find(options.knobs.compiler));
+  }
+  return compiler;
+}
+
+Result<KeyParts> JitService::keyParts(const KernelSource &source, std::string classes) {
+  KeyParts parts;
+  parts.source = &source;
+  parts.classes = std::move(classes);
+  parts.codeTarget = codeTarget;
+  parts.assemblyArch = arch;
+  parts.assembler = assembler.identity(hashes);
+  parts.lineInfo = lineInfo;
+  KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> library, compilerLibrary());
+  KILN_ASSIGN(parts.compiler, library->identity(hashes));
+  for (const std::string &plugin : options.knobs.plugins) {
+    Result<FileHashes::Hashed> hashed = hashes.hash(plugin);
+    if (!hashed)
+      return hashed.takeStatus().withContext("pass plugin");
+    parts.plugins += (parts.plugins.empty() ? "" : ", ") + hashed->hash;
+  }
+  return parts;
+}
+
+Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &kernel, const ClassKey &classKey,
+                                                   Stream *stream) {
+  if (forkGuard.forked())
+    return afterFork();
+  const std::string name = "kernel '" + kernel.source.name + "'";
+  if (streamOf(stream).isCapturing())
+    return Status(StatusCode::NotReady,
+                  name + " [" + kernel.layout.variantText(classKey) +
+                      "] was not called before, and it cannot be loaded inside a graph capture",
+                  "call it once, or prepare() it, before the capture begins");
+  const std::string classes = specializationText(kernel.layout.facts(classKey));
+  constexpr unsigned attempts = 4;
+  for (unsigned attempt = 0; attempt < attempts; ++attempt) {
+    const auto start = FirstCall::Clock::now();
+    Result<KeyParts> parts = keyParts(kernel.source, classes);
+    if (!parts) {
+      ++failures;
+      return parts.takeStatus().withContext(name);
+    }
+    const cache::KeyText key = kernelKey(*parts);
+    const std::string text = key.serialise();
+    std::shared_ptr<Flight> flight;
+    {
+      std::unique_lock lock(mutex);
+      if (const auto found = loaded.find(text); found != loaded.end()) {
+        kernel.variants.insert(classKey, found->second.get());
+        return found->second.get();
+      }
+      if (const auto found = flights.find(text); found != flights.end()) {
+        flight = found->second;
+        flight->done.wait(lock, [&] { return flight->finished; });
+        if (!flight->status.ok())
+          return flight->status;
+        if (!flight->loaded)
+          continue; // the key was outdated
+        kernel.variants.insert(classKey, flight->loaded);
+        return flight->loaded;
+      }
+      flight = std::make_shared<Flight>();
+      flights.emplace(text, flight);
+    }
+    Result<std::optional<std::unique_ptr<LoadedKernel>>> made =
+        FirstCall(*this, kernel, classKey, key, *parts, start).run();
+    const std::lock_guard lock(mutex);
+    flights.erase(text);
+    flight->finished = true;
+    flight->done.notify_all();
+    if (!made) {
+      ++failures;
+      flight->status = made.status();
+      return made.takeStatus();
+    }
+    if (!*made)
+      continue;
+    flight->loaded = (**made).get();
+    loaded.emplace(text, std::move(**made));
+    kernel.variants.insert(classKey, flight->loaded);
+    return flight->loaded;
+  }
+  return Status(StatusCode::Internal,
+                name + ": the compiler or the assembler changed at each of " + std::to_string(attempts) +
+                    " attempts to compile it",
+                "wait until they are installed");
+}
+
+Result<const LoadedKernel *> JitService::compile(const KernelSource &source, std::span<const ArgumentFact> facts) {
+  KILN_ASSIGN(JitKernel * kernel, this->kernel(source));
+  JitKernel::Implementation &self = *kernel->self;
+  KILN_ASSIGN(const ClassKey key, self.layout.keyOf(facts, source.name));
+  if (forkGuard.forked())
+    return afterFork();
+  if (const LoadedKernel *known = self.variants.find(key))
+    return known;
+  return firstCall(self, key, nullptr);
+}
+
+} // namespace kiln

@@ -1,0 +1,93 @@
+//===- Service.h - First calls: memory, disk, compile, load ---------------===//
+//
+// What a Jit and its kernels share.  `firstCall` serves a class that a kernel's VariantTable does not hold: one thread
+// a key does the work (disk, else compile under the cache's lock, else assemble, load), the others wait for its result.
+// A failure goes to everyone who waits, and is forgotten: the next call tries again.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_JIT_SERVICE_H
+#define KILN_RUNTIME_JIT_SERVICE_H
+
+#include "kiln/Jit.h"
+#include "runtime/cache/KernelCache.h"
+#include "runtime/jit/AssemblerChoice.h"
+#include "runtime/jit/CompilerLibrary.h"
+#include "runtime/jit/ForkGuard.h"
+#include "runtime/jit/KernelKey.h"
+#include "runtime/jit/Log.h"
+#include "runtime/jit/Metadata.h"
+#include "runtime/jit/VariantTable.h"
+#include "runtime/jit/WorkspacePool.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace kiln {
+
+/// A LaunchConfig's worth of constants and checks, read by every launch.
+struct JitKernel::Implementation {
+  JitService &service;
+  KernelSource source;
+  ArgumentLayout layout;
+  VariantTable variants;
+};
+
+class JitService {
+public:
+  static Result<std::shared_ptr<JitService>> create(Device &device, JitOptions options);
+
+  Result<JitKernel *> kernel(const KernelSource &source);
+
+  /// Registers the variant with the kernel.  `stream` is asked whether it captures.
+  Result<const LoadedKernel *> firstCall(JitKernel::Implementation &kernel, const ClassKey &classKey, Stream *stream);
+
+  Result<const LoadedKernel *> compile(const KernelSource &source, std::span<const ArgumentFact> facts);
+
+  Status afterFork() const;
+  Stream &streamOf(Stream *stream) const { return stream ? *stream : device.defaultStream(); }
+  JitCounters counters() const;
+
+  Device &device;
+  const JitOptions options;
+  const Log log;
+  const std::string codeTarget;
+  const ForkGuard forkGuard;
+  const bool tracing;  ///< launches are logged
+  const bool blocking; ///< KILN_LAUNCH_BLOCKING
+  WorkspacePool workspaces;
+
+private:
+  friend class FirstCall;
+  JitService(Device &device, JitOptions options, Log log, std::string codeTarget, const std::string &cacheFolder);
+
+  /// One first call that is under way.
+  struct Flight {
+    std::condition_variable done;
+    bool finished = false;
+    Status status;
+    const LoadedKernel *loaded = nullptr;
+  };
+
+  Result<KeyParts> keyParts(const KernelSource &source, std::string classes);
+  Result<std::shared_ptr<CompilerLibrary>> compilerLibrary();
+
+  const std::string arch;
+  const bool lineInfo;
+  std::shared_ptr<cache::KernelCache> disk; ///< null: none
+  FileHashes hashes;
+  AssemblerChoice assembler;
+
+  mutable std::mutex mutex; ///< everything below
+  std::shared_ptr<CompilerLibrary> compiler;
+  std::unordered_multimap<std::string, std::unique_ptr<JitKernel>> kernels;    ///< by name
+  std::unordered_map<std::string, std::unique_ptr<const LoadedKernel>> loaded; ///< by whole key
+  std::unordered_map<std::string, std::shared_ptr<Flight>> flights;            ///< by whole key
+  std::atomic<std::uint64_t> compiles{0}, diskHits{0}, diskMisses{0}, loads{0}, failures{0};
+};
+
+} // namespace kiln
+
+#endif // KILN_RUNTIME_JIT_SERVICE_H

@@ -1,0 +1,104 @@
+// kiln-bench-launch: host time of a launch of 20 arguments through a JitKernel, over a bare Kernel::launch, on a device
+// that does nothing; and of the steps of a first call.  KILN_COMPILER names the compiler to use.
+#include "kiln/Jit.h"
+#include "runtime/jit/bench/NullDevice.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+using namespace kiln;
+
+namespace {
+
+constexpr unsigned batch = 200, batches = 2000;
+
+/// Median nanoseconds of one call, measured in batches.
+template <typename Call> double nanoseconds(const Call &call) {
+  std::vector<double> samples;
+  for (unsigned b = 0; b < batches; ++b) {
+    const auto start = std::chrono::steady_clock::now();
+    for (unsigned i = 0; i < batch; ++i)
+      call();
+    samples.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+                      batch);
+  }
+  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
+  return samples[samples.size() / 2];
+}
+
+/// Eight pointers, eight strides, three sizes, a float: 20 arguments, as of an attention kernel.
+KernelSource source() {
+  KernelSource out;
+  out.name = "bench_launch";
+  std::string arguments;
+  const auto add = [&](const std::string &name, const std::string &type, const std::string &text, Specialise how) {
+    out.arguments.push_back({name, type, how});
+    arguments += (arguments.empty() ? "%" : ", %") + name + ": " + text + " {tile.name = \"" + name + "\"}";
+  };
+  for (unsigned i = 0; i < 8; ++i)
+    add("p" + std::to_string(i), "ptr<f32>", "!tile.ptr<f32>", Specialise::Divisibility);
+  for (unsigned i = 0; i < 8; ++i)
+    add("stride" + std::to_string(i), "i64", "i64", Specialise::Stride);
+  for (unsigned i = 0; i < 3; ++i)
+    add("n" + std::to_string(i), "i32", "i32", Specialise::None);
+  add("scale", "f32", "f32", Specialise::None);
+  out.programText = "module {\n  func.func @bench_launch(" + arguments +
+                    ") attributes {tile.kernel, tile.num_warps = 4 : i32} {\n    return\n  }\n}\n";
+  return out;
+}
+
+int fail(const Status &s) {
+  std::fprintf(stderr, "kiln-bench-launch: %s\n", s.toString().c_str());
+  return s.exitCode();
+}
+
+} // namespace
+
+int main() {
+  NullDevice device;
+  Result<std::unique_ptr<Jit>> jit = Jit::create(device);
+  if (!jit)
+    return fail(jit.status());
+  Result<JitKernel *> kernel = (*jit)->kernel(source());
+  if (!kernel)
+    return fail(kernel.status());
+  JitKernel &jk = **kernel;
+  NullBuffer buffer(4096);
+  const std::int64_t one = 1, stride = 4096;
+  const std::int32_t n = 1000;
+  const auto launch = [&] {
+    return jk.launch({4, 2}, nullptr, buffer, buffer, buffer, buffer, buffer, buffer, buffer, buffer, one, stride, one,
+                     stride, one, stride, one, stride, n, n, n, 0.5f);
+  };
+  if (Status s = launch(); !s.ok())
+    return fail(s);
+  LaunchArguments arguments;
+  for (unsigned i = 0; i < 8; ++i)
+    arguments.add(buffer);
+  for (unsigned i = 0; i < 8; ++i)
+    arguments.add(stride);
+  arguments.add(n).add(n).add(n).add(0.5f);
+  const Result<const LoadedKernel *> loaded = jk.prepare(arguments.view());
+  if (!loaded)
+    return fail(loaded.status());
+  Kernel &bare = (*loaded)->function();
+  LaunchConfig config;
+  config.grid = {4, 2};
+  config.block = {128};
+  const ArgumentView view = arguments.view();
+  bool failed = false;
+  const double bareNs = nanoseconds([&] { failed |= !bare.launch(config, {view.data, view.bytes}).ok(); });
+  const double typedNs = nanoseconds([&] { failed |= !launch().ok(); });
+  const double builtNs = nanoseconds([&] { failed |= !jk.launch({4, 2}, nullptr, view).ok(); });
+  const double hitNs = nanoseconds([&] { failed |= !jk.prepare(view).ok(); });
+  if (failed)
+    return fail(Status(StatusCode::Internal, "a launch failed"));
+  std::printf("first call                    %s\n", (*loaded)->report().toString().c_str());
+  std::printf("bare Kernel::launch           %8.1f ns\n", bareNs);
+  std::printf("launch, 20 typed arguments    %8.1f ns   over bare %8.1f ns   (target 1000)\n", typedNs,
+              typedNs - bareNs);
+  std::printf("launch, 20 packed arguments   %8.1f ns   over bare %8.1f ns\n", builtNs, builtNs - bareNs);
+  std::printf("in-memory hit (prepare)       %8.1f ns   (target 1000)\n", hitNs);
+  return 0;
+}
