@@ -33,7 +33,7 @@ def Tile_NarrowViewOp : Tile_Op<"narrow_view", [Pure, AllTypesMatch<["view", "re
   }];
   let arguments = (ins Tile_View:$view, Tile_Index:$start, Tile_Index:$size, I32Attr:$dim);
   let results = (outs Tile_View:$result);
-  let assemblyFormat = "$view `[` $start `,` $size `]` attr-dict `:` type($view) `,` type($start)";
+  let assemblyFormat = "$view `[` $start `,` $size `]` attr-dict `:` qualified(type($view)) `,` type($start)";
   let hasVerifier = 1;
 }
 

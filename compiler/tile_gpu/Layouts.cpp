@@ -140,10 +140,6 @@ Attribute TileGpuDialect::parseAttribute(DialectAsmParser &parser, Type) const {
     parser.emitError(parser.getNameLoc()) << "not a layout: " << parsed.status().toString();
     return {};
   }
-  if (parsed->shape || !parsed->elementType.empty()) {
-    parser.emitError(parser.getNameLoc()) << "a layout attribute has no shape: the tensor type has it";
-    return {};
-  }
   if (parsed->isShared())
     return SharedLayoutAttr::get(getContext(), std::get<layout::SharedEncoding>(parsed->encoding));
   return LayoutAttr::get(getContext(), std::get<layout::Encoding>(parsed->encoding));

@@ -57,7 +57,7 @@ def TileGpu_LocalStoreOp : TileGpu_Op<"local_store", [MemoryEffects<[MemWrite<Ti
     Replicated elements are written by one owner.
   }];
   let arguments = (ins Tile_NumberTile:$value, TileGpu_Buffer:$buffer);
-  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
+  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` qualified(type($buffer))";
   let hasVerifier = 1;
 }
 
@@ -70,7 +70,7 @@ def TileGpu_LocalLoadOp : TileGpu_Op<"local_load", [MemoryEffects<[MemRead<TileG
   }];
   let arguments = (ins TileGpu_Buffer:$buffer);
   let results = (outs Tile_NumberTile:$result);
-  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `to` type($result)";
+  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `to` type($result)";
   let hasVerifier = 1;
 }
 
@@ -97,7 +97,7 @@ def TileGpu_LocalTransposeOp : TileGpu_Op<"local_transpose", [Pure]> {
   }];
   let arguments = (ins TileGpu_Buffer:$buffer, DenseI64ArrayAttr:$perm);
   let results = (outs TileGpu_Buffer:$result);
-  let assemblyFormat = "$buffer $perm attr-dict `:` type($buffer) `to` type($result)";
+  let assemblyFormat = "$buffer $perm attr-dict `:` qualified(type($buffer)) `to` qualified(type($result))";
   let hasVerifier = 1;
 }
 

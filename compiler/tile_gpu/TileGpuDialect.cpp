@@ -33,6 +33,10 @@ void TileGpuDialect::initialize() {
   addInterfaces<Aliases>();
 }
 
+Operation *TileGpuDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
 void TileGpuDialect::registerOps() {
   addOperations<
 #define GET_OP_LIST

@@ -30,6 +30,7 @@ def TileGpu_Dialect : Dialect {
     is allocated: `tile_gpu.shared_bytes` (i32), all of it dynamic.
   }];
   let dependentDialects = ["::kiln::tile::TileDialect"];
+  let hasConstantMaterializer = 1;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
     void registerTypes();

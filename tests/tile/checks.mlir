@@ -1,0 +1,16 @@
+// RUN: kiln-opt %s | kiln-opt | FileCheck %s
+// RUN: kiln-opt %s --canonicalize --cse | FileCheck %s
+
+// Output, checks and facts stay, although nothing uses them.
+// CHECK-LABEL: func.func @checks
+func.func @checks(%c: i1, %m: tensor<8xi1>, %x: tensor<8xf32>, %n: i32) {
+  // CHECK: tile.assume %{{.*}}
+  tile.assume %c
+  // CHECK: tile.assert %{{.*}}, "index out of range" : tensor<8xi1>
+  tile.assert %m, "index out of range" : tensor<8xi1>
+  // CHECK: tile.print "x = " %{{.*}}, %{{.*}} : tensor<8xf32>, i32
+  tile.print "x = " %x, %n : tensor<8xf32>, i32
+  // CHECK: tile.print "here"
+  tile.print "here"
+  return
+}

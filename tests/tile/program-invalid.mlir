@@ -1,0 +1,85 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{kernel 'k' returns values: kernels write to memory instead}}
+func.func @k() -> i32 attributes {tile.kernel} {
+  %0 = arith.constant 0 : i32
+  return %0 : i32
+}
+
+// -----
+
+// expected-error @+1 {{kernel 'k': 'mask' has the type 'i1': arguments are !tile.ptr, i8 to i64 and floating-point numbers}}
+func.func @k(%m: i1 {tile.name = "mask"}) attributes {tile.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 has the type 'tensor<4xf32>'}}
+func.func @k(%m: tensor<4xf32>) attributes {tile.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.num_warps is 3 : i32: a block has 1, 2, 4, 8, 16 or 32 warps}}
+func.func @k() attributes {tile.kernel, tile.num_warps = 3 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{"tile.kernel" takes no value}}
+func.func @k() attributes {tile.kernel = 1 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel and tile.num_warps}}
+func.func @k() attributes {tile.warps = 4 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.divisibility is a positive integer, of a pointer or an integer argument}}
+func.func @k(%x: !tile.ptr<f32> {tile.divisibility = 0 : i32}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.divisibility is a positive integer, of a pointer or an integer argument}}
+func.func @k(%x: f32 {tile.divisibility = 16 : i32}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'n': tile.noalias is a unit attribute of a pointer}}
+func.func @k(%n: i32 {tile.name = "n", tile.noalias}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: unknown attribute "tile.align": arguments may have tile.name, tile.noalias and tile.divisibility}}
+func.func @k(%n: i32 {tile.align = 4 : i32}) {
+  return
+}
+
+// -----
+
+func.func @k() {
+  // expected-error @+1 {{expected string or keyword containing one of the following enum values for attribute 'axis' [x, y, z]}}
+  %0 = tile.program_id w
+  return
+}
+
+// -----
+
+// expected-error @+1 {{a pointer to 'i7': the types are i1, i8, i16, i32, i64, f16, bf16, f32, f64, f8E4M3FN and f8E5M2}}
+func.func @k(%x: !tile.ptr<i7>) {
+  return
+}
