@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 class Compiler {
 public:
-  Compiler(const CompileJob &job, CompileOutput &out)
+  Compiler(const CompileJob &job, JobOutput &out)
       : job(job), out(out), context(registry(), MLIRContext::Threading::DISABLED), collector(context, out.messages) {
     context.printOpOnDiagnostic(false);
   }
@@ -159,7 +159,7 @@ private:
   }
 
   const CompileJob &job;
-  CompileOutput &out;
+  JobOutput &out;
   MLIRContext context;
   DiagnosticCollector collector;
   const Target *target = nullptr;
@@ -171,8 +171,8 @@ private:
 
 } // namespace
 
-CompileOutput compileJob(const CompileJob &job) {
-  CompileOutput out;
+JobOutput compileJob(const CompileJob &job) {
+  JobOutput out;
   Compiler(job, out).run();
   if (out.status != KILN_COMPILE_OK && out.messages.empty())
     out.messages.push_back({"error", job.fileName, 0, 0, "the kernel was refused without a reason", ""});

@@ -32,13 +32,13 @@ struct CompileJob {
 /// Fails on malformed JSON, unknown knobs and facts.
 Result<CompileJob> readRequest(const KilnCompileRequest &request);
 
-struct CompileOutput {
+struct JobOutput {
   int status = KILN_COMPILE_REFUSED;
   std::string text, metadata;
   std::vector<Message> messages;
 };
 
-CompileOutput compileJob(const CompileJob &job);
+JobOutput compileJob(const CompileJob &job);
 
 } // namespace kiln
 

@@ -50,7 +50,7 @@ KilnCompileResult *crashed(const CompileJob &job, const Status &why) {
   return failed(KILN_COMPILE_CRASHED, {m});
 }
 
-KilnCompileResult *finish(CompileOutput out) {
+KilnCompileResult *finish(JobOutput out) {
   auto owned = std::make_unique<OwnedResult>();
   owned->result.status = out.status;
   owned->output = std::move(out.text);
@@ -103,11 +103,11 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
     break;
   }
   // Lives on the heap: a crash leaves the thread without unwinding, and what it half wrote is leaked, not read.
-  auto *out = new CompileOutput;
+  auto *out = new JobOutput;
   const Status status = runContained([&] { *out = compileJob(*job); });
   if (!status.ok())
     return crashed(*job, status);
-  std::unique_ptr<CompileOutput> owned(out);
+  std::unique_ptr<JobOutput> owned(out);
   return finish(std::move(*owned));
 }
 
