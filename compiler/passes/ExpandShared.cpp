@@ -1,6 +1,9 @@
 #include "compiler/passes/Passes.h"
+#include "compiler/passes/SharedExpansion.h"
 
-#include "compiler/tile_gpu/TileGpu.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
+using namespace mlir;
 
 namespace kiln {
 #define GEN_PASS_DEF_EXPANDSHARED
@@ -8,8 +11,33 @@ namespace kiln {
 
 namespace {
 
+/// All operations of that kind, collected before any is rewritten.
+template <typename Op> LogicalResult each(ModuleOp module, llvm::function_ref<LogicalResult(Op)> rewrite) {
+  llvm::SmallVector<Op> ops;
+  module.walk([&](Op op) { ops.push_back(op); });
+  for (Op op : ops)
+    if (failed(rewrite(op)))
+      return failure();
+  return success();
+}
+
 struct ExpandShared : impl::ExpandSharedBase<ExpandShared> {
-  void runOnOperation() override {}
+  using impl::ExpandSharedBase<ExpandShared>::ExpandSharedBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (scratchBytes < 1024 || scratchBytes > (1 << 20)) {
+      module.emitError("scratch-bytes is ") << scratchBytes << ": 1024 to 1048576";
+      return signalPassFailure();
+    }
+    // Conversions last: the others make some.
+    auto convert = [&](tile_gpu::ConvertLayoutOp op) { return expandConversion(op, scratchBytes); };
+    if (failed(each<tile::AtomicRmwOp>(module, expandAtomic)) ||
+        failed(each<tile::AtomicCasOp>(module, expandAtomic)) || failed(each<tile::ScanOp>(module, expandScan)) ||
+        failed(each<tile::ReduceOp>(module, expandReduce)) || failed(each<tile::GatherOp>(module, expandGather)) ||
+        failed(each<tile_gpu::ConvertLayoutOp>(module, convert)))
+      signalPassFailure();
+  }
 };
 
 } // namespace

@@ -56,26 +56,59 @@ def VerifyStage : Pass<"kiln-verify-stage", "::mlir::ModuleOp"> {
   let options = [Option<"stage", "stage", "std::string", /*default=*/"\"tile\"", "tile or tile_gpu">];
 }
 
+def TestAxisInfo : Pass<"kiln-test-axis-info", "::mlir::ModuleOp"> {
+  let summary = "Writes what the axis analysis knows beside each operation, for tests and for reading";
+  let description = [{
+    Adds the attribute `axis` to every operation with integer or pointer results: contiguity c, divisibility v and
+    constancy k of each dimension; `axis.arguments` for the arguments of its regions; `access` to memory operations.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // tile_gpu
 //===----------------------------------------------------------------------===//
 
 def ExpandShared : Pass<"kiln-expand-shared", "::mlir::ModuleOp"> {
-  let summary = "Makes stores and loads of shared memory, and shuffles, explicit";
-  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect"];
+  let summary = "Makes stores and loads of shared memory explicit";
+  let description = [{
+    Layout conversions by their plan, reductions and scans across warps, gathers, and results of atomic operations that
+    other warps need become local_alloc, exchange_store, exchange_load, local_store, local_load and gather_shared.  What
+    needs no shared memory stays as it is.  No later stage allocates shared memory.
+  }];
+  let options = [Option<"scratchBytes", "scratch-bytes", "int64_t", /*default=*/"49152",
+                        "most bytes of scratch that one conversion may use, 1024 to 1048576">];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }
 
 def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "Gives every buffer its place in shared memory, by liveness";
+  let description = [{
+    A buffer lives from its local_alloc to its last use, through every loop that it enters from outside; buffers that are
+    never alive together share bytes.  An offset that is there already stays.  If it does not fit the target, the largest
+    scratches are planned again with less, down to 1 KiB.  The function's attribute `tile_gpu.shared_bytes` is the sum.
+  }];
+  let options = [Option<"limit", "limit", "int64_t", /*default=*/"0",
+                        "bytes that a kernel may use; 0: what the target allows">];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::ub::UBDialect"];
 }
 
 def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "Adds the barriers that accesses to shared memory need";
+  let description = [{
+    Between two accesses to the same bytes, one of them a write: a barrier of the block if different warps access them,
+    one of the warp if different lanes do, nothing if the same lane does.  Bytes are those of the plans and layouts, at
+    the buffers' offsets: run allocate-shared before.
+  }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
 def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
   let summary = "Proves that no two warps race on shared memory, or says where they may";
+  let description = [{
+    Independent of insert-barriers, for any function with offsets on its buffers.  Every path is looked at, loops as two
+    rounds of their body.  Errors: a race, with both accesses and the path between them; or what cannot be proved, with
+    the expression that is not known.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,252 @@
+#include "compiler/passes/SharedFootprint.h"
+
+#include "compiler/layout/LocalAccess.h"
+#include "compiler/tile_gpu/Exchange.h"
+
+#include "mlir/IR/Matchers.h"
+
+#include <bit>
+
+using namespace mlir;
+
+namespace kiln {
+
+using namespace tile_gpu;
+using layout::Access;
+using layout::applyColumns;
+
+namespace {
+
+constexpr uint32_t allLanes = ~uint32_t(0);
+constexpr uint64_t everywhere = ~uint64_t(0);
+
+uint32_t allWarps(Operation *op) {
+  const unsigned n = tile::numWarps(op->getParentOfType<func::FuncOp>());
+  return n >= 32 ? ~uint32_t(0) : (uint32_t(1) << n) - 1;
+}
+
+Result<uint64_t> offsetOf(LocalAllocOp alloc) {
+  if (!alloc.getOffset())
+    return Status(StatusCode::CompileError, "a buffer has no place in shared memory yet", "run allocate-shared first");
+  return uint64_t(*alloc.getOffset());
+}
+
+/// The slots of the local_alloc that a buffer may be: its first byte, the slots' stride, and which.
+struct Slots {
+  uint64_t base = 0, stride = 0;
+  unsigned first = 0, last = 0;
+};
+
+/// Nothing if the buffer cannot be followed to one local_alloc.
+Result<std::optional<Slots>> slotsOf(Value buffer) {
+  std::optional<unsigned> index;
+  for (;;) {
+    Operation *op = buffer.getDefiningOp();
+    if (auto transpose = dyn_cast_or_null<LocalTransposeOp>(op)) {
+      buffer = transpose.getBuffer();
+    } else if (auto view = dyn_cast_or_null<LocalSubviewOp>(op)) {
+      APInt value;
+      if (!index && view.getBuffer().getType().getCount() > 1 && matchPattern(view.getIndex(), m_ConstantInt(&value)))
+        index = static_cast<unsigned>(value.getLimitedValue());
+      buffer = view.getBuffer();
+    } else if (auto alloc = dyn_cast_or_null<LocalAllocOp>(op)) {
+      auto type = cast<BufferType>(alloc.getType());
+      KILN_ASSIGN(const layout::SharedTile tile, type.lowered());
+      Slots slots;
+      KILN_ASSIGN(slots.base, offsetOf(alloc));
+      slots.stride = llvm::alignTo(tile.bytes(), tile.alignment());
+      const unsigned most = static_cast<unsigned>(type.getCount()) - 1;
+      slots.first = index && *index <= most ? *index : 0;
+      slots.last = index && *index <= most ? *index : most;
+      return std::optional(slots);
+    } else {
+      return std::optional<Slots>();
+    }
+  }
+}
+
+} // namespace
+
+/// Marks the places of one access, slab by slab.
+struct SharedFootprint::Builder {
+  SharedFootprint &out;
+
+  void open(uint64_t begin, uint64_t end, unsigned cellBytes) {
+    out.begin = begin;
+    out.end = end;
+    out.cellBytes = cellBytes;
+    out.cells.assign((end - begin + cellBytes - 1) / cellBytes, {});
+  }
+  void everyone(Operation *op, uint64_t begin, uint64_t end) {
+    out.begin = begin;
+    out.end = end;
+    out.cells.clear();
+    out.everyone = {allWarps(op), allLanes};
+  }
+
+  struct Frame {
+    uint64_t base = 0; ///< byte of offset 0
+    unsigned warpBits = 0;
+    uint64_t warpBytes = 0;  ///< from one warp's region to the next
+    unsigned placeBits = 32; ///< offset bits from here on number the pass
+    uint32_t pass = 0;
+    bool predicated = false; ///< passes are chosen lane by lane
+    const layout::SharedEncoding *encoding = nullptr;
+  };
+
+  void access(const Access &a, const Frame &f) {
+    // A matrix instruction moves rows of 16 bytes for other lanes than those that name them: all lanes take part.
+    const bool matrix = isMatrix(a.form);
+    const uint32_t rows = matrix ? uint32_t(8) << a.matrices.size() : layout::warpSize;
+    const uint32_t elements = (matrix ? 16 : a.bytes) / out.cellBytes;
+    for (uint32_t warp = 0; warp < uint32_t(1) << f.warpBits; ++warp) {
+      if (warp & a.warpPredicate)
+        continue;
+      for (uint32_t row = 0; row < rows; ++row) {
+        if (row & a.lanePredicate)
+          continue;
+        const uint32_t thread = applyColumns(a.warp, warp) ^ applyColumns(matrix ? a.rowOffset : a.lane, row);
+        for (uint32_t i = 0; i < uint32_t(1) << a.instruction.size(); ++i) {
+          const uint32_t constant = applyColumns(a.registerOffset, applyColumns(a.instruction, i));
+          const uint64_t offset = thread ^ constant;
+          if ((f.predicated ? offset : constant) >> f.placeBits != f.pass)
+            continue;
+          mark(f, warp, offset & ((uint64_t(1) << f.placeBits) - 1), elements, matrix ? allLanes : uint32_t(1) << row);
+        }
+      }
+    }
+  }
+
+  void mark(const Frame &f, uint32_t warp, uint64_t place, uint32_t elements, uint32_t lanes) {
+    for (uint32_t s = 0; s < elements; ++s) {
+      const uint64_t at = f.encoding ? layout::paddedOffset(*f.encoding, place + s) : place + s;
+      const uint64_t cell = (f.base - out.begin + warp * f.warpBytes) / out.cellBytes + at;
+      if (cell < out.cells.size()) {
+        out.cells[cell].warps |= uint32_t(1) << warp;
+        out.cells[cell].lanes |= lanes;
+      }
+    }
+  }
+
+  Status exchange(Operation *op, Value scratch, const Result<layout::TileConversionPlan> &plan, uint32_t pass,
+                  bool store) {
+    if (!plan)
+      return plan.status();
+    auto alloc = scratch.getDefiningOp<LocalAllocOp>();
+    if (!alloc) {
+      everyone(op, 0, everywhere);
+      return {};
+    }
+    KILN_ASSIGN(const uint64_t base, offsetOf(alloc));
+    const layout::SharedPlan &shared = plan->core.shared;
+    open(base, base + plan->scratchBytes, plan->core.storageBytes);
+    const ExchangePass at = exchangePass(*plan, pass);
+    Frame f;
+    f.warpBits = plan->core.warpBits;
+    f.warpBytes = shared.scope == layout::Scope::Warp ? shared.regionBytes : 0;
+    f.placeBits = shared.regionBits - shared.passBits;
+    f.pass = at.corePass;
+    f.predicated = shared.predicatedPasses;
+    for (unsigned j = 0; j < at.repetitions; ++j) {
+      f.base = base + j * plan->core.scratchBytes;
+      access(store ? shared.store : shared.load, f);
+    }
+    return {};
+  }
+
+  Status local(Operation *op, Value buffer, Type tile, bool store) {
+    KILN_ASSIGN(const std::optional<Slots> slots, slotsOf(buffer));
+    if (!slots) {
+      everyone(op, 0, everywhere);
+      return {};
+    }
+    auto type = cast<BufferType>(buffer.getType());
+    KILN_ASSIGN(const layout::SharedTile shared, type.lowered());
+    const uint64_t begin = slots->base + slots->first * slots->stride;
+    const uint64_t end = slots->base + slots->last * slots->stride + shared.bytes();
+    if (!tile) {
+      everyone(op, begin, end);
+      return {};
+    }
+    KILN_ASSIGN(const Target *target, targetOf(op));
+    KILN_ASSIGN(const layout::TileLayout distributed, layoutOf(tile));
+    KILN_ASSIGN(const layout::LocalAccessPlan plan,
+                layout::planLocalAccess(distributed.core(), shared.core(), planBits(tile), *target, store));
+    open(begin, end, plan.storageBytes);
+    Frame f;
+    f.warpBits = distributed.core().bits(layout::InDim::Warp);
+    f.encoding = &shared.encoding();
+    for (unsigned slot = slots->first; slot <= slots->last; ++slot)
+      for (unsigned rep = 0; rep < shared.tile().repetitions(); ++rep) {
+        f.base = slots->base + slot * slots->stride + rep * shared.slabBytes();
+        access(plan.access, f);
+      }
+    return {};
+  }
+
+  Status fill(Operation *op) {
+    if (auto store = dyn_cast<ExchangeStoreOp>(op))
+      return exchange(op, store.getScratch(), exchangePlan(store), store.getPass(), true);
+    if (auto load = dyn_cast<ExchangeLoadOp>(op))
+      return exchange(op, load.getScratch(), exchangePlan(load), load.getPass(), false);
+    if (auto store = dyn_cast<LocalStoreOp>(op))
+      return local(op, store.getBuffer(), store.getValue().getType(), true);
+    if (auto load = dyn_cast<LocalLoadOp>(op))
+      return local(op, load.getBuffer(), load.getType(), false);
+    if (auto gather = dyn_cast<GatherSharedOp>(op))
+      return local(op, gather.getBuffer(), Type(), false);
+    everyone(op, 0, everywhere);
+    return {};
+  }
+};
+
+Result<std::optional<SharedFootprint>> SharedFootprint::of(Operation *op) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects || op->getNumRegions() > 0)
+    return std::optional<SharedFootprint>();
+  llvm::SmallVector<MemoryEffects::EffectInstance> list;
+  effects.getEffects(list);
+  bool reads = false, writes = false;
+  for (const MemoryEffects::EffectInstance &e : list)
+    if (isa<SharedMemory>(e.getResource())) {
+      reads |= isa<MemoryEffects::Read>(e.getEffect());
+      writes |= isa<MemoryEffects::Write>(e.getEffect());
+    }
+  if (!reads && !writes)
+    return std::optional<SharedFootprint>();
+  SharedFootprint out;
+  out.write = writes;
+  KILN_TRY(Builder{out}.fill(op));
+  return std::optional(std::move(out));
+}
+
+const SharedFootprint::Cell *SharedFootprint::cellAt(uint64_t byte) const {
+  if (byte < begin || byte >= end)
+    return nullptr;
+  return cells.empty() ? &everyone : &cells[(byte - begin) / cellBytes];
+}
+
+Hazard SharedFootprint::against(const SharedFootprint &other) const {
+  if (!write && !other.write)
+    return Hazard::None;
+  const uint64_t from = std::max(begin, other.begin), to = std::min(end, other.end);
+  if (from >= to)
+    return Hazard::None;
+  const bool bothWhole = cells.empty() && other.cells.empty();
+  const uint64_t step = bothWhole ? to - from
+                                  : std::min(cells.empty() ? other.cellBytes : cellBytes,
+                                             other.cells.empty() ? cellBytes : other.cellBytes);
+  Hazard worst = Hazard::None;
+  for (uint64_t byte = from; byte < to; byte += step) {
+    const Cell *a = cellAt(byte), *b = other.cellAt(byte);
+    if (!a->warps || !b->warps)
+      continue;
+    if (std::popcount(a->warps | b->warps) > 1)
+      return Hazard::Warps;
+    if (std::popcount(a->lanes | b->lanes) > 1)
+      worst = Hazard::Lanes;
+  }
+  return worst;
+}
+
+} // namespace kiln

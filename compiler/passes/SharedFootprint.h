@@ -1,0 +1,46 @@
+//===- SharedFootprint.h - Which threads touch which bytes of shared memory -===//
+//
+// For insert-barriers.  A footprint lists, for every element-sized cell that an operation reads or writes, the warps
+// and the lanes that do.  It is worked out by walking the operation's plan place by place; what has no plan (a gather,
+// an unknown buffer) is every thread on every byte it may reach.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PASSES_SHAREDFOOTPRINT_H
+#define KILN_PASSES_SHAREDFOOTPRINT_H
+
+#include "compiler/tile_gpu/TileGpu.h"
+
+namespace kiln {
+
+/// What two accesses need between them, weakest first.
+enum class Hazard { None, Lanes, Warps };
+
+class SharedFootprint {
+public:
+  /// Nothing for an operation that does not touch shared memory; a failure names what is wrong with one that does.
+  static Result<std::optional<SharedFootprint>> of(mlir::Operation *op);
+
+  bool writes() const { return write; }
+
+  /// Warps: some byte is touched by two warps; Lanes: by two lanes of one warp, and by no other; and one is a write.
+  Hazard against(const SharedFootprint &other) const;
+
+private:
+  struct Cell {
+    uint32_t warps = 0; ///< that touch it
+    uint32_t lanes = 0; ///< of any of them
+  };
+  struct Builder;
+
+  const Cell *cellAt(uint64_t byte) const;
+
+  bool write = false;
+  uint64_t begin = 0, end = 0; ///< bytes of the kernel's shared memory
+  unsigned cellBytes = 1;
+  std::vector<Cell> cells; ///< from `begin` on; empty: every byte in begin .. end is touched by `everyone`
+  Cell everyone;
+};
+
+} // namespace kiln
+
+#endif // KILN_PASSES_SHAREDFOOTPRINT_H
