@@ -6,8 +6,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <unistd.h>
+#include <utility>
 
 using namespace kiln;
 using namespace kiln::cache;
@@ -185,6 +187,7 @@ TEST(Fault, AShortWriteAndThenAFullDiskStoreNothing) {
       const Outcome outcome = useCache(scene.directory, layer);
       EXPECT_FALSE(outcome.stored);
       EXPECT_EQ(outcome.wrong, "");
+      EXPECT_TRUE(namesIn(scene.directory + "/pending").empty()); // a full disk is not filled further
       expectSound(scene.directory, {oldEntry}, true, std::to_string(writes) + " writes");
     }
 }
@@ -204,6 +207,27 @@ TEST(Fault, AWriteOfNothingEndsTheStore) {
   EXPECT_FALSE(outcome.stored);
   EXPECT_EQ(outcome.wrong, "");
   expectSound(scene.directory, {oldEntry}, true, "writes of nothing");
+}
+
+/// Someone empties the cache directory while an entry is being written: the second attempt stores it.
+TEST(Fault, AStoreSurvivesTheRemovalOfItsTemporaryFile) {
+  for (const char *call : {"write", "rename"}) {
+    Scene scene(true);
+    HookedLayer layer;
+    bool done = false;
+    layer.before = [&](int, const std::string &name) {
+      if (name == call && !std::exchange(done, true))
+        std::filesystem::remove_all(scene.directory);
+      return 0;
+    };
+    CacheOptions options;
+    options.directory = scene.directory;
+    options.files = &layer;
+    const Status stored = openCache(options)->store(key, newEntry);
+    EXPECT_TRUE(stored.ok()) << call << ": " << stored.toString();
+    EXPECT_TRUE(done);
+    expectSound(scene.directory, {newEntry}, true, call);
+  }
 }
 
 /// The file shrinks between the call for its size and the read.

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -117,6 +122,48 @@ TEST(Lock, FilesOfKilledHoldersAreRemovedAndOthersAreNot) {
   EXPECT_TRUE(namesIn(pending).empty());
 }
 
+/// Temporary files go by three signs: locked, empty and young, or neither.
+TEST(Lock, TemporaryFilesOfLivingWritersStay) {
+  kiln::test::TemporaryDirectory folder;
+  const std::string pending = folder.path() + "/pending";
+  ASSERT_EQ(::mkdir(pending.c_str(), 0700), 0);
+  for (const char *name : {"/locked.tmp", "/half.tmp"})
+    writeBytes(pending + name, "half");
+  for (const char *name : {"/young.tmp", "/old.tmp"})
+    writeBytes(pending + name, "");
+  setAge(pending + "/locked.tmp", 100'000);
+  setAge(pending + "/old.tmp", 100);
+  const int locked = ::open((pending + "/locked.tmp").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::flock(locked, LOCK_EX | LOCK_NB), 0);
+  openCache(folder.path());
+  EXPECT_EQ(namesIn(pending), (std::vector<std::string>{"locked.tmp", "young.tmp"}));
+  ::close(locked);
+  openCache(folder.path());
+  EXPECT_EQ(namesIn(pending), std::vector<std::string>{"young.tmp"});
+}
+
+/// On a file system without locks only age tells.
+TEST(Lock, WithoutLocksAgeDecides) {
+  kiln::test::TemporaryDirectory folder;
+  HookedLayer layer;
+  layer.before = [](int, const std::string &name) { return name == "lock" ? -ENOLCK : 0; };
+  CacheOptions options;
+  options.directory = folder.path();
+  options.files = &layer;
+  const auto cache = openCache(options);
+  EXPECT_FALSE(cache->lockForCompile(sampleKey(1), milliseconds(0)).ok());
+  ASSERT_TRUE(cache->store(sampleKey(1), sampleEntry(1)).ok());
+  const std::string pending = folder.path() + "/pending";
+  for (const char *name : {"/a.tmp", "/b.tmp", "/c.lock", "/d.lock"})
+    writeBytes(pending + name, "half");
+  setAge(pending + "/b.tmp", 4000);
+  setAge(pending + "/d.lock", 4000);
+  ASSERT_TRUE(cache->prune({}).ok());
+  const std::vector<std::string> left = namesIn(pending);
+  EXPECT_EQ(std::count(left.begin(), left.end(), "a.tmp") + std::count(left.begin(), left.end(), "c.lock"), 2);
+  EXPECT_EQ(std::count(left.begin(), left.end(), "b.tmp") + std::count(left.begin(), left.end(), "d.lock"), 0);
+}
+
 /// A file that a writer of another program version or a user put there stays.
 TEST(Lock, OnlyFilesOfTheCacheAreCleanedUp) {
   kiln::test::TemporaryDirectory folder;
@@ -146,7 +193,7 @@ TEST(Lock, OfTheParentOutlivesAChildThatDropsIt) {
   EXPECT_FALSE(openCache(folder.path())->lockForCompile(sampleKey(1), milliseconds(0)).ok());
 }
 
-/// A child that was forked during a compile and lives on does not keep the lock.
+/// A child that was forked during a compile and lives on does not keep the lock, not even from those who wait already.
 TEST(Lock, IsFreeOnceReleasedAlthoughAChildHasTheDescriptor) {
   kiln::test::TemporaryDirectory folder;
   const auto cache = openCache(folder.path());
@@ -156,7 +203,15 @@ TEST(Lock, IsFreeOnceReleasedAlthoughAChildHasTheDescriptor) {
   if (child == 0)
     for (;;)
       ::pause();
+  bool free = false;
+  std::thread waiter([&] {
+    const auto next = openCache(folder.path())->lockForCompile(sampleKey(1), milliseconds(3000));
+    free = next.ok() && next->waited();
+  });
+  std::this_thread::sleep_for(milliseconds(50));
   lock->release();
+  waiter.join();
+  EXPECT_TRUE(free);
   EXPECT_TRUE(openCache(folder.path())->lockForCompile(sampleKey(1), milliseconds(0)).ok());
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

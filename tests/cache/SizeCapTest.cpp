@@ -77,6 +77,17 @@ TEST_F(SizeCap, HoldsOverManyStores) {
   EXPECT_EQ(cache->counters().evicted + present().size(), 80u);
 }
 
+/// The clock of the machine that wrote the others is ahead: the entry just stored is not the one that goes.
+TEST_F(SizeCap, TheEntryJustStoredStays) {
+  const auto cache = open(5);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(cache->store(keyOf(i), entryOf(i)).ok());
+    setAge(pathOf(i), -1000 - i);
+  }
+  ASSERT_TRUE(cache->store(keyOf(20), entryOf(20)).ok());
+  EXPECT_EQ(present(), (std::set{2, 3, 4, 20}));
+}
+
 /// Short processes that store one kernel each: the cap holds although no process stores much.
 TEST_F(SizeCap, HoldsOverManyProcesses) {
   constexpr std::uint64_t entries = 40;
