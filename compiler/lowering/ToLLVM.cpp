@@ -1,6 +1,18 @@
+// kiln-to-llvm: scalars, control flow and functions to the LLVM dialect; kernels become such.
 #include "compiler/passes/Passes.h"
 
-#include "compiler/tile_gpu/TileGpu.h"
+#include "compiler/lowering/Lowering.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+
+using namespace mlir;
 
 namespace kiln {
 #define GEN_PASS_DEF_TOLLVM
@@ -8,8 +20,40 @@ namespace kiln {
 
 namespace {
 
+void markKernel(LLVM::LLVMFuncOp function) {
+  auto threads = function->getAttrOfType<IntegerAttr>(lowering::threadsAttr);
+  function->removeAttr(lowering::threadsAttr);
+  function->removeAttr(tile_gpu::sharedBytesAttr);
+  if (!threads)
+    return;
+  Builder b(function.getContext());
+  function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                    b.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
+}
+
 struct ToLLVM : impl::ToLLVMBase<ToLLVM> {
-  void runOnOperation() override {}
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    LowerToLLVMOptions options(context);
+    options.overrideIndexBitwidth(64);
+    LLVMTypeConverter converter(context, options);
+    LLVMConversionTarget target(*context);
+    target.addLegalOp<ModuleOp>();
+    RewritePatternSet patterns(context);
+    populateSCFToControlFlowConversionPatterns(patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateFuncToLLVMConversionPatterns(converter, patterns);
+    ub::populateUBToLLVMConversionPatterns(converter, patterns);
+    ConversionConfig config;
+    config.foldingMode = DialectConversionFoldingMode::Never;
+    if (failed(applyFullConversion(getOperation(), target, std::move(patterns), config)))
+      return signalPassFailure();
+    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
+      markKernel(function);
+  }
 };
 
 } // namespace

@@ -1,0 +1,4 @@
+#include "compiler/lowering/Emit.h"
+namespace kiln::lowering {
+void populateAtomicPatterns(mlir::RewritePatternSet &, const TileTypeConverter &, const LoweringContext &) {}
+}

@@ -1,0 +1,333 @@
+#include "compiler/lowering/Emit.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+using layout::BitVector;
+using layout::InDim;
+using layout::LinearLayout;
+using layout::Mask;
+using layout::TileLayout;
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+std::unique_ptr<LoweringContext> LoweringContext::create(func::FuncOp function) {
+  Result<const Target *> target = tile_gpu::targetOf(function);
+  if (!target) {
+    (void)tile_gpu::report(function, target.status());
+    return nullptr;
+  }
+  std::unique_ptr<LoweringContext> out(new LoweringContext);
+  out->function = function;
+  out->theTarget = *target;
+  out->warps = tile::numWarps(function);
+  if (out->numThreads() > out->theTarget->threadsPerBlock) {
+    function.emitError() << "kernel '" << function.getName() << "' has " << out->warps << " warps; a block of "
+                         << llvm::StringRef(out->theTarget->name) << " has at most "
+                         << out->theTarget->threadsPerBlock / layout::warpSize;
+    return nullptr;
+  }
+  auto walk = function.walk([&](Operation *op) {
+    for (Type t : op->getResultTypes())
+      if (isa<RankedTensorType>(t) && !out->checkedLayout(op, t))
+        return WalkResult::interrupt();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument a : block.getArguments())
+          if (isa<RankedTensorType>(a.getType()) && !out->checkedLayout(op, a.getType()))
+            return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return nullptr;
+
+  out->findAccesses();
+
+  OpBuilder b(function.getContext());
+  b.setInsertionPointToStart(&function.getBody().front());
+  Emit e(b, function.getLoc());
+  out->threadId = NVVM::ThreadIdXOp::create(b, e.loc, e.i(32));
+  out->laneId = e.and_(out->threadId, e.i32(layout::warpSize - 1));
+  out->warpId = e.shr(out->threadId, layout::laneBits);
+  out->last = out->warpId.getDefiningOp();
+  return out;
+}
+
+void LoweringContext::findAccesses() {
+  // Facts are of the IR before it is rewritten.
+  const analysis::AxisAnalysis facts(function);
+  function.walk([&](Operation *op) {
+    if (!isa<tile::LoadOp, tile::StoreOp, tile::LoadViewOp, tile::StoreViewOp>(op))
+      return;
+    Accesses found{facts.vectorAccess(op), {}};
+    found.unmasked = found.masked;
+    Value view;
+    if (auto load = dyn_cast<tile::LoadViewOp>(op))
+      view = load.getView();
+    else if (auto store = dyn_cast<tile::StoreViewOp>(op))
+      view = store.getView();
+    const int64_t unit = view ? cast<tile::ViewType>(view.getType()).getUnit() : tile::ViewType::noUnit;
+    const bool isVolatile = op->getAttrOfType<tile::CacheAttr>("cache").getValue() == tile::Cache::Volatile;
+    if (unit != tile::ViewType::noUnit && !isVolatile)
+      if (std::optional<analysis::AccessFacts> access = facts.access(op)) {
+        const Type tile = analysis::accessedTile(op);
+        const unsigned bits = tile::storageBits(tile::elementTypeOf(tile)), d = static_cast<unsigned>(unit);
+        const std::uint64_t alignment = std::uint64_t(access->address.divisibility(d)) * bits / 8;
+        found.unmasked = {d, layout::vectorElements(layout(tile).core(), d, bits, access->address.contiguity(d),
+                                                    static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                                                        alignment, layout::AxisInfo::big)))};
+      }
+    accesses[op] = found;
+  });
+}
+
+const TileLayout *LoweringContext::checkedLayout(Operation *op, Type tile) const {
+  std::unique_ptr<TileLayout> &known = layouts[tile];
+  if (known)
+    return known.get();
+  Result<TileLayout> lowered = tile_gpu::layoutOf(tile);
+  if (!lowered) {
+    (void)tile_gpu::report(op, lowered.status());
+    return nullptr;
+  }
+  const LinearLayout &core = lowered->core();
+  if (core.size(InDim::Lane) != layout::warpSize || core.size(InDim::Warp) != warps ||
+      core.size(InDim::Block) != 1) {
+    InFlightDiagnostic d = op->emitError() << "the layout of " << tile << " is for " << core.size(InDim::Warp)
+                                           << " warps of " << core.size(InDim::Lane) << " lanes and "
+                                           << core.size(InDim::Block) << " blocks, the kernel has " << warps
+                                           << " warps of 32 lanes and 1 block";
+    d.attachNote() << "give the kernel " << tile::numWarpsAttr << " = " << core.size(InDim::Warp)
+                   << ", or the tile a layout for " << warps << " warps";
+    return nullptr;
+  }
+  known = std::make_unique<TileLayout>(std::move(*lowered));
+  return known.get();
+}
+
+const TileLayout &LoweringContext::layout(Type tile) const {
+  return *layouts.at(tile);
+}
+
+//===----------------------------------------------------------------------===//
+// Values at the entry
+//===----------------------------------------------------------------------===//
+
+OpBuilder LoweringContext::atEntry() const {
+  OpBuilder b(last->getContext());
+  b.setInsertionPointAfter(last);
+  return b;
+}
+
+Value LoweringContext::sharedBase() const {
+  if (!shared) {
+    OpBuilder b = atEntry();
+    shared = LLVM::AddressOfOp::create(b, function.getLoc(), LLVM::LLVMPointerType::get(b.getContext(), sharedSpace),
+                                       sharedSymbol);
+    last = shared.getDefiningOp();
+  }
+  return shared;
+}
+
+namespace {
+
+/// One term of a linear map: (source & mask) shifted left by `shift` (right if negative).
+struct Term {
+  Value source;
+  int shift;
+  BitVector mask;
+};
+
+void addTerms(llvm::SmallVectorImpl<Term> &terms, Value source, ArrayRef<BitVector> columns) {
+  for (auto [i, column] : llvm::enumerate(columns))
+    for (unsigned p : layout::bitsOf(column)) {
+      const int shift = static_cast<int>(p) - static_cast<int>(i);
+      auto *same = llvm::find_if(terms, [&](const Term &t) { return t.source == source && t.shift == shift; });
+      if (same == terms.end())
+        terms.push_back({source, shift, BitVector(1) << i});
+      else
+        same->mask |= BitVector(1) << i;
+    }
+}
+
+} // namespace
+
+Value LoweringContext::linear(ArrayRef<BitVector> laneColumns, ArrayRef<BitVector> warpColumns) const {
+  auto used = [](ArrayRef<BitVector> columns) {
+    while (!columns.empty() && !columns.back())
+      columns = columns.drop_back();
+    return columns;
+  };
+  laneColumns = used(laneColumns);
+  warpColumns = used(warpColumns);
+  if (laneColumns.empty() && warpColumns.empty())
+    return {};
+  std::vector<BitVector> key(laneColumns.begin(), laneColumns.end());
+  key.push_back(~BitVector(0));
+  key.insert(key.end(), warpColumns.begin(), warpColumns.end());
+  Value &known = linearValues[key];
+  if (known)
+    return known;
+
+  llvm::SmallVector<Term> terms;
+  addTerms(terms, laneId, laneColumns);
+  addTerms(terms, warpId, warpColumns);
+  OpBuilder b = atEntry();
+  Emit e(b, function.getLoc());
+  BitVector made = 0; // bits that the sum so far may set
+  Value sum;
+  for (const Term &t : terms) {
+    const BitVector all = t.source == laneId ? layout::warpSize - 1 : warps - 1;
+    Value v = t.mask == all ? t.source : e.and_(t.source, e.i32(static_cast<int64_t>(t.mask)));
+    v = t.shift >= 0 ? e.shl(v, static_cast<unsigned>(t.shift)) : e.shr(v, static_cast<unsigned>(-t.shift));
+    const BitVector bits = t.shift >= 0 ? t.mask << t.shift : t.mask >> -t.shift;
+    if (!sum)
+      sum = v;
+    else
+      sum = made & bits ? e.xor_(sum, v) : e.or_(sum, v);
+    made |= bits;
+  }
+  last = &*std::prev(b.getInsertionPoint());
+  return known = sum;
+}
+
+Value LoweringContext::linear(ArrayRef<Mask> laneColumns, ArrayRef<Mask> warpColumns) const {
+  return linear(llvm::SmallVector<BitVector>(laneColumns.begin(), laneColumns.end()),
+                llvm::SmallVector<BitVector>(warpColumns.begin(), warpColumns.end()));
+}
+
+Value LoweringContext::noneSet(unsigned laneMask, unsigned warpMask) const {
+  if (!laneMask && !warpMask)
+    return {};
+  Value &known = noneSets[{laneMask, warpMask}];
+  if (known)
+    return known;
+  // Lane and warp are the two parts of the thread's number.
+  OpBuilder b = atEntry();
+  Emit e(b, function.getLoc());
+  Value bits = e.and_(threadId, e.i32(warpMask << layout::laneBits | laneMask));
+  known = e.compare(arith::CmpIPredicate::eq, bits, e.i32(0));
+  last = known.getDefiningOp();
+  return known;
+}
+
+Value LoweringContext::parity(unsigned laneMask, unsigned warpMask) const {
+  Value &known = parities[{laneMask, warpMask}];
+  if (known)
+    return known;
+  OpBuilder b = atEntry();
+  Emit e(b, function.getLoc());
+  const unsigned mask = warpMask << layout::laneBits | laneMask;
+  Value bits = e.and_(threadId, e.i32(mask));
+  if (mask & (mask - 1))
+    bits = e.and_(LLVM::CtPopOp::create(b, e.loc, e.i(32), bits), e.i32(1));
+  known = e.compare(arith::CmpIPredicate::ne, bits, e.i32(0));
+  last = known.getDefiningOp();
+  return known;
+}
+
+Value LoweringContext::owns(const LinearLayout &layout) const {
+  const layout::Owners owners(layout);
+  return noneSet(static_cast<unsigned>(owners.lanes), static_cast<unsigned>(owners.warps));
+}
+
+//===----------------------------------------------------------------------===//
+// Coordinates
+//===----------------------------------------------------------------------===//
+
+namespace {
+llvm::SmallVector<BitVector> columnsAlong(const LinearLayout &core, InDim in, unsigned d) {
+  llvm::SmallVector<BitVector> out;
+  for (BitVector c : core.columns(in))
+    out.push_back(core.coord(c, d));
+  return out;
+}
+} // namespace
+
+Value LoweringContext::threadCoordinate(const TileLayout &layout, unsigned d) const {
+  return linear(columnsAlong(layout.core(), InDim::Lane, d), columnsAlong(layout.core(), InDim::Warp, d));
+}
+
+BitVector LoweringContext::threadCoordinateBits(const TileLayout &layout, unsigned d) {
+  BitVector bits = 0;
+  for (InDim in : {InDim::Lane, InDim::Warp})
+    for (BitVector c : layout.core().columns(in))
+      bits |= layout.core().coord(c, d);
+  return bits;
+}
+
+LoweringContext::RegisterPart LoweringContext::registerCoordinate(const TileLayout &layout, unsigned d, unsigned reg) {
+  const LinearLayout &core = layout.core();
+  const unsigned coreRegisters = core.size(InDim::Register);
+  const unsigned at = core.coord(core.apply(reg % coreRegisters, 0, 0, 0), d);
+  const unsigned rep = layout.tile().repCoords(reg / coreRegisters)[d] * layout.tile().core[d];
+  const unsigned overlap = at & static_cast<unsigned>(threadCoordinateBits(layout, d));
+  return {overlap, (at & ~overlap) + rep};
+}
+
+Value LoweringContext::coordinate(OpBuilder &builder, Location loc, const TileLayout &layout, unsigned d,
+                                  unsigned reg) const {
+  Emit e(builder, loc);
+  const RegisterPart part = registerCoordinate(layout, d, reg);
+  Value at = threadCoordinate(layout, d);
+  if (!at)
+    return e.i32(part.added);
+  if (part.exclusive)
+    at = e.xor_(at, e.i32(part.exclusive));
+  return part.added ? e.addNoWrap(at, e.i32(part.added)) : at;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+Type scalarType(Type element) {
+  return isa<tile::PtrType>(element) ? LLVM::LLVMPointerType::get(element.getContext(), globalSpace) : element;
+}
+
+Type memoryType(Type element) {
+  if (element.isInteger(1) || isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return IntegerType::get(element.getContext(), 8);
+  return scalarType(element);
+}
+
+TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
+  addConversion([](Type t) -> std::optional<Type> {
+    if (isa<RankedTensorType, tile::PtrType, tile::ViewType, tile_gpu::BufferType, tile_gpu::ScratchType>(t))
+      return std::nullopt;
+    return t;
+  });
+  addConversion([](tile::PtrType t) -> std::optional<Type> { return scalarType(t); });
+  addConversion([&context](RankedTensorType t, llvm::SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+    const TileLayout *layout = context.checkedLayout(context.kernel(), t);
+    if (!layout)
+      return failure();
+    out.append(layout->registers(), scalarType(t.getElementType()));
+    return success();
+  });
+  // Base, then first and one past the last valid coordinate of each dimension, then the strides (Views.cpp).
+  addConversion([](tile::ViewType t, llvm::SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+    out.push_back(LLVM::LLVMPointerType::get(t.getContext(), globalSpace));
+    out.append(3 * t.getRank(), IntegerType::get(t.getContext(), 64));
+    return success();
+  });
+  addConversion([](tile_gpu::BufferType t) -> std::optional<Type> {
+    return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
+  });
+  addConversion([](tile_gpu::ScratchType t) -> std::optional<Type> {
+    return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
+  });
+  auto cast = [](OpBuilder &b, Type type, ValueRange inputs, Location loc) -> Value {
+    return UnrealizedConversionCastOp::create(b, loc, type, inputs).getResult(0);
+  };
+  addSourceMaterialization(cast);
+  addTargetMaterialization(cast);
+  addTargetMaterialization([](OpBuilder &b, TypeRange types, ValueRange inputs, Location loc) -> SmallVector<Value> {
+    return llvm::to_vector_of<Value>(UnrealizedConversionCastOp::create(b, loc, types, inputs).getResults());
+  });
+}
+
+} // namespace kiln::lowering
