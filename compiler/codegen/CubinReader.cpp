@@ -9,6 +9,9 @@ namespace {
 
 // Sections and attributes as the CUDA binary tools show them (cuobjdump -elf).
 constexpr std::string_view codePrefix = ".text.", sharedPrefix = ".nv.shared.";
+// From sm_90 on a kernel's section includes the 1 KiB that the system keeps of each block, and this section exists.
+constexpr std::string_view reservedSection = ".nv.shared.reserved.0";
+constexpr std::uint64_t reservedBytes = 1024;
 constexpr std::uint8_t formatBytes = 4, formatNone = 1; // EIFMT: a size and bytes follow; nothing follows
 constexpr std::uint8_t attributeFrameSize = 0x11, attributeRegisterCount = 0x2f;
 
@@ -107,13 +110,16 @@ Result<std::vector<KernelResources>> resourcesFromCubin(std::span<const std::byt
   for (const Elf64_Shdr &section : elf.sections)
     if (std::string_view name = elf.name(section); name.starts_with(codePrefix))
       kernels.emplace_back().name = name.substr(codePrefix.size());
+  const bool reserves = std::ranges::any_of(
+      elf.sections, [&](const Elf64_Shdr &section) { return elf.name(section) == reservedSection; });
   for (const Elf64_Shdr &section : elf.sections) {
     const std::string_view name = elf.name(section);
     if (name == ".nv.info")
       readInfo(elf, elf.contents(section), kernels);
     else if (name.starts_with(sharedPrefix))
       if (KernelResources *kernel = find(kernels, name.substr(sharedPrefix.size())))
-        kernel->sharedBytes = static_cast<std::uint32_t>(section.sh_size);
+        kernel->sharedBytes =
+            static_cast<std::uint32_t>(section.sh_size - (reserves ? std::min(section.sh_size, reservedBytes) : 0));
   }
   return kernels;
 }

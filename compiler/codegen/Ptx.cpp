@@ -183,6 +183,29 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
+/// PTX without two things that LLVM prints with `.loc`: the empty debug section, and line 0 for what instruction
+/// selection moved (such an instruction keeps the line before it).
+std::string withoutDebugLeftovers(llvm::StringRef ptx) {
+  std::string out;
+  out.reserve(ptx.size());
+  while (!ptx.empty()) {
+    auto [line, rest] = ptx.split('\n');
+    ptx = rest;
+    const llvm::StringRef text = line.trim();
+    if (text.starts_with(".section") && text.contains(".debug_macinfo"))
+      continue;
+    if (llvm::StringRef location = text; location.consume_front(".loc")) {
+      // ".loc file line column"
+      llvm::StringRef number = location.ltrim().drop_while(llvm::isDigit).ltrim().take_while(llvm::isDigit);
+      if (number == "0")
+        continue;
+    }
+    out += line;
+    out += '\n';
+  }
+  return out;
+}
+
 std::string moduleText(const llvm::Module &module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -257,7 +280,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   passes.run(*llvmModule);
   if (failed)
     return mlir::failure();
-  output.ptx = std::string(text);
+  output.ptx = options.lineInfo ? withoutDebugLeftovers(text) : std::string(text);
   output.ptxMilliseconds = ptxTime.milliseconds();
   return output;
 }

@@ -1,0 +1,206 @@
+#include "compiler/codegen/Assembler.h"
+#include "compiler/codegen/CubinReader.h"
+#include "compiler/target/Target.h"
+#include "tests/support/TestTier.h"
+
+#include <atomic>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+/// Writes s[tid] round a barrier; `extra` goes before the end.
+std::string kernel(std::string_view version, std::string_view target, std::string_view extra = {}) {
+  return ".version " + std::string(version) + "\n.target " + std::string(target) +
+         "\n.address_size 64\n.visible .entry turn(.param .u64 p) {\n.reg .b64 %rd<3>; .reg .b32 %r<8>;\n"
+         ".shared .align 4 .b8 s[512];\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, s;\nshl.b32 %r3, "
+         "%r1, 2;\n"
+         "add.u32 %r2, %r2, %r3;\nst.shared.u32 [%r2], %r1;\nbar.sync 0;\nld.shared.u32 %r4, [%r2];\nst.global.u32 "
+         "[%rd1], %r4;\n" +
+         std::string(extra) + "ret;\n}\n";
+}
+
+/// Runs the test once for each kind of assembler.
+class EachAssembler : public testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    AssemblerSearch search;
+    search.temporaryDirectory = folder.path();
+    (GetParam() == std::string_view("ptxas") ? search.nvJitLink : search.ptxas) = "none";
+    Result<std::shared_ptr<const Assembler>> found = findAssembler(search);
+    if (!found.ok())
+      GTEST_SKIP() << found.status().toString();
+    assembler = *found;
+    ASSERT_EQ(assembler->name(), GetParam());
+  }
+  TemporaryDirectory folder;
+  std::shared_ptr<const Assembler> assembler;
+};
+
+} // namespace
+
+TEST_P(EachAssembler, CubinAndResources) {
+  Result<AssembledModule> made = assembler->assemble(kernel("7.0", "sm_80"), "sm_80");
+  ASSERT_TRUE(made.ok()) << made.status().toString();
+  ASSERT_GT(made->cubin.size(), 64u);
+  EXPECT_EQ(std::string(reinterpret_cast<const char *>(made->cubin.data()) + 1, 3), "ELF");
+  ASSERT_EQ(made->resources.kernels.size(), 1u);
+  const KernelResources &turn = made->resources.kernels[0];
+  EXPECT_EQ(turn.name, "turn");
+  EXPECT_GE(turn.registers, 6u);
+  EXPECT_LE(turn.registers, 32u);
+  EXPECT_EQ(turn.sharedBytes, 512u);
+  EXPECT_EQ(turn.stackBytes, 0u);
+  EXPECT_EQ(turn.barriers, 1u);
+  EXPECT_EQ(turn.spillStoreBytes, 0u);
+  EXPECT_EQ(turn.spillLoadBytes, 0u);
+  EXPECT_TRUE(made->warnings.empty());
+}
+
+TEST_P(EachAssembler, TheCubinStatesTheSameResources) {
+  // 32 words of local memory indexed at run time: a stack frame.
+  std::string text = kernel("7.0", "sm_80");
+  text.insert(text.find(".shared"), ".local .align 4 .b8 l[128]; .reg .b64 %q<4>;\n");
+  text.insert(text.find("ret;"),
+              "mov.u64 %q1, l;\ncvt.u64.u32 %q2, %r3;\nadd.u64 %q2, %q1, %q2;\nst.local.u32 [%q2], %r4;\n"
+              "ld.local.u32 %r5, [%q1+8];\nst.global.u32 [%rd1], %r5;\n");
+  for (const char *arch : {"sm_80", "sm_90", "sm_120"}) {
+    Result<AssembledModule> made = assembler->assemble(text, arch);
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    Result<std::vector<KernelResources>> stated = resourcesFromCubin(made->cubin);
+    ASSERT_TRUE(stated.ok()) << stated.status().toString();
+    ASSERT_EQ(stated->size(), 1u);
+    const KernelResources &logged = made->resources.kernels.at(0);
+    EXPECT_EQ(stated->at(0).name, logged.name);
+    EXPECT_EQ(stated->at(0).registers, logged.registers) << arch;
+    EXPECT_EQ(stated->at(0).stackBytes, logged.stackBytes) << arch;
+    EXPECT_EQ(logged.stackBytes, 128u);
+    EXPECT_EQ(stated->at(0).sharedBytes, logged.sharedBytes) << arch;
+    EXPECT_FALSE(stated->at(0).spillStoreBytes.has_value());
+  }
+  // Damaged cubins are read safely.
+  Result<AssembledModule> made = assembler->assemble(text, "sm_80");
+  for (std::size_t size = 0; size < made->cubin.size(); size += 7)
+    (void)resourcesFromCubin(std::span(made->cubin).first(size)).ok();
+  for (std::size_t i = 0; i < made->cubin.size(); ++i) {
+    std::vector<std::byte> damaged = made->cubin;
+    damaged[i] ^= std::byte(0xff);
+    (void)resourcesFromCubin(damaged).ok();
+  }
+}
+
+TEST_P(EachAssembler, CodeTargetAndAssemblyArchAreTwoThings) {
+  const std::string text = kernel("7.0", "sm_80");
+  for (const char *arch : {"sm_80", "sm_86", "sm_90", "sm_90a", "sm_100a", "sm_120"}) {
+    Result<AssembledModule> made = assembler->assemble(text, arch);
+    EXPECT_TRUE(made.ok()) << arch << ": " << made.status().toString();
+  }
+  Result<AssembledModule> older = assembler->assemble(text, "sm_75");
+  ASSERT_FALSE(older.ok());
+  EXPECT_EQ(older.status().code(), StatusCode::CompileError) << older.status().toString();
+}
+
+TEST_P(EachAssembler, UnknownArch) {
+  Result<AssembledModule> made = assembler->assemble(kernel("7.0", "sm_80"), "sm_42");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::Unsupported) << made.status().toString();
+  EXPECT_NE(made.status().message().find("sm_42"), std::string::npos);
+  made = assembler->assemble(kernel("7.0", "sm_80"), "sm_80 -G");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::InvalidArgument);
+}
+
+TEST_P(EachAssembler, ErrorsNameTheLineOfThePtx) {
+  Result<AssembledModule> made =
+      assembler->assemble(kernel("7.0", "sm_80", "add.u32 %r1, %nope, 1;\n"), "sm_80", {}, "kernel.ptx");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::CompileError);
+  EXPECT_NE(made.status().message().find("kernel.ptx:16: "), std::string::npos) << made.status().toString();
+  EXPECT_NE(made.status().message().find("%nope"), std::string::npos) << made.status().toString();
+  EXPECT_EQ(made.status().message().find(folder.path()), std::string::npos) << made.status().toString();
+  for (const char *text : {"", "hello", ".version 99.9\n.target sm_80\n"}) {
+    made = assembler->assemble(text, "sm_80");
+    EXPECT_FALSE(made.ok()) << text;
+    EXPECT_FALSE(made.status().message().empty());
+  }
+}
+
+TEST_P(EachAssembler, EqualCubinsFromFourThreadsAtOnce) {
+  const std::string text = kernel("7.0", "sm_80");
+  Result<AssembledModule> first = assembler->assemble(text, "sm_90a");
+  ASSERT_TRUE(first.ok()) << first.status().toString();
+  std::atomic<int> next = 0, different = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      while (next++ < pick(12, 200)) {
+        Result<AssembledModule> made = assembler->assemble(text, "sm_90a");
+        different += !made.ok() || made->cubin != first->cubin;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(different, 0);
+}
+
+TEST_P(EachAssembler, LeavesNoFiles) {
+  (void)assembler->assemble(kernel("7.0", "sm_80"), "sm_80").ok();
+  (void)assembler->assemble("nonsense", "sm_80").ok();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_P(EachAssembler, IdentityForCacheKeys) {
+  EXPECT_GE(assembler->version(), (AssemblerVersion{12, 0}));
+  EXPECT_TRUE(assembler->identity().starts_with(GetParam())) << assembler->identity();
+  EXPECT_GT(assembler->identity().size(), 25u) << "the build is part of it: " << assembler->identity();
+  if (assembler->path().find('/') != std::string::npos)
+    EXPECT_EQ(assembler->identity().find(assembler->path()), std::string::npos)
+        << "equal libraries in two places are equal";
+  EXPECT_EQ(assembler->hasDefect(AssemblerDefect::RegisterSourcedWgmma),
+            assembler->version() < (AssemblerVersion{13, 3}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Assembler, EachAssembler, testing::Values("nvJitLink", "ptxas"),
+                         [](const auto &info) { return std::string(info.param); });
+
+TEST(Assembler, DefectTable) {
+  EXPECT_TRUE(versionHasDefect({12, 4}, AssemblerDefect::RegisterSourcedWgmma));
+  EXPECT_TRUE(versionHasDefect({13, 0}, AssemblerDefect::RegisterSourcedWgmma));
+  EXPECT_FALSE(versionHasDefect({13, 3}, AssemblerDefect::RegisterSourcedWgmma));
+  EXPECT_FALSE(versionHasDefect({14, 0}, AssemblerDefect::RegisterSourcedWgmma));
+}
+
+TEST(Assembler, NoneIsAClearMessage) {
+  AssemblerSearch nothing;
+  nothing.nvJitLink = "/no/such/libnvJitLink.so";
+  nothing.ptxas = "/no/such/ptxas";
+  Result<std::shared_ptr<const Assembler>> found = findAssembler(nothing);
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().code(), StatusCode::NotFound);
+  EXPECT_NE(found.status().message().find("/no/such/libnvJitLink.so"), std::string::npos) << found.status().toString();
+  EXPECT_NE(found.status().message().find("/no/such/ptxas"), std::string::npos);
+  EXPECT_FALSE(found.status().remedy().empty());
+  nothing.nvJitLink = KILN_BINARY_DIR "/tests/kiln-codegen-test-child"; // no library
+  nothing.ptxas = "/bin/true";                                          // a program that is no ptxas
+  EXPECT_FALSE(findAssembler(nothing).ok());
+  std::vector<std::string> notes;
+  EXPECT_TRUE(listAssemblers(nothing, notes).empty());
+  EXPECT_EQ(notes.size(), 2u);
+}
+
+TEST(Assembler, UnwritableFolderIsAnError) {
+  AssemblerSearch search;
+  search.nvJitLink = "none";
+  search.temporaryDirectory = "/no/such/folder";
+  Result<std::shared_ptr<const Assembler>> found = findAssembler(search);
+  if (!found.ok())
+    GTEST_SKIP() << found.status().toString();
+  Result<AssembledModule> made = (*found)->assemble(kernel("7.0", "sm_80"), "sm_80");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), StatusCode::IoError);
+  EXPECT_NE(made.status().message().find("/no/such/folder"), std::string::npos);
+}
