@@ -47,8 +47,6 @@ template <typename F, typename... As> auto callBundled(F &f, const As &...as) {
   if constexpr (std::is_void_v<R>) {
     f(as...);
     return std::tuple<>();
-  } else if constexpr (Value<std::remove_cvref_t<R>>) {
-    return BundleOf<R>(f(as...));
   } else {
     return BundleOf<R>(f(as...));
   }

@@ -140,6 +140,7 @@ template <typename T, Name name, ArgTraits traits = ArgTraits{}> class Arg : pub
 
 public:
   explicit Arg(detail::Handle h) : Known::Type(h) {}
+  using Known::Type::operator=;
   static KernelArgument describe() { return {std::string(name.view()), Known::element, Known::isPointer, traits}; }
 };
 

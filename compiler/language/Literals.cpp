@@ -64,13 +64,15 @@ double valueOf(const detail::Constant &c) {
   return c.kind == Kind::Float ? c.f : c.kind == Kind::Signed ? static_cast<double>(c.i) : static_cast<double>(c.u);
 }
 
-/// Whether rounding v to the format gives v again.
-bool isExact(const Format &f, double v) {
+/// Whether the format holds v, and v has so few binary places that its decimals are exact.
+bool isShort(const Format &f, double v) {
   if (v == 0)
     return !std::signbit(v);
-  const int bias = (1 << (f.exponentBits - 1)) - 1;
-  const int exponent = std::max(std::ilogb(v), 1 - bias);
-  const double units = std::scalbn(v, static_cast<int>(f.mantissaBits) - exponent);
+  const int exponent = std::ilogb(v);
+  if (exponent < -10 || exponent > 20)
+    return false;
+  const int places = std::min(static_cast<int>(f.mantissaBits) - exponent, 10);
+  const double units = std::scalbn(v, places);
   return units == std::nearbyint(units);
 }
 
@@ -81,7 +83,7 @@ bool appendFloat(std::string &out, ElementType e, double v) {
   if (overflow)
     return false;
   char buffer[40];
-  if (std::isfinite(v) && std::fabs(v) < 1e6 && isExact(f, v)) {
+  if (std::isfinite(v) && isShort(f, v)) {
     const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed);
     if (error == std::errc() && end - buffer <= 8) {
       const std::string_view text(buffer, static_cast<std::size_t>(end - buffer));

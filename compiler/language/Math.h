@@ -72,7 +72,7 @@ template <FloatElement T> Tile<i1> isNan(const Tile<T> &x, Location loc = Locati
 }
 
 namespace detail {
-template <typename A, typename B, typename C = A>
+template <typename A, typename B>
 concept MeetNumbers = Meets<A, B> && NumberElement<CommonTag<A, B>>;
 template <typename A, typename B>
 concept MeetFloats = Meets<A, B> && FloatElement<CommonTag<A, B>>;
@@ -129,10 +129,15 @@ template <typename A, typename B>
   requires detail::Meets<A, B> && IntegerElement<detail::CommonTag<A, B>>
 detail::Met<A, B> ceilDiv(const A &a, const B &b, Location loc = Location::current()) {
   using namespace detail;
-  const auto less =
-      binary(Arith::Sub, b, Scalar<CommonTag<A, B>>(constant(Operand::number(1, elementOf<CommonTag<A, B>>), loc)),
-             Grade::Precise, loc);
-  return binary(Arith::Div, binary(Arith::Add, a, less, Grade::Precise, loc), b, Grade::Precise, loc);
+  const auto one = [&](const auto &x, Arith kind) { return binary(kind, x, 1, Grade::Precise, loc); };
+  if constexpr (Value<A>) {
+    if constexpr (Value<B>)
+      return binary(Arith::Div, binary(Arith::Add, a, one(b, Arith::Sub), Grade::Precise, loc), b, Grade::Precise, loc);
+    else
+      return binary(Arith::Div, binary(Arith::Add, a, b - 1, Grade::Precise, loc), b, Grade::Precise, loc);
+  } else {
+    return binary(Arith::Div, one(binary(Arith::Add, b, a, Grade::Precise, loc), Arith::Sub), b, Grade::Precise, loc);
+  }
 }
 
 /// a * b + c with one rounding.

@@ -25,7 +25,7 @@ namespace detail {
 template <typename F, typename... Ts>
 concept Combines = std::invocable<F &, const Scalar<Ts> &..., const Scalar<Ts> &...>;
 
-template <typename Result, typename F, Element... Ts, std::size_t... I>
+template <typename F, Element... Ts, std::size_t... I>
 std::array<Handle, sizeof...(Ts)> combine(bool isScan, std::span<const Operand> sources, int dim, bool reverse,
                                           bool scalars, F &f, std::tuple<Tile<Ts>...> *, std::index_sequence<I...>,
                                           Location loc) {
@@ -45,9 +45,8 @@ std::array<Handle, sizeof...(Ts)> combine(bool isScan, std::span<const Operand> 
 template <typename Result, typename F, Element... Ts>
 Result combineTiles(bool isScan, const std::tuple<Tile<Ts>...> &xs, Along dim, bool reverse, F &f, Location loc) {
   const auto sources = operandsOf(xs, loc);
-  const auto results =
-      combine<Result>(isScan, {sources.data(), sizeof...(Ts)}, dim.dim, reverse, false, f,
-                      static_cast<std::tuple<Tile<Ts>...> *>(nullptr), std::index_sequence_for<Ts...>(), loc);
+  const auto results = combine(isScan, {sources.data(), sizeof...(Ts)}, dim.dim, reverse, false, f,
+                               static_cast<std::tuple<Tile<Ts>...> *>(nullptr), std::index_sequence_for<Ts...>(), loc);
   return fromHandles<Result>(results, std::index_sequence_for<Ts...>());
 }
 
@@ -57,9 +56,8 @@ std::tuple<Scalar<Ts>...> combineAll(std::tuple<Tile<Ts>...> xs, F &f, Location 
   for (unsigned rank = std::get<0>(xs).rank(); rank > 1; --rank)
     xs = combineTiles<std::tuple<Tile<Ts>...>>(false, xs, along(static_cast<int>(rank) - 1), false, f, loc);
   const auto sources = operandsOf(xs, loc);
-  const auto results =
-      combine<int>(false, {sources.data(), sizeof...(Ts)}, 0, false, true, f,
-                   static_cast<std::tuple<Tile<Ts>...> *>(nullptr), std::index_sequence_for<Ts...>(), loc);
+  const auto results = combine(false, {sources.data(), sizeof...(Ts)}, 0, false, true, f,
+                               static_cast<std::tuple<Tile<Ts>...> *>(nullptr), std::index_sequence_for<Ts...>(), loc);
   return fromHandles<std::tuple<Scalar<Ts>...>>(results, std::index_sequence_for<Ts...>());
 }
 } // namespace detail

@@ -64,7 +64,14 @@ inline language::Tile<language::i32> columnsOfTile(int count, language::Location
 template <typename F>
 void forColumns(const language::Scalar<language::i32> &columns, F &&body,
                 language::Location loc = language::Location::current()) {
-  language::when(columns % 16 == 0, [&] { body((columns / 16) * 16); }, [&] { body(columns); }, loc);
+  language::Scalar<language::i32> rounded;
+  language::Scalar<language::i1> whole;
+  {
+    const language::LocationScope scope(loc);
+    rounded = columns / 16 * 16;
+    whole = rounded == columns;
+  }
+  language::when(whole, [&] { body(rounded); }, [&] { body(columns); }, loc);
 }
 
 /// Strides of a tensor of four dimensions, in elements.

@@ -1,0 +1,72 @@
+// `add` for commands and tests: parameters, reference, tolerance.
+#include "kernels/add/AddOperation.h"
+#include "kernels/support/Rounding.h"
+#include "kernels/support/Settings.h"
+
+namespace kiln::kernels {
+namespace {
+
+class AddFamily : public Family {
+public:
+  std::string_view name() const override { return "add"; }
+  std::string_view summary() const override { return "out = x + y, element by element"; }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "up to four dimensions, f32, f16 or bf16"},
+            {"y", false, false, "of x's shape and type"},
+            {"out", true, false, "of x's shape and type"}};
+  }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    return TensorTypes{{"out", inputs.at("x")}};
+  }
+
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    AddOperation operation(jit);
+    return operation.run({call.tensors.at("x"), call.tensors.at("y"), call.tensors.at("out")}, options);
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+    const HostTensor &x = inputs.at("x"), &y = inputs.at("y");
+    HostTensor out = x;
+    for (std::size_t i = 0; i < out.values.size(); ++i)
+      out.values[i] = x.values[i] + y.values[i];
+    return HostTensors{{"out", std::move(out)}};
+  }
+
+  /// Correctly rounded: the reference rounded to the type is the only right answer, up to the reference's own rounding
+  /// (a sum of two f32 values has up to 277 bits; where float64 rounds it, half a unit of float64 decides).
+  std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &, const HostTensors &reference,
+                              const Numbers &) const override {
+    const HostTensor &out = reference.at("out");
+    std::vector<double> limits(out.values.size());
+    for (std::size_t i = 0; i < limits.size(); ++i)
+      limits[i] = halfUlp(out.values[i], dtype);
+    return limits;
+  }
+
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return 3.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  TensorTypes example(DType dtype, bool large) const override {
+    const Shape shape = large ? Shape{1u << 28} : Shape{(1u << 18) + 3};
+    return {{"x", {dtype, shape}}, {"y", {dtype, shape}}};
+  }
+
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    AddConfig c;
+    if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"strided", &c.strided}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return add(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeAdd() {
+  return std::make_unique<AddFamily>();
+}
+
+} // namespace kiln::kernels

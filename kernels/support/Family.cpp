@@ -1,0 +1,63 @@
+#include "kernels/support/Family.h"
+
+#include "support/Text.h"
+
+namespace kiln::kernels {
+
+#define KILN_FAMILY(name) std::unique_ptr<Family> make##name();
+#include "kernels/Families.def"
+
+const std::vector<std::unique_ptr<Family>> &families() {
+  static const std::vector<std::unique_ptr<Family>> all = [] {
+    std::vector<std::unique_ptr<Family>> list;
+#define KILN_FAMILY(name) list.push_back(make##name());
+#include "kernels/Families.def"
+    return list;
+  }();
+  return all;
+}
+
+Result<const Family *> findFamily(std::string_view name) {
+  std::vector<std::string> names;
+  for (const auto &family : families()) {
+    if (family->name() == name)
+      return family.get();
+    names.emplace_back(family->name());
+  }
+  const std::vector<std::string> near = nearest(name, names);
+  return Status(StatusCode::NotFound, "there is no kernel '" + std::string(name) + "'",
+                near.empty() ? "the kernels are " + join(names) : "did you mean " + join(near, " or ") + "?");
+}
+
+Result<KernelSource> sourceOf(const language::Kernel &kernel) {
+  KILN_TRY(Status(kernel.status()));
+  KernelSource source;
+  source.name = kernel.name();
+  source.programText = kernel.text();
+  source.configuration = kernel.configText();
+  source.warps = static_cast<unsigned>(kernel.warps());
+  for (const language::KernelArgument &a : kernel.arguments()) {
+    ArgumentSpec spec{a.name, a.typeText(), Specialise::None};
+    KILN_ASSIGN(const ParsedArgumentType type, parseArgumentType(spec.type));
+    switch (a.traits.specialization) {
+    case language::Specialization::Automatic:
+      spec.specialise = defaultSpecialisation(spec.name, type);
+      break;
+    case language::Specialization::None:
+      break;
+    case language::Specialization::Divisibility:
+      spec.specialise = Specialise::Divisibility;
+      break;
+    case language::Specialization::Stride:
+      spec.specialise = Specialise::Stride;
+      break;
+    case language::Specialization::Value:
+      spec.specialise = Specialise::Value;
+      break;
+    }
+    source.arguments.push_back(std::move(spec));
+  }
+  return source;
+}
+
+} // namespace kiln::kernels

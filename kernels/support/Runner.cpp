@@ -1,0 +1,181 @@
+#include "kernels/support/Runner.h"
+
+#include "support/Text.h"
+
+#include <chrono>
+#include <cmath>
+#include <random>
+
+namespace kiln::kernels {
+namespace {
+
+Result<Tensor> denseTensor(const Device &device, const Buffer &buffer, DType dtype, const Shape &shape) {
+  const std::vector<std::int64_t> extents(shape.begin(), shape.end());
+  return Tensor::dense(device, buffer, dtype, extents);
+}
+
+/// One run's time; on a GPU the events are part of the stream's work.
+class Stopwatch {
+public:
+  Status start(Device &device) {
+    if (device.info().kind == DeviceKind::Cuda) {
+      KILN_ASSIGN(begin, device.createEvent());
+      KILN_ASSIGN(end, device.createEvent());
+      return begin->record(device.defaultStream());
+    }
+    hostBegin = std::chrono::steady_clock::now();
+    return {};
+  }
+  Result<double> stop(Device &device) {
+    if (begin) {
+      KILN_TRY(end->record(device.defaultStream()));
+      KILN_TRY(device.defaultStream().synchronize());
+      return end->millisecondsSince(*begin);
+    }
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - hostBegin).count();
+  }
+
+private:
+  std::unique_ptr<Event> begin, end;
+  std::chrono::steady_clock::time_point hostBegin;
+};
+
+} // namespace
+
+Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
+                               const RunnerOptions &options) {
+  Device &device = jit.device();
+  TensorTypes types;
+  for (const auto &[name, array] : inputs)
+    types[name] = {array.type, array.shape};
+  KILN_ASSIGN(const TensorTypes outputTypes, family.outputs(types, numbers));
+
+  std::map<std::string, std::unique_ptr<Buffer>> buffers;
+  Call call;
+  call.numbers = numbers;
+  for (const auto &[name, array] : inputs) {
+    KILN_ASSIGN(buffers[name], device.allocate(array.data.size(), name));
+    KILN_TRY(buffers[name]->copyFromHost(0, array.data));
+    KILN_ASSIGN(call.tensors[name], denseTensor(device, *buffers[name], array.type, array.shape));
+  }
+  for (const auto &[name, type] : outputTypes) {
+    KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(type.shape, dtypeBytes(type.dtype)));
+    KILN_ASSIGN(buffers[name], device.allocate(bytes, name));
+    KILN_TRY(buffers[name]->poison(std::byte(0xCD)));
+    KILN_ASSIGN(call.tensors[name], denseTensor(device, *buffers[name], type.dtype, type.shape));
+  }
+
+  RunnerResult out;
+  out.bytes = family.bytes(call);
+  for (unsigned i = 0; i < options.repeat; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    Stopwatch watch;
+    KILN_TRY(watch.start(device));
+    Status ran = family.run(jit, call, {});
+    std::vector<Finding> seen = device.takeFindings();
+    out.findings.insert(out.findings.end(), seen.begin(), seen.end());
+    // A finding that ended the launch is the answer; the failure repeats it.
+    if (!ran.ok() && seen.empty())
+      return ran;
+    if (!seen.empty())
+      return out;
+    KILN_ASSIGN(const double milliseconds, watch.stop(device));
+    KILN_TRY(device.defaultStream().synchronize());
+    out.milliseconds.push_back(milliseconds);
+    if (i == 0)
+      out.firstCallMilliseconds =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  }
+  if (options.read)
+    for (const auto &[name, type] : outputTypes) {
+      Array &array = out.outputs[name];
+      array.type = type.dtype;
+      array.shape = type.shape;
+      array.data.resize(buffers[name]->size());
+      KILN_TRY(buffers[name]->copyToHost(0, array.data));
+    }
+  return out;
+}
+
+Array randomArray(const TensorType &type, std::uint64_t seed) {
+  Array wide{DType::F32, type.shape, {}};
+  std::uint64_t n = 1;
+  for (std::uint64_t extent : type.shape)
+    n *= extent;
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0.0f, 2.0f);
+  std::vector<float> values(n);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint64_t kind = random() % 64;
+    values[i] = kind == 0 ? 0.0f : kind == 1 && i ? values[i - 1] : normal(random);
+  }
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  wide.data.assign(bytes.begin(), bytes.end());
+  // f32 to any floating-point type always converts.
+  Result<Array> converted = convertArray(std::move(wide), type.dtype, "random");
+  return converted ? std::move(*converted) : Array{type.dtype, type.shape, {}};
+}
+
+Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed) {
+  Arrays out;
+  for (const TensorParameter &p : family.tensors())
+    if (auto type = types.find(p.name); !p.output && type != types.end())
+      out[p.name] = randomArray(type->second, seed + out.size());
+  return out;
+}
+
+HostTensor toHost(const Array &array) {
+  HostTensor out{array.shape, std::vector<double>(array.elements())};
+  const unsigned bytes = dtypeBytes(array.type);
+  for (std::uint64_t i = 0; i < out.values.size(); ++i)
+    out.values[i] = loadElement(array.data.data() + i * bytes, array.type);
+  return out;
+}
+
+std::string Comparison::toString() const {
+  if (good())
+    return format("%llu elements within tolerance (worst %.2g of it, largest difference %.3g)",
+                  static_cast<unsigned long long>(elements), worstExcess, worstDifference);
+  return format("%llu of %llu elements of '%s' are wrong; the worst is element %llu: %.9g, expected %.9g",
+                static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(elements), output.c_str(),
+                static_cast<unsigned long long>(worstIndex), got, wanted);
+}
+
+Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const Numbers &numbers,
+                                        const Arrays &outputs) {
+  HostTensors host;
+  for (const auto &[name, array] : inputs)
+    host[name] = toHost(array);
+  KILN_ASSIGN(const HostTensors wanted, family.reference(host, numbers));
+  Comparison out;
+  for (const auto &[name, reference] : wanted) {
+    const auto found = outputs.find(name);
+    if (found == outputs.end() || found->second.shape != reference.shape)
+      return Status(StatusCode::Internal, "the reference of '" + name + "' does not have the output's shape");
+    const HostTensor got = toHost(found->second);
+    const std::vector<double> allowed = family.allowed(name, found->second.type, host, wanted, numbers);
+    if (allowed.size() != got.values.size())
+      return Status(StatusCode::Internal, "'" + name + "' has no tolerance for each element");
+    out.elements += got.values.size();
+    for (std::uint64_t i = 0; i < got.values.size(); ++i) {
+      const double g = got.values[i], w = reference.values[i];
+      const bool same = g == w || (std::isnan(g) && std::isnan(w));
+      const double difference = same ? 0 : std::abs(g - w);
+      const double excess = same ? 0 : allowed[i] > 0 ? difference / allowed[i] : INFINITY;
+      const bool wrong = !(excess <= 1); // a NaN on one side is wrong
+      out.wrong += wrong;
+      if (difference > out.worstDifference)
+        out.worstDifference = difference;
+      if (excess > out.worstExcess || (wrong && out.wrong == 1)) {
+        out.output = name;
+        out.worstExcess = std::isnan(excess) ? INFINITY : excess;
+        out.worstIndex = i;
+        out.got = g;
+        out.wanted = w;
+      }
+    }
+  }
+  return out;
+}
+
+} // namespace kiln::kernels

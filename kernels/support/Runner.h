@@ -1,0 +1,56 @@
+//===- Runner.h - A family's call from host arrays to host arrays ------------===//
+//
+// What `kiln run`, `kiln demo`, `kiln bench` and the tests share: buffers on the device, outputs poisoned first, the
+// call, its findings and times, the comparison with float64.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_SUPPORT_RUNNER_H
+#define KILN_KERNELS_SUPPORT_RUNNER_H
+
+#include "kernels/support/Family.h"
+
+namespace kiln::kernels {
+
+using Arrays = std::map<std::string, Array, std::less<>>;
+
+struct RunnerOptions {
+  unsigned repeat = 1; ///< runs, each from the same inputs
+  bool read = true;    ///< bring the outputs back
+};
+
+struct RunnerResult {
+  Arrays outputs;
+  std::vector<Finding> findings;
+  std::vector<double> milliseconds; ///< of each run; host time of the emulator's launches, event time on a GPU
+  double firstCallMilliseconds = 0; ///< the first run, compiles included
+  double bytes = 0;                 ///< that must cross the memory bus in one run
+};
+
+/// Inputs by parameter name; a missing optional one is left out of the call.
+Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
+                               const RunnerOptions &options = {});
+
+/// Random values of a type, the same for a seed: normal, with a share of zeros and of exact repeats.
+Array randomArray(const TensorType &type, std::uint64_t seed);
+/// Random arrays for every input among `types`.
+Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
+
+HostTensor toHost(const Array &array);
+
+struct Comparison {
+  std::string output;           ///< the worst one
+  double worstExcess = 0;       ///< largest |difference| / allowed; 0 where both are 0; at most 1 is good
+  double worstDifference = 0;   ///< largest |difference|
+  std::uint64_t worstIndex = 0; ///< of the worst excess
+  double got = 0, wanted = 0;   ///< there
+  std::uint64_t wrong = 0, elements = 0;
+  bool good() const { return wrong == 0; }
+  std::string toString() const;
+};
+
+Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const Numbers &numbers,
+                                        const Arrays &outputs);
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_SUPPORT_RUNNER_H

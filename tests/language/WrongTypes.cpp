@@ -1,0 +1,46 @@
+// clang-format off: comments stand on lines of their own
+// Not compiled into anything: clang checks that each marked line is refused with this message
+// (`-Xclang -verify`, see CMakeLists.txt).
+#include "compiler/language/Language.h"
+
+using namespace kiln::language;
+
+void loops(Tile<f32> x, Tile<f16> h, Scalar<i64> n) {
+  // expected-error@*:* {{the body of a loop returns the carried values of the next round, of the same types}}
+  loop(over(0, n), x, [&](auto i, auto x) { return h; });
+  // expected-error@*:* {{the body of a loop takes the counter and one parameter for each carried value}}
+  // expected-error@*:* 0+ {{no matching function for call to object of type}}
+  // expected-error@*:* 0+ {{no type named 'type' in 'std::invoke_result}}
+  // expected-error@*:* 0+ {{implicit instantiation of undefined template}}
+  loop(over(0, n), x, [&](Scalar<i64> i) {});
+  // expected-error@*:* {{carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number}}
+  // expected-error@*:* 0+ {{no matching function for call to 'plain'}}
+  // expected-error@*:* 0+ {{no matching function for call to 'loopOver'}}
+  loop(over(0, n), 0.0f, [&](auto i, auto x) { return x; });
+}
+
+void conditions(Scalar<i1> c, Tile<f32> x, Tile<f16> h) {
+  // expected-error@*:* {{both bodies of a condition return values of the same types in the same order}}
+  when(c, [&] { return x; }, [&] { return h; });
+  // expected-error@*:* {{a condition whose body returns values has a second body that returns the others}}
+  when(c, [&] { return x; });
+}
+
+void combine(Tile<f32> x) {
+  // expected-error@*:* {{a combine function returns one scalar for each operand, of the operands' element types}}
+  // expected-error@*:* 0+ {{no matching function for call to 'endCombine'}}
+  reduce(x, along(0), [](auto a, auto b) { return a < b; });
+}
+
+Kernel arguments() {
+  // expected-error@*:* {{the parameters of a kernel are Arg<type, "name">}}
+  // expected-error@*:* 0+ {{no member named 'describe'}}
+  return kernel("k", {}, [](Pointer<f32> x) {});
+}
+
+// expected-error@*:* {{an argument's name is letters, digits and _, and no digit first}}
+void badName(Arg<f32, "2x"> a) { (void)a.handle(); }
+// expected-error@*:* {{a mask is no argument: pass an integer and compare it}}
+void mask(Arg<i1, "m"> a) { (void)a.handle(); }
+// expected-error@*:* {{noalias is for pointers}}
+void alias(Arg<i32, "n", ArgTraits{.noalias = true}> a) { (void)a.handle(); }
