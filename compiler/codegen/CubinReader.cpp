@@ -9,8 +9,8 @@ namespace {
 
 // Sections and attributes as the CUDA binary tools show them (cuobjdump -elf).
 constexpr std::string_view codePrefix = ".text.", sharedPrefix = ".nv.shared.";
-// From sm_90 on a kernel's section includes the 1 KiB that the system keeps of each block, and this section exists.
-constexpr std::string_view reservedSection = ".nv.shared.reserved.0";
+// From sm_90 on a kernel's section includes the 1 KiB that the system keeps of each block; a symbol of this name tells.
+constexpr std::string_view reservedSymbol = ".nv.reservedSmem.offset0";
 constexpr std::uint64_t reservedBytes = 1024;
 constexpr std::uint8_t formatBytes = 4, formatNone = 1; // EIFMT: a size and bytes follow; nothing follows
 constexpr std::uint8_t attributeFrameSize = 0x11, attributeRegisterCount = 0x2f;
@@ -63,6 +63,18 @@ public:
     return {};
   }
 
+  bool hasSymbol(std::string_view name) const {
+    for (const Elf64_Shdr &section : sections)
+      if (section.sh_type == SHT_SYMTAB)
+        for (std::uint32_t i = 0; (i + std::uint64_t(1)) * sizeof(Elf64_Sym) <= section.sh_size; ++i) {
+          if (std::uint64_t(i) * sizeof(Elf64_Sym) > bytes.size())
+            break; // a damaged size
+          if (symbol(i) == name)
+            return true;
+        }
+    return false;
+  }
+
   std::vector<Elf64_Shdr> sections;
 
 private:
@@ -110,8 +122,7 @@ Result<std::vector<KernelResources>> resourcesFromCubin(std::span<const std::byt
   for (const Elf64_Shdr &section : elf.sections)
     if (std::string_view name = elf.name(section); name.starts_with(codePrefix))
       kernels.emplace_back().name = name.substr(codePrefix.size());
-  const bool reserves = std::ranges::any_of(
-      elf.sections, [&](const Elf64_Shdr &section) { return elf.name(section) == reservedSection; });
+  const bool reserves = elf.hasSymbol(reservedSymbol);
   for (const Elf64_Shdr &section : elf.sections) {
     const std::string_view name = elf.name(section);
     if (name == ".nv.info")

@@ -137,7 +137,7 @@ TEST_P(EachAssembler, EqualCubinsFromFourThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&] {
-      while (next++ < pick(12, 200)) {
+      while (next++ < pick(12, 60)) {
         Result<AssembledModule> made = assembler->assemble(text, "sm_90a");
         different += !made.ok() || made->cubin != first->cubin;
       }

@@ -1,0 +1,44 @@
+#include "compiler/codegen/Child.h"
+#include "compiler/codegen/CompileMessage.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+
+namespace {
+
+Result<std::string> compileInHelper(std::string_view program, const std::string &library) {
+  auto text = [](std::string_view s) { return KilnText{s.data(), s.size()}; };
+  ChildOptions options;
+  options.program = KILN_BINARY_DIR "/bin/kiln-compile-helper";
+  options.arguments = {library};
+  options.deadlineSeconds = 30;
+  return runInChild(encodeRequest({text(program), {}, {}, text("sm_80"), {}, text("{}")}), options);
+}
+
+const std::string fakeCompiler = KILN_BINARY_DIR "/tests/libkiln-fake-compiler.so";
+
+} // namespace
+
+TEST(CompileHelper, CarriesARequestToTheLibraryAndItsResultBack) {
+  Result<std::string> bytes = compileInHelper("module {}", fakeCompiler);
+  ASSERT_TRUE(bytes.ok()) << bytes.status().toString();
+  Result<KilnCompileResult> result = decodeResult(*bytes);
+  ASSERT_TRUE(result.ok()) << result.status().toString();
+  EXPECT_EQ(result->status, KILN_COMPILE_REFUSED);
+  EXPECT_EQ(std::string(result->output.data, result->output.size), "sm_80 module {} {}");
+  EXPECT_EQ(std::string(result->metadata.data, result->metadata.size), "{}");
+}
+
+TEST(CompileHelper, ACrashOfTheLibraryIsAStatus) {
+  Result<std::string> bytes = compileInHelper("crash", fakeCompiler);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.status().message().find("SIGABRT"), std::string::npos) << bytes.status().toString();
+}
+
+TEST(CompileHelper, MissingLibraryIsNamed) {
+  Result<std::string> bytes = compileInHelper("module {}", "/no/such/libkiln-compiler.so");
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.status().message().find("/no/such/libkiln-compiler.so"), std::string::npos)
+      << bytes.status().toString();
+}
