@@ -59,8 +59,8 @@ def VerifyStage : Pass<"kiln-verify-stage", "::mlir::ModuleOp"> {
 def TestAxisInfo : Pass<"kiln-test-axis-info", "::mlir::ModuleOp"> {
   let summary = "Writes what the axis analysis knows beside each operation, for tests and for reading";
   let description = [{
-    Adds the attribute `axis` to every operation with integer or pointer results: contiguity c, divisibility v and
-    constancy k of each dimension; `axis.arguments` for the arguments of its regions; `access` to memory operations.
+    Adds the attribute `facts` to every operation with integer or pointer results: contiguity c, divisibility v and
+    constancy k of each dimension; `facts.arguments` for the arguments of its regions; `access` to memory operations.
   }];
 }
 

@@ -1,0 +1,132 @@
+// What is known of the addresses and masks of memory operations, and the widest access that follows.
+#include "compiler/analysis/AxisAnalysis.h"
+
+#include "compiler/analysis/AxisTransfer.h"
+#include "compiler/layout/MemoryAccess.h"
+#include "compiler/tile/Tile.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln::analysis {
+
+using layout::AxisInfo;
+using layout::Coords;
+using Facts = AxisInfo::Facts;
+
+Type accessedTile(Operation *op) {
+  Type type = llvm::TypeSwitch<Operation *, Type>(op)
+                  .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp>(
+                      [](auto access) { return access.getPointer().getType(); })
+                  .Case([](tile::LoadViewOp load) -> Type { return load.getType(); })
+                  .Case([](tile::StoreViewOp store) -> Type { return store.getValue().getType(); })
+                  .Default([](Operation *) { return Type(); });
+  return type && isa<RankedTensorType>(type) ? type : Type();
+}
+
+namespace {
+
+/// Everything is in bounds.
+AxisInfo noMask(const Coords &shape) {
+  return AxisInfo::splat(1, shape);
+}
+
+std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(AxisInfo::big, std::uint64_t(a) * b));
+}
+
+/// A tile of a view: contiguous along the unit dimension; how its first element is aligned follows from the base, the
+/// other strides and the coordinates.
+AccessFacts viewFacts(const AxisAnalysis &analysis, Value view, ValueRange coords, const Coords &shape) {
+  const AxisInfo nothing = AxisInfo::unknown(shape);
+  const tile::ViewType type = cast<tile::ViewType>(view.getType());
+  const int64_t unit = type.getUnit();
+  if (unit == tile::ViewType::noUnit)
+    return {nothing, nothing};
+  const unsigned u = static_cast<unsigned>(unit);
+  const std::uint32_t extent = std::bit_ceil(shape[u]);
+  Facts c(shape.size(), 1), v(shape.size(), 1), k(shape.size(), 1);
+  c[u] = extent;
+
+  // Where the tile starts along each dimension, and what bounds it along the unit dimension.
+  llvm::SmallVector<std::uint32_t> start;
+  for (Value coord : coords)
+    start.push_back(analysis.divisibility(coord));
+  std::uint32_t bounds = std::min(extent, start[u]);
+  while (auto narrow = view.getDefiningOp<tile::NarrowViewOp>()) {
+    const auto dim = static_cast<unsigned>(narrow.getDim());
+    start[dim] = std::min(start[dim], analysis.divisibility(narrow.getStart()));
+    if (dim == u)
+      bounds = std::min({bounds, analysis.divisibility(narrow.getSize()), start[u]});
+    view = narrow.getView();
+  }
+  auto make = view.getDefiningOp<tile::MakeViewOp>();
+  if (!make) { // a view that comes through control flow: contiguous, and nothing else
+    return {AxisInfo::known(c, v, k, shape), nothing};
+  }
+  bounds = std::min(bounds, analysis.divisibility(make.getExtents()[u]));
+  std::uint32_t aligned = std::min(analysis.divisibility(make.getPointer()), start[u]);
+  for (unsigned d = 0; d < shape.size(); ++d) {
+    if (d == u)
+      continue;
+    const std::uint32_t stride = analysis.divisibility(make.getStrides()[d]);
+    aligned = std::min(aligned, shape[d] == 1 ? product(stride, start[d]) : stride);
+  }
+  v[u] = aligned;
+  Facts together(shape.size(), 1);
+  together[u] = bounds;
+  return {AxisInfo::known(c, v, k, shape), AxisInfo::known(k, k, together, shape)};
+}
+
+} // namespace
+
+std::optional<AccessFacts> AxisAnalysis::access(Operation *op) const {
+  const Type tile = accessedTile(op);
+  const std::optional<Coords> shape = tile ? factShape(tile) : std::nullopt;
+  if (!shape || cast<RankedTensorType>(tile).getRank() == 0)
+    return std::nullopt;
+  auto masked = [&](Value pointer, Value mask) -> std::optional<AccessFacts> {
+    const std::optional<AxisInfo> address = facts(pointer), m = mask ? facts(mask) : noMask(*shape);
+    if (!address || !m)
+      return std::nullopt;
+    return AccessFacts{*address, *m};
+  };
+  return llvm::TypeSwitch<Operation *, std::optional<AccessFacts>>(op)
+      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp>(
+          [&](auto access) { return masked(access.getPointer(), access.getMask()); })
+      .Case([&](tile::AtomicCasOp cas) { return masked(cas.getPointer(), {}); })
+      .Case<tile::LoadViewOp, tile::StoreViewOp>(
+          [&](auto access) { return viewFacts(*this, access.getView(), access.getCoords(), *shape); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+VectorAccess AxisAnalysis::vectorAccess(Operation *op, unsigned maxBytes) const {
+  VectorAccess best;
+  if (isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
+    return best;
+  if (auto cache = op->getAttrOfType<tile::CacheAttr>("cache"); cache && cache.getValue() == tile::Cache::Volatile)
+    return best;
+  const std::optional<AccessFacts> known = access(op);
+  if (!known)
+    return best;
+  const Type tile = accessedTile(op);
+  const Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile);
+  if (!layout)
+    return best;
+  Type element = tile::elementTypeOf(tile);
+  if (auto pointer = dyn_cast<tile::PtrType>(element))
+    element = pointer.getPointee();
+  const unsigned bits = tile::storageBits(element);
+  for (unsigned d = 0; d < known->address.dims(); ++d) {
+    const std::uint32_t alignment = product(known->address.divisibility(d), bits / 8);
+    const unsigned elements = layout::vectorElements(layout->core(), d, bits, known->address.contiguity(d), alignment,
+                                                     known->mask.constancy(d), maxBytes);
+    if (elements > best.elements)
+      best = {d, elements};
+  }
+  return best;
+}
+
+} // namespace kiln::analysis

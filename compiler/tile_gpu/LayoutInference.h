@@ -1,0 +1,64 @@
+//===- LayoutInference.h - How an operation ties the layouts of its tiles ----===//
+//
+// One table for everyone: verify-stage, assign-layouts, optimize-layouts.  An operation *works in* a layout: that of
+// its results, or of its operands if it has none.  operandLayout() says which layout an operand must have then,
+// workLayout() goes the other way.
+//
+//   elementwise, addptr, load, store, atomics, scan   one layout for all tiles
+//   expand_dims, reduce    the side of lower rank has the slice of the other's layout
+//   broadcast              one layout (shape-bound ones: the slice of what the result maps)
+//   transpose              dimensions renamed
+//   reshape, join, split   the same places, other coordinates
+//   gather                 indices and result alike; the tile that is picked from may have any layout
+//   splat, range, constants, load_view, print, ..     nothing is tied
+//
+// Where an encoding says it best (blocked, slice, transposed) the answer is one, else it is `linear`.  Two answers are
+// compared by what they map (sameLayout), never by kind.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_GPU_LAYOUTINFERENCE_H
+#define KILN_TILE_GPU_LAYOUTINFERENCE_H
+
+#include "compiler/tile_gpu/Layouts.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+
+#include <optional>
+
+namespace kiln::tile_gpu {
+
+/// The value is a tile: a ranked tensor.
+bool isTile(mlir::Type type);
+inline bool isTile(mlir::Value value) {
+  return isTile(value.getType());
+}
+
+/// All tiles of the operation, operands and results, have one layout.
+bool hasOneLayout(mlir::Operation *op);
+
+/// The layouts of this tile operand and of the operation's results (or other operands) depend on each other.
+bool isTied(mlir::OpOperand &operand);
+
+/// The layout that a tied operand needs for the operation to work in `work`; nothing if there is none.
+std::optional<LayoutAttr> operandLayout(mlir::OpOperand &operand, LayoutAttr work);
+
+/// The layout that the operation works in if a tied operand has `layout`; nothing if there is none.
+std::optional<LayoutAttr> workLayout(mlir::OpOperand &operand, LayoutAttr layout);
+
+/// workLayout() is the natural choice, not only a possible one: it does not make every thread hold a whole new
+/// dimension, as expanding a layout that is no slice does.
+bool carriesForward(mlir::OpOperand &operand, LayoutAttr layout);
+
+/// Both layouts, on a tile of this shape, map the same elements to the same places.
+bool sameLayout(mlir::Type tile, LayoutAttr a, LayoutAttr b);
+
+/// The layout lowers on this tile (the element type and encoding of `tile` are ignored).
+bool fits(mlir::Type tile, LayoutAttr layout);
+
+/// No tile of this type in this layout takes more than 2^9 words a thread: L18, with the remedy.
+Status checkRegisters(mlir::Type tile);
+
+} // namespace kiln::tile_gpu
+
+#endif // KILN_TILE_GPU_LAYOUTINFERENCE_H
