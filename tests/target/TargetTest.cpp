@@ -39,6 +39,7 @@ TEST(Target, CapabilitiesFollowTheArchitecture) {
     EXPECT_EQ(t.has(Capability::Tma), t.sm >= 90) << t.name;
     EXPECT_EQ(t.has(Capability::Stmatrix), t.sm >= 90) << t.name;
     EXPECT_EQ(t.has(Capability::Wide256), t.sm >= 100) << t.name;
+    EXPECT_EQ(t.has(Capability::Redux), t.sm >= 80) << t.name;
     EXPECT_EQ(t.has(Capability::Fp8Mma), t.sm >= 89) << t.name;
     if (t.has(Capability::MmaToMma))
       exchange.insert(t.name);
