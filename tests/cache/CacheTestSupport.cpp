@@ -66,9 +66,11 @@ std::string readBytes(const std::string &path) {
   return out.str();
 }
 
+// Not truncated first: ext4 then waits for the disk at `close`, some milliseconds a file.
 void writeBytes(const std::string &path, std::string_view bytes) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || ::write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      ::ftruncate(file, static_cast<off_t>(bytes.size())) != 0)
     give("cannot write " + path);
   ::close(file);
 }

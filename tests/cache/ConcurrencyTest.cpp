@@ -82,7 +82,7 @@ std::string useAtRandom(const CacheOptions &options, int process, int thread) {
   KernelCache &cache = sharedCache(options);
   std::mt19937 random(static_cast<unsigned>(100 * process + thread));
   int hits = 0;
-  for (int i = 0; i < kiln::test::pick(300, 5000); ++i) {
+  for (int i = 0; i < kiln::test::pick(300, 2000); ++i) {
     const int number = static_cast<int>(random() % keys);
     const unsigned action = random() % 100;
     if (action < 60) {
