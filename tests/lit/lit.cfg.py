@@ -13,4 +13,4 @@ config.test_exec_root = os.path.join(config.binary_dir, "tests", "lit")
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.binary_dir, "bin"), config.llvm_tools, os.environ.get("PATH", "")]
 )
-config.environment["FILECHECK_OPTS"] = "--dump-input=fail --enable-var-scope"
+config.environment["FILECHECK_OPTS"] = "--dump-input=fail"
