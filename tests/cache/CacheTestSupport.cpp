@@ -167,6 +167,20 @@ std::string readInAnotherProcess(const std::string &directory, const KeyText &ke
   return inChild([&] { return readAgain(directory, key, accepted); });
 }
 
+MemoryDirectory::MemoryDirectory() {
+  where = "/dev/shm/kiln-test-XXXXXX";
+  if (::mkdtemp(where.data()))
+    return;
+  where = (std::filesystem::temp_directory_path() / "kiln-test-XXXXXX").string();
+  if (!::mkdtemp(where.data()))
+    give("cannot make a temporary directory at " + where);
+}
+
+MemoryDirectory::~MemoryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(where, ignored);
+}
+
 //===----------------------------------------------------------------------===//
 // HookedLayer
 //===----------------------------------------------------------------------===//

@@ -45,6 +45,20 @@ std::string inChild(const std::function<std::string()> &body);
 std::string inChildAs(unsigned user, const std::function<std::string()> &body);
 bool isRoot();
 
+/// A fresh directory in /dev/shm, or where temporary ones are: ext4 waits for the disk when a rename replaces a file,
+/// thousands of times in the tests of faults.
+class MemoryDirectory {
+public:
+  MemoryDirectory();
+  ~MemoryDirectory();
+  MemoryDirectory(const MemoryDirectory &) = delete;
+  MemoryDirectory &operator=(const MemoryDirectory &) = delete;
+  const std::string &path() const { return where; }
+
+private:
+  std::string where;
+};
+
 /// Forwards every call to the system; `before` sees the number of the call, from 0, and its name.  A negative result
 /// is what the call then gives, without being made (but `close`, which closes: a descriptor is gone after an error).
 class HookedLayer : public FileLayer {

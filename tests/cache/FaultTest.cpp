@@ -81,7 +81,7 @@ struct Scene {
     if (!cache->store(key, oldEntry).ok() || !cache->store(otherKey, otherEntry).ok())
       ADD_FAILURE() << "cannot set the scene";
   }
-  kiln::test::TemporaryDirectory folder;
+  MemoryDirectory folder;
   std::string directory;
 };
 
