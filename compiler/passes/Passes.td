@@ -109,6 +109,7 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
     rounds of their body.  Errors: a race, with both accesses and the path between them; or what cannot be proved, with
     the expression that is not known.
   }];
+  let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }
 
 //===----------------------------------------------------------------------===//

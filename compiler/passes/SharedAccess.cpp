@@ -1,0 +1,394 @@
+#include "compiler/passes/SharedAccess.h"
+
+#include "compiler/layout/LocalAccess.h"
+#include "compiler/tile_gpu/Exchange.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Matchers.h"
+
+#include <bit>
+
+using namespace mlir;
+
+namespace kiln::proof {
+
+using namespace tile_gpu;
+using layout::BitVector;
+using layout::InDim;
+using layout::Mask;
+
+namespace {
+
+std::string textOf(Value v) {
+  std::string out;
+  llvm::raw_string_ostream os(out);
+  if (Operation *op = v.getDefiningOp())
+    op->print(os, OpPrintingFlags().useLocalScope().skipRegions());
+  else
+    v.printAsOperand(os, OpPrintingFlags().useLocalScope());
+  return out;
+}
+
+unsigned warpsOf(Operation *op) {
+  return tile::numWarps(op->getParentOfType<func::FuncOp>());
+}
+
+/// Free bits for `bits` low bits of the offset, from bit 0.
+void freeBytes(Piece &piece, uint64_t bytes) {
+  for (uint64_t bit = 1; bit < bytes; bit *= 2)
+    piece.free.push_back({bit, 0, 0});
+}
+
+void freeWarps(Piece &piece, unsigned warps) {
+  for (uint32_t bit = 1; bit < warps; bit *= 2)
+    piece.free.push_back({0, 0, bit});
+}
+
+/// Any thread, any byte of `bytes` from base: pieces of powers of two.
+void addAnywhere(SharedAccess &out, Operation *op, uint64_t base, uint64_t bytes) {
+  while (bytes) {
+    Piece piece;
+    piece.base = base;
+    piece.bytes = piece.reach = std::bit_floor(bytes);
+    piece.everyLane = true;
+    freeBytes(piece, piece.bytes);
+    freeWarps(piece, warpsOf(op));
+    out.pieces.push_back(piece);
+    base += piece.bytes;
+    bytes -= piece.bytes;
+  }
+}
+
+/// All of shared memory: no target has 16 MiB.
+constexpr uint64_t allBytes = uint64_t(1) << 24;
+
+//===----------------------------------------------------------------------===//
+// Exchanges
+//===----------------------------------------------------------------------===//
+
+/// The places of one pass of a plan's side; offsets count elements until the pass is solved for.
+std::optional<Piece> passOf(const layout::Access &a, const layout::ConversionPlan &plan, unsigned pass) {
+  const layout::SharedPlan &shared = plan.shared;
+  const unsigned placeBits = shared.regionBits - shared.passBits;
+  const bool matrix = isMatrix(a.form);
+  std::vector<Place> bits;
+  for (Mask direction : a.instruction)
+    bits.push_back({layout::applyColumns(a.registerOffset, direction), 0, 0});
+  for (unsigned i = 0; i < a.warp.size(); ++i)
+    if (!(a.warpPredicate >> i & 1))
+      bits.push_back({a.warp[i], 0, uint32_t(1) << i});
+  const std::vector<Mask> &rows = matrix ? a.rowOffset : a.lane;
+  for (unsigned i = 0; i < rows.size(); ++i)
+    if (!(a.lanePredicate >> i & 1))
+      bits.push_back({rows[i], matrix ? 0 : uint32_t(1) << i, 0});
+
+  // offset >> placeBits == pass: eliminate, bit by bit.
+  Place constant;
+  for (unsigned bit = placeBits; bit < shared.regionBits; ++bit) {
+    const bool wanted = pass >> (bit - placeBits) & 1;
+    auto pivot = llvm::find_if(bits, [&](const Place &p) { return p.offset >> bit & 1; });
+    if (pivot == bits.end()) {
+      if (bool(constant.offset >> bit & 1) != wanted)
+        return std::nullopt;
+      continue;
+    }
+    const Place row = *pivot;
+    bits.erase(pivot);
+    for (Place &p : bits)
+      if (p.offset >> bit & 1)
+        p = p ^ row;
+    if (bool(constant.offset >> bit & 1) != wanted)
+      constant = constant ^ row;
+  }
+
+  Piece piece;
+  const uint64_t inside = (uint64_t(1) << placeBits) - 1;
+  const bool regions = shared.scope == layout::Scope::Warp;
+  auto inBytes = [&](Place p) {
+    p.offset = (p.offset & inside) * plan.storageBytes;
+    if (regions)
+      p.offset += p.warp * shared.regionBytes;
+    return p;
+  };
+  for (const Place &p : bits)
+    piece.free.push_back(inBytes(p));
+  piece.constant = inBytes(constant);
+  freeBytes(piece, matrix ? 16 : a.bytes);
+  piece.everyLane = matrix;
+  piece.bytes = std::bit_ceil(plan.scratchBytes);
+  piece.reach = plan.scratchBytes;
+  return piece;
+}
+
+Status addExchange(SharedAccess &out, Operation *op, Value scratch, const Result<layout::TileConversionPlan> &plan,
+                   unsigned pass) {
+  if (!plan)
+    return plan.status();
+  auto alloc = scratch.getDefiningOp<LocalAllocOp>();
+  if (!alloc) {
+    addAnywhere(out, op, 0, allBytes);
+    out.unknown = "the scratch " + textOf(scratch);
+    return {};
+  }
+  if (!alloc.getOffset())
+    return Status(StatusCode::CompileError, "a scratch has no place in shared memory", "run allocate-shared first");
+  const ExchangePass at = exchangePass(*plan, pass);
+  const layout::SharedPlan &shared = plan->core.shared;
+  std::optional<Piece> piece = passOf(out.write ? shared.store : shared.load, plan->core, at.corePass);
+  for (unsigned j = 0; piece && j < at.repetitions; ++j) {
+    piece->base = *alloc.getOffset() + j * plan->core.scratchBytes;
+    out.pieces.push_back(*piece);
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+struct BufferPlace {
+  LocalAllocOp alloc;
+  std::vector<uint64_t> slots; ///< byte at which each buffer begins that it may be
+};
+
+/// Follows views to the allocation.  Without one, or with an index that is no constant, `unknown` names it.
+Result<BufferPlace> placeOf(Value buffer, std::string &unknown) {
+  std::optional<int64_t> slot;
+  BufferPlace out;
+  for (;;) {
+    if (auto view = buffer.getDefiningOp<LocalSubviewOp>()) {
+      // Views of a view of one buffer have no choice left.
+      if (view.getBuffer().getType().getCount() > 1) {
+        APInt index;
+        if (matchPattern(view.getIndex(), m_ConstantInt(&index)))
+          slot = index.getSExtValue();
+        else
+          unknown = "the index " + textOf(view.getIndex());
+      }
+      buffer = view.getBuffer();
+      continue;
+    }
+    if (auto view = buffer.getDefiningOp<LocalTransposeOp>()) {
+      buffer = view.getBuffer();
+      continue;
+    }
+    break;
+  }
+  out.alloc = buffer.getDefiningOp<LocalAllocOp>();
+  if (!out.alloc) {
+    unknown = "the buffer " + textOf(buffer);
+    return out;
+  }
+  if (!out.alloc.getOffset())
+    return Status(StatusCode::CompileError, "a buffer has no place in shared memory", "run allocate-shared first");
+  auto type = cast<BufferType>(out.alloc.getType());
+  KILN_ASSIGN(const layout::SharedTile tile, type.lowered());
+  const uint64_t align = tile.alignment(), stride = (tile.bytes() + align - 1) / align * align;
+  const bool inside = slot && *slot >= 0 && *slot < type.getCount();
+  for (int64_t i = 0; i < type.getCount(); ++i)
+    if (!inside || i == *slot)
+      out.slots.push_back(*out.alloc.getOffset() + static_cast<uint64_t>(i) * stride);
+  return out;
+}
+
+Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile) {
+  KILN_ASSIGN(const BufferPlace place, placeOf(buffer, out.unknown));
+  if (!place.alloc) {
+    addAnywhere(out, op, 0, allBytes);
+    return {};
+  }
+  KILN_ASSIGN(const layout::SharedTile shared, cast<BufferType>(buffer.getType()).lowered());
+  if (!tile) {
+    for (uint64_t at : place.slots)
+      addAnywhere(out, op, at, shared.bytes());
+    return {};
+  }
+  KILN_ASSIGN(const Target *target, targetOf(op));
+  KILN_ASSIGN(const layout::TileLayout distributed, layoutOf(tile));
+  const layout::LinearLayout &core = distributed.core();
+  KILN_ASSIGN(const layout::LocalAccessPlan plan,
+              layout::planLocalAccess(core, shared.core(), planBits(tile), *target, out.write));
+  const uint64_t element = plan.storageBytes;
+  Piece piece;
+  for (InDim in : {InDim::Register, InDim::Lane, InDim::Warp})
+    for (unsigned i = 0; i < core.bits(in); ++i) {
+      // Only owners store: their free bits are 0.
+      if (out.write && core.freeMask(in) >> i & 1)
+        continue;
+      Place p;
+      p.offset = layout::coordsOf(shared.inverse(), core.column(in, i)) * element;
+      p.lane = in == InDim::Lane ? uint32_t(1) << i : 0;
+      p.warp = in == InDim::Warp ? uint32_t(1) << i : 0;
+      piece.free.push_back(p);
+    }
+  freeBytes(piece, element);
+  piece.everyLane = isMatrix(plan.access.form);
+  piece.bytes = uint64_t(core.numElements()) * element;
+  piece.reach = shared.slabBytes();
+  if (const auto *padded = std::get_if<layout::Padded>(&shared.encoding().kind)) {
+    piece.interval = padded->interval * static_cast<int64_t>(element);
+    piece.pad = padded->pad * static_cast<int64_t>(element);
+  }
+  for (uint64_t at : place.slots)
+    for (unsigned rep = 0; rep < shared.tile().repetitions(); ++rep) {
+      piece.base = at + rep * shared.slabBytes();
+      out.pieces.push_back(piece);
+    }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Two pieces
+//===----------------------------------------------------------------------===//
+
+/// Both maps as one system: the xor of two places' offsets, and how their threads differ.
+Meet solve(const Piece &a, const Piece &b, uint64_t origin) {
+  std::vector<Place> columns(a.free);
+  columns.insert(columns.end(), b.free.begin(), b.free.end());
+  // Wanted: a combination of columns whose offset is this, so that both are at one byte.
+  Place rest = a.constant ^ b.constant;
+  rest.offset ^= (a.base - origin) ^ (b.base - origin);
+  std::vector<Place> kernel;
+  std::vector<Place> rows; // echelon: the highest offset bits differ
+  auto reduce = [&](Place p) {
+    for (const Place &row : rows)
+      if (p.offset >> (63 - std::countl_zero(row.offset)) & 1)
+        p = p ^ row;
+    return p;
+  };
+  for (Place p : columns) {
+    p = reduce(p);
+    if (p.offset == 0) {
+      kernel.push_back(p);
+      continue;
+    }
+    rows.push_back(p);
+    llvm::sort(rows, [](const Place &x, const Place &y) { return x.offset > y.offset; });
+  }
+  rest = reduce(rest);
+  if (rest.offset != 0)
+    return Meet::Never;
+  // The places where they meet: `rest` and everything that the kernel adds to it.
+  auto differs = [&](auto part) {
+    return part(rest) != 0 || llvm::any_of(kernel, [&](const Place &k) { return part(k) != 0; });
+  };
+  if (differs([](const Place &p) { return p.warp; }))
+    return Meet::Warps;
+  if (a.everyLane || b.everyLane || differs([](const Place &p) { return p.lane; }))
+    return Meet::Lanes;
+  return Meet::Never;
+}
+
+/// Calls visit(byte, place) for every place of a piece.
+void enumerate(const Piece &piece, llvm::function_ref<void(uint64_t, const Place &)> visit) {
+  Place at = piece.constant;
+  const uint64_t count = uint64_t(1) << piece.free.size();
+  for (uint64_t i = 0;;) {
+    uint64_t o = at.offset;
+    if (piece.interval)
+      o += o / static_cast<uint64_t>(piece.interval) * static_cast<uint64_t>(piece.pad);
+    visit(piece.base + o, at);
+    if (++i == count)
+      return;
+    at = at ^ piece.free[static_cast<size_t>(std::countr_zero(i))]; // Gray code
+  }
+}
+
+Meet compareBytes(const Piece &a, const Piece &b, uint64_t from, uint64_t to) {
+  struct Threads {
+    uint32_t warps = 0, lanes = 0;
+  };
+  std::vector<Threads> table(to - from);
+  auto lanesOf = [](const Piece &p, const Place &at) { return p.everyLane ? ~uint32_t(0) : uint32_t(1) << at.lane; };
+  enumerate(a, [&](uint64_t byte, const Place &at) {
+    if (byte >= from && byte < to) {
+      table[byte - from].warps |= uint32_t(1) << at.warp;
+      table[byte - from].lanes |= lanesOf(a, at);
+    }
+  });
+  Meet worst = Meet::Never;
+  enumerate(b, [&](uint64_t byte, const Place &at) {
+    if (byte < from || byte >= to || !table[byte - from].warps)
+      return;
+    const Threads &other = table[byte - from];
+    const uint32_t lanes = lanesOf(b, at);
+    if (other.warps & ~(uint32_t(1) << at.warp))
+      worst = Meet::Warps;
+    else if (((lanes | other.lanes) & ((lanes | other.lanes) - 1)) && worst == Meet::Never)
+      worst = Meet::Lanes;
+  });
+  return worst;
+}
+
+Meet meet(const Piece &a, const Piece &b) {
+  const uint64_t from = std::max(a.base, b.base), to = std::min(a.base + a.reach, b.base + b.reach);
+  if (from >= to)
+    return Meet::Never;
+  // Bases that are multiples of their pieces' size, from a common origin, may be xor-ed instead of added.
+  const uint64_t origin = std::min(a.base, b.base);
+  const bool linear = (a.base - origin) % a.bytes == 0 && (b.base - origin) % b.bytes == 0;
+  const bool alike = a.interval == b.interval && a.pad == b.pad && (a.interval == 0 || a.base == b.base);
+  if (linear && alike)
+    return solve(a, b, origin);
+  // Every thread on every byte needs no enumeration.
+  auto whole = [](const Piece &p) { return p.everyLane && p.bytes >= allBytes; };
+  if (whole(a) || whole(b)) {
+    const bool several = llvm::any_of(a.free, [](const Place &p) { return p.warp != 0; }) ||
+                         llvm::any_of(b.free, [](const Place &p) { return p.warp != 0; });
+    return several ? Meet::Warps : Meet::Lanes;
+  }
+  return compareBytes(a, b, from, to);
+}
+
+} // namespace
+
+Result<std::optional<SharedAccess>> accessOf(Operation *op) {
+  SharedAccess out;
+  auto found = [&](Status status) -> Result<std::optional<SharedAccess>> {
+    if (!status.ok())
+      return status;
+    return std::optional(std::move(out));
+  };
+  if (auto store = dyn_cast<ExchangeStoreOp>(op)) {
+    out.write = true;
+    return found(addExchange(out, op, store.getScratch(), exchangePlan(store), store.getPass()));
+  }
+  if (auto load = dyn_cast<ExchangeLoadOp>(op))
+    return found(addExchange(out, op, load.getScratch(), exchangePlan(load), load.getPass()));
+  if (auto store = dyn_cast<LocalStoreOp>(op)) {
+    out.write = true;
+    return found(addLocal(out, op, store.getBuffer(), store.getValue().getType()));
+  }
+  if (auto load = dyn_cast<LocalLoadOp>(op))
+    return found(addLocal(out, op, load.getBuffer(), load.getType()));
+  if (auto gather = dyn_cast<GatherSharedOp>(op))
+    return found(addLocal(out, op, gather.getBuffer(), Type()));
+  // Anything else says by its effects whether it touches shared memory.
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  if (!effects)
+    return std::optional<SharedAccess>();
+  bool touches = false;
+  llvm::SmallVector<MemoryEffects::EffectInstance> list;
+  effects.getEffects(list);
+  for (const MemoryEffects::EffectInstance &effect : list)
+    if (isa<SharedMemory>(effect.getResource()) && isa<MemoryEffects::Read, MemoryEffects::Write>(effect.getEffect())) {
+      touches = true;
+      out.write |= isa<MemoryEffects::Write>(effect.getEffect());
+    }
+  if (!touches)
+    return std::optional<SharedAccess>();
+  addAnywhere(out, op, 0, allBytes);
+  out.unknown = "what '" + op->getName().getStringRef().str() + "' touches";
+  return std::optional(std::move(out));
+}
+
+Meet meet(const SharedAccess &a, const SharedAccess &b) {
+  Meet worst = Meet::Never;
+  if (a.write || b.write)
+    for (const Piece &x : a.pieces)
+      for (const Piece &y : b.pieces)
+        worst = std::max(worst, meet(x, y));
+  return worst;
+}
+
+} // namespace kiln::proof
