@@ -85,7 +85,8 @@ std::string FileHashes::recall(std::string_view what, const std::string &path, c
 
 void FileHashes::remember(std::string_view what, const std::string &path, const FileStamp &stamp,
                           const std::string &text) const {
-  if (!memo || std::time(nullptr) - stamp.changedSeconds < settleSeconds)
+  const std::int64_t time = now ? now() : static_cast<std::int64_t>(std::time(nullptr));
+  if (!memo || time - stamp.changedSeconds < settleSeconds)
     return;
   cache::Entry entry;
   entry.payload = text;

@@ -14,6 +14,7 @@
 #include "support/Status.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,8 +33,9 @@ class FileHashes {
 public:
   static constexpr std::int64_t settleSeconds = 2;
 
-  /// Remembers in `memo`; nullptr: reads files whole each time.
-  explicit FileHashes(std::shared_ptr<cache::KernelCache> memo) : memo(std::move(memo)) {}
+  /// Remembers in `memo`; nullptr: reads files whole each time.  `now` gives the Unix time, for tests.
+  explicit FileHashes(std::shared_ptr<cache::KernelCache> memo, std::function<std::int64_t()> now = {})
+      : memo(std::move(memo)), now(std::move(now)) {}
 
   struct Hashed {
     std::string hash;  ///< XXH3-128 of the contents, 32 hexadecimal digits
@@ -48,6 +50,7 @@ public:
 
 private:
   std::shared_ptr<cache::KernelCache> memo;
+  std::function<std::int64_t()> now;
 };
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 //===- NullDevice.h - A device that does nothing --------------------------===//
 //
-// For the cost of everything around a launch, and for tests of it: memory is host memory, a launch only counts, a stream
-// captures or fails when told to.  Says of itself what the caller wants, by default an sm_90a GPU.
+// For the cost of everything around a launch, and for tests of it: memory is host memory, a launch only counts, a
+// stream captures or fails when told to.  Says of itself what the caller wants, by default an sm_90a GPU.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_JIT_BENCH_NULLDEVICE_H
@@ -61,7 +61,7 @@ private:
 
 class NullBuffer final : public Buffer {
 public:
-  explicit NullBuffer(std::size_t bytes) : bytes(bytes), memory(new(std::align_val_t(256)) std::byte[bytes + 1]) {}
+  explicit NullBuffer(std::size_t bytes) : bytes(bytes), memory(new (std::align_val_t(256)) std::byte[bytes + 1]) {}
   ~NullBuffer() override { ::operator delete[](memory, std::align_val_t(256)); }
   DeviceAddress address() const override { return reinterpret_cast<DeviceAddress>(memory); }
   std::size_t size() const override { return bytes; }

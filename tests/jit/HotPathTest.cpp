@@ -1,0 +1,133 @@
+// A launch of a known class allocates nothing.  The counting operator new below serves this whole test program.
+#include "tests/jit/JitFixture.h"
+
+#include "kiln/Tensor.h"
+#include "runtime/jit/VariantTable.h"
+
+#include <new>
+#include <thread>
+
+using namespace kiln;
+using namespace kiln::test;
+
+static thread_local std::uint64_t allocations = 0;
+
+static void *count(std::size_t bytes, std::size_t align) {
+  ++allocations;
+  void *out = align > __STDCPP_DEFAULT_NEW_ALIGNMENT__ ? std::aligned_alloc(align, (bytes + align - 1) / align * align)
+                                                       : std::malloc(bytes ? bytes : 1);
+  if (!out)
+    std::abort();
+  return out;
+}
+void *operator new(std::size_t bytes) {
+  return count(bytes, 0);
+}
+void *operator new[](std::size_t bytes) {
+  return count(bytes, 0);
+}
+void *operator new(std::size_t bytes, std::align_val_t align) {
+  return count(bytes, static_cast<std::size_t>(align));
+}
+void *operator new[](std::size_t bytes, std::align_val_t align) {
+  return count(bytes, static_cast<std::size_t>(align));
+}
+void operator delete(void *p) noexcept {
+  std::free(p);
+}
+void operator delete[](void *p) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete[](void *p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete[](void *p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete[](void *p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace {
+
+class HotPathTest : public JitTest {
+protected:
+  void SetUp() override {
+    JitTest::SetUp();
+    auto made = Jit::create(null, jitOptions());
+    ASSERT_TRUE(made.ok());
+    nullJit = std::move(*made);
+  }
+  NullDevice null;
+  std::unique_ptr<Jit> nullJit;
+};
+
+TEST_F(HotPathTest, ALaunchAllocatesNothing) {
+  JitKernel *add = kernelOf(*nullJit, addSource());
+  NullBuffer x(256), y(256), out(256);
+  Tensor tensor;
+  tensor.address = x.address();
+  const auto launch = [&](int n) {
+    return add->launch({1}, nullptr, tensor, y, out, n).ok() &&
+           add->launch({1}, nullptr, x.address() + 4, y, out, n).ok();
+  };
+  ASSERT_TRUE(launch(1));
+  const std::uint64_t before = allocations;
+  bool ok = true;
+  for (int n = 0; n < 1000; ++n)
+    ok &= launch(n);
+  EXPECT_EQ(allocations, before);
+  EXPECT_TRUE(ok);
+  ASSERT_FALSE(add->launch({1}, nullptr, x).ok()); // the counter counts: a message is made
+  EXPECT_GT(allocations, before);
+}
+
+/// Readers go on while variants are added; each finds its own function or none.
+TEST_F(HotPathTest, ReadersAndAWriterShareTheTable) {
+  VariantTable table;
+  constexpr std::uint64_t n = 4000;
+  std::vector<LoadedKernel> kernels(n);
+  const auto keyOf = [](std::uint64_t i) {
+    ClassKey key;
+    key.words[0] = i % 7;
+    key.words[ClassKey::classWords] = i;
+    return key;
+  };
+  std::atomic<bool> stop{false}, wrong{false};
+  std::atomic<std::uint64_t> inserted{0};
+  std::vector<std::thread> readers;
+  for (unsigned r = 0; r < 3; ++r)
+    readers.emplace_back([&, r] {
+      std::uint64_t at = r;
+      while (!stop) {
+        const std::uint64_t known = inserted.load(std::memory_order_acquire);
+        at = at * 6364136223846793005u + 1442695040888963407u;
+        const std::uint64_t i = (at >> 33) % n;
+        const LoadedKernel *found = table.find(keyOf(i));
+        if ((found && found != &kernels[i]) || (i < known && !found))
+          wrong = true;
+      }
+    });
+  for (std::uint64_t i = 0; i < n; ++i) {
+    table.insert(keyOf(i), &kernels[i]);
+    inserted.store(i + 1, std::memory_order_release);
+  }
+  stop = true;
+  for (std::thread &t : readers)
+    t.join();
+  EXPECT_FALSE(wrong);
+  for (std::uint64_t i = 0; i < n; ++i)
+    ASSERT_EQ(table.find(keyOf(i)), &kernels[i]);
+  EXPECT_EQ(table.find(keyOf(n)), nullptr);
+}
+
+} // namespace
