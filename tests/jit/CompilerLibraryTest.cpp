@@ -41,7 +41,7 @@ TEST(CompilerLibrary, WhatIsMissingIsNamedWithWhereWasLooked) {
 }
 
 TEST(CompilerLibrary, OtherInterfacesAndOtherFilesAreRefused) {
-  auto abi = CompilerLibrary::find(KILN_BINARY_DIR "/tests/libkiln-fake-compiler-abi.so");
+  auto abi = CompilerLibrary::find(KILN_BINARY_DIR "/tests/libkiln-jit-fake-compiler-abi.so");
   ASSERT_TRUE(abi.ok());
   const Status version = (*abi)->open(noMemo);
   EXPECT_EQ(version.code(), StatusCode::Unsupported);

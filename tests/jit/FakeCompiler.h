@@ -1,6 +1,6 @@
 //===- FakeCompiler.h - A libkiln-compiler without a compiler -------------===//
 //
-// kiln-fake-compiler.so answers with PTX that the program text brings along.  A program is lines of "key value":
+// kiln-jit-fake-compiler.so answers with PTX that the program text brings along.  A program is lines of "key value":
 //
 //   argument NAME TYPE   one of the kernel, in order       warps N     of a block (4)
 //   fail STATUS TEXT     refuse with this status           sleep MS    before answering

@@ -14,7 +14,7 @@
 
 namespace kiln::test {
 
-inline constexpr const char *fakeCompiler = KILN_BINARY_DIR "/tests/libkiln-fake-compiler.so";
+inline constexpr const char *fakeCompiler = KILN_BINARY_DIR "/tests/libkiln-jit-fake-compiler.so";
 
 /// The text of a fake program whose kernel is `addPtx`, with extra lines.
 inline std::string addProgram(const std::string &extra = {}) {

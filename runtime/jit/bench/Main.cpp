@@ -71,13 +71,11 @@ int main() {
     return jk.launch({4, 2}, nullptr, buffer, buffer, buffer, buffer, buffer, buffer, buffer, buffer, one, stride, one,
                      stride, one, stride, one, stride, n, n, n, 0.5f);
   };
-  if (Status s = launch(); !s.ok())
-    return fail(s);
   LaunchArguments arguments;
   for (unsigned i = 0; i < 8; ++i)
     arguments.add(buffer);
-  for (unsigned i = 0; i < 8; ++i)
-    arguments.add(stride);
+  for (unsigned i = 0; i < 4; ++i)
+    arguments.add(one).add(stride);
   arguments.add(n).add(n).add(n).add(0.5f);
   const Result<const LoadedKernel *> loaded = jk.prepare(arguments.view());
   if (!loaded)
