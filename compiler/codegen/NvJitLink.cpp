@@ -110,13 +110,16 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
     arguments.push_back("-lineinfo");
 
   Handle handle = nullptr;
-  if (int result = call.create(&handle, static_cast<std::uint32_t>(arguments.size()), arguments.data()))
-    return failure(result, {}, arch, fileName);
   struct Destroy {
     int (*destroy)(Handle *);
     Handle *handle;
-    ~Destroy() { destroy(handle); }
+    ~Destroy() {
+      if (*handle) // also after a failed creation
+        destroy(handle);
+    }
   } destroy{call.destroy, &handle};
+  if (int result = call.create(&handle, static_cast<std::uint32_t>(arguments.size()), arguments.data()))
+    return failure(result, {}, arch, fileName);
 
   int result = call.addData(handle, inputPtx, text.c_str(), text.size() + 1, "ptx");
   if (!result)
