@@ -11,6 +11,11 @@
 using namespace kiln;
 using namespace kiln::test;
 
+/// For the address sanitizer: nvJitLink keeps a few kilobytes of its own.
+extern "C" const char *__lsan_default_suppressions() {
+  return "leak:libnvJitLink\n";
+}
+
 namespace {
 
 /// Writes s[tid] round a barrier; `extra` goes before the end.

@@ -11,6 +11,11 @@
 #include <gtest/gtest.h>
 #include <iterator>
 
+/// For the address sanitizer: a contained crash leaves LLVM's memory behind, and nvJitLink keeps some of its own.
+extern "C" const char *__lsan_default_suppressions() {
+  return "leak:libLLVM\nleak:libMLIR\nleak:libnvJitLink\n";
+}
+
 namespace kiln::test {
 
 std::string Emitted::text() const {
