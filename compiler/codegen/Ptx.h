@@ -7,8 +7,7 @@
 //  - Every problem is an error diagnostic of the module's MLIRContext, at the operation's location where LLVM kept one;
 //    the result is then a failure.  What LLVM only answers by ending the process ("Cannot select") is gated beforehand
 //    where a row of InstructionNeeds.def names it; the rest is Containment.h's business: call emitPtx from there.
-//  - Output depends on the module, the target and the options alone: no paths (unless lineInfo), times or addresses in
-//  it.
+//  - Output depends on the module, the target and the options alone: no paths (unless lineInfo), times or addresses.
 //  - Thread safe for different MLIRContexts.  The dialect translations are registered by `registerPtxDialects`.
 //
 //===----------------------------------------------------------------------===//
