@@ -129,6 +129,11 @@ Handle power(ElementType e, const Operand &a, const Operand &b, Grade grade, Loc
   return r ? binaryOp(*r, Op::PowF, "pow", a, b, gradeFlags(grade), loc) : Handle();
 }
 
+Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc) {
+  Recorder *r = Recorder::current();
+  return r ? binaryOp(*r, Op::CopySign, "copysign", a, b, {}, loc) : Handle();
+}
+
 Handle fusedMultiplyAdd(ElementType e, const Operand &a, const Operand &b, const Operand &c, Location loc) {
   Recorder *r = Recorder::current();
   ValueId ids[3];

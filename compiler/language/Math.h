@@ -34,14 +34,18 @@ namespace kiln::language {
 
 KILN_GRADED(exp, Exp)
 KILN_GRADED(exp2, Exp2)
+KILN_GRADED(expm1, ExpM1)
 KILN_GRADED(log, Log)
 KILN_GRADED(log2, Log2)
+KILN_GRADED(log10, Log10)
+KILN_GRADED(log1p, Log1p)
 KILN_GRADED(sin, Sin)
 KILN_GRADED(cos, Cos)
 KILN_GRADED(tanh, Tanh)
 KILN_GRADED(erf, Erf)
 KILN_GRADED(sqrt, Sqrt)
 KILN_GRADED(rsqrt, Rsqrt)
+KILN_GRADED(cbrt, Cbrt)
 KILN_UNARY(floor, Floor, FloatElement)
 KILN_UNARY(ceil, Ceil, FloatElement)
 KILN_UNARY(trunc, Trunc, FloatElement)
@@ -123,6 +127,13 @@ detail::Met<A, B> pow(const A &a, const B &b, Grade grade = Grade::Precise, Loca
   using T = detail::CommonTag<A, B>;
   return detail::Met<A, B>(
       detail::power(elementOf<T>, detail::meeting<T>(a, loc), detail::meeting<T>(b, loc), grade, loc));
+}
+/// |a| with the sign of b.
+template <typename A, typename B>
+  requires detail::MeetFloats<A, B>
+detail::Met<A, B> copysign(const A &a, const B &b, Location loc = Location::current()) {
+  using T = detail::CommonTag<A, B>;
+  return detail::Met<A, B>(detail::copySign(elementOf<T>, detail::meeting<T>(a, loc), detail::meeting<T>(b, loc), loc));
 }
 /// How many blocks of b cover a: (a + b - 1) / b, for a >= 0 and b > 0.
 template <typename A, typename B>

@@ -107,6 +107,7 @@ Handle negate(ElementType e, const Operand &a, Location loc);
 Handle invert(ElementType e, const Operand &a, Location loc);
 Handle unary(Op op, std::string_view name, ElementType e, const Operand &a, Grade grade, Location loc);
 Handle power(ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
+Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc);
 Handle fusedMultiplyAdd(ElementType e, const Operand &a, const Operand &b, const Operand &c, Location loc);
 Handle select(const Operand &condition, const Operand &a, const Operand &b, Location loc);
 Handle cast(ElementType to, const Operand &a, Location loc);

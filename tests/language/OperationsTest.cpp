@@ -23,7 +23,8 @@ Kernel everything() {
         auto v = load(u + i, n > 0, {}, Cache::Volatile);
         auto z = exp(y, approx) + exp2(y) - log(y, approx) * log2(y) / sin(y, approx);
         z += cos(z) + tanh(z, approx) + erf(z) + sqrt(z, approx) + rsqrt(z, approx) + pow(abs(z), 2.5f, approx);
-        z = fma(z, y, 1.0f) + floor(z) + ceil(z) + trunc(z) + round(z) - div(-z, a, approx);
+        z = copysign(expm1(z) + log1p(z) * log10(z), cbrt(y));
+    z = fma(z, y, 1.0f) + floor(z) + ceil(z) + trunc(z) + round(z) - div(-z, a, approx);
         z = max(min(maximum(minimum(z, 1.0f), y), 2), a);
         auto m = ((z < 1.0f) & (z <= a)) | ((z > y) ^ (z >= y)) | isNan(z) | ((z == y) & !(z != y));
         v = v / 3u % 5u + max(v, 1u) - min(v, cast<u32>(programId(Axis::Y))) * (v >> 1) + (v << 2);
