@@ -64,9 +64,9 @@ struct LowerAssert : Lowering<tile::AssertOp> {
     e.guarded(e.xor_(holds, e.i1(true)), [&](Emit &inside) {
       // No file and line: code must not depend on where the kernel's text lies.
       const Value name = textPointer(inside, op, context.kernel().getName());
-      LLVM::CallOp::create(inside.b, inside.loc, fail,
-                           ValueRange{textPointer(inside, op, op.getMessage()), name, inside.i32(0), name,
-                                      inside.i64(1)});
+      LLVM::CallOp::create(
+          inside.b, inside.loc, fail,
+          ValueRange{textPointer(inside, op, op.getMessage()), name, inside.i32(0), name, inside.i64(1)});
       LLVM::Trap::create(inside.b, inside.loc);
     });
     rewriter.eraseOp(op);
@@ -141,8 +141,8 @@ private:
     auto record = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types);
     Value place = LLVM::AllocaOp::create(e.b, e.loc, e.ptr(0), record, e.i32(1), /*alignment=*/8);
     for (auto [i, v] : llvm::enumerate(arguments)) {
-      Value field = LLVM::GEPOp::create(e.b, e.loc, e.ptr(0), record, place,
-                                        ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
+      Value field =
+          LLVM::GEPOp::create(e.b, e.loc, e.ptr(0), record, place, ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});
       LLVM::StoreOp::create(e.b, e.loc, v, field);
     }
     auto print = deviceFunction(op, "vprintf", e.i(32), {e.ptr(0), e.ptr(0)});

@@ -1,7 +1,7 @@
 // Operations that work element by element: the same operation on each register.  Constants.
 #include "compiler/lowering/Emit.h"
 
-#include "mlir/IR/IRMapping.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 
 using namespace mlir;
 
@@ -49,7 +49,8 @@ private:
 
 struct LowerAddPtr : Lowering<tile::AddPtrOp> {
   using Lowering::Lowering;
-  LogicalResult matchAndRewrite(tile::AddPtrOp op, Adaptor adaptor, ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(tile::AddPtrOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
     const Emit e(rewriter, op.getLoc());
     const Type element = memoryType(cast<tile::PtrType>(tile::elementTypeOf(op.getType())).getPointee());
     Scalars out;
@@ -115,11 +116,26 @@ private:
   }
 };
 
+/// What nobody reads: the start of a conversion through shared memory.
+struct LowerPoison : Lowering<ub::PoisonOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(ub::PoisonOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type)
+      return failure();
+    const Type scalar = scalarType(type.getElementType());
+    Value v = isa<LLVM::LLVMPointerType>(scalar) ? Value(LLVM::PoisonOp::create(rewriter, op.getLoc(), scalar))
+                                                 : Value(ub::PoisonOp::create(rewriter, op.getLoc(), scalar));
+    replace(rewriter, op, Scalars(context.layout(type).registers(), v));
+    return success();
+  }
+};
+
 } // namespace
 
 void populateElementwisePatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                                  const LoweringContext &context) {
-  patterns.add<LowerElementwise, LowerAddPtr, LowerConstant>(converter, context);
+  patterns.add<LowerElementwise, LowerAddPtr, LowerConstant, LowerPoison>(converter, context);
 }
 
 } // namespace kiln::lowering

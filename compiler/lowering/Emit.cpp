@@ -80,7 +80,7 @@ Value Emit::bitcast(Value v, Type type) const {
   if (v.getType() == type)
     return v;
   return isa<VectorType>(type) || isa<VectorType>(v.getType()) ? Value(LLVM::BitcastOp::create(b, loc, type, v))
-                                                              : Value(arith::BitcastOp::create(b, loc, type, v));
+                                                               : Value(arith::BitcastOp::create(b, loc, type, v));
 }
 
 Value Emit::toBits(Value v) const {
@@ -111,6 +111,28 @@ Value Emit::fromMemory(Value v, Type type) const {
   if (type.isInteger(1))
     return compare(arith::CmpIPredicate::ne, v, zero(v.getType()));
   return isa<LLVM::LLVMPointerType>(type) ? v : bitcast(v, type);
+}
+
+Value Emit::joinWord(ArrayRef<Value> parts) const {
+  const unsigned width = parts.front().getType().getIntOrFloatBitWidth();
+  if (width == 32)
+    return parts.front();
+  const Value none = integer(i(width), 0);
+  auto type = VectorType::get(32 / width, i(width));
+  Value v = LLVM::UndefOp::create(b, loc, type);
+  for (unsigned k = 0; k < 32 / width; ++k)
+    v = LLVM::InsertElementOp::create(b, loc, v, k < parts.size() ? parts[k] : none, i32(k));
+  return bitcast(v, i(32));
+}
+
+Scalars Emit::splitWord(Value word, unsigned count) const {
+  if (count == 1)
+    return {word};
+  const Value v = bitcast(word, VectorType::get(count, i(32 / count)));
+  Scalars out;
+  for (unsigned k = 0; k < count; ++k)
+    out.push_back(LLVM::ExtractElementOp::create(b, loc, v, i32(k)));
+  return out;
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,7 +190,7 @@ Scalars Emit::guarded(Value condition, ArrayRef<Value> other, llvm::function_ref
   llvm::SmallVector<Type> types;
   for (Value v : other)
     types.push_back(v.getType());
-  auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, loc, TypeRange(types), condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());

@@ -58,6 +58,10 @@ struct Emit {
   mlir::Value toMemory(mlir::Value v) const;
   mlir::Value fromMemory(mlir::Value v, mlir::Type type) const;
   mlir::Value bitcast(mlir::Value v, mlir::Type type) const;
+  /// Up to 4 bytes of integers of equal width as one i32, the first in the low bits, the rest 0; and all 32 bits as
+  /// `count` integers.
+  mlir::Value joinWord(llvm::ArrayRef<mlir::Value> parts) const;
+  Scalars splitWord(mlir::Value word, unsigned count) const;
 
   /// All lanes take part.  `word` is i32; bfly: lane ^ offset, idx: lane `offset`.
   mlir::Value shuffleWord(mlir::NVVM::ShflKind kind, mlir::Value word, mlir::Value offset) const;

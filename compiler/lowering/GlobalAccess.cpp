@@ -167,8 +167,8 @@ Scalars emitLoad(const Emit &e, Value address, Type element, unsigned count, til
     if (words.count > 1)
       result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), llvm::SmallVector<Type>(words.count, result));
     Value all = LLVM::InlineAsmOp::create(e.b, e.loc, result, address, text, constraints, /*has_side_effects=*/true,
-                                          /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                                          LLVM::AsmDialectAttr(), ArrayAttr())
+                                          /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                          ArrayAttr())
                     .getResult(0);
     Scalars list;
     for (unsigned i = 0; i < words.count; ++i)

@@ -77,8 +77,8 @@ void LoweringContext::findAccesses() {
         const unsigned bits = tile::storageBits(tile::elementTypeOf(tile)), d = static_cast<unsigned>(unit);
         const std::uint64_t alignment = std::uint64_t(access->address.divisibility(d)) * bits / 8;
         found.unmasked = {d, layout::vectorElements(layout(tile).core(), d, bits, access->address.contiguity(d),
-                                                    static_cast<std::uint32_t>(std::min<std::uint64_t>(
-                                                        alignment, layout::AxisInfo::big)))};
+                                                    static_cast<std::uint32_t>(
+                                                        std::min<std::uint64_t>(alignment, layout::AxisInfo::big)))};
       }
     accesses[op] = found;
   });
@@ -94,12 +94,11 @@ const TileLayout *LoweringContext::checkedLayout(Operation *op, Type tile) const
     return nullptr;
   }
   const LinearLayout &core = lowered->core();
-  if (core.size(InDim::Lane) != layout::warpSize || core.size(InDim::Warp) != warps ||
-      core.size(InDim::Block) != 1) {
-    InFlightDiagnostic d = op->emitError() << "the layout of " << tile << " is for " << core.size(InDim::Warp)
-                                           << " warps of " << core.size(InDim::Lane) << " lanes and "
-                                           << core.size(InDim::Block) << " blocks, the kernel has " << warps
-                                           << " warps of 32 lanes and 1 block";
+  if (core.size(InDim::Lane) != layout::warpSize || core.size(InDim::Warp) != warps || core.size(InDim::Block) != 1) {
+    InFlightDiagnostic d = op->emitError()
+                           << "the layout of " << tile << " is for " << core.size(InDim::Warp) << " warps of "
+                           << core.size(InDim::Lane) << " lanes and " << core.size(InDim::Block)
+                           << " blocks, the kernel has " << warps << " warps of 32 lanes and 1 block";
     d.attachNote() << "give the kernel " << tile::numWarpsAttr << " = " << core.size(InDim::Warp)
                    << ", or the tile a layout for " << warps << " warps";
     return nullptr;

@@ -51,17 +51,16 @@ struct LowerStore : Lowering<tile::StoreOp> {
     const Emit e(rewriter, op.getLoc());
     const Type pointers = op.getPointer().getType();
     // Copies of an element are written by its owner alone; a scalar by one thread.
-    const Value owner = isa<RankedTensorType>(pointers) ? context.owns(context.layout(pointers).core())
-                                                        : context.firstThread();
+    const Value owner =
+        isa<RankedTensorType>(pointers) ? context.owns(context.layout(pointers).core()) : context.firstThread();
     for (const AccessGroup &group : groupsOf(context, op, pointers)) {
       const unsigned first = group.front();
       Scalars values;
       for (unsigned r : group)
         values.push_back(adaptor.getValue()[r]);
       const Value condition = e.both(owner, op.getMask() ? adaptor.getMask()[first] : Value());
-      e.guarded(condition, [&](Emit &inside) {
-        emitStore(inside, adaptor.getPointer()[first], values, op.getCache());
-      });
+      e.guarded(condition,
+                [&](Emit &inside) { emitStore(inside, adaptor.getPointer()[first], values, op.getCache()); });
     }
     rewriter.eraseOp(op);
     return success();

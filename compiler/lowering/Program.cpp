@@ -34,7 +34,7 @@ void populateProgramPatterns(RewritePatternSet &patterns, const TileTypeConverte
                              const LoweringContext &context) {
   patterns.add<LowerGrid<tile::ProgramIdOp, NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>,
                LowerGrid<tile::NumProgramsOp, NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>>(converter,
-                                                                                                    context);
+                                                                                                     context);
 }
 
 } // namespace kiln::lowering

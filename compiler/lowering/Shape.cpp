@@ -43,8 +43,8 @@ std::optional<llvm::SmallVector<unsigned>> matchRegisters(const TileLayout &from
 }
 
 LogicalResult refuse(Operation *op, Type from, Type to) {
-  InFlightDiagnostic d = op->emitOpError() << "from " << from << " to " << to
-                                           << ": elements would move between threads";
+  InFlightDiagnostic d = op->emitOpError()
+                         << "from " << from << " to " << to << ": elements would move between threads";
   d.attachNote() << "convert the operand with tile_gpu.convert_layout to the layout that the result's implies";
   return d;
 }

@@ -65,8 +65,7 @@ struct LowerNarrowView : Lowering<tile::NarrowViewOp> {
     const Type stored = memoryType(op.getType().getElementType());
     out[0] = e.gep(view.base, stored, e.mul(start, view.strides[d]));
     out[1 + d] = atLeast(e, e.sub(view.first[d], start), zero);
-    out[1 + rank + d] =
-        atLeast(e, atMost(e, e.to64(adaptor.getSize().front()), e.sub(view.end[d], start)), zero);
+    out[1 + rank + d] = atLeast(e, atMost(e, e.to64(adaptor.getSize().front()), e.sub(view.end[d], start)), zero);
     replace(rewriter, op, std::move(out));
     return success();
   }
@@ -204,10 +203,9 @@ struct LowerLoadView : Lowering<tile::LoadViewOp> {
       for (const AccessGroup &group : groupRegisters(layout, access.dim, access.elements)) {
         // Addresses outside the branch: they are cheap and shared.
         const Value address = window.address(at, group.front());
-        Scalars values = at.guarded(checked ? window.inside(at, group.front()) : Value(),
-                                    Scalars(group.size(), zero), [&](Emit &inside) {
-                                      return emitLoad(inside, address, element, group.size(), op.getCache());
-                                    });
+        Scalars values =
+            at.guarded(checked ? window.inside(at, group.front()) : Value(), Scalars(group.size(), zero),
+                       [&](Emit &inside) { return emitLoad(inside, address, element, group.size(), op.getCache()); });
         for (auto [r, v] : llvm::zip_equal(group, values))
           out[r] = v;
       }
