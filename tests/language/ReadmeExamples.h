@@ -1,0 +1,74 @@
+// The programs of compiler/language/README.md, word for word (ReadmeTest checks that), and what they record.
+// clang-format off: as the page has them
+#include "compiler/language/Language.h"
+
+using namespace kiln::language;
+
+struct ScaleConfig {
+  int block = 1024;
+  int warps = 4;
+};
+
+// out = x * factor, block elements a program; grid [ceil(n / block)].
+template <Element T> Kernel scale(const ScaleConfig &c) {
+  return kernel("scale", {.warps = c.warps, .config = {{"block", c.block}}},
+                [&](Arg<Pointer<T>, "x"> x, Arg<Pointer<T>, "out"> out, Arg<f32, "factor"> factor, Arg<i64, "n"> n) {
+                  auto offset = cast<i64>(programId()) * c.block + cast<i64>(range(0, c.block));
+                  auto mask = offset < n;
+                  auto y = cast<f32>(load(x + offset, mask)) * factor;
+                  store(out + offset, cast<T>(y), mask);
+                });
+}
+
+// From a run-time element type.
+Kernel scale(ElementType element, const ScaleConfig &c) {
+  return withElement<f32, f16, bf16>(element, "scale", [&]<Element T>() { return scale<T>(c); });
+}
+
+bool show(const Kernel &k) {
+  if (!k.ok()) {
+    std::cerr << k.status().toString() << "\n"; // file:line:column: kernel 'scale': operation: values (remedy)
+    return false;
+  }
+  std::cout << k.text();
+  for (const KernelArgument &a : k.arguments())
+    std::cout << "// " << a.name << ": " << a.typeText() << "\n";
+  return true;
+}
+
+// out[r] = the largest element of row r, and where it is; one row a program.
+Kernel rowMax(int block) {
+  return kernel("row_max", {.config = {{"block", block}}},
+                [&](Arg<Pointer<f32>, "x"> x, Arg<Pointer<f32>, "out"> out, Arg<Pointer<i32>, "at"> at,
+                    Arg<i64, "stride"> stride, Arg<i32, "columns"> columns) {
+                  auto row = x + cast<i64>(programId()) * stride;
+                  auto lowest = full<f32>({block}, -INFINITY);
+                  auto nowhere = full<i32>({block}, -1);
+                  auto [best, where] = loop(over(0, columns, block), lowest, nowhere, [&](auto i, auto best, auto where) {
+                    auto j = i + range(0, block);
+                    auto value = load(row + j, j < columns, -INFINITY);
+                    auto better = value > best;
+                    return std::tuple{select(better, value, best), select(better, j, where)};
+                  });
+                  auto [value, index] = reduce(std::tuple{best, where}, [](auto a, auto i, auto b, auto j) {
+                    auto left = (a > b) | ((a == b) & (i < j));
+                    return std::tuple{select(left, a, b), select(left, i, j)};
+                  });
+                  store(out + programId(), value);
+                  when(index >= 0, [&] { store(at + programId(), index); });
+                });
+}
+
+// out[j, i] = x[i, j], tiles of 32 x 64, any strides of x, rows of out adjacent.
+Kernel flip() {
+  return kernel("flip", {},
+                [&](Arg<Pointer<f16>, "x"> x, Arg<i64, "stride_0"> s0, Arg<i64, "stride_1"> s1,
+                    Arg<Pointer<f16>, "out"> out, Arg<i32, "rows"> rows, Arg<i32, "columns"> columns) {
+                  auto from = makeView(x, {rows, columns}, {s0, s1}, {32, 64}, Unit::None);
+                  auto to = makeView(out, {columns, rows}, {rows, 1}, {64, 32});
+                  auto i = programId(Axis::X) * 32, j = programId(Axis::Y) * 64;
+                  storeView(to, {j, i}, transpose(loadView(from, {i, j})));
+                });
+}
+
+// clang-format on
