@@ -15,8 +15,12 @@ namespace kiln::numbers {
 
 using namespace mlir;
 
-Num keepAsIs(Code &, llvm::ArrayRef<Num> operands) { return operands[0]; }
-Num viaF32(Code &, llvm::ArrayRef<Num> operands) { return operands[0]; }
+Num keepAsIs(Code &, llvm::ArrayRef<Num> operands) {
+  return operands[0];
+}
+Num viaF32(Code &, llvm::ArrayRef<Num> operands) {
+  return operands[0];
+}
 
 namespace {
 
@@ -50,8 +54,12 @@ Num divHalf(Code &code, llvm::ArrayRef<Num> operands) {
 Num sqrtHalf(Code &code, llvm::ArrayRef<Num> operands) {
   return truncateFloat(sqrt(extendFloat(operands[0], code.f32())), operands[0].type());
 }
-Num sqrtExact(Code &, llvm::ArrayRef<Num> operands) { return sqrt(operands[0]); }
-Num fusedMultiplyAdd(Code &, llvm::ArrayRef<Num> operands) { return fma(operands[0], operands[1], operands[2]); }
+Num sqrtExact(Code &, llvm::ArrayRef<Num> operands) {
+  return sqrt(operands[0]);
+}
+Num fusedMultiplyAdd(Code &, llvm::ArrayRef<Num> operands) {
+  return fma(operands[0], operands[1], operands[2]);
+}
 
 Num roundToOdd32(const Num &x) {
   Code &code = *x.code;
@@ -93,14 +101,30 @@ Num copySignExact(Code &, llvm::ArrayRef<Num> operands) {
     return floatOf((bitsOf(x) & 0x7fff) | (bitsOf(y) & 0x8000), x.type());
   return copySign(x, y);
 }
-Num floorExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::FFloorOp>(code, operands); }
-Num ceilExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::FCeilOp>(code, operands); }
-Num truncExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::FTruncOp>(code, operands); }
-Num roundEvenExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::RoundEvenOp>(code, operands); }
-Num maximumExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::MaximumOp>(code, operands); }
-Num minimumExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::MinimumOp>(code, operands); }
-Num maxNumExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::MaxNumOp>(code, operands); }
-Num minNumExact(Code &code, llvm::ArrayRef<Num> operands) { return exact<LLVM::MinNumOp>(code, operands); }
+Num floorExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::FFloorOp>(code, operands);
+}
+Num ceilExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::FCeilOp>(code, operands);
+}
+Num truncExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::FTruncOp>(code, operands);
+}
+Num roundEvenExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::RoundEvenOp>(code, operands);
+}
+Num maximumExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::MaximumOp>(code, operands);
+}
+Num minimumExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::MinimumOp>(code, operands);
+}
+Num maxNumExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::MaxNumOp>(code, operands);
+}
+Num minNumExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return exact<LLVM::MinNumOp>(code, operands);
+}
 
 Num roundExact(Code &code, llvm::ArrayRef<Num> operands) {
   const Num x = operands[0];
@@ -122,10 +146,14 @@ Num clampExact(Code &code, llvm::ArrayRef<Num> operands) {
 }
 
 namespace {
-Num wide(Code &code, const Num &x) { return x.bits() == 16 ? extendFloat(x, code.f32()) : x; }
+Num wide(Code &code, const Num &x) {
+  return x.bits() == 16 ? extendFloat(x, code.f32()) : x;
+}
 } // namespace
 
-Num isNanExact(Code &code, llvm::ArrayRef<Num> operands) { return isNan(wide(code, operands[0])); }
+Num isNanExact(Code &code, llvm::ArrayRef<Num> operands) {
+  return isNan(wide(code, operands[0]));
+}
 Num isInfExact(Code &code, llvm::ArrayRef<Num> operands) {
   return equal(abs(wide(code, operands[0])), std::numeric_limits<double>::infinity());
 }
@@ -169,8 +197,8 @@ Num remainderLoop(Code &code, llvm::ArrayRef<Num> operands) {
   const int bias = isDouble ? 1023 : 127;
   auto power = [&](const Num &n) { return floatOf((n + bias) << mantissaBits, x.type()); };
   // The unit is 2^(1 - bias - mantissaBits).
-  const Num scaled = fromSigned(end[0], x.type()) * power(second + (1 - bias)) *
-                     (power(first) * std::ldexp(1.0, -mantissaBits));
+  const Num scaled =
+      fromSigned(end[0], x.type()) * power(second + (1 - bias)) * (power(first) * std::ldexp(1.0, -mantissaBits));
   return copySign(scaled, x);
 }
 

@@ -10,8 +10,8 @@ Num Code::real(Type type, double v) {
 
 Num Code::integer(Type type, std::int64_t v) {
   const llvm::APInt bits(64, static_cast<std::uint64_t>(v));
-  return wrap(LLVM::ConstantOp::create(
-      builder, loc, type, builder.getIntegerAttr(type, bits.sextOrTrunc(type.getIntOrFloatBitWidth()))));
+  return wrap(LLVM::ConstantOp::create(builder, loc, type,
+                                       builder.getIntegerAttr(type, bits.sextOrTrunc(type.getIntOrFloatBitWidth()))));
 }
 
 Num Code::literal(const Num &like, double v) {
@@ -25,7 +25,9 @@ Num Code::intrinsic(llvm::StringRef name, Type result, llvm::ArrayRef<Num> argum
   return wrap(LLVM::CallIntrinsicOp::create(builder, loc, result, builder.getStringAttr(name), values).getResult(0));
 }
 
-const Target &Code::target() const { return helpers.target; }
+const Target &Code::target() const {
+  return helpers.target;
+}
 
 Num Code::call(llvm::StringRef name, Implementation implementation, Type result, llvm::ArrayRef<Num> arguments,
                bool rare) {
@@ -123,7 +125,9 @@ namespace {
 template <typename Op> Num emit(const Num &a, const Num &b) {
   return a.code->wrap(Op::create(a.code->builder, a.code->loc, a.value, b.value));
 }
-template <typename Op> Num emit(const Num &a) { return a.code->wrap(Op::create(a.code->builder, a.code->loc, a.value)); }
+template <typename Op> Num emit(const Num &a) {
+  return a.code->wrap(Op::create(a.code->builder, a.code->loc, a.value));
+}
 template <typename Op> Num convert(const Num &a, Type type) {
   return a.code->wrap(Op::create(a.code->builder, a.code->loc, type, a.value));
 }
@@ -146,27 +150,67 @@ Num operator-(const Num &a, const Num &b) {
 Num operator*(const Num &a, const Num &b) {
   return a.isFloat() ? emit<LLVM::FMulOp>(a, b) : emit<LLVM::MulOp>(a, b);
 }
-Num operator-(const Num &a) { return a.isFloat() ? emit<LLVM::FNegOp>(a) : a.code->integer(a.type(), 0) - a; }
-Num operator&(const Num &a, const Num &b) { return emit<LLVM::AndOp>(a, b); }
-Num operator|(const Num &a, const Num &b) { return emit<LLVM::OrOp>(a, b); }
-Num operator^(const Num &a, const Num &b) { return emit<LLVM::XOrOp>(a, b); }
-Num operator<<(const Num &a, const Num &b) { return emit<LLVM::ShlOp>(a, b); }
-Num operator>>(const Num &a, const Num &b) { return emit<LLVM::LShrOp>(a, b); }
-Num arithmeticShift(const Num &a, const Num &b) { return emit<LLVM::AShrOp>(a, b); }
-Num udiv(const Num &a, const Num &b) { return emit<LLVM::UDivOp>(a, b); }
-Num urem(const Num &a, const Num &b) { return emit<LLVM::URemOp>(a, b); }
-Num sdiv(const Num &a, const Num &b) { return emit<LLVM::SDivOp>(a, b); }
-Num srem(const Num &a, const Num &b) { return emit<LLVM::SRemOp>(a, b); }
-Num fdiv(const Num &a, const Num &b) { return emit<LLVM::FDivOp>(a, b); }
+Num operator-(const Num &a) {
+  return a.isFloat() ? emit<LLVM::FNegOp>(a) : a.code->integer(a.type(), 0) - a;
+}
+Num operator&(const Num &a, const Num &b) {
+  return emit<LLVM::AndOp>(a, b);
+}
+Num operator|(const Num &a, const Num &b) {
+  return emit<LLVM::OrOp>(a, b);
+}
+Num operator^(const Num &a, const Num &b) {
+  return emit<LLVM::XOrOp>(a, b);
+}
+Num operator<<(const Num &a, const Num &b) {
+  return emit<LLVM::ShlOp>(a, b);
+}
+Num operator>>(const Num &a, const Num &b) {
+  return emit<LLVM::LShrOp>(a, b);
+}
+Num arithmeticShift(const Num &a, const Num &b) {
+  return emit<LLVM::AShrOp>(a, b);
+}
+Num udiv(const Num &a, const Num &b) {
+  return emit<LLVM::UDivOp>(a, b);
+}
+Num urem(const Num &a, const Num &b) {
+  return emit<LLVM::URemOp>(a, b);
+}
+Num sdiv(const Num &a, const Num &b) {
+  return emit<LLVM::SDivOp>(a, b);
+}
+Num srem(const Num &a, const Num &b) {
+  return emit<LLVM::SRemOp>(a, b);
+}
+Num fdiv(const Num &a, const Num &b) {
+  return emit<LLVM::FDivOp>(a, b);
+}
 
-Num operator<(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::olt, LLVM::ICmpPredicate::slt); }
-Num operator<=(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::ole, LLVM::ICmpPredicate::sle); }
-Num operator>(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::ogt, LLVM::ICmpPredicate::sgt); }
-Num operator>=(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::oge, LLVM::ICmpPredicate::sge); }
-Num equal(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::oeq, LLVM::ICmpPredicate::eq); }
-Num notEqual(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::une, LLVM::ICmpPredicate::ne); }
-Num below(const Num &a, const Num &b) { return compare(a, b, LLVM::FCmpPredicate::olt, LLVM::ICmpPredicate::ult); }
-Num isNan(const Num &x) { return compare(x, x, LLVM::FCmpPredicate::uno, LLVM::ICmpPredicate::ne); }
+Num operator<(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::olt, LLVM::ICmpPredicate::slt);
+}
+Num operator<=(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::ole, LLVM::ICmpPredicate::sle);
+}
+Num operator>(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::ogt, LLVM::ICmpPredicate::sgt);
+}
+Num operator>=(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::oge, LLVM::ICmpPredicate::sge);
+}
+Num equal(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::oeq, LLVM::ICmpPredicate::eq);
+}
+Num notEqual(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::une, LLVM::ICmpPredicate::ne);
+}
+Num below(const Num &a, const Num &b) {
+  return compare(a, b, LLVM::FCmpPredicate::olt, LLVM::ICmpPredicate::ult);
+}
+Num isNan(const Num &x) {
+  return compare(x, x, LLVM::FCmpPredicate::uno, LLVM::ICmpPredicate::ne);
+}
 
 Num select(const Num &condition, const Num &a, const Num &b) {
   return a.code->wrap(LLVM::SelectOp::create(a.code->builder, a.code->loc, condition.value, a.value, b.value));
@@ -177,19 +221,32 @@ Num fma(const Num &a, const Num &b, const Num &c) {
 Num abs(const Num &x) {
   if (x.isFloat())
     return emit<LLVM::FAbsOp>(x);
-  return x.code->wrap(LLVM::AbsOp::create(x.code->builder, x.code->loc, x.type(), x.value, /*is_int_min_poison=*/false));
+  return x.code->wrap(
+      LLVM::AbsOp::create(x.code->builder, x.code->loc, x.type(), x.value, /*is_int_min_poison=*/false));
 }
-Num sqrt(const Num &x) { return emit<LLVM::SqrtOp>(x); }
-Num rint(const Num &x) { return emit<LLVM::RoundEvenOp>(x); }
-Num trunc(const Num &x) { return emit<LLVM::FTruncOp>(x); }
-Num copySign(const Num &magnitude, const Num &sign) { return emit<LLVM::CopySignOp>(magnitude, sign); }
+Num sqrt(const Num &x) {
+  return emit<LLVM::SqrtOp>(x);
+}
+Num rint(const Num &x) {
+  return emit<LLVM::RoundEvenOp>(x);
+}
+Num trunc(const Num &x) {
+  return emit<LLVM::FTruncOp>(x);
+}
+Num copySign(const Num &magnitude, const Num &sign) {
+  return emit<LLVM::CopySignOp>(magnitude, sign);
+}
 Num leadingZeros(const Num &x) {
   return x.code->wrap(
       LLVM::CountLeadingZerosOp::create(x.code->builder, x.code->loc, x.type(), x.value, /*is_zero_poison=*/false));
 }
 
-Num bitsOf(const Num &x) { return convert<LLVM::BitcastOp>(x, x.code->i(x.bits())); }
-Num floatOf(const Num &x, Type type) { return convert<LLVM::BitcastOp>(x, type); }
+Num bitsOf(const Num &x) {
+  return convert<LLVM::BitcastOp>(x, x.code->i(x.bits()));
+}
+Num floatOf(const Num &x, Type type) {
+  return convert<LLVM::BitcastOp>(x, type);
+}
 Num signExtend(const Num &x, Type type) {
   return x.type() == type ? x : convert<LLVM::SExtOp>(x, type);
 }
@@ -199,8 +256,12 @@ Num zeroExtend(const Num &x, Type type) {
 Num truncate(const Num &x, Type type) {
   return x.type() == type ? x : convert<LLVM::TruncOp>(x, type);
 }
-Num toSigned(const Num &x, Type type) { return convert<LLVM::FPToSIOp>(x, type); }
-Num fromSigned(const Num &x, Type type) { return convert<LLVM::SIToFPOp>(x, type); }
+Num toSigned(const Num &x, Type type) {
+  return convert<LLVM::FPToSIOp>(x, type);
+}
+Num fromSigned(const Num &x, Type type) {
+  return convert<LLVM::SIToFPOp>(x, type);
+}
 Num extendFloat(const Num &x, Type type) {
   return x.type() == type ? x : convert<LLVM::FPExtOp>(x, type);
 }

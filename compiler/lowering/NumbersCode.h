@@ -117,7 +117,9 @@ Num below(const Num &a, const Num &b);    ///< unsigned <
 Num isNan(const Num &x);
 
 #define KILN_LITERAL_RIGHT(op)                                                                                         \
-  inline Num operator op(const Num &a, double v) { return a op a.code->literal(a, v); }
+  inline Num operator op(const Num &a, double v) {                                                                     \
+    return a op a.code->literal(a, v);                                                                                 \
+  }
 KILN_LITERAL_RIGHT(+)
 KILN_LITERAL_RIGHT(-)
 KILN_LITERAL_RIGHT(*)
@@ -131,17 +133,36 @@ KILN_LITERAL_RIGHT(<=)
 KILN_LITERAL_RIGHT(>)
 KILN_LITERAL_RIGHT(>=)
 #undef KILN_LITERAL_RIGHT
-inline Num operator-(double v, const Num &a) { return a.code->literal(a, v) - a; }
-inline Num equal(const Num &a, double v) { return equal(a, a.code->literal(a, v)); }
-inline Num notEqual(const Num &a, double v) { return notEqual(a, a.code->literal(a, v)); }
-inline Num below(const Num &a, double v) { return below(a, a.code->literal(a, v)); }
+inline Num operator-(double v, const Num &a) {
+  return a.code->literal(a, v) - a;
+}
+inline Num equal(const Num &a, double v) {
+  return equal(a, a.code->literal(a, v));
+}
+inline Num notEqual(const Num &a, double v) {
+  return notEqual(a, a.code->literal(a, v));
+}
+inline Num below(const Num &a, double v) {
+  return below(a, a.code->literal(a, v));
+}
 
 Num select(const Num &condition, const Num &a, const Num &b);
-inline Num select(const Num &condition, double a, const Num &b) { return select(condition, b.code->literal(b, a), b); }
-inline Num select(const Num &condition, const Num &a, double b) { return select(condition, a, a.code->literal(a, b)); }
+inline Num select(const Num &condition, double a, const Num &b) {
+  return select(condition, b.code->literal(b, a), b);
+}
+inline Num select(const Num &condition, const Num &a, double b) {
+  return select(condition, a, a.code->literal(a, b));
+}
 Num fma(const Num &a, const Num &b, const Num &c);
-inline Num fma(const Num &a, double b, const Num &c) { return fma(a, a.code->literal(a, b), c); }
-inline Num fma(const Num &a, const Num &b, double c) { return fma(a, b, a.code->literal(a, c)); }
+inline Num fma(const Num &a, double b, const Num &c) {
+  return fma(a, a.code->literal(a, b), c);
+}
+inline Num fma(const Num &a, const Num &b, double c) {
+  return fma(a, b, a.code->literal(a, c));
+}
+inline Num fma(const Num &a, double b, double c) {
+  return fma(a, b, a.code->literal(a, c));
+}
 Num abs(const Num &x);
 Num sqrt(const Num &x);
 Num rint(const Num &x);  ///< to nearest, halves to even

@@ -21,7 +21,9 @@ Num scale64(const Num &p, const Num &shifted) {
   return p * power(half) * power(n - half);
 }
 
-Num expOfReduced(const Num &r) { return fma(fma(polynomial(r, exp64Coefficients), r, 1.0), r, 1.0); }
+Num expOfReduced(const Num &r) {
+  return fma(fma(polynomial(r, exp64Coefficients), r, 1.0), r, 1.0);
+}
 
 /// x = 2^e (1 + f); tail = log(1 + f) - f.
 struct Logarithm {
@@ -75,12 +77,15 @@ Num exp2F64(Code &, llvm::ArrayRef<Num> operands) {
   return scale64(expOfReduced(fma(f, ln2High, f * ln2Low)), shifted);
 }
 
-Num logF64(Code &, llvm::ArrayRef<Num> operands) { return combine(operands[0], 1.0, 0.0, ln2High, ln2Low); }
+Num logF64(Code &, llvm::ArrayRef<Num> operands) {
+  return combine(operands[0], 1.0, 0.0, ln2High, ln2Low);
+}
 Num log2F64(Code &, llvm::ArrayRef<Num> operands) {
   return combine(operands[0], 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56, 1.0, 0.0);
 }
 Num log10F64(Code &, llvm::ArrayRef<Num> operands) {
-  return combine(operands[0], 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57, 0x1.34413509f79ffp-2, -0x1.9dc1da994fd21p-59);
+  return combine(operands[0], 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57, 0x1.34413509f79ffp-2,
+                 -0x1.9dc1da994fd21p-59);
 }
 
 Num rsqrtF64(Code &code, llvm::ArrayRef<Num> operands) {

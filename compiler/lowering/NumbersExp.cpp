@@ -13,7 +13,7 @@ constexpr double ln2High = 0x1.62e430p-1, ln2Low = -0x1.05c610p-29;
 struct Reduced {
   Num r, n;
 };
-Reduced reduce(Code &code, const Num &x, const Num *keepZero = nullptr) {
+Reduced reduce(const Num &x, const Num *keepZero = nullptr) {
   // Adding 1.5 * 2^23 leaves the integer in the low bits.
   Num shifted = fma(x, log2e, roundingShift);
   if (keepZero)
@@ -31,7 +31,9 @@ Num expOfReduced(const Num &r) {
 
 } // namespace
 
-Num powerOfTwo32(const Num &n) { return floatOf((n + 127) << 23, n.code->f32()); }
+Num powerOfTwo32(const Num &n) {
+  return floatOf((n + 127) << 23, n.code->f32());
+}
 
 Num scale32(const Num &p, const Num &n) {
   const Num half = arithmeticShift(n, n.code->literal(n, 1));
@@ -43,18 +45,18 @@ Num clampKeepingNan(const Num &x, double low, double high) {
   return select(below < low, low, below);
 }
 
-Num expF32(Code &code, llvm::ArrayRef<Num> operands) {
+Num expF32(Code &, llvm::ArrayRef<Num> operands) {
   // Beyond the clamp the result is infinite or rounds to zero.
   const Num x = clampKeepingNan(operands[0], -105.0, 89.5);
-  const Reduced reduced = reduce(code, x);
+  const Reduced reduced = reduce(x);
   return scale32(expOfReduced(reduced.r), reduced.n);
 }
 
-Num expm1F32(Code &code, llvm::ArrayRef<Num> operands) {
+Num expm1F32(Code &, llvm::ArrayRef<Num> operands) {
   const Num x = clampKeepingNan(operands[0], -30.0, 89.5);
   // n = 0 up to 0.41 keeps e^x - 1 away from cancellation when n = 1.
   const Num small = abs(x) < 0.41;
-  const Reduced reduced = reduce(code, x, &small);
+  const Reduced reduced = reduce(x, &small);
   const Num &r = reduced.r;
   const Num p = fma(polynomial(r, expm1_32Coefficients) * r, r, r);
   // 2^n p + 2^n - 1, halved so that n = 128 is representable.
@@ -69,20 +71,20 @@ Num tanhF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num z = a * a;
   const Num small = fma(polynomial(z, tanh32Coefficients) * z, a, a);
   // 1 - 2 / (e^2a + 1); it rounds to 1 from 9.02 on.
-  const Reduced reduced = reduce(code, clampKeepingNan(a + a, 0.0, 18.2));
+  const Reduced reduced = reduce(clampKeepingNan(a + a, 0.0, 18.2));
   const Num e = floatOf(bitsOf(expOfReduced(reduced.r)) + (reduced.n << 23), code.f32());
   const Num large = fma(reciprocalApprox(e + 1.0), -2.0, code.literal(e, 1.0));
   return copySign(select(a < 0.55, small, large), x);
 }
 
-Num erfF32(Code &code, llvm::ArrayRef<Num> operands) {
+Num erfF32(Code &, llvm::ArrayRef<Num> operands) {
   const Num x = operands[0];
   const Num a = abs(x);
   const Num small = fma(polynomial(a * a, erf32Coefficients), a, a);
   // 1 - e^(-a Q(a)); it rounds to 1 from 3.92 on.
   const Num b = clampKeepingNan(a, 0.0, 3.95);
   const Num exponent = -(polynomial(b, erfTail32Coefficients) * b);
-  const Reduced reduced = reduce(code, exponent);
+  const Reduced reduced = reduce(exponent);
   const Num large = fma(expOfReduced(reduced.r), -powerOfTwo32(reduced.n), 1.0);
   return copySign(select(a < 0.92, small, large), x);
 }
@@ -93,7 +95,9 @@ Num exp2F32(Code &code, llvm::ArrayRef<Num> operands) {
 Num exp2ApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
   return code.intrinsic("llvm.nvvm.ex2.approx.ftz.f", code.f32(), operands[0]);
 }
-Num expApproxF32(Code &code, llvm::ArrayRef<Num> operands) { return exp2ApproxF32(code, operands[0] * log2e); }
+Num expApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
+  return exp2ApproxF32(code, operands[0] * log2e);
+}
 Num tanhApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
   return code.intrinsic("llvm.nvvm.tanh.approx.f", code.f32(), operands[0]);
 }

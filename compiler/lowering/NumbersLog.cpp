@@ -14,7 +14,9 @@ constexpr double twoThirdsBits = 0x3f2aaaab;
 constexpr double exponentField = static_cast<double>(0xff800000 - 0x100000000ll);
 
 /// f^2 P(f).
-Num tail(const Num &f) { return polynomial(f, log32Coefficients) * (f * f); }
+Num tail(const Num &f) {
+  return polynomial(f, log32Coefficients) * (f * f);
+}
 
 /// `regular` where 0 < x < inf; -inf at zero, NaN below.
 Num withSpecials(const Num &x, const Num &regular) {
@@ -58,7 +60,9 @@ Num logF32(Code &code, llvm::ArrayRef<Num> operands) {
   return withSpecials(x, fma(s.e, ln2, fma(polynomial(s.f, log32Coefficients), s.f * s.f, s.f)));
 }
 
-Num log2F32(Code &code, llvm::ArrayRef<Num> operands) { return scaledLog(code, operands[0], 1 / ln2, 1.0); }
+Num log2F32(Code &code, llvm::ArrayRef<Num> operands) {
+  return scaledLog(code, operands[0], 1 / ln2, 1.0);
+}
 
 Num log10F32(Code &code, llvm::ArrayRef<Num> operands) {
   return scaledLog(code, operands[0], 0.43429448190325183, 0.30102999566398120);
@@ -78,11 +82,19 @@ Num log1pF32(Code &code, llvm::ArrayRef<Num> operands) {
 }
 
 namespace {
-Num lg2(Code &code, const Num &x) { return code.intrinsic("llvm.nvvm.lg2.approx.ftz.f", code.f32(), x); }
+Num lg2(Code &code, const Num &x) {
+  return code.intrinsic("llvm.nvvm.lg2.approx.ftz.f", code.f32(), x);
+}
 } // namespace
 
-Num log2ApproxF32(Code &code, llvm::ArrayRef<Num> operands) { return lg2(code, operands[0]); }
-Num logApproxF32(Code &code, llvm::ArrayRef<Num> operands) { return lg2(code, operands[0]) * ln2; }
-Num log10ApproxF32(Code &code, llvm::ArrayRef<Num> operands) { return lg2(code, operands[0]) * 0.30102999566398120; }
+Num log2ApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
+  return lg2(code, operands[0]);
+}
+Num logApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
+  return lg2(code, operands[0]) * ln2;
+}
+Num log10ApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
+  return lg2(code, operands[0]) * 0.30102999566398120;
+}
 
 } // namespace kiln::numbers

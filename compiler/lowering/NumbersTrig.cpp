@@ -83,7 +83,9 @@ Num sinF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num x = operands[0];
   return select(equal(x, 0.0), x, sineAt(code, x, 0));
 }
-Num cosF32(Code &code, llvm::ArrayRef<Num> operands) { return sineAt(code, operands[0], 1); }
+Num cosF32(Code &code, llvm::ArrayRef<Num> operands) {
+  return sineAt(code, operands[0], 1);
+}
 Num sinApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
   return code.intrinsic("llvm.nvvm.sin.approx.ftz.f", code.f32(), operands[0]);
 }
