@@ -16,6 +16,7 @@
 #define KILN_ANALYSIS_AXISANALYSIS_H
 
 #include "compiler/layout/AxisInfo.h"
+#include "compiler/layout/TileLayout.h"
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
@@ -65,6 +66,10 @@ private:
 /// The tile that a memory operation moves (the pointers' type if it has any, the value's else); null for scalars and
 /// other operations.
 mlir::Type accessedTile(mlir::Operation *memoryOp);
+
+/// AxisAnalysis::vectorAccess with the facts at hand, in another layout than the operation's own.
+VectorAccess vectorAccess(mlir::Operation *memoryOp, const AccessFacts &facts, const layout::TileLayout &layout,
+                          unsigned maxBytes = 16);
 
 } // namespace kiln::analysis
 

@@ -102,31 +102,33 @@ std::optional<AccessFacts> AxisAnalysis::access(Operation *op) const {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-VectorAccess AxisAnalysis::vectorAccess(Operation *op, unsigned maxBytes) const {
+VectorAccess vectorAccess(Operation *op, const AccessFacts &facts, const layout::TileLayout &layout,
+                          unsigned maxBytes) {
   VectorAccess best;
   if (isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
     return best;
   if (auto cache = op->getAttrOfType<tile::CacheAttr>("cache"); cache && cache.getValue() == tile::Cache::Volatile)
     return best;
-  const std::optional<AccessFacts> known = access(op);
-  if (!known)
-    return best;
-  const Type tile = accessedTile(op);
-  const Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile);
-  if (!layout)
-    return best;
-  Type element = tile::elementTypeOf(tile);
+  Type element = tile::elementTypeOf(accessedTile(op));
   if (auto pointer = dyn_cast<tile::PtrType>(element))
     element = pointer.getPointee();
   const unsigned bits = tile::storageBits(element);
-  for (unsigned d = 0; d < known->address.dims(); ++d) {
-    const std::uint32_t alignment = product(known->address.divisibility(d), bits / 8);
-    const unsigned elements = layout::vectorElements(layout->core(), d, bits, known->address.contiguity(d), alignment,
-                                                     known->mask.constancy(d), maxBytes);
+  for (unsigned d = 0; d < facts.address.dims() && d < layout.dims(); ++d) {
+    const std::uint32_t alignment = product(facts.address.divisibility(d), bits / 8);
+    const unsigned elements = layout::vectorElements(layout.core(), d, bits, facts.address.contiguity(d), alignment,
+                                                     facts.mask.constancy(d), maxBytes);
     if (elements > best.elements)
       best = {d, elements};
   }
   return best;
+}
+
+VectorAccess AxisAnalysis::vectorAccess(Operation *op, unsigned maxBytes) const {
+  const std::optional<AccessFacts> known = access(op);
+  if (!known)
+    return {};
+  const Result<layout::TileLayout> layout = tile_gpu::layoutOf(accessedTile(op));
+  return layout ? analysis::vectorAccess(op, *known, *layout, maxBytes) : VectorAccess();
 }
 
 } // namespace kiln::analysis
