@@ -17,7 +17,8 @@ constexpr std::optional<Capability> Ldmatrix = Capability::Ldmatrix, Stmatrix = 
                                     CpAsync = Capability::CpAsync, Bf16Mma = Capability::Bf16Mma,
                                     Fp8Mma = Capability::Fp8Mma, Tma = Capability::Tma, Mbarrier = Capability::Mbarrier,
                                     Wgmma = Capability::Wgmma, Clusters = Capability::Clusters,
-                                    Setmaxnreg = Capability::Setmaxnreg, Tcgen05 = Capability::Tcgen05;
+                                    Setmaxnreg = Capability::Setmaxnreg, Tcgen05 = Capability::Tcgen05,
+                                    Redux = Capability::Redux;
 
 constexpr InstructionNeed needRows[] = {
 #define KILN_NEED(prefix, capability, isa) {prefix, capability, isa},

@@ -47,6 +47,14 @@ TEST(InstructionNeeds, MissingCapabilityIsADiagnosticWithALine) {
   EXPECT_TRUE(emit(mma("bf16"), "sm_80").ok);
 }
 
+TEST(InstructionNeeds, ReduxIsGated) {
+  const std::string text =
+      kernelWith("%m = llvm.mlir.constant(-1 : i32) : i32\n%v = llvm.load %out : !llvm.ptr<1> -> i32\n"
+                 "%s = nvvm.redux.sync add %v, %m : i32 -> i32\nllvm.store %s, %out : i32, !llvm.ptr<1>");
+  EXPECT_NE(emit(text, "sm_75").text().find("needs redux.sync, which sm_75 lacks"), std::string::npos);
+  EXPECT_TRUE(emit(text, "sm_80").ok);
+}
+
 TEST(InstructionNeeds, InlineAssemblyIsLookedInto) {
   const std::string text = kernelWith("llvm.inline_asm has_side_effects asm_dialect = att \"{ .reg .pred p; @p "
                                       "setmaxnreg.inc.sync.aligned.u32 64; }\", \"\" : () -> ()");
@@ -80,14 +88,20 @@ TEST(InstructionNeeds, UsedCapabilityThatTheTargetLacks) {
 
 // What no row names reaches instruction selection, whose fatal error comes back as a status.
 TEST(InstructionNeeds, UnlistedNeedIsContained) {
-  Emitted made =
-      emit(kernelWith("%m = llvm.mlir.constant(-1 : i32) : i32\n%v = llvm.load %out : !llvm.ptr<1> -> i32\n"
-                      "%s = nvvm.redux.sync add %v, %m : i32 -> i32\nllvm.store %s, %out : i32, !llvm.ptr<1>"),
-           "sm_75");
+  Emitted made = emit(kernelWith("llvm.call_intrinsic \"llvm.nvvm.fence.sc.cluster\"() : () -> ()"), "sm_80");
   EXPECT_FALSE(made.ok);
   EXPECT_EQ(made.contained.code(), StatusCode::Internal);
   EXPECT_NE(made.contained.message().find("Cannot select"), std::string::npos) << made.contained.toString();
-  EXPECT_TRUE(emit(sample("add.mlir"), "sm_75").ok);
+  EXPECT_TRUE(emit(sample("add.mlir"), "sm_80").ok);
+}
+
+// There is no libdevice: the diagnostic comes before the back end gives up.
+TEST(InstructionNeeds, MathWithoutAnImplementationIsNamed) {
+  Emitted made = emit(kernelWith("%v = llvm.load %out : !llvm.ptr<1> -> f32\n%s = llvm.intr.exp(%v) : (f32) -> f32\n"
+                                 "llvm.store %s, %out : f32, !llvm.ptr<1>"),
+                      "sm_80");
+  EXPECT_FALSE(made.ok);
+  EXPECT_NE(made.text().find("no libcall available for fexp"), std::string::npos) << made.text();
 }
 
 TEST(InstructionNeeds, LongestPrefixDecides) {
