@@ -183,7 +183,8 @@ Status CompilerLibrary::open(const FileHashes &hashes) {
   constexpr unsigned attempts = 3;
   for (unsigned i = 0; i < attempts; ++i) {
     KILN_ASSIGN(FileHashes::Hashed hashed, hashes.hash(file));
-    void *handle = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
+    // NOW: a function that is missing is an error here, and not the end of the process at its first use.
+    void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) {
       const char *why = ::dlerror();
       return {StatusCode::NotFound, "the compiler cannot be loaded: " + std::string(why ? why : file.c_str()), remedy};

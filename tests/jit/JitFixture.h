@@ -43,6 +43,7 @@ inline unsigned linesOf(const std::string &path) {
 
 class JitTest : public testing::Test {
 protected:
+  ~JitTest() override { ::unsetenv("KILN_TEST_COMPILE_LOG"); }
   void SetUp() override {
     compileLog = folder.path() + "/compiles";
     ASSERT_EQ(::setenv("KILN_TEST_COMPILE_LOG", compileLog.c_str(), 1), 0);

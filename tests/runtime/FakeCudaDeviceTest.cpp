@@ -178,5 +178,22 @@ TEST_F(FakeCudaDeviceTest, AnEventOfAnotherDeviceIsRefused) {
   EXPECT_FALSE((*a)->millisecondsSince(**b).ok());
 }
 
+TEST_F(FakeCudaDeviceTest, AStreamSaysWhetherItCaptures) {
+  open();
+  auto a = device->createStream(), b = device->createStream();
+  EXPECT_NE((*a)->id(), (*b)->id());
+  EXPECT_FALSE((*a)->isCapturing());
+  for (int status : {1, 2}) { // active, invalidated
+    fake->captureStatus = status;
+    EXPECT_TRUE((*a)->isCapturing());
+  }
+  fake->captureStatus = 0;
+  fake->failures = {{"cuStreamIsCapturing", 906}}; // the default stream while another one captures
+  EXPECT_TRUE(device->defaultStream().isCapturing());
+  fake->failures = {{"cuStreamIsCapturing", 1}};
+  EXPECT_FALSE((*a)->isCapturing());
+  fake->failures.clear();
+}
+
 } // namespace
 } // namespace kiln::test

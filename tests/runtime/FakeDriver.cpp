@@ -209,6 +209,11 @@ int cuStreamSynchronize(void *) {
   ENTER("cuStreamSynchronize");
   return needContext();
 }
+int cuStreamIsCapturing(void *, int *status) {
+  ENTER("cuStreamIsCapturing");
+  *status = state()->captureStatus;
+  return needContext();
+}
 int cuEventCreate(void **event, unsigned) {
   ENTER("cuEventCreate");
   *event = makeObject();

@@ -37,6 +37,7 @@ struct FakeCuda {
   std::string image;              ///< PTX loaded last
   std::vector<std::string> calls; ///< every function called
   int contextSwitches = 0;
+  int captureStatus = 0; ///< what cuStreamIsCapturing says
   std::map<std::uint64_t, std::size_t> allocations;
   int liveObjects = 0; ///< contexts, streams, events, modules
 };

@@ -97,11 +97,14 @@ public:
   }
   Stream &defaultStream() override { return stream; }
   Result<std::unique_ptr<Module>> loadPtx(std::string_view, std::string_view) override { return load(); }
-  Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte>) override { return load(); }
+  Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte>) override {
+    ++cubins;
+    return load();
+  }
 
   DeviceInfo about{};
   NullStream stream;
-  unsigned allocations = 0, failLoads = 0;
+  unsigned allocations = 0, failLoads = 0, cubins = 0;
 
 private:
   Result<std::unique_ptr<Module>> load() {
