@@ -190,7 +190,7 @@ Scalars Emit::guarded(Value condition, ArrayRef<Value> other, llvm::function_ref
   llvm::SmallVector<Type> types;
   for (Value v : other)
     types.push_back(v.getType());
-  auto branch = scf::IfOp::create(b, loc, TypeRange(types), condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  auto branch = scf::IfOp::create(b, loc, types, condition, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());

@@ -88,6 +88,10 @@ LogicalResult lowerFunction(func::FuncOp function) {
 }
 
 struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    impl::LowerTilesBase<LowerTiles>::getDependentDialects(registry);
+    registry.insert<scf::SCFDialect, ub::UBDialect>(); // branches round accesses
+  }
   void runOnOperation() override {
     declareSharedMemory(getOperation());
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {

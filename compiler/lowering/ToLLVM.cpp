@@ -39,6 +39,7 @@ struct ToLLVM : impl::ToLLVMBase<ToLLVM> {
     options.overrideIndexBitwidth(64);
     LLVMTypeConverter converter(context, options);
     LLVMConversionTarget target(*context);
+    target.addLegalDialect<NVVM::NVVMDialect>();
     target.addLegalOp<ModuleOp>();
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);
