@@ -313,7 +313,7 @@ LogicalResult LayoutChoice::check() {
     for (Value v : op->getResults()) {
       if (!isTile(v))
         continue;
-      const Status status = tile_gpu::checkRegisters(tile_gpu::withLayout(v.getType(), chosen[v]));
+      const Status status = tile_gpu::checkPlaces(tile_gpu::withLayout(v.getType(), chosen[v]), tile::numWarps(f));
       if (!status.ok())
         return tile_gpu::report(op, status);
     }

@@ -215,6 +215,7 @@ void LayoutMoves::flow(llvm::ArrayRef<Changed> start, Reach reach) {
     const bool may = free || reach == Reach::AsFarAsPossible || (reach == Reach::OneOperation && steps == 0);
     Operation *carrier = isa<scf::ForOp, scf::WhileOp>(user) ? user : carrierOf(user);
     if (!carrier && may && rework(user, operands, results)) {
+      steps += !free;
       changed(results);
       continue;
     }

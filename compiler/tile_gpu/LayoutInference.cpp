@@ -328,16 +328,28 @@ bool sameLayout(Type tile, LayoutAttr a, LayoutAttr b) {
   return x && y && *x == *y;
 }
 
-Status checkRegisters(Type tile) {
+static std::string listText(Shape shape) {
+  std::string out;
+  for (int64_t extent : shape)
+    out += (out.empty() ? "" : "x") + std::to_string(extent);
+  return out;
+}
+
+Status checkPlaces(Type tile, unsigned warps) {
   constexpr unsigned maxWords = 1u << 9;
   KILN_ASSIGN(const TileLayout layout, layoutOf(tile));
+  if (layout.core().size(InDim::Warp) != warps)
+    return Status(StatusCode::CompileError,
+                  format("L05: the layout %s has %u warps, the kernel %u", layoutAttrOf(tile).text().str().c_str(),
+                         layout.core().size(InDim::Warp), warps),
+                  "make the product of warpsPerCTA (or of the warp bases) and tile.num_warps equal");
   const std::uint64_t bits = std::uint64_t(layout.registers()) * std::max(8u, planBits(tile));
   const std::uint64_t words = (bits + 31) / 32;
   if (words <= maxWords)
     return {};
   return Status(StatusCode::CompileError,
-                format("L18: a tile of %s takes %llu registers of 32 bits a thread; the limit is %u",
-                       layout::shapeText(layout.tile().core).c_str(), static_cast<unsigned long long>(words), maxWords),
+                format("L18: the tile of %s takes %llu registers of 32 bits a thread; the limit is %u",
+                       listText(shapeOf(tile)).c_str(), static_cast<unsigned long long>(words), maxWords),
                 "use more warps (tile.num_warps) or a smaller tile");
 }
 

@@ -56,8 +56,9 @@ bool sameLayout(mlir::Type tile, LayoutAttr a, LayoutAttr b);
 /// The layout lowers on this tile (the element type and encoding of `tile` are ignored).
 bool fits(mlir::Type tile, LayoutAttr layout);
 
-/// No tile of this type in this layout takes more than 2^9 words a thread: L18, with the remedy.
-Status checkRegisters(mlir::Type tile);
+/// The tile's layout suits a block of so many warps: it is made for them (L05) and takes at most 2^9 words a thread
+/// (L18).
+Status checkPlaces(mlir::Type tile, unsigned warps);
 
 } // namespace kiln::tile_gpu
 

@@ -1,0 +1,47 @@
+#include "compiler/passes/TargetRules.h"
+
+#include "compiler/tile_gpu/TileGpu.h"
+#include "support/Text.h"
+
+using namespace mlir;
+
+namespace kiln {
+namespace {
+
+struct Rule {
+  const char *what; ///< "a tile shared by several blocks"
+  Capability needs;
+  bool (*applies)(Operation *op);
+};
+
+bool spansBlocks(Operation *op) {
+  return llvm::any_of(op->getResultTypes(), [](Type t) {
+    const Result<layout::TileLayout> layout = tile_gpu::layoutOf(t);
+    return layout && layout->core().bits(layout::InDim::Block) > 0;
+  });
+}
+
+/// A new operation that not every target has: a row here.
+constexpr Rule rules[] = {
+    {"a tile spread over the blocks of a cluster", Capability::Clusters, spansBlocks},
+};
+
+} // namespace
+
+Status checkTarget(Operation *op, const Target &target) {
+  for (const Rule &rule : rules) {
+    if (target.has(rule.needs) || !rule.applies(op))
+      continue;
+    std::string have;
+    for (const Target &t : allTargets())
+      if (t.has(rule.needs))
+        have += (have.empty() ? "" : ", ") + std::string(t.name);
+    return Status(StatusCode::Unsupported,
+                  format("%s: %s needs the capability '%s', which %s lacks", op->getName().getStringRef().str().c_str(),
+                         rule.what, std::string(capabilityName(rule.needs)).c_str(), std::string(target.name).c_str()),
+                  "targets that have it: " + have);
+  }
+  return {};
+}
+
+} // namespace kiln

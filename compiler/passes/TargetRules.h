@@ -1,0 +1,21 @@
+//===- TargetRules.h - What operations need of a target ----------------------===//
+//
+// One table: an operation, when it applies, and the capability without which the target cannot run it.  verify-stage
+// asks it before LLVM sees the operation, which would abort.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PASSES_TARGETRULES_H
+#define KILN_PASSES_TARGETRULES_H
+
+#include "compiler/target/Target.h"
+
+#include "mlir/IR/Operation.h"
+
+namespace kiln {
+
+/// A failure names the operation, the target, what it lacks, and the targets that have it.
+Status checkTarget(mlir::Operation *op, const Target &target);
+
+} // namespace kiln
+
+#endif // KILN_PASSES_TARGETRULES_H

@@ -1,0 +1,134 @@
+// RUN: kiln-opt %s --split-input-file --kiln-assign-layouts | FileCheck %s
+
+// Accesses of one shape share the widest layout: 8 halves a thread, and so 8 floats.
+// CHECK: #[[$W:.*]] = #tile_gpu.blocked<sizePerThread=[8], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
+// CHECK-LABEL: func.func @widest
+// CHECK: tile.load {{.*}} : tensor<1024x!tile.ptr<f16>, #[[$W]]>
+// CHECK-NOT: convert_layout
+// CHECK: tile.store {{.*}} : tensor<1024x!tile.ptr<f32>, #[[$W]]>
+func.func @widest(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f32> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  %o = tile.range 0 to 1024 : tensor<1024xi32>
+  %xs = tile.splat %x : !tile.ptr<f16> to tensor<1024x!tile.ptr<f16>>
+  %xp = tile.addptr %xs, %o : tensor<1024x!tile.ptr<f16>>, tensor<1024xi32>
+  %v = tile.load %xp : tensor<1024x!tile.ptr<f16>>
+  %w = arith.extf %v : tensor<1024xf16> to tensor<1024xf32>
+  %ys = tile.splat %y : !tile.ptr<f32> to tensor<1024x!tile.ptr<f32>>
+  %yp = tile.addptr %ys, %o : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  tile.store %yp, %w : tensor<1024x!tile.ptr<f32>>
+  return
+}
+
+// -----
+
+// Nothing is known of the bound: neighbours go to neighbouring lanes, since the mask may split every vector.
+// CHECK: #tile_gpu.blocked<sizePerThread=[1]
+// CHECK-LABEL: func.func @unknown_bound
+func.func @unknown_bound(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32) attributes {tile.kernel} {
+  %o = tile.range 0 to 1024 : tensor<1024xi32>
+  %ns = tile.splat %n : i32 to tensor<1024xi32>
+  %m = arith.cmpi slt, %o, %ns : tensor<1024xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> to tensor<1024x!tile.ptr<f32>>
+  %xp = tile.addptr %xs, %o : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  %v = tile.load %xp mask %m : tensor<1024x!tile.ptr<f32>>
+  tile.store %xp, %v mask %m : tensor<1024x!tile.ptr<f32>>
+  return
+}
+
+// -----
+
+// A view tells its unit dimension: here the first one.  96 = 3 * 32 is three times a tile of 32.
+// CHECK: #[[$V:.*]] = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+// CHECK-LABEL: func.func @view
+// CHECK: tile.load_view {{.*}} -> tensor<64x96xf16, #[[$V]]>
+// CHECK: tile.store_view {{.*}}, tensor<64x96xf16, #[[$V]]>
+func.func @view(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i64 {tile.divisibility = 16 : i32}, %n: i64, %s: i64 {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  %c1 = arith.constant 1 : i64
+  %c0 = arith.constant 0 : i64
+  %v = tile.make_view %x, extents [%m, %n], strides [%c1, %s] : !tile.view<64x96xf16, unit = 0>, i64
+  %t = tile.load_view %v[%c0, %c0] : !tile.view<64x96xf16, unit = 0>, i64 -> tensor<64x96xf16>
+  tile.store_view %v[%c0, %c0], %t : !tile.view<64x96xf16, unit = 0>, i64, tensor<64x96xf16>
+  return
+}
+
+// -----
+
+// What the author wrote stays, and spreads.
+// CHECK: #[[$A:.*]] = #tile_gpu.blocked<sizePerThread=[2], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
+// CHECK-LABEL: func.func @anchor
+// CHECK: tile.range 0 to 1024 : tensor<1024xi32, #[[$A]]>
+// CHECK: tile.print "o = " {{.*}} : tensor<1024x1xi32
+#anchor = #tile_gpu.blocked<sizePerThread=[2], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
+func.func @anchor() attributes {tile.kernel} {
+  %o = tile.range 0 to 1024 : tensor<1024xi32, #anchor>
+  %e = tile.expand_dims %o {axis = 1 : i32} : tensor<1024xi32, #anchor> to tensor<1024x1xi32>
+  tile.print "o = " %e : tensor<1024x1xi32>
+  return
+}
+
+// -----
+
+// A tile that a loop carries has the layout of what is added to it; its start, a constant, has no say.
+// CHECK: #[[$L:.*]] = #tile_gpu.blocked<sizePerThread=[1,4]
+// CHECK-LABEL: func.func @loop
+// CHECK: arith.constant dense<0.000000e+00> : tensor<16x64xf32, #[[$L]]>
+// CHECK: scf.for {{.*}} -> (tensor<16x64xf32, #[[$L]]>)
+// CHECK-NOT: convert_layout
+// CHECK: tile.reduce{{.*}} : tensor<16x64xf32, #[[$L]]> to tensor<16xf32, #
+func.func @loop(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %m: i64, %n: i64 {tile.divisibility = 16 : i32}, %s: i64 {tile.divisibility = 16 : i32}, %k: i32) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %d1 = arith.constant 1 : i64
+  %zero = arith.constant dense<0.0> : tensor<16x64xf32>
+  %v = tile.make_view %x, extents [%m, %n], strides [%s, %d1] : !tile.view<16x64xf32>, i64
+  %sum = scf.for %i = %c0 to %k step %c16 iter_args(%acc = %zero) -> (tensor<16x64xf32>) : i32 {
+    %t = tile.load_view %v[%i, %c0] : !tile.view<16x64xf32>, i32 -> tensor<16x64xf32>
+    %a = arith.addf %acc, %t : tensor<16x64xf32>
+    scf.yield %a : tensor<16x64xf32>
+  }
+  %r = tile.reduce(%sum) {axis = 1 : i32} : tensor<16x64xf32> to tensor<16xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.yield %c : f32
+  }
+  tile.print "sum = " %r : tensor<16xf32>
+  return
+}
+
+// -----
+
+// Every operation that changes shapes, branches and loops with conditions: all tiles get layouts.
+// CHECK-LABEL: func.func @shapes
+// CHECK-NOT: : tensor<{{[0-9x]*}}x{{[fi][0-9]+}}>
+func.func @shapes(%s: f32, %n: i32) attributes {tile.kernel} {
+  %x = tile.splat %s : f32 to tensor<64x32xf32>
+  %e = math.exp %x : tensor<64x32xf32>
+  %t = tile.transpose %e [1, 0] : tensor<64x32xf32> to tensor<32x64xf32>
+  %r = tile.reshape %t : tensor<32x64xf32> to tensor<2048xf32>
+  %j = tile.join %r, %r : tensor<2048xf32> to tensor<2048x2xf32>
+  %a, %b = tile.split %j : tensor<2048x2xf32> to tensor<2048xf32>
+  %i = tile.range 0 to 2048 : tensor<2048xi32>
+  %g = tile.gather %a[%i] {axis = 0 : i32} : tensor<2048xf32>, tensor<2048xi32>
+  %c0 = arith.constant 0 : i32
+  %c = arith.cmpi slt, %n, %c0 : i32
+  %q = scf.if %c -> (tensor<2048xf32>) {
+    scf.yield %g : tensor<2048xf32>
+  } else {
+    %z = arith.constant dense<1.0> : tensor<2048xf32>
+    scf.yield %z : tensor<2048xf32>
+  }
+  %w, %k = scf.while (%u = %q, %v = %n) : (tensor<2048xf32>, i32) -> (tensor<2048xf32>, i32) {
+    %go = arith.cmpi slt, %v, %c0 : i32
+    scf.condition(%go) %u, %v : tensor<2048xf32>, i32
+  } do {
+  ^bb0(%u: tensor<2048xf32>, %v: i32):
+    %u2 = arith.addf %u, %b : tensor<2048xf32>
+    scf.yield %u2, %v : tensor<2048xf32>, i32
+  }
+  %sc = tile.scan(%w) {axis = 0 : i32} : tensor<2048xf32> {
+  ^bb0(%p: f32, %o: f32):
+    %sum = arith.addf %p, %o : f32
+    tile.yield %sum : f32
+  }
+  tile.print "x = " %sc : tensor<2048xf32>
+  return
+}

@@ -1,0 +1,25 @@
+// RUN: kiln-opt %s --split-input-file --verify-diagnostics --kiln-verify-stage=stage=tile_gpu
+
+// expected-error @+2 {{the module names no target}}
+// expected-note @+1 {{give it tile_gpu.target}}
+module {
+}
+
+// -----
+
+// expected-error @+2 {{sm_81}}
+// expected-note @+1 {{}}
+module attributes {tile_gpu.target = "sm_81"} {
+}
+
+// -----
+
+#two = #tile_gpu.blocked<sizePerThread=[1], threadsPerWarp=[32], warpsPerCTA=[4], cta=<ctas=[2], split=[2]>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @cluster() attributes {tile.kernel, tile.num_warps = 4 : i32} {
+    // expected-error @+2 {{tile.range: a tile spread over the blocks of a cluster needs the capability 'clusters', which sm_80 lacks}}
+    // expected-note @+1 {{targets that have it: sm_90}}
+    %x = tile.range 0 to 256 : tensor<256xi32, #two>
+    return
+  }
+}
