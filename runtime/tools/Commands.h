@@ -14,6 +14,7 @@ class App;
 namespace kiln::tools {
 
 void addDevicesCommand(CLI::App &app, int &exitStatus);
+void addCompileCommand(CLI::App &app, int &exitStatus);
 void addRunCommand(CLI::App &app, int &exitStatus);
 void addExplainCommand(CLI::App &app, int &exitStatus);
 

@@ -1,6 +1,7 @@
 // `kiln run`: one kernel of a PTX file, on a GPU or the emulator, with arguments from the command line and .npy files.
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KernelArguments.h"
+#include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/RunOptions.h"
 #include "support/Text.h"
@@ -39,6 +40,10 @@ public:
 
 private:
   Status prepare() {
+    for (const auto &[option, text] : {std::pair("--grid", &o.grid), std::pair("--block", &o.block)})
+      if (text->empty())
+        return Status::invalid(std::string(option) + " is required to run a file",
+                               std::string("write it as ") + option + " 4,1,1");
     KILN_ASSIGN(config.grid, parseDims("--grid", o.grid));
     KILN_ASSIGN(config.block, parseDims("--block", o.block));
     if (!o.cluster.empty()) {
@@ -84,13 +89,7 @@ private:
   }
 
   Status openDevice() {
-    if (!o.target.empty() && !o.device.empty())
-      return Status::invalid("--target " + o.target + " and --device " + o.device + " both name a machine",
-                             "use one: --target T is --device emulator:T");
-    EmulatorOptions emulator = o.emulator;
-    emulator.checks = !o.noChecks;
-    const std::string name = o.target.empty() ? o.device : "emulator:" + o.target;
-    KILN_ASSIGN(device, kiln::openDevice(name, emulator));
+    KILN_ASSIGN(device, openChosenDevice(o));
     report["device"] = device->info().name;
     report["description"] = device->info().description;
     return {};
@@ -219,10 +218,20 @@ private:
 } // namespace
 
 void addRunCommand(CLI::App &app, int &exitStatus) {
-  auto *command = app.add_subcommand("run", "Run a kernel of a PTX file on a GPU or the emulator");
+  auto *command = app.add_subcommand("run", "Run a kernel of the library, or of a PTX file, on a GPU or the emulator");
   auto options = std::make_shared<RunOptions>();
   addRunOptions(*command, *options);
-  command->callback([options, &exitStatus] { exitStatus = Run(*options)(); });
+  // A library kernel's parameters are its own: --x FILE.npy.
+  command->allow_extras();
+  command->callback([command, options, &exitStatus] {
+    const std::vector<std::string> extras = command->remaining();
+    if (namesLibraryKernel(options->file))
+      exitStatus = runLibraryKernel(*options, extras);
+    else if (!extras.empty())
+      throw CLI::ExtrasError(extras);
+    else
+      exitStatus = Run(*options)();
+  });
 }
 
 } // namespace kiln::tools

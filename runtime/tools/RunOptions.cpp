@@ -1,5 +1,6 @@
 #include "runtime/tools/RunOptions.h"
 
+#include "runtime/tools/LibraryRun.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -9,21 +10,27 @@
 namespace kiln::tools {
 
 void addRunOptions(CLI::App &c, RunOptions &o) {
-  c.add_option("file", o.file, "PTX text, or a cubin (on a GPU)")->required()->type_name("FILE.ptx");
+  c.add_option("file", o.file, "A kernel of the library, PTX text, or a cubin (on a GPU)")
+      ->required()
+      ->type_name("KERNEL|FILE");
   c.add_option("--entry", o.entry, "The kernel; not needed if the file has one")->type_name("NAME");
-  c.add_option("--grid", o.grid, "Blocks: X, X,Y or X,Y,Z")->required()->type_name("DIMS");
-  c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z")->required()->type_name("DIMS");
+  c.add_option("--grid", o.grid, "Blocks: X, X,Y or X,Y,Z; for files")->type_name("DIMS");
+  c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z; for files")->type_name("DIMS");
   c.add_option("--cluster", o.cluster, "Blocks of a cluster; by default as the kernel declares")->type_name("DIMS");
   c.add_option("--shared", o.sharedBytes, "Dynamic shared memory of a block, in bytes")->type_name("BYTES");
   c.add_option("--arg", o.arguments, "One argument, in the order of the parameters; see below")
       ->type_name("ARG")
       ->allow_extra_args(false);
-  c.add_option("--output", o.outputs, "Write the buffer of argument N (from 0) to FILE; may occur often")
+  c.add_option("--output", o.outputs,
+               "Write the buffer of argument N (from 0) to FILE; may occur often. "
+               "Of a library kernel: FILE.npy for its first output")
       ->type_name("N:FILE.npy")
       ->allow_extra_args(false);
   c.add_option("--device", o.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c.add_option("--target", o.target, "The same as --device emulator:TARGET")->type_name("TARGET");
   c.add_option("--repeat", o.repeat, "Launches, each from the same inputs")->type_name("N");
+  c.add_option("--dtype", o.dtype, "Library kernels: type of the inputs; default: the file's, f32 for f64")
+      ->type_name("DTYPE");
   c.add_flag("--time", o.time, "Print the launches' times");
   c.add_flag("--no-checks", o.noChecks, "Emulator: only the checks that cost no time; bounds are always checked");
   c.add_option("--threads", o.emulator.hostThreads, "Emulator: host threads; 0: one a core")->type_name("N");
@@ -34,7 +41,9 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       ->type_name("S");
   c.add_flag("--json", o.json, "One JSON object on standard output");
   c.footer(
-      "Arguments (ARG):\n"
+      "Kernels of the library:\n" + libraryHelp() +
+      "--input names the first input, --output the first output. dtype: f32, f16, bf16 (fp32 files are rounded).\n"
+      "Arguments of files (ARG):\n"
       "  x.npy                a buffer with the file's data; --output writes it back after the launch\n"
       "  bf16:x.npy           the file's fp32 values rounded to bf16, f16, e4m3 or e5m2, or its raw bits (uint16, "
       "uint8)\n"
@@ -49,6 +58,7 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       "2:z.npy\n"
       "  kiln run k.ptx --entry scale --grid 16,2 --block 32,4 --shared 4096 --arg x.npy --arg f32:-0.5 --target "
       "sm_80\n"
+      "  kiln run softmax --input x.npy --output y.npy --dtype bf16 --device emulator:sm_90a\n"
       "  kiln run k.ptx --grid 1 --block 32 --arg out:i32:32 --device cuda:0 --repeat 20 --time\n"
       "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
 }

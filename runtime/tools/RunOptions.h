@@ -11,7 +11,7 @@ class App;
 namespace kiln::tools {
 
 struct RunOptions {
-  std::string file, entry, grid, block, cluster, device, target;
+  std::string file, entry, grid, block, cluster, device, target, dtype;
   std::uint32_t sharedBytes = 0;
   std::vector<std::string> arguments, outputs;
   unsigned repeat = 1;

@@ -37,6 +37,7 @@ int run(int argc, char **argv) {
              "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
   int status = 0;
   kiln::tools::addDevicesCommand(app, status);
+  kiln::tools::addCompileCommand(app, status);
   kiln::tools::addRunCommand(app, status);
   kiln::tools::addExplainCommand(app, status);
   if (argc == 1) {

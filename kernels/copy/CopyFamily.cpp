@@ -1,0 +1,44 @@
+// `copy` for commands and tests.
+#include "kernels/copy/CopyOperation.h"
+#include "kernels/support/MoveFamily.h"
+#include "kernels/support/Settings.h"
+
+namespace kiln::kernels {
+namespace {
+
+class CopyFamily : public MoveFamily {
+public:
+  std::string_view name() const override { return "copy"; }
+  std::string_view summary() const override { return "out = x, for any strides"; }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "up to four dimensions, any type"}, {"out", true, false, "of x's shape and type"}};
+  }
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    return TensorTypes{{"out", inputs.at("x")}};
+  }
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    CopyOperation operation(jit);
+    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  }
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+    return HostTensors{{"out", inputs.at("x")}};
+  }
+  TensorTypes example(DType dtype, bool large) const override {
+    return {{"x", {dtype, large ? Shape{1u << 28} : Shape{(1u << 18) + 3}}}};
+  }
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    CopyConfig c;
+    if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"strided", &c.strided}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return copy(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeCopy() {
+  return std::make_unique<CopyFamily>();
+}
+
+} // namespace kiln::kernels

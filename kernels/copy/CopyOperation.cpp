@@ -1,0 +1,38 @@
+#include "kernels/copy/CopyOperation.h"
+
+#include "kernels/support/AnyElement.h"
+#include "kernels/support/Grid.h"
+
+namespace kiln::kernels {
+
+Status CopyOperation::check(const CopyArguments &a) const {
+  const Device &device = jit().device();
+  KILN_TRY(checkTensor("x", a.x).on(device).rankBetween(0, 4).status());
+  return checkTensor("out", a.out)
+      .on(device)
+      .dtypeOf("x", a.x)
+      .shapeOf("x", a.x)
+      .writable()
+      .notOverlapping("x", a.x)
+      .status();
+}
+
+Status CopyOperation::launch(const CopyArguments &a, Stream *stream, DeviceAddress) {
+  const std::int64_t n = a.out.elements();
+  if (n == 0)
+    return {};
+  CopyConfig c = config;
+  c.strided = !(a.x.isDense() && a.out.isDense());
+  KILN_ASSIGN(JitKernel * kernel,
+              slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsOf(a.x.dtype), c); }));
+  if (!c.strided) {
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
+    return kernel->launch(grid, stream, a.x, a.out, n);
+  }
+  const auto e = FourDims(a.out).extents;
+  const auto x = FourDims::strides(a.x), o = FourDims::strides(a.out);
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), e[0] * e[1] * e[2] * ceilDiv(e[3], c.block)));
+  return kernel->launch(grid, stream, a.x, x[0], x[1], x[2], x[3], a.out, o[0], o[1], o[2], o[3], e[1], e[2], e[3]);
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,81 @@
+// `cumsum` for commands and tests: parameters, reference, tolerance.
+#include "kernels/cumsum/CumsumOperation.h"
+#include "kernels/support/Rounding.h"
+#include "kernels/support/Settings.h"
+
+namespace kiln::kernels {
+namespace {
+
+class CumsumFamily : public Family {
+public:
+  std::string_view name() const override { return "cumsum"; }
+  std::string_view summary() const override { return "out[r, j] = x[r, 0] + .. + x[r, j], row by row"; }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "columns, or rows x columns; f32, f16 or bf16"},
+            {"out", true, false, "of x's shape and type"}};
+  }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    return TensorTypes{{"out", inputs.at("x")}};
+  }
+
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    CumsumOperation operation(jit);
+    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+    HostTensor out = inputs.at("x");
+    const HostRows r(out);
+    for (std::size_t i = 0; i < r.rows; ++i)
+      for (std::size_t j = 1; j < r.columns; ++j)
+        out.values[i * r.columns + j] += out.values[i * r.columns + j - 1];
+    return HostTensors{{"out", std::move(out)}};
+  }
+
+  /// (n - 1) u sum |x| of the n elements summed so far (u = 2^-24: fp32 in any order), and half an ulp of the type.
+  std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &inputs, const HostTensors &reference,
+                              const Numbers &) const override {
+    const HostTensor &x = inputs.at("x"), &out = reference.at("out");
+    const HostRows r(x);
+    std::vector<double> limits(out.values.size());
+    for (std::size_t i = 0; i < r.rows; ++i) {
+      double absolute = 0;
+      for (std::size_t j = 0; j < r.columns; ++j) {
+        const std::size_t at = i * r.columns + j;
+        absolute += std::abs(x.values[at]);
+        const double summed = static_cast<double>(j) * 0x1p-24 * absolute;
+        limits[at] = summed + halfUlp(std::abs(out.values[at]) + summed, dtype);
+      }
+    }
+    return limits;
+  }
+
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  TensorTypes example(DType dtype, bool large) const override {
+    return {{"x", {dtype, large ? Shape{8192, 8192} : Shape{64, 1000}}}};
+  }
+
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    CumsumConfig c;
+    if (Status s = applySettings(settings, {{"block", &c.block},
+                                            {"rowsPerProgram", &c.rowsPerProgram},
+                                            {"warps", &c.warps},
+                                            {"adjacent", &c.adjacent}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return cumsum(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeCumsum() {
+  return std::make_unique<CumsumFamily>();
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,21 @@
+#include "kernels/cumsum/CumsumOperation.h"
+
+namespace kiln::kernels {
+
+Status CumsumOperation::launch(const CumsumArguments &a, Stream *stream, DeviceAddress) {
+  const Rows x(a.x), out(a.out);
+  if (x.rows == 0 || x.columns == 0)
+    return {};
+  // The kernel always walks along its rows, so any length serves; short rows share a program.
+  RowTile tile = rowTile(x.columns, 2048, 2048);
+  tile.looping = false;
+  const bool adjacent = x.adjacent() && out.adjacent();
+  KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), rowSlot(floatIndex(a.x.dtype), tile, adjacent), [&] {
+    return cumsum(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, adjacent});
+  }));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
+  return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.out, out.rowStride, out.columnStride, x.rows,
+                        x.columns);
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,145 @@
+// `layer_norm` for commands and tests: parameters, reference, tolerance.
+#include "kernels/layer_norm/LayerNormOperation.h"
+#include "kernels/support/Rounding.h"
+#include "kernels/support/Settings.h"
+
+namespace kiln::kernels {
+namespace {
+
+/// Mean and 1 / sqrt(variance + eps) of each row.
+struct RowMoments {
+  std::vector<double> mean, scale, largest; ///< largest |x - mean|
+  RowMoments(const HostTensor &x, double eps) {
+    const HostRows r(x);
+    for (std::size_t i = 0; i < r.rows; ++i) {
+      const double *row = x.values.data() + i * r.columns;
+      double sum = 0, squares = 0, most = 0;
+      for (std::size_t j = 0; j < r.columns; ++j)
+        sum += row[j];
+      const double m = sum / static_cast<double>(r.columns);
+      for (std::size_t j = 0; j < r.columns; ++j) {
+        squares += (row[j] - m) * (row[j] - m);
+        most = std::max(most, std::abs(row[j] - m));
+      }
+      mean.push_back(m);
+      scale.push_back(1 / std::sqrt(squares / static_cast<double>(r.columns) + eps));
+      largest.push_back(most);
+    }
+  }
+};
+
+double epsOf(const Numbers &numbers) {
+  const auto eps = numbers.find("eps");
+  return static_cast<double>(static_cast<float>(eps == numbers.end() ? 1e-5 : eps->second));
+}
+
+class LayerNormFamily : public Family {
+public:
+  std::string_view name() const override { return "layer_norm"; }
+  std::string_view summary() const override {
+    return "out = (x - mean) / sqrt(variance + eps) * weight + bias, row by row";
+  }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "columns, or rows x columns; f32, f16 or bf16"},
+            {"weight", false, true, "columns; with bias"},
+            {"bias", false, true, "columns; with weight"},
+            {"out", true, false, "of x's shape and type"}};
+  }
+  std::vector<NumberParameter> numbers() const override { return {{"eps", 1e-5, "added to the variance"}}; }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    if (inputs.count("weight") != inputs.count("bias"))
+      return Status::invalid("weight and bias belong together", "give both or neither");
+    return TensorTypes{{"out", inputs.at("x")}};
+  }
+
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    LayerNormOperation operation(jit);
+    LayerNormArguments a;
+    a.x = call.tensors.at("x");
+    a.out = call.tensors.at("out");
+    if (auto weight = call.tensors.find("weight"); weight != call.tensors.end())
+      a.weight = weight->second;
+    if (auto bias = call.tensors.find("bias"); bias != call.tensors.end())
+      a.bias = bias->second;
+    a.eps = static_cast<float>(epsOf(call.numbers));
+    return operation.run(a, options);
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
+    HostTensor out = inputs.at("x");
+    const HostRows r(out);
+    const RowMoments moments(out, epsOf(numbers));
+    const HostTensor *weight = inputs.count("weight") ? &inputs.at("weight") : nullptr;
+    const HostTensor *bias = inputs.count("bias") ? &inputs.at("bias") : nullptr;
+    for (std::size_t i = 0; i < r.rows; ++i)
+      for (std::size_t j = 0; j < r.columns; ++j) {
+        double &v = out.values[i * r.columns + j];
+        v = (v - moments.mean[i]) * moments.scale[i];
+        if (weight && bias)
+          v = v * weight->values[j] + bias->values[j];
+      }
+    return HostTensors{{"out", std::move(out)}};
+  }
+
+  /// With u = 2^-24 and n columns: the mean is off by at most (n + 2) u mean|x|, which every x - mean shares; the
+  /// variance by a relative (n + 6) u, its root by half of that; each later operation by u.  Then half an ulp of the
+  /// type.
+  std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &inputs, const HostTensors &reference,
+                              const Numbers &numbers) const override {
+    const HostTensor &x = inputs.at("x"), &out = reference.at("out");
+    const HostRows r(x);
+    const RowMoments moments(x, epsOf(numbers));
+    const double u = 0x1p-24, n = static_cast<double>(r.columns);
+    std::vector<double> limits(out.values.size());
+    for (std::size_t i = 0; i < r.rows; ++i) {
+      double absolute = 0;
+      for (std::size_t j = 0; j < r.columns; ++j)
+        absolute += std::abs(x.values[i * r.columns + j]);
+      const double meanError = (n + 2) * u * absolute / n;
+      // A shifted mean adds meanError^2 to the variance.
+      const double relativeScale = (n + 6) * u / 2 + 0.5 * std::pow(meanError * moments.scale[i], 2);
+      for (std::size_t j = 0; j < r.columns; ++j) {
+        const std::size_t at = i * r.columns + j;
+        const double weight = inputs.count("weight") ? std::abs(inputs.at("weight").values[j]) : 1;
+        const double bias = inputs.count("bias") ? std::abs(inputs.at("bias").values[j]) : 0;
+        const double normal = std::abs(x.values[at] - moments.mean[i]) * moments.scale[i];
+        const double error = weight * (meanError * moments.scale[i] + normal * (relativeScale + 4 * u)) +
+                             (weight * normal + bias) * 2 * u;
+        limits[at] = error + halfUlp(std::abs(out.values[at]) + error, dtype);
+      }
+    }
+    return limits;
+  }
+
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  TensorTypes example(DType dtype, bool large) const override {
+    const std::uint64_t rows = large ? 8192 : 64, columns = large ? 8192 : 1000;
+    return {{"x", {dtype, {rows, columns}}}, {"weight", {dtype, {columns}}}, {"bias", {dtype, {columns}}}};
+  }
+
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    LayerNormConfig c;
+    if (Status s = applySettings(settings, {{"block", &c.block},
+                                            {"rowsPerProgram", &c.rowsPerProgram},
+                                            {"warps", &c.warps},
+                                            {"looping", &c.looping},
+                                            {"adjacent", &c.adjacent},
+                                            {"affine", &c.affine}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return layerNorm(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeLayerNorm() {
+  return std::make_unique<LayerNormFamily>();
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,43 @@
+#include "kernels/layer_norm/LayerNormOperation.h"
+
+namespace kiln::kernels {
+
+Status LayerNormOperation::check(const LayerNormArguments &a) const {
+  const Device &device = jit().device();
+  KILN_TRY(checkRows(device, a.x, a.out));
+  if (!(a.eps >= 0))
+    return Status::invalid(format("eps is %g", a.eps), "give a number that is not negative");
+  if (!a.affine())
+    return {};
+  const std::int64_t columns = Rows(a.x).columns;
+  for (const auto &[name, tensor] : {std::pair("weight", &a.weight), std::pair("bias", &a.bias)})
+    KILN_TRY(checkTensor(name, *tensor)
+                 .on(device)
+                 .dtypeOf("x", a.x)
+                 .rank(1)
+                 .extent(0, columns, "the columns of x")
+                 .dense()
+                 .status());
+  return {};
+}
+
+Status LayerNormOperation::launch(const LayerNormArguments &a, Stream *stream, DeviceAddress) {
+  const Rows x(a.x), out(a.out);
+  if (x.rows == 0 || x.columns == 0)
+    return {};
+  const RowTile tile = rowTile(x.columns);
+  const bool adjacent = x.adjacent() && out.adjacent();
+  const std::size_t slot = rowSlot(floatIndex(a.x.dtype), tile, adjacent) + (a.affine() ? rowSlots : 0);
+  KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), slot, [&] {
+    return layerNorm(elementOf(a.x.dtype),
+                     {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent, a.affine()});
+  }));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
+  if (!a.affine())
+    return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.out, out.rowStride, out.columnStride,
+                          x.rows, x.columns, a.eps);
+  return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.weight, a.bias, a.out, out.rowStride,
+                        out.columnStride, x.rows, x.columns, a.eps);
+}
+
+} // namespace kiln::kernels

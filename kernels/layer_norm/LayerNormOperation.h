@@ -1,0 +1,34 @@
+//===- LayerNormOperation.h - Layer normalisation of rows, as users call it ---===//
+#ifndef KILN_KERNELS_LAYER_NORM_LAYERNORMOPERATION_H
+#define KILN_KERNELS_LAYER_NORM_LAYERNORMOPERATION_H
+
+#include "kernels/layer_norm/LayerNorm.h"
+#include "kernels/support/KernelSlots.h"
+#include "kernels/support/Rows.h"
+
+namespace kiln::kernels {
+
+/// x: rank 1 or 2, f32, f16 or bf16, any strides, normalised along the last dimension.  weight and bias: rank 1, x's
+/// type and number of columns, adjacent; both or neither (address 0).  `out` may be x itself.
+struct LayerNormArguments {
+  Tensor x, weight, bias, out;
+  float eps = 1e-5f;
+  bool affine() const { return weight.address != 0 || bias.address != 0; }
+};
+
+class LayerNormOperation : public Operation<LayerNormArguments> {
+public:
+  using Operation::Operation;
+  std::string_view name() const override { return "layer_norm"; }
+  Status check(const LayerNormArguments &arguments) const override;
+
+protected:
+  Status launch(const LayerNormArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+
+private:
+  KernelSlots<2 * rowSlots> slots; ///< plain, affine
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_LAYER_NORM_LAYERNORMOPERATION_H

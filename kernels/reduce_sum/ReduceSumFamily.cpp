@@ -1,0 +1,69 @@
+// `reduce_sum` for commands and tests: parameters, reference, tolerance.
+#include "kernels/reduce_sum/ReduceSumOperation.h"
+#include "kernels/support/Rounding.h"
+#include "kernels/support/Settings.h"
+
+namespace kiln::kernels {
+namespace {
+
+class ReduceSumFamily : public Family {
+public:
+  std::string_view name() const override { return "reduce_sum"; }
+  std::string_view summary() const override { return "out = the sum of all elements of x, in two launches"; }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "any shape, f32, f16 or bf16"}, {"out", true, false, "one element of x's type"}};
+  }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    return TensorTypes{{"out", {inputs.at("x").dtype, {1}}}};
+  }
+
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    ReduceSumOperation operation(jit);
+    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+    double sum = 0;
+    for (double v : inputs.at("x").values)
+      sum += v;
+    return HostTensors{{"out", {{1}, {sum}}}};
+  }
+
+  /// (n - 1) u sum |x| with u = 2^-24: fp32 in any order; and half an ulp of the type.
+  std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &inputs, const HostTensors &reference,
+                              const Numbers &) const override {
+    const HostTensor &x = inputs.at("x");
+    double absolute = 0;
+    for (double v : x.values)
+      absolute += std::abs(v);
+    const double summed = std::max(0.0, static_cast<double>(x.values.size()) - 1) * 0x1p-24 * absolute;
+    return {summed + halfUlp(std::abs(reference.at("out").values[0]) + summed, dtype)};
+  }
+
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  TensorTypes example(DType dtype, bool large) const override {
+    return {{"x", {dtype, large ? Shape{1u << 28} : Shape{(1u << 18) + 3}}}};
+  }
+
+  /// The first of the two launches.
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    ReduceSumConfig c;
+    if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"adjacent", &c.adjacent}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return reduceSumPartial(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeReduceSum() {
+  return std::make_unique<ReduceSumFamily>();
+}
+
+} // namespace kiln::kernels

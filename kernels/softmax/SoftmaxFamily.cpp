@@ -1,0 +1,83 @@
+// `softmax` for commands and tests: parameters, reference, tolerance.
+#include "kernels/softmax/SoftmaxOperation.h"
+#include "kernels/support/Rounding.h"
+#include "kernels/support/Settings.h"
+
+namespace kiln::kernels {
+namespace {
+
+class SoftmaxFamily : public Family {
+public:
+  std::string_view name() const override { return "softmax"; }
+  std::string_view summary() const override { return "out[r, :] = exp(x[r, :] - max) / sum, row by row"; }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "columns, or rows x columns; f32, f16 or bf16"},
+            {"out", true, false, "of x's shape and type"}};
+  }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    return TensorTypes{{"out", inputs.at("x")}};
+  }
+
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    SoftmaxOperation operation(jit);
+    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+    HostTensor out = inputs.at("x");
+    const HostRows r(out);
+    for (std::size_t i = 0; i < r.rows; ++i) {
+      double *row = out.values.data() + i * r.columns;
+      double most = -INFINITY, sum = 0;
+      for (std::size_t j = 0; j < r.columns; ++j)
+        most = std::isnan(row[j])                  ? row[j]
+               : row[j] > most || std::isnan(most) ? (std::isnan(most) ? most : row[j])
+                                                   : most;
+      for (std::size_t j = 0; j < r.columns; ++j)
+        sum += row[j] = std::exp(row[j] - most);
+      for (std::size_t j = 0; j < r.columns; ++j)
+        row[j] /= sum;
+    }
+    return HostTensors{{"out", std::move(out)}};
+  }
+
+  /// 2 ulp of the type plus 1e-6.
+  std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &, const HostTensors &reference,
+                              const Numbers &) const override {
+    const HostTensor &out = reference.at("out");
+    std::vector<double> limits(out.values.size());
+    for (std::size_t i = 0; i < limits.size(); ++i)
+      limits[i] = 2 * ulp(out.values[i], dtype) + 1e-6;
+    return limits;
+  }
+
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  TensorTypes example(DType dtype, bool large) const override {
+    return {{"x", {dtype, large ? Shape{8192, 8192} : Shape{64, 1000}}}};
+  }
+
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    SoftmaxConfig c;
+    if (Status s = applySettings(settings, {{"block", &c.block},
+                                            {"rowsPerProgram", &c.rowsPerProgram},
+                                            {"warps", &c.warps},
+                                            {"looping", &c.looping},
+                                            {"adjacent", &c.adjacent}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return softmax(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeSoftmax() {
+  return std::make_unique<SoftmaxFamily>();
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,19 @@
+#include "kernels/softmax/SoftmaxOperation.h"
+
+namespace kiln::kernels {
+
+Status SoftmaxOperation::launch(const SoftmaxArguments &a, Stream *stream, DeviceAddress) {
+  const Rows x(a.x), out(a.out);
+  if (x.rows == 0 || x.columns == 0)
+    return {};
+  const RowTile tile = rowTile(x.columns);
+  const bool adjacent = x.adjacent() && out.adjacent();
+  KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), rowSlot(floatIndex(a.x.dtype), tile, adjacent), [&] {
+    return softmax(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent});
+  }));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
+  return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.out, out.rowStride, out.columnStride, x.rows,
+                        x.columns);
+}
+
+} // namespace kiln::kernels

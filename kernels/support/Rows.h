@@ -1,0 +1,65 @@
+//===- Rows.h - Kernels that work row by row ----------------------------------===//
+//
+// What softmax, layer_norm and cumsum share: a tensor seen as rows and columns, and the tile for a row length.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_SUPPORT_ROWS_H
+#define KILN_KERNELS_SUPPORT_ROWS_H
+
+#include "kernels/support/Family.h"
+#include "kernels/support/Grid.h"
+
+#include <bit>
+
+namespace kiln::kernels {
+
+/// A tensor of rank 1 (one row) or 2.  Strides in elements.
+struct Rows {
+  std::int64_t rows = 1, columns = 0, rowStride = 0, columnStride = 0;
+  explicit Rows(const Tensor &t)
+      : rows(t.rank == 2 ? t.shape[0] : 1), columns(t.shape[t.rank - 1]), rowStride(t.rank == 2 ? t.strides[0] : 0),
+        columnStride(t.strides[t.rank - 1]) {}
+  bool adjacent() const { return columnStride == 1 || columns == 1; }
+};
+
+struct RowTile {
+  int block, rowsPerProgram, warps;
+  bool looping; ///< rows are longer than a tile
+};
+
+/// About 32 elements a thread; rows up to `longest` in one tile.  Depends on the length's power of two only, so that
+/// many lengths share one compiled kernel.
+inline RowTile rowTile(std::int64_t columns, std::int64_t longest = 16384, int loopBlock = 4096) {
+  if (columns > longest)
+    return {loopBlock, 1, 8, true};
+  const int block = static_cast<int>(std::max<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)), 32));
+  if (block <= 1024)
+    return {block, 1024 / block, 4, false};
+  return {block, 1, std::min(block / 1024, 16), false};
+}
+
+/// Slots of KernelSlots for row kernels: dtype, power of two of the block, looping, adjacency.
+constexpr std::size_t rowSlots = 3 * 16 * 4;
+inline std::size_t rowSlot(unsigned dtype, const RowTile &tile, bool adjacent) {
+  return ((dtype * 16 + static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(tile.block)))) * 2 +
+          tile.looping) *
+             2 +
+         adjacent;
+}
+
+/// Shared by the three families' check: x of rank 1 or 2, out like it.
+inline Status checkRows(const Device &device, const Tensor &x, const Tensor &out) {
+  KILN_TRY(checkTensor("x", x).on(device).dtype({DType::F32, DType::F16, DType::Bf16}).rankBetween(1, 2).status());
+  return checkTensor("out", out).on(device).dtypeOf("x", x).shapeOf("x", x).writable().notOverlapping("x", x).status();
+}
+
+/// The host's view of rows.
+struct HostRows {
+  std::size_t rows, columns;
+  explicit HostRows(const HostTensor &t)
+      : rows(t.shape.size() == 2 ? t.shape[0] : 1), columns(t.shape.empty() ? 1 : t.shape.back()) {}
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_SUPPORT_ROWS_H

@@ -1,0 +1,57 @@
+// `transpose` for commands and tests.
+#include "kernels/support/MoveFamily.h"
+#include "kernels/support/Settings.h"
+#include "kernels/transpose/TransposeOperation.h"
+
+namespace kiln::kernels {
+namespace {
+
+class TransposeFamily : public MoveFamily {
+public:
+  std::string_view name() const override { return "transpose"; }
+  std::string_view summary() const override { return "out[j, i] = x[i, j], for any strides"; }
+  std::vector<TensorParameter> tensors() const override {
+    return {{"x", false, false, "rows x columns, any type"}, {"out", true, false, "columns x rows, of x's type"}};
+  }
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+    const TensorType &x = inputs.at("x");
+    if (x.shape.size() != 2)
+      return Status::invalid("x has " + std::to_string(x.shape.size()) + " dimensions, transpose takes 2");
+    return TensorTypes{{"out", {x.dtype, {x.shape[1], x.shape[0]}}}};
+  }
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    TransposeOperation operation(jit);
+    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  }
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+    const HostTensor &x = inputs.at("x");
+    const std::size_t rows = x.shape[0], columns = x.shape[1];
+    HostTensor out{{columns, rows}, std::vector<double>(x.values.size())};
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j)
+        out.values[j * rows + i] = x.values[i * columns + j];
+    return HostTensors{{"out", std::move(out)}};
+  }
+  TensorTypes example(DType dtype, bool large) const override {
+    return {{"x", {dtype, large ? Shape{16384, 16384} : Shape{300, 500}}}};
+  }
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    TransposeConfig c;
+    if (Status s = applySettings(settings, {{"tileRows", &c.tileRows},
+                                            {"tileColumns", &c.tileColumns},
+                                            {"warps", &c.warps},
+                                            {"xUnit", &c.xUnit},
+                                            {"outUnit", &c.outUnit}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return transpose(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeTranspose() {
+  return std::make_unique<TransposeFamily>();
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,213 @@
+// `kiln compile`: one kernel of the library, or of a text file, to any stage.
+#include "kernels/support/Family.h"
+#include "kiln/Knobs.h"
+#include "runtime/cache/KernelCache.h"
+#include "runtime/io/File.h"
+#include "runtime/jit/CompilerLibrary.h"
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/Report.h"
+#include "support/Text.h"
+
+#include "compiler/codegen/Assembler.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace kiln::tools {
+namespace {
+
+struct Options {
+  std::string kernel, entry, target = "sm_80", arch, dtype = "f32", emit = "ptx", output;
+  std::vector<std::string> settings, divisible, equals;
+  bool lineInfo = false, json = false, report = false;
+};
+
+/// NAME=VALUE.
+Result<std::pair<std::string, std::string>> splitSetting(const std::string &option, const std::string &text) {
+  const std::size_t equal = text.find('=');
+  if (equal == 0 || equal == std::string::npos || equal + 1 == text.size())
+    return Status::invalid(option + " " + text + ": expected NAME=VALUE");
+  return std::pair(text.substr(0, equal), text.substr(equal + 1));
+}
+
+Result<language::ElementType> elementOf(const std::string &name) {
+  const std::optional<language::ElementType> e = language::elementNamed(name);
+  if (!e)
+    return Status::invalid("--dtype " + name + ": the library's kernels exist for f32, f16 and bf16");
+  return *e;
+}
+
+class Compile {
+public:
+  explicit Compile(const Options &options) : o(options) {}
+
+  int operator()() {
+    const Status s = run();
+    if (!s.ok())
+      return fail("compile", s, o.json, std::move(report));
+    if (o.json) {
+      report["status"] = 0;
+      printJson(report);
+    }
+    return 0;
+  }
+
+private:
+  Status run() {
+    if (o.json && o.output.empty())
+      return Status::invalid("--json prints to standard output, where the result would go", "name a file with -o");
+    KILN_TRY(readProgram());
+    KILN_ASSIGN(const std::string facts, factsText());
+    KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+    KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
+    const bool cubin = o.emit == "cubin";
+    Json request{{"emit", cubin ? "ptx" : o.emit}, {"line_info", o.lineInfo}};
+    // A file may be anybody's: its compile gets a process of its own.
+    if (!fileName.empty())
+      request["isolation"] = "child";
+    if (!knobs.plugins.empty())
+      request["plugins"] = knobs.plugins;
+    if (!knobs.dumpDir.empty())
+      request["dump_dir"] = knobs.dumpDir;
+    const std::string options = request.dump();
+    CompileInput input{program, fileName, o.entry, o.target, facts, options};
+    KILN_ASSIGN(const CompileOutput out, compiler->compile(input, FileHashes(nullptr)));
+    KILN_TRY(compileStatus(out, name));
+    if (const std::string text = diagnosticsText(out.diagnostics); !text.empty())
+      std::fprintf(stderr, "%s\n", text.c_str());
+    if (!out.metadata.empty())
+      report["metadata"] = Json::parse(out.metadata);
+    if (!cubin && !o.report)
+      return write(std::as_bytes(std::span(out.output.data(), out.output.size())));
+    return assemble(out.output, cubin);
+  }
+
+  Status readProgram() {
+    const bool file = o.kernel.ends_with(".mlir") || o.kernel.find('/') != std::string::npos;
+    name = o.kernel;
+    if (file) {
+      if (!o.settings.empty())
+        return Status::invalid("--set " + o.settings[0] + ": a text file has no configuration");
+      fileName = o.kernel;
+      KILN_ASSIGN(program, readTextFile(o.kernel));
+      return {};
+    }
+    KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
+    KILN_ASSIGN(const language::ElementType element, elementOf(o.dtype));
+    kernels::Settings settings;
+    for (const std::string &text : o.settings) {
+      KILN_ASSIGN(const auto setting, splitSetting("--set", text));
+      settings.insert(setting);
+    }
+    const language::Kernel kernel = family->record(element, settings);
+    KILN_TRY(Status(kernel.status()));
+    program = kernel.text();
+    for (const language::KernelArgument &a : kernel.arguments())
+      argumentNames.push_back(a.name);
+    return {};
+  }
+
+  /// Arguments by number, or by name for the library's kernels.
+  Result<unsigned> argument(const std::string &option, const std::string &text) const {
+    if (!text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos)
+      return static_cast<unsigned>(std::stoul(text));
+    for (unsigned i = 0; i < argumentNames.size(); ++i)
+      if (argumentNames[i] == text)
+        return i;
+    return Status::invalid(option + ": there is no argument '" + text + "'",
+                           argumentNames.empty() ? "give its number, counted from 0"
+                                                 : "the arguments are " + join(argumentNames));
+  }
+
+  Result<std::string> factsText() const {
+    Json facts = Json::array();
+    for (const auto &[option, key, list] :
+         {std::tuple("--divisible", "divisibility", &o.divisible), std::tuple("--equals", "equals", &o.equals)})
+      for (const std::string &text : *list) {
+        KILN_ASSIGN(const auto setting, splitSetting(option, text));
+        KILN_ASSIGN(const unsigned index, argument(option, setting.first));
+        char *end = nullptr;
+        const long long value = std::strtoll(setting.second.c_str(), &end, 10);
+        if (*end)
+          return Status::invalid(std::string(option) + " " + text + ": '" + setting.second + "' is no integer");
+        facts.push_back({{"argument", index}, {key, value}});
+      }
+    return facts.dump();
+  }
+
+  Status assemble(const std::string &ptx, bool emitCubin) {
+    KILN_ASSIGN(const auto assembler, findAssembler());
+    const std::string arch = o.arch.empty() ? o.target : o.arch;
+    KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {.lineInfo = o.lineInfo}));
+    for (const std::string &warning : module.warnings)
+      std::fprintf(stderr, "%s\n", warning.c_str());
+    Json resources = Json::array();
+    for (const KernelResources &k : module.resources.kernels) {
+      resources.push_back({{"kernel", k.name},
+                           {"registers", k.registers},
+                           {"sharedBytes", k.sharedBytes},
+                           {"stackBytes", k.stackBytes},
+                           {"barriers", k.barriers}});
+      if (k.spillStoreBytes)
+        resources.back()["spillBytes"] = *k.spillStoreBytes;
+      if (o.report && !o.json)
+        std::fprintf(stderr, "%s on %s: %u registers, %u bytes of stack, %s (%s, %.1f ms)\n", k.name.c_str(),
+                     arch.c_str(), k.registers, k.stackBytes,
+                     k.spillStoreBytes ? (std::to_string(*k.spillStoreBytes) + " bytes spilled").c_str()
+                                       : "spills unknown",
+                     std::string(assembler->name()).c_str(), module.milliseconds);
+    }
+    report["assembler"] = {{"name", assembler->name()}, {"arch", arch}, {"milliseconds", module.milliseconds}};
+    report["resources"] = std::move(resources);
+    return write(emitCubin ? std::span<const std::byte>(module.cubin)
+                           : std::as_bytes(std::span(ptx.data(), ptx.size())));
+  }
+
+  Status write(std::span<const std::byte> bytes) {
+    if (o.output.empty()) {
+      std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+      return {};
+    }
+    KILN_ASSIGN(OutputFile file, OutputFile::create(o.output));
+    KILN_TRY(file.write(bytes));
+    KILN_TRY(file.commit());
+    report["output"] = o.output;
+    return {};
+  }
+
+  const Options &o;
+  std::string program, fileName, name;
+  std::vector<std::string> argumentNames;
+  Json report = Json::object();
+};
+
+} // namespace
+
+void addCompileCommand(CLI::App &app, int &exitStatus) {
+  auto options = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("compile", "Compile a kernel to any stage");
+  c->add_option("kernel", options->kernel, "a kernel of the library, or a text file FILE.mlir")->required();
+  c->add_option("--entry", options->entry, "the kernel of the file; not needed if there is one");
+  c->add_option("--target", options->target, "what the code may use")->capture_default_str();
+  c->add_option("--arch", options->arch, "what --emit cubin and --report assemble for (default: the target)");
+  c->add_option("--dtype", options->dtype, "element type of a library kernel: f32, f16, bf16")->capture_default_str();
+  c->add_option("--set", options->settings, "NAME=VALUE of a library kernel's configuration, such as block=2048");
+  c->add_option("--divisible", options->divisible, "ARGUMENT=N: compile for values divisible by N, such as x=16");
+  c->add_option("--equals", options->equals, "ARGUMENT=N: compile for this value");
+  c->add_option("--emit", options->emit, "tile, tile_gpu, llvm, ptx or cubin")
+      ->check(CLI::IsMember({"tile", "tile_gpu", "llvm", "ptx", "cubin"}))
+      ->capture_default_str();
+  c->add_option("-o,--output", options->output, "file to write (default: standard output)");
+  c->add_flag("--line-info", options->lineInfo, "source lines in the code");
+  c->add_flag("--report", options->report, "registers, stack and spills, from the assembler, to standard error");
+  c->add_flag("--json", options->json, "a report in JSON to standard output; needs -o");
+  c->footer("Examples:\n"
+            "  kiln compile softmax --target sm_90a --dtype bf16 --divisible x=16 --divisible out=16\n"
+            "  kiln compile kernel.mlir --target sm_80 --emit tile_gpu\n"
+            "  kiln compile add --target sm_80 --arch sm_90a --emit cubin --report -o add.cubin\n"
+            "Exit status: 0 good, 2 input, 3 compile.");
+  c->callback([options, &exitStatus] { exitStatus = Compile(*options)(); });
+}
+
+} // namespace kiln::tools
