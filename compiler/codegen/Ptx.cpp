@@ -43,8 +43,10 @@ namespace {
 
 constexpr const char *triple = "nvptx64-nvidia-cuda";
 
-/// Once a process: the back end, and 32-bit shared, constant and local addresses (an option of LLVM's command line
-/// only).
+/// Once a process: the back end, and options that exist on LLVM's command line only.  Shared, constant and local
+/// addresses have 32 bits.  Kiln chooses the width of every access itself, so vector combine must not cut vector loads
+/// into scalar ones, and the load/store vectorizer must not make new ones: it pads loads (five bytes become eight),
+/// which reads bytes that no kernel asked for, past the end of a buffer or while another thread writes them.
 void initialiseBackEnd() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -53,8 +55,9 @@ void initialiseBackEnd() {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
     auto &options = llvm::cl::getRegisteredOptions();
-    if (auto found = options.find("nvptx-short-ptr"); found != options.end())
-      static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
+    for (const char *name : {"nvptx-short-ptr", "disable-nvptx-load-store-vectorizer", "disable-vector-combine"})
+      if (auto found = options.find(name); found != options.end())
+        static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
   });
 }
 
