@@ -80,12 +80,16 @@ Num fp8FromFloat(const Num &x, Fp8 format) {
 Num saturatingToInteger(const Num &x, Type type, bool isSigned) {
   Code &code = *x.code;
   const Num wide = x.bits() == 16 ? extendFloat(x, code.f32()) : x;
+  if (type.isInteger(1)) // LLVM gets this width wrong
+    return isSigned ? wide <= -1.0 : wide >= 1.0;
   return code.intrinsic(isSigned ? "llvm.fptosi.sat" : "llvm.fptoui.sat", type, wide);
 }
 
 Num integerToBf16(const Num &x, bool isSigned) {
   Code &code = *x.code;
   const Type bf16 = code.builder.getBF16Type();
+  if (x.bits() == 1) // LLVM has 1 for both where the target converts to bf16
+    return select(x, isSigned ? -1.0 : 1.0, code.real(bf16, 0.0));
   auto rounded = [&](const Num &v, bool asSigned) {
     const Value f = asSigned ? LLVM::SIToFPOp::create(code.builder, code.loc, code.f32(), v.value).getResult()
                              : LLVM::UIToFPOp::create(code.builder, code.loc, code.f32(), v.value).getResult();

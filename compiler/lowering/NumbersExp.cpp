@@ -53,15 +53,15 @@ Num expF32(Code &, llvm::ArrayRef<Num> operands) {
 }
 
 Num expm1F32(Code &, llvm::ArrayRef<Num> operands) {
-  const Num x = clampKeepingNan(operands[0], -30.0, 89.5);
+  const Num x = clampKeepingNan(operands[0], -30.0, 88.8); // n is at most 128
   // n = 0 up to 0.41 keeps e^x - 1 away from cancellation when n = 1.
   const Num small = abs(x) < 0.41;
   const Reduced reduced = reduce(x, &small);
   const Num &r = reduced.r;
   const Num p = fma(polynomial(r, expm1_32Coefficients) * r, r, r);
-  // 2^n p + 2^n - 1, halved so that n = 128 is representable.
+  // 2^n p + 2^n - 1, halved so that n = 128 is representable.  2^(n-1) - 1/2 has too many bits for n > 24.
   const Num half = powerOfTwo32(reduced.n - 1);
-  const Num wide = fma(p, half, half - 0.5) * 2.0;
+  const Num wide = select(reduced.n > 24, fma(p, half, -0.5) + half, fma(p, half, half - 0.5)) * 2.0;
   return copySign(select(small, p, wide), x);
 }
 
@@ -72,7 +72,7 @@ Num tanhF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num small = fma(polynomial(z, tanh32Coefficients) * z, a, a);
   // 1 - 2 / (e^2a + 1); it rounds to 1 from 9.02 on.
   const Reduced reduced = reduce(clampKeepingNan(a + a, 0.0, 18.2));
-  const Num e = floatOf(bitsOf(expOfReduced(reduced.r)) + (reduced.n << 23), code.f32());
+  const Num e = expOfReduced(reduced.r) * powerOfTwo32(reduced.n);
   const Num large = fma(reciprocalApprox(e + 1.0), -2.0, code.literal(e, 1.0));
   return copySign(select(a < 0.55, small, large), x);
 }
@@ -90,16 +90,19 @@ Num erfF32(Code &, llvm::ArrayRef<Num> operands) {
 }
 
 Num exp2F32(Code &code, llvm::ArrayRef<Num> operands) {
-  return code.intrinsic("llvm.nvvm.ex2.approx.f", code.f32(), operands[0]);
+  return code.intrinsic("llvm.nvvm.ex2.approx.f32", code.f32(), operands[0]);
 }
 Num exp2ApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
-  return code.intrinsic("llvm.nvvm.ex2.approx.ftz.f", code.f32(), operands[0]);
+  return code.intrinsic("llvm.nvvm.ex2.approx.ftz.f32", code.f32(), operands[0]);
 }
 Num expApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
   return exp2ApproxF32(code, operands[0] * log2e);
 }
 Num tanhApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
-  return code.intrinsic("llvm.nvvm.tanh.approx.f", code.f32(), operands[0]);
+  // afn makes it the instruction; without, LLVM looks for a library function.
+  auto op = mlir::LLVM::TanhOp::create(code.builder, code.loc, operands[0].value);
+  op.setFastmathFlags(mlir::LLVM::FastmathFlags::afn);
+  return code.wrap(op);
 }
 
 } // namespace kiln::numbers

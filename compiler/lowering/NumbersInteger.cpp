@@ -109,7 +109,8 @@ Num shiftOf(IntegerOp op, const Num &x, const Num &amount) {
   const Num inside = notEqual(below(last, amount), 1);
   if (op == IntegerOp::ShrS)
     return shift(select(inside, amount, last));
-  return select(inside, shift(amount), code.integer(x.type(), 0));
+  // LLVM makes one instruction of this, with the low 32 bits as its amount: the others must not matter.
+  return select(inside, shift(width > 32 ? amount & 63 : amount), code.integer(x.type(), 0));
 }
 
 } // namespace

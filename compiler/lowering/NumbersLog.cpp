@@ -9,6 +9,8 @@ namespace kiln::numbers {
 namespace {
 
 constexpr double ln2 = 0.69314718055994531;
+/// ln 2 = high + low; high has 15 bits, so its product with an exponent is exact.
+constexpr double ln2High = 0x1.62e4p-1, ln2Low = ln2 - ln2High;
 /// Bits of 2/3 in fp32: subtracting them makes the exponent field that of x / (2/3).
 constexpr double twoThirdsBits = 0x3f2aaaab;
 constexpr double exponentField = static_cast<double>(0xff800000 - 0x100000000ll);
@@ -25,6 +27,15 @@ Num withSpecials(const Num &x, const Num &regular) {
   const Num negative = select(x < 0.0, std::nan(""), x);
   const Num special = select(equal(x, 0.0), -infinity, negative);
   return select((x > 0.0) & (x < code.literal(x, infinity)), regular, special);
+}
+
+/// e ln 2 + f + f^2 P(f) + extra: the large parts with their rounding error.
+Num naturalLog(const Num &e, const Num &f, const Num *extra = nullptr) {
+  const Num whole = e * ln2High;
+  const Num sum = whole + f;
+  const Num error = (whole - sum) + f;
+  const Num rest = fma(e, ln2Low, tail(f));
+  return sum + (error + (extra ? rest + *extra : rest));
 }
 
 /// log(x) * high, with `high` and `low` the parts of log_b(e), `unit` and `unitLow` those of log_b(2).
@@ -57,7 +68,7 @@ Split32 splitLog32(Code &code, const Num &x) {
 Num logF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num x = operands[0];
   const Split32 s = splitLog32(code, x);
-  return withSpecials(x, fma(s.e, ln2, fma(polynomial(s.f, log32Coefficients), s.f * s.f, s.f)));
+  return withSpecials(x, naturalLog(s.e, s.f));
 }
 
 Num log2F32(Code &code, llvm::ArrayRef<Num> operands) {
@@ -72,10 +83,16 @@ Num log1pF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num x = operands[0];
   const Num u = x + 1.0;
   const Num exponent = (bitsOf(u) - twoThirdsBits) & exponentField;
-  const Num scale = floatOf(code.integer(code.i(32), 0x3f800000) - exponent, code.f32());
+  // 2^-e; of 2^-127 and 2^-128, which are subnormal, the bits differ.
+  const Num scaleBits = code.integer(code.i(32), 0x3f800000) - exponent;
+  const Num subnormal = select(equal(scaleBits, 0), 0x400000, code.integer(code.i(32), 0x200000));
+  const Num scale = floatOf(select(scaleBits > 0, scaleBits, subnormal), code.f32());
   const Num f = fma(x, scale, scale - 1.0);
   const Num e = fromSigned(exponent, code.f32()) * 0x1p-23;
-  const Num regular = fma(e, ln2, fma(polynomial(f, log32Coefficients), f * f, f));
+  // What f lost by rounding, times 1 / (1 + f), about 1 - f.
+  const Num lost = fma(x, scale, (scale - 1.0) - f);
+  const Num extra = fma(-lost, f, lost);
+  const Num regular = naturalLog(e, f, &extra);
   // log1p has its argument's sign, zeros included; u decides about -inf, NaN and inf.
   const Num inside = (u > 0.0) & (u < std::numeric_limits<double>::infinity());
   return select(inside, copySign(regular, x), withSpecials(u, u));

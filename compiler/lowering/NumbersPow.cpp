@@ -89,7 +89,7 @@ Num powiF32(Code &code, llvm::ArrayRef<Num> operands) {
 
 Num powApproxF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num log = code.intrinsic("llvm.nvvm.lg2.approx.ftz.f", code.f32(), operands[0]);
-  return code.intrinsic("llvm.nvvm.ex2.approx.ftz.f", code.f32(), operands[1] * log);
+  return code.intrinsic("llvm.nvvm.ex2.approx.ftz.f32", code.f32(), operands[1] * log);
 }
 
 Num cbrtF32(Code &code, llvm::ArrayRef<Num> operands) {
@@ -98,7 +98,7 @@ Num cbrtF32(Code &code, llvm::ArrayRef<Num> operands) {
   const Num tiny = magnitude < 0x1p-100;
   const Num a = select(tiny, magnitude * 0x1p48, magnitude);
   const Num third = code.intrinsic("llvm.nvvm.lg2.approx.ftz.f", code.f32(), a) * (1.0 / 3.0);
-  const Num t = code.intrinsic("llvm.nvvm.ex2.approx.ftz.f", code.f32(), third);
+  const Num t = code.intrinsic("llvm.nvvm.ex2.approx.ftz.f32", code.f32(), third);
   // One Newton step, t^3 - a with the error of t^2.
   const Num square = t * t;
   const Num difference = fma(fma(t, t, -square), t, fma(square, t, -a));
