@@ -36,15 +36,18 @@ LayoutAttr LayoutChoice::canonical(Type tile, LayoutAttr layout) {
 bool LayoutChoice::choose(Value tile, LayoutAttr layout) {
   if (!isTile(tile) || chosen.contains(tile))
     return false;
-  chosen[tile] = canonical(tile.getType(), layout);
+  layout = canonical(tile.getType(), layout);
+  chosen[tile] = layout;
+  // The results of one operation are alike, and what control flow carries is one thing.
+  if (Operation *op = tile.getDefiningOp(); op && !carrierOf(tile))
+    for (Value v : op->getResults())
+      if (isTile(v))
+        chosen.try_emplace(v, layout);
+  if (auto it = carried.find(carrierOf(tile)); it != carried.end())
+    if (const CarriedTile *whole = tileWith(it->second, tile))
+      for (Value v : whole->values)
+        chosen[v] = layout;
   return true;
-}
-
-bool LayoutChoice::chooseAll(const CarriedTile &tile, LayoutAttr layout) {
-  bool changed = false;
-  for (Value v : tile.values)
-    changed |= choose(v, layout);
-  return changed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,7 +197,7 @@ bool LayoutChoice::forward(Operation *op, bool weak) {
       for (OpOperand *feed : tile.feeds)
         layout = layout ? layout : chosen.lookup(feed->get());
       if (layout)
-        changed |= chooseAll(tile, layout);
+        changed |= choose(tile.values.front(), layout);
     }
     return changed;
   }
@@ -208,10 +211,22 @@ bool LayoutChoice::forward(Operation *op, bool weak) {
     if (layout && (weak || tile_gpu::carriesForward(operand, layout)))
       work = tile_gpu::workLayout(operand, layout).value_or(LayoutAttr());
   }
+  // A tile of extent 1 does not tell how a large one should lie.
+  if (work && isa<tile::BroadcastOp>(op) && isWasteful(op->getResult(0).getType(), work))
+    return false;
   if (work)
     for (Value v : op->getResults())
       changed |= choose(v, work);
   return changed;
+}
+
+bool LayoutChoice::isWasteful(Type tile, LayoutAttr layout) {
+  const Result<layout::TileLayout> lowered = tile_gpu::layoutOf(tile_gpu::withLayout(tile, layout));
+  if (!lowered)
+    return true;
+  const std::int64_t threads = std::int64_t(layout::warpSize) * tile::numWarps(f);
+  const std::int64_t elements = cast<RankedTensorType>(tile).getNumElements();
+  return lowered->registers() * threads > 2 * std::max(elements, threads);
 }
 
 bool LayoutChoice::producible(Value tile, LayoutAttr layout) {

@@ -48,7 +48,8 @@ private:
   bool forward(mlir::Operation *op, bool weak);
   bool backward(mlir::Operation *op);
   bool choose(mlir::Value tile, tile_gpu::LayoutAttr layout);
-  bool chooseAll(const CarriedTile &tile, tile_gpu::LayoutAttr layout);
+  /// Most of its places hold copies.
+  bool isWasteful(mlir::Type tile, tile_gpu::LayoutAttr layout);
   bool producible(mlir::Value tile, tile_gpu::LayoutAttr layout);
   void flow(bool weak);
   mlir::LogicalResult chooseRest();

@@ -152,6 +152,11 @@ double LayoutCosts::reduction(Operation *op, LayoutAttr work) {
 }
 
 double LayoutCosts::op(Operation *op, LayoutAttr work) {
+  for (Value v : op->getResults()) {
+    const layout::TileLayout *now = isTile(v) ? lowered(v.getType(), tile_gpu::layoutAttrOf(v.getType())) : nullptr;
+    if (now && (now->registers() * std::uint64_t(tile_gpu::planBits(v.getType())) + 31) / 32 > tile_gpu::maxThreadWords)
+      return unreachable;
+  }
   if (auto conversion = dyn_cast<tile_gpu::ConvertLayoutOp>(op))
     return convert(conversion.getType(), tile_gpu::layoutAttrOf(conversion.getSource().getType()), work);
   if (isa<tile::ReduceOp, tile::ScanOp>(op))

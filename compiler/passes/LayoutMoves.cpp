@@ -165,9 +165,9 @@ bool LayoutMoves::rework(Operation *user, llvm::ArrayRef<OpOperand *> changed,
   for (OpOperand &operand : user->getOpOperands()) {
     if (!tile_gpu::isTied(operand) || operand.get() == first->get())
       continue;
-    // The sources of a reduction are alike.
+    // The sources of a reduction, and the halves that are joined, are of one type.
     const std::optional<LayoutAttr> need =
-        isa<tile::ReduceOp>(user) ? std::optional(source) : tile_gpu::operandLayout(operand, work);
+        isa<tile::ReduceOp, tile::JoinOp>(user) ? std::optional(source) : tile_gpu::operandLayout(operand, work);
     if (!need)
       return false;
     needs.push_back({&operand, *need});

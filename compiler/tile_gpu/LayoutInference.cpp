@@ -336,7 +336,6 @@ static std::string listText(Shape shape) {
 }
 
 Status checkPlaces(Type tile, unsigned warps) {
-  constexpr unsigned maxWords = 1u << 9;
   KILN_ASSIGN(const TileLayout layout, layoutOf(tile));
   if (layout.core().size(InDim::Warp) != warps)
     return Status(StatusCode::CompileError,
@@ -345,11 +344,11 @@ Status checkPlaces(Type tile, unsigned warps) {
                   "make the product of warpsPerCTA (or of the warp bases) and tile.num_warps equal");
   const std::uint64_t bits = std::uint64_t(layout.registers()) * std::max(8u, planBits(tile));
   const std::uint64_t words = (bits + 31) / 32;
-  if (words <= maxWords)
+  if (words <= maxThreadWords)
     return {};
   return Status(StatusCode::CompileError,
                 format("L18: the tile of %s takes %llu registers of 32 bits a thread; the limit is %u",
-                       listText(shapeOf(tile)).c_str(), static_cast<unsigned long long>(words), maxWords),
+                       listText(shapeOf(tile)).c_str(), static_cast<unsigned long long>(words), maxThreadWords),
                 "use more warps (tile.num_warps) or a smaller tile");
 }
 

@@ -56,6 +56,9 @@ bool sameLayout(mlir::Type tile, LayoutAttr a, LayoutAttr b);
 /// The layout lowers on this tile (the element type and encoding of `tile` are ignored).
 bool fits(mlir::Type tile, LayoutAttr layout);
 
+/// 32-bit registers of a thread that one tile may take.
+constexpr unsigned maxThreadWords = 1u << 9;
+
 /// The tile's layout suits a block of so many warps: it is made for them (L05) and takes at most 2^9 words a thread
 /// (L18).
 Status checkPlaces(mlir::Type tile, unsigned warps);
