@@ -61,8 +61,7 @@ struct LowerAddPtr : Lowering<tile::AddPtrOp> {
   }
 };
 
-/// A splat is one scalar.  Another constant is a table in constant memory, read by coordinates; elements that every
-/// thread holds in one register are scalars.
+/// A splat is one scalar.  Another constant is a table in global memory, read by coordinates.
 struct LowerConstant : Lowering<arith::ConstantOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(arith::ConstantOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
@@ -89,7 +88,10 @@ struct LowerConstant : Lowering<arith::ConstantOp> {
         at = at ? e.addNoWrap(e.mul(at, e.i32(layout.shape(d))), c) : c;
       }
       Value address = e.gep(table, stored, at ? at : e.i32(0));
-      out.push_back(e.fromMemory(LLVM::LoadOp::create(rewriter, op.getLoc(), stored, address), element));
+      out.push_back(e.fromMemory(LLVM::LoadOp::create(rewriter, op.getLoc(), stored, address, /*alignment=*/0,
+                                                      /*isVolatile=*/false,
+                                                      /*isNonTemporal=*/false, /*isInvariant=*/true),
+                                 element));
     }
     replace(rewriter, op, std::move(out));
     return success();
@@ -111,8 +113,8 @@ private:
       name = "kiln_table_" + std::to_string(n);
     OpBuilder outside(module.getBodyRegion());
     LLVM::GlobalOp::create(outside, op.getLoc(), array, /*isConstant=*/true, LLVM::Linkage::Internal, name, flat,
-                           /*alignment=*/16, constantSpace);
-    return LLVM::AddressOfOp::create(e.b, e.loc, e.ptr(constantSpace), name);
+                           /*alignment=*/16, globalSpace);
+    return LLVM::AddressOfOp::create(e.b, e.loc, e.ptr(globalSpace), name);
   }
 };
 

@@ -35,7 +35,7 @@ namespace kiln::lowering {
 using Scalars = llvm::SmallVector<mlir::Value>;
 
 /// LLVM address spaces.
-constexpr unsigned globalSpace = 1, sharedSpace = 3, constantSpace = 4;
+constexpr unsigned globalSpace = 1, sharedSpace = 3;
 
 /// Shared memory of a kernel, all of it dynamic.
 constexpr llvm::StringLiteral sharedSymbol = "kiln_shared";

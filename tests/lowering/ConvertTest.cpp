@@ -97,9 +97,8 @@ TEST(Convert, RandomPairsInsideWarps) {
     ASSERT_TRUE(plan.ok()) << plan.status().toString();
     ++strategies[std::string(layout::strategyName(plan->core.strategy))];
     const std::string a = tensorType(shape, element.type, from), b = tensorType(shape, element.type, to);
-    const std::string text = viewKernel(shape, element.type, a,
-                                        "    %b = tile_gpu.convert_layout %a : " + a + " to " + b + "\n", b,
-                                        1u << logWarps);
+    const std::string text = viewKernel(
+        shape, element.type, a, "    %b = tile_gpu.convert_layout %a : " + a + " to " + b + "\n", b, 1u << logWarps);
     std::size_t count = element.bytes;
     for (std::int64_t extent : shape)
       count *= static_cast<std::size_t>(extent);

@@ -32,9 +32,9 @@ std::string printed(mlir::ModuleOp module) {
 LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages) {
   LoweredKernel out;
   mlir::DialectRegistry registry;
-  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect, tile::TileDialect,
-                  tile_gpu::TileGpuDialect>();
+  registry
+      .insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::math::MathDialect,
+              mlir::scf::SCFDialect, mlir::ub::UBDialect, tile::TileDialect, tile_gpu::TileGpuDialect>();
   registerPtxDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.getDiagEngine().registerHandler([&](mlir::Diagnostic &d) {
@@ -69,8 +69,7 @@ LoweredKernel lowered(std::string_view text, std::string_view target, bool keepS
   mlir::FailureOr<PtxOutput> ptx = emitPtx(*module, options);
   if (mlir::failed(ptx))
     return out;
-  out.milliseconds =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  out.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   out.ptx = ptx->ptx;
   out.llvm = ptx->llvmBeforeO3;
   out.ok = true;
@@ -101,9 +100,9 @@ std::string tensorType(const Sizes &shape, std::string_view element, const layou
 
 std::string kernelModule(std::string_view parameters, std::string_view body, unsigned warps,
                          std::string_view functionAttributes) {
-  return "module {\n  func.func @k(" + std::string(parameters) + ") attributes {tile.kernel, tile.num_warps = " +
-         std::to_string(warps) + " : i32" + std::string(functionAttributes) + "} {\n" + std::string(body) +
-         "    return\n  }\n}\n";
+  return "module {\n  func.func @k(" + std::string(parameters) +
+         ") attributes {tile.kernel, tile.num_warps = " + std::to_string(warps) + " : i32" +
+         std::string(functionAttributes) + "} {\n" + std::string(body) + "    return\n  }\n}\n";
 }
 
 KernelRun runKernel(Emulator &gpu, std::string_view target, std::string_view text, unsigned warps,

@@ -1,7 +1,7 @@
 //===- LoweringHarness.h - tile_gpu text to PTX, and onto the emulator ------===//
 //
-// `lowered` runs the three lowering passes and the back end on text at stage tile_gpu.  `Text` helps to write such text.
-// `Kernel` holds the PTX with an emulator: outputs are poisoned, findings are failures.
+// `lowered` runs the three lowering passes and the back end on text at stage tile_gpu.  `Text` helps to write such
+// text. `Kernel` holds the PTX with an emulator: outputs are poisoned, findings are failures.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TESTS_LOWERING_LOWERINGHARNESS_H
@@ -21,8 +21,8 @@ struct LoweredKernel {
   bool ok = false;
   std::string errors; ///< diagnostics, one a line
   std::string ptx;
-  std::string tiles;   ///< after kiln-lower-tiles
-  std::string llvm;    ///< before O3
+  std::string tiles;       ///< after kiln-lower-tiles
+  std::string llvm;        ///< before O3
   double milliseconds = 0; ///< passes and back end, without parsing
 };
 
