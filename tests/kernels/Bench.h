@@ -1,0 +1,53 @@
+//===- Bench.h - One kernel call, checked from all sides ----------------------===//
+#ifndef KILN_TESTS_KERNELS_BENCH_H
+#define KILN_TESTS_KERNELS_BENCH_H
+
+#include "tests/kernels/Window.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln::test {
+
+struct Opened {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Jit> jit; ///< goes first
+  bool emulated() const { return device->info().kind == DeviceKind::Emulator; }
+  ~Opened() { jit.reset(); }
+};
+
+/// --device NAME: run on that device alone.
+void setDevice(std::string name);
+/// The four emulator targets, or the chosen device.
+std::vector<std::string> deviceNames();
+/// Kept open between tests; nullptr and a test failure if it cannot be opened.
+Opened *openedDevice(const std::string &name);
+/// A device with a Jit of its own.
+std::unique_ptr<Opened> freshDevice(const std::string &name);
+void closeDevices();
+/// "sm_80" of "emulator:sm_80", for names of tests.
+std::string testName(std::string_view text);
+
+const kernels::Family &familyOf(std::string_view name);
+
+struct Case {
+  std::string family;
+  kernels::Arrays inputs; ///< in C order
+  kernels::Numbers numbers;
+  std::map<std::string, Place, std::less<>> places; ///< Dense if not named
+  std::string toString() const;
+};
+
+/// Runs the case and expects: success, no finding, every byte outside the output's elements as it was, each element
+/// within the family's tolerance; of copy and transpose the input's bits, of add the correctly rounded sum.
+void runCase(Opened &on, Case testCase);
+
+/// Values, rounded to `dtype` once.
+Array arrayOf(DType dtype, const Shape &shape, const std::vector<double> &values);
+
+} // namespace kiln::test
+
+#endif // KILN_TESTS_KERNELS_BENCH_H
