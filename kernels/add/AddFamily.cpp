@@ -50,7 +50,7 @@ public:
   }
 
   TensorTypes example(DType dtype, bool large) const override {
-    const Shape shape = large ? Shape{1u << 28} : Shape{(1u << 18) + 3};
+    const Shape shape = large ? Shape{1u << 27} : Shape{(1u << 18) + 3};
     return {{"x", {dtype, shape}}, {"y", {dtype, shape}}};
   }
 

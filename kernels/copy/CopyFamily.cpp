@@ -24,7 +24,7 @@ public:
     return HostTensors{{"out", inputs.at("x")}};
   }
   TensorTypes example(DType dtype, bool large) const override {
-    return {{"x", {dtype, large ? Shape{1u << 28} : Shape{(1u << 18) + 3}}}};
+    return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
   }
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     CopyConfig c;

@@ -47,7 +47,7 @@ public:
   }
 
   TensorTypes example(DType dtype, bool large) const override {
-    return {{"x", {dtype, large ? Shape{1u << 28} : Shape{(1u << 18) + 3}}}};
+    return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
   }
 
   /// The first of the two launches.

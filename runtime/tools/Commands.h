@@ -13,6 +13,7 @@ class App;
 
 namespace kiln::tools {
 
+void addBenchCommand(CLI::App &app, int &exitStatus);
 void addDemoCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 void addCompileCommand(CLI::App &app, int &exitStatus);

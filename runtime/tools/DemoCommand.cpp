@@ -57,7 +57,8 @@ private:
     report["device"] = device->info().name;
     report["kernels"] = Json::array();
     if (!o.run.json)
-      std::printf("%-12s %-5s %-14s %10s %10s  %s\n", "kernel", "type", "shape", "first ms", "again ms", "against float64");
+      std::printf("%-12s %-5s %-14s %10s %10s  %s\n", "kernel", "type", "shape", "first ms", "again ms",
+                  "against float64");
     for (const Family *family : chosen)
       for (DType type : types)
         KILN_TRY(one(*family, type).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));

@@ -125,6 +125,22 @@ TEST_F(FakeCudaDeviceTest, MemoryFailuresSayWhatWasDone) {
   fake->failures.clear();
 }
 
+TEST_F(FakeCudaDeviceTest, ABufferIsCopiedOnTheDevice) {
+  open();
+  auto from = device->allocate(8, "from"), to = device->allocate(4, "to");
+  ASSERT_TRUE(from.ok() && to.ok());
+  const std::byte data[8] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}};
+  std::byte back[4] = {};
+  ASSERT_TRUE((*from)->copyFromHost(0, data).ok());
+  ASSERT_TRUE((*to)->copyFrom(**from).ok());
+  ASSERT_TRUE((*to)->copyToHost(0, back).ok());
+  EXPECT_TRUE(std::equal(back, back + 4, data));
+  EXPECT_NE((*from)->copyFrom(**to).message().find("the source has 4 bytes"), std::string::npos);
+  fake->failures = {{"cuMemcpyDtoDAsync_v2", 1}};
+  EXPECT_NE((*to)->copyFrom(**from).message().find("cuMemcpyDtoDAsync"), std::string::npos);
+  fake->failures.clear();
+}
+
 TEST_F(FakeCudaDeviceTest, TheCallersContextComesBack) {
   open();
   auto set = reinterpret_cast<int (*)(void *)>(dlsym(dlopen(library, RTLD_NOW), "cuCtxSetCurrent"));

@@ -189,6 +189,13 @@ int cuMemcpyDtoH_v2(void *to, std::uint64_t from, std::size_t bytes) {
   std::memcpy(to, reinterpret_cast<void *>(from), bytes);
   return 0;
 }
+int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void *) {
+  ENTER("cuMemcpyDtoDAsync_v2");
+  if (int e = needContext())
+    return e;
+  std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes);
+  return 0;
+}
 int cuMemsetD8_v2(std::uint64_t to, unsigned char value, std::size_t bytes) {
   ENTER("cuMemsetD8_v2");
   if (int e = needContext())

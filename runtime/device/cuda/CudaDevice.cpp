@@ -121,6 +121,19 @@ public:
     return finish("filling", bytes);
   }
 
+  Status copyFrom(const Buffer &source, Stream *stream) override {
+    if (source.size() < bytes)
+      return Status::invalid(what("copying to", bytes, "cuMemcpyDtoDAsync") + ": the source has " +
+                             std::to_string(source.size()) + " bytes");
+    if (!bytes)
+      return {};
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(
+        context->driver().memcpyDtoDAsync(base, source.address(), bytes, stream ? stream->native() : nullptr),
+        what("copying to", bytes, "cuMemcpyDtoDAsync"));
+  }
+
 private:
   std::string what(const char *verb, std::size_t count, const char *function) const {
     return std::string(verb) + " " + label + ", " + std::to_string(count) + " bytes (" + function + ")";

@@ -86,6 +86,18 @@ public:
   virtual Status fill(std::byte value) = 0;
   /// As fill, but the bytes do not become written: the emulator still reports reads of those that nobody wrote.
   virtual Status poison(std::byte value) { return fill(value); }
+  /// The first size() bytes of `source`, another buffer of the device, in the stream's order (nullptr: the default
+  /// stream); a GPU copies by itself, and the host does not wait.
+  virtual Status copyFrom(const Buffer &source, Stream *stream = nullptr) {
+    if (source.size() < size())
+      return Status::invalid("a copy of " + std::to_string(size()) + " bytes from a buffer of " +
+                             std::to_string(source.size()) + " bytes");
+    if (stream)
+      KILN_TRY(stream->synchronize());
+    std::vector<std::byte> bytes(size());
+    KILN_TRY(source.copyToHost(0, bytes));
+    return copyFromHost(0, bytes);
+  }
 };
 
 struct ParameterInfo {
