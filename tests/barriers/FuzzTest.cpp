@@ -1,0 +1,380 @@
+// Random programs of accesses, loops, conditionals and barriers.  A brute-force judge runs every path (each loop no,
+// one or two rounds) on every byte of every thread; the proof must say what the judge says, and what insert-barriers
+// makes must be free of hazards, with no barrier that could go.
+#include "tests/barriers/BarrierHarness.h"
+#include "tests/support/TestTier.h"
+
+#include "compiler/layout/LayoutText.h"
+#include "compiler/layout/LocalAccess.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace kiln::test {
+namespace {
+
+using namespace mlir;
+using layout::Sizes;
+
+//===----------------------------------------------------------------------===//
+// The judge
+//===----------------------------------------------------------------------===//
+
+/// Who touches a byte: warps and lanes.
+struct Threads {
+  std::uint32_t warps = 0, lanes = 0;
+};
+using Footprint = std::map<std::uint64_t, Threads>;
+
+struct JudgedAccess {
+  bool write = false;
+  Footprint bytes;
+};
+
+/// Element by element from the layouts: owners write, every copy reads.
+JudgedAccess judged(Operation *op) {
+  JudgedAccess out;
+  out.write = isa<tile_gpu::LocalStoreOp>(op);
+  const Type tile = out.write ? op->getOperand(0).getType() : op->getResult(0).getType();
+  Value buffer = op->getOperand(out.write ? 1 : 0);
+  std::int64_t slot = 0;
+  if (auto view = buffer.getDefiningOp<tile_gpu::LocalSubviewOp>()) {
+    slot = cast<IntegerAttr>(view.getIndex().getDefiningOp<arith::ConstantOp>().getValue()).getInt();
+    buffer = view.getBuffer();
+  }
+  auto alloc = buffer.getDefiningOp<tile_gpu::LocalAllocOp>();
+  const auto layout = tile_gpu::layoutOf(tile);
+  const auto shared = cast<tile_gpu::BufferType>(alloc.getType()).lowered();
+  const std::uint64_t align = shared->alignment(), stride = (shared->bytes() + align - 1) / align * align;
+  const std::uint64_t base = *alloc.getOffset() + static_cast<std::uint64_t>(slot) * stride;
+  const unsigned bytes = tile_gpu::planBits(tile) / 8;
+  const auto plan =
+      layout::planLocalAccess(layout->core(), shared->core(), bytes * 8, **tile_gpu::targetOf(op), out.write);
+  const bool matrix = isMatrix(plan->access.form);
+  const unsigned registers = layout->core().size(layout::InDim::Register),
+                 warps = layout->core().size(layout::InDim::Warp);
+  const auto free = layout->core().freeMasks();
+  for (unsigned warp = 0; warp < warps; ++warp)
+    for (unsigned lane = 0; lane < 32; ++lane)
+      for (unsigned r = 0; r < layout->registers(); ++r) {
+        if (out.write && ((r % registers & free[0]) || (lane & free[1]) || (warp & free[2])))
+          continue;
+        const layout::Coords at = layout->coords(r, lane, warp, 0);
+        const std::uint64_t first = base + shared->byteOffset(at);
+        for (unsigned b = 0; b < bytes; ++b) {
+          Threads &t = out.bytes[first + b];
+          t.warps |= 1u << warp;
+          t.lanes |= matrix ? ~0u : 1u << lane;
+        }
+      }
+  return out;
+}
+
+/// 0 nothing, 1 a barrier of the warp, 2 one of the block is needed between.
+int need(const JudgedAccess &a, const JudgedAccess &b) {
+  int worst = 0;
+  if (!a.write && !b.write)
+    return 0;
+  for (const auto &[byte, x] : a.bytes)
+    if (auto it = b.bytes.find(byte); it != b.bytes.end()) {
+      const Threads &y = it->second;
+      if (std::popcount(x.warps | y.warps) > 1)
+        return 2;
+      if (std::popcount(x.lanes | y.lanes) > 1)
+        worst = 1;
+    }
+  return worst;
+}
+
+class Judge {
+public:
+  /// Some path has two accesses without the barrier they need.
+  bool racy(ModuleOp module) {
+    bool found = false;
+    module.walk([&](func::FuncOp f) {
+      std::vector<std::vector<Operation *>> paths{{}};
+      extend(paths, f.getBody().front());
+      for (const auto &path : paths)
+        found = found || racyPath(path);
+    });
+    return found;
+  }
+
+private:
+  using Paths = std::vector<std::vector<Operation *>>;
+
+  static void append(Paths &paths, const Paths &tails) {
+    Paths out;
+    for (const auto &p : paths)
+      for (const auto &t : tails) {
+        out.push_back(p);
+        out.back().insert(out.back().end(), t.begin(), t.end());
+      }
+    paths = std::move(out);
+  }
+
+  void extend(Paths &paths, Block &block) {
+    for (Operation &op : block) {
+      if (BarrierHarness::isAccess(&op) || isa<tile_gpu::BarrierOp, tile_gpu::WarpBarrierOp>(op)) {
+        for (auto &p : paths)
+          p.push_back(&op);
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        Paths tails{{}}, other{{}};
+        extend(tails, branch.getThenRegion().front());
+        if (!branch.getElseRegion().empty())
+          extend(other, branch.getElseRegion().front());
+        tails.insert(tails.end(), other.begin(), other.end());
+        append(paths, tails);
+      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        Paths once{{}};
+        extend(once, *loop.getBody());
+        Paths tails = once, none{{}};
+        append(tails, once);
+        tails.insert(tails.end(), once.begin(), once.end());
+        tails.insert(tails.end(), none.begin(), none.end());
+        append(paths, tails);
+      }
+    }
+  }
+
+  bool racyPath(const std::vector<Operation *> &path) {
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      if (!BarrierHarness::isAccess(path[i]))
+        continue;
+      bool synced = false;
+      for (std::size_t j = i + 1; j < path.size() && !isa<tile_gpu::BarrierOp>(path[j]); ++j) {
+        if (isa<tile_gpu::WarpBarrierOp>(path[j]))
+          synced = true;
+        else if (const int n = between(path[i], path[j]); n == 2 || (n == 1 && !synced))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  int between(Operation *a, Operation *b) {
+    // Mutants are copies: accesses are known by their number.
+    const auto id = [](Operation *op) { return cast<IntegerAttr>(op->getAttr("test.id")).getInt(); };
+    auto [it, fresh] = needs.insert({{id(a), id(b)}, 0});
+    if (fresh)
+      it->second = need(of(id(a), a), of(id(b), b));
+    return it->second;
+  }
+  const JudgedAccess &of(std::int64_t id, Operation *op) {
+    auto it = accesses.find(id);
+    return it == accesses.end() ? accesses.emplace(id, judged(op)).first->second : it->second;
+  }
+
+  std::map<std::int64_t, JudgedAccess> accesses;
+  std::map<std::pair<std::int64_t, std::int64_t>, int> needs;
+};
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+class Program {
+public:
+  explicit Program(std::mt19937_64 &random) : random(random) {
+    logWarps = below(3);
+    element = below(2) ? "i64" : below(2) ? "i8" : "f32";
+    elements = 1u << (5 + below(4));
+    shape = {static_cast<std::int64_t>(elements) * (below(4) ? 1 : 3)};
+    for (unsigned i = 0; i < 3; ++i)
+      layouts.push_back("#tile_gpu." + layout::print(linear()));
+    const unsigned buffers = 1 + below(3);
+    for (unsigned i = 0; i < buffers; ++i)
+      shared.push_back({sharedLayout(), below(3) ? 1u : 2u});
+    sparse = 1 + below(4);
+    body(2, 3 + below(5));
+  }
+
+  std::string text(bool withBarriers) const {
+    std::string out = "module attributes {tile_gpu.target = \"sm_90a\"} {\nfunc.func @k(";
+    for (std::size_t i = 0; i < layouts.size(); ++i)
+      out += (i ? ", %t" : "%t") + std::to_string(i) + ": " + tile(i);
+    out += ", %n: i32, %p: i1) attributes {tile.num_warps = " + std::to_string(1 << logWarps) +
+           " : i32} {\n%c0 = arith.constant 0 : i32\n%c1 = arith.constant 1 : i32\n";
+    for (std::size_t b = 0; b < shared.size(); ++b) {
+      out += "%b" + std::to_string(b) + " = tile_gpu.local_alloc : " + buffer(b, true) + "\n";
+      for (unsigned s = 0; shared[b].second > 1 && s < 2; ++s)
+        out += "%b" + std::to_string(b) + "s" + std::to_string(s) + " = tile_gpu.local_subview %b" + std::to_string(b) +
+               "[%c" + std::to_string(s) + "] : " + buffer(b, true) + "\n";
+    }
+    std::string program = code;
+    if (!withBarriers) {
+      for (const char *line : {"tile_gpu.barrier\n", "tile_gpu.warp_barrier\n"})
+        for (std::size_t at; (at = program.find(line)) != std::string::npos;)
+          program.erase(at, std::string_view(line).size());
+    }
+    return out + program + "return\n}\n}\n";
+  }
+
+private:
+  unsigned below(unsigned n) { return static_cast<unsigned>(random() % n); }
+  std::string tile(std::size_t i) const {
+    return "tensor<" + std::to_string(shape[0]) + "x" + element + ", " + layouts[i] + ">";
+  }
+  std::string buffer(std::size_t b, bool all) const {
+    return std::string("!tile_gpu.buffer<") + (all && shared[b].second > 1 ? "[2] x " : "") + std::to_string(shape[0]) +
+           "x" + element + ", " + shared[b].first + ">";
+  }
+
+  layout::Encoding linear() {
+    std::vector<std::int64_t> bits;
+    for (std::int64_t bit = 1; bit < static_cast<std::int64_t>(elements); bit *= 2)
+      bits.push_back(bit);
+    if (below(2))
+      std::shuffle(bits.begin(), bits.end(), random);
+    layout::Linear out;
+    auto deal = [&](std::vector<Sizes> &into, unsigned count) {
+      for (unsigned i = 0; i < count; ++i)
+        if (bits.empty() || below(6) == 0) {
+          into.push_back({0});
+        } else {
+          into.push_back({bits.back()});
+          bits.pop_back();
+          if (!bits.empty() && below(5) == 0)
+            into.back()[0] += bits.front();
+        }
+    };
+    deal(out.warps, logWarps);
+    deal(out.lanes, 5);
+    while (!bits.empty())
+      deal(out.registers, 1);
+    out.shape = {static_cast<std::int64_t>(elements)};
+    return out;
+  }
+
+  std::string sharedLayout() {
+    switch (below(3)) {
+    case 0:
+      return "#tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>";
+    case 1:
+      return "#tile_gpu.padded<interval=16, pad=4>";
+    default: {
+      std::vector<std::int64_t> bits;
+      for (std::int64_t bit = 1; bit < static_cast<std::int64_t>(elements); bit *= 2)
+        bits.push_back(bit);
+      std::shuffle(bits.begin(), bits.end(), random);
+      std::string list;
+      for (std::int64_t bit : bits)
+        list += (list.empty() ? "[" : ", [") + std::to_string(bit) + "]";
+      return "#tile_gpu.shared_linear<offset=[" + list + "]>";
+    }
+    }
+  }
+
+  void body(unsigned depth, unsigned length) {
+    for (unsigned i = 0; i < length; ++i) {
+      if (below(sparse) == 0)
+        code += below(3) ? "tile_gpu.barrier\n" : "tile_gpu.warp_barrier\n";
+      const unsigned kind = below(6);
+      if (kind == 0 && depth) {
+        code += "scf.for %i" + std::to_string(depth) + " = %c0 to %n step %c1 : i32 {\n";
+        body(depth - 1, 1 + below(3));
+        code += "}\n";
+      } else if (kind == 1 && depth) {
+        code += "scf.if %p {\n";
+        body(depth - 1, 1 + below(2));
+        if (below(2)) {
+          code += "} else {\n";
+          body(depth - 1, 1 + below(2));
+        }
+        code += "}\n";
+      } else {
+        access();
+      }
+    }
+  }
+
+  void access() {
+    const std::size_t b = below(static_cast<unsigned>(shared.size())), t = below(3);
+    std::string name = "%b" + std::to_string(b);
+    if (shared[b].second > 1)
+      name += "s" + std::to_string(below(2));
+    const std::string id = " {test.id = " + std::to_string(ids++) + " : i64} : ";
+    if (below(2))
+      code +=
+          "tile_gpu.local_store %t" + std::to_string(t) + ", " + name + id + tile(t) + ", " + buffer(b, false) + "\n";
+    else
+      code += "%l" + std::to_string(ids) + " = tile_gpu.local_load " + name + id + buffer(b, false) + " to " + tile(t) +
+              "\n";
+  }
+
+  std::mt19937_64 &random;
+  unsigned logWarps = 0, elements = 0, ids = 0, sparse = 1;
+  std::string element, code;
+  Sizes shape;
+  std::vector<std::string> layouts;
+  std::vector<std::pair<std::string, unsigned>> shared;
+};
+
+/// Buffers at random places, overlapping or not, at equal offsets or not: what a hand-written function may do.
+void placeBuffers(ModuleOp module, std::mt19937_64 &random) {
+  module.walk([&](tile_gpu::LocalAllocOp op) {
+    op.setOffset(static_cast<std::uint32_t>(random() % 3 ? random() % 3 * 512 : random() % 64 * 16));
+  });
+}
+
+TEST(BarrierFuzz, TheProofSaysWhatTheJudgeSays) {
+  std::mt19937_64 random(41);
+  BarrierHarness harness;
+  unsigned racy = 0, clean = 0;
+  for (unsigned round = 0; round < pick(400u, 6000u); ++round) {
+    const Program program(random);
+    auto module = harness.parse(program.text(/*withBarriers=*/true));
+    ASSERT_TRUE(module) << harness.errors << program.text(true);
+    placeBuffers(*module, random);
+    Judge judge;
+    const bool wrong = judge.racy(*module);
+    ++(wrong ? racy : clean);
+    ASSERT_EQ(harness.verifies(*module), !wrong) << "round " << round << "\n"
+                                                 << harness.errors << BarrierHarness::text(*module);
+  }
+  std::printf("  %u programs with races, %u without\n", racy, clean);
+  EXPECT_GT(racy, 50u);
+  EXPECT_GT(clean, 50u);
+}
+
+TEST(BarrierFuzz, InsertedBarriersAreEnoughAndNoneIsTooMany) {
+  std::mt19937_64 random(42);
+  BarrierHarness harness;
+  unsigned blocks = 0, warps = 0;
+  for (unsigned round = 0; round < pick(200u, 3000u); ++round) {
+    const Program program(random);
+    auto module = harness.parse(program.text(/*withBarriers=*/false));
+    ASSERT_TRUE(module) << harness.errors << program.text(false);
+    placeBuffers(*module, random);
+    ASSERT_TRUE(harness.prepare(*module)) << harness.errors;
+    Judge judge;
+    ASSERT_FALSE(judge.racy(*module)) << "round " << round << "\n" << BarrierHarness::text(*module);
+    ASSERT_TRUE(harness.verifies(*module)) << "round " << round << "\n"
+                                           << harness.errors << BarrierHarness::text(*module);
+    const std::size_t count = BarrierHarness::barriers(*module).size();
+    for (std::size_t i = 0; i < count; ++i) {
+      OwningOpRef<ModuleOp> mutant(module->clone());
+      Operation *barrier = BarrierHarness::barriers(*mutant)[i];
+      const bool whole = isa<tile_gpu::BarrierOp>(barrier);
+      ++(whole ? blocks : warps);
+      if (whole) {
+        OpBuilder b(barrier);
+        tile_gpu::WarpBarrierOp::create(b, barrier->getLoc());
+      }
+      barrier->erase();
+      ASSERT_TRUE(judge.racy(*mutant)) << "round " << round << ": barrier " << i
+                                       << (whole ? " may be a warp's" : " may go") << "\n"
+                                       << BarrierHarness::text(*module);
+    }
+  }
+  std::printf("  %u barriers of the block, %u of the warp\n", blocks, warps);
+  EXPECT_GT(blocks, 50u);
+  EXPECT_GT(warps, 20u);
+}
+
+} // namespace
+} // namespace kiln::test
