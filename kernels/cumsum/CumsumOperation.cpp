@@ -7,8 +7,7 @@ Status CumsumOperation::launch(const CumsumArguments &a, Stream *stream, DeviceA
   if (x.rows == 0 || x.columns == 0)
     return {};
   // The kernel always walks along its rows, so any length serves; short rows share a program.
-  RowTile tile = rowTile(x.columns, 2048, 2048);
-  tile.looping = false;
+  const RowTile tile = rowTile(x.columns, 2048, 2048);
   const bool adjacent = x.adjacent() && out.adjacent();
   KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), rowSlot(floatIndex(a.x.dtype), tile, adjacent), [&] {
     return cumsum(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, adjacent});

@@ -18,7 +18,7 @@ Status LayerNormOperation::check(const LayerNormArguments &a) const {
                  .extent(0, columns, "the columns of x")
                  .dense()
                  .status());
-  return {};
+  return checkTensor("out", a.out).notOverlapping("weight", a.weight).notOverlapping("bias", a.bias).status();
 }
 
 Status LayerNormOperation::launch(const LayerNormArguments &a, Stream *stream, DeviceAddress) {

@@ -13,7 +13,9 @@ namespace kiln::kernels {
 struct LayerNormArguments {
   Tensor x, weight, bias, out;
   float eps = 1e-5f;
-  bool affine() const { return weight.address != 0 || bias.address != 0; }
+  /// Both or neither; a default Tensor is none.
+  bool affine() const { return given(weight) || given(bias); }
+  static bool given(const Tensor &t) { return t.address != 0 || t.device != nullptr; }
 };
 
 class LayerNormOperation : public Operation<LayerNormArguments> {
