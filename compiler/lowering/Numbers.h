@@ -29,7 +29,8 @@ struct NumberRow {
   Placement placement;
   Implementation implementation;
   llvm::StringRef helper; ///< name of the implementation
-  /// |result - true value| <= ulp * (unit in the last place of the true value) + absolute, operands in [low, high].
+  /// |result - correctly rounded value| <= ulp * (unit in the last place of the true value) + absolute, for operands in
+  /// [low, high].  0.5: correctly rounded.
   double ulp, absolute, low, high;
   llvm::StringRef note;
 };

@@ -35,14 +35,15 @@ struct Division {
 /// Both results for operands of 32 or 64 bits; LLVM drops what is not used.  `mayOverflow`: they were not extended.
 Division divide(const Num &n, const Num &d, bool isSigned, bool mayOverflow) {
   Code &code = *n.code;
+  const std::optional<llvm::APInt> divisor = literalOf(d), dividend = literalOf(n);
+  if (isSigned && divisor && divisor->isAllOnes())
+    return {-n, code.integer(n.type(), 0), std::nullopt};
   Num safe = d;
   std::optional<Num> byZero;
-  const std::optional<llvm::APInt> divisor = literalOf(d), dividend = literalOf(n);
   if (!divisor || divisor->isZero())
     byZero = equal(d, 0);
   std::optional<Num> unsafe = byZero;
-  const bool overflows =
-      isSigned && mayOverflow && (!divisor || divisor->isAllOnes()) && (!dividend || dividend->isMinSignedValue());
+  const bool overflows = isSigned && mayOverflow && !divisor && (!dividend || dividend->isMinSignedValue());
   if (overflows) {
     const Num smallest = code.integer(n.type(), llvm::APInt::getSignedMinValue(n.bits()).getSExtValue());
     const Num both = equal(d, -1) & equal(n, smallest);

@@ -183,9 +183,10 @@ here is refused, with an error at its line.
 The **precise** grade is the default. The **approx** grade serves operations that carry `fastmath<afn>`; where an operation
 has none, approx is precise.
 
-Error: how far a result may be from the true value, in units of the last place (ulp) of the type. *exact*: the true value
-has the type and is the result. *rounded*: the value of the type that is nearest to the true one, halves to even. fp32 keeps
-subnormal numbers; approximate instructions named .ftz take and give zeros for them.
+Error: how far a result may be from the correctly rounded one, in units of the last place (ulp) of the type, as CUDA's
+documentation counts. *exact*: the true value has the type and is the result. *rounded*: the value of the type that is
+nearest to the true one, halves to even. Both fp32 and fp64 keep subnormal numbers; approximate instructions named .ftz take
+and give zeros for them.
 
 | operation | meaning | type | grade | error | how |
 |---|---|---|---|---|---|

@@ -25,11 +25,15 @@ inline const softfloat::Format &formatOf(const ElementType &type) {
 
 /// The nearest number of the type; beyond its range the largest.
 inline Bits nearestBits(const ElementType &type, double v) {
+  if (type.name == "f32" && std::fabs(v) < 1e38)
+    return std::bit_cast<std::uint32_t>(static_cast<float>(v));
   return softfloat::pack(formatOf(type), softfloat::unpack(softfloat::real, std::bit_cast<Bits>(v)),
                          softfloat::Rounding::NearestEven, /*saturateFinite=*/true);
 }
 
 inline double valueOf(const ElementType &type, Bits bits) {
+  if (type.name == "f32")
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   return type.name == "f64" ? std::bit_cast<double>(bits) : softfloat::toDouble(formatOf(type), bits);
 }
 

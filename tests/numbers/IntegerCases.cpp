@@ -58,7 +58,8 @@ NumbersCase binary(const std::string &name, const ElementType &type, const std::
 
 NumbersCase unary(const std::string &name, const ElementType &type, const std::string &body,
                   std::function<Bits(Bits)> reference) {
-  NumbersCase c{name + "_" + type.name, "integers", body, {type}, type, {}};
+  const bool isLiteral = name.find("_by_") != std::string::npos;
+  NumbersCase c{name + "_" + type.name, isLiteral ? "literals" : "integers", body, {type}, type, {}};
   c.check = [type, reference](std::span<const Bits> o, Bits result) {
     return expectBits(type, reference(o[0]), result);
   };

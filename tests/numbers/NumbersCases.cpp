@@ -109,11 +109,11 @@ std::vector<Bits> edgesOf(const ElementType &type) {
 
 } // namespace
 
-std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t count) {
+std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t count, unsigned thin) {
   std::mt19937_64 random(20261);
   std::vector<std::vector<Bits>> lists(c.inputs.size());
   if (c.inputs.size() == 1 && c.inputs[0].bits() <= 16) {
-    for (Bits b = 0; b < Bits(1) << c.inputs[0].bits(); ++b)
+    for (Bits b = 0; b < Bits(1) << c.inputs[0].bits(); b += thin)
       lists[0].push_back(b);
     return lists;
   }
@@ -124,7 +124,7 @@ std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t coun
     edges.push_back(edgesOf(type));
     combinations *= edges.back().size();
   }
-  const std::size_t taken = std::min<std::size_t>(combinations, 60000);
+  const std::size_t taken = std::min<std::size_t>(combinations, 60000 / thin);
   for (std::size_t i = 0; i < taken; ++i) {
     std::size_t rest = taken == combinations ? i : random() % combinations;
     for (std::size_t k = 0; k < lists.size(); ++k) {

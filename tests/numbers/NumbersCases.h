@@ -55,8 +55,9 @@ void addIntegerCases(std::vector<NumbersCase> &cases);
 std::vector<NumbersCase> allNumbersCases();
 
 /// Operand lists to try, one vector an operand, all of one length: every value where there are at most 2^16; else edges
-/// with each other, an even stride over all bit patterns, and numbers of usual size.  The same in every run.
-std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t count);
+/// with each other, an even stride over all bit patterns, and numbers of usual size.  The same in every run.  Of all
+/// these, every `thin`-th.
+std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t count, unsigned thin = 1);
 
 /// The module's text: one kernel a case, (pointers of operands, pointer of results, i32 count).
 std::string moduleText(std::span<const NumbersCase *const> cases, std::string_view target);

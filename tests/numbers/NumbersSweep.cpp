@@ -21,8 +21,8 @@ std::string describe(const std::vector<std::vector<Bits>> &operands, std::size_t
 
 } // namespace
 
-Result<SweepResult> sweep(Device &device, Module &module, const NumbersCase &c, std::size_t count) {
-  const std::vector<std::vector<Bits>> operands = operandsOf(c, count);
+Result<SweepResult> sweep(Device &device, Module &module, const NumbersCase &c, std::size_t count, unsigned thin) {
+  const std::vector<std::vector<Bits>> operands = operandsOf(c, count, thin);
   const std::size_t n = operands[0].size();
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<std::byte> arguments;

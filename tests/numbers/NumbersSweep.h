@@ -15,7 +15,7 @@ struct SweepResult {
 };
 
 /// One case of a loaded module, on about `count` operands.  Outputs are poisoned first.
-Result<SweepResult> sweep(Device &device, Module &module, const NumbersCase &c, std::size_t count);
+Result<SweepResult> sweep(Device &device, Module &module, const NumbersCase &c, std::size_t count, unsigned thin = 1);
 
 } // namespace kiln::test
 

@@ -3,7 +3,6 @@
 #include "tests/numbers/NumbersSweep.h"
 #include "tests/support/TestTier.h"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 
 using namespace kiln;
@@ -13,6 +12,7 @@ namespace {
 
 struct Group {
   const char *group, *target;
+  unsigned thin; ///< in the small tier: a share of the operands
 };
 
 class Numbers : public testing::TestWithParam<Group> {};
@@ -30,10 +30,12 @@ TEST_P(Numbers, AllOperands) {
   ASSERT_TRUE(device.ok()) << device.status().toString();
   auto module = (*device)->loadPtx(compiled.ptx, "numbers.ptx");
   ASSERT_TRUE(module.ok()) << module.status().toString();
-  const bool integers = cases[0]->group == "integers";
-  const std::size_t count = integers ? pick<std::size_t>(2000, 200000) : pick<std::size_t>(20000, 1000000);
+  const unsigned thin = pick(GetParam().thin, 1u);
   for (const NumbersCase *c : cases) {
-    const Result<SweepResult> result = sweep(**device, **module, *c, count);
+    // 2^24 points for fp32 functions of one operand, in the small tier 2^16.
+    const bool large = c->group == "f32" && c->inputs.size() == 1;
+    const std::size_t count = pick<std::size_t>(large ? 1 << 16 : 1 << 13, large ? 1 << 24 : 1 << 19) / thin;
+    const Result<SweepResult> result = sweep(**device, **module, *c, count, thin);
     if (!result.ok()) {
       ADD_FAILURE() << c->name << ": " << result.status().toString();
       continue;
@@ -49,12 +51,13 @@ std::string groupName(const testing::TestParamInfo<Group> &info) {
 // fp32 and fp64 code is the same for all targets; 16-bit, fp8 and integer code is not.
 INSTANTIATE_TEST_SUITE_P(
     Tables, Numbers,
-    testing::Values(Group{"f32", "sm_80"}, Group{"f64", "sm_80"}, Group{"f32", "sm_75"}, Group{"f16", "sm_75"},
-                    Group{"f16", "sm_80"}, Group{"f16", "sm_90a"}, Group{"f16", "sm_120a"}, Group{"bf16", "sm_75"},
-                    Group{"bf16", "sm_80"}, Group{"bf16", "sm_90a"}, Group{"bf16", "sm_120a"},
-                    Group{"conversions", "sm_75"}, Group{"conversions", "sm_80"}, Group{"conversions", "sm_89"},
-                    Group{"conversions", "sm_90a"}, Group{"conversions", "sm_120a"}, Group{"integers", "sm_75"},
-                    Group{"integers", "sm_80"}, Group{"integers", "sm_90a"}, Group{"integers", "sm_120a"}),
+    testing::Values(Group{"f32", "sm_80", 1}, Group{"f64", "sm_80", 1}, Group{"f16", "sm_75", 1},
+                    Group{"f16", "sm_80", 16}, Group{"f16", "sm_90a", 16}, Group{"f16", "sm_120a", 16},
+                    Group{"bf16", "sm_75", 16}, Group{"bf16", "sm_80", 1}, Group{"bf16", "sm_90a", 16},
+                    Group{"bf16", "sm_120a", 16}, Group{"conversions", "sm_75", 1}, Group{"conversions", "sm_80", 4},
+                    Group{"conversions", "sm_89", 4}, Group{"conversions", "sm_90a", 4},
+                    Group{"conversions", "sm_120a", 4}, Group{"integers", "sm_75", 4}, Group{"integers", "sm_80", 1},
+                    Group{"integers", "sm_90a", 4}, Group{"integers", "sm_120a", 4}, Group{"literals", "sm_80", 32}),
     groupName);
 
 } // namespace
