@@ -80,7 +80,8 @@ bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned
   if (offset >= b.sharedBegin && offset < sharedRankBytes)
     name = ", " + sharedName(*launch.program, offset) + ",";
   reportFinding(w, op, "oob.shared", lanes,
-                subject(w, op, bytes) + " at " + hex(offset) + name + " (lane " + std::to_string(l) + ") " + where,
+                subject(w, op, bytes) + " at " + hex(offset < 16 * sharedRankBytes ? offset : at[l]) + name +
+                    " (lane " + std::to_string(l) + ") " + where,
                 true);
   return false;
 }

@@ -167,7 +167,7 @@ static const char *unsupportedReason(std::string_view word) {
         "vavrg2", "vabsdiff2", "vmin2",    "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vmin4", "vmax4", "vset4"})
     if (w == word)
       return "video instructions other than vabsdiff4 are not emulated";
-  for (std::string_view w : {"mma", "wgmma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})
+  for (std::string_view w : {"mma", "wgmma", "wmma", "movmatrix"})
     if (w == word)
       return "matrix instructions are not emulated in this version";
   for (std::string_view w : {"cp", "mbarrier", "tensormap", "setmaxnreg", "clusterlaunchcontrol"})
@@ -208,6 +208,11 @@ Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow>
     if (opcode.starts_with(prefix))
       return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
   const std::vector<std::string_view> all = words(opcode, '.');
+  if (all[0] == "ldmatrix" || all[0] == "stmatrix")
+    for (std::string_view shape : {"m16n16", "m8n16", "m16n8"})
+      if (std::find(all.begin(), all.end(), shape) != all.end())
+        return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": of the shapes of matrices in " +
+                                             "shared memory only m8n8 is emulated in this version"};
   // Prefer the rows whose modifiers fit: then only the types are wrong.
   std::vector<std::string> forms;
   for (bool needModifiers : {true, false}) {
