@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The main job so far: a kernel that nvcc compiled runs on an emulated GPU, is checked, and a layout conversion is planned.
+# The main job: every kernel of the library compiled at its first call, run, and compared with float64; PTX from nvcc run and
+# checked; a layout conversion planned.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,11 +10,12 @@ usage: scripts/demo.sh [--device NAME] [--help]
 
 Installs what is missing (scripts/setup.sh), builds `kiln`, then
   1. lists the devices,
-  2. runs a softmax kernel in PTX on the device and compares the result with NumPy in float64,
-  3. runs a kernel with a planted fault and shows the report,
-  4. plans a layout conversion for a GPU and draws the layout.
+  2. compiles every kernel of the library at its first call, runs it, and compares the results with float64,
+  3. runs softmax on a .npy file, twice: the second run finds the kernel in the cache,
+  4. runs a kernel in PTX that nvcc made, and one with a planted fault, and shows the report,
+  5. plans a layout conversion for a GPU and draws the layout.
 No GPU is needed.  Files are left in build/demo/.
-  --device NAME  where step 2 runs (default: auto, the first GPU, else the emulator of sm_90a)
+  --device NAME  where steps 2 to 4 run (default: auto, the first GPU, else the emulator of sm_90a)
 EOF
 }
 
@@ -31,7 +33,7 @@ scripts/setup.sh
 echo "== building kiln (preset dev)"
 mkdir -p build/demo
 cmake --preset dev >build/demo/configure.log 2>&1 || { cat build/demo/configure.log; exit 1; }
-cmake --build --preset dev --target kiln
+cmake --build --preset dev --target kiln kiln-compiler kiln-compile-helper
 kiln=$PWD/build/dev/bin/kiln
 ptx=$PWD/tests/nvcc/ptx/rows.sm_80.O3.ptx
 cd build/demo
@@ -41,14 +43,21 @@ echo "== 1. devices"
 "$kiln" devices
 
 echo
-echo "== 2. softmax of 256 rows of 1000, PTX by nvcc"
+echo "== 2. the kernels of the library"
+export KILN_CACHE_DIR=$PWD/cache
+rm -rf "$KILN_CACHE_DIR"
+"$kiln" demo --device "$device"
+
+echo
+echo "== 3. softmax of 256 rows of 1000, from a file; the second run compiles nothing"
 /usr/bin/python3 - <<'EOF'
 import numpy as np
 np.save("x.npy", np.random.default_rng(1).normal(0, 3, (256, 1000)).astype(np.float32))
 EOF
-"$kiln" run "$ptx" --entry softmax --grid 256 --block 128 --device "$device" --time \
-  --arg x.npy --arg out:f32:256x1000 --arg i32:1000 --output 1:y.npy
-/usr/bin/python3 - <<'EOF'
+rm -rf "$KILN_CACHE_DIR"
+"$kiln" run softmax --input x.npy --output y.npy --device "$device"
+"$kiln" run softmax --input x.npy --output y.npy --device "$device"
+cat >check.py <<'EOF'
 import numpy as np
 x, y = np.load("x.npy").astype(np.float64), np.load("y.npy")
 e = np.exp(x - x.max(1, keepdims=True))
@@ -57,16 +66,24 @@ error = np.abs(y - want).max()
 print(f"largest difference from float64: {error:.2e}")
 assert error < 1e-6, "the result is wrong"
 EOF
+/usr/bin/python3 check.py
 
 echo
-echo "== 3. the same kernel with one column too many: the check reports it (exit status 1)"
+echo "== 4. the same in PTX by nvcc"
+rm y.npy
+"$kiln" run "$ptx" --entry softmax --grid 256 --block 128 --device "$device" --time \
+  --arg x.npy --arg out:f32:256x1000 --arg i32:1000 --output 1:y.npy
+/usr/bin/python3 check.py
+
+echo
+echo "== that kernel with one column too many: the check reports it (exit status 1)"
 status=0
 "$kiln" run "$ptx" --entry softmax --grid 256 --block 128 --target sm_80 \
   --arg x.npy --arg out:f32:256x1000 --arg i32:1001 --output 1:wrong.npy || status=$?
 [ "$status" = 1 ] || { echo "demo.sh: expected exit status 1, got $status" >&2; exit 1; }
 
 echo
-echo "== 4. an accumulator becomes rows: the plan for sm_90a, and a picture"
+echo "== 5. an accumulator becomes rows: the plan for sm_90a, and a picture"
 "$kiln" explain --layout 'mma<version=3, warpsPerCTA=[4,1], instrN=64> : 64x64xf16' \
   --to 'blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>' \
   --target sm_90a --svg accumulator.svg | tail -n 40

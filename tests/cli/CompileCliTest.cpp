@@ -1,0 +1,103 @@
+// `kiln compile`, `kiln demo`, `kiln run KERNEL`: the library's kernels from the command line.
+#include "runtime/io/Npy.h"
+#include "tests/cli/Program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+
+namespace kiln::test {
+namespace {
+
+class CompileCliTest : public CliTest {
+protected:
+  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
+  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
+  std::string scale() { return std::string(KILN_SOURCE_DIR) + "/docs/examples/scale.mlir"; }
+};
+
+TEST_F(CompileCliTest, EveryStageOfALibraryKernel) {
+  for (const auto &[emit, word] : {std::pair("tile", "tile.load"), std::pair("tile_gpu", "#tile_gpu.blocked"),
+                                   std::pair("llvm", "target triple"), std::pair("ptx", ".visible .entry add")}) {
+    const Outcome o = kiln({"compile", "add", "--target", "sm_80", "--emit", emit, "--divisible", "x=16"});
+    EXPECT_EQ(o.status, 0) << o.err;
+    EXPECT_NE(o.out.find(word), std::string::npos) << emit << "\n" << o.out;
+  }
+}
+
+TEST_F(CompileCliTest, TheSameTextEveryTime) {
+  const std::vector<std::string> line = {"compile", "softmax", "--target", "sm_90a", "--dtype", "bf16"};
+  const Outcome first = kiln(line), second = kiln(line);
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_EQ(first.out, second.out);
+  EXPECT_EQ(first.out.find(".loc"), std::string::npos);
+}
+
+TEST_F(CompileCliTest, AFileOfTextInAProcessOfItsOwn) {
+  const Outcome o = kiln({"compile", scale(), "--target", "sm_75", "--line-info", "-o", file("s.ptx"), "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const auto j = nlohmann::json::parse(o.out);
+  EXPECT_EQ(j["metadata"]["kernel"], "scale");
+  EXPECT_EQ(j["metadata"]["arguments"][2]["type"], "f32");
+  EXPECT_EQ(j["metadata"]["arguments"][2]["name"], "factor");
+  const Outcome bad = kiln({"compile", write("bad.mlir", "func.func @k() attributes {tile.kernel} {\n  return 1\n}\n"),
+                            "--target", "sm_80"});
+  EXPECT_EQ(bad.status, 3) << bad.err;
+  EXPECT_NE(bad.err.find("bad.mlir:2:"), std::string::npos) << bad.err;
+}
+
+TEST_F(CompileCliTest, WrongInputIsNamed) {
+  struct Case {
+    std::vector<std::string> line;
+    const char *message;
+  };
+  const Case cases[] = {
+      {{"compile", "sofmax"}, "did you mean softmax"},
+      {{"compile", "add", "--target", "sm_81"}, "sm_81"},
+      {{"compile", "add", "--dtype", "i4"}, "f32, f16 and bf16"},
+      {{"compile", "add", "--set", "blok=1"}, "the settings are block, warps, strided"},
+      {{"compile", "add", "--set", "block"}, "expected NAME=VALUE"},
+      {{"compile", "add", "--divisible", "z=16"}, "the arguments are x, y, out, n"},
+      {{"compile", "add", "--json"}, "name a file with -o"},
+      {{"compile", "/nonexistent/k.mlir"}, "/nonexistent/k.mlir"},
+      {{"run", "softmax", "--device", "emulator"}, "needs --x FILE.npy"},
+      {{"run", "softmax", "--y", "a.npy"}, "its parameters are --x, --out"},
+      {{"run", "softmax", "--grid", "4"}, "not --arg, --grid or --block"},
+  };
+  for (const Case &c : cases) {
+    const Outcome o = kiln(c.line);
+    EXPECT_NE(o.status, 0) << c.message;
+    EXPECT_NE(o.err.find(c.message), std::string::npos) << c.message << "\n" << o.err;
+    EXPECT_EQ(o.out, "");
+  }
+}
+
+TEST_F(CompileCliTest, ARunTakesTheKernelFromTheCacheTheSecondTime) {
+  const std::string x = floats("x.npy", 64);
+  const std::vector<std::string> line = {
+      "run", "add", "--x", x, "--y", x, "--output", file("z.npy"), "--device", "emulator:sm_80", "--json"};
+  const Outcome first = kiln(line), second = kiln(line);
+  ASSERT_EQ(first.status, 0) << first.err;
+  ASSERT_EQ(second.status, 0) << second.err;
+  const auto a = nlohmann::json::parse(first.out), b = nlohmann::json::parse(second.out);
+  EXPECT_EQ(a["compiles"], 1);
+  EXPECT_EQ(b["compiles"], 0);
+  EXPECT_EQ(b["diskHits"], 1);
+  auto z = readNpy(file("z.npy"));
+  ASSERT_TRUE(z.ok());
+  float last = 0;
+  std::memcpy(&last, &z->data[63 * 4], 4);
+  EXPECT_EQ(last, 126.0f);
+}
+
+TEST_F(CompileCliTest, TheDemoChecksWhatItShows) {
+  const Outcome o = kiln({"demo", "add", "softmax", "--dtype", "f32", "--device", "emulator:sm_75", "--json"});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const auto j = nlohmann::json::parse(o.out);
+  EXPECT_EQ(j["kernels"].size(), 2u);
+  for (const auto &k : j["kernels"])
+    EXPECT_EQ(k["good"], true);
+}
+
+} // namespace
+} // namespace kiln::test
