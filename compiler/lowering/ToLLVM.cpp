@@ -49,6 +49,7 @@ struct ToLLVM : impl::ToLLVMBase<ToLLVM> {
     populateFuncToLLVMConversionPatterns(converter, patterns);
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     ConversionConfig config;
+    config.allowPatternRollback = false;
     config.foldingMode = DialectConversionFoldingMode::Never;
     if (failed(applyFullConversion(getOperation(), target, std::move(patterns), config)))
       return signalPassFailure();

@@ -1,5 +1,5 @@
 // Layout conversions inside warps, bit for bit: random pairs of layouts, shapes with odd factors, 8 to 64 bits.
-#include "tests/lowering/LoweringHarness.h"
+#include "tests/lowering/Text.h"
 
 #include "compiler/layout/TilePlanner.h"
 #include "tests/support/TestTier.h"
@@ -46,67 +46,34 @@ layout::Encoding shuffledInWarp(std::mt19937_64 &random, const TileLayout &tile)
   return out;
 }
 
-std::string viewKernel(const Sizes &shape, const std::string &element, const std::string &source,
-                       const std::string &body, const std::string &destination, unsigned warps) {
-  const std::string view = "!tile.view<" + extents(shape) + "x" + element + ">";
-  std::string text = "    %c0 = arith.constant 0 : i64\n    %c1 = arith.constant 1 : i64\n";
-  std::string sizes, strides, zeros;
-  std::int64_t stride = 1;
-  for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
-    const std::string n = std::to_string(d);
-    text += "    %n" + n + " = arith.constant " + std::to_string(shape[d]) + " : i64\n    %s" + n +
-            " = arith.constant " + std::to_string(stride) + " : i64\n";
-  }
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const std::string comma = d ? ", " : "", n = std::to_string(d);
-    sizes += comma + "%n" + n;
-    strides += comma + "%s" + n;
-    zeros += comma + "%c0";
-  }
-  for (const char *p : {"x", "y"})
-    text += std::string("    %v") + p + " = tile.make_view %" + p + ", extents [" + sizes + "], strides [" + strides +
-            "] : " + view + ", i64\n";
-  text += "    %a = tile.load_view %vx[" + zeros + "] : " + view + ", i64 -> " + source + "\n" + body +
-          "    tile.store_view %vy[" + zeros + "], %b : " + view + ", i64, " + destination + "\n";
-  const std::string parameter = ": !tile.ptr<" + element + "> {tile.divisibility = 16 : i32}";
-  return kernelModule("%x" + parameter + ", %y" + parameter, text, warps);
-}
-
 TEST(Convert, RandomPairsInsideWarps) {
   std::mt19937_64 random(7);
   std::map<std::string, unsigned> strategies;
-  const char *const targets[] = {"sm_75", "sm_80", "sm_90a", "sm_120a"};
-  const struct {
-    const char *type;
-    unsigned bytes;
-  } elements[] = {{"i8", 1}, {"i16", 2}, {"f16", 2}, {"bf16", 2}, {"f32", 4}, {"i64", 8}, {"f64", 8}, {"f8E4M3FN", 1}};
   const unsigned rounds = pick(60u, 600u);
   for (unsigned round = 0; round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 3), rank = 1 + static_cast<unsigned>(random() % 3);
     const Sizes shape = randomShape(random, rank, 10);
     const layout::Encoding from = randomLayout(random, shape, logWarps);
     const auto source = TileLayout::create(from, shape);
-    if (!source)
-      continue; // a slice may not fit
+    if (!source || source->registers() > 128)
+      continue; // a slice may not fit; a tile must not fill the registers
     const layout::Encoding to = shuffledInWarp(random, *source);
     const auto destination = TileLayout::create(to, shape);
     ASSERT_TRUE(destination.ok()) << destination.status().toString();
-    const char *target = targets[random() % 4];
-    const auto &element = elements[random() % 8];
+    const char *target = loweringTargets[random() % 4];
+    const auto &element = elementTypes[random() % std::size(elementTypes)];
     auto plan = layout::planTileConversion(*source, *destination, element.bytes * 8, **findTarget(target));
     ASSERT_TRUE(plan.ok()) << plan.status().toString();
     ++strategies[std::string(layout::strategyName(plan->core.strategy))];
-    const std::string a = tensorType(shape, element.type, from), b = tensorType(shape, element.type, to);
-    const std::string text = viewKernel(
-        shape, element.type, a, "    %b = tile_gpu.convert_layout %a : " + a + " to " + b + "\n", b, 1u << logWarps);
-    std::size_t count = element.bytes;
-    for (std::int64_t extent : shape)
-      count *= static_cast<std::size_t>(extent);
-    std::vector<unsigned char> x(count);
-    for (unsigned char &c : x)
-      c = static_cast<unsigned char>(random());
+    const std::string a = tensorType(shape, element.name, from), b = tensorType(shape, element.name, to);
+    const std::string text = kernelModule(twoPointers(element.name),
+                                          zeroConstant + loadView("a", "x", shape, element.name, a) +
+                                              "    %b = tile_gpu.convert_layout %a : " + a + " to " + b + "\n" +
+                                              storeView("b", "y", shape, element.name, b),
+                                          1u << logWarps);
+    const auto x = randomBytes(random, elementsOf(shape) * element.bytes);
     Emulator gpu(target);
-    Buffer &bx = gpu.upload(x), &by = gpu.allocate(count);
+    Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
     (void)by.poison(std::byte(0xCD));
     const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by});
     ASSERT_EQ(run.error, "") << "round " << round;
@@ -115,6 +82,46 @@ TEST(Convert, RandomPairsInsideWarps) {
   for (auto &[name, n] : strategies)
     std::printf("%s: %u\n", name.c_str(), n);
   EXPECT_GT(strategies["warp_shuffle"], rounds / 4);
+}
+
+/// Any pair: through shared memory where the data crosses warps, with expand-shared, allocation and barriers.
+TEST(Convert, RandomPairsThroughSharedMemory) {
+  std::mt19937_64 random(8);
+  std::map<std::string, unsigned> forms;
+  for (unsigned round = 0, rounds = pick(60u, 600u); round < rounds; ++round) {
+    const unsigned logWarps = static_cast<unsigned>(random() % 4), rank = 1 + static_cast<unsigned>(random() % 3);
+    const Sizes shape = randomShape(random, rank, 11);
+    const layout::Encoding from = randomLayout(random, shape, logWarps), to = randomLayout(random, shape, logWarps);
+    const auto source = TileLayout::create(from, shape), destination = TileLayout::create(to, shape);
+    if (!source || !destination || source->registers() > 128 || destination->registers() > 128)
+      continue;
+    const char *target = loweringTargets[random() % 4];
+    const auto &element = elementTypes[random() % std::size(elementTypes)];
+    auto plan = layout::planTileConversion(*source, *destination, element.bytes * 8, **findTarget(target));
+    ASSERT_TRUE(plan.ok()) << plan.status().toString();
+    if (plan->core.passes) {
+      ++forms[std::string(layout::accessFormName(plan->core.shared.store.form))];
+      ++forms[std::string(layout::accessFormName(plan->core.shared.load.form))];
+      ++forms["scope " + std::string(layout::scopeName(plan->core.shared.scope))];
+    }
+    const std::string a = tensorType(shape, element.name, from), b = tensorType(shape, element.name, to);
+    const std::string text = kernelModule(twoPointers(element.name),
+                                          zeroConstant + loadView("a", "x", shape, element.name, a) +
+                                              "    %b = tile_gpu.convert_layout %a : " + a + " to " + b + "\n" +
+                                              storeView("b", "y", shape, element.name, b),
+                                          1u << logWarps);
+    const auto x = randomBytes(random, elementsOf(shape) * element.bytes);
+    Emulator gpu(target);
+    Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
+    (void)by.poison(std::byte(0xCD));
+    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, /*expand=*/true);
+    ASSERT_EQ(run.error, "") << "round " << round;
+    ASSERT_EQ(gpu.download<unsigned char>(by), x) << "round " << round << "\n" << text << run.ptx;
+  }
+  for (auto &[name, n] : forms)
+    std::printf("%s: %u\n", name.c_str(), n);
+  EXPECT_GT(forms["scope cta"], 5u);
+  EXPECT_GT(forms["scope warp"], 0u);
 }
 
 } // namespace

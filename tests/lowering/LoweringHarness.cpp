@@ -29,7 +29,7 @@ std::string printed(mlir::ModuleOp module) {
 
 } // namespace
 
-LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages) {
+LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages, bool expand) {
   LoweredKernel out;
   mlir::DialectRegistry registry;
   registry
@@ -49,11 +49,19 @@ LoweredKernel lowered(std::string_view text, std::string_view target, bool keepS
   (*module)->setAttr(tile_gpu::targetAttr, mlir::StringAttr::get(&context, llvm::StringRef(target)));
   const auto start = std::chrono::steady_clock::now();
   mlir::PassManager first(&context), second(&context);
+  if (expand) {
+    first.addPass(createExpandShared());
+    first.addPass(createAllocateShared());
+    first.addPass(createInsertBarriers());
+  }
   first.addPass(createLowerTiles());
   second.addPass(createLowerNumbers());
   second.addPass(createToLLVM());
   if (mlir::failed(first.run(*module)))
     return out;
+  for (auto kernel : module->getOps<mlir::func::FuncOp>())
+    if (auto bytes = kernel->getAttrOfType<mlir::IntegerAttr>(tile_gpu::sharedBytesAttr))
+      out.sharedBytes = static_cast<std::uint32_t>(bytes.getInt());
   if (keepStages)
     out.tiles = printed(*module);
   if (mlir::failed(second.run(*module)))
@@ -106,15 +114,15 @@ std::string kernelModule(std::string_view parameters, std::string_view body, uns
 }
 
 KernelRun runKernel(Emulator &gpu, std::string_view target, std::string_view text, unsigned warps,
-                    const std::vector<Argument> &arguments, Dim3 grid, std::uint32_t sharedBytes) {
+                    const std::vector<Argument> &arguments, Dim3 grid, bool expand) {
   KernelRun out;
-  const LoweredKernel kernel = lowered(text, target);
+  const LoweredKernel kernel = lowered(text, target, /*keepStages=*/false, expand);
   out.ptx = kernel.ptx;
   if (!kernel.ok) {
     out.error = "does not compile: " + kernel.errors + "\n" + std::string(text);
     return out;
   }
-  const Launched launched = gpu.run(kernel.ptx, grid, {warps * 32}, arguments, sharedBytes, "k");
+  const Launched launched = gpu.run(kernel.ptx, grid, {warps * 32}, arguments, kernel.sharedBytes, "k");
   if (!launched.clean())
     out.error = launched.text() + "\n" + std::string(text) + "\n" + kernel.ptx;
   return out;

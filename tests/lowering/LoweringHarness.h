@@ -21,13 +21,15 @@ struct LoweredKernel {
   bool ok = false;
   std::string errors; ///< diagnostics, one a line
   std::string ptx;
-  std::string tiles;       ///< after kiln-lower-tiles
-  std::string llvm;        ///< before O3
+  std::string tiles; ///< after kiln-lower-tiles
+  std::string llvm;  ///< before O3
+  std::uint32_t sharedBytes = 0;
   double milliseconds = 0; ///< passes and back end, without parsing
 };
 
-/// `text`: a module without tile_gpu.target, which is added.
-LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages = false);
+/// `text`: a module without tile_gpu.target, which is added.  `expand`: shared memory is made explicit, allocated and
+/// guarded by barriers first.
+LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages = false, bool expand = false);
 
 /// "#tile_gpu.blocked<..>" of an encoding.
 std::string attribute(const layout::Encoding &encoding);
@@ -47,7 +49,7 @@ struct KernelRun {
   std::string ptx;
 };
 KernelRun runKernel(Emulator &gpu, std::string_view target, std::string_view text, unsigned warps,
-                    const std::vector<Argument> &arguments, Dim3 grid = {}, std::uint32_t sharedBytes = 0);
+                    const std::vector<Argument> &arguments, Dim3 grid = {}, bool expand = false);
 
 /// Random encodings over 2^logWarps warps.  Of any rank from 1 to 3.
 layout::Encoding randomBlocked(std::mt19937_64 &random, unsigned rank, unsigned logWarps);

@@ -1,5 +1,5 @@
 // Loads, stores, addresses and masks, run on the emulator.
-#include "tests/lowering/LoweringHarness.h"
+#include "tests/lowering/Text.h"
 
 #include "tests/support/TestTier.h"
 
@@ -7,8 +7,6 @@
 
 namespace kiln::test {
 namespace {
-
-const char *const targets[] = {"sm_75", "sm_80", "sm_90a", "sm_120a"};
 
 std::vector<float> randomFloats(std::size_t n, unsigned seed) {
   std::mt19937 random(seed);
@@ -56,7 +54,7 @@ std::string addKernel(const std::string &layout, unsigned warps, unsigned block,
 
 TEST(Memory, AddOfAnyLength) {
   const std::string layout = "#tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>";
-  for (const char *target : targets) {
+  for (const char *target : loweringTargets) {
     Emulator gpu(target);
     for (int n : {1, 31, 1000, 1024, 4097}) {
       for (const char *divisibility : {"", " {tile.divisibility = 16 : i32}"}) {

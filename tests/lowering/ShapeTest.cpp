@@ -1,7 +1,7 @@
 // Elementwise operations, constants and changes of shape on tiles of random layouts.
 //
 // Each kernel writes a tile through a view; the host computes the same tile element by element.
-#include "tests/lowering/LoweringHarness.h"
+#include "tests/lowering/Text.h"
 
 #include "compiler/layout/LayoutText.h"
 #include "tests/support/TestTier.h"
@@ -14,64 +14,6 @@ namespace {
 using layout::Encoding;
 using layout::Sizes;
 using layout::TileLayout;
-
-const char *const targets[] = {"sm_75", "sm_80", "sm_90a", "sm_120a"};
-
-std::size_t elements(const Sizes &shape) {
-  std::size_t n = 1;
-  for (std::int64_t extent : shape)
-    n *= static_cast<std::size_t>(extent);
-  return n;
-}
-
-/// The coordinates of element i in row-major order.
-Sizes coordinates(std::size_t i, const Sizes &shape) {
-  Sizes at(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0; i /= static_cast<std::size_t>(shape[d]))
-    at[d] = static_cast<std::int64_t>(i % static_cast<std::size_t>(shape[d]));
-  return at;
-}
-
-/// A view `name` of the whole of a dense row-major tile at `pointer`.
-std::string denseView(const std::string &name, const std::string &pointer, const Sizes &shape,
-                      const std::string &element) {
-  std::string text, sizes, strides;
-  std::int64_t stride = 1;
-  for (std::size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
-    const std::string n = name + std::to_string(d);
-    text += "    %n" + n + " = arith.constant " + std::to_string(shape[d]) + " : i32\n    %s" + n +
-            " = arith.constant " + std::to_string(stride) + " : i32\n";
-  }
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const std::string comma = d ? ", " : "", n = name + std::to_string(d);
-    sizes += comma + "%n" + n;
-    strides += comma + "%s" + n;
-  }
-  return text + "    %" + name + " = tile.make_view %" + pointer + ", extents [" + sizes + "], strides [" + strides +
-         "] : !tile.view<" + extents(shape) + "x" + element + ">, i32\n";
-}
-
-std::string zeros(std::size_t rank) {
-  std::string out;
-  for (std::size_t d = 0; d < rank; ++d)
-    out += d ? ", %zero" : "%zero";
-  return out;
-}
-
-const std::string zeroConstant = "    %zero = arith.constant 0 : i32\n";
-
-std::string loadView(const std::string &value, const std::string &pointer, const Sizes &shape,
-                     const std::string &element, const std::string &type) {
-  return denseView("v" + value, pointer, shape, element) + "    %" + value + " = tile.load_view %v" + value + "[" +
-         zeros(shape.size()) + "] : !tile.view<" + extents(shape) + "x" + element + ">, i32 -> " + type + "\n";
-}
-
-std::string storeView(const std::string &value, const std::string &pointer, const Sizes &shape,
-                      const std::string &element, const std::string &type) {
-  return denseView("v" + value, pointer, shape, element) + "    tile.store_view %v" + value + "[" +
-         zeros(shape.size()) + "], %" + value + " : !tile.view<" + extents(shape) + "x" + element + ">, i32, " + type +
-         "\n";
-}
 
 std::vector<std::int32_t> randomWords(std::mt19937_64 &random, std::size_t n) {
   std::vector<std::int32_t> out(n);
@@ -87,7 +29,7 @@ std::vector<std::int32_t> run(const std::string &body, const Sizes &shape, const
       "%x: !tile.ptr<i32> {tile.divisibility = 16 : i32}, %y: !tile.ptr<i32> {tile.divisibility = 16 : i32}",
       zeroConstant + body + storeView("r", "y", shape, "i32", type), warps);
   Emulator gpu(target);
-  Buffer &x = gpu.upload(input), &y = gpu.allocate(elements(shape) * 4);
+  Buffer &x = gpu.upload(input), &y = gpu.allocate(elementsOf(shape) * 4);
   (void)y.poison(std::byte(0xEE));
   const KernelRun ran = runKernel(gpu, target, text, warps, {x, y});
   EXPECT_EQ(ran.error, "");
@@ -109,7 +51,7 @@ Case randomCase(std::mt19937_64 &random, unsigned rank, unsigned maxBits = 9) {
     c.logWarps = static_cast<unsigned>(random() % 3);
     c.shape = randomShape(random, rank, maxBits);
     c.encoding = randomLayout(random, c.shape, c.logWarps);
-    c.target = targets[random() % 4];
+    c.target = loweringTargets[random() % 4];
     if (!TileLayout::create(c.encoding, c.shape))
       continue;
     c.type = tensorType(c.shape, "i32", c.encoding);
@@ -150,7 +92,7 @@ TEST(Shape, DenseConstants) {
   std::mt19937_64 random(2);
   for (unsigned i = 0, n = pick(8u, 60u); i < n; ++i) {
     const Case c = randomCase(random, 1 + i % 3, 6);
-    const auto values = randomWords(random, elements(c.shape));
+    const auto values = randomWords(random, elementsOf(c.shape));
     std::string list;
     for (std::int32_t v : values)
       list += (list.empty() ? "" : ", ") + std::to_string(v);
@@ -180,7 +122,7 @@ TEST(Shape, ElementwiseSelectAndScalars) {
   std::mt19937_64 random(3);
   for (unsigned i = 0, n = pick(10u, 80u); i < n; ++i) {
     const Case c = randomCase(random, 1 + i % 3);
-    const auto x = randomWords(random, elements(c.shape));
+    const auto x = randomWords(random, elementsOf(c.shape));
     const std::string bits = tensorType(c.shape, "i1", c.encoding), wide = tensorType(c.shape, "i64", c.encoding);
     const auto out =
         run(loadView("a", "x", c.shape, "i32", c.type) + "    %k = arith.constant dense<12345> : " + c.type + "\n" +
@@ -203,7 +145,7 @@ TEST(Shape, CarriedThroughLoopsAndBranches) {
   std::mt19937_64 random(4);
   for (unsigned i = 0, n = pick(6u, 40u); i < n; ++i) {
     const Case c = randomCase(random, 1 + i % 2);
-    const auto x = randomWords(random, elements(c.shape));
+    const auto x = randomWords(random, elementsOf(c.shape));
     const auto out =
         run(loadView("a", "x", c.shape, "i32", c.type) +
                 "    %one = arith.constant 1 : i32\n    %five = arith.constant 5 : i32\n"
@@ -270,14 +212,14 @@ TEST(Shape, ExpandAndBroadcast) {
     thin[static_cast<std::size_t>(axis)] = 1;
     const std::string small = tensorType(narrow, "i32", layout::Slice{axis, encoding}),
                       column = tensorType(thin, "i32", encoding), full = tensorType(shape, "i32", encoding);
-    const auto x = randomWords(random, elements(narrow));
+    const auto x = randomWords(random, elementsOf(narrow));
     const auto out = run(loadView("a", "x", narrow, "i32", small) +
                              "    %e = tile.expand_dims %a {axis = " + std::to_string(axis) + " : i32} : " + small +
                              " to " + column + "\n    %r = tile.broadcast %e : " + column + " to " + full + "\n",
-                         shape, full, 1u << logWarps, targets[random() % 4], x);
-    ASSERT_EQ(out.size(), elements(shape)) << full;
+                         shape, full, 1u << logWarps, loweringTargets[random() % 4], x);
+    ASSERT_EQ(out.size(), elementsOf(shape)) << full;
     for (std::size_t k = 0; k < out.size(); ++k) {
-      Sizes at = coordinates(k, shape);
+      Sizes at = coordinatesOf(k, shape);
       at.erase(at.begin() + axis);
       std::size_t flat = 0;
       for (std::size_t d = 0; d < at.size(); ++d)
@@ -303,13 +245,13 @@ TEST(Shape, Transpose) {
       list += (d ? ", " : "") + std::to_string(perm[d]);
     }
     const std::string type = tensorType(shape, "i32", layout::Transposed{perm, c.encoding});
-    const auto x = randomWords(random, elements(c.shape));
+    const auto x = randomWords(random, elementsOf(c.shape));
     const auto out = run(loadView("a", "x", c.shape, "i32", c.type) + "    %r = tile.transpose %a [" + list +
                              "] : " + c.type + " to " + type + "\n",
                          shape, type, 1u << c.logWarps, c.target, x);
     ASSERT_EQ(out.size(), x.size()) << type;
     for (std::size_t k = 0; k < out.size(); ++k) {
-      const Sizes at = coordinates(k, shape);
+      const Sizes at = coordinatesOf(k, shape);
       Sizes from(rank);
       for (unsigned d = 0; d < rank; ++d)
         from[static_cast<std::size_t>(perm[d])] = at[d];
@@ -336,10 +278,10 @@ TEST(Shape, Reshape) {
     const Encoding mapped =
         mappedLayout(*source, core, [&](const Sizes &at) { return Sizes{at[0] / a1, at[0] % a1, at[1]}; });
     const std::string from = tensorType(shape, "i32", encoding), to = tensorType(result, "i32", mapped);
-    const auto x = randomWords(random, elements(shape));
+    const auto x = randomWords(random, elementsOf(shape));
     const auto out =
         run(loadView("a", "x", shape, "i32", from) + "    %r = tile.reshape %a : " + from + " to " + to + "\n", result,
-            to, 1u << logWarps, targets[random() % 4], x);
+            to, 1u << logWarps, loweringTargets[random() % 4], x);
     ASSERT_EQ(out, x) << from << " to " << to;
   }
 }
@@ -361,7 +303,7 @@ TEST(Shape, JoinAndSplit) {
     auto &registers = std::get<layout::Linear>(whole.kind).registers;
     registers.insert(registers.begin() + static_cast<long>(random() % (registers.size() + 1)), last);
     const std::string type = tensorType(shape, "i32", whole);
-    const auto x = randomWords(random, elements(c.shape));
+    const auto x = randomWords(random, elementsOf(c.shape));
     const auto out = run(loadView("a", "x", c.shape, "i32", c.type) + "    %k = arith.constant dense<77> : " + c.type +
                              "\n    %b = arith.xori %a, %k : " + c.type + "\n    %j = tile.join %a, %b : " + c.type +
                              " to " + type + "\n    %p, %q = tile.split %j : " + type + " to " + c.type +

@@ -1,5 +1,5 @@
 // Views: random extents, strides, coordinates, narrowed windows; reads outside give zero, writes outside do nothing.
-#include "tests/lowering/LoweringHarness.h"
+#include "tests/lowering/Text.h"
 
 #include "tests/support/TestTier.h"
 
@@ -11,8 +11,6 @@ namespace {
 using layout::Encoding;
 using layout::Sizes;
 using layout::TileLayout;
-
-const char *const targets[] = {"sm_75", "sm_80", "sm_90a", "sm_120a"};
 
 struct Window {
   std::int64_t extents[2], strides[2], at[2];
@@ -63,7 +61,7 @@ template <typename T> void copyRandomWindows(unsigned seed, const std::string &e
     const bool narrow = random() % 2;
     static const char *const caches[] = {"", "", " cache streaming", " cache global", " cache volatile"};
     const char *cache = caches[random() % 5];
-    const char *target = targets[random() % 4];
+    const char *target = loweringTargets[random() % 4];
     auto any = [&](std::int64_t low, std::int64_t high) {
       const std::int64_t v = between(low, high);
       return v - v % divisibility;
