@@ -222,6 +222,9 @@ void runCase(Opened &on, Case c) {
   ASSERT_TRUE(waited.ok()) << waited.toString();
   ASSERT_EQ(findings, "");
 
+  if (c.tamper)
+    c.tamper(*placed.at("out").buffer);
+
   Arrays outputs;
   for (const auto &[name, type] : *outputTypes) {
     const Placed &p = placed.at(name);

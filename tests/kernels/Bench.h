@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct Case {
   kernels::Arrays inputs; ///< in C order
   kernels::Numbers numbers;
   std::map<std::string, Place, std::less<>> places; ///< Dense if not named
+  std::function<void(Buffer &out)> tamper;          ///< after the run, for tests of the bench itself
   std::string toString() const;
 };
 

@@ -104,7 +104,7 @@ Case caseOf(const std::string &family, const Entry &e, std::uint64_t seed) {
     types["y"] = {e.dtype, e.shape};
   if (family == "layer_norm" && e.affine)
     types["weight"] = types["bias"] = {e.dtype, {e.shape.back()}};
-  Case c{family, randomInputs(familyOf(family), types, seed), {}, {}};
+  Case c{family, randomInputs(familyOf(family), types, seed), {}, {}, {}};
   c.places["x"] = e.places.in;
   c.places["out"] = e.places.out;
   if (family == "add") // mixed with dense ones
