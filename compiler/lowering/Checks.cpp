@@ -139,7 +139,7 @@ private:
     for (Value v : arguments)
       types.push_back(v.getType());
     auto record = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types);
-    Value place = LLVM::AllocaOp::create(e.b, e.loc, e.ptr(0), record, e.i32(1), /*alignment=*/8);
+    const Value place = context.localPlace(record);
     for (auto [i, v] : llvm::enumerate(arguments)) {
       Value field =
           LLVM::GEPOp::create(e.b, e.loc, e.ptr(0), record, place, ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(i)});

@@ -69,6 +69,10 @@ public:
   /// Start of shared memory, !llvm.ptr<3>.
   mlir::Value sharedBase() const;
 
+  /// A place of that type in the thread's local memory (generic address), the same one at every call: for values that
+  /// are used at once.
+  mlir::Value localPlace(mlir::Type type) const;
+
   /// The xor of the columns at the set bits of lane and warp; null if that is 0 for every thread.
   mlir::Value linear(llvm::ArrayRef<layout::BitVector> laneColumns,
                      llvm::ArrayRef<layout::BitVector> warpColumns) const;
@@ -119,6 +123,7 @@ private:
   mlir::Value threadId, laneId, warpId;
   mutable mlir::Operation *last = nullptr; ///< of the operations at the entry
   mutable mlir::Value shared;
+  mutable llvm::DenseMap<mlir::Type, mlir::Value> places;
   mutable llvm::DenseMap<mlir::Type, std::unique_ptr<layout::TileLayout>> layouts;
   struct Accesses {
     analysis::VectorAccess masked, unmasked;

@@ -31,6 +31,11 @@ std::unique_ptr<LoweringContext> LoweringContext::create(func::FuncOp function) 
     return nullptr;
   }
   auto walk = function.walk([&](Operation *op) {
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      InFlightDiagnostic d = call.emitError() << "the call of '" << call.getCallee() << "' is not inlined";
+      d.attachNote() << "run -inline before kiln-lower-tiles";
+      return WalkResult::interrupt();
+    }
     for (Type t : op->getResultTypes())
       if (isa<RankedTensorType>(t) && !out->checkedLayout(op, t))
         return WalkResult::interrupt();
@@ -129,6 +134,18 @@ Value LoweringContext::sharedBase() const {
     last = shared.getDefiningOp();
   }
   return shared;
+}
+
+Value LoweringContext::localPlace(Type type) const {
+  Value &known = places[type];
+  if (!known) {
+    // At the entry: LLVM gives it a fixed place in the frame only there.
+    OpBuilder b = atEntry();
+    Emit e(b, function.getLoc());
+    known = LLVM::AllocaOp::create(b, e.loc, e.ptr(0), type, e.i32(1), /*alignment=*/8);
+    last = known.getDefiningOp();
+  }
+  return known;
 }
 
 namespace {

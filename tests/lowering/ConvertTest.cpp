@@ -88,7 +88,7 @@ TEST(Convert, RandomPairsInsideWarps) {
 TEST(Convert, RandomPairsThroughSharedMemory) {
   std::mt19937_64 random(8);
   std::map<std::string, unsigned> forms;
-  for (unsigned round = 0, rounds = pick(60u, 600u); round < rounds; ++round) {
+  for (unsigned round = 0, rounds = pick(50u, 600u); round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 4), rank = 1 + static_cast<unsigned>(random() % 3);
     const Sizes shape = randomShape(random, rank, 11);
     const layout::Encoding from = randomLayout(random, shape, logWarps), to = randomLayout(random, shape, logWarps);
@@ -122,6 +122,33 @@ TEST(Convert, RandomPairsThroughSharedMemory) {
     std::printf("%s: %u\n", name.c_str(), n);
   EXPECT_GT(forms["scope cta"], 5u);
   EXPECT_GT(forms["scope warp"], 0u);
+}
+
+/// Fragments staged for wide stores: stmatrix where the target has it.
+TEST(Convert, FragmentsThroughSharedMemory) {
+  const Sizes shape = {64, 128};
+  const layout::Encoding fragment = layout::Mma{2, {2, 2}}, rows = layout::Blocked{{1, 8}, {4, 8}, {4, 1}, {1, 0}};
+  std::mt19937_64 random(9);
+  const auto x = randomBytes(random, 64 * 128 * 2);
+  for (const char *target : loweringTargets)
+    for (bool back : {false, true}) {
+      const std::string a = tensorType(shape, "bf16", back ? rows : fragment),
+                        b = tensorType(shape, "bf16", back ? fragment : rows);
+      const std::string text = kernelModule(twoPointers("bf16"),
+                                            zeroConstant + loadView("a", "x", shape, "bf16", a) +
+                                                "    %b = tile_gpu.convert_layout %a : " + a + " to " + b + "\n" +
+                                                storeView("b", "y", shape, "bf16", b),
+                                            4);
+      Emulator gpu(target);
+      Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
+      (void)by.poison(std::byte(0xCD));
+      const KernelRun run = runKernel(gpu, target, text, 4, {bx, by}, {}, /*expand=*/true);
+      ASSERT_EQ(run.error, "") << target;
+      EXPECT_EQ(gpu.download<unsigned char>(by), x) << target;
+      const bool stmatrix = (**findTarget(target)).has(Capability::Stmatrix);
+      EXPECT_EQ(run.ptx.find("stmatrix.sync.aligned") != std::string::npos, stmatrix && !back) << target << run.ptx;
+      EXPECT_EQ(run.ptx.find("ldmatrix.sync.aligned") != std::string::npos, back) << target << run.ptx;
+    }
 }
 
 } // namespace
