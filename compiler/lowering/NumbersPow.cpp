@@ -27,12 +27,23 @@ Pair log2Pair(Code &code, const Num &a) {
   const Num reciprocal = reciprocalApprox(u);
   const Num s = f * reciprocal;
   const Num sLow = fma(-s, uLow, fma(-s, u, f)) * reciprocal;
+  // The cubic term, too, as high + low; the coefficients after it are fitted to the first one as rounded.
+  const double cubic = atanh32Coefficients[0];
   const Num z = s * s;
+  const Num zLow = fma(s + s, sLow, fma(s, s, -z));
+  const Num w = s * z;
+  const Num wLow = fma(sLow, z, fma(s, zLow, fma(s, z, -w)));
+  const Num v = w * cubic;
+  const Num vLow = fma(wLow, cubic, fma(w, cubic, -v));
+  const Num higher = w * z * polynomial(z, llvm::ArrayRef<double>(atanh32Coefficients).drop_front());
   const Num t = s * factorHigh;
-  Num rest = fma(sLow, factorHigh, fma(s, factorLow, fma(s, factorHigh, -t)));
-  rest = fma(s * z, polynomial(z, atanh32Coefficients), rest);
-  const Num sum = split.e + t;
-  const Num low = ((split.e - sum) + t) + rest;
+  const Num tLow = fma(sLow, factorHigh, fma(s, factorLow, fma(s, factorHigh, -t)));
+  // e + t + v with both rounding errors; |e + t| > |v|.
+  const Num first = split.e + t;
+  const Num firstLow = (split.e - first) + t;
+  const Num sum = first + v;
+  const Num sumLow = (first - sum) + v;
+  const Num low = (firstLow + sumLow) + ((tLow + vLow) + higher);
   const Num high = sum + low;
   return {high, (sum - high) + low};
 }
