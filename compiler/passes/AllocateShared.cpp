@@ -162,11 +162,12 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
   }
 
   LogicalResult allocate(func::FuncOp function) {
-    if (limit < 0)
-      return function.emitError("limit is ") << limit << ": 0 or a number of bytes";
-    uint64_t most = static_cast<uint64_t>(limit);
-    std::string who = std::to_string(limit) + " bytes";
-    if (limit == 0) {
+    const int64_t given = limit;
+    if (given < 0)
+      return function.emitError("limit is ") << given << ": 0 or a number of bytes";
+    uint64_t most = static_cast<uint64_t>(given);
+    std::string who = "the limit is " + std::to_string(given);
+    if (given == 0) {
       Result<const Target *> target = targetOf(function);
       if (!target)
         return report(function, target.status());

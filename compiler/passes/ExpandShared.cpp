@@ -26,12 +26,13 @@ struct ExpandShared : impl::ExpandSharedBase<ExpandShared> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (scratchBytes < 1024 || scratchBytes > (1 << 20)) {
-      module.emitError("scratch-bytes is ") << scratchBytes << ": 1024 to 1048576";
+    const int64_t budget = scratchBytes;
+    if (budget < 1024 || budget > (1 << 20)) {
+      module.emitError("scratch-bytes is ") << budget << ": 1024 to 1048576";
       return signalPassFailure();
     }
     // Conversions last: the others make some.
-    auto convert = [&](tile_gpu::ConvertLayoutOp op) { return expandConversion(op, scratchBytes); };
+    auto convert = [&](tile_gpu::ConvertLayoutOp op) { return expandConversion(op, static_cast<uint64_t>(budget)); };
     if (failed(each<tile::AtomicRmwOp>(module, expandAtomic)) ||
         failed(each<tile::AtomicCasOp>(module, expandAtomic)) || failed(each<tile::ScanOp>(module, expandScan)) ||
         failed(each<tile::ReduceOp>(module, expandReduce)) || failed(each<tile::GatherOp>(module, expandGather)) ||

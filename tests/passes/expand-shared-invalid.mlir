@@ -1,0 +1,37 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics --kiln-expand-shared
+
+#row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#col = #tile_gpu.blocked<sizePerThread=[4,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+func.func @no_target(%x: tensor<64x32xf32, #row>) {
+  // expected-error @+2 {{the module names no target}}
+  // expected-note @+1 {{give it tile_gpu.target}}
+  %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #row> to tensor<64x32xf32, #col>
+  return
+}
+
+// -----
+
+#four = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#eight = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[8,1], order=[1,0]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @warps_differ(%x: tensor<64x32xf32, #four>) {
+    // expected-error @+2 {{L13}}
+    // expected-note @+1 {{}}
+    %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #four> to tensor<64x32xf32, #eight>
+    return
+  }
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @no_layout(%x: tensor<512xf32>) -> f32 {
+    // expected-error @+2 {{a tile has no layout}}
+    // expected-note @+1 {{run assign-layouts first}}
+    %s = tile.reduce(%x) {axis = 0 : i32} : tensor<512xf32> to f32 {
+    ^bb0(%a: f32, %b: f32):
+      tile.yield %a : f32
+    }
+    return %s : f32
+  }
+}

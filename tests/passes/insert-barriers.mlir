@@ -1,0 +1,136 @@
+// RUN: kiln-opt %s --kiln-expand-shared --kiln-allocate-shared --kiln-insert-barriers --kiln-verify-barriers | FileCheck %s
+
+#sh = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
+#row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#col = #tile_gpu.blocked<sizePerThread=[4,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+#vec = #tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
+#one = #tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[1], order=[0]>
+#back = #tile_gpu.blocked<sizePerThread=[1], threadsPerWarp=[32], warpsPerCTA=[1], order=[0]>
+
+module attributes {tile_gpu.target = "sm_80"} {
+
+// CHECK-LABEL: @convert
+// CHECK: exchange_store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: exchange_load
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @convert(%x: tensor<64x32xf32, #row>) -> tensor<64x32xf32, #col> {
+  %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #row> to tensor<64x32xf32, #col>
+  return %y : tensor<64x32xf32, #col>
+}
+
+// Each thread reads what it wrote: no barrier.
+// CHECK-LABEL: @own
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @own(%x: tensor<64x32xf32, #row>) -> tensor<64x32xf32, #row> {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %a : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  %l = tile_gpu.local_load %a : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #row>
+  return %l : tensor<64x32xf32, #row>
+}
+
+// One warp: a barrier of the warp is enough.
+// CHECK-LABEL: @lanes
+// CHECK: local_store
+// CHECK-NEXT: tile_gpu.warp_barrier
+// CHECK-NEXT: local_load
+// CHECK-NOT: tile_gpu.barrier
+// CHECK: return
+func.func @lanes(%x: tensor<512xf32, #one>) -> tensor<512xf32, #back> attributes {tile.num_warps = 1 : i32} {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<512xf32, #sh>
+  tile_gpu.local_store %x, %a : tensor<512xf32, #one>, !tile_gpu.buffer<512xf32, #sh>
+  %l = tile_gpu.local_load %a : !tile_gpu.buffer<512xf32, #sh> to tensor<512xf32, #back>
+  return %l : tensor<512xf32, #back>
+}
+
+// Written before a loop, read in it: one barrier, before the loop.
+// CHECK-LABEL: @before_loop
+// CHECK: local_store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @before_loop(%x: tensor<64x32xf32, #row>, %z: tensor<64x32xf32, #col>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %a : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %z) -> tensor<64x32xf32, #col> : i32 {
+    %l = tile_gpu.local_load %a : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #col>
+    %t = arith.addf %s, %l : tensor<64x32xf32, #col>
+    scf.yield %t : tensor<64x32xf32, #col>
+  }
+  return
+}
+
+// A loop's next round writes what this one reads: the back edge needs a barrier too.
+// CHECK-LABEL: @back_edge
+// CHECK: scf.for
+// CHECK: tile_gpu.barrier
+// CHECK-NEXT: exchange_store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: exchange_load
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @back_edge(%x: tensor<64x32xf32, #row>, %z: tensor<64x32xf32, #col>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %z) -> tensor<64x32xf32, #col> : i32 {
+    %l = tile_gpu.convert_layout %x : tensor<64x32xf32, #row> to tensor<64x32xf32, #col>
+    %t = arith.addf %s, %l : tensor<64x32xf32, #col>
+    scf.yield %t : tensor<64x32xf32, #col>
+  }
+  return
+}
+
+// Two reductions in a loop: their scratches lie apart, and two barriers a round are enough.
+// CHECK-LABEL: @two_reductions
+// CHECK: scf.for
+// CHECK-COUNT-2: tile_gpu.barrier
+// CHECK-NOT: tile_gpu.barrier
+// CHECK: return
+func.func @two_reductions(%x: tensor<512xf32, #vec>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %x) -> tensor<512xf32, #vec> : i32 {
+    %m = tile.reduce(%v) {axis = 0 : i32} : tensor<512xf32, #vec> to f32 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maximumf %a, %b : f32
+      tile.yield %c : f32
+    }
+    %mt = tile.splat %m : f32 to tensor<512xf32, #vec>
+    %d = arith.subf %v, %mt : tensor<512xf32, #vec>
+    %s = tile.reduce(%d) {axis = 0 : i32} : tensor<512xf32, #vec> to f32 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.yield %c : f32
+    }
+    %st = tile.splat %s : f32 to tensor<512xf32, #vec>
+    %q = arith.divf %d, %st : tensor<512xf32, #vec>
+    scf.yield %q : tensor<512xf32, #vec>
+  }
+  return
+}
+
+// Only the arm that reads waits.
+// CHECK-LABEL: @arm
+// CHECK: local_store
+// CHECK-NEXT: scf.if
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: local_load
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @arm(%x: tensor<64x32xf32, #row>, %z: tensor<64x32xf32, #col>, %p: i1) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %a : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  %r = scf.if %p -> tensor<64x32xf32, #col> {
+    %l = tile_gpu.local_load %a : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #col>
+    scf.yield %l : tensor<64x32xf32, #col>
+  } else {
+    scf.yield %z : tensor<64x32xf32, #col>
+  }
+  return
+}
+}
