@@ -108,9 +108,11 @@ std::vector<std::string> deviceNames() {
   return {"emulator:sm_80", "emulator:sm_89", "emulator:sm_90a", "emulator:sm_120a"};
 }
 
-std::unique_ptr<Opened> freshDevice(const std::string &name) {
+std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThreads) {
   auto out = std::make_unique<Opened>();
-  auto device = openDevice(name);
+  EmulatorOptions emulator;
+  emulator.hostThreads = hostThreads;
+  auto device = openDevice(name, emulator);
   if (!device.ok()) {
     ADD_FAILURE() << name << ": " << device.status().toString();
     return nullptr;

@@ -26,8 +26,8 @@ void setDevice(std::string name);
 std::vector<std::string> deviceNames();
 /// Kept open between tests; nullptr and a test failure if it cannot be opened.
 Opened *openedDevice(const std::string &name);
-/// A device with a Jit of its own.
-std::unique_ptr<Opened> freshDevice(const std::string &name);
+/// A device with a Jit of its own; an emulator with `hostThreads` of them, 0: one a core.
+std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThreads = 0);
 void closeDevices();
 /// "sm_80" of "emulator:sm_80", for names of tests.
 std::string testName(std::string_view text);
