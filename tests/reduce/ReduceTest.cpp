@@ -1,4 +1,5 @@
 // Reductions against host references: random layouts, shapes with odd factors, 1 to 8 warps.
+#include "compiler/layout/Reduction.h"
 #include "tests/reduce/SharedKernel.h"
 #include "tests/support/TestTier.h"
 
@@ -30,6 +31,12 @@ std::string reduceOp(const std::string &result, const std::string &sources, cons
 std::string binary(const std::string &element, const std::string &op) {
   return "    ^bb0(%a: " + element + ", %b: " + element + "):\n      %c = " + op + " %a, %b : " + element +
          "\n      tile.yield %c : " + element + "\n";
+}
+
+/// The reduction goes through shared memory.
+bool acrossWarps(const TileCase &c) {
+  const auto tile = layout::TileLayout::create(c.encoding, c.shape);
+  return layout::planReduction(tile->core(), c.axis, 32, **findTarget(c.target))->exchange.has_value();
 }
 
 /// The layout of the result: what the operand's gives, or any other that fits.
@@ -82,8 +89,10 @@ template <typename T> void integers(const char *element, unsigned seed) {
              {"arith.minsi", [](T a, T b) { return std::min(a, b); }},
              {"arith.xori", [](T a, T b) { return static_cast<T>(a ^ b); }},
              {"arith.ori", [](T a, T b) { return static_cast<T>(a | b); }}};
+  unsigned across = 0;
   for (unsigned round = 0; round < pick(12u, 150u); ++round) {
     const TileCase c = randomCase(random, maxBits);
+    across += acrossWarps(c);
     std::vector<T> x(volume(c.shape)), out, want;
     for (T &v : x)
       v = static_cast<T>(random());
@@ -98,6 +107,7 @@ template <typename T> void integers(const char *element, unsigned seed) {
     ASSERT_EQ(out, want) << "round " << round << ": " << op.name << " along " << c.axis << " of "
                          << tensorType(c.shape, element, c.encoding) << " for " << c.target;
   }
+  EXPECT_GT(across, 1u) << "too few of them went across warps";
 }
 
 TEST(Reduce, Integers8) {

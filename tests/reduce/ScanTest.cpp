@@ -1,4 +1,5 @@
 // Scans with operators that do not commute, forward and reverse, against host loops.
+#include "compiler/layout/Reduction.h"
 #include "tests/reduce/SharedKernel.h"
 #include "tests/support/TestTier.h"
 
@@ -33,8 +34,14 @@ template <typename T> void affine(const std::string &element, unsigned seed, uns
                              ", %bt: " + element + "):\n      %cm = arith.muli %am, %bm" + e +
                              "      %ct = arith.muli %bm, %at" + e + "      %cs = arith.addi %ct, %bt" + e +
                              "      tile.yield %cm, %cs : " + element + ", " + element + "\n";
+  unsigned across = 0, elsewhere = 0;
   for (unsigned round = 0; round < rounds; ++round) {
     const TileCase c = randomCase(random, 11);
+    const auto plan =
+        layout::planScan(layout::TileLayout::create(c.encoding, c.shape)->core(), c.axis, 32, **findTarget(c.target));
+    ASSERT_TRUE(plan.ok()) << plan.status().toString();
+    across += plan->has_value() && (*plan)->totals;
+    elsewhere += !plan->has_value();
     const bool reverse = random() % 2;
     std::vector<T> m(volume(c.shape)), t(m.size()), wantM(m.size()), wantT(m.size());
     for (std::size_t i = 0; i < m.size(); ++i) {
@@ -66,6 +73,9 @@ template <typename T> void affine(const std::string &element, unsigned seed, uns
     ASSERT_EQ(gpu.download<T>(om), wantM) << "round " << round << (reverse ? ", reverse\n" : "\n") << kernel.text();
     ASSERT_EQ(gpu.download<T>(ot), wantT) << "round " << round << (reverse ? ", reverse\n" : "\n") << kernel.text();
   }
+  std::printf("  %u across warps, %u in another layout\n", across, elsewhere);
+  EXPECT_GT(across, 0u);
+  EXPECT_GT(elsewhere, 0u);
 }
 
 TEST(Scan, AffineMaps32) {
