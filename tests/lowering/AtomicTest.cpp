@@ -36,7 +36,7 @@ std::string histogram(const Sizes &shape, const Encoding &encoding, const std::s
 
 TEST(Atomic, EachElementActsOnce) {
   std::mt19937_64 random(31);
-  for (unsigned round = 0, rounds = pick(14u, 200u); round < rounds; ++round) {
+  for (unsigned round = 0, rounds = pick(14u, 100u); round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 3);
     const Sizes shape = randomShape(random, 1, 7);
     const Encoding encoding = randomLayout(random, shape, logWarps);
@@ -178,7 +178,7 @@ TEST(Atomic, LoopsAroundCompareAndSwap) {
 /// memory.
 TEST(Atomic, ResultsReachEveryCopy) {
   std::mt19937_64 random(33);
-  for (unsigned round = 0, rounds = pick(30u, 300u); round < rounds; ++round) {
+  for (unsigned round = 0, rounds = pick(30u, 150u); round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 3);
     const Sizes shape = randomShape(random, 1, 8);
     const Encoding encoding = randomLayout(random, shape, logWarps), out = randomLayout(random, shape, logWarps);

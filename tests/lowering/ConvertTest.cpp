@@ -49,7 +49,7 @@ layout::Encoding shuffledInWarp(std::mt19937_64 &random, const TileLayout &tile)
 TEST(Convert, RandomPairsInsideWarps) {
   std::mt19937_64 random(7);
   std::map<std::string, unsigned> strategies;
-  const unsigned rounds = pick(60u, 600u);
+  const unsigned rounds = pick(60u, 300u);
   for (unsigned round = 0; round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 3), rank = 1 + static_cast<unsigned>(random() % 3);
     const Sizes shape = randomShape(random, rank, 10);
@@ -88,7 +88,7 @@ TEST(Convert, RandomPairsInsideWarps) {
 TEST(Convert, RandomPairsThroughSharedMemory) {
   std::mt19937_64 random(8);
   std::map<std::string, unsigned> forms;
-  for (unsigned round = 0, rounds = pick(50u, 600u); round < rounds; ++round) {
+  for (unsigned round = 0, rounds = pick(50u, 300u); round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 4), rank = 1 + static_cast<unsigned>(random() % 3);
     const Sizes shape = randomShape(random, rank, 11);
     const layout::Encoding from = randomLayout(random, shape, logWarps), to = randomLayout(random, shape, logWarps);

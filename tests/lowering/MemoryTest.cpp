@@ -79,7 +79,7 @@ TEST(Memory, AddOfAnyLength) {
 TEST(Memory, GatherWithMasksInRandomLayouts) {
   std::mt19937_64 random(41);
   static const char *const caches[] = {"", "", " cache streaming", " cache global", " cache volatile"};
-  for (unsigned round = 0, rounds = pick(40u, 500u); round < rounds; ++round) {
+  for (unsigned round = 0, rounds = pick(40u, 300u); round < rounds; ++round) {
     const unsigned logWarps = static_cast<unsigned>(random() % 3), rank = 1 + static_cast<unsigned>(random() % 3);
     const layout::Sizes shape = randomShape(random, rank, 9);
     const layout::Encoding encoding = randomLayout(random, shape, logWarps);

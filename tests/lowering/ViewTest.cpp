@@ -124,16 +124,16 @@ template <typename T> void copyRandomWindows(unsigned seed, const std::string &e
 }
 
 TEST(View, RandomWindows32) {
-  copyRandomWindows<std::uint32_t>(11, "i32", pick(25u, 400u));
+  copyRandomWindows<std::uint32_t>(11, "i32", pick(25u, 150u));
 }
 TEST(View, RandomWindows16) {
-  copyRandomWindows<std::uint16_t>(12, "f16", pick(18u, 400u));
+  copyRandomWindows<std::uint16_t>(12, "f16", pick(18u, 150u));
 }
 TEST(View, RandomWindows8) {
-  copyRandomWindows<std::uint8_t>(13, "i8", pick(18u, 400u));
+  copyRandomWindows<std::uint8_t>(13, "i8", pick(18u, 150u));
 }
 TEST(View, RandomWindows64) {
-  copyRandomWindows<std::uint64_t>(14, "f64", pick(15u, 300u));
+  copyRandomWindows<std::uint64_t>(14, "f64", pick(15u, 120u));
 }
 
 TEST(View, NumbersAtTheEdgeOfI64AreOutside) {
