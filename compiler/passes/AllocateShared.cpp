@@ -34,6 +34,10 @@ Result<Buffer> describe(LocalAllocOp op) {
   Buffer out;
   out.op = op;
   if (auto scratch = dyn_cast<ScratchType>(op.getType())) {
+    constexpr int64_t mostBytes = 1 << 30;
+    if (scratch.getBytes() < 1 || scratch.getBytes() > mostBytes)
+      return Status(StatusCode::CompileError, "a scratch of " + std::to_string(scratch.getBytes()) + " bytes",
+                    "use the bytes that its conversion's plan states");
     out.bytes = static_cast<uint64_t>(scratch.getBytes());
     out.alignment = scratchAlignment;
     return out;

@@ -146,6 +146,9 @@ Status addExchange(SharedAccess &out, Operation *op, Value scratch, const Result
 // Buffers
 //===----------------------------------------------------------------------===//
 
+/// A choice among more buffers than this is taken for all their bytes.
+constexpr size_t mostChoices = 64;
+
 struct BufferPlace {
   LocalAllocOp alloc;
   std::vector<uint64_t> slots; ///< byte at which each buffer begins that it may be
@@ -198,9 +201,12 @@ Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile) {
     return {};
   }
   KILN_ASSIGN(const layout::SharedTile shared, cast<BufferType>(buffer.getType()).lowered());
-  if (!tile) {
-    for (uint64_t at : place.slots)
-      addAnywhere(out, op, at, shared.bytes());
+  const uint64_t end = place.slots.back() + shared.bytes();
+  if (end > allBytes)
+    return Status(StatusCode::CompileError, "a buffer ends at byte " + std::to_string(end) + " of shared memory",
+                  "use smaller or fewer buffers; allocate-shared says what the target has");
+  if (!tile || place.slots.size() > mostChoices) {
+    addAnywhere(out, op, place.slots.front(), end - place.slots.front());
     return {};
   }
   KILN_ASSIGN(const Target *target, targetOf(op));

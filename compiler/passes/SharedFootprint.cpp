@@ -19,6 +19,10 @@ namespace {
 
 constexpr uint32_t allLanes = ~uint32_t(0);
 constexpr uint64_t everywhere = ~uint64_t(0);
+/// Of more buffers than this, one by an unknown index counts as all their bytes.
+constexpr unsigned mostSlots = 64;
+/// No target has as much shared memory.
+constexpr uint64_t mostBytes = uint64_t(1) << 24;
 
 uint32_t allWarps(Operation *op) {
   const unsigned n = tile::numWarps(op->getParentOfType<func::FuncOp>());
@@ -164,7 +168,10 @@ struct SharedFootprint::Builder {
     KILN_ASSIGN(const layout::SharedTile shared, type.lowered());
     const uint64_t begin = slots->base + slots->first * slots->stride;
     const uint64_t end = slots->base + slots->last * slots->stride + shared.bytes();
-    if (!tile) {
+    if (end > mostBytes)
+      return Status(StatusCode::CompileError, "a buffer ends at byte " + std::to_string(end) + " of shared memory",
+                    "use smaller or fewer buffers; allocate-shared says what the target has");
+    if (!tile || slots->last - slots->first >= mostSlots) {
       everyone(op, begin, end);
       return {};
     }

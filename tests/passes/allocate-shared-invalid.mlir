@@ -42,3 +42,14 @@ module attributes {tile_gpu.target = "sm_90a"} {
 func.func @no_target() {
   return
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @negative() {
+    // expected-error @+2 {{a scratch of -16 bytes}}
+    // expected-note @+1 {{use the bytes}}
+    %a = tile_gpu.local_alloc : !tile_gpu.scratch<-16>
+    return
+  }
+}

@@ -32,3 +32,18 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+#sh = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
+#row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @beyond(%x: tensor<64x32xf32, #row>, %i: i32) {
+    %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<[9000] x 64x32xf32, #sh>
+    %s = tile_gpu.local_subview %a[%i] : !tile_gpu.buffer<[9000] x 64x32xf32, #sh>
+    // expected-error @+2 {{a buffer ends at byte 73728000 of shared memory}}
+    // expected-note @+1 {{use smaller or fewer buffers}}
+    tile_gpu.local_store %x, %s : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+    return
+  }
+}
