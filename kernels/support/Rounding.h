@@ -34,6 +34,14 @@ inline double halfUlp(double value, DType type) {
   return 0.5 * ulp(value, type) * (1 + 0x1p-40);
 }
 
+/// From here on |value| rounds to infinity: half an ulp beyond the largest number.
+inline double overflowThreshold(DType type) {
+  return type == DType::F64    ? INFINITY
+         : type == DType::F32  ? 0x1.FFFFFFp127
+         : type == DType::Bf16 ? 0x1.FFp127
+                               : 65520.0;
+}
+
 } // namespace kiln::kernels
 
 #endif // KILN_KERNELS_SUPPORT_ROUNDING_H

@@ -1,5 +1,6 @@
 #include "kernels/support/Runner.h"
 
+#include "kernels/support/Rounding.h"
 #include "support/Text.h"
 
 #include <chrono>
@@ -157,9 +158,13 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
     if (allowed.size() != got.values.size())
       return Status(StatusCode::Internal, "'" + name + "' has no tolerance for each element");
     out.elements += got.values.size();
+    const DType type = found->second.type;
     for (std::uint64_t i = 0; i < got.values.size(); ++i) {
       const double g = got.values[i], w = reference.values[i];
-      const bool same = g == w || (std::isnan(g) && std::isnan(w));
+      // Infinity is the rounded result where the value before rounding may lie beyond the type's largest.
+      const bool overflows = std::isinf(g) && std::signbit(g) == std::signbit(w) &&
+                             std::abs(w) + std::max(0.0, allowed[i] - halfUlp(w, type)) >= overflowThreshold(type);
+      const bool same = g == w || (std::isnan(g) && std::isnan(w)) || overflows;
       const double difference = same ? 0 : std::abs(g - w);
       const double excess = same ? 0 : allowed[i] > 0 ? difference / allowed[i] : INFINITY;
       const bool wrong = !(excess <= 1); // a NaN on one side is wrong

@@ -152,8 +152,14 @@ TEST_P(SpecialValues, Sums) {
                                  {-inf},
                                  {nan}})}});
     run("cumsum", {{"x", rowsOf(t, 2049, {{0.0, inf}, {smallestOf(t)}, {0.0, 1.0, nan}})}});
-    for (const std::vector<double> &p : std::vector<std::vector<double>>{
-             {0.0}, {1.0, inf}, {1.0, -inf}, {1.0, inf, -inf}, {1.0, nan}, {smallestOf(t)}, {share, -share}}) {
+    for (const std::vector<double> &p : std::vector<std::vector<double>>{{0.0},
+                                                                         {1.0, inf},
+                                                                         {1.0, -inf},
+                                                                         {1.0, inf, -inf},
+                                                                         {1.0, nan},
+                                                                         {smallestOf(t)},
+                                                                         {share, -share},
+                                                                         {32 * share}}) {
       Array x = rowsOf(t, 3001, {p});
       x.shape = {3001};
       run("reduce_sum", {{"x", x}}, Place::Offset);
