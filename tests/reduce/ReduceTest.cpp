@@ -234,6 +234,41 @@ TEST(Reduce, WhereTheMaximumIs) {
   }
 }
 
+/// Masks: i1 through shuffles and shared memory.
+TEST(Reduce, AnyOfAMask) {
+  std::mt19937_64 random(9);
+  for (unsigned round = 0; round < pick(8u, 80u); ++round) {
+    const TileCase c = randomCase(random, maxBits);
+    const layout::Encoding to = resultLayout(random, c);
+    const Sizes shape = without(c.shape, c.axis);
+    std::vector<std::int32_t> x(volume(c.shape)), want;
+    for (std::int32_t &v : x)
+      v = random() % 16 == 0;
+    eachLine(c.shape, c.axis, [&](const std::vector<std::size_t> &line) {
+      std::int32_t any = 0;
+      for (std::size_t i : line)
+        any |= x[i];
+      want.push_back(any);
+    });
+    const std::string i32 = tensorType(c.shape, "i32", c.encoding);
+    const bool scalar = shape.empty();
+    const std::string mask = scalar ? "i1" : tensorType(shape, "i1", to);
+    const std::string number = scalar ? "i32" : tensorType(shape, "i32", to);
+    TileKernel kernel(c.logWarps);
+    kernel.input("x", c.shape, "i32", c.encoding);
+    kernel.body("    %zero = arith.constant 0 : i32\n    %zeros = tile.splat %zero : i32 to " + i32 +
+                "\n    %m = arith.cmpi ne, %x, %zeros : " + i32 + "\n");
+    kernel.body(reduceOp("%any", "%m", c, {"i1"}, to, binary("i1", "arith.ori")));
+    kernel.body("    %r = arith.extui %any : " + mask + " to " + number + "\n");
+    kernel.output("r", shape, "i32", &to);
+    Emulator gpu(c.target);
+    Buffer &bx = gpu.upload(x), &br = gpu.allocate(want.size() * 4);
+    (void)br.poison(std::byte(0xCD));
+    ASSERT_EQ(kernel.run(gpu, c.target, {bx, br}, c.scratchBytes), "") << "round " << round;
+    ASSERT_EQ(gpu.download<std::int32_t>(br), want) << "round " << round << "\n" << kernel.text();
+  }
+}
+
 /// Whole-warp integer reductions are one instruction where the target has it.
 TEST(Reduce, ReduxWhereItExists) {
   TileKernel kernel(2);

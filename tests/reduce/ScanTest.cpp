@@ -79,10 +79,10 @@ template <typename T> void affine(const std::string &element, unsigned seed, uns
 }
 
 TEST(Scan, AffineMaps32) {
-  affine<std::uint32_t>("i32", 11, pick(24u, 300u));
+  affine<std::uint32_t>("i32", 11, pick(24u, 150u));
 }
 TEST(Scan, AffineMaps64) {
-  affine<std::uint64_t>("i64", 12, pick(8u, 100u));
+  affine<std::uint64_t>("i64", 12, pick(8u, 40u));
 }
 TEST(Scan, AffineMaps16) {
   affine<std::uint16_t>("i16", 13, pick(8u, 100u));
