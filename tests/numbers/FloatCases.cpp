@@ -201,15 +201,20 @@ std::optional<Bits> exactResult(Op op, const Format &f, std::span<const Bits> o)
 /// The error of a result; `T` is wider than the type.
 template <typename T>
 Verdict nearTo(T truth, double result, const Format &f, double ulp, double absolute, double narrowUlp) {
-  char text[60];
-  std::snprintf(text, sizeof text, "%.20Lg", static_cast<long double>(truth));
+  auto verdict = [&](bool right, double ulps) {
+    if (right)
+      return Verdict{true, ulps, {}};
+    char text[60];
+    std::snprintf(text, sizeof text, "%.20Lg", static_cast<long double>(truth));
+    return Verdict{false, ulps, text};
+  };
   if (std::isnan(truth) || std::isnan(result))
-    return {std::isnan(truth) == std::isnan(result), 0, text};
+    return verdict(std::isnan(truth) == std::isnan(result), 0);
   const T largest = std::ldexp(T(2), f.bias()); // infinity stands for this one
   auto finite = [&](T v) { return std::copysign(std::min(std::fabs(v), largest), v); };
   const T t = finite(truth), r = finite(static_cast<T>(result));
   if (t == 0 && r == 0)
-    return {std::signbit(t) == std::signbit(r) || absolute > 0, 0, text};
+    return verdict(std::signbit(t) == std::signbit(r) || absolute > 0, 0);
   const int exponent = t == 0 ? -100000 : std::ilogb(t);
   auto place = [&](const Format &format) {
     return std::ldexp(T(1), std::max(exponent - int(format.precision) + 1, format.minExponent()));
@@ -220,7 +225,7 @@ Verdict nearTo(T truth, double result, const Format &f, double ulp, double absol
   const T allowed = places * place(narrowUlp > 0 ? single : f) + T(absolute) + T(narrowUlp) * place(f);
   const bool signRight = t == 0 || r == 0 || std::signbit(t) == std::signbit(r) || error <= T(absolute);
   // Truth is rounded too: a thousandth of a last place.
-  return {error <= allowed * T(1.000001) && signRight, static_cast<double>(error / place(f)), text};
+  return verdict(error <= allowed * T(1.000001) && signRight, static_cast<double>(error / place(f)));
 }
 
 std::string bodyOf(const Row &row, const std::string &type) {

@@ -1,6 +1,8 @@
 #include "tests/numbers/NumbersSweep.h"
 
+#include <algorithm>
 #include <cstring>
+#include <thread>
 
 namespace kiln::test {
 
@@ -60,20 +62,42 @@ Result<SweepResult> sweep(Device &device, Module &module, const NumbersCase &c, 
   for (const Finding &finding : device.takeFindings())
     if (!finding.note)
       return Status(StatusCode::Findings, c.name + ": " + finding.toString());
+  // Checks cost more than the launch: large sweeps share them between host threads, each a stretch of operands.
+  const std::size_t workers = n < (1u << 20) ? 1 : std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16);
+  std::vector<SweepResult> parts(workers);
+  auto check = [&](std::size_t worker) {
+    SweepResult &part = parts[worker];
+    std::vector<Bits> row(operands.size());
+    for (std::size_t i = n * worker / workers; i < n * (worker + 1) / workers; ++i) {
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        row[k] = operands[k][i];
+      Bits got = 0;
+      std::memcpy(&got, &packed[i * size], size);
+      const Verdict verdict = c.check(row, got);
+      ++part.checked;
+      if (!verdict.right && ++part.wrong == 1)
+        part.first = c.name + "(" + describe(operands, i) + ") = " + hex(got) + ", expected " + verdict.expected;
+      if (verdict.right && verdict.ulps > part.worstUlps) {
+        part.worstUlps = verdict.ulps;
+        part.worst = describe(operands, i);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t worker = 1; worker < workers; ++worker)
+    threads.emplace_back(check, worker);
+  check(0);
+  for (std::thread &t : threads)
+    t.join();
   SweepResult result;
-  std::vector<Bits> row(operands.size());
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < operands.size(); ++k)
-      row[k] = operands[k][i];
-    Bits got = 0;
-    std::memcpy(&got, &packed[i * size], size);
-    const Verdict verdict = c.check(row, got);
-    ++result.checked;
-    if (!verdict.right && ++result.wrong == 1)
-      result.first = c.name + "(" + describe(operands, i) + ") = " + hex(got) + ", expected " + verdict.expected;
-    if (verdict.right && verdict.ulps > result.worstUlps) {
-      result.worstUlps = verdict.ulps;
-      result.worst = describe(operands, i);
+  for (const SweepResult &part : parts) {
+    result.checked += part.checked;
+    if (result.wrong == 0)
+      result.first = part.first;
+    result.wrong += part.wrong;
+    if (part.worstUlps > result.worstUlps) {
+      result.worstUlps = part.worstUlps;
+      result.worst = part.worst;
     }
   }
   return result;

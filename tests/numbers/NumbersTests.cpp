@@ -34,7 +34,7 @@ TEST_P(Numbers, AllOperands) {
   for (const NumbersCase *c : cases) {
     // 2^24 points for fp32 functions of one operand, in the small tier 2^16.
     const bool large = c->group == "f32" && c->inputs.size() == 1;
-    const std::size_t count = pick<std::size_t>(large ? 1 << 16 : 1 << 13, large ? 1 << 24 : 1 << 19) / thin;
+    const std::size_t count = pick<std::size_t>(large ? 1 << 16 : 1 << 13, large ? 1 << 24 : 1 << 17) / thin;
     const Result<SweepResult> result = sweep(**device, **module, *c, count, thin);
     if (!result.ok()) {
       ADD_FAILURE() << c->name << ": " << result.status().toString();
