@@ -13,12 +13,12 @@ class App;
 
 namespace kiln::tools {
 
-void addBenchCommand(CLI::App &app, int &exitStatus);
 void addDemoCommand(CLI::App &app, int &exitStatus);
-void addDevicesCommand(CLI::App &app, int &exitStatus);
-void addCompileCommand(CLI::App &app, int &exitStatus);
 void addRunCommand(CLI::App &app, int &exitStatus);
+void addCompileCommand(CLI::App &app, int &exitStatus);
+void addBenchCommand(CLI::App &app, int &exitStatus);
 void addExplainCommand(CLI::App &app, int &exitStatus);
+void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools
 

@@ -36,12 +36,12 @@ int run(int argc, char **argv) {
   app.footer("Each command has its own help and examples: kiln run --help\n"
              "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
   int status = 0;
-  kiln::tools::addBenchCommand(app, status);
   kiln::tools::addDemoCommand(app, status);
-  kiln::tools::addDevicesCommand(app, status);
-  kiln::tools::addCompileCommand(app, status);
   kiln::tools::addRunCommand(app, status);
+  kiln::tools::addCompileCommand(app, status);
+  kiln::tools::addBenchCommand(app, status);
   kiln::tools::addExplainCommand(app, status);
+  kiln::tools::addDevicesCommand(app, status);
   if (argc == 1) {
     std::fputs(app.help().c_str(), stderr);
     return inputError;
