@@ -32,7 +32,19 @@ void *operator new(std::size_t bytes, std::align_val_t align) {
 void *operator new[](std::size_t bytes, std::align_val_t align) {
   return count(bytes, static_cast<std::size_t>(align));
 }
+void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
+  return count(bytes, 0);
+}
+void *operator new[](std::size_t bytes, const std::nothrow_t &) noexcept {
+  return count(bytes, 0);
+}
 void operator delete(void *p) noexcept {
+  std::free(p);
+}
+void operator delete(void *p, const std::nothrow_t &) noexcept {
+  std::free(p);
+}
+void operator delete[](void *p, const std::nothrow_t &) noexcept {
   std::free(p);
 }
 void operator delete[](void *p) noexcept {

@@ -83,7 +83,8 @@ protected:
     JitOptions options = jitOptions();
     KernelSource source = addSource();
     change(options, source);
-    auto made = makeJit(options)->compile(source);
+    const std::unique_ptr<Jit> own = makeJit(options);
+    auto made = own->compile(source);
     EXPECT_TRUE(made.ok()) << made.status().toString();
     reason = made.ok() ? (*made)->report().reason : "";
     return made.ok() && (*made)->report().source == FirstCallReport::Source::Disk;
