@@ -1,4 +1,5 @@
 // Verifiers, assembly and canonicalisations of MemoryOps.td.
+#include "compiler/tile/CacheHint.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/Matchers.h"
@@ -30,26 +31,6 @@ LogicalResult verifyAccess(Operation *op, Value pointer, Value value, Value mask
   if (failed(expectType(op, "the value", value.getType(), pointeeOf(pointer.getType()))))
     return failure();
   return mask ? expectType(op, "the mask", mask.getType(), maskOf(pointer.getType())) : success();
-}
-
-/// `cache WORD`, if it is there.
-ParseResult parseCache(OpAsmParser &parser, NamedAttrList &attributes) {
-  if (failed(parser.parseOptionalKeyword("cache")))
-    return success();
-  llvm::StringRef word;
-  const llvm::SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&word))
-    return failure();
-  const std::optional<Cache> cache = symbolizeCache(word);
-  if (!cache)
-    return parser.emitError(loc) << "'" << word << "' is no cache hint: default, streaming, global, volatile";
-  attributes.set("cache", CacheAttr::get(parser.getContext(), *cache));
-  return success();
-}
-
-void printCache(OpAsmPrinter &printer, Cache cache) {
-  if (cache != Cache::Default)
-    printer << " cache " << stringifyCache(cache);
 }
 
 using Operand = OpAsmParser::UnresolvedOperand;

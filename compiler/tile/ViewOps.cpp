@@ -1,4 +1,5 @@
 // Verifiers and assembly of ViewOps.td.
+#include "compiler/tile/CacheHint.h"
 #include "compiler/tile/Tile.h"
 
 #include "mlir/IR/Matchers.h"
@@ -12,26 +13,6 @@ using Operand = OpAsmParser::UnresolvedOperand;
 
 ParseResult parseOperandsIn(OpAsmParser &parser, llvm::SmallVectorImpl<Operand> &operands) {
   return parser.parseOperandList(operands, OpAsmParser::Delimiter::Square);
-}
-
-/// `cache WORD` shared by both accesses; the default prints nothing.
-ParseResult parseViewCache(OpAsmParser &parser, OperationState &result) {
-  if (failed(parser.parseOptionalKeyword("cache")))
-    return success();
-  llvm::StringRef word;
-  const llvm::SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&word))
-    return failure();
-  const std::optional<Cache> cache = symbolizeCache(word);
-  if (!cache)
-    return parser.emitError(loc) << "'" << word << "' is no cache hint: default, streaming, global, volatile";
-  result.addAttribute("cache", CacheAttr::get(parser.getContext(), *cache));
-  return success();
-}
-
-void printCache(OpAsmPrinter &printer, Cache cache) {
-  if (cache != Cache::Default)
-    printer << " cache " << stringifyCache(cache);
 }
 
 LogicalResult verifyCoords(Operation *op, ViewType view, ValueRange coords) {
@@ -107,7 +88,7 @@ ParseResult LoadViewOp::parse(OpAsmParser &parser, OperationState &result) {
   Operand view;
   llvm::SmallVector<Operand> coords;
   Type viewType, indexType, tileType;
-  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) || parseViewCache(parser, result) ||
+  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) || parseCache(parser, result.attributes) ||
       parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(viewType) || parser.parseComma() ||
       parser.parseType(indexType) || parser.parseArrow() || parser.parseType(tileType) ||
       parser.resolveOperand(view, viewType, result.operands) ||
@@ -138,9 +119,10 @@ ParseResult StoreViewOp::parse(OpAsmParser &parser, OperationState &result) {
   llvm::SmallVector<Operand> coords;
   Type viewType, indexType, tileType;
   if (parser.parseOperand(view) || parseOperandsIn(parser, coords) || parser.parseComma() ||
-      parser.parseOperand(value) || parseViewCache(parser, result) || parser.parseOptionalAttrDict(result.attributes) ||
-      parser.parseColonType(viewType) || parser.parseComma() || parser.parseType(indexType) || parser.parseComma() ||
-      parser.parseType(tileType) || parser.resolveOperand(view, viewType, result.operands) ||
+      parser.parseOperand(value) || parseCache(parser, result.attributes) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(viewType) || parser.parseComma() ||
+      parser.parseType(indexType) || parser.parseComma() || parser.parseType(tileType) ||
+      parser.resolveOperand(view, viewType, result.operands) ||
       parser.resolveOperands(coords, indexType, result.operands))
     return failure();
   return parser.resolveOperand(value, tileType, result.operands);

@@ -31,9 +31,8 @@ public:
       double *row = out.values.data() + i * r.columns;
       double most = -INFINITY, sum = 0;
       for (std::size_t j = 0; j < r.columns; ++j)
-        most = std::isnan(row[j])                  ? row[j]
-               : row[j] > most || std::isnan(most) ? (std::isnan(most) ? most : row[j])
-                                                   : most;
+        if (std::isnan(row[j]) || row[j] > most) // a NaN stays: nothing is larger than it
+          most = row[j];
       for (std::size_t j = 0; j < r.columns; ++j)
         sum += row[j] = std::exp(row[j] - most);
       for (std::size_t j = 0; j < r.columns; ++j)

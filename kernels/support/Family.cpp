@@ -29,6 +29,25 @@ Result<const Family *> findFamily(std::string_view name) {
                 near.empty() ? "the kernels are " + join(names) : "did you mean " + join(near, " or ") + "?");
 }
 
+Result<std::vector<const Family *>> selectFamilies(const std::vector<std::string> &names) {
+  std::vector<const Family *> chosen;
+  for (const std::string &name : names) {
+    KILN_ASSIGN(const Family *family, findFamily(name));
+    chosen.push_back(family);
+  }
+  if (names.empty())
+    for (const auto &family : families())
+      chosen.push_back(family.get());
+  return chosen;
+}
+
+Numbers defaultNumbers(const Family &family) {
+  Numbers numbers;
+  for (const NumberParameter &p : family.numbers())
+    numbers[p.name] = p.value;
+  return numbers;
+}
+
 Result<KernelSource> sourceOf(const language::Kernel &kernel) {
   KILN_TRY(Status(kernel.status()));
   KernelSource source;

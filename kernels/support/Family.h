@@ -96,6 +96,11 @@ public:
 const std::vector<std::unique_ptr<Family>> &families();
 /// The failure lists the families and the nearest name.
 Result<const Family *> findFamily(std::string_view name);
+/// The named ones, in that order; all of them for no name.
+Result<std::vector<const Family *>> selectFamilies(const std::vector<std::string> &names);
+
+/// Every number parameter at its default.
+Numbers defaultNumbers(const Family &family);
 
 /// What `record` made, for the JIT.  A failed recording is the failure.
 Result<KernelSource> sourceOf(const language::Kernel &kernel);

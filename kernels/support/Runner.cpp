@@ -10,11 +10,6 @@
 namespace kiln::kernels {
 namespace {
 
-Result<Tensor> denseTensor(const Device &device, const Buffer &buffer, DType dtype, const Shape &shape) {
-  const std::vector<std::int64_t> extents(shape.begin(), shape.end());
-  return Tensor::dense(device, buffer, dtype, extents);
-}
-
 /// One run's time; on a GPU the events are part of the stream's work.
 class Stopwatch {
 public:
@@ -43,28 +38,48 @@ private:
 
 } // namespace
 
-Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
-                               const RunnerOptions &options) {
-  Device &device = jit.device();
+Status PlacedCall::place(Device &device, const std::string &name, const TensorType &type) {
+  KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(type.shape, dtypeBytes(type.dtype)));
+  KILN_ASSIGN(buffers[name], device.allocate(bytes, name));
+  const std::vector<std::int64_t> extents(type.shape.begin(), type.shape.end());
+  KILN_ASSIGN(tensors.tensors[name], Tensor::dense(device, *buffers[name], type.dtype, extents));
+  return {};
+}
+
+Result<PlacedCall> PlacedCall::create(Device &device, const Family &family, const Arrays &inputs,
+                                      const Numbers &numbers) {
+  PlacedCall out;
+  out.tensors.numbers = numbers;
   TensorTypes types;
   for (const auto &[name, array] : inputs)
     types[name] = {array.type, array.shape};
-  KILN_ASSIGN(const TensorTypes outputTypes, family.outputs(types, numbers));
-
-  std::map<std::string, std::unique_ptr<Buffer>> buffers;
-  Call call;
-  call.numbers = numbers;
+  KILN_ASSIGN(out.outputTypes, family.outputs(types, numbers));
   for (const auto &[name, array] : inputs) {
-    KILN_ASSIGN(buffers[name], device.allocate(array.data.size(), name));
-    KILN_TRY(buffers[name]->copyFromHost(0, array.data));
-    KILN_ASSIGN(call.tensors[name], denseTensor(device, *buffers[name], array.type, array.shape));
+    KILN_TRY(out.place(device, name, types[name]));
+    KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
   }
+  for (const auto &[name, type] : out.outputTypes) {
+    KILN_TRY(out.place(device, name, type));
+    KILN_TRY(out.buffers[name]->poison(std::byte(0xCD)));
+  }
+  return out;
+}
+
+Result<Arrays> PlacedCall::readOutputs() const {
+  Arrays out;
   for (const auto &[name, type] : outputTypes) {
-    KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(type.shape, dtypeBytes(type.dtype)));
-    KILN_ASSIGN(buffers[name], device.allocate(bytes, name));
-    KILN_TRY(buffers[name]->poison(std::byte(0xCD)));
-    KILN_ASSIGN(call.tensors[name], denseTensor(device, *buffers[name], type.dtype, type.shape));
+    const Buffer &buffer = *buffers.at(name);
+    Array &array = out[name] = {type.dtype, type.shape, std::vector<std::byte>(buffer.size())};
+    KILN_TRY(buffer.copyToHost(0, array.data));
   }
+  return out;
+}
+
+Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
+                               const RunnerOptions &options) {
+  Device &device = jit.device();
+  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(device, family, inputs, numbers));
+  const Call &call = placed.call();
 
   RunnerResult out;
   out.bytes = family.bytes(call);
@@ -87,14 +102,9 @@ Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inp
       out.firstCallMilliseconds =
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   }
-  if (options.read)
-    for (const auto &[name, type] : outputTypes) {
-      Array &array = out.outputs[name];
-      array.type = type.dtype;
-      array.shape = type.shape;
-      array.data.resize(buffers[name]->size());
-      KILN_TRY(buffers[name]->copyToHost(0, array.data));
-    }
+  if (options.read) {
+    KILN_ASSIGN(out.outputs, placed.readOutputs());
+  }
   return out;
 }
 

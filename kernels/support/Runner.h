@@ -13,6 +13,21 @@ namespace kiln::kernels {
 
 using Arrays = std::map<std::string, Array, std::less<>>;
 
+/// A call whose tensors lie in buffers of their own: inputs copied there, outputs poisoned.
+class PlacedCall {
+public:
+  static Result<PlacedCall> create(Device &device, const Family &family, const Arrays &inputs, const Numbers &numbers);
+  const Call &call() const { return tensors; }
+  /// The outputs as they are now.
+  Result<Arrays> readOutputs() const;
+
+private:
+  Status place(Device &device, const std::string &name, const TensorType &type);
+  std::map<std::string, std::unique_ptr<Buffer>, std::less<>> buffers;
+  TensorTypes outputTypes;
+  Call tensors;
+};
+
 struct RunnerOptions {
   unsigned repeat = 1; ///< runs, each from the same inputs
   bool read = true;    ///< bring the outputs back

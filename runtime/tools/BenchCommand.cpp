@@ -46,14 +46,7 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
-    std::vector<const Family *> chosen;
-    for (const std::string &name : o.kernels) {
-      KILN_ASSIGN(const Family *family, findFamily(name));
-      chosen.push_back(family);
-    }
-    if (chosen.empty())
-      for (const auto &family : families())
-        chosen.push_back(family.get());
+    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.kernels));
     KILN_ASSIGN(device, openChosenDevice(o.run));
     KILN_ASSIGN(jit, Jit::create(*device));
     large = device->info().kind == DeviceKind::Cuda;
@@ -149,32 +142,13 @@ private:
     Arrays inputs;
     for (const auto &[name, t] : example)
       inputs[name] = inputOf(t, inputs.size() + 1);
-    Numbers numbers;
-    for (const NumberParameter &n : family.numbers())
-      numbers[n.name] = n.value;
-    KILN_ASSIGN(const TensorTypes outputTypes, family.outputs(example, numbers));
-    std::map<std::string, std::unique_ptr<Buffer>> buffers;
-    Call call;
-    call.numbers = numbers;
-    for (const auto *types : {&example, &outputTypes})
-      for (const auto &[name, t] : *types) {
-        KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(t.shape, dtypeBytes(t.dtype)));
-        KILN_ASSIGN(buffers[name], device->allocate(bytes, name));
-        if (const auto in = inputs.find(name); in != inputs.end())
-          KILN_TRY(buffers[name]->copyFromHost(0, in->second.data));
-        else
-          KILN_TRY(buffers[name]->poison(std::byte(0xCD)));
-        const std::vector<std::int64_t> extents(t.shape.begin(), t.shape.end());
-        KILN_ASSIGN(call.tensors[name], Tensor::dense(*device, *buffers[name], t.dtype, extents));
-      }
+    const Numbers numbers = defaultNumbers(family);
+    KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, family, inputs, numbers));
+    const Call &call = placed.call();
     KILN_ASSIGN(const Spread t, time([&] { return family.run(*jit, call, {}); }));
     std::string verdict = "not checked";
     if (o.check) {
-      Arrays outputs;
-      for (const auto &[name, output] : outputTypes) {
-        outputs[name] = {output.dtype, output.shape, std::vector<std::byte>(buffers[name]->size())};
-        KILN_TRY(buffers[name]->copyToHost(0, outputs[name].data));
-      }
+      KILN_ASSIGN(const Arrays outputs, placed.readOutputs());
       KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, numbers, outputs));
       wrong += !comparison.good();
       verdict = comparison.good() ? "good" : "WRONG: " + comparison.toString();

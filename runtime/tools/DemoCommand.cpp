@@ -39,14 +39,7 @@ public:
 
 private:
   Status execute() {
-    std::vector<const Family *> chosen;
-    for (const std::string &name : o.kernels) {
-      KILN_ASSIGN(const Family *family, findFamily(name));
-      chosen.push_back(family);
-    }
-    if (chosen.empty())
-      for (const auto &family : families())
-        chosen.push_back(family.get());
+    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.kernels));
     std::vector<DType> types;
     for (const std::string &name : o.dtypes) {
       KILN_ASSIGN(const DType type, parseDType(name));
@@ -68,9 +61,7 @@ private:
   Status one(const Family &family, DType type) {
     const TensorTypes example = family.example(type, false);
     const Arrays inputs = randomInputs(family, example, o.seed);
-    Numbers numbers;
-    for (const NumberParameter &n : family.numbers())
-      numbers[n.name] = n.value;
+    const Numbers numbers = defaultNumbers(family);
     KILN_ASSIGN(const RunnerResult result, runFamily(*jit, family, inputs, numbers, {.repeat = 2}));
     ++total;
     std::string verdict;
