@@ -1,24 +1,16 @@
 // `softmax` for commands and tests: parameters, reference, tolerance.
 #include "kernels/softmax/SoftmaxOperation.h"
 #include "kernels/support/Rounding.h"
+#include "kernels/support/RowFamily.h"
 #include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
 
-class SoftmaxFamily : public Family {
+class SoftmaxFamily : public RowFamily {
 public:
   std::string_view name() const override { return "softmax"; }
   std::string_view summary() const override { return "out[r, :] = exp(x[r, :] - max) / sum, row by row"; }
-  std::vector<TensorParameter> tensors() const override {
-    return {{"x", false, false, "columns, or rows x columns; f32, f16 or bf16"},
-            {"out", true, false, "of x's shape and type"}};
-  }
-
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
-    return TensorTypes{{"out", inputs.at("x")}};
-  }
-
   Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
     SoftmaxOperation operation(jit);
     return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
@@ -49,15 +41,6 @@ public:
     for (std::size_t i = 0; i < limits.size(); ++i)
       limits[i] = 2 * ulp(out.values[i], dtype) + 1e-6;
     return limits;
-  }
-
-  double bytes(const Call &call) const override {
-    const Tensor &x = call.tensors.at("x");
-    return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
-  }
-
-  TensorTypes example(DType dtype, bool large) const override {
-    return {{"x", {dtype, large ? Shape{8192, 8192} : Shape{64, 1000}}}};
   }
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
