@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/Ptx.h"
 #include "compiler/pipeline/Dialects.h"
+#include "compiler/pipeline/KernelReport.h"
 #include "compiler/pipeline/Metadata.h"
 #include "compiler/pipeline/Stages.h"
 #include "compiler/tile/Tile.h"
@@ -39,16 +40,24 @@ public:
       out.status = KILN_COMPILE_INPUT;
       return;
     }
+    if (!namesOneKernel())
+      out.status = KILN_COMPILE_INPUT; // the stage says what is wrong
     if (!stage("tile", [&](PassManager &pm) { buildTileStage(pm, facts()); }))
       return;
     kernel = *module->getOps<func::FuncOp>().begin();
     Metadata metadata = describeKernel(kernel, job);
-    if (job.emit == Emit::Tile)
+    metadata.target = std::string(target->name);
+    if (job.emit == Emit::Tile) {
+      metadata.milliseconds = milliseconds;
+      out.metadata = toJson(metadata);
       return finish(print());
+    }
     if (!stage("tile_gpu", buildTileGpuStage))
       return;
     kernel = *module->getOps<func::FuncOp>().begin();
     describeResources(kernel, metadata);
+    if (job.explain)
+      metadata.explanation = reportKernel(kernel, *target);
     if (job.emit == Emit::TileGpu)
       return finish(print());
     if (!stage("lowering", buildLoweringStage))
@@ -68,7 +77,6 @@ public:
     milliseconds.emplace_back("llvm", ptx->llvmMilliseconds);
     milliseconds.emplace_back("ptx", ptx->ptxMilliseconds);
     metadata.ptxIsa = ptx->isaText;
-    metadata.target = std::string(target->name);
     metadata.milliseconds = milliseconds;
     out.metadata = toJson(metadata);
     finish(std::move(ptx->ptx));
@@ -102,6 +110,13 @@ private:
     module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context, /*verifyAfterParse=*/true));
     lap("parse", begin);
     return static_cast<bool>(module);
+  }
+
+  bool namesOneKernel() {
+    unsigned kernels = 0;
+    for (auto f : module->getOps<func::FuncOp>())
+      kernels += tile::isKernel(f) && (job.kernel.empty() || f.getName() == job.kernel);
+    return kernels == 1;
   }
 
   SpecializeFacts facts() const {

@@ -24,6 +24,7 @@ struct CompileJob {
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< argument -> number
   Emit emit = Emit::Ptx;
   bool lineInfo = false;
+  bool explain = false; ///< the metadata says what was made of the kernel (KernelReport.h)
   std::vector<std::string> plugins;
   std::string dumpDirectory;
   Isolation isolation = Isolation::Thread;

@@ -35,7 +35,7 @@ typedef struct KilnCompileRequest {
    *   [{"argument": 0, "divisibility": 16}, {"argument": 4, "equals": 1}] ; empty: nothing */
   KilnText specialization;
   /* JSON object of knobs.  Known: "emit": "tile" | "tile_gpu" | "llvm" | "ptx" (default);
-   *   "line_info": bool (false); "plugins": ["/path/p.so"]; "dump_dir": "/path" (each stage's text; empty: none);
+   *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"]; "dump_dir": "/path" (each stage's text; empty: none);
    *   "isolation": "thread" (default) | "none" | "child".  An unknown knob is an error. */
   KilnText options;
 } KilnCompileRequest;
@@ -51,12 +51,13 @@ enum {
 typedef struct KilnCompileResult {
   int32_t status;
   KilnText output; /* PTX, or the text of the stage asked for */
-  /* JSON object, only if status is 0 and emit is "ptx":
+  /* JSON object, only if status is 0 and emit is "ptx", or "tile" (then without what later stages find out):
    *   {"kernel": "add", "entry": "add", "target": "sm_80", "ptx_isa": "7.0", "num_warps": 4, "shared_bytes": 0,
    *    "reproducible": true,
    *    "arguments": [{"name": "x", "type": "ptr<f32>", "offset": 0, "bytes": 8}, ..],   types: ptr<T>, i1 i8 .. f64
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
-   *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..}} */
+   *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},
+   *    "explain": {..}}      only if asked for: layouts, accesses, conversions, shared memory, barriers (KernelReport.h) */
   KilnText metadata;
   /* JSON array of {"severity": "error" | "warning" | "remark", "file", "line", "column", "message", "remedy"} */
   KilnText diagnostics;

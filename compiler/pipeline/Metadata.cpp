@@ -86,6 +86,11 @@ std::string toJson(const Metadata &m) {
       for (const auto &[name, value] : m.milliseconds)
         json.attribute(name, value);
     });
+    if (!m.explanation.empty()) {
+      json.attributeBegin("explain");
+      json.rawValue(m.explanation);
+      json.attributeEnd();
+    }
   });
   return out;
 }

@@ -24,6 +24,7 @@ struct Metadata {
   std::vector<Argument> arguments;
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< guards
   std::vector<std::pair<std::string, double>> milliseconds;
+  std::string explanation; ///< a JSON object, or empty
 };
 
 /// After the tile stage.

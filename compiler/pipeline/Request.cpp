@@ -60,6 +60,11 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     job.lineInfo = flag.value_or(false);
     return flag ? Status() : wrongKnob(name, "true or false");
   }
+  if (name == "explain") {
+    const std::optional<bool> flag = value.getAsBoolean();
+    job.explain = flag.value_or(false);
+    return flag ? Status() : wrongKnob(name, "true or false");
+  }
   if (name == "dump_dir") {
     job.dumpDirectory = word.value_or("").str();
     return word ? Status() : wrongKnob(name, "a path");
@@ -80,7 +85,8 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     }
     return list ? Status() : wrongKnob(name, "a list of paths");
   }
-  return Status::invalid("unknown knob '" + name.str() + "'", "known: emit, line_info, plugins, dump_dir, isolation");
+  return Status::invalid("unknown knob '" + name.str() + "'",
+                         "known: emit, line_info, explain, plugins, dump_dir, isolation");
 }
 
 } // namespace

@@ -1,0 +1,302 @@
+#include "compiler/pipeline/KernelReport.h"
+
+#include "compiler/analysis/AxisAnalysis.h"
+#include "compiler/layout/Explain.h"
+#include "compiler/layout/MemoryAccess.h"
+#include "compiler/passes/SharedBuffers.h"
+#include "compiler/tile_gpu/Exchange.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <bit>
+
+using namespace mlir;
+
+namespace kiln {
+
+using namespace tile_gpu;
+using layout::TileLayout;
+
+namespace {
+
+/// "1x1024xf32": a tile without its layout; the type itself otherwise.
+std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (auto tile = dyn_cast<RankedTensorType>(type)) {
+    for (int64_t extent : tile.getShape())
+      os << extent << 'x';
+    if (auto pointer = dyn_cast<tile::PtrType>(tile.getElementType()))
+      os << "ptr<" << pointer.getPointee() << '>';
+    else
+      os << tile.getElementType();
+  } else {
+    os << type;
+  }
+  return text;
+}
+
+llvm::StringRef ref(std::string_view s) {
+  return {s.data(), s.size()};
+}
+
+class KernelReport {
+public:
+  KernelReport(func::FuncOp kernel, const Target &target)
+      : kernel(kernel), target(target), axes(kernel), os(text), json(os) {}
+
+  std::string write() {
+    json.object([&] {
+      json.attributeArray("operations", [&] { each([&](Operation *op) { operation(op); }); });
+      json.attributeArray("memory", [&] { each([&](Operation *op) { access(op); }); });
+      json.attributeArray("conversions", [&] { each([&](Operation *op) { conversion(op); }); });
+      json.attributeArray("reductions", [&] { each([&](Operation *op) { reduction(op); }); });
+      json.attributeObject("shared", [&] { shared(); });
+      json.attributeArray("shared_accesses", [&] { each([&](Operation *op) { sharedAccess(op); }); });
+      json.attributeArray("barriers", [&] { barriers(); });
+    });
+    return text;
+  }
+
+private:
+  template <typename F> void each(F f) {
+    kernel.walk<WalkOrder::PreOrder>([&](Operation *op) { f(op); });
+  }
+
+  void place(Operation *op) {
+    const auto at = op->getLoc()->findInstanceOf<FileLineColLoc>();
+    json.attribute("file", at ? llvm::json::fixUTF8(at.getFilename().getValue()) : "");
+    json.attribute("line", at ? int64_t(at.getLine()) : 0);
+    json.attribute("op", op->getName().getStringRef());
+  }
+
+  void error(const Status &status) { json.attribute("error", llvm::json::fixUTF8(status.toString())); }
+
+  /// The tile that an operation makes, or writes.
+  void operation(Operation *op) {
+    Type shown;
+    for (Type t : op->getResultTypes())
+      if (!shown && layoutAttrOf(t))
+        shown = t;
+    if (!shown && op->getNumResults() == 0)
+      for (Type t : op->getOperandTypes())
+        if (layoutAttrOf(t))
+          shown = t;
+    if (!shown || op->hasTrait<OpTrait::IsTerminator>() || op->hasTrait<OpTrait::ConstantLike>())
+      return;
+    json.object([&] {
+      place(op);
+      json.attribute("type", typeText(shown));
+      json.attribute("layout", layoutAttrOf(shown).text());
+      if (const Result<TileLayout> lowered = layoutOf(shown))
+        json.attribute("registers", int64_t(lowered->registers()));
+    });
+  }
+
+  void access(Operation *op) {
+    if (!isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::LoadViewOp, tile::StoreViewOp>(
+            op))
+      return;
+    const Type tile = analysis::accessedTile(op);
+    json.object([&] {
+      place(op);
+      if (!tile) {
+        json.attribute("type", "scalar");
+        return;
+      }
+      Type element = tile::elementTypeOf(tile);
+      if (auto pointer = dyn_cast<tile::PtrType>(element))
+        element = pointer.getPointee();
+      const unsigned bits = tile::storageBits(element);
+      const analysis::VectorAccess vector = axes.vectorAccess(op);
+      json.attribute("type", typeText(tile));
+      json.attribute("dimension", int64_t(vector.dim));
+      json.attribute("elements", int64_t(vector.elements));
+      json.attribute("bytes", int64_t(vector.elements * bits / 8));
+      const Result<TileLayout> lowered = layoutOf(tile);
+      if (!lowered)
+        return error(lowered.status());
+      json.attribute("layout", layoutAttrOf(tile).text());
+      json.attribute("accesses", int64_t(lowered->registers() / vector.elements));
+      if (const std::optional<analysis::AccessFacts> facts = axes.access(op)) {
+        json.attribute("contiguous", int64_t(facts->address.contiguity(vector.dim)));
+        json.attribute("aligned_bytes", int64_t(facts->address.divisibility(vector.dim)) * bits / 8);
+      }
+    });
+  }
+
+  void conversion(Operation *op) {
+    Result<layout::TileConversionPlan> plan = Status();
+    Type from;
+    std::string to;
+    if (auto convert = dyn_cast<ConvertLayoutOp>(op)) {
+      from = convert.getSource().getType();
+      to = layoutAttrOf(convert.getType()).text();
+      const Result<TileLayout> source = layoutOf(from), destination = layoutOf(convert.getType());
+      if (source && destination)
+        plan = layout::planTileConversion(*source, *destination, planBits(from), target);
+      else
+        plan = source ? destination.status() : source.status();
+    } else if (auto store = dyn_cast<ExchangeStoreOp>(op); store && store.getPass() == 0) {
+      from = store.getValue().getType();
+      to = cast<LayoutAttr>(store.getDestination()).text();
+      plan = exchangePlan(store);
+    } else {
+      return;
+    }
+    json.object([&] {
+      place(op);
+      json.attribute("type", typeText(from));
+      json.attribute("from", layoutAttrOf(from).text());
+      json.attribute("to", to);
+      if (!plan)
+        return error(plan.status());
+      json.attribute("text", layout::explain(*plan));
+      json.attributeBegin("plan");
+      json.rawValue(layout::toJson(*plan));
+      json.attributeEnd();
+    });
+  }
+
+  /// The order in which a reduction combines, on which the last bits of a float result depend.
+  void reduction(Operation *op) {
+    unsigned axis = 0;
+    if (auto partial = dyn_cast<ReducePartialOp>(op))
+      axis = partial.getAxis();
+    else if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      axis = reduce.getAxis();
+    else
+      return;
+    const Type source = op->getOperand(0).getType();
+    json.object([&] {
+      place(op);
+      json.attribute("type", typeText(source));
+      json.attribute("axis", int64_t(axis));
+      const Result<TileLayout> lowered = layoutOf(source);
+      if (!lowered)
+        return error(lowered.status());
+      const Result<layout::ReductionPlan> plan = layout::planReduction(lowered->core(), axis, planBits(source), target);
+      if (!plan)
+        return error(plan.status());
+      json.attribute("text", layout::explain(*plan));
+    });
+  }
+
+  void shared() {
+    auto bytes = kernel->getAttrOfType<IntegerAttr>(sharedBytesAttr);
+    json.attribute("bytes", bytes ? bytes.getInt() : 0);
+    json.attribute("limit", int64_t(target.sharedOptIn));
+    llvm::SmallVector<SharedBuffer> buffers;
+    const bool good = succeeded(collectSharedBuffers(kernel, buffers));
+    json.attributeArray("buffers", [&] {
+      for (SharedBuffer &b : good ? buffers : llvm::SmallVector<SharedBuffer>())
+        json.object([&] {
+          place(b.op);
+          json.attribute("type", typeText(b.op.getType()));
+          json.attribute("offset", int64_t(b.op.getOffset().value_or(0)));
+          json.attribute("bytes", int64_t(b.bytes));
+          json.attribute("alignment", int64_t(b.alignment));
+          for (const auto &[name, op, number] : {std::tuple("from", b.from, b.first), std::tuple("to", b.to, b.last)})
+            json.attributeObject(name, [&, op = op, number = number] {
+              place(op);
+              json.attribute("number", int64_t(number));
+            });
+        });
+    });
+  }
+
+  void accessAttributes(const layout::Access &a, uint64_t instructions) {
+    json.attribute("form", ref(layout::accessFormName(a.form)));
+    json.attribute("bytes", int64_t(a.bytes));
+    json.attribute("instructions", int64_t(instructions));
+    json.attribute("wavefronts", int64_t(a.wavefronts));
+    json.attribute("ideal", int64_t(a.ideal));
+    json.attribute("conflicts", int64_t(instructions * (a.wavefronts - a.ideal)));
+  }
+
+  void exchange(const Result<layout::TileConversionPlan> &plan, unsigned pass, bool store) {
+    if (!plan)
+      return error(plan.status());
+    const layout::Access &a = store ? plan->core.shared.store : plan->core.shared.load;
+    json.attribute("pass", int64_t(pass));
+    // A plan's passes share its instructions evenly, but predicated ones, whose every pass executes all.
+    const uint64_t passes = plan->core.shared.predicatedPasses ? 1 : std::max(1u, plan->core.passes);
+    accessAttributes(a, a.instructions / passes * exchangePass(*plan, pass).repetitions);
+  }
+
+  void local(Type tile, Value buffer, bool store) {
+    auto type = cast<BufferType>(buffer.getType());
+    const Result<layout::SharedTile> lowered = type.lowered();
+    const Result<TileLayout> layout = layoutOf(tile);
+    if (!lowered || !layout)
+      return error(lowered ? layout.status() : lowered.status());
+    if (std::holds_alternative<layout::Padded>(lowered->encoding().kind)) {
+      json.attribute("note", "a padded buffer: element by element, conflicts are not predicted");
+      return;
+    }
+    const Result<layout::LocalAccessPlan> plan =
+        layout::planLocalAccess(layout->core(), lowered->core(), planBits(tile), target, store);
+    if (!plan)
+      return error(plan.status());
+    accessAttributes(plan->access, plan->access.instructions * layout->repetitions());
+  }
+
+  void sharedAccess(Operation *op) {
+    if (!isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, GatherSharedOp>(op))
+      return;
+    json.object([&] {
+      place(op);
+      if (auto store = dyn_cast<ExchangeStoreOp>(op))
+        exchange(exchangePlan(store), store.getPass(), true);
+      else if (auto load = dyn_cast<ExchangeLoadOp>(op))
+        exchange(exchangePlan(load), load.getPass(), false);
+      else if (auto store = dyn_cast<LocalStoreOp>(op))
+        local(store.getValue().getType(), store.getBuffer(), true);
+      else if (auto load = dyn_cast<LocalLoadOp>(op))
+        local(load.getType(), load.getBuffer(), false);
+      else
+        json.attribute("note", "a gather: conflicts depend on the indices");
+    });
+  }
+
+  /// Each barrier with the accesses to shared memory before and after it in the text.
+  void barriers() {
+    llvm::SmallVector<Operation *> order;
+    each([&](Operation *op) {
+      if (isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, GatherSharedOp, BarrierOp, WarpBarrierOp,
+              NamedBarrierOp, NamedArriveOp>(op))
+        order.push_back(op);
+    });
+    auto isBarrier = [](Operation *op) { return isa<BarrierOp, WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op); };
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (!isBarrier(order[i]))
+        continue;
+      Operation *before = nullptr, *after = nullptr;
+      for (size_t j = i; j-- > 0 && !before;)
+        before = isBarrier(order[j]) ? nullptr : order[j];
+      for (size_t j = i + 1; j < order.size() && !after; ++j)
+        after = isBarrier(order[j]) ? nullptr : order[j];
+      json.object([&] {
+        place(order[i]);
+        for (const auto &[name, op] : {std::pair("after", before), std::pair("before", after)})
+          if (op)
+            json.attributeObject(name, [&, op = op] { place(op); });
+      });
+    }
+  }
+
+  func::FuncOp kernel;
+  const Target &target;
+  analysis::AxisAnalysis axes;
+  std::string text;
+  llvm::raw_string_ostream os;
+  llvm::json::OStream json;
+};
+
+} // namespace
+
+std::string reportKernel(func::FuncOp kernel, const Target &target) {
+  return KernelReport(kernel, target).write();
+}
+
+} // namespace kiln
