@@ -37,10 +37,15 @@ void FirstCall::explainMiss(cache::MissReason why) {
     return;
   const auto since = Clock::now();
   if (const Result<cache::Explanation> e = service.disk->explain(key); e && !e->nearest.empty()) {
-    std::string differences;
-    for (const cache::FieldDifference &d : e->differences)
-      differences += (differences.empty() ? "" : "; ") + d.field + ": " + d.text;
-    report.reason += "; the nearest of " + std::to_string(e->entries) + " differs in " + differences;
+    std::vector<std::string> fields;
+    for (const cache::FieldDifference &d : e->differences) {
+      fields.push_back(d.field.empty() ? "the order of its fields" : d.field);
+      report.explanation += (report.explanation.empty() ? "" : "\n") + (d.field.empty() ? "" : d.field + ": ") + d.text;
+    }
+    if (std::find(fields.begin(), fields.end(), "kernel") != fields.end())
+      report.reason += "; none of the " + std::to_string(e->entries) + " in the cache is of this kernel";
+    else
+      report.reason += "; the nearest of " + std::to_string(e->entries) + " differs in " + join(fields);
   }
   stage("explain", since);
 }
@@ -59,6 +64,8 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::fromDisk(bool first, bool &pres
       say(LogTopic::Cache, LogLevel::Info, "lookup failed: " + entry.status().toString());
     explainMiss(why);
     say(LogTopic::Cache, LogLevel::Info, "miss: " + report.reason);
+    if (!report.explanation.empty())
+      say(LogTopic::Cache, LogLevel::Debug, "nearest entry:\n" + report.explanation);
     return std::unique_ptr<LoadedKernel>();
   }
   Result<std::unique_ptr<LoadedKernel>> out = load(**entry, FirstCallReport::Source::Disk);

@@ -146,6 +146,8 @@ Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &ke
     }
     Result<std::optional<std::unique_ptr<LoadedKernel>>> made =
         FirstCall(*this, kernel, classKey, key, *parts, start).run();
+    if (made && *made && options.onFirstCall)
+      options.onFirstCall(***made);
     const std::lock_guard lock(mutex);
     flights.erase(text);
     flight->finished = true;

@@ -1,7 +1,7 @@
 #include "runtime/tools/LibraryRun.h"
 
 #include "kernels/support/Runner.h"
-#include "runtime/tools/Report.h"
+#include "runtime/tools/FirstCalls.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -135,12 +135,7 @@ private:
     report["kernel"] = o.file;
     report["device"] = device->info().name;
     KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
-    if (options.knobs.log.empty()) {
-      // The first calls' reports are this command's output.
-      options.knobs.log = "cache=info,compile=info";
-      options.explainMisses = true;
-      options.log = [this](std::string_view line) { firstCalls.emplace_back(line); };
-    }
+    firstCalls.collect(options);
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
     KILN_ASSIGN(result, runFamily(*jit, *family, inputs, numbers, {.repeat = o.repeat}));
     return {};
@@ -164,7 +159,7 @@ private:
     const JitCounters counters = jit->counters();
     report["compiles"] = counters.compiles;
     report["diskHits"] = counters.diskHits;
-    report["firstCalls"] = firstCalls;
+    report["firstCalls"] = firstCalls.toJson();
     if (!result.milliseconds.empty()) {
       std::vector<double> sorted = result.milliseconds;
       std::sort(sorted.begin(), sorted.end());
@@ -181,13 +176,12 @@ private:
       printJson(report);
       return status;
     }
-    for (const std::string &line : firstCalls)
-      std::printf("%s\n", line.c_str());
+    std::fputs(firstCalls.toString(o.explainMiss).c_str(), stdout);
     std::printf("%s: kernel '%s': %s; %llu compiled, %llu from the cache on disk\n", device->info().name.c_str(),
                 o.file.c_str(), defects ? "findings; no output was written" : "good",
                 static_cast<unsigned long long>(counters.compiles), static_cast<unsigned long long>(counters.diskHits));
     if (report.contains("times"))
-      std::printf("first call %.2f ms; %u run%s, median %.4f ms, %.1f GB/s%s\n", result.firstCallMilliseconds, o.repeat,
+      std::printf("first call %.2f ms; %u run%s, median %.4f ms, %.2f GB/s%s\n", result.firstCallMilliseconds, o.repeat,
                   o.repeat == 1 ? "" : "s", report["times"]["medianMs"].get<double>(),
                   report["times"]["gigabytesPerSecond"].get<double>(),
                   o.repeat == 1 ? " (compile included: --repeat shows the kernel's)" : "");
@@ -203,7 +197,7 @@ private:
   Numbers numbers;
   std::map<std::string, std::pair<OutputFile, std::string>> outputFiles;
   std::unique_ptr<Device> device; // before what it makes
-  std::vector<std::string> firstCalls;
+  FirstCalls firstCalls;
   std::unique_ptr<Jit> jit;
   RunnerResult result;
   Json report = Json::object();

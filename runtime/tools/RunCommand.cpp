@@ -1,9 +1,10 @@
-// `kiln run`: one kernel of a PTX file, on a GPU or the emulator, with arguments from the command line and .npy files.
+// `kiln run`: one kernel of a PTX or text file, on a GPU or the emulator, with arguments from the command line and
+// .npy files.
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KernelArguments.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/Report.h"
-#include "runtime/tools/RunOptions.h"
+#include "runtime/tools/RunProgram.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -40,31 +41,22 @@ public:
 
 private:
   Status prepare() {
-    for (const auto &[option, text] : {std::pair("--grid", &o.grid), std::pair("--block", &o.block)})
-      if (text->empty())
-        return Status::invalid(std::string(option) + " is required to run a file",
-                               std::string("write it as ") + option + " 4,1,1");
-    KILN_ASSIGN(config.grid, parseDims("--grid", o.grid));
-    KILN_ASSIGN(config.block, parseDims("--block", o.block));
-    if (!o.cluster.empty()) {
-      KILN_ASSIGN(config.cluster, parseDims("--cluster", o.cluster));
-    }
-    config.dynamicSharedBytes = o.sharedBytes;
     if (o.repeat == 0 || o.repeat > 1000000)
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
     if (!(o.emulator.secondsBudget >= 0 && o.emulator.secondsBudget < 1e9))
       return Status::invalid(format("--timeout %g is not between 0 and 10^9 seconds", o.emulator.secondsBudget));
     if (o.emulator.hostThreads > 1024)
       return Status::invalid("--threads " + std::to_string(o.emulator.hostThreads) + " is more than 1024");
-    KILN_ASSIGN(const std::string image, readTextFile(o.file));
     for (const std::string &text : o.arguments) {
       KILN_ASSIGN(KernelArgument a, parseArgument(static_cast<unsigned>(arguments.size()), text));
       arguments.push_back(std::move(a));
     }
     KILN_TRY(prepareOutputs());
     KILN_TRY(openDevice());
-    KILN_TRY(load(image));
-    return checkArguments(arguments, kernel->info());
+    KILN_ASSIGN(program, loadProgram(*device, o, firstCalls));
+    report["kernel"] = program->info().name;
+    KILN_TRY(checkArguments(arguments, program->info()));
+    return program->checkArguments(arguments);
   }
 
   /// Opens the temporaries, so that nothing is computed for a folder that cannot be written.
@@ -95,33 +87,11 @@ private:
     return {};
   }
 
-  Status load(const std::string &image) {
-    const bool cubin = image.starts_with("\x7f"
-                                         "ELF");
-    KILN_ASSIGN(module, cubin ? device->loadCubin(std::as_bytes(std::span(image.data(), image.size())))
-                              : device->loadPtx(image, o.file));
-    std::string name = o.entry;
-    if (name.empty()) {
-      const std::vector<std::string> names = module->kernelNames();
-      if (names.size() != 1)
-        return Status::invalid(names.empty() ? "'" + o.file + "' has no kernel that can be listed"
-                                             : "'" + o.file + "' has " + std::to_string(names.size()) +
-                                                   " kernels: " + join(names),
-                               "choose one with --entry NAME");
-      name = names[0];
-    }
-    KILN_ASSIGN(kernel, module->kernel(name));
-    report["kernel"] = kernel->info().name;
-    report["grid"] = toJson(config.grid);
-    report["block"] = toJson(config.block);
-    report["shared"] = config.dynamicSharedBytes;
-    return {};
-  }
-
   Status launchAll() {
-    launched = true;
     for (unsigned i = 0; i < o.repeat; ++i) {
-      KILN_ASSIGN(bound, BoundArguments::bind(*device, arguments, kernel->info()));
+      KILN_ASSIGN(bound, BoundArguments::bind(*device, arguments, program->info()));
+      KILN_TRY(program->prepare(bound.packed));
+      launched = true;
       const Status s = launchOnce();
       const std::vector<Finding> seen = device->takeFindings();
       findings.insert(findings.end(), seen.begin(), seen.end());
@@ -134,7 +104,7 @@ private:
 
   Status launchOnce() {
     if (device->info().kind == DeviceKind::Emulator) {
-      const Status s = kernel->launch(config, bound.packed);
+      const Status s = program->launch(bound.packed);
       const LaunchStatistics cost = device->takeStatistics();
       milliseconds.push_back(cost.seconds * 1e3);
       report["warpInstructions"] = cost.warpInstructions;
@@ -145,7 +115,7 @@ private:
     KILN_ASSIGN(auto start, device->createEvent());
     KILN_ASSIGN(auto end, device->createEvent());
     KILN_TRY(start->record(stream));
-    KILN_TRY(kernel->launch(config, bound.packed));
+    KILN_TRY(program->launch(bound.packed));
     KILN_TRY(end->record(stream));
     KILN_TRY(stream.synchronize());
     KILN_ASSIGN(const double time, end->millisecondsSince(*start));
@@ -173,22 +143,34 @@ private:
 
   int finish(bool defects) {
     const int status = defects ? 1 : 0;
-    if (o.time || o.repeat > 1) {
+    program->describe(report);
+    const bool text = isTextKernel(o.file);
+    if (text) {
+      report["firstCalls"] = firstCalls.toJson();
+      if (!o.json)
+        std::fputs(firstCalls.toString(o.explainMiss).c_str(), stdout);
+    }
+    if ((o.time || o.repeat > 1 || text) && !milliseconds.empty()) {
       std::vector<double> sorted = milliseconds;
       std::sort(sorted.begin(), sorted.end());
       const std::size_t n = sorted.size();
       const double median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-      report["times"] = {{"launches", n}, {"medianMs", median}, {"minMs", sorted.front()}, {"maxMs", sorted.back()}};
+      double bytes = 0; // of every buffer, once: what a kernel that reads or writes each element once moves
+      for (const KernelArgument &a : arguments)
+        bytes += a.isBuffer() ? static_cast<double>(a.bufferBytes) : 0;
+      const double rate = median > 0 ? bytes / median * 1e-6 : 0;
+      report["times"] = {{"launches", n},          {"medianMs", median}, {"minMs", sorted.front()},
+                         {"maxMs", sorted.back()}, {"bytes", bytes},     {"gigabytesPerSecond", rate}};
       if (!o.json)
-        std::printf("time: %zu launches, median %.4f ms, from %.4f to %.4f ms\n", n, median, sorted.front(),
-                    sorted.back());
+        std::printf("time: %zu launch%s, median %.4f ms, from %.4f to %.4f ms, %.2f GB/s of the buffers given\n", n,
+                    n == 1 ? "" : "es", median, sorted.front(), sorted.back(), rate);
     }
     report["status"] = status;
     if (o.json) {
       printJson(report);
       return status;
     }
-    const std::string what = device->info().name + ": kernel '" + kernel->info().name + "'";
+    const std::string what = device->info().name + ": kernel '" + program->info().name + "'";
     if (defects)
       std::printf("%s: %zu finding%s%s\n", what.c_str(), findings.size(), findings.size() == 1 ? "" : "s",
                   files.empty() ? "" : "; no output was written");
@@ -201,13 +183,12 @@ private:
   }
 
   const RunOptions &o;
-  LaunchConfig config{};
   std::vector<KernelArgument> arguments;
   std::vector<OutputRequest> requests;
   std::vector<OutputFile> files;
   std::unique_ptr<Device> device; // before what it makes
-  std::unique_ptr<Module> module;
-  Kernel *kernel = nullptr;
+  FirstCalls firstCalls;          // before the program, whose Jit tells it
+  std::unique_ptr<RunProgram> program;
   BoundArguments bound;
   std::vector<Finding> findings;
   std::vector<double> milliseconds;
@@ -218,7 +199,8 @@ private:
 } // namespace
 
 void addRunCommand(CLI::App &app, int &exitStatus) {
-  auto *command = app.add_subcommand("run", "Run a kernel of the library, or of a PTX file, on a GPU or the emulator");
+  auto *command =
+      app.add_subcommand("run", "Run a kernel of the library, or of a PTX or text file, on a GPU or the emulator");
   auto options = std::make_shared<RunOptions>();
   addRunOptions(*command, *options);
   // A library kernel's parameters are its own: --x FILE.npy.

@@ -10,12 +10,12 @@
 namespace kiln::tools {
 
 void addRunOptions(CLI::App &c, RunOptions &o) {
-  c.add_option("file", o.file, "A kernel of the library, PTX text, or a cubin (on a GPU)")
+  c.add_option("file", o.file, "A kernel of the library, a text kernel (.mlir), PTX text, or a cubin (on a GPU)")
       ->required()
       ->type_name("KERNEL|FILE");
   c.add_option("--entry", o.entry, "The kernel; not needed if the file has one")->type_name("NAME");
-  c.add_option("--grid", o.grid, "Blocks: X, X,Y or X,Y,Z; for files")->type_name("DIMS");
-  c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z; for files")->type_name("DIMS");
+  c.add_option("--grid", o.grid, "Blocks (programs of a text kernel): X, X,Y or X,Y,Z; for files")->type_name("DIMS");
+  c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z; for PTX")->type_name("DIMS");
   c.add_option("--cluster", o.cluster, "Blocks of a cluster; by default as the kernel declares")->type_name("DIMS");
   c.add_option("--shared", o.sharedBytes, "Dynamic shared memory of a block, in bytes")->type_name("BYTES");
   c.add_option("--arg", o.arguments, "One argument, in the order of the parameters; see below")
@@ -32,6 +32,8 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_option("--dtype", o.dtype, "Library kernels: type of the inputs; default: the file's, f32 for f64")
       ->type_name("DTYPE");
   c.add_flag("--time", o.time, "Print the launches' times");
+  c.add_flag("--explain-miss", o.explainMiss,
+             "Of a kernel that had to be compiled: every text of its key that differs from the nearest cache entry's");
   c.add_flag("--no-checks", o.noChecks, "Emulator: only the checks that cost no time; bounds are always checked");
   c.add_option("--threads", o.emulator.hostThreads, "Emulator: host threads; 0: one a core")->type_name("N");
   c.add_option("--instruction-budget", o.emulator.instructionBudget,
@@ -53,12 +55,15 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       "  ptr:0                a null pointer, or any address\n"
       "  bytes:x.npy          the file's data by value, for a struct parameter\n"
       "Outputs are written only if the launch succeeds without findings; bf16, e4m3 and e5m2 are written as float32.\n"
+      "A text kernel's pointers take files of their element type (or bits of its size for integers); its block and\n"
+      "shared memory are its own.\n"
       "Examples:\n"
       "  kiln run add.ptx --grid 4 --block 128 --arg x.npy --arg y.npy --arg out:f32:512 --arg i32:512 --output "
       "2:z.npy\n"
       "  kiln run k.ptx --entry scale --grid 16,2 --block 32,4 --shared 4096 --arg x.npy --arg f32:-0.5 --target "
       "sm_80\n"
       "  kiln run softmax --input x.npy --output y.npy --dtype bf16 --device emulator:sm_90a\n"
+      "  kiln run scale.mlir --grid 2 --arg x.npy --arg out:f32:1000 --arg f32:0.5 --arg i32:1000 --output 1:y.npy\n"
       "  kiln run k.ptx --grid 1 --block 32 --arg out:i32:32 --device cuda:0 --repeat 20 --time\n"
       "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
 }

@@ -90,11 +90,25 @@ TEST_F(FirstCallTest, TheReportNamesStagesAndTheReason) {
   other.configuration = "block = 256";
   auto second = jit->compile(other);
   ASSERT_TRUE(second.ok());
-  EXPECT_NE((*second)->report().reason.find("configuration"), std::string::npos) << (*second)->report().reason;
-  EXPECT_NE(
-      (*second)->report().toString().find("compiled (no entry of this key; the nearest of 1 differs in configuration"),
-      std::string::npos)
-      << (*second)->report().toString();
+  const FirstCallReport &miss = (*second)->report();
+  EXPECT_EQ(miss.reason, "no entry of this key; the nearest of 1 differs in configuration");
+  EXPECT_EQ(miss.explanation, "configuration: 'block = 256', the entry has 'block = 128'");
+  EXPECT_NE(miss.toString().find("compiled (" + miss.reason + ")"), std::string::npos) << miss.toString();
+}
+
+TEST_F(FirstCallTest, EveryLoadedKernelIsTold) {
+  JitOptions options = jitOptions();
+  std::vector<std::string> told;
+  options.onFirstCall = [&](const LoadedKernel &k) {
+    told.push_back(k.name() + (k.report().source == FirstCallReport::Source::Disk ? " disk" : " compiled"));
+  };
+  jit = makeJit(options);
+  ASSERT_TRUE(jit->compile(addSource()).ok());
+  ASSERT_TRUE(jit->compile(addSource()).ok()); // known: no first call
+  EXPECT_EQ(told, (std::vector<std::string>{"add compiled"}));
+  jit = makeJit(options);
+  ASSERT_TRUE(jit->compile(addSource()).ok());
+  EXPECT_EQ(told, (std::vector<std::string>{"add compiled", "add disk"}));
 }
 
 TEST_F(FirstCallTest, AFailureCarriesTheDiagnosticsAndIsNotRemembered) {

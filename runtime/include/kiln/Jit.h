@@ -36,6 +36,7 @@ class CompilerLibrary;
 class FirstCall;
 class JitKernel;
 class JitService;
+class LoadedKernel;
 
 struct JitOptions {
   Knobs knobs;            ///< `fromEnvironment` reads the environment; a JitOptions made by hand does not
@@ -44,7 +45,9 @@ struct JitOptions {
   bool explainMisses =
       false; ///< reports say how a missing key differs from the nearest entry; always with KILN_LOG=cache=info
   std::function<void(std::string_view line)> log; ///< where log lines go; empty: standard error
-  std::shared_ptr<CompilerLibrary> compiler;      ///< empty: found by the knobs, opened at the first miss
+  /// Told of every kernel that this Jit loads, by the thread that served its first call.
+  std::function<void(const LoadedKernel &loaded)> onFirstCall;
+  std::shared_ptr<CompilerLibrary> compiler; ///< empty: found by the knobs, opened at the first miss
 
   static Result<JitOptions> fromEnvironment();
 };
@@ -59,7 +62,8 @@ struct ArgumentFact {
 /// Where the code of a first call came from, and what that cost.
 struct FirstCallReport {
   enum class Source : std::uint8_t { Memory, Disk, Compiled } source = Source::Compiled;
-  std::string reason; ///< of a compile: "no entry", or which field of the key differs from the nearest entry
+  std::string reason; ///< of a compile, in a line: "no entry", or which fields of the key differ from the nearest entry
+  std::string explanation; ///< the same with the texts that differ, a line a field; empty if no entry is near
   struct Stage {
     std::string name; ///< "key", "disk lookup", "compile: llvm", "assemble", "load", ...
     double milliseconds = 0;

@@ -1,0 +1,26 @@
+//===- TextKernel.h - A kernel written as text, from a file --------------------===//
+//
+// A KernelSource needs the kernel's name, arguments and warps, which only the compiler can read from the text.  What it
+// said is remembered beside the kernel cache (folder `descriptions`), so that a kernel found in the cache runs without
+// the compiler.  A file may be anybody's: the compiler reads it in a process of its own.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_TEXTKERNEL_H
+#define KILN_RUNTIME_TOOLS_TEXTKERNEL_H
+
+#include "kiln/KernelSource.h"
+#include "kiln/Knobs.h"
+
+namespace kiln::tools {
+
+/// The folder, in the kernel cache's, of remembered descriptions.
+inline constexpr const char *descriptionsFolder = "descriptions";
+
+/// Reads the file and describes its kernel `entry` (empty: the only one).  Pointers are specialised by alignment,
+/// strides by being 1 or divisible by 16 (defaultSpecialisation).
+Result<KernelSource> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
+                                    const Knobs &knobs);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_TEXTKERNEL_H
