@@ -79,8 +79,8 @@ private:
       if (!shown && layoutAttrOf(t))
         shown = t;
     if (!shown && op->getNumResults() == 0)
-      for (Type t : op->getOperandTypes())
-        if (layoutAttrOf(t))
+      for (Type t : op->getOperandTypes()) // of a store the value: pointers come before it, the mask after
+        if (!shown && layoutAttrOf(t) && !isa<tile::PtrType>(tile::elementTypeOf(t)))
           shown = t;
     if (!shown || op->hasTrait<OpTrait::IsTerminator>() || op->hasTrait<OpTrait::ConstantLike>())
       return;
@@ -109,7 +109,7 @@ private:
         element = pointer.getPointee();
       const unsigned bits = tile::storageBits(element);
       const analysis::VectorAccess vector = axes.vectorAccess(op);
-      json.attribute("type", typeText(tile));
+      json.attribute("type", typeText(tile::withElementType(tile, element)));
       json.attribute("dimension", int64_t(vector.dim));
       json.attribute("elements", int64_t(vector.elements));
       json.attribute("bytes", int64_t(vector.elements * bits / 8));

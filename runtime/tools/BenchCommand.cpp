@@ -180,6 +180,9 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer("On a GPU the tensors are far larger than its caches; GB/s counts each input and output once.\n"
             "On the emulator sizes are small and times say nothing about a GPU.\n"
+            "Examples:\n"
+            "  kiln bench softmax --dtype f32 --target sm_80\n"
+            "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
             "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Bench(*o)(); });
 }

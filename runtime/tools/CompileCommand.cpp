@@ -1,12 +1,11 @@
 // `kiln compile`: one kernel of the library, or of a text file, to any stage.
-#include "kernels/support/Family.h"
 #include "kiln/Knobs.h"
 #include "runtime/cache/KernelCache.h"
 #include "runtime/io/File.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/KernelProgram.h"
 #include "runtime/tools/Report.h"
-#include "support/Text.h"
 
 #include "compiler/codegen/Assembler.h"
 
@@ -22,21 +21,6 @@ struct Options {
   std::vector<std::string> settings, divisible, equals;
   bool lineInfo = false, json = false, report = false;
 };
-
-/// NAME=VALUE.
-Result<std::pair<std::string, std::string>> splitSetting(const std::string &option, const std::string &text) {
-  const std::size_t equal = text.find('=');
-  if (equal == 0 || equal == std::string::npos || equal + 1 == text.size())
-    return Status::invalid(option + " " + text + ": expected NAME=VALUE");
-  return std::pair(text.substr(0, equal), text.substr(equal + 1));
-}
-
-Result<language::ElementType> elementOf(const std::string &name) {
-  const std::optional<language::ElementType> e = language::elementNamed(name);
-  if (!e)
-    return Status::invalid("--dtype " + name + ": the library's kernels exist for f32, f16 and bf16");
-  return *e;
-}
 
 class Compile {
 public:
@@ -58,7 +42,7 @@ private:
     if (o.json && o.output.empty())
       return Status::invalid("--json prints to standard output, where the result would go", "name a file with -o");
     KILN_TRY(readProgram());
-    KILN_ASSIGN(const std::string facts, factsText());
+    KILN_ASSIGN(const std::string facts, factsText(argumentNames, o.divisible, o.equals));
     KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
     const bool cubin = o.emit == "cubin";
@@ -84,56 +68,19 @@ private:
   }
 
   Status readProgram() {
-    const bool file = o.kernel.ends_with(".mlir") || o.kernel.find('/') != std::string::npos;
     name = o.kernel;
-    if (file) {
+    if (namesTextFile(o.kernel)) {
       if (!o.settings.empty())
         return Status::invalid("--set " + o.settings[0] + ": a text file has no configuration");
       fileName = o.kernel;
       KILN_ASSIGN(program, readTextFile(o.kernel));
       return {};
     }
-    KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
-    KILN_ASSIGN(const language::ElementType element, elementOf(o.dtype));
-    kernels::Settings settings;
-    for (const std::string &text : o.settings) {
-      KILN_ASSIGN(const auto setting, splitSetting("--set", text));
-      settings.insert(setting);
-    }
-    const language::Kernel kernel = family->record(element, settings);
-    KILN_TRY(Status(kernel.status()));
-    program = kernel.text();
-    for (const language::KernelArgument &a : kernel.arguments())
+    KILN_ASSIGN(KernelSource source, recordLibraryKernel(o.kernel, o.dtype, o.settings));
+    program = std::move(source.programText);
+    for (const ArgumentSpec &a : source.arguments)
       argumentNames.push_back(a.name);
     return {};
-  }
-
-  /// Arguments by number, or by name for the library's kernels.
-  Result<unsigned> argument(const std::string &option, const std::string &text) const {
-    if (!text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos)
-      return static_cast<unsigned>(std::stoul(text));
-    for (unsigned i = 0; i < argumentNames.size(); ++i)
-      if (argumentNames[i] == text)
-        return i;
-    return Status::invalid(option + ": there is no argument '" + text + "'",
-                           argumentNames.empty() ? "give its number, counted from 0"
-                                                 : "the arguments are " + join(argumentNames));
-  }
-
-  Result<std::string> factsText() const {
-    Json facts = Json::array();
-    for (const auto &[option, key, list] :
-         {std::tuple("--divisible", "divisibility", &o.divisible), std::tuple("--equals", "equals", &o.equals)})
-      for (const std::string &text : *list) {
-        KILN_ASSIGN(const auto setting, splitSetting(option, text));
-        KILN_ASSIGN(const unsigned index, argument(option, setting.first));
-        char *end = nullptr;
-        const long long value = std::strtoll(setting.second.c_str(), &end, 10);
-        if (*end)
-          return Status::invalid(std::string(option) + " " + text + ": '" + setting.second + "' is no integer");
-        facts.push_back({{"argument", index}, {key, value}});
-      }
-    return facts.dump();
   }
 
   Status assemble(const std::string &ptx, bool emitCubin) {

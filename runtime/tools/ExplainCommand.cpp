@@ -1,10 +1,10 @@
-// `kiln explain`: what a layout is, and how a tensor moves from one layout to another.
+// `kiln explain`: what a layout is, how a tensor moves from one layout to another, and what became of a kernel.
 #include "compiler/layout/Explain.h"
 #include "compiler/layout/LayoutPicture.h"
 #include "compiler/layout/LayoutText.h"
 #include "runtime/io/File.h"
 #include "runtime/tools/Commands.h"
-#include "runtime/tools/Report.h"
+#include "runtime/tools/KernelExplain.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -169,27 +169,75 @@ private:
 } // namespace
 
 void addExplainCommand(CLI::App &app, int &exitStatus) {
-  auto *command = app.add_subcommand("explain", "Explain a layout, or the conversion from one to another");
+  auto *command = app.add_subcommand("explain", "Explain a kernel, a layout, or the conversion from one to another");
   auto o = std::make_shared<Options>();
-  command->add_option("--layout", o->layout, "A layout and its shape, as text")->required()->type_name("TEXT");
+  auto k = std::make_shared<KernelExplainOptions>();
+  command->add_option("kernel", k->kernel, "A kernel of the library, or a text file FILE.mlir")
+      ->type_name("KERNEL|FILE");
+  command->add_option("--layout", o->layout, "A layout and its shape, as text")->type_name("TEXT");
   command->add_option("--to", o->to, "Explain how a tensor moves to this layout; shape and type as in --layout")
-      ->type_name("TEXT");
+      ->type_name("TEXT")
+      ->needs("--layout");
   command->add_option("--bits", o->bits, "Bits of an element; by default those of the element type, else 32")
-      ->type_name("N");
-  command->add_option("--target", o->target, "The GPU that is planned for")->type_name("TARGET")->capture_default_str();
+      ->type_name("N")
+      ->needs("--layout");
+  command->add_option("--target", o->target, "The GPU that is compiled or planned for")
+      ->type_name("TARGET")
+      ->capture_default_str();
   command->add_option("--scratch", o->scratchBytes, "Shared memory that the conversion may use")
       ->type_name("BYTES")
-      ->capture_default_str();
-  command->add_option("--svg", o->svg, "Draw --layout to a file")->type_name("FILE");
+      ->capture_default_str()
+      ->needs("--layout");
+  for (CLI::Option *option :
+       {command->add_option("--entry", k->entry, "The kernel of a file; not needed if there is one")->type_name("NAME"),
+        command->add_option("--dtype", k->dtype, "Element type of a library kernel: f32, f16, bf16")
+            ->type_name("DTYPE")
+            ->capture_default_str(),
+        command->add_option("--set", k->settings, "NAME=VALUE of a library kernel's configuration, such as block=2048")
+            ->type_name("NAME=VALUE"),
+        command
+            ->add_option("--divisible", k->divisible,
+                         "ARGUMENT=N: compile for values divisible by N.  Without --divisible and --equals: as for "
+                         "dense, aligned tensors with rows of a multiple of 16 elements")
+            ->type_name("ARGUMENT=N"),
+        command->add_option("--equals", k->equals, "ARGUMENT=N: compile for this value")->type_name("ARGUMENT=N"),
+        command->add_option("--draw", k->draw, "Which of a kernel's layouts --svg draws, by its letter")
+            ->type_name("LETTER")
+            ->capture_default_str(),
+        command->add_flag("--rejected", k->plans, "Of each conversion also the strategies not taken, and why")})
+    option->needs("kernel");
+  command->add_option("--svg", o->svg, "Draw --layout, or a kernel's layout, to a file")->type_name("FILE");
   command->add_flag("--json", o->json, "One JSON object on standard output");
   command->footer("Examples:\n"
+                  "  kiln explain softmax --target sm_90a --dtype bf16\n"
+                  "  kiln explain transpose --target sm_80 --equals x_stride_1=1 --svg tile.svg --draw B\n"
+                  "  kiln explain kernel.mlir --target sm_89 --json\n"
                   "  kiln explain --layout 'blocked<sizePerThread=[1,4], threadsPerWarp=[8,4], warpsPerCTA=[4,1], "
                   "order=[1,0]> : 32x16'\n"
                   "  kiln explain --layout 'mma<version=2, warpsPerCTA=[2,2]> : 64x64xf16' --svg mma.svg\n"
                   "  kiln explain --layout 'mma<version=3, warpsPerCTA=[4,1], instrN=64> : 64x64xf16' --to "
                   "'tma<swizzle=128>' --target sm_90a\n"
-                  "Exit status: 0 good, 2 input.");
-  command->callback([o, &exitStatus] { exitStatus = Explain(*o)(); });
+                  "Registers and spills are shown where nvJitLink or ptxas is found.\n"
+                  "Exit status: 0 good, 2 input, 3 compile.");
+  command->callback([o, k, &exitStatus] {
+    if (k->kernel.empty() == o->layout.empty()) {
+      exitStatus =
+          fail("explain",
+               Status::invalid(k->kernel.empty() ? "there is nothing to explain: neither a kernel nor --layout"
+                                                 : "--layout and the kernel '" + k->kernel + "' exclude each other",
+                               "see kiln explain --help"),
+               o->json);
+      return;
+    }
+    if (k->kernel.empty()) {
+      exitStatus = Explain(*o)();
+      return;
+    }
+    k->target = o->target;
+    k->svg = o->svg;
+    k->json = o->json;
+    exitStatus = explainKernel(*k);
+  });
 }
 
 } // namespace kiln::tools

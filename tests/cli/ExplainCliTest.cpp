@@ -52,7 +52,7 @@ TEST_F(ExplainCliTest, BadInputIsStatus2) {
     std::vector<std::string> arguments;
     const char *part;
   } rows[] = {
-      {{}, "--layout is required"},
+      {{}, "there is nothing to explain: neither a kernel nor --layout"},
       {{"--layout", "blokced<> : 4"}, "blocked"},
       {{"--layout", "mma<version=2, warpsPerCTA=[2,2]>"}, "has no shape"},
       {{"--layout", "mma<version=2, warpsPerCTA=[2,2]> : 17x17xf16"}, "17"},

@@ -1,0 +1,146 @@
+#include "runtime/tools/KernelExplain.h"
+
+#include "compiler/codegen/Assembler.h"
+#include "compiler/layout/LayoutPicture.h"
+#include "compiler/layout/LayoutText.h"
+#include "kiln/Knobs.h"
+#include "runtime/io/File.h"
+#include "runtime/jit/CompilerLibrary.h"
+#include "runtime/tools/KernelProgram.h"
+#include "runtime/tools/TextKernel.h"
+#include "support/Text.h"
+
+#include <cstdio>
+
+namespace kiln::tools {
+namespace {
+
+class KernelExplain {
+public:
+  explicit KernelExplain(const KernelExplainOptions &options) : o(options) {}
+
+  int operator()() {
+    if (Status s = run(); !s.ok())
+      return fail("explain", s, o.json, std::move(report));
+    report["status"] = 0;
+    if (o.json)
+      printJson(report);
+    else
+      std::fputs(kernelText(report, o.plans).c_str(), stdout);
+    return 0;
+  }
+
+private:
+  Status run() {
+    KILN_ASSIGN(const Target *target, findTarget(o.target));
+    KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+    const bool file = namesTextFile(o.kernel);
+    if (file && !o.settings.empty())
+      return Status::invalid("--set " + o.settings[0] + ": a text file has no configuration");
+    KILN_ASSIGN(const KernelSource source, file ? readTextKernel(o.kernel, o.entry, o.target, knobs)
+                                                : recordLibraryKernel(o.kernel, o.dtype, o.settings));
+    KILN_ASSIGN(const std::string facts, statedFacts(source));
+    KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
+    Json request{{"explain", true}};
+    // A file may be anybody's: its compile gets a process of its own.
+    if (file)
+      request["isolation"] = "child";
+    if (!knobs.plugins.empty())
+      request["plugins"] = knobs.plugins;
+    const std::string options = request.dump();
+    const CompileInput input{source.programText, source.fileName, source.name, o.target, facts, options};
+    KILN_ASSIGN(const CompileOutput out, compiler->compile(input, FileHashes(nullptr)));
+    KILN_TRY(compileStatus(out, source.name));
+    const Json metadata = Json::parse(out.metadata, nullptr, /*allow_exceptions=*/false);
+    if (!metadata.is_object() || !metadata.contains("explain"))
+      return Status(StatusCode::Internal, "the compiler did not explain the kernel",
+                    "use the libkiln-compiler of this version");
+    for (const auto &[key, value] : metadata.items())
+      report[key] = value;
+    report["configuration"] = source.configuration;
+    resources(out.output, *target, knobs);
+    return o.svg.empty() ? Status() : draw();
+  }
+
+  /// What the caller stated; or else what dense, aligned tensors give, with rows of a multiple of 16 elements: of the
+  /// strides that follow a pointer the last is 1, the others are divisible by 16.
+  Result<std::string> statedFacts(const KernelSource &source) {
+    std::vector<std::string> names, divisible = o.divisible, equals = o.equals;
+    const std::vector<ArgumentSpec> &all = source.arguments;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      names.push_back(all[i].name);
+      if (!o.divisible.empty() || !o.equals.empty())
+        continue;
+      const auto isStride = [&](std::size_t at) { return at < all.size() && all[at].specialise == Specialise::Stride; };
+      if (isStride(i) && !isStride(i + 1))
+        equals.push_back(std::to_string(i) + "=1");
+      else if (isStride(i) || all[i].specialise == Specialise::Divisibility)
+        divisible.push_back(std::to_string(i) + "=16");
+    }
+    return factsText(names, divisible, equals);
+  }
+
+  void resources(const std::string &ptx, const Target &target, const Knobs &knobs) {
+    Json &out = report["resources"];
+    AssemblerSearch search;
+    search.nvJitLink = knobs.nvJitLink;
+    search.ptxas = knobs.ptxas;
+    const Result<std::shared_ptr<const Assembler>> assembler = findAssembler(search);
+    if (!assembler) {
+      out["unknown"] = "no assembler was found: " + assembler.status().toString();
+      return;
+    }
+    const Result<AssembledModule> module = (*assembler)->assemble(ptx, target.name);
+    const KernelResources *found = module ? module->resources.find(report.value("entry", std::string())) : nullptr;
+    if (!found) {
+      out["unknown"] = std::string((*assembler)->name()) + ": " +
+                       (module ? "its report does not name the kernel" : module.status().toString());
+      return;
+    }
+    out["assembler"] = (*assembler)->name();
+    out["arch"] = target.name;
+    out["registers"] = found->registers;
+    out["stackBytes"] = found->stackBytes;
+    out["barriers"] = found->barriers;
+    if (found->spillStoreBytes)
+      out["spillStoreBytes"] = *found->spillStoreBytes;
+    if (found->spillLoadBytes)
+      out["spillLoadBytes"] = *found->spillLoadBytes;
+  }
+
+  Status draw() {
+    const LayoutLegend legend(report["explain"]);
+    std::vector<std::string> letters;
+    const LayoutLegend::Row *row = nullptr;
+    for (const LayoutLegend::Row &r : legend.rows) {
+      letters.push_back(r.letter);
+      if (r.letter == o.draw)
+        row = &r;
+    }
+    if (!row)
+      return Status::invalid("--draw " + o.draw + ": the kernel has no layout of that letter",
+                             letters.empty() ? "it has no tiles" : "its layouts are " + join(letters));
+    // The layout's text wants an element type of the layout library's; a pointer is drawn as the 64 bits that it has.
+    const std::size_t pointer = row->type.find("ptr<");
+    const std::string type = pointer == std::string::npos ? row->type : row->type.substr(0, pointer) + "i64";
+    const std::string title = row->layout + " : " + type;
+    KILN_ASSIGN(const layout::LayoutText text, layout::parseLayout(title));
+    KILN_ASSIGN(const layout::TileLayout tile, layout::lowerDistributed(text));
+    KILN_ASSIGN(OutputFile file, OutputFile::create(o.svg));
+    KILN_TRY(file.write(layout::svg(tile, title)));
+    KILN_TRY(file.commit());
+    report["svg"] = o.svg;
+    return {};
+  }
+
+  const KernelExplainOptions &o;
+  Json report = Json::object();
+};
+
+} // namespace
+
+int explainKernel(const KernelExplainOptions &options) {
+  return KernelExplain(options)();
+}
+
+} // namespace kiln::tools
