@@ -18,6 +18,7 @@ void addRunCommand(CLI::App &app, int &exitStatus);
 void addCompileCommand(CLI::App &app, int &exitStatus);
 void addBenchCommand(CLI::App &app, int &exitStatus);
 void addExplainCommand(CLI::App &app, int &exitStatus);
+void addCheckCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools

@@ -1,0 +1,267 @@
+// `kiln check`: kernels on the emulator with every check on; those of the library also against float64.
+#include "kernels/support/Runner.h"
+#include "runtime/io/File.h"
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/LibraryRun.h"
+#include "runtime/tools/RunProgram.h"
+#include "support/Text.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace kiln::tools {
+namespace {
+
+using namespace kernels;
+
+struct Options {
+  std::vector<std::string> what, targets, dtypes{"f32", "f16", "bf16"};
+  std::uint64_t seed = 1;
+  RunOptions run; ///< file, --grid, --arg and the like
+  bool json = false;
+};
+
+/// Extents of the innermost dimensions, and of all others: one that fills nothing, odd ones, more than one tile.
+struct Size {
+  std::uint64_t inner, outer;
+};
+constexpr Size sizes[] = {{1, 1}, {31, 3}, {1000, 5}, {4097, 2}};
+
+/// The example's tensors with other extents; those that are equal stay equal.
+TensorTypes resized(const TensorTypes &example, const Size &size) {
+  std::set<std::uint64_t> inner;
+  for (const auto &[name, type] : example)
+    if (!type.shape.empty())
+      inner.insert(type.shape.back());
+  TensorTypes out = example;
+  for (auto &[name, type] : out)
+    for (std::uint64_t &extent : type.shape)
+      extent = inner.count(extent) ? size.inner : size.outer;
+  return out;
+}
+
+class Check {
+public:
+  explicit Check(const Options &options) : o(options) {}
+
+  int operator()() {
+    report["checked"] = Json::array();
+    if (Status s = execute(); !s.ok())
+      return fail("check", s, o.json, std::move(report));
+    report["runs"] = runs;
+    report["bad"] = bad;
+    report["status"] = bad ? 1 : 0;
+    if (o.json)
+      printJson(report);
+    else
+      verdict();
+    return bad ? 1 : 0;
+  }
+
+private:
+  Status execute() {
+    const bool files = std::any_of(o.what.begin(), o.what.end(), isFile);
+    if (files && o.what.size() > 1)
+      return Status::invalid("a file is checked alone, because --grid and --arg are its own; " +
+                                 std::to_string(o.what.size()) + " words were given",
+                             "check one after the other");
+    if (!files && (!o.run.grid.empty() || !o.run.block.empty() || !o.run.arguments.empty()))
+      return Status::invalid("'" + o.what[0] +
+                                 "' is a kernel of the library: its inputs are made, --grid, --block and "
+                                 "--arg are for files",
+                             "leave them out");
+    if (files) {
+      KILN_ASSIGN(const std::vector<std::string> targets, fileTargets(o.what[0]));
+      for (const std::string &target : targets)
+        KILN_TRY(checkFile(target));
+      return {};
+    }
+    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.what));
+    std::vector<DType> types;
+    for (const std::string &name : o.dtypes) {
+      KILN_ASSIGN(const DType type, parseDType(name));
+      if (type != DType::F32 && type != DType::F16 && type != DType::Bf16)
+        return Status::invalid("--dtype " + name + ": the library's kernels exist for f32, f16 and bf16");
+      types.push_back(type);
+    }
+    for (const std::string &target : o.targets.empty() ? std::vector<std::string>{"sm_80", "sm_90a"} : o.targets) {
+      KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target));
+      KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device));
+      for (const Family *family : chosen)
+        for (DType type : types)
+          for (const Size &size : sizes)
+            KILN_TRY(
+                checkLibrary(*jit, *family, type, size, target)
+                    .withContext(std::string(family->name()) + " " + std::string(dtypeName(type)) + " on " + target));
+    }
+    return {};
+  }
+
+  static bool isFile(const std::string &word) { return !namesLibraryKernel(word); }
+
+  /// PTX runs on the architecture that it names; text is compiled for each target.
+  Result<std::vector<std::string>> fileTargets(const std::string &file) const {
+    if (!o.targets.empty())
+      return o.targets;
+    if (isTextKernel(file))
+      return std::vector<std::string>{"sm_80", "sm_90a"};
+    KILN_ASSIGN(const std::string ptx, readTextFile(file));
+    for (std::string_view line : split(ptx, '\n')) {
+      const std::size_t word = line.find_first_not_of(" \t");
+      if (word == std::string_view::npos || !line.substr(word).starts_with(".target"))
+        continue;
+      const std::size_t begin = line.find("sm_", word);
+      const std::string name(line.substr(std::min(begin, line.size()), line.find_first_of(", \t\r;", begin) - begin));
+      if (findTarget(name))
+        return std::vector<std::string>{name};
+    }
+    return std::vector<std::string>{"sm_90a"};
+  }
+
+  Result<std::unique_ptr<Device>> openDevice(const std::string &target) const {
+    EmulatorOptions emulator = o.run.emulator;
+    emulator.checks = true;
+    return kiln::openDevice("emulator:" + target, emulator);
+  }
+
+  Status checkFile(const std::string &target) {
+    RunOptions run = o.run;
+    run.file = o.what[0];
+    std::vector<KernelArgument> arguments;
+    for (const std::string &text : run.arguments) {
+      KILN_ASSIGN(KernelArgument a, parseArgument(static_cast<unsigned>(arguments.size()), text));
+      arguments.push_back(std::move(a));
+    }
+    KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target));
+    FirstCalls firstCalls;
+    KILN_ASSIGN(const std::unique_ptr<RunProgram> program, loadProgram(*device, run, firstCalls));
+    KILN_TRY(checkArguments(arguments, program->info()));
+    KILN_TRY(program->checkArguments(arguments));
+    KILN_ASSIGN(const BoundArguments bound, BoundArguments::bind(*device, arguments, program->info()));
+    KILN_TRY(program->prepare(bound.packed));
+    const Status launched = program->launch(bound.packed);
+    const std::vector<Finding> findings = device->takeFindings();
+    if (!launched.ok() && findings.empty())
+      return launched;
+    add(program->info().name, target, run.file, findings, {});
+    return {};
+  }
+
+  Status checkLibrary(Jit &jit, const Family &family, DType type, const Size &size, const std::string &target) {
+    const TensorTypes types = resized(family.example(type, false), size);
+    const Arrays inputs = randomInputs(family, types, o.seed);
+    const Numbers numbers = defaultNumbers(family);
+    KILN_ASSIGN(const RunnerResult result, runFamily(jit, family, inputs, numbers));
+    std::string wrong;
+    const bool defects = std::any_of(result.findings.begin(), result.findings.end(), isDefect);
+    if (!defects) {
+      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, numbers, result.outputs));
+      if (!comparison.good())
+        wrong = comparison.toString();
+    }
+    std::string what(dtypeName(type));
+    for (const auto &[name, array] : inputs)
+      what += ", " + name + " " + shapeText(array.shape);
+    add(std::string(family.name()), target, what, result.findings, wrong);
+    return {};
+  }
+
+  static bool isDefect(const Finding &f) { return !f.note; }
+
+  void add(const std::string &kernel, const std::string &target, const std::string &what,
+           const std::vector<Finding> &findings, const std::string &wrong) {
+    ++runs;
+    kernels.insert(kernel);
+    targets.insert(target);
+    const bool good = wrong.empty() && std::none_of(findings.begin(), findings.end(), isDefect);
+    bad += !good;
+    Json list = Json::array();
+    for (const Finding &f : findings)
+      list.push_back(toJson(f));
+    report["checked"].push_back({{"kernel", kernel},
+                                 {"target", target},
+                                 {"inputs", what},
+                                 {"good", good},
+                                 {"findings", std::move(list)},
+                                 {"wrong", wrong}});
+    if (o.json || good)
+      return;
+    // The same defect shows in many runs: each place once, with the first run that met it.
+    std::string text;
+    for (const Finding &f : findings)
+      if (isDefect(f) && seen.insert(f.id + f.kernel + f.location + std::to_string(f.ptxLine)).second)
+        text += f.toString() + "\n";
+    if (!wrong.empty())
+      text += "wrong: " + wrong + " (float64 reference)\n";
+    if (!text.empty())
+      std::printf("kernel %s on %s, %s:\n%s", kernel.c_str(), target.c_str(), what.c_str(), text.c_str());
+  }
+
+  void verdict() const {
+    const std::string where = join(std::vector<std::string>(kernels.begin(), kernels.end())) + " on " +
+                              join(std::vector<std::string>(targets.begin(), targets.end()));
+    const std::string count = std::to_string(runs) + (runs == 1 ? " run" : " runs");
+    const bool library = !isFile(o.what[0]);
+    if (bad)
+      std::printf("BAD: %s: %u of %s with findings%s\n", where.c_str(), bad, count.c_str(),
+                  library ? " or wrong results" : "");
+    else
+      std::printf("good: %s: %s, no finding%s\n", where.c_str(), count.c_str(),
+                  library ? ", all results within tolerance of float64" : "");
+  }
+
+  const Options &o;
+  unsigned runs = 0, bad = 0;
+  std::set<std::string> kernels, targets, seen;
+  Json report = Json::object();
+};
+
+} // namespace
+
+void addCheckCommand(CLI::App &app, int &exitStatus) {
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("check", "Run kernels on the emulator with every check on");
+  c->add_option("what", o->what, "kernels of the library, or one file: a text kernel (.mlir) or PTX")
+      ->required()
+      ->type_name("KERNEL|FILE");
+  c->add_option("--target", o->targets,
+                "GPUs to imitate, with commas between (default: sm_80,sm_90a; of PTX the one that it names)")
+      ->type_name("TARGETS")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("--dtype", o->dtypes, "library kernels: types (default: f32,f16,bf16)")
+      ->type_name("DTYPES")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option("--seed", o->seed, "library kernels: of the random inputs")->type_name("N");
+  c->add_option("--entry", o->run.entry, "files: the kernel; not needed if the file has one")->type_name("NAME");
+  c->add_option("--grid", o->run.grid, "files: blocks, as in kiln run")->type_name("DIMS");
+  c->add_option("--block", o->run.block, "PTX: threads of a block")->type_name("DIMS");
+  c->add_option("--cluster", o->run.cluster, "PTX: blocks of a cluster")->type_name("DIMS");
+  c->add_option("--shared", o->run.sharedBytes, "PTX: dynamic shared memory of a block")->type_name("BYTES");
+  c->add_option("--arg", o->run.arguments, "files: one argument, as in kiln run")
+      ->type_name("ARG")
+      ->allow_extra_args(false);
+  c->add_option("--threads", o->run.emulator.hostThreads, "host threads; 0: one a core")->type_name("N");
+  c->add_option("--instruction-budget", o->run.emulator.instructionBudget,
+                "end a launch after N warp instructions; 0: 2^40")
+      ->type_name("N");
+  c->add_option("--timeout", o->run.emulator.secondsBudget, "end a launch after S seconds; 0: never")->type_name("S");
+  c->add_flag("--json", o->json, "one JSON object on standard output");
+  c->footer(
+      "Checked are accesses out of bounds or misaligned, reads of memory that nobody wrote, barriers that not all\n"
+      "threads reach, and what docs/emulator.md lists besides.  Kernels of the library run on random inputs of\n"
+      "four sizes; their results are compared with a float64 reference within the kernel's documented tolerance.\n"
+      "Examples:\n"
+      "  kiln check softmax\n"
+      "  kiln check add copy --target sm_75,sm_120a --dtype bf16\n"
+      "  kiln check kernel.mlir --grid 2 --arg x.npy --arg out:f32:1000 --arg f32:0.5 --arg i32:1000\n"
+      "  kiln check kernel.ptx --grid 4 --block 128 --arg out:f32:500 --arg u32:500 --json\n"
+      "Exit status: 0 good, 1 findings or wrong results, 2 input, 3 compile, 4 device.");
+  c->callback([o, &exitStatus] { exitStatus = Check(*o)(); });
+}
+
+} // namespace kiln::tools

@@ -1,0 +1,107 @@
+// `kiln check`: one line when all is good, the defect's place when not.
+#include "tests/cli/Program.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace kiln::test {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class CheckCliTest : public CliTest {
+protected:
+  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
+  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
+  static Words check(Words words, const Words &more = {}) {
+    words.insert(words.begin(), "check");
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  static void refused(const Words &words, const std::string &part, int status = 2) {
+    const Outcome o = kiln(check(words));
+    EXPECT_EQ(o.status, status) << o.out << o.err;
+    EXPECT_EQ(o.out, "");
+    EXPECT_NE(o.err.find(part), std::string::npos) << part << "\n" << o.err;
+  }
+};
+
+TEST_F(CheckCliTest, AGoodLibraryKernelIsOneLine) {
+  const Outcome o = kiln(check({"add", "--target", "sm_75,sm_80", "--dtype", "f32"}));
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(o.out, "good: add on sm_75, sm_80: 8 runs, no finding, all results within tolerance of float64\n");
+}
+
+TEST_F(CheckCliTest, TheJsonNamesEveryRun) {
+  const Outcome o = kiln(check({"layer_norm", "copy", "--target", "sm_80", "--dtype", "f32", "--json"}));
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const Json j = Json::parse(o.out);
+  EXPECT_EQ(j["runs"], 8);
+  EXPECT_EQ(j["bad"], 0);
+  std::vector<std::string> inputs;
+  for (const Json &run : j["checked"]) {
+    EXPECT_EQ(run["good"], true);
+    EXPECT_EQ(run["target"], "sm_80");
+    inputs.push_back(run["inputs"]);
+  }
+  for (const char *shape : {"f32, x 4097", "f32, bias 31, weight 31, x 3x31", "f32, bias 1, weight 1, x 1x1"})
+    EXPECT_NE(std::find(inputs.begin(), inputs.end(), shape), inputs.end()) << shape << j.dump();
+}
+
+TEST_F(CheckCliTest, AGoodPtxRunsOnTheGpuThatItNames) {
+  const Words line = {write("add.ptx", addPtx), "--grid", "2",          "--block", "32",    "--arg",
+                      floats("x.npy", 64),      "--arg",  "out:f32:64", "--arg",   "u32:64"};
+  const Outcome o = kiln(check(line));
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(o.out, "good: add on sm_80: 1 run, no finding\n");
+  EXPECT_EQ(kiln(check(line, {"--target", "sm_80,sm_89,sm_90a"})).out,
+            "good: add on sm_80, sm_89, sm_90a: 3 runs, no finding\n");
+}
+
+TEST_F(CheckCliTest, DefectsOfPtxAreStatus1) {
+  const std::string ptx = write("add.ptx", addPtx);
+  const Words shape = {"--grid", "1", "--block", "64"};
+  const Outcome past =
+      kiln(check({ptx, "--arg", floats("x.npy", 64), "--arg", "out:f32:48", "--arg", "u32:64"}, shape));
+  EXPECT_EQ(past.status, 1) << past.out << past.err;
+  EXPECT_NE(past.out.find("kernel add on sm_80, " + ptx + ":\nfinding oob.global: kernel add"), std::string::npos)
+      << past.out;
+  EXPECT_NE(past.out.find("BAD: add on sm_80: 1 of 1 run with findings\n"), std::string::npos) << past.out;
+  const Outcome unwritten =
+      kiln(check({ptx, "--arg", "out:f32:64", "--arg", "out:f32:64", "--arg", "u32:64", "--json"}, shape));
+  EXPECT_EQ(unwritten.status, 1) << unwritten.err;
+  EXPECT_EQ(Json::parse(unwritten.out)["checked"][0]["findings"][0]["id"], "uninit.global");
+}
+
+TEST_F(CheckCliTest, ATextKernelOnEachTarget) {
+  const std::string text = KILN_SOURCE_DIR "/docs/examples/scale.mlir", x = floats("x.npy", 600);
+  const Words good = {text, "--grid", "2", "--arg", x, "--arg", "out:f32:600", "--arg", "f32:2", "--arg", "i32:600"};
+  const Outcome o = kiln(check(good, {"--target", "sm_75,sm_90a"}));
+  EXPECT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(o.out, "good: scale on sm_75, sm_90a: 2 runs, no finding\n");
+  const Words bad = {text, "--grid", "2", "--arg", x, "--arg", "out:f32:500", "--arg", "f32:2", "--arg", "i32:600"};
+  const Outcome past = kiln(check(bad, {"--target", "sm_80"}));
+  EXPECT_EQ(past.status, 1) << past.err;
+  EXPECT_NE(past.out.find("scale.mlir:22"), std::string::npos) << past.out;
+}
+
+TEST_F(CheckCliTest, WrongUsesAreNamed) {
+  const std::string ptx = write("add.ptx", addPtx);
+  refused({}, "what is required");
+  refused({"sofmax"}, "did you mean softmax");
+  refused({"add", "--target", "sm_81"}, "sm_81");
+  refused({"add", "--dtype", "i32"}, "f32, f16 and bf16");
+  refused({"add", "--grid", "4"}, "--grid, --block and --arg are for files");
+  refused({ptx, "add", "--grid", "1", "--block", "1"}, "a file is checked alone");
+  refused({ptx}, "--grid is required");
+  refused({ptx, "--grid", "1", "--block", "1"}, "takes 3 arguments, 0 were given");
+  refused({file("none.ptx"), "--grid", "1", "--block", "1"}, "No such file");
+  refused(
+      {write("bad.ptx", ".version 8.0\n.target sm_80\n.address_size 64\nnonsense;\n"), "--grid", "1", "--block", "1"},
+      "bad.ptx", 3);
+}
+
+} // namespace
+} // namespace kiln::test
