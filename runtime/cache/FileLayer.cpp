@@ -54,6 +54,16 @@ public:
   int unlinkAt(int directory, const char *name) override {
     return retried([&] { return ::unlinkat(directory, name, 0); });
   }
+  int bornAt(int directory, const char *name, std::int64_t &nanoseconds) override {
+    struct statx info{};
+    const int result = retried([&] { return ::statx(directory, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &info); });
+    if (result < 0)
+      return result;
+    if (!(info.stx_mask & STATX_BTIME))
+      return -ENOTSUP;
+    nanoseconds = info.stx_btime.tv_sec * 1'000'000'000 + info.stx_btime.tv_nsec;
+    return 0;
+  }
   int touch(int file) override {
     return retried([&] { return ::futimens(file, nullptr); });
   }
@@ -84,6 +94,10 @@ public:
 };
 
 } // namespace
+
+int FileLayer::bornAt(int, const char *, std::int64_t &) {
+  return -ENOTSUP;
+}
 
 FileLayer &systemFileLayer() {
   static SystemFileLayer layer; // has no state

@@ -8,6 +8,7 @@
 #define KILN_RUNTIME_CACHE_FILELAYER_H
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -30,6 +31,8 @@ public:
   virtual int makeDirectoryAt(int directory, const char *name, mode_t mode) = 0;
   virtual int renameAt(int fromDirectory, const char *from, int toDirectory, const char *to) = 0;
   virtual int unlinkAt(int directory, const char *name) = 0;
+  /// When the file was made, nanoseconds since 1970; a file system that does not know it says -ENOTSUP.
+  virtual int bornAt(int directory, const char *name, std::int64_t &nanoseconds);
   /// Sets access and modification time to now.
   virtual int touch(int file) = 0;
   /// flock(2).

@@ -72,10 +72,14 @@ void KernelCache::Impl::limitSize(const Hash128 &hash, std::uint64_t stored, con
   }
 }
 
-static std::chrono::seconds idleTime(const EntryFile &file) {
+static std::chrono::seconds timeSince(std::int64_t nanoseconds) {
   const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
-  const std::chrono::nanoseconds idle = now - std::chrono::nanoseconds(file.usedNanoseconds);
-  return std::chrono::duration_cast<std::chrono::seconds>(std::max(idle, std::chrono::nanoseconds(0)));
+  const std::chrono::nanoseconds passed = now - std::chrono::nanoseconds(nanoseconds);
+  return std::chrono::duration_cast<std::chrono::seconds>(std::max(passed, std::chrono::nanoseconds(0)));
+}
+
+static std::chrono::seconds idleTime(const EntryFile &file) {
+  return timeSince(file.usedNanoseconds);
 }
 
 std::optional<EntryInfo> KernelCache::Impl::inspect(int directory, const EntryFile &file, bool whole) {
@@ -83,6 +87,8 @@ std::optional<EntryInfo> KernelCache::Impl::inspect(int directory, const EntryFi
   out.fileName = file.name;
   out.bytes = file.bytes;
   out.idle = idleTime(file);
+  if (std::int64_t born = 0; files.bornAt(directory, file.name.c_str(), born) == 0)
+    out.age = timeSince(born);
   Loaded loaded;
   if (const Status status = load(directory, file.name, whole, loaded); !status.ok()) {
     if (status.code() == StatusCode::NotFound)

@@ -36,11 +36,12 @@ std::string_view missReasonText(MissReason reason);
 
 struct EntryInfo {
   std::string fileName;
-  std::uint64_t bytes = 0;         ///< of the file
-  std::chrono::seconds idle{0};    ///< since it was stored or last hit, to a minute or so
-  std::string damage;              ///< why it will not be loaded; empty for a good entry
-  bool unreadable = false;         ///< `damage` says why it could not be read, which may pass
-  EntryKind kind = EntryKind::Ptx; ///< this and what follows: only of entries whose header could be read
+  std::uint64_t bytes = 0;                 ///< of the file
+  std::chrono::seconds idle{0};            ///< since it was stored or last hit, to a minute or so
+  std::optional<std::chrono::seconds> age; ///< since it was stored, if the file system knows
+  std::string damage;                      ///< why it will not be loaded; empty for a good entry
+  bool unreadable = false;                 ///< `damage` says why it could not be read, which may pass
+  EntryKind kind = EntryKind::Ptx;         ///< this and what follows: only of entries whose header could be read
   KeyText key;
   std::string metadata;
 };

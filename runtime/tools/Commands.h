@@ -19,6 +19,7 @@ void addCompileCommand(CLI::App &app, int &exitStatus);
 void addBenchCommand(CLI::App &app, int &exitStatus);
 void addExplainCommand(CLI::App &app, int &exitStatus);
 void addCheckCommand(CLI::App &app, int &exitStatus);
+void addCacheCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools

@@ -42,6 +42,7 @@ int run(int argc, char **argv) {
   kiln::tools::addBenchCommand(app, status);
   kiln::tools::addExplainCommand(app, status);
   kiln::tools::addCheckCommand(app, status);
+  kiln::tools::addCacheCommand(app, status);
   kiln::tools::addDevicesCommand(app, status);
   if (argc == 1) {
     std::fputs(app.help().c_str(), stderr);

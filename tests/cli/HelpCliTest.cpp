@@ -17,7 +17,7 @@ TEST(HelpCliTest, HelpEverywhere) {
   const Outcome top = kiln({"--help"});
   EXPECT_EQ(top.status, 0);
   EXPECT_EQ(top.err, "");
-  for (const char *command : {"devices", "demo", "run", "compile", "bench", "explain", "check"}) {
+  for (const char *command : {"devices", "demo", "run", "compile", "bench", "explain", "check", "cache"}) {
     EXPECT_TRUE(has(top.out, command));
     for (const char *flag : {"--help", "-h"}) {
       const Outcome o = kiln({command, flag});
@@ -43,7 +43,7 @@ TEST(HelpCliTest, UnknownWords) {
   o = kiln({"zzz"});
   EXPECT_EQ(
       o.err,
-      "kiln: unknown command 'zzz'; the commands are demo, run, compile, bench, explain, check, devices\n");
+      "kiln: unknown command 'zzz'; the commands are demo, run, compile, bench, explain, check, cache, devices\n");
   o = kiln({"devices", "--colour"});
   EXPECT_EQ(o.status, 2);
   EXPECT_TRUE(has(o.err, "--colour") && has(o.err, "kiln devices --help")) << o.err;
