@@ -127,10 +127,12 @@ private:
 
   void conversion(Operation *op) {
     Result<layout::TileConversionPlan> plan = Status();
+    Value value;
     Type from;
     std::string to;
     if (auto convert = dyn_cast<ConvertLayoutOp>(op)) {
-      from = convert.getSource().getType();
+      value = convert.getSource();
+      from = value.getType();
       to = layoutAttrOf(convert.getType()).text();
       const Result<TileLayout> source = layoutOf(from), destination = layoutOf(convert.getType());
       if (source && destination)
@@ -138,7 +140,8 @@ private:
       else
         plan = source ? destination.status() : source.status();
     } else if (auto store = dyn_cast<ExchangeStoreOp>(op); store && store.getPass() == 0) {
-      from = store.getValue().getType();
+      value = store.getValue();
+      from = value.getType();
       to = cast<LayoutAttr>(store.getDestination()).text();
       plan = exchangePlan(store);
     } else {
@@ -147,6 +150,9 @@ private:
     json.object([&] {
       place(op);
       json.attribute("type", typeText(from));
+      // What expand-shared made of a reduction or scan across warps, or a conversion of the kernel's own tiles.
+      const bool partial = isa_and_nonnull<ReducePartialOp, ScanPartialOp>(value.getDefiningOp());
+      json.attribute("of", partial ? "partial results" : "a tile");
       json.attribute("from", layoutAttrOf(from).text());
       json.attribute("to", to);
       if (!plan)

@@ -136,18 +136,31 @@ private:
   }
 
   void conversions() {
-    const Json &all = explanation.at("conversions");
-    out += "\nlayout conversions left: " + std::to_string(all.size()) + "\n";
-    for (const Json &c : all) {
-      out += "  " + place(c) + "  " + c.value("type", "") + " from " + legend.letterOf(c.value("from", "")) + " to " +
-             legend.letterOf(c.value("to", "")) + "\n";
+    constexpr const char *partial = "partial results";
+    for (const auto &[heading, exchanged] : {std::pair("layout conversions left: ", false),
+                                             std::pair("exchanges of partial results between warps: ", true)}) {
       std::string text;
-      if (!hasNote(c, text))
-        text = c.value("text", "");
-      for (std::string_view line : split(text, '\n'))
-        if (!line.empty() && (whole || !line.starts_with("  not ")))
-          out += "    " + std::string(line) + "\n";
+      unsigned count = 0;
+      for (const Json &c : explanation.at("conversions"))
+        if ((c.value("of", "") == partial) == exchanged) {
+          text += conversion(c);
+          ++count;
+        }
+      if (count || !exchanged)
+        out += "\n" + (heading + std::to_string(count)) + "\n" + text;
     }
+  }
+
+  std::string conversion(const Json &c) const {
+    std::string text = "  " + place(c) + "  " + c.value("type", "") + " from " + legend.letterOf(c.value("from", "")) +
+                       " to " + legend.letterOf(c.value("to", "")) + "\n";
+    std::string plan;
+    if (!hasNote(c, plan))
+      plan = c.value("text", "");
+    for (std::string_view line : split(plan, '\n'))
+      if (!line.empty() && (whole || !line.starts_with("  not ")))
+        text += "    " + std::string(line) + "\n";
+    return text;
   }
 
   void reductions() {

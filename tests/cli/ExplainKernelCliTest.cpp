@@ -99,11 +99,53 @@ TEST_F(ExplainKernelCliTest, SoftmaxHasReductionsAndNoConversionOfItsTiles) {
   for (const Json &r : e["reductions"])
     EXPECT_FALSE(r["text"].get<std::string>().empty());
   // What is left are the partial results of the warps.
-  for (const Json &c : e["conversions"])
+  EXPECT_EQ(e["conversions"].size(), 2u);
+  for (const Json &c : e["conversions"]) {
     EXPECT_EQ(c["type"], "1x4xf32");
+    EXPECT_EQ(c["of"], "partial results");
+  }
+  const Outcome text = explain({"softmax", "--target", "sm_90a", "--dtype", "bf16", "--set", "looping=true"});
+  EXPECT_TRUE(has(text.out, "layout conversions left: 0\n\nexchanges of partial results between warps: 2\n"))
+      << text.out;
   // Two small buffers beside each other.
   ASSERT_EQ(e["shared"]["buffers"].size(), 2u);
   EXPECT_NE(e["shared"]["buffers"][0]["offset"], e["shared"]["buffers"][1]["offset"]);
+}
+
+/// Buffers that the author placed, a gather, and a buffer that is alive through a loop.
+TEST_F(ExplainKernelCliTest, HandWrittenSharedMemory) {
+  const std::string text =
+      write("shared.mlir",
+            R"(#a = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#b = #tile_gpu.blocked<sizePerThread=[4,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+#sh = #tile_gpu.swizzled<vec=4, perPhase=1, maxPhase=8>
+func.func @turn(%x: !tile.ptr<f32> {tile.name = "x"}, %n: i32 {tile.name = "n"}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = tile.range 0 to 32 : tensor<32xi32, #tile_gpu.slice<dim=1, parent=blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>>>
+  %i = tile.expand_dims %r {axis = 1 : i32} : tensor<32xi32, #tile_gpu.slice<dim=1, parent=blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>>> to tensor<32x1xi32, #a>
+  %tile = tile.broadcast %i : tensor<32x1xi32, #a> to tensor<32x32xi32, #a>
+  %buffer = tile_gpu.local_alloc : !tile_gpu.buffer<32x32xi32, #sh>
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    tile_gpu.local_store %tile, %buffer : tensor<32x32xi32, #a>, !tile_gpu.buffer<32x32xi32, #sh>
+    %turned = tile_gpu.local_load %buffer : !tile_gpu.buffer<32x32xi32, #sh> to tensor<32x32xi32, #b>
+    tile.print "turned" %turned : tensor<32x32xi32, #b>
+  }
+  return
+}
+)");
+  const Json j = json({text, "--target", "sm_80"});
+  const Json &e = j["explain"];
+  ASSERT_EQ(e["shared"]["buffers"].size(), 1u);
+  const Json &buffer = e["shared"]["buffers"][0];
+  EXPECT_EQ(buffer["bytes"], 4096);
+  EXPECT_EQ(buffer["line"], 10);
+  EXPECT_EQ(buffer["to"]["op"], "scf.for");
+  ASSERT_EQ(e["shared_accesses"].size(), 2u);
+  EXPECT_EQ(e["shared_accesses"][0]["op"], "tile_gpu.local_store");
+  EXPECT_EQ(e["shared_accesses"][0]["line"], 12);
+  EXPECT_EQ(e["shared_accesses"][1]["form"], "ld");
+  EXPECT_EQ(e["barriers"].size(), 2u); // store to load, and the load to the next trip's store
 }
 
 TEST_F(ExplainKernelCliTest, ResourcesOrWhyTheyAreUnknown) {

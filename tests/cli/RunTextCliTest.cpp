@@ -164,6 +164,33 @@ TEST_F(RunTextCliTest, FindingsNameTheTextsLine) {
   EXPECT_FALSE(std::filesystem::exists(file("y.npy")));
 }
 
+/// The fake GPU's modules hold one kernel, add(x, y, n), which does nothing in 1.5 ms.
+TEST_F(RunTextCliTest, OnAGpuTimesAreTheGpus) {
+  const std::string add =
+      write("add.mlir", R"(func.func @add(%x: !tile.ptr<f32> {tile.name = "x"}, %y: !tile.ptr<f32> {tile.name = "y"},
+                %n: i32 {tile.name = "n"}) attributes {tile.kernel} {
+  %v = tile.load %x : !tile.ptr<f32>
+  tile.store %y, %v : !tile.ptr<f32>
+  return
+}
+)");
+  const Words line = {"run",    add,        "--grid",      "1",        "--arg",
+                      x,        "--arg",    "out:f32:600", "--arg",    "i32:600",
+                      "--json", "--repeat", "3",           "--output", "1:" + file("y.npy")};
+  for (const char *source : {"compiled", "disk"}) {
+    const Outcome o = kiln(line, fakeDriver());
+    ASSERT_EQ(o.status, 0) << o.out << o.err;
+    const Json j = Json::parse(o.out);
+    EXPECT_EQ(j["device"], "cuda:0");
+    EXPECT_EQ(j["times"]["launches"], 3);
+    EXPECT_EQ(j["times"]["medianMs"], 1.5);
+    EXPECT_EQ(j["firstCalls"].size(), 1u); // one compile, whatever the number of launches
+    EXPECT_EQ(j["firstCalls"][0]["source"], source);
+    std::filesystem::remove_all(file("driver"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(file("y.npy")));
+}
+
 TEST_F(RunTextCliTest, LineInfoAndPathAreNoPartOfTheResult) {
   // Another path of the same text: line information names the path, so on the emulator it is another entry.
   ASSERT_EQ(kiln(good()).status, 0);
