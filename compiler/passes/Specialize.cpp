@@ -60,6 +60,9 @@ private:
         chosen = f;
     if (!chosen)
       return module.emitError() << "the program has no kernel '" << kernel << "'; it has " << names;
+    if (chosen.isDeclaration())
+      return chosen.emitError() << "kernel '" << chosen.getName() << "' has no body";
+    chosen.setPublic(); // what is private and not called would be removed
     for (func::FuncOp f : kernels)
       if (f != chosen)
         f.erase();

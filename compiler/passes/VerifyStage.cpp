@@ -1,6 +1,7 @@
 // The rules of a stage, operation by operation.  Each message says what is wrong and what to write instead.
 #include "compiler/passes/Passes.h"
 
+#include "compiler/lowering/Numbers.h"
 #include "compiler/passes/CarriedTiles.h"
 #include "compiler/passes/TargetRules.h"
 #include "compiler/tile_gpu/LayoutInference.h"
@@ -23,6 +24,17 @@ using tile_gpu::LayoutAttr;
 
 enum class Stage : unsigned char { Tile, TileGpu };
 
+/// Attributes of other dialects mean something to the lowering's own stages only, LLVM's translation above all.
+LogicalResult checkAttributes(Operation *op, llvm::ArrayRef<NamedAttribute> attributes) {
+  for (const NamedAttribute &a : attributes) {
+    const auto [dialect, rest] = a.getName().getValue().split('.');
+    if (!rest.empty() && dialect != "tile" && dialect != "tile_gpu")
+      return op->emitError() << "the attribute '" << a.getName().getValue()
+                             << "' has no place in a kernel: attributes are those of tile and tile_gpu";
+  }
+  return success();
+}
+
 /// Checks one function; goes on after an error, so that one run shows all.
 class Verifier {
 public:
@@ -33,7 +45,12 @@ public:
     for (Type t : llvm::concat<const Type>(f.getArgumentTypes(), f.getResultTypes()))
       if (stage == Stage::TileGpu && isTile(t))
         fail(f) << "function '" << f.getName() << "' takes or returns the tile " << t << ": inline it into its kernel";
+    for (unsigned i = 0; i < f.getNumArguments(); ++i)
+      attributes(f, f.getArgAttrDict(i));
+    for (unsigned i = 0; i < f.getNumResults(); ++i)
+      attributes(f, f.getResultAttrDict(i));
     f.walk([&](Operation *op) {
+      attributes(op, op->getDiscardableAttrDictionary());
       if (op == f)
         return;
       if (!allowed(op)) {
@@ -43,6 +60,8 @@ public:
       }
       types(op);
       loops(op);
+      if (failed(verifyNumbers(op))) // what no stage can compile is refused here, at its line
+        good = false;
       if (stage == Stage::TileGpu)
         layouts(op);
       if (target)
@@ -58,6 +77,11 @@ private:
   InFlightDiagnostic fail(Operation *op) {
     good = false;
     return op->emitError();
+  }
+
+  void attributes(Operation *op, DictionaryAttr list) {
+    if (list && failed(checkAttributes(op, list.getValue())))
+      good = false;
   }
 
   /// The allow-list.
@@ -197,7 +221,7 @@ struct VerifyStage : impl::VerifyStageBase<VerifyStage> {
       }
       target = *found;
     }
-    bool good = true;
+    bool good = succeeded(checkAttributes(module, module->getDiscardableAttrDictionary().getValue()));
     for (Operation &op : *module.getBody()) {
       auto f = dyn_cast<func::FuncOp>(op);
       if (f) {

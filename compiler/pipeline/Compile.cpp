@@ -4,6 +4,7 @@
 #include "compiler/pipeline/Dialects.h"
 #include "compiler/pipeline/KernelReport.h"
 #include "compiler/pipeline/Metadata.h"
+#include "compiler/pipeline/Nesting.h"
 #include "compiler/pipeline/Stages.h"
 #include "compiler/tile/Tile.h"
 
@@ -44,7 +45,7 @@ public:
       out.status = KILN_COMPILE_INPUT; // the stage says what is wrong
     if (!stage("tile", [&](PassManager &pm) { buildTileStage(pm, facts()); }))
       return;
-    kernel = *module->getOps<func::FuncOp>().begin();
+    kernel = theKernel();
     Metadata metadata = describeKernel(kernel, job);
     metadata.target = std::string(target->name);
     if (job.emit == Emit::Tile) {
@@ -54,7 +55,7 @@ public:
     }
     if (!stage("tile_gpu", buildTileGpuStage))
       return;
-    kernel = *module->getOps<func::FuncOp>().begin();
+    kernel = theKernel();
     describeResources(kernel, metadata);
     if (job.explain)
       metadata.explanation = reportKernel(kernel, *target);
@@ -103,6 +104,12 @@ private:
 
   bool parse() {
     const auto begin = Clock::now();
+    if (const NestingError deep = checkNesting(job.program); deep.line) {
+      out.messages.push_back({"error", job.fileName, deep.line, deep.column,
+                              "the program is nested more than " + std::to_string(maxNesting) + " levels deep",
+                              "nest fewer brackets and regions into each other"});
+      return false;
+    }
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(
         llvm::MemoryBuffer::getMemBufferCopy(job.program, job.fileName.empty() ? "<kernel>" : job.fileName),
@@ -141,6 +148,14 @@ private:
     if (good)
       dump((std::string(name) + ".mlir").c_str(), job.dumpDirectory.empty() ? std::string() : print());
     return good;
+  }
+
+  /// The one that the tile stage picked; helpers may stand before it.
+  func::FuncOp theKernel() {
+    for (auto f : module->getOps<func::FuncOp>())
+      if (tile::isKernel(f))
+        return f;
+    return {}; // not after the tile stage
   }
 
   std::string print() {

@@ -16,7 +16,6 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <mutex>
@@ -43,13 +42,6 @@ void registerPasses() {
     registerKilnPasses();
     registerStages();
   });
-}
-
-int optMain(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  registerDialects(registry);
-  registerPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Kiln's passes and stages\n", registry));
 }
 
 } // namespace kiln

@@ -19,7 +19,7 @@ void registerDialects(mlir::DialectRegistry &registry);
 /// Every pass and stage under its name.  Process-wide, done once however often it is called.
 void registerPasses();
 
-/// kiln-opt's main.
+/// kiln-opt's main: MLIR's options and passes, and `--emit-ptx [--line-info]` after --kiln-stage-lowering.
 int optMain(int argc, char **argv);
 
 } // namespace kiln

@@ -2,6 +2,7 @@
 
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/TileGpu.h"
+#include "support/Text.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -18,6 +19,12 @@ std::string typeText(Type t) {
   else
     os << t;
   return text;
+}
+
+/// LLVM's JSON writer prints numbers with the locale's decimal point: a comma under de_DE.
+std::string decimal(double milliseconds) {
+  const auto microseconds = static_cast<unsigned long long>(milliseconds * 1000 + 0.5);
+  return format("%llu.%03llu", microseconds / 1000, microseconds % 1000);
 }
 
 } // namespace
@@ -83,8 +90,11 @@ std::string toJson(const Metadata &m) {
         guard("equals", g);
     });
     json.attributeObject("milliseconds", [&] {
-      for (const auto &[name, value] : m.milliseconds)
-        json.attribute(name, value);
+      for (const auto &[name, value] : m.milliseconds) {
+        json.attributeBegin(name);
+        json.rawValue(decimal(value));
+        json.attributeEnd();
+      }
     });
     if (!m.explanation.empty()) {
       json.attributeBegin("explain");

@@ -47,7 +47,10 @@ LogicalResult verifySources(Operation *op, int64_t axis, Region &combine) {
   if (llvm::SmallVector<Type>(combine.getArgumentTypes()) != arguments)
     return op->emitOpError() << "its region takes (" << combine.getArgumentTypes() << "), expected two of (" << scalars
                              << ")";
-  auto yield = cast<YieldOp>(combine.front().getTerminator());
+  // Regions are verified after their operation: the terminator may be anything yet.
+  auto yield = combine.front().empty() ? YieldOp() : dyn_cast<YieldOp>(combine.front().back());
+  if (!yield)
+    return op->emitOpError() << "its region does not end with " << YieldOp::getOperationName();
   if (llvm::SmallVector<Type>(yield.getOperandTypes()) != scalars)
     return op->emitOpError() << "its region yields (" << yield.getOperandTypes() << "), expected (" << scalars << ")";
   for (Operation &inner : combine.front().without_terminator())

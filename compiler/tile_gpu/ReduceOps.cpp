@@ -66,7 +66,10 @@ LogicalResult verifyCombine(Operation *op, int64_t axis, TypeRange whole, TypeRa
   if (llvm::SmallVector<Type>(block.getArgumentTypes()) != arguments)
     return op->emitOpError() << "its region takes (" << block.getArgumentTypes() << "), expected two of (" << scalars
                              << ")";
-  auto yield = cast<YieldOp>(block.getTerminator());
+  // Regions are verified after their operation: the terminator may be anything yet.
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return op->emitOpError() << "its region does not end with " << YieldOp::getOperationName();
   if (llvm::SmallVector<Type>(yield.getOperandTypes()) != scalars)
     return op->emitOpError() << "its region yields (" << yield.getOperandTypes() << "), expected (" << scalars << ")";
   for (Operation &inner : block.without_terminator())
