@@ -6,6 +6,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KernelProgram.h"
 #include "runtime/tools/Report.h"
+#include "runtime/tools/TextKernel.h"
 
 #include "compiler/codegen/Assembler.h"
 
@@ -41,9 +42,9 @@ private:
   Status run() {
     if (o.json && o.output.empty())
       return Status::invalid("--json prints to standard output, where the result would go", "name a file with -o");
+    KILN_ASSIGN(knobs, Knobs::fromEnvironment());
     KILN_TRY(readProgram());
     KILN_ASSIGN(const std::string facts, factsText(argumentNames, o.divisible, o.equals));
-    KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
     const bool cubin = o.emit == "cubin";
     Json request{{"emit", cubin ? "ptx" : o.emit}, {"line_info", o.lineInfo}};
@@ -69,22 +70,30 @@ private:
 
   Status readProgram() {
     name = o.kernel;
-    if (namesTextFile(o.kernel)) {
+    KernelSource source;
+    if (!namesTextFile(o.kernel)) {
+      KILN_ASSIGN(source, recordLibraryKernel(o.kernel, o.dtype, o.settings));
+      program = std::move(source.programText);
+    } else {
       if (!o.settings.empty())
         return Status::invalid("--set " + o.settings[0] + ": a text file has no configuration");
       fileName = o.kernel;
       KILN_ASSIGN(program, readTextFile(o.kernel));
-      return {};
+      if (o.divisible.empty() && o.equals.empty())
+        return {}; // arguments need no names
+      KILN_ASSIGN(TextKernel text, readTextKernel(o.kernel, o.entry, o.target, knobs));
+      source = std::move(text.source);
     }
-    KILN_ASSIGN(KernelSource source, recordLibraryKernel(o.kernel, o.dtype, o.settings));
-    program = std::move(source.programText);
     for (const ArgumentSpec &a : source.arguments)
       argumentNames.push_back(a.name);
     return {};
   }
 
   Status assemble(const std::string &ptx, bool emitCubin) {
-    KILN_ASSIGN(const auto assembler, findAssembler());
+    AssemblerSearch search;
+    search.nvJitLink = knobs.nvJitLink;
+    search.ptxas = knobs.ptxas;
+    KILN_ASSIGN(const auto assembler, findAssembler(search));
     const std::string arch = o.arch.empty() ? o.target : o.arch;
     KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {.lineInfo = o.lineInfo}));
     for (const std::string &warning : module.warnings)
@@ -124,6 +133,7 @@ private:
   }
 
   const Options &o;
+  Knobs knobs;
   std::string program, fileName, name;
   std::vector<std::string> argumentNames;
   Json report = Json::object();

@@ -46,6 +46,10 @@ Json FirstCalls::toJson() const {
   return out;
 }
 
+Json FirstCalls::textJson() const {
+  return text ? Json{{"milliseconds", text->milliseconds}, {"remembered", text->remembered}} : Json();
+}
+
 std::string stagesText(const FirstCallReport &report) {
   std::string out;
   bool inside = false;
@@ -60,6 +64,9 @@ std::string stagesText(const FirstCallReport &report) {
 
 std::string FirstCalls::toString(bool whole) const {
   std::string out;
+  if (text)
+    out = format("text: arguments %s; %.2f ms\n", text->remembered ? "remembered" : "read by the compiler",
+                 text->milliseconds);
   for (const Call &call : calls) {
     const FirstCallReport &r = call.report;
     out += "kernel " + call.kernel + " [" + call.variant + "]: ";

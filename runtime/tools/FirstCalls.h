@@ -18,6 +18,11 @@ public:
   /// Has `options` report here.  This object must outlive the Jit.
   void collect(JitOptions &options);
 
+  /// What it cost to know a text kernel's arguments, before any call.
+  void textRead(double milliseconds, bool remembered) { text = Text{milliseconds, remembered}; }
+  /// Null, or "milliseconds" and "remembered".
+  Json textJson() const;
+
   /// One object a first call: "kernel", "variant", "source", "reason", "explanation", "milliseconds", "stages".
   Json toJson() const;
   /// Two lines a first call; with `whole` also the texts that kept the key from the nearest entry's.
@@ -28,6 +33,11 @@ private:
     std::string kernel, variant;
     FirstCallReport report;
   };
+  struct Text {
+    double milliseconds = 0;
+    bool remembered = false;
+  };
+  std::optional<Text> text;
   std::mutex mutex;
   std::vector<Call> calls;
 };

@@ -37,8 +37,13 @@ private:
     const bool file = namesTextFile(o.kernel);
     if (file && !o.settings.empty())
       return Status::invalid("--set " + o.settings[0] + ": a text file has no configuration");
-    KILN_ASSIGN(const KernelSource source, file ? readTextKernel(o.kernel, o.entry, o.target, knobs)
-                                                : recordLibraryKernel(o.kernel, o.dtype, o.settings));
+    KernelSource source;
+    if (file) {
+      KILN_ASSIGN(TextKernel text, readTextKernel(o.kernel, o.entry, o.target, knobs));
+      source = std::move(text.source);
+    } else {
+      KILN_ASSIGN(source, recordLibraryKernel(o.kernel, o.dtype, o.settings));
+    }
     KILN_ASSIGN(const std::string facts, statedFacts(source));
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
     Json request{{"explain", true}};

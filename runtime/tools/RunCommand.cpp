@@ -146,6 +146,7 @@ private:
     program->describe(report);
     const bool text = isTextKernel(o.file);
     if (text) {
+      report["text"] = firstCalls.textJson();
       report["firstCalls"] = firstCalls.toJson();
       if (!o.json)
         std::fputs(firstCalls.toString(o.explainMiss).c_str(), stdout);

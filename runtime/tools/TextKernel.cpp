@@ -5,6 +5,8 @@
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/tools/Report.h"
 
+#include <chrono>
+
 namespace kiln::tools {
 namespace {
 
@@ -59,8 +61,13 @@ Result<KernelSource> sourceFrom(const std::string &metadata, const std::string &
 
 } // namespace
 
-Result<KernelSource> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
-                                    const Knobs &knobs) {
+Result<TextKernel> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
+                                  const Knobs &knobs) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto made = [&](KernelSource source, bool remembered) {
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    return TextKernel{std::move(source), remembered, std::chrono::duration<double, std::milli>(passed).count()};
+  };
   KILN_ASSIGN(const std::string program, readTextFile(file, maxTextBytes));
   const std::unique_ptr<cache::KernelCache> descriptions = openDescriptions(knobs);
   cache::KeyText key;
@@ -68,7 +75,7 @@ Result<KernelSource> readTextKernel(const std::string &file, const std::string &
   if (descriptions)
     if (const Result<std::optional<cache::Entry>> known = descriptions->lookup(key); known && *known)
       if (Result<KernelSource> source = sourceFrom((*known)->metadata, program, file))
-        return source;
+        return made(std::move(*source), true);
 
   KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
   CompileInput input{program, file, entry, codeTarget, {}, R"({"emit": "tile", "isolation": "child"})"};
@@ -78,7 +85,7 @@ Result<KernelSource> readTextKernel(const std::string &file, const std::string &
   // Without it the next run asks the compiler again.
   if (descriptions)
     (void)descriptions->store(key, cache::Entry{cache::EntryKind::Ptx, {}, out.metadata});
-  return source;
+  return made(std::move(source), false);
 }
 
 } // namespace kiln::tools

@@ -16,10 +16,16 @@ namespace kiln::tools {
 /// The folder, in the kernel cache's, of remembered descriptions.
 inline constexpr const char *descriptionsFolder = "descriptions";
 
+struct TextKernel {
+  KernelSource source;
+  bool remembered = false; ///< the compiler was not asked
+  double milliseconds = 0; ///< to read the file and to know what is in it
+};
+
 /// Reads the file and describes its kernel `entry` (empty: the only one).  Pointers are specialised by alignment,
 /// strides by being 1 or divisible by 16 (defaultSpecialisation).
-Result<KernelSource> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
-                                    const Knobs &knobs);
+Result<TextKernel> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
+                                  const Knobs &knobs);
 
 } // namespace kiln::tools
 

@@ -135,10 +135,11 @@ Result<std::unique_ptr<RunProgram>> loadTextProgram(Device &device, const RunOpt
   firstCalls.collect(options);
   const Knobs knobs = options.knobs;
   KILN_ASSIGN(std::unique_ptr<Jit> jit, Jit::create(device, std::move(options)));
-  KILN_ASSIGN(const KernelSource source, readTextKernel(o.file, o.entry, jit->codeTarget(), knobs));
-  KILN_ASSIGN(JitKernel * kernel, jit->kernel(source));
+  KILN_ASSIGN(const TextKernel text, readTextKernel(o.file, o.entry, jit->codeTarget(), knobs));
+  firstCalls.textRead(text.milliseconds, text.remembered);
+  KILN_ASSIGN(JitKernel * kernel, jit->kernel(text.source));
   std::vector<ParsedArgumentType> types;
-  for (const ArgumentSpec &a : source.arguments) {
+  for (const ArgumentSpec &a : text.source.arguments) {
     KILN_ASSIGN(ParsedArgumentType type, parseArgumentType(a.type));
     types.push_back(std::move(type));
   }

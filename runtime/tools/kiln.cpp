@@ -1,5 +1,6 @@
 // The `kiln` command.
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/KnobOptions.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -34,6 +35,7 @@ int run(int argc, char **argv) {
   app.set_version_flag("--version", "kiln " KILN_VERSION);
   app.require_subcommand(1);
   app.footer("Each command has its own help and examples: kiln run --help\n"
+             "Settings (docs/knobs.md) are options of every command: --cache-dir, --ptxas, --log, ...\n"
              "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
   int status = 0;
   kiln::tools::addDemoCommand(app, status);
@@ -44,6 +46,7 @@ int run(int argc, char **argv) {
   kiln::tools::addCheckCommand(app, status);
   kiln::tools::addCacheCommand(app, status);
   kiln::tools::addDevicesCommand(app, status);
+  kiln::tools::addKnobOptions(app);
   if (argc == 1) {
     std::fputs(app.help().c_str(), stderr);
     return inputError;

@@ -40,6 +40,10 @@ TEST_F(CompileCliTest, AFileOfTextInAProcessOfItsOwn) {
   EXPECT_EQ(j["metadata"]["kernel"], "scale");
   EXPECT_EQ(j["metadata"]["arguments"][2]["type"], "f32");
   EXPECT_EQ(j["metadata"]["arguments"][2]["name"], "factor");
+  const Outcome named = kiln({"compile", scale(), "--divisible", "x=16", "-o", file("n.ptx")});
+  EXPECT_EQ(named.status, 0) << named.err;
+  const Outcome unknown = kiln({"compile", scale(), "--divisible", "z=16"});
+  EXPECT_NE(unknown.err.find("the arguments are x, out, factor, n"), std::string::npos) << unknown.err;
   const Outcome bad = kiln({"compile", write("bad.mlir", "func.func @k() attributes {tile.kernel} {\n  return 1\n}\n"),
                             "--target", "sm_80"});
   EXPECT_EQ(bad.status, 2) << bad.err;

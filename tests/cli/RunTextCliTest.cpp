@@ -53,6 +53,7 @@ TEST_F(RunTextCliTest, ComputesAndComesFromTheCacheTheSecondTime) {
     EXPECT_GT(j["times"]["gigabytesPerSecond"], 0.0);
     ASSERT_EQ(j["firstCalls"].size(), 1u);
     EXPECT_EQ(j["firstCalls"][0]["source"], source);
+    EXPECT_EQ(j["text"]["remembered"], source == std::string("disk"));
     auto y = readNpy(file("y.npy"));
     ASSERT_TRUE(y.ok());
     ASSERT_EQ(y->data.size(), 2400u);
