@@ -144,7 +144,7 @@ TEST(BarrierFindings, S04PartialsReadWithoutABarrier) {
   DONE: )";
   };
   // Warp 0 runs first and reads what warps 1 to 3 have not written yet.
-  EXPECT_EQ(ids(text(""), 128), "uninit.shared");
+  EXPECT_EQ(ids(text(""), 128), "race.shared uninit.shared");
   const Outcome good = block(text("bar.sync 0;"), 128);
   EXPECT_CLEAN(good);
   EXPECT_EQ(good.values[0], 127u * 128 / 2);

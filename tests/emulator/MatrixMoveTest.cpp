@@ -410,7 +410,7 @@ TEST(MatrixMove, PartialWarps) {
     EXPECT_EQ(got[t], t < 48 ? 0x11112222u : 0xDEADBEEFu) << t;
   // The elements of lanes that are not there are not stored: row 5 would come from lanes 20 to 23.
   const std::string store = own +
-                            "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r2};"
+                            "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r6], {%r2}; bar.sync 0;"
                             "ld.shared.u32 %r20, [more+592];" +
                             writeOut; // warp 1, row 5
   const Launched partial = oneWarp(store, "sm_90a", 52, &got);

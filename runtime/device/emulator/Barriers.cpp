@@ -1,6 +1,7 @@
 // bar, barrier and barrier.cluster: section 1.6 of the emulator specification.  Arrival is counted in warps of 32
 // threads.
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/Races.h"
 
 #include <cstdio>
 
@@ -18,6 +19,7 @@ bool complete(const BlockState &block, const BarrierState &b) {
 
 void finish(BlockState &block, unsigned id) {
   BarrierState &b = block.barriers[id];
+  std::uint32_t waited = 0;
   for (WarpState &w : block.warps)
     for (std::uint32_t i = 0; i < w.numSplits; ++i) {
       Split &s = w.splits[i];
@@ -35,7 +37,13 @@ void finish(BlockState &block, unsigned id) {
       }
       s.pc += 1;
       s.state = SplitState::Ready;
+      waited |= 1u << w.index;
     }
+  if (block.races) {
+    for (std::uint32_t m = waited; m; m &= m - 1)
+      block.races->leave(block.warps[static_cast<unsigned>(__builtin_ctz(m))], id);
+    block.races->completed(id, waited, block.warpsAlive);
+  }
   b = {};
   ++block.worker.progress;
 }
@@ -107,6 +115,8 @@ void arriveGroup(WarpState &w, const Op &op, ArrivalKind kind, unsigned id, std:
       b.any |= yes;
     }
   }
+  if (block.races)
+    block.races->arrive(w, id);
   std::uint32_t &pending = b.pending[w.index];
   pending |= group;
   ++block.worker.progress;
@@ -203,6 +213,8 @@ static void finishClusterPhase(BlockState &block) {
     c.arrived[w.index] = 0;
     for (std::uint32_t i = 0; i < w.numSplits; ++i)
       if (w.splits[i].state == SplitState::Cluster) {
+        if (block.races)
+          block.races->leave(w, BlockRaces::clusterBarrier);
         c.outstanding[w.index] &= ~w.splits[i].mask;
         w.splits[i].state = SplitState::Ready;
         w.splits[i].pc += 1;
@@ -217,6 +229,8 @@ Next arriveAtCluster(WarpState &w, const Op &op) {
                   "arrives at the cluster barrier again; it arrived at " + w.program->point(c.lastPc[w.index]) +
                       " and has not waited since",
                   false);
+  if (w.block->races)
+    w.block->races->arrive(w, BlockRaces::clusterBarrier);
   c.outstanding[w.index] |= w.exec;
   c.arrived[w.index] |= w.exec;
   c.lastPc[w.index] = w.pc;
@@ -241,6 +255,8 @@ Next waitForCluster(WarpState &w, const Op &op) {
     if (c.lanePhase[w.index * warpSize + l] != c.phase)
       passed |= 1u << l;
   }
+  if (passed && w.block->races)
+    w.block->races->leave(w, BlockRaces::clusterBarrier);
   c.outstanding[w.index] &= ~passed;
   w.exec &= ~passed;
   if (!w.exec)

@@ -1,9 +1,11 @@
 // A block: its warps' registers, shared and local memory, and the loop that runs its warps in turn.
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/Races.h"
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace kiln::emulator {
 
@@ -63,6 +65,10 @@ BlockState::BlockState(Worker &worker) : worker(worker) {
     localBits = reinterpret_cast<std::uint64_t *>(localBitMemory->data());
   for (unsigned w = 0; w < count; ++w)
     prepareWarp(w);
+  if (launch.races) {
+    raceClocks = std::make_shared<BlockRaces>(*launch.races, count, sharedEnd);
+    races = raceClocks.get();
+  }
 }
 
 /// What stays the same from block to block.
@@ -182,6 +188,12 @@ void BlockState::start(std::uint64_t number) {
            static_cast<std::uint32_t>(number / launch.grid.x % launch.grid.y),
            static_cast<std::uint32_t>(number / launch.grid.x / launch.grid.y)};
   instructions = virtualTime = clockReads = 0;
+  round = {};
+  if (races)
+    races->start();
+  if (launch.seeded())
+    chooser.start(launch.schedule, RandomStream{launch.seed, launch.gridId, number},
+                  static_cast<unsigned>(warps.size()));
   for (BarrierState &b : barriers)
     b.open = false;
   if (program.usesCluster)
@@ -242,10 +254,9 @@ void BlockState::start(std::uint64_t number) {
 }
 
 /// Runs a warp until it blocks, spins, leaves or has used its slice; false after a fatal finding.
-static bool runWarp(WarpState &w) {
+static bool runWarp(WarpState &w, Next (*run)(WarpState &)) {
   w.slice = slice;
   const std::uint64_t before = w.executed;
-  const auto run = w.program->table->run;
   bool good = true;
   do {
     if (run(w) == Next::Fault) {
@@ -288,46 +299,96 @@ static bool overBudget(Worker &worker) {
   return launch.outOfBudget.load(std::memory_order_relaxed);
 }
 
-BlockResult runBlock(BlockState &block) {
+/// What the round of a block came to; nothing: the next one follows.
+static std::optional<BlockResult> finishRound(BlockState &block, const Round &round, bool allSpin) {
   Worker &worker = block.worker;
-  Launch &launch = worker.launch;
+  if (overBudget(worker))
+    return BlockResult::OutOfBudget;
+  if (block.warpsAlive == 0)
+    return BlockResult::Done;
+  if (!round.ran) {
+    if (forceParked(block))
+      return {};
+    reportBlock(block, "deadlock", "no warp can run: " + describeWaiting(block));
+    return BlockResult::Fault;
+  }
+  if (worker.launch.firstFatal.load(std::memory_order_relaxed) < block.linear)
+    return BlockResult::Fault;
+  if (!allSpin || worker.progress != round.progress) {
+    worker.idleInstructions = 0;
+    return {};
+  }
+  block.virtualTime += 1000;
+  worker.idleInstructions += worker.warpInstructions - round.instructions;
+  if (worker.idleInstructions > livelockInstructions) {
+    reportBlock(block, "livelock",
+                "no state changed in " + std::to_string(worker.idleInstructions) +
+                    " instructions while every warp polls: " + describeWaiting(block));
+    return BlockResult::Fault;
+  }
+  return BlockResult::Spinning;
+}
+
+BlockResult runBlock(BlockState &block) {
+  const Worker &worker = block.worker;
   for (;;) {
-    bool ran = false, allSpin = true;
-    const std::uint64_t progress = worker.progress, instructions = worker.warpInstructions;
+    bool allSpin = true;
+    Round round{worker.progress, worker.warpInstructions, true, false};
     for (WarpState &w : block.warps) {
       w.spinning = false;
       if (w.exited() || !pickSplit(w))
         continue;
-      ran = true;
-      if (!runWarp(w))
+      round.ran = true;
+      if (!runWarp(w, w.program->table->run))
         return BlockResult::Fault;
       allSpin &= w.spinning || w.exited();
     }
-    if (overBudget(worker))
-      return BlockResult::OutOfBudget;
-    if (block.warpsAlive == 0)
-      return BlockResult::Done;
-    if (!ran) {
-      if (forceParked(block))
-        continue;
-      reportBlock(block, "deadlock", "no warp can run: " + describeWaiting(block));
-      return BlockResult::Fault;
+    if (const auto result = finishRound(block, round, allSpin))
+      return *result;
+  }
+}
+
+/// The warps that could run, but for those that poll in vain, as candidates of the chooser.
+static std::uint64_t runnableWarps(const BlockState &block, bool &anySpins) {
+  std::uint64_t out = 0;
+  anySpins = false;
+  for (const WarpState &w : block.warps) {
+    anySpins |= w.spinning;
+    for (std::uint32_t i = 0; i < w.numSplits && !w.spinning; ++i)
+      if (w.splits[i].state == SplitState::Ready)
+        out |= std::uint64_t(1) << w.index;
+  }
+  return out;
+}
+
+// A round ends when no warp can run but those that have polled in vain since it began.
+BlockResult runTurns(BlockState &block, std::uint64_t turns) {
+  Worker &worker = block.worker;
+  Round &round = block.round;
+  for (;;) {
+    if (!round.begun) {
+      round = {worker.progress, worker.warpInstructions, true, false};
+      for (WarpState &w : block.warps)
+        w.spinning = false;
     }
-    if (launch.firstFatal.load(std::memory_order_relaxed) < block.linear)
-      return BlockResult::Fault;
-    if (!allSpin || worker.progress != progress) {
-      worker.idleInstructions = 0;
+    bool anySpins = false;
+    if (const std::uint64_t candidates = runnableWarps(block, anySpins)) {
+      if (turns-- == 0)
+        return BlockResult::Paused;
+      WarpState &w = block.warps[block.chooser.choose(candidates)];
+      w.observations = block.chooser.turn();
+      round.ran = true;
+      if (pickSplit(w) && !runWarp(w, w.program->table->runSeeded))
+        return BlockResult::Fault;
+      if (overBudget(worker))
+        return BlockResult::OutOfBudget;
+      if (block.warpsAlive == 0)
+        return BlockResult::Done;
       continue;
     }
-    block.virtualTime += 1000;
-    worker.idleInstructions += worker.warpInstructions - instructions;
-    if (worker.idleInstructions > livelockInstructions) {
-      reportBlock(block, "livelock",
-                  "no state changed in " + std::to_string(worker.idleInstructions) +
-                      " instructions while every warp polls: " + describeWaiting(block));
-      return BlockResult::Fault;
-    }
-    return BlockResult::Spinning;
+    round.begun = false;
+    if (const auto result = finishRound(block, round, anySpins))
+      return *result;
   }
 }
 

@@ -30,6 +30,17 @@ unsigned vectorOf(const Form &form) {
   return form.has("v2") ? 2 : form.has("v4") ? 4 : form.has("v8") ? 8 : 1;
 }
 
+std::uint16_t orderFlags(const Form &form) {
+  const bool both = form.has("acq_rel");
+  return static_cast<std::uint16_t>((both || form.has("acquire") ? access::acquire : 0) |
+                                    (both || form.has("release") ? access::release : 0) |
+                                    (form.has("cta") ? access::ctaScope : 0));
+}
+
+static bool isStrong(const Form &form) {
+  return form.has("volatile") || form.has("relaxed") || form.has("acquire") || form.has("release") || form.has("mmio");
+}
+
 static std::uint16_t spaceFlag(Space space) {
   switch (space) {
   case Space::Global:
@@ -136,12 +147,13 @@ bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction
     return false;
   if (instruction.usedBytesMask)
     op.usedBytes = static_cast<std::uint32_t>(*instruction.usedBytesMask);
-  const bool strong = form.has("volatile") || form.has("relaxed") || form.has("acquire") || form.has("mmio");
-  if (strong) {
-    op.flags |= access::strong;
+  if (isStrong(form)) {
+    op.flags |= access::strong | orderFlags(form);
     if (address.space == Space::Global || address.space == Space::Generic)
       context.needsOrder();
   }
+  context.flow().observes =
+      address.space == Space::Global || address.space == Space::Shared || address.space == Space::Generic;
   const unsigned bytes = count * f.elementBytes;
   if (address.fixed) {
     f.fixedParameter = true;
@@ -181,6 +193,8 @@ bool decodeStore(DecodeContext &context, const Form &form, const ptx::Instructio
     op.aux = context.addPool(slots);
   op.flags |= static_cast<std::uint16_t>(count << access::countShift);
   context.flow().visible = true;
+  if (isStrong(form))
+    op.flags |= access::strong | orderFlags(form);
   DecodeContext::Address address;
   if (!decodeAddress(context, instruction, instruction.operands[0], spaceOf(form), op, address))
     return false;

@@ -312,6 +312,7 @@ void DecodeContext::finishFunction(FunctionInfo &info) {
       std::fill(poolHoldsSlot.begin() + program->ops[i].aux, poolHoldsSlot.end(), 0);
     }
     program->edges.push_back({f.kind, f.guarded, f.visible, static_cast<std::uint32_t>(f.targets.size())});
+    program->observable.push_back(f.visible || f.observes || program->ops[i].kind != Plain);
   }
   const FlowGraph graph(flows, info.entry, info.end);
   program->order.resize(program->ops.size());

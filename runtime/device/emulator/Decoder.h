@@ -56,6 +56,7 @@ struct FlowEdge {
   Kind kind = Kind::Next;
   bool guarded = false;
   bool visible = false;               ///< see ProgramEdge
+  bool observes = false;              ///< its result depends on what other threads do
   std::uint32_t target = 0;           ///< Branch: label; after the function is decoded: op
   std::vector<std::uint32_t> targets; ///< IndexedBranch
 };

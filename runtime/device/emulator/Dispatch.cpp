@@ -39,7 +39,8 @@ inline bool maskIsExec(const Warp &w, const Op &op) {
 
 } // namespace
 
-Next runSplit(WarpState &w) {
+/// Seeded: the warp has a number of observable ops (WarpState::observations); its turn ends before the next one.
+template <bool Seeded> static Next runOps(WarpState &w) {
   const Op *const ops = w.program->ops.data();
   const std::uint32_t *const order = w.program->order.data();
   const bool diverged = w.numSplits > 1;
@@ -48,11 +49,20 @@ Next runSplit(WarpState &w) {
   const std::int64_t begin = left;
   std::uint64_t threads = 0;
   Next next = Next::Jump;
+  bool turnOver = false;
   for (;;) {
     if (left <= 0) {
       storeSplit(w);
+      w.splits[w.current].forced = w.forced;
       break;
     }
+    if constexpr (Seeded)
+      if (w.program->observable[w.pc] && w.observations-- == 0) {
+        storeSplit(w);
+        w.splits[w.current].forced = w.forced;
+        turnOver = true;
+        break;
+      }
     const Op &op = ops[w.pc];
     --left;
     std::uint32_t exec = w.mask;
@@ -67,10 +77,14 @@ Next runSplit(WarpState &w) {
     } else {
       w.exec = exec;
       threads += static_cast<unsigned>(__builtin_popcount(exec));
-      if (op.kind == Plain || (op.kind == MemberMask && maskIsExec(w, op)))
+      if (op.kind == Plain) {
         next = op.run(w, op);
-      else
+      } else if (op.kind == MemberMask && maskIsExec(w, op)) {
+        ++w.syncs;
+        next = op.run(w, op);
+      } else {
         next = runGathered(w, op);
+      }
       if (next == Next::Advance) {
         ++w.pc;
       } else if (next != Next::Jump) {
@@ -90,8 +104,15 @@ Next runSplit(WarpState &w) {
   }
   w.executed += static_cast<std::uint64_t>(begin - left);
   w.threadsExecuted += threads;
-  w.slice = left;
+  w.slice = turnOver ? 0 : left;
   return next;
+}
+
+Next runSplit(WarpState &w) {
+  return runOps<false>(w);
+}
+Next runSplitSeeded(WarpState &w) {
+  return runOps<true>(w);
 }
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL

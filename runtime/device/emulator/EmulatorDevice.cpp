@@ -178,6 +178,14 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   launch.dynamicShared = config.dynamicSharedBytes;
   launch.parameters = arguments;
   launch.checks = options.checks;
+  if (options.checks) {
+    races.cells = memory->raceCells();
+    races.base = memory->base();
+    races.bytes = memory->arenaBytes();
+    launch.races = &races;
+  }
+  launch.schedule = options.schedule;
+  launch.seed = options.seed;
   launch.gridId = ++launches;
   launch.multiprocessors = about.multiprocessors;
   launch.instructionBudget = options.instructionBudget ? options.instructionBudget : std::uint64_t(1) << 40;

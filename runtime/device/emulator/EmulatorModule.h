@@ -9,6 +9,7 @@
 #include "kiln/Device.h"
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/Memory.h"
+#include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/WorkerPool.h"
 
 #include <atomic>
@@ -48,6 +49,7 @@ private:
   std::vector<Finding> findings;
   LaunchStatistics statistics;
   std::uint64_t launches = 0;
+  LaunchRaces races;
 };
 
 /// Parses, places variables, decodes every entry.

@@ -14,6 +14,7 @@
 #include "runtime/device/emulator/Findings.h"
 #include "runtime/device/emulator/Memory.h"
 #include "runtime/device/emulator/Program.h"
+#include "runtime/device/emulator/Schedule.h"
 #include "runtime/device/emulator/Warp.h"
 
 #include <atomic>
@@ -25,6 +26,8 @@
 namespace kiln::emulator {
 
 struct Worker;
+class BlockRaces;
+struct LaunchRaces;
 
 enum class SplitState : std::uint8_t {
   Ready,
@@ -57,7 +60,9 @@ struct WarpState : Warp {
   Split splits[warpSize];
   std::uint32_t stopOrder = ~0u; ///< the running split stops at an op of this order or a later one: another waits there
   std::int64_t slice = 0;        ///< ops left before other warps get their turn
+  std::uint64_t observations = 0; ///< of a seeded turn: observable ops left
   std::uint64_t executed = 0, threadsExecuted = 0;
+  std::uint32_t syncs = 0;     ///< ops that lanes executed together on purpose: .sync with a member mask, .aligned
   std::uint32_t uncounted = 0; ///< lanes of an op that parked: it counts when it runs
   std::uint64_t progressMark = 0, pollMark = 0;
   bool spinning = false;                          ///< gave its slice up: it polls and nothing changes
@@ -97,6 +102,12 @@ struct ClusterBarrierState {
   std::uint32_t lastPc[warpSize] = {};
 };
 
+/// A round: every warp of a block that can run gets its turn, or turns.
+struct Round {
+  std::uint64_t progress = 0, instructions = 0; ///< of the worker when it began
+  bool begun = false, ran = false;              ///< a warp ran in it
+};
+
 /// A resident block.  Reused for the next block of the launch.
 class BlockState {
 public:
@@ -120,11 +131,15 @@ public:
   std::uint64_t instructions = 0; ///< warp instructions of this block
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
+  BlockRaces *races = nullptr; ///< null: races are not looked for
+  Chooser chooser;             ///< of a seeded launch
+  Round round;                 ///< of a seeded launch
 
 private:
   void prepareWarp(unsigned w);
   std::unique_ptr<Reservation> registerMemory, sharedMemory, localMemory, localBitMemory;
   std::vector<std::uint64_t> sharedBitWords;
+  std::shared_ptr<BlockRaces> raceClocks; ///< what `races` points to
   std::size_t registerStride = 0;
 };
 
@@ -136,6 +151,9 @@ struct Launch {
   std::uint32_t dynamicShared = 0;
   std::span<const std::byte> parameters;
   bool checks = true;
+  LaunchRaces *races = nullptr; ///< null: races are not looked for
+  Schedule schedule = Schedule::InOrder;
+  std::uint64_t seed = 0;
   std::uint64_t gridId = 0;
   unsigned multiprocessors = 1;
   std::uint64_t instructionBudget = 0;
@@ -143,6 +161,7 @@ struct Launch {
   std::chrono::steady_clock::time_point started;
 
   std::uint64_t blocks() const { return grid.count(); }
+  bool seeded() const { return schedule != Schedule::InOrder; }
   // Lines of their own: every worker writes the first and reads the others all the time.
   alignas(128) std::atomic<std::uint64_t> nextBlock{0};
   alignas(128) std::atomic<std::uint64_t> firstFatal{~std::uint64_t(0)}; ///< the first block with a fatal finding
@@ -211,8 +230,11 @@ std::string describeWaiting(const BlockState &block);
 
 // --- Block.cpp, Launch.cpp ---------------------------------------------------
 
-enum class BlockResult : std::uint8_t { Done, Fault, Spinning, OutOfBudget };
+/// Spinning: every warp polls in vain.  Paused: the turns given are used up.
+enum class BlockResult : std::uint8_t { Done, Fault, Spinning, OutOfBudget, Paused };
 BlockResult runBlock(BlockState &block);
+/// Gives warps of a seeded launch so many turns.
+BlockResult runTurns(BlockState &block, std::uint64_t turns);
 
 struct LaunchResult {
   Status status;

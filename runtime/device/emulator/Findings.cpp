@@ -2,12 +2,14 @@
 
 #include "runtime/device/emulator/Executor.h"
 
+#include "support/Text.h"
+
 #include <algorithm>
 
 namespace kiln::emulator {
 
 void FindingSink::report(RawFinding finding) {
-  auto [entry, isNew] = found.try_emplace({finding.id, finding.op});
+  auto [entry, isNew] = found.try_emplace({finding.id, finding.op, finding.other ? finding.other->op : noOther});
   RawFinding &known = entry->second;
   const std::uint64_t count = known.count + 1;
   const std::uint64_t inBlock = isNew || known.block != finding.block ? 1 : known.countInBlock + 1;
@@ -21,8 +23,8 @@ void FindingSink::report(RawFinding finding) {
   known.count = count;
 }
 
-bool FindingSink::again(const char *id, std::uint32_t op, std::uint64_t block) {
-  const auto known = found.find({id, op});
+bool FindingSink::again(const char *id, std::uint32_t op, std::uint64_t block, std::uint32_t otherOp) {
+  const auto known = found.find({id, op, otherOp});
   if (known == found.end() || known->second.block > block)
     return false;
   known->second.count += 1;
@@ -35,9 +37,14 @@ static Dim3 blockIndex(std::uint64_t linear, Dim3 grid) {
           static_cast<std::uint32_t>(linear / grid.x / grid.y)};
 }
 
+std::string blockText(std::uint64_t linear, Dim3 grid) {
+  const Dim3 b = blockIndex(linear, grid);
+  return format("(%u,%u,%u)", b.x, b.y, b.z);
+}
+
 std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid,
                                    std::uint64_t firstFatal) {
-  std::map<std::pair<std::string, std::uint32_t>, RawFinding> merged;
+  std::map<FindingSink::Key, RawFinding> merged;
   const bool cut = firstFatal != ~std::uint64_t(0);
   for (FindingSink *sink : sinks)
     for (auto &[key, finding] : sink->all()) {
@@ -55,7 +62,8 @@ std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Progr
   for (auto &[key, finding] : merged)
     list.push_back(std::move(finding));
   std::stable_sort(list.begin(), list.end(), [](const RawFinding &a, const RawFinding &b) {
-    return std::tie(a.block, a.warp, a.op, a.id) < std::tie(b.block, b.warp, b.op, b.id);
+    const std::uint32_t otherA = a.other ? a.other->op : 0, otherB = b.other ? b.other->op : 0;
+    return std::tie(a.block, a.warp, a.op, a.id, otherA) < std::tie(b.block, b.warp, b.op, b.id, otherB);
   });
   std::vector<Finding> out;
   for (RawFinding &f : list) {
@@ -71,6 +79,11 @@ std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Progr
       finding.ptxLine = line.ptxLine;
       finding.opcode = std::string(line.opcode);
     }
+    if (f.other) {
+      const SourceLine &line = program.lines[program.ops[f.other->op].line];
+      finding.other = OtherAccess{blockIndex(f.other->block, grid),           f.other->warp, f.other->lanes,
+                                  program.location(program.ops[f.other->op]), line.ptxLine,  std::string(line.opcode)};
+    }
     finding.message = std::move(f.message);
     finding.fatal = f.fatal;
     finding.note = f.note;
@@ -82,7 +95,7 @@ std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Progr
 }
 
 static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal,
-                      bool note) {
+                      bool note, std::optional<RawOther> other = {}) {
   BlockState &block = *warp.block;
   const auto &ops = static_cast<WarpState &>(warp).program->ops;
   RawFinding finding;
@@ -94,6 +107,7 @@ static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t la
   finding.message = std::move(message);
   finding.fatal = fatal;
   finding.note = note;
+  finding.other = other;
   block.worker.findings.report(std::move(finding));
   if (fatal) {
     auto &first = block.worker.launch.firstFatal;
@@ -105,6 +119,15 @@ static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t la
 
 void reportFinding(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, bool fatal) {
   reportAny(warp, op, id, lanes, std::move(message), fatal, false);
+}
+
+void reportRace(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, RawOther other) {
+  reportAny(warp, op, id, lanes, std::move(message), false, false, other);
+}
+
+bool countRace(Warp &warp, const Op &op, const char *id, std::uint32_t otherOp) {
+  const auto index = static_cast<std::uint32_t>(&op - static_cast<WarpState &>(warp).program->ops.data());
+  return warp.block->worker.findings.again(id, index, warp.block->linear, otherOp);
 }
 
 bool countFinding(Warp &warp, const Op &op, const char *id) {

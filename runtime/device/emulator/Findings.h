@@ -11,14 +11,24 @@
 #include "runtime/device/emulator/Program.h"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace kiln::emulator {
 
+/// The other access of a race.
+struct RawOther {
+  std::uint64_t block = 0;
+  unsigned warp = 0;
+  std::uint32_t lanes = 0, op = 0;
+};
+
 struct RawFinding {
   std::string id;
   std::uint32_t op = 0;
+  std::optional<RawOther> other;
   std::uint64_t block = 0;
   unsigned warp = 0;
   std::uint32_t lanes = 0;
@@ -32,12 +42,22 @@ class FindingSink {
 public:
   void report(RawFinding finding);
   /// Counts one more of a finding that is known from this block or an earlier one; false: report it in full.
-  bool again(const char *id, std::uint32_t op, std::uint64_t block);
-  std::map<std::pair<std::string, std::uint32_t>, RawFinding> &all() { return found; }
+  bool again(const char *id, std::uint32_t op, std::uint64_t block, std::uint32_t otherOp = noOther);
+  /// Id, op, op of the other access.
+  using Key = std::tuple<std::string, std::uint32_t, std::uint32_t>;
+  static constexpr std::uint32_t noOther = ~0u;
+  std::map<Key, RawFinding> &all() { return found; }
 
 private:
-  std::map<std::pair<std::string, std::uint32_t>, RawFinding> found;
+  std::map<Key, RawFinding> found;
 };
+
+/// "(x,y,z)" of a block number.
+std::string blockText(std::uint64_t linear, Dim3 grid);
+
+// Like reportFinding and countFinding (Warp.h), with the other access.
+void reportRace(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, RawOther other);
+bool countRace(Warp &warp, const Op &op, const char *id, std::uint32_t otherOp);
 
 /// The workers' findings as one report.  After a fatal finding in block `firstFatal`, what later blocks saw is dropped.
 std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid,

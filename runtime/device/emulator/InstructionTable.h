@@ -85,6 +85,8 @@ struct InstructionTable {
   std::span<const std::span<const Row>> families;
   /// Runs the current split of `warp` until it blocks, leaves, meets another split or has used up its slice.
   Next (*run)(WarpState &warp);
+  /// The same, but the turn also ends before an observable op once `WarpState::observations` of them are done.
+  Next (*runSeeded)(WarpState &warp);
 };
 
 /// The best level that this CPU can run, or the one named; nullptr if `level` is unknown or the CPU lacks it.

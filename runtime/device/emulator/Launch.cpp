@@ -2,8 +2,10 @@
 //
 // Blocks whose results cannot depend on each other are taken by the workers from a counter.  A kernel whose results
 // depend on the order of blocks (Program::inOrder) runs on one worker: block 0 to its end, then block 1; only when the
-// running block polls in vain does the next one start, and then the resident blocks take turns.
+// running block polls in vain does the next one start, and then the resident blocks take turns.  A seeded launch runs
+// on one worker too, a few blocks at a time (Schedule.h).
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/WorkerPool.h"
 #include "support/Text.h"
 
@@ -42,13 +44,17 @@ void runIndependent(void *context, unsigned index) {
   }
 }
 
+/// Blocks that a GPU of the target holds at the same time.
+std::uint64_t residentLimit(const Launch &launch) {
+  const unsigned occupancy = std::max(1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()),
+                                                         launch.program->sharedStatic + launch.dynamicShared, 0));
+  return std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
+}
+
 void runInOrder(Run &run) {
   Launch &launch = run.launch;
   Worker &worker = *run.workers[0];
-  const unsigned occupancy = std::max(1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()),
-                                                         launch.program->sharedStatic + launch.dynamicShared, 0));
-  const std::uint64_t most =
-      std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
+  const std::uint64_t most = residentLimit(launch);
   std::vector<std::unique_ptr<BlockState>> resident, idle;
   std::size_t turn = 0;
   std::uint64_t started = 0;
@@ -82,6 +88,61 @@ void runInOrder(Run &run) {
     case BlockResult::Spinning:
       ++turn;
       break;
+    case BlockResult::Paused: // never without a limit of turns
+    case BlockResult::Fault:
+    case BlockResult::OutOfBudget:
+      return;
+    }
+  }
+}
+
+/// Blocks that are resident from the start; more start when all of them wait for others.
+constexpr std::uint64_t seededWindow = 4;
+
+void runSeeded(Run &run) {
+  Launch &launch = run.launch;
+  Worker &worker = *run.workers[0];
+  const std::uint64_t most = residentLimit(launch);
+  RandomStream random{launch.seed, launch.gridId};
+  const BlockOrder order(launch.schedule, random, launch.blocks());
+  struct Resident {
+    std::unique_ptr<BlockState> block;
+    bool spins = false;
+  };
+  std::vector<Resident> resident;
+  std::vector<std::unique_ptr<BlockState>> idle;
+  std::uint64_t started = 0, window = 1 + random.below(std::min(seededWindow, most));
+  for (;;) {
+    if (resident.size() < window && started < launch.blocks()) {
+      if (idle.empty())
+        idle.push_back(std::make_unique<BlockState>(worker));
+      if (idle.back()->warps.empty()) {
+        run.noMemory = true;
+        return;
+      }
+      resident.push_back({std::move(idle.back())});
+      idle.pop_back();
+      resident.back().block->start(order.at(started++));
+      continue;
+    }
+    if (resident.empty())
+      return;
+    const std::size_t i = random.below(resident.size());
+    switch (runTurns(*resident[i].block, 1 + random.below(256))) {
+    case BlockResult::Done:
+      idle.push_back(std::move(resident[i].block));
+      resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
+      for (Resident &r : resident) // they may have waited for this one
+        r.spins = false;
+      break;
+    case BlockResult::Paused:
+      resident[i].spins = false;
+      break;
+    case BlockResult::Spinning:
+      resident[i].spins = true;
+      if (window < most && std::all_of(resident.begin(), resident.end(), [](const Resident &r) { return r.spins; }))
+        ++window;
+      break;
     case BlockResult::Fault:
     case BlockResult::OutOfBudget:
       return;
@@ -104,10 +165,18 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
   launch.started = std::chrono::steady_clock::now();
   Run run{launch, {}, {}};
   const std::uint64_t useful = std::min<std::uint64_t>(pool.size(), launch.blocks());
-  const unsigned count = launch.program->inOrder ? 1 : static_cast<unsigned>(useful);
+  const bool single = launch.program->inOrder || launch.seeded();
+  const unsigned count = single ? 1 : static_cast<unsigned>(useful);
+  if (launch.races) {
+    launch.races->start(count);
+    if (launch.races->wornOut)
+      launch.memory->forgetRaceCells();
+  }
   for (unsigned i = 0; i < count; ++i)
     run.workers.push_back(std::make_unique<Worker>(launch));
-  if (launch.program->inOrder)
+  if (launch.seeded())
+    runSeeded(run);
+  else if (launch.program->inOrder)
     runInOrder(run);
   else
     pool.run(count, runIndependent, &run);

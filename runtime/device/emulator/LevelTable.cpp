@@ -11,6 +11,7 @@
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 
 Next runSplit(WarpState &w); // Dispatch.cpp
+Next runSplitSeeded(WarpState &w);
 
 const InstructionTable &levelTable() {
 #define KILN_FAMILY(name) name##Rows(),
@@ -18,7 +19,7 @@ const InstructionTable &levelTable() {
       KILN_FAMILIES // KILN_FAMILY(a)KILN_FAMILY(b)..., from Families.def
   };
 #undef KILN_FAMILY
-  static const InstructionTable table{KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit};
+  static const InstructionTable table{KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit, runSplitSeeded};
   return table;
 }
 

@@ -64,6 +64,8 @@ Result<std::unique_ptr<GlobalMemory>> GlobalMemory::create(bool trackDefined, st
   if (trackDefined && !memory->bits.reserve(size / 8))
     return Status(StatusCode::OutOfMemory, "the emulator cannot reserve address space for its checks",
                   "raise 'ulimit -v'");
+  if (trackDefined)
+    memory->cells.reserve(size); // without them global races are not looked for
   memory->capacity = capacity;
   memory->next = memory->base() + roundUp(redzone, bufferAlign);
   return memory;
@@ -115,6 +117,8 @@ void GlobalMemory::release(std::uint64_t address) {
   arena.forget(a.begin - base(), a.size);
   if (tracking())
     bits.forget((a.begin - base()) / 8, (a.size + 7) / 8);
+  if (raceCells())
+    cells.forget(a.begin - base(), (a.size + 3) / 4 * 4);
   quarantine.push_back(a.begin);
   if (quarantine.size() > quarantineLength) {
     const auto oldest = allocations.find(quarantine.front());

@@ -70,6 +70,14 @@ public:
 
   void hostWrote(std::uint64_t address, std::uint64_t bytes);
 
+  /// A cell of the race checks for every 4 bytes of the arena; null without checks or address space for them.
+  std::uint32_t *raceCells() const { return reinterpret_cast<std::uint32_t *>(cells.data()); }
+  void forgetRaceCells() {
+    if (cells.size())
+      cells.forget(0, cells.size());
+  }
+  std::uint64_t arenaBytes() const { return arena.size(); }
+
   bool tracking() const { return bits.data() != nullptr; }
   std::uint64_t *definedBits() const { return reinterpret_cast<std::uint64_t *>(bits.data()); }
   std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(arena.data()); }
@@ -78,7 +86,7 @@ public:
 private:
   const Allocation *find(std::uint64_t address) const;
 
-  Reservation arena, bits;
+  Reservation arena, bits, cells;
   std::map<std::uint64_t, Allocation> allocations;      ///< by begin; live and quarantined
   std::deque<std::uint64_t> quarantine;                 ///< begins, oldest first
   std::multimap<std::uint64_t, std::uint64_t> reusable; ///< size of the range -> begin

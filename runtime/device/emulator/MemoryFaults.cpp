@@ -8,19 +8,19 @@
 
 namespace kiln::emulator {
 
+const char *accessKind(const WarpState &w, const Op &op) {
+  const std::string_view name = w.program->lines[op.line].opcode;
+  return name.starts_with("ld") ? "load" : name.starts_with("st") ? "store" : "atomic access";
+}
+
 namespace {
 
 std::string hex(std::uint64_t v) {
   return format("0x%llx", static_cast<unsigned long long>(v));
 }
 
-const char *kindOf(const WarpState &w, const Op &op) {
-  const std::string_view name = w.program->lines[op.line].opcode;
-  return name.starts_with("ld") ? "load" : name.starts_with("st") ? "store" : "atomic access";
-}
-
 std::string subject(Warp &w, const Op &op, unsigned bytes) {
-  return std::to_string(bytes) + "-byte " + kindOf(static_cast<WarpState &>(w), op);
+  return std::to_string(bytes) + "-byte " + accessKind(static_cast<WarpState &>(w), op);
 }
 
 template <typename Fn> std::uint32_t lanesWhere(std::uint32_t exec, Fn f) {
@@ -33,7 +33,8 @@ template <typename Fn> std::uint32_t lanesWhere(std::uint32_t exec, Fn f) {
   return mask;
 }
 
-/// "tile+12" for an offset in the block's shared memory.
+} // namespace
+
 std::string sharedName(const Program &p, std::uint64_t offset) {
   const NamedRange *best = nullptr;
   for (const NamedRange &r : p.sharedNames)
@@ -42,8 +43,6 @@ std::string sharedName(const Program &p, std::uint64_t offset) {
   return best ? std::string(best->name) + "+" + std::to_string(offset - best->begin)
               : "shared offset " + std::to_string(offset);
 }
-
-} // namespace
 
 bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes) {
   const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) { return at[l] & (bytes - 1); });
@@ -160,7 +159,7 @@ bool resolveGlobal(Warp &w, const Op &op, const std::uint64_t *at, unsigned byte
   if (!memory.tracking())
     return true;
   // Lanes in several buffers, some of which may be defined as a whole: settle it here.
-  const bool reads = !write || !std::string_view(kindOf(static_cast<WarpState &>(w), op)).starts_with("store");
+  const bool reads = !write || !std::string_view(accessKind(static_cast<WarpState &>(w), op)).starts_with("store");
   const std::uint32_t undefined =
       reads ? lanesWhere(w.exec,
                          [&](unsigned l) {

@@ -8,18 +8,30 @@
 
 #include "runtime/device/emulator/Warp.h"
 
+#include <string>
+
 namespace kiln::emulator {
+
+struct Program;
+struct WarpState;
 
 /// Op::flags of memory ops.
 namespace access {
 constexpr std::uint16_t generic = 0, global = 1, shared = 2, local = 3, constant = 4, param = 5, spaceMask = 7;
-constexpr std::uint16_t base32 = 8;                      ///< the address register has 32 bits
-constexpr std::uint16_t strong = 16;                     ///< a load that a waiting loop may repeat
-constexpr std::uint16_t narrow = 32;                     ///< a sign-extended byte in a 16-bit register
+constexpr std::uint16_t base32 = 8;  ///< the address register has 32 bits
+constexpr std::uint16_t strong = 16; ///< volatile, relaxed, acquire, release: others may wait for it
+constexpr std::uint16_t narrow = 32; ///< a sign-extended byte in a 16-bit register
+constexpr std::uint16_t acquire = 64, release = 128;
 constexpr std::uint16_t countShift = 8, countMask = 0xF; ///< elements of a vector, 1 to 8
+constexpr std::uint16_t ctaScope = 4096;                 ///< strong for threads of the block only
 } // namespace access
 
 // All return false after a fatal finding.  `at` are device addresses of the executing lanes.
+
+/// "tile+12" for an offset in the block's shared memory.
+std::string sharedName(const Program &p, std::uint64_t offset);
+/// "load", "store" or "atomic access".
+const char *accessKind(const WarpState &w, const Op &op);
 
 bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes);
 bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);

@@ -154,6 +154,8 @@ struct Program {
   /// The scheduling order of each op: loops before what follows them.  Splits with smaller numbers run first.
   std::vector<std::uint32_t> order;
   std::vector<ProgramEdge> edges; ///< one an op
+  /// By op: other threads may notice when it runs, or it notices when they do (memory, barriers, votes, atomics).
+  std::vector<char> observable;
   std::vector<SourceLine> lines;
   std::vector<std::uint32_t> pool;
   std::vector<ConstantSlot> constants;

@@ -58,6 +58,11 @@ bool pickSplit(WarpState &w) {
         w.splits[i].tired = false;
       continue;
     }
+    if (w.numSplits > 1 && w.block->worker.launch.seeded()) {
+      const unsigned i = w.block->chooser.pickSplit(w.numSplits);
+      if (i < w.numSplits && w.splits[i].state == SplitState::Ready && !w.splits[i].tired)
+        best = i;
+    }
     const Split &s = w.splits[best];
     w.current = best;
     w.pc = s.pc;
@@ -326,6 +331,7 @@ Next runMemberMask(WarpState &w, const Op &op) {
   const std::uint32_t exec = w.exec;
   for (unsigned i = 0; i < g.numGroups; ++i) {
     w.exec = g.groups[i];
+    ++w.syncs;
     if (const Next n = op.run(w, op); n == Next::Fault)
       return n;
   }
@@ -347,7 +353,10 @@ Next runGathered(WarpState &w, const Op &op) {
     return runMemberMask(w, op);
   if (w.exec == w.alive || w.forced) {
     w.forced = false;
-    return op.run(w, op);
+    ++w.syncs;
+    const Next next = op.run(w, op);
+    ++w.syncs; // nor do the lanes part while they move a matrix
+    return next;
   }
   return parkAligned(w, op);
 }

@@ -1,7 +1,8 @@
 //===- Device.h - GPUs and emulated GPUs behind one interface -------------===//
 //
-// A Device owns memory, streams, modules and launches.  Two kinds exist: "cuda:N" (a GPU through its driver, found at run
-// time) and "emulator:TARGET" (PTX text executed on the CPU, with checks).  `openDevice` makes either from its name.
+// A Device owns memory, streams, modules and launches.  Two kinds exist: "cuda:N" (a GPU through its driver, found at
+// run time) and "emulator:TARGET" (PTX text executed on the CPU, with checks).  `openDevice` makes either from its
+// name.
 //
 // Rules that hold for both:
 //  - Nothing throws.  Objects must not outlive the Device that made them.
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,14 +41,14 @@ enum class DeviceKind : unsigned char { Cuda, Emulator };
 
 struct DeviceInfo {
   DeviceKind kind;
-  std::string name;           ///< what `openDevice` takes: "cuda:0", "emulator:sm_90a"
-  std::string description;    ///< "NVIDIA H200", "PTX emulator"
-  const Target *target;       ///< nullptr if the GPU is none of Kiln's targets
-  unsigned sm = 0;            ///< 90 for compute capability 9.0
+  std::string name;        ///< what `openDevice` takes: "cuda:0", "emulator:sm_90a"
+  std::string description; ///< "NVIDIA H200", "PTX emulator"
+  const Target *target;    ///< nullptr if the GPU is none of Kiln's targets
+  unsigned sm = 0;         ///< 90 for compute capability 9.0
   unsigned multiprocessors = 0;
   std::uint64_t memoryBytes = 0;
-  std::string driver;         ///< driver version, or the CPU level that the emulator chose
-  unsigned hostThreads = 0;   ///< emulator: workers
+  std::string driver;       ///< driver version, or the CPU level that the emulator chose
+  unsigned hostThreads = 0; ///< emulator: workers
 };
 
 class Stream {
@@ -140,9 +142,19 @@ public:
   virtual std::vector<std::string> kernelNames() const = 0;
 };
 
+/// The access that a finding's own one collides with: who made it, where, and as far as it is known which lanes.
+struct OtherAccess {
+  Dim3 block{0, 0, 0};
+  unsigned warp = 0;
+  std::uint32_t lanes = 0; ///< mask
+  std::string location;    ///< "file:line" from .loc, empty without line information
+  unsigned ptxLine = 0;
+  std::string opcode;
+};
+
 /// One defect that the emulator's checker saw.  Equal findings (same id and program points) are counted, not repeated.
 struct Finding {
-  std::string id;     ///< "oob.global", "barrier.count", ...: docs/emulator.md lists them
+  std::string id; ///< "oob.global", "barrier.count", ...: docs/emulator.md lists them
   std::string kernel;
   Dim3 block{0, 0, 0};
   unsigned warp = 0;
@@ -150,11 +162,12 @@ struct Finding {
   std::string location;    ///< "file:line" from .loc, empty without line information
   unsigned ptxLine = 0;
   std::string opcode;
-  std::string message;  ///< what happened, with the values
-  bool fatal = false;   ///< the launch ended here
-  bool note = false;    ///< worth knowing, not a defect
+  std::string message; ///< what happened, with the values
+  bool fatal = false;  ///< the launch ended here
+  bool note = false;   ///< worth knowing, not a defect
   std::uint64_t count = 1;
-  std::string toString() const; ///< one paragraph for a terminal
+  std::optional<OtherAccess> other; ///< of races
+  std::string toString() const;     ///< one paragraph for a terminal
 };
 
 /// What the last launches cost; the emulator fills all of it, a GPU nothing.
@@ -181,13 +194,26 @@ public:
   virtual LaunchStatistics takeStatistics() { return {}; }
 };
 
+/// In which order the emulator runs what a GPU runs at the same time.
+enum class Schedule : std::uint8_t {
+  InOrder,     ///< warps and blocks in their order, each as far as it gets; blocks over all host threads
+  Random,      ///< any warp of any resident block may be next at every instruction that others could notice
+  Adversarial, ///< one warp starved or favoured, reversed order, a switch at every such instruction, ...
+};
+/// "in-order", "random", "adversarial".
+std::string_view scheduleName(Schedule schedule);
+Result<Schedule> parseSchedule(std::string_view name);
+
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {
-  bool checks = true;           ///< uninitialised reads and everything else that costs time; bounds are always checked
-  unsigned hostThreads = 0;     ///< 0: one a core.  Results do not depend on it unless blocks race with plain accesses
+  bool checks = true;       ///< uninitialised reads and everything else that costs time; bounds are always checked
+  unsigned hostThreads = 0; ///< 0: one a core.  Results do not depend on it unless blocks race with plain accesses
   std::uint64_t instructionBudget = 0; ///< warp instructions of one launch; 0: 2^40
   double secondsBudget = 0;            ///< wall-clock seconds of one launch; 0: none
-  std::string cpuLevel;                ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
+  Schedule schedule = Schedule::InOrder;
+  std::uint64_t seed =
+      0; ///< of the schedules that are not in order: they are a function of it (and of the launches before)
+  std::string cpuLevel; ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
 };
 
 /// "cuda", "cuda:N", "emulator:TARGET", "emulator" (sm_90a), or "" / "auto": the first GPU, else the emulator.

@@ -10,6 +10,7 @@
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/Races.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
 
@@ -77,6 +78,7 @@ template <typename T, typename Fn> Next atomicHandler(Warp &w, const Op &op) {
       reportUninitialised(w, op, m.contiguous ? nullptr : m.at, m.first, bytes, bytes, ~0u, m.bits, m.origin);
     markWritten(w, m, bytes);
   }
+  watch(w, op, m, bytes, AccessRole::Atomic);
   Worker &worker = w.block->worker;
   const U32 space = op.flags & access::spaceMask;
   const bool isGlobal =
@@ -216,6 +218,7 @@ bool decodeAtomic(DecodeContext &context, const Form &form, const ptx::Instructi
   if (address.fixed)
     return context.error(instruction, "the parameters of a kernel are read-only");
   const unsigned vector = vectorOf(form);
+  op.flags |= orderFlags(form);
   op.flags |= static_cast<std::uint16_t>(vector << access::countShift);
   op.run = handlerOf(form);
   if (!op.run)

@@ -3,6 +3,7 @@
 
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/Races.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
 
@@ -100,6 +101,17 @@ Next trap(Warp &w, const Op &op) {
 }
 Next nothing(Warp &, const Op &) {
   return Next::Advance;
+}
+
+/// flags: of scope .cta.
+Next fence(Warp &w, const Op &op) {
+  if (w.block->races)
+    w.block->races->fence(state(w), op.flags != 0);
+  return Next::Advance;
+}
+Handler buildFence(const Form &f, std::string &) {
+  f.flags = f.has("cta");
+  return fence;
 }
 
 /// Gives the other warps their turn; time passes.
@@ -215,10 +227,10 @@ constexpr Row rows[] = {
     {"brkpt", "", "", "custom", 75, nullptr, Plain, decodeBare<nothing, false>},
     {"pmevent", "mask?", "", "custom", 75, nullptr, Plain, decodeIgnored},
     {"nanosleep", "", "u32", "u32", 75, buildSleep},
-    {"membar", "cta|gl|sys|proxy alias?", "", "", 75, always<nothing>},
-    {"fence", "sc|acq_rel? cta|cluster|gpu|sys", "", "", 75, always<nothing>},
+    {"membar", "cta|gl|sys|proxy alias?", "", "", 75, buildFence},
+    {"fence", "sc|acq_rel? cta|cluster|gpu|sys", "", "", 75, buildFence},
     {"fence", "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster? cta|cluster|gpu|sys", "", "",
-     90, always<nothing>},
+     90, buildFence},
     {"fence.proxy", "alias", "", "", 75, always<nothing>},
     {"fence.proxy.async", "global|shared::cta|shared::cluster?", "", "", 90, always<nothing>},
     {"fence.mbarrier_init", "release cluster", "", "", 90, always<nothing>},

@@ -9,6 +9,7 @@
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/Races.h"
 #include "support/Text.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
@@ -84,6 +85,7 @@ template <unsigned Count, bool Trans> Next loadMatrices(Warp &w, const Op &op) {
     reportMissingLanes(w, op, "rows whose address is missing read as 0xDEADBEEF");
   if (m.bits && present) {
     w.exec = present;
+    watch(w, op, m, rowBytes, AccessRole::Read);
     if (!isDefined(w, m, rowBytes)) [[unlikely]]
       reportUninitialised(w, op, m.at, 0, 0, rowBytes, op.usedBytes, m.bits, m.origin);
     w.exec = exec;
@@ -118,6 +120,11 @@ template <unsigned Count, bool Trans> Next storeMatrices(Warp &w, const Op &op) 
   if (exec != fullMask) [[unlikely]]
     reportMissingLanes(w, op, "elements that they hold and rows whose address they give are not stored");
   ++w.block->worker.progress;
+  if (present) {
+    w.exec = present;
+    watch(w, op, m, rowBytes, AccessRole::Write);
+    w.exec = exec;
+  }
   // In the order of the rows: of rows with one address the last one wins.
   for (unsigned j = 0; j < Count; ++j) {
     const U32 *s = lanesOf<U32>(w, w.pool[op.aux + j]);

@@ -6,6 +6,7 @@
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/Races.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
 
@@ -112,6 +113,7 @@ template <typename T, typename S, unsigned Count> Next load(Warp &w, const Op &o
     return next == Next::Jump ? eachWindow(w, op, m, &load<T, S, Count>) : next;
   if (op.flags & access::strong)
     ++w.block->worker.polls;
+  watch(w, op, m, bytes, AccessRole::Read);
   if (m.bits && !isDefined(w, m, bytes)) [[unlikely]]
     reportUninitialised(w, op, m.contiguous || m.uniform ? nullptr : m.at, m.first, m.uniform ? 0 : bytes, bytes,
                         op.usedBytes, m.bits, m.origin);
@@ -145,6 +147,7 @@ template <typename T, typename S, unsigned Count> Next store(Warp &w, const Op &
   if (const Next next = locate<Count * sizeof(T)>(w, op, bytes, true, m); next != Next::Advance) [[unlikely]]
     return next == Next::Jump ? eachWindow(w, op, m, &store<T, S, Count>) : next;
   w.block->worker.progress += !isLocal(w, op);
+  watch(w, op, m, bytes, AccessRole::Write);
   if (m.bits)
     markWritten(w, m, bytes);
   if constexpr (Count == 1) {

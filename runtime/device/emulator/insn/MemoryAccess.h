@@ -198,6 +198,12 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
   }
 }
 
+/// The race checks see an access whose host addresses are known.
+inline void watch(Warp &w, const Op &op, const Accessed &m, unsigned bytes, AccessRole role) {
+  if (BlockRaces *races = w.block->races)
+    races->record(static_cast<WarpState &>(w), op, {m.at, m.first, m.contiguous, m.uniform, bytes}, role);
+}
+
 inline bool isDefined(const Warp &w, const Accessed &m, unsigned bytes) {
   if (m.contiguous)
     return allDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);

@@ -1,0 +1,116 @@
+//===- RaceTable.h - Who touched a word last, as one number ---------------===//
+//
+// Every 4-byte word of a memory has a *cell*: the number of a state.  A state says which accesses may still collide
+// with a later one: the last writes, and the reads since, each with the bytes of the word that it covers.  An access is
+// what one warp does with one op between two synchronisations, so the words of a contiguous access nearly always share
+// their state, and what an access makes of a state is computed once and remembered.
+//
+// State 0, and every number from before the last reset, means: nothing that could still collide.  Numbers rise for
+// ever, so a reset costs nothing and remembered transitions never become wrong.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_DEVICE_EMULATOR_RACETABLE_H
+#define KILN_RUNTIME_DEVICE_EMULATOR_RACETABLE_H
+
+#include <cstdint>
+#include <vector>
+
+namespace kiln::emulator {
+
+/// What one warp does with one op between two synchronisations.
+struct Access {
+  std::uint64_t block = 0; ///< linear
+  std::uint64_t first = 0; ///< address of lane 0 at the last execution, if the lanes follow each other
+  std::uint32_t clock = 0; ///< of the warp; it rises with every release
+  std::uint32_t syncs = 0; ///< of the warp: what its lanes did together so far
+  std::uint32_t op = 0, lanes = 0;
+  std::uint8_t warp = 0, bytes = 0; ///< of a lane
+  bool write = false, read = false;
+  bool strong = false;  ///< atomic, volatile, relaxed, acquire or release
+  bool wide = false;    ///< strong for other blocks too
+  bool regular = false; ///< `first` counts; lanes follow each other
+};
+
+/// A part of a state: `bytes` is a mask of the word's four.
+struct StatePart {
+  std::uint32_t access = 0;
+  std::uint8_t bytes = 0;
+  bool operator==(const StatePart &) const = default;
+};
+
+/// What an access makes of a state.
+struct Transition {
+  std::uint32_t next = 0;     ///< the new state
+  std::uint32_t collides = 0; ///< an access it races with, + 1
+  // Since the lanes of the warp last synchronised, the warp ...
+  std::uint8_t laneWrites = 0; ///< wrote these bytes with another op, which is a conflict if it was another lane
+  std::uint8_t laneReads = 0;  ///< the same for reads
+  std::uint8_t readBefore = 0; ///< read these bytes, conflict or not
+  std::uint32_t sameWarp = 0;  ///< an access behind laneWrites or laneReads, + 1
+};
+
+/// Answers whether an earlier access comes before what the current warp does now.
+class Order {
+public:
+  virtual bool before(const Access &earlier) const = 0;
+
+protected:
+  ~Order() = default;
+};
+
+class RaceTable {
+public:
+  /// Holds at most `limit` states or accesses.
+  explicit RaceTable(std::size_t limit);
+  /// Forgets: everything so far is ordered before everything that comes.
+  void reset();
+  /// The same; states are numbered from `first` on.
+  void startAt(std::uint32_t first);
+  /// The number that the next state will have.
+  std::uint32_t nextState() const { return base + static_cast<std::uint32_t>(states.size()); }
+  /// Room for one more access of a warp, whatever it does?
+  bool full() const { return states.size() + 1024 > limit || accesses.size() + 1 > limit; }
+  /// The numbers are nearly used up: a new table is due, and cells of 0.
+  bool wornOut() const { return (base | accessBase) >> 31; }
+
+  /// The number of an access like `a` (of which `first`, `lanes` and `regular` are replaced).
+  std::uint32_t number(const Access &a);
+  const Access &access(std::uint32_t number) const { return accesses[number - accessBase]; }
+
+  /// What access `a` to `bytes` of a word makes of its state.
+  Transition apply(std::uint32_t state, std::uint32_t a, std::uint8_t bytes, const Order &order) {
+    if (state < base)
+      state = 0;
+    const Memo &m = memo[memoIndex(state, a, bytes)];
+    if (m.state == state && m.access == a && m.bytes == bytes)
+      return m.result;
+    return compute(state, a, bytes, order);
+  }
+
+private:
+  static constexpr std::size_t memoSize = 1 << 12, recentSize = 1 << 12;
+  struct Memo {
+    std::uint32_t state = 0, access = 0;
+    std::uint8_t bytes = 0;
+    Transition result;
+  };
+  struct State {
+    std::uint32_t first = 0, count = 0; ///< in parts
+  };
+  static std::size_t memoIndex(std::uint32_t state, std::uint32_t a, std::uint8_t bytes) {
+    return (state * 0x9E3779B1u ^ a * 0x85EBCA6Bu ^ bytes * 0x27D4EB2Fu) >> 20 & (memoSize - 1);
+  }
+  Transition compute(std::uint32_t state, std::uint32_t a, std::uint8_t bytes, const Order &order);
+
+  std::size_t limit;
+  std::uint32_t base = 1, accessBase = 1;
+  std::vector<Access> accesses;
+  std::vector<State> states;
+  std::vector<StatePart> parts, scratch;
+  std::vector<Memo> memo;
+  std::vector<std::uint32_t> recent; ///< hash of (block, warp, op) -> access
+};
+
+} // namespace kiln::emulator
+
+#endif // KILN_RUNTIME_DEVICE_EMULATOR_RACETABLE_H

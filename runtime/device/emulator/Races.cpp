@@ -1,0 +1,220 @@
+// Accesses meet the cells of the words that they touch.
+#include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/RaceTouch.h"
+
+#include <algorithm>
+
+namespace kiln::emulator {
+
+namespace {
+
+/// laneRead: more than one lane.
+constexpr std::uint8_t severalLanes = 0xFF;
+
+class Locked {
+public:
+  Locked(LaunchRaces::Shard &shard, bool needed) : shard(needed ? &shard : nullptr) {
+    while (this->shard && this->shard->busy.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  ~Locked() {
+    if (shard)
+      shard->busy.clear(std::memory_order_release);
+  }
+  Locked(const Locked &) = delete;
+  Locked &operator=(const Locked &) = delete;
+
+private:
+  LaunchRaces::Shard *shard;
+};
+
+template <typename Fn> void eachLane(std::uint32_t exec, Fn f) {
+  for (; exec; exec &= exec - 1)
+    f(static_cast<unsigned>(__builtin_ctz(exec)));
+}
+
+/// The bytes of word `word` (a multiple of 4) that [first, first + n) covers.
+inline std::uint8_t bytesOf(std::uint64_t word, std::uint64_t first, std::uint64_t n) {
+  const std::uint64_t low = std::max(word, first) - word, high = std::min(word + 4, first + n) - word;
+  return static_cast<std::uint8_t>((1u << high) - (1u << low));
+}
+
+} // namespace
+
+void LaunchRaces::start(unsigned workers) {
+  locked = workers > 1;
+  const std::size_t wanted = locked ? 64 : 1;
+  // Numbers of earlier launches, whose shards may have been others, must lie below all new ones.
+  std::uint32_t first = 1;
+  wornOut = false;
+  for (const auto &shard : shards) {
+    first = std::max(first, shard->table.nextState());
+    wornOut |= shard->table.wornOut();
+  }
+  if (shards.size() != wanted || wornOut) {
+    shards.clear();
+    for (std::size_t i = 0; i < wanted; ++i)
+      shards.push_back(std::make_unique<Shard>(mostStates / wanted));
+  }
+  for (const auto &shard : shards)
+    shard->table.startAt(wornOut ? 1 : first);
+  published.clear();
+}
+
+void BlockRaces::record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role) {
+  const unsigned space = op.flags & access::spaceMask;
+  if (space == access::local || space == access::constant || space == access::param)
+    return;
+  const BlockState &b = *w.block;
+  const std::uint64_t at = m.contiguous || m.uniform ? m.first : m.at[__builtin_ctz(w.exec)];
+  const std::uint64_t sharedOrigin = reinterpret_cast<std::uint64_t>(b.shared);
+  const bool inShared = at - sharedOrigin < b.sharedEnd;
+  if (!inShared && (at - launch.base >= launch.bytes || !launch.cells))
+    return; // generic addresses of local memory and parameters
+  Touch t{w, op, m, {}, {clocks[w.index], w}};
+  t.origin = inShared ? sharedOrigin : 0;
+  Access &a = t.access;
+  a.block = b.linear;
+  a.op = static_cast<std::uint32_t>(&op - w.program->ops.data());
+  a.lanes = w.exec;
+  a.warp = static_cast<std::uint8_t>(w.index);
+  a.bytes = static_cast<std::uint8_t>(m.bytes);
+  a.write = role != AccessRole::Read;
+  a.read = role != AccessRole::Write;
+  a.strong = role == AccessRole::Atomic || op.flags & access::strong;
+  a.wide = a.strong && !(op.flags & access::ctaScope);
+  a.regular = m.contiguous;
+  a.first = m.first - t.origin;
+  // What it acquires counts for the access itself, what it releases is what came before it.
+  if (a.strong)
+    synchroniseAll(t, inShared);
+  a.clock = clocks[w.index].own[w.index];
+  a.syncs = w.syncs;
+  if (inShared)
+    recordShared(t);
+  else
+    recordGlobal(t);
+}
+
+void BlockRaces::synchroniseAll(Touch &t, bool inShared) {
+  // Without several blocks on one worker nobody could acquire through global memory.
+  if (!inShared && launch.locked)
+    return;
+  auto &places = inShared ? published : launch.published;
+  const WarpClocks &c = clocks[t.w.index];
+  if (places.empty() && !c.fenced && !(t.op.flags & (access::acquire | access::release)))
+    return;
+  eachLane(t.w.exec, [&](unsigned l) {
+    const std::uint64_t at = t.m.contiguous ? t.m.first + l * std::uint64_t(t.m.bytes)
+                             : t.m.uniform  ? t.m.first
+                                            : t.m.at[l];
+    const auto found = places.find(at);
+    synchronise(t.w, t.op, {at, t.access.read, t.access.write, t.access.wide},
+                found == places.end() ? nullptr : &found->second, places);
+  });
+}
+
+void BlockRaces::recordShared(Touch &t) {
+  if (shared.full())
+    shared.reset();
+  clocks[t.w.index].lastAccess = t.access.clock;
+  t.number = shared.number(t.access);
+  const LaneAccess &m = t.m;
+  if (m.contiguous)
+    touchShared(t, m.first - t.origin, warpSize * m.bytes, 0, m.bytes);
+  else if (m.uniform)
+    touchShared(t, m.first - t.origin, m.bytes,
+                t.w.exec & (t.w.exec - 1) ? severalLanes : static_cast<unsigned>(__builtin_ctz(t.w.exec)), m.bytes);
+  else
+    eachLane(t.w.exec, [&](unsigned l) { touchShared(t, m.at[l] - t.origin, m.bytes, l, m.bytes); });
+}
+
+/// Bytes [first, first + bytes) of shared memory, `laneBytes` a lane from `lane` on; severalLanes: each by all lanes.
+void BlockRaces::touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes) {
+  std::uint32_t last = ~0u;
+  std::uint8_t lastMask = 0;
+  Transition step;
+  const std::uint64_t end = first + bytes;
+  for (std::uint64_t word = first & ~std::uint64_t(3); word < end; word += 4) {
+    const std::uint8_t mask = bytesOf(word, first, bytes);
+    std::uint32_t &cell = cells[word / 4];
+    if (cell != last || mask != lastMask) {
+      last = cell;
+      lastMask = mask;
+      step = shared.apply(cell, t.number, mask, t.order);
+    }
+    cell = step.next;
+    if (step.collides) [[unlikely]]
+      report(t, shared.access(step.collides - 1), word, true);
+    // Atomics of lanes go in some order anyway.
+    if ((step.laneWrites | step.laneReads | step.readBefore) || mask != 15 || laneBytes < 4) {
+      for (unsigned i = 0; i < 4; ++i)
+        if (mask >> i & 1) {
+          const std::uint64_t at = word + i;
+          lanesInByte(t, step, at,
+                      lane == severalLanes ? lane : lane + static_cast<unsigned>((at - first) / laneBytes));
+        }
+    } else {
+      const auto l = static_cast<std::uint8_t>(lane == severalLanes ? lane : lane + (word - first) / laneBytes);
+      std::uint8_t *to = (t.access.write ? laneWrote : laneRead).data() + word;
+      to[0] = to[1] = to[2] = to[3] = l;
+    }
+  }
+}
+
+void BlockRaces::lanesInByte(Touch &t, const Transition &step, std::uint64_t at, unsigned lane) {
+  const unsigned bit = 1u << (at & 3);
+  auto differs = [&](std::uint8_t then) { return then != lane || then == severalLanes; };
+  auto lanesOf = [](std::uint8_t then) { return then == severalLanes ? 0u : 1u << (then & 31); };
+  if (step.laneWrites & bit && differs(laneWrote[at]))
+    reportLanes(t, shared.access(step.sameWarp - 1), at, lane, lanesOf(laneWrote[at]));
+  else if (step.laneReads & bit && differs(laneRead[at]))
+    reportLanes(t, shared.access(step.sameWarp - 1), at, lane, lanesOf(laneRead[at]));
+  const auto l = static_cast<std::uint8_t>(lane);
+  if (t.access.write)
+    laneWrote[at] = l;
+  else
+    laneRead[at] = step.readBefore & bit && laneRead[at] != l ? severalLanes : l;
+}
+
+void BlockRaces::recordGlobal(Touch &t) {
+  const LaneAccess &m = t.m;
+  constexpr std::uint64_t shardBytes = std::uint64_t(1) << LaunchRaces::shardBits;
+  auto touch = [&](std::uint64_t first, std::uint64_t bytes) {
+    while (bytes) {
+      const std::uint64_t n = std::min(bytes, shardBytes - first % shardBytes);
+      LaunchRaces::Shard &shard = launch.shardOf(first);
+      const Locked lock(shard, launch.locked);
+      RaceTable &table = shard.table;
+      if (table.full())
+        table.reset();
+      t.number = table.number(t.access);
+      std::uint32_t last = ~0u;
+      std::uint8_t lastMask = 0;
+      Transition step;
+      for (std::uint64_t word = first & ~std::uint64_t(3); word < first + n; word += 4) {
+        const std::uint8_t mask = bytesOf(word, first, n);
+        std::uint32_t &cell = launch.cells[(word - launch.base) / 4];
+        if (cell != last || mask != lastMask) {
+          last = cell;
+          lastMask = mask;
+          step = table.apply(cell, t.number, mask, t.order);
+        }
+        if (cell != step.next)
+          cell = step.next;
+        if (step.collides) [[unlikely]]
+          report(t, table.access(step.collides - 1), word, false);
+      }
+      first += n;
+      bytes -= n;
+    }
+  };
+  if (m.contiguous)
+    touch(m.first, warpSize * std::uint64_t(m.bytes));
+  else if (m.uniform)
+    touch(m.first, m.bytes);
+  else
+    eachLane(t.w.exec, [&](unsigned l) { touch(m.at[l], m.bytes); });
+}
+
+} // namespace kiln::emulator

@@ -1,0 +1,132 @@
+//===- Races.h - Accesses that nothing orders -----------------------------===//
+//
+// Happens-before by vector clocks, section 4 of the emulator specification.  The agents are warps.  Each has a clock a
+// warp of its block, and what it learnt of other blocks by acquiring.  A release publishes the clocks and raises the
+// warp's own; an access comes before what a warp does now if the warp's clock of its agent has reached the access's.
+//  - barriers: every arrival releases, every wait acquires;
+//  - atomics, volatile, relaxed, acquire and release accesses and fences: through the location, within their scopes;
+//  - lanes of a warp: ordered by whatever its lanes execute together (bar.warp.sync, shuffles, votes, barriers).
+//
+// One BlockRaces a resident block, one LaunchRaces a device.  Accesses to global memory by several host threads lock
+// the shard of their address; clocks of other blocks change only in launches on one thread, since only those can
+// acquire.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_DEVICE_EMULATOR_RACES_H
+#define KILN_RUNTIME_DEVICE_EMULATOR_RACES_H
+
+#include "runtime/device/emulator/RaceTable.h"
+#include "runtime/device/emulator/Warp.h"
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace kiln::emulator {
+
+struct WarpState;
+struct LaunchRaces;
+
+using ClockRow = std::array<std::uint32_t, warpSize>;
+/// Clocks of the warps of some blocks.
+using Knowledge = std::map<std::uint64_t, ClockRow>;
+
+/// What releases left at a location.
+struct Published {
+  Knowledge wide;   ///< for everybody
+  Knowledge narrow; ///< scope .cta: a block's row is for that block
+};
+
+struct WarpClocks {
+  ClockRow own{};                          ///< of the block's warps
+  std::shared_ptr<const Knowledge> others; ///< of other blocks; null: nothing
+  bool fenced = false;                     ///< a fence was executed: later strong writes publish the following
+  Knowledge fenceWide, fenceNarrow;
+  Knowledge pendingWide, pendingNarrow; ///< read by strong reads; the next fence acquires it
+  std::uint32_t lastAccess = 0;         ///< clock of the last access to shared memory
+};
+
+/// What a memory family knows of an access.  Host addresses; lane l's is at[l], or first + l * bytes if `contiguous`,
+/// or `first` if `uniform`.
+struct LaneAccess {
+  const std::uint64_t *at;
+  std::uint64_t first;
+  bool contiguous, uniform;
+  unsigned bytes;
+};
+enum class AccessRole : std::uint8_t { Read, Write, Atomic };
+/// A strong access of one lane.
+struct StrongAccess {
+  std::uint64_t address;
+  bool reads, writes, wide;
+};
+
+class BlockRaces {
+public:
+  BlockRaces(LaunchRaces &launch, std::size_t warps, std::uint32_t sharedBytes);
+  /// For the next block of the launch.
+  void start();
+
+  void record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role);
+  void fence(WarpState &w, bool narrow);
+  void arrive(WarpState &w, unsigned barrier);
+  void leave(WarpState &w, unsigned barrier);
+  /// Barrier `barrier` completed and `waited` (a mask of warps) have left it; `alive` warps have not exited.
+  void completed(unsigned barrier, std::uint32_t waited, std::uint32_t alive);
+  static constexpr unsigned clusterBarrier = 16;
+
+private:
+  struct Touch;
+  void recordShared(Touch &t);
+  void recordGlobal(Touch &t);
+  void touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes);
+  void lanesInByte(Touch &t, const Transition &step, std::uint64_t at, unsigned lane);
+  void synchroniseAll(Touch &t, bool inShared);
+  void synchronise(WarpState &w, const Op &op, const StrongAccess &s, Published *at,
+                   std::unordered_map<std::uint64_t, Published> &places);
+  void report(Touch &t, const Access &other, std::uint64_t word, bool isShared);
+  void reportLanes(Touch &t, const Access &other, std::uint64_t at, unsigned lane, std::uint32_t otherLanes);
+
+  void bump(unsigned warp) { ++clocks[warp].own[warp]; }
+  /// All: of every block, else of the warp's own.
+  void join(unsigned warp, const Knowledge &k, std::uint64_t block, bool all);
+  Knowledge everything(unsigned warp, std::uint64_t block) const;
+
+  LaunchRaces &launch;
+  std::vector<WarpClocks> clocks;
+  struct BarrierClock {
+    ClockRow own{};
+    std::shared_ptr<const Knowledge> others;
+  } barriers[17];
+  RaceTable shared;
+  std::vector<std::uint32_t> cells;                       ///< of shared memory, by word
+  std::vector<std::uint8_t> laneWrote, laneRead;          ///< of shared memory, by byte; severalLanes: more than one
+  std::unordered_map<std::uint64_t, Published> published; ///< by offset in shared memory
+};
+
+struct LaunchRaces {
+  struct Shard {
+    explicit Shard(std::size_t limit) : table(limit) {}
+    RaceTable table;
+    std::atomic_flag busy;
+  };
+  static constexpr unsigned shardBits = 16;
+  static constexpr std::size_t mostStates = std::size_t(1) << 23; ///< in all shards: half a GiB
+
+  /// For a launch on so many workers.
+  void start(unsigned workers);
+  Shard &shardOf(std::uint64_t address) { return *shards[(address >> shardBits) % shards.size()]; }
+
+  std::vector<std::unique_ptr<Shard>> shards;
+  std::unordered_map<std::uint64_t, Published> published; ///< by address; launches on one worker only
+  std::uint32_t *cells = nullptr;                         ///< of global memory, by word; null: no checks there
+  std::uint64_t base = 0, bytes = 0;                      ///< of global memory
+  bool locked = false;                                    ///< several workers
+  bool wornOut = false;                                   ///< after start(): cells must be forgotten
+};
+
+} // namespace kiln::emulator
+
+#endif // KILN_RUNTIME_DEVICE_EMULATOR_RACES_H

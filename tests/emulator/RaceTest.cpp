@@ -1,0 +1,340 @@
+// Planted races, each with a correct twin, in order and under seeds of every schedule: the fault is found every time,
+// the twin never has a finding.  S numbers are the seeded bugs of the emulator specification.
+#include "tests/emulator/PtxHarness.h"
+#include "tests/support/TestTier.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+struct Setting {
+  Schedule schedule = Schedule::InOrder;
+  std::uint64_t seed = 0;
+  unsigned threads = 1;
+};
+
+std::vector<Setting> settings() {
+  std::vector<Setting> out = {{}, {Schedule::InOrder, 0, 4}};
+  for (std::uint64_t seed = 0; seed < pick(6u, 50u); ++seed)
+    for (Schedule s : {Schedule::Random, Schedule::Adversarial})
+      out.push_back({s, seed, 1});
+  return out;
+}
+
+struct Shape {
+  unsigned blocks = 1, threads = 64;
+};
+
+/// %r2 = thread of the block, %r3 = warp, %r4 = address of the thread's word in `tile` (1024 words of shared memory),
+/// %r5 = 4 * %r2, %r6 = lane, %rd1 = `cells`, 64 words of global memory, %rd2 = the thread's word in `out`.
+Launched run(const std::string &body, Shape shape, const Setting &s) {
+  EmulatorOptions o;
+  o.schedule = s.schedule;
+  o.seed = s.seed;
+  o.hostThreads = s.threads;
+  Emulator gpu("sm_90a", o);
+  auto &out = gpu.upload(std::vector<std::uint32_t>(shape.blocks * shape.threads, 1), "out");
+  auto &cells = gpu.upload(std::vector<std::uint32_t>(64, 0), "cells");
+  return gpu.run(kernelText(".param .u64 out, .param .u64 cells", std::string(threadIndex) + R"(
+    .shared .align 16 .b8 tile[4096]; mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5; mov.u32 %r4, tile; shl.b32 %r5, %r2, 2; add.u32 %r4, %r4, %r5; and.b32 %r6, %r2, 31;
+    ld.param.u64 %rd1, [cells]; ld.param.u64 %rd2, [out]; add.u64 %rd2, %rd2, %rd60;
+)" + body,
+                            "sm_90a", ".file 1 \"k.cu\""),
+                 {shape.blocks}, {shape.threads}, {out, cells});
+}
+
+std::string text(const Setting &s) {
+  return std::string(scheduleName(s.schedule)) + " seed " + std::to_string(s.seed) + " threads " +
+         std::to_string(s.threads);
+}
+
+void expectFound(const std::string &id, const std::string &bad, Shape shape) {
+  for (const Setting &s : settings()) {
+    const Launched r = run(bad, shape, s);
+    // What comes too early may also read what is not there yet.
+    std::string ids = r.ids();
+    if (const auto at = ids.find(" uninit.shared"); at != std::string::npos)
+      ids.erase(at);
+    ASSERT_EQ(ids, id) << text(s) << "\n" << r.text();
+  }
+}
+void expectClean(const std::string &good, Shape shape) {
+  for (const Setting &s : settings()) {
+    const Launched r = run(good, shape, s);
+    ASSERT_TRUE(r.clean()) << text(s) << "\n" << r.text();
+  }
+}
+/// `kernel` has a barrier (or whatever) as @@, which the fault leaves out or replaces by `instead`.
+void expectFault(const std::string &id, std::string kernel, const std::string &right, const std::string &instead = "",
+                 Shape shape = {}) {
+  std::string bad = kernel;
+  const std::size_t at = kernel.find("@@");
+  ASSERT_NE(at, std::string::npos);
+  kernel.replace(at, 2, right);
+  bad.replace(at, 2, instead);
+  expectClean(kernel, shape);
+  expectFound(id, bad, shape);
+}
+
+/// Loads the word of thread (own ^ mask) of the tile to %r20.
+std::string loadOther(unsigned mask) {
+  return "xor.b32 %r10, %r5, " + std::to_string(mask * 4) +
+         "; mov.u32 %r11, tile; add.u32 %r11, %r11, %r10; ld.shared.u32 %r20, [%r11];\n";
+}
+
+} // namespace
+
+TEST(Races, S01MissingBarrierBeforeTheRead) {
+  expectFault("race.shared", "st.shared.u32 [%r4], %r2;\n@@\n" + loadOther(32), "bar.sync 0;");
+}
+
+TEST(Races, S02MissingBarrierAtTheLoopsEnd) {
+  expectFault("race.shared",
+              "mov.u32 %r30, 0;\nLOOP: st.shared.u32 [%r4], %r30;\nbar.sync 0;\n" + loadOther(32) +
+                  "@@\nadd.u32 %r30, %r30, 1; setp.lt.u32 %p1, %r30, 3; @%p1 bra LOOP;",
+              "bar.sync 0;");
+}
+
+TEST(Races, S03EpilogueOfVariableLengthAttention) {
+  // Threads write their fragments to a tile in shared memory; then they copy it row by row to global memory.
+  const std::string kernel = R"(
+    .loc 1 30 1
+    shl.b32 %r10, %r6, 7; shl.b32 %r11, %r3, 2; add.u32 %r10, %r10, %r11; mov.u32 %r11, tile; add.u32 %r10, %r10, %r11; st.shared.u32 [%r10], %r2;
+    @@
+    .loc 1 41 1
+    ld.shared.u32 %r20, [%r4]; st.global.u32 [%rd2], %r20;)";
+  std::string bad = kernel;
+  bad.replace(bad.find("@@"), 2, "");
+  for (const Setting &s : settings()) {
+    const Launched r = run(bad, {2, 1024}, s);
+    const Finding *f = r.find("race.shared");
+    ASSERT_TRUE(f && f->other) << text(s) << "\n" << r.text();
+    // Whichever of the two comes second reports it; both lines are named.
+    const bool readIsLater = f->location == "k.cu:41";
+    EXPECT_EQ(f->location, readIsLater ? "k.cu:41" : "k.cu:30");
+    EXPECT_EQ(f->other->location, readIsLater ? "k.cu:30" : "k.cu:41");
+    EXPECT_NE(f->message.find(f->other->location), std::string::npos) << f->message;
+    EXPECT_NE(f->message.find("no barrier lies between them"), std::string::npos) << f->message;
+  }
+  std::string good = kernel;
+  good.replace(good.find("@@"), 2, "bar.sync 0;");
+  expectClean(good, {2, 1024});
+}
+
+TEST(Races, S04PartialSumsReadWithoutABarrier) {
+  expectFault("race.shared race.warp", R"(
+    setp.eq.u32 %p1, %r6, 0; mov.u32 %r10, tile; shl.b32 %r11, %r3, 2; add.u32 %r10, %r10, %r11; @%p1 st.shared.u32 [%r10], %r2;
+    @@
+    setp.ne.u32 %p2, %r3, 0; @%p2 bra OUT; ld.shared.v4.u32 {%r20, %r21, %r22, %r23}, [tile];
+  OUT: )",
+              "bar.sync 0;", "", {1, 128});
+}
+
+TEST(Races, S05DoubleBufferWithOneBuffer) {
+  expectFault("race.shared", R"(
+    mov.u32 %r30, 0;
+  LOOP: and.b32 %r31, %r30, 1; @@ shl.b32 %r31, %r31, 11; add.u32 %r32, %r4, %r31; st.shared.u32 [%r32], %r30; bar.sync 0;
+    xor.b32 %r10, %r5, 128; mov.u32 %r11, tile; add.u32 %r11, %r11, %r10; add.u32 %r11, %r11, %r31; ld.shared.u32 %r20, [%r11];
+    add.u32 %r30, %r30, 1; setp.lt.u32 %p1, %r30, 4; @%p1 bra LOOP;)",
+              "", "mov.u32 %r31, 0;");
+}
+
+TEST(Races, S06RowsOfTwoWarpsOverlap) {
+  // Each warp writes a row of 32 words; the stride should be 32 words.
+  expectFault("race.shared",
+              "mov.u32 %r10, tile; @@ add.u32 %r10, %r10, %r11; shl.b32 %r12, %r6, 2; add.u32 %r10, %r10, %r12; "
+              "st.shared.u32 [%r10], %r2;",
+              "mul.lo.u32 %r11, %r3, 128;", "mul.lo.u32 %r11, %r3, 124;", {1, 96});
+}
+
+TEST(Races, BytesOfOneWordAreApart) {
+  // Byte t of the tile by thread t of warp 0, byte t + 3 .. by warp 1: side by side in one word, or one byte too low.
+  const std::string kernel = R"(
+    mov.u32 %r10, tile; add.u32 %r10, %r10, %r2; setp.eq.u32 %p1, %r3, 1; mov.u32 %r11, @@; @%p1 add.u32 %r10, %r10, %r11;
+    setp.lt.u32 %p2, %r6, 30; mov.u16 %h1, 1; @%p2 st.shared.u8 [%r10], %h1;)";
+  expectFault("race.shared", kernel, "-2", "-3"); // warp 0 has bytes 0 to 29, warp 1 starts at 30 or 29
+}
+
+TEST(Races, NamedBarriersOrderTheirParticipants) {
+  const std::string kernel = R"(
+    setp.ge.u32 %p1, %r3, 2; @%p1 bra CONSUMER;
+    st.shared.u32 [%r4], %r2; @@ bra DONE;
+  CONSUMER: bar.sync 3, 128; add.u32 %r7, %r4, -256; ld.shared.u32 %r20, [%r7];
+  DONE: )";
+  expectFault("race.shared", kernel, "bar.arrive 3, 128;", "bar.arrive 3, 128; st.shared.u32 [%r4], %r3;", {1, 128});
+}
+
+TEST(Races, BarriersOfOtherWarpsOrderNothing) {
+  // Warps 0 and 1 meet, warps 2 and 3 meet; 2 reads what 0 wrote.
+  expectFault("race.shared", R"(
+    setp.eq.u32 %p1, %r3, 0; @%p1 st.shared.u32 [%r4], %r2; shr.u32 %r10, %r3, 1; add.u32 %r10, %r10, 1; bar.sync %r10, 64; @@
+    setp.eq.u32 %p2, %r3, 2; @%p2 ld.shared.u32 %r20, [%r4+-256];)",
+              "bar.sync 0;", "", {1, 128});
+}
+
+TEST(Races, LanesNeedAWarpBarrier) {
+  expectFault("race.warp", "st.shared.u32 [%r4], %r2;\n@@\n" + loadOther(1), "bar.warp.sync -1;", "", {1, 32});
+  expectFault("race.warp", "st.shared.u32 [%r4], %r2;\n@@\n" + loadOther(1), "bar.sync 0;", "", {2, 64});
+  // What the lanes do together orders them as well.
+  expectClean("st.shared.u32 [%r4], %r2; shfl.sync.bfly.b32 %r9, %r2, 1, 31, -1;" + loadOther(1), {1, 32});
+  // A lane's own word needs nothing; nor do reads of words that nobody writes.
+  expectClean("st.shared.u32 [%r4], %r2; ld.shared.u32 %r20, [%r4]; st.shared.u32 [%r4], %r20; bar.warp.sync -1;" +
+                  loadOther(1) + loadOther(2),
+              {1, 32});
+  // Read by one lane, then written by another.
+  expectFault("race.warp",
+              "st.shared.u32 [%r4], %r2; bar.warp.sync -1;" + loadOther(1) + "\n@@\nst.shared.u32 [%r4], %r20;",
+              "bar.warp.sync -1;", "", {1, 64});
+}
+
+TEST(Races, LanesAndBothLinesAreNamed) {
+  const Launched r = run(R"(
+    .loc 1 7 1
+    setp.eq.u32 %p1, %r2, 5; @%p1 st.shared.u32 [tile+12], %r2;
+    .loc 1 9 1
+    setp.eq.u32 %p2, %r2, 40; @%p2 ld.shared.u32 %r20, [tile+12];)",
+                         {}, {});
+  ASSERT_EQ(r.ids(), "race.shared") << r.text();
+  const Finding &f = *r.find("race.shared");
+  ASSERT_TRUE(f.other);
+  EXPECT_EQ(f.kernel, "k");
+  EXPECT_EQ(f.warp, 1u);
+  EXPECT_EQ(f.lanes, 1u << 8);
+  EXPECT_EQ(f.location, "k.cu:9");
+  EXPECT_EQ(f.opcode, "ld.shared.u32");
+  EXPECT_EQ(f.other->warp, 0u);
+  EXPECT_EQ(f.other->lanes, 1u << 5);
+  EXPECT_EQ(f.other->location, "k.cu:7");
+  EXPECT_EQ(f.other->opcode, "st.shared.u32");
+  EXPECT_EQ(f.message.substr(0, f.message.find(" at k.cu")),
+            "4-byte load of tile+12 (lane 8) is not ordered with the 4-byte store by warp 0 lane 5");
+  EXPECT_FALSE(f.fatal || f.note);
+}
+
+TEST(Races, S60BlocksWriteTheSameRows) {
+  // Block b writes words 32 b and up of `cells`.
+  expectFault(
+      "race.global",
+      "mov.u32 %r10, %ctaid.x; mul.lo.u32 %r10, %r10, @@; mul.wide.u32 %rd3, %r10, 4; add.u64 %rd3, %rd3, %rd1; "
+      "mul.wide.u32 %rd4, %r6, 4; add.u64 %rd3, %rd3, %rd4; st.global.u32 [%rd3], %r2;",
+      "32", "31", {2, 32});
+}
+
+TEST(Races, S61SumsOfBlocksWithoutAtomics) {
+  const std::string plain = "ld.global.u32 %r10, [%rd1]; add.u32 %r10, %r10, 1; st.global.u32 [%rd1], %r10;";
+  expectFault("race.global", "setp.ne.u32 %p1, %r2, 0; @%p1 bra OUT; @@\nOUT: ", "red.global.add.u32 [%rd1], 1;", plain,
+              {4, 32});
+  // Read by all blocks, written by one.
+  expectFault("race.global", R"(
+    mov.u32 %r9, %ctaid.x; setp.eq.u32 %p1, %r9, 3; ld.global.u32 %r10, [%rd1+8]; @%p1 st.global.u32 [%rd1+@@], %r9;)",
+              "12", "8", {5, 32});
+  // A plain read of what others add to.
+  expectFault("race.global", "red.global.add.u32 [%rd1], 1; @@", "ld.relaxed.gpu.global.u32 %r10, [%rd1];",
+              "ld.global.u32 %r10, [%rd1];", {3, 32});
+}
+
+TEST(Races, GlobalMemoryInsideABlock) {
+  expectFault("race.global", R"(
+    setp.eq.u32 %p1, %r3, 0; @%p1 st.global.u32 [%rd1], %r2; @@ setp.eq.u32 %p2, %r3, 1; @%p2 ld.global.u32 %r20, [%rd1];)",
+              "bar.sync 0;");
+}
+
+TEST(Races, HandshakesOverGlobalMemory) {
+  // Block 0 writes data and a flag; block 1 waits for the flag and reads the data.
+  auto kernel = [](const std::string &publish, const std::string &poll) {
+    return R"(
+    mov.u32 %r9, %ctaid.x; setp.ne.u32 %p1, %r2, 0; @%p1 bra OUT; setp.eq.u32 %p2, %r9, 1; @%p2 bra WAIT;
+    st.global.u32 [%rd1+128], 7; )" +
+           publish + R"( bra OUT;
+  WAIT: )" +
+           poll +
+           R"( setp.eq.u32 %p3, %r10, 0; @%p3 bra WAIT; ld.global.u32 %r20, [%rd1+128];
+  OUT: )";
+  };
+  const std::string release = "st.release.gpu.global.u32 [%rd1], 1;",
+                    acquire = "ld.acquire.gpu.global.u32 %r10, [%rd1];";
+  expectClean(kernel(release, acquire), {2, 32});
+  expectClean(kernel("fence.acq_rel.gpu; st.relaxed.gpu.global.u32 [%rd1], 1;",
+                     "ld.relaxed.gpu.global.u32 %r10, [%rd1]; fence.acq_rel.gpu;"),
+              {2, 32});
+  expectClean(kernel("membar.gl; st.volatile.global.u32 [%rd1], 1;", "ld.volatile.global.u32 %r10, [%rd1]; membar.gl;"),
+              {2, 32});
+  expectClean(kernel("fence.acq_rel.gpu; atom.global.exch.b32 %r11, [%rd1], 1;",
+                     "atom.global.add.u32 %r10, [%rd1], 0; fence.acq_rel.gpu;"),
+              {2, 32});
+  // S62: nothing before the flag is released.  S63: only for the writer's own block.
+  expectFound("race.global", kernel("st.relaxed.gpu.global.u32 [%rd1], 1;", acquire), {2, 32});
+  expectFound("race.global", kernel("st.release.cta.global.u32 [%rd1], 1;", acquire), {2, 32});
+  expectFound("race.global", kernel("fence.acq_rel.cta; st.relaxed.gpu.global.u32 [%rd1], 1;", acquire), {2, 32});
+  expectFound("race.global", kernel(release, "ld.relaxed.gpu.global.u32 %r10, [%rd1];"), {2, 32});
+}
+
+TEST(Races, TheLastBlockReadsThePartialSums) {
+  // The usual single-pass reduction: partial sums, a fence, a ticket; the block with the last ticket adds them up.
+  const std::string kernel = R"(
+    mov.u32 %r9, %ctaid.x; mul.wide.u32 %rd3, %r9, 4; add.u64 %rd3, %rd3, %rd1; setp.ne.u32 %p1, %r2, 0; mov.u32 %r10, 0; @%p1 bra MEET;
+    st.global.u32 [%rd3+64], %r9; @@ atom.global.add.u32 %r10, [%rd1], 1; fence.acq_rel.gpu; st.shared.u32 [tile], %r10;
+  MEET: bar.sync 0; ld.shared.u32 %r10, [tile]; setp.ne.u32 %p2, %r10, 5; @%p2 bra OUT;
+    setp.ge.u32 %p3, %r2, 6; @%p3 bra OUT; mul.wide.u32 %rd4, %r2, 4; add.u64 %rd4, %rd4, %rd1; ld.global.u32 %r20, [%rd4+64];
+  OUT: )";
+  expectFault("race.global", kernel, "fence.acq_rel.gpu;", "", {6, 64});
+}
+
+TEST(Races, LocksInSharedMemory) {
+  expectFault("race.shared", R"(
+    setp.eq.u32 %p9, %r2, 0; @%p9 st.shared.u32 [tile], 0; @%p9 st.shared.u32 [tile+4], 0; bar.sync 0;
+    setp.ne.u32 %p1, %r6, 0; @%p1 bra OUT;
+  AGAIN: atom.acquire.cta.shared.cas.b32 %r7, [tile], 0, 1; setp.ne.u32 %p1, %r7, 0; @%p1 bra AGAIN;
+    ld.shared.u32 %r8, [tile+4]; add.u32 %r8, %r8, 1; st.shared.u32 [tile+4], %r8; @@
+  OUT: )",
+              "atom.release.cta.shared.exch.b32 %r9, [tile], 0;", "atom.relaxed.cta.shared.exch.b32 %r9, [tile], 0;",
+              {1, 128});
+}
+
+TEST(Races, LaunchesAreOrdered) {
+  Emulator gpu;
+  auto &cells = gpu.upload(std::vector<std::uint32_t>(64, 0), "cells");
+  const std::string text = kernelText(".param .u64 cells", std::string(threadIndex) + R"(
+    ld.param.u64 %rd1, [cells]; add.u64 %rd1, %rd1, %rd60; ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;)");
+  for (unsigned i = 0; i < 4; ++i) {
+    const Launched r = gpu.run(text, {i % 2 ? 1u : 2u}, {i % 2 ? 64u : 32u}, {cells});
+    EXPECT_TRUE(r.clean()) << r.text();
+  }
+  EXPECT_EQ(gpu.download<std::uint32_t>(cells)[63], 4u);
+}
+
+TEST(Races, ChecksOffFindNothing) {
+  EmulatorOptions o;
+  o.checks = false;
+  Emulator gpu("sm_90a", o);
+  auto &out = gpu.upload(std::vector<std::uint32_t>(64, 0), "out");
+  const Launched r =
+      gpu.run(kernelText(".param .u64 out", "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 1;"), {4}, {64}, {out});
+  EXPECT_TRUE(r.clean()) << r.text();
+}
+
+TEST(Races, ParticipationIsCheckedUnderEverySeed) {
+  const struct {
+    const char *id, *body;
+    unsigned threads;
+  } faults[] = {
+      {"deadlock", "setp.eq.u32 %p1, %r3, 1; @%p1 bar.sync 1, 64; @!%p1 bar.sync 2, 64;", 64},                   // S07
+      {"deadlock", "bar.sync 0, 96;", 64 + 64},                                                                  // S08
+      {"barrier.count", "setp.eq.u32 %p1, %r3, 0; @%p1 bar.sync 1, 64; @!%p1 bar.sync 1, 128;", 128},            // S09
+      {"barrier.twice", "setp.ne.u32 %p1, %r3, 0; @%p1 bra OUT; bar.arrive 1, 96; bar.arrive 1, 96; OUT: ", 96}, // S10
+      {"aligned.divergent",
+       "and.b32 %r10, %r2, 1; setp.eq.u32 %p1, %r10, 0; @%p1 bra A; bar.sync 0; bra B; A: bar.sync 0; B: ", 64}, // S11
+      {"barrier.mixed",
+       "setp.eq.u32 %p1, %r3, 0; @%p1 bra A; bar.sync 0; bra B; A: bar.red.popc.u32 %r10, 0, %p1; B: ", 64}, // S12
+      {"deadlock", "setp.eq.u32 %p1, %r3, 1; @%p1 exit; bar.sync 1, 64;", 64},                               // S13
+  };
+  for (const auto &fault : faults)
+    for (const Setting &s : settings()) {
+      const Launched r = run(fault.body, {2, fault.threads}, s);
+      // A fault of participation often ends in a deadlock too.
+      EXPECT_TRUE(r.has(fault.id)) << fault.body << "\n" << text(s) << "\n" << r.text();
+    }
+}
