@@ -50,6 +50,13 @@ Json FirstCalls::textJson() const {
   return text ? Json{{"milliseconds", text->milliseconds}, {"remembered", text->remembered}} : Json();
 }
 
+double FirstCalls::milliseconds() const {
+  double sum = 0;
+  for (const Call &call : calls)
+    sum += call.report.milliseconds;
+  return sum;
+}
+
 std::string stagesText(const FirstCallReport &report) {
   std::string out;
   bool inside = false;

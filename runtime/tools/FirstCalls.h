@@ -25,6 +25,8 @@ public:
 
   /// One object a first call: "kernel", "variant", "source", "reason", "explanation", "milliseconds", "stages".
   Json toJson() const;
+  /// Of all first calls together.
+  double milliseconds() const;
   /// Two lines a first call; with `whole` also the texts that kept the key from the nearest entry's.
   std::string toString(bool whole) const;
 

@@ -77,6 +77,9 @@ TEST_F(CacheCliTest, ListNamesKernelTargetSizeAndAges) {
   ASSERT_EQ(j["entries"].size(), 3u);
   for (const Json &e : j["entries"]) {
     EXPECT_LT(e["idleSeconds"], 60);
+    if (e.contains("ageSeconds")) { // where the file system knows
+      EXPECT_LT(e["ageSeconds"], 60);
+    }
     EXPECT_EQ(e["kind"], "ptx");
     EXPECT_TRUE(e["key"].contains("code target"));
     EXPECT_FALSE(e["key"].contains("program"));

@@ -88,6 +88,10 @@ TEST_F(CompileCliTest, ARunTakesTheKernelFromTheCacheTheSecondTime) {
   ASSERT_EQ(second.status, 0) << second.err;
   const auto a = nlohmann::json::parse(first.out), b = nlohmann::json::parse(second.out);
   EXPECT_EQ(a["compiles"], 1);
+  // The compile is the first call's, not the run's.
+  EXPECT_LT(a["times"]["medianMs"].get<double>(), a["firstCalls"][0]["milliseconds"].get<double>());
+  EXPECT_GE(a["times"]["firstCallMs"].get<double>(), a["firstCalls"][0]["milliseconds"].get<double>());
+  EXPECT_EQ(a["times"]["runs"], 1);
   EXPECT_EQ(b["compiles"], 0);
   EXPECT_EQ(b["diskHits"], 1);
   auto z = readNpy(file("z.npy"));
