@@ -1,5 +1,6 @@
 #include "kiln/Knobs.h"
 
+#include "kiln/Device.h"
 #include "runtime/cache/KernelCache.h"
 #include "support/Text.h"
 
@@ -13,6 +14,7 @@ namespace kiln {
 namespace {
 
 using knob::Isolation;
+using knob::Number;
 using knob::Switch;
 
 constexpr KnobInfo table[] = {
@@ -96,6 +98,19 @@ Status read(std::string_view text, Isolation &out) {
     return Status::invalid("'" + std::string(text) + "' is none of thread, none, child", "use thread, none or child");
   return {};
 }
+Status read(std::string_view text, Schedule &out) {
+  KILN_ASSIGN(out, parseSchedule(text));
+  return {};
+}
+Status read(std::string_view text, Number &out) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size())
+    return Status::invalid("'" + std::string(text) + "' is no number from 0 to 18446744073709551615",
+                           "use a whole number");
+  out = static_cast<Number>(value);
+  return {};
+}
 
 std::string write(const std::string &value) {
   return value;
@@ -117,6 +132,12 @@ std::string write(Switch value) {
 }
 std::string write(Isolation value) {
   return value == Isolation::Thread ? "thread" : value == Isolation::None ? "none" : "child";
+}
+std::string write(Schedule value) {
+  return std::string(scheduleName(value));
+}
+std::string write(Number value) {
+  return std::to_string(static_cast<std::uint64_t>(value));
 }
 
 const KnobInfo *findKnob(std::string_view name) {
@@ -157,6 +178,10 @@ std::string_view knobTypeName(KnobType type) {
     return "on, off, auto";
   case KnobType::Isolation:
     return "thread, child, none";
+  case KnobType::Schedule:
+    return "in-order, random, adversarial";
+  case KnobType::Number:
+    return "number";
   }
   return "?";
 }
@@ -196,6 +221,13 @@ Result<Knobs> Knobs::fromEnvironment() {
   for (const KnobInfo &k : table)
     if (const char *value = std::getenv(std::string(k.variable).c_str()))
       KILN_TRY(out.set(k.variable, value));
+  return out;
+}
+
+EmulatorOptions emulatorOptions(const Knobs &knobs) {
+  EmulatorOptions out;
+  out.schedule = knobs.schedule;
+  out.seed = static_cast<std::uint64_t>(knobs.seed);
   return out;
 }
 

@@ -18,6 +18,9 @@
 
 namespace kiln {
 
+enum class Schedule : std::uint8_t; // kiln/Device.h
+struct EmulatorOptions;
+
 namespace knob {
 using Text = std::string;
 using Path = std::string;
@@ -26,9 +29,11 @@ using Bool = bool;                      ///< 0, 1, on, off, true, false, yes, no
 using Bytes = std::uint64_t;            ///< with K, M or G (powers of 1024)
 enum class Switch : std::uint8_t { Auto, Off, On };
 enum class Isolation : std::uint8_t { Thread, None, Child };
+using Schedule = kiln::Schedule;
+enum class Number : std::uint64_t {};
 } // namespace knob
 
-enum class KnobType : std::uint8_t { Text, Path, Paths, Bool, Bytes, Switch, Isolation };
+enum class KnobType : std::uint8_t { Text, Path, Paths, Bool, Bytes, Switch, Isolation, Schedule, Number };
 
 /// What of a knob enters the key of a kernel: nothing, its value, or the contents of the files that it names.
 enum class KnobInKey : std::uint8_t { No, Value, Contents };
@@ -62,6 +67,9 @@ struct Knobs {
   /// The value as it would be written.
   Result<std::string> get(std::string_view name) const;
 };
+
+/// What of an emulator the knobs decide; the rest has its defaults.
+EmulatorOptions emulatorOptions(const Knobs &knobs);
 
 /// Where the kernel cache lies: `cacheDir`, else what XDG_CACHE_HOME or HOME say.  Empty: no cache on disk.
 Result<std::string> cacheDirectory(const Knobs &knobs);
