@@ -4,7 +4,8 @@ include(GoogleTest)
 function(kiln_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
-  target_link_libraries(${name} PUBLIC kiln-flags ${ARG_DEPS})
+  # Kiln's own flags are not for those who use the installed library.
+  target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:kiln-flags> ${ARG_DEPS})
 endfunction()
 
 function(kiln_add_program name)

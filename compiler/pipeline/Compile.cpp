@@ -5,6 +5,7 @@
 #include "compiler/pipeline/KernelReport.h"
 #include "compiler/pipeline/Metadata.h"
 #include "compiler/pipeline/Nesting.h"
+#include "compiler/pipeline/Plugins.h"
 #include "compiler/pipeline/Stages.h"
 #include "compiler/tile/Tile.h"
 
@@ -37,13 +38,16 @@ public:
     if (!found)
       return fail(KILN_COMPILE_INPUT, found.status());
     target = *found;
+    for (const std::string &plugin : job.plugins)
+      if (const Status s = loadPlugin(plugin); !s.ok())
+        return fail(KILN_COMPILE_INPUT, s);
     if (!parse()) {
       out.status = KILN_COMPILE_INPUT;
       return;
     }
     if (!namesOneKernel())
       out.status = KILN_COMPILE_INPUT; // the stage says what is wrong
-    if (!stage("tile", [&](PassManager &pm) { buildTileStage(pm, facts()); }))
+    if (!stage("tile", [&](PassManager &pm) { return buildTileStage(pm, facts(), job.passes); }))
       return;
     kernel = theKernel();
     Metadata metadata = describeKernel(kernel, job);
@@ -53,7 +57,7 @@ public:
       out.metadata = toJson(metadata);
       return finish(print());
     }
-    if (!stage("tile_gpu", buildTileGpuStage))
+    if (!stage("tile_gpu", [&](PassManager &pm) { return buildTileGpuStage(pm, job.passes); }))
       return;
     kernel = theKernel();
     describeResources(kernel, metadata);
@@ -61,7 +65,7 @@ public:
       metadata.explanation = reportKernel(kernel, *target);
     if (job.emit == Emit::TileGpu)
       return finish(print());
-    if (!stage("lowering", buildLoweringStage))
+    if (!stage("lowering", [&](PassManager &pm) { return buildLoweringStage(pm, job.passes); }))
       return;
 
     PtxOptions options;
@@ -137,13 +141,16 @@ private:
     return f;
   }
 
-  /// Runs one stage; the verifier runs once, at its end.
-  bool stage(const char *name, llvm::function_ref<void(PassManager &)> build) {
+  /// Runs one stage; the verifier runs once, at its end, or after each pass if there are added ones.
+  bool stage(const char *name, llvm::function_ref<Status(PassManager &)> build) {
     const auto begin = Clock::now();
     PassManager pm(&context);
-    pm.enableVerifier(false);
-    build(pm);
-    const bool good = succeeded(pm.run(*module)) && succeeded(verify(*module));
+    pm.enableVerifier(!job.passes.empty());
+    if (const Status s = build(pm); !s.ok()) {
+      fail(KILN_COMPILE_INPUT, s);
+      return false;
+    }
+    const bool good = succeeded(pm.run(*module)) && succeeded(verify(*module)) && keptKernel(name);
     lap(name, begin);
     if (good)
       dump((std::string(name) + ".mlir").c_str(), job.dumpDirectory.empty() ? std::string() : print());
@@ -156,6 +163,15 @@ private:
       if (tile::isKernel(f))
         return f;
     return {}; // not after the tile stage
+  }
+
+  /// Kiln's own passes keep it; an added one may not.
+  bool keptKernel(llvm::StringRef stage) {
+    if (job.passes.empty() || stage == "lowering" || theKernel())
+      return true;
+    fail(KILN_COMPILE_REFUSED, Status::invalid("after stage '" + stage.str() + "' there is no kernel",
+                                               "a pass that was added to it (KILN_PASSES) removes it"));
+    return false;
   }
 
   std::string print() {

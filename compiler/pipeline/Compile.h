@@ -13,6 +13,7 @@
 #include "compiler/codegen/Containment.h"
 #include "compiler/pipeline/CompilerTable.h"
 #include "compiler/pipeline/Diagnostics.h"
+#include "compiler/pipeline/Stages.h"
 
 namespace kiln {
 
@@ -26,6 +27,8 @@ struct CompileJob {
   bool lineInfo = false;
   bool explain = false; ///< the metadata says what was made of the kernel (KernelReport.h)
   std::vector<std::string> plugins;
+  StageInsertions passes;
+  bool inHelper = false; ///< this process was made for this compile: plugins may be loaded into it
   std::string dumpDirectory;
   Isolation isolation = Isolation::Thread;
 };

@@ -73,7 +73,7 @@ KilnCompileResult *compileInChild(const KilnCompileRequest &request, const Compi
     return crashed(job, Status(StatusCode::NotFound, "kiln-compile-helper is not beside " + ownPath(),
                                "install it there, or use isolation = thread in a new process"));
   // The helper compiles the same request in its own thread.
-  const std::string knobs = withoutIsolation(request.options);
+  const std::string knobs = forHelper(request.options);
   KilnCompileRequest inner = request;
   inner.options = view(knobs);
   Result<std::string> answer = runInChild(encodeRequest(inner), options);
@@ -94,7 +94,11 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
   Result<CompileJob> job = readRequest(*request);
   if (!job)
     return failed(KILN_COMPILE_INPUT, {{"error", "", 0, 0, job.status().message(), job.status().remedy()}});
-  switch (effectiveIsolation(job->isolation)) {
+  Isolation isolation = effectiveIsolation(job->isolation);
+  // Plugins cannot be unloaded, and what a file holds may change: a process of its own loads what it holds now.
+  if (isolation == Isolation::Thread && !job->plugins.empty() && !job->inHelper)
+    isolation = Isolation::Child;
+  switch (isolation) {
   case Isolation::None:
     return finish(compileJob(*job));
   case Isolation::Child:

@@ -35,7 +35,9 @@ typedef struct KilnCompileRequest {
    *   [{"argument": 0, "divisibility": 16}, {"argument": 4, "equals": 1}] ; empty: nothing */
   KilnText specialization;
   /* JSON object of knobs.  Known: "emit": "tile" | "tile_gpu" | "llvm" | "ptx" (default);
-   *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"]; "dump_dir": "/path" (each stage's text; empty: none);
+   *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"], pass plugins, loaded into
+   *   a helper process (into this one only with isolation "none"); "passes": "tile=my-pass,cse; tile_gpu=other", which
+   *   passes are added where; "dump_dir": "/path" (each stage's text; empty: none);
    *   "isolation": "thread" (default) | "none" | "child".  An unknown knob is an error. */
   KilnText options;
 } KilnCompileRequest;

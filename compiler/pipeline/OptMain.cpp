@@ -2,6 +2,7 @@
 #include "compiler/pipeline/Dialects.h"
 
 #include "compiler/codegen/Ptx.h"
+#include "compiler/pipeline/Plugins.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Pass/Pass.h"
@@ -58,6 +59,8 @@ int optMain(int argc, char **argv) {
   DialectRegistry registry;
   registerDialects(registry);
   registerPasses();
+  if (const Status s = loadPluginsOf(argc, argv); !s.ok())
+    return fail(s.toString());
   const auto [input, output] = registerAndParseCLIOptions(argc, argv, "Kiln's passes and stages\n", registry);
   if (!emitsPtx)
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));

@@ -32,6 +32,13 @@ Result<std::string> writeReproducer(const CompileJob &job, const std::string &re
     os << ", argument " << argument << " divisible by " << number;
   for (const auto &[argument, number] : job.equals)
     os << ", argument " << argument << " = " << number;
+  for (const std::string &plugin : job.plugins)
+    os << "\n// plugin " << plugin;
+  for (const auto &[stage, passes] :
+       {std::pair("tile", &job.passes.tile), std::pair("tile_gpu", &job.passes.tileGpu),
+        std::pair("barriers", &job.passes.barriers), std::pair("lowering", &job.passes.lowering)})
+    if (!passes->empty())
+      os << "\n// passes added to stage " << stage << ": " << *passes;
   os << "\n" << job.program << "\n";
   os.close();
   if (os.has_error())
@@ -39,7 +46,7 @@ Result<std::string> writeReproducer(const CompileJob &job, const std::string &re
   return path.str().str();
 }
 
-std::string withoutIsolation(const KilnText &options) {
+std::string forHelper(const KilnText &options) {
   llvm::json::Object knobs;
   if (options.size) {
     llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(llvm::StringRef(options.data, options.size));
@@ -49,6 +56,7 @@ std::string withoutIsolation(const KilnText &options) {
       knobs = std::move(*object);
   }
   knobs["isolation"] = "thread";
+  knobs["in_helper"] = true;
   std::string text;
   llvm::raw_string_ostream os(text);
   os << llvm::json::Value(std::move(knobs));

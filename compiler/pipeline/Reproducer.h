@@ -14,8 +14,8 @@ namespace kiln {
 /// The path of the file written.
 Result<std::string> writeReproducer(const CompileJob &job, const std::string &reason);
 
-/// The knobs of a request with isolation = thread.
-std::string withoutIsolation(const KilnText &options);
+/// The knobs of a request as a helper process gets them: isolation = thread.
+std::string forHelper(const KilnText &options);
 
 } // namespace kiln
 

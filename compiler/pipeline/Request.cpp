@@ -85,8 +85,19 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     }
     return list ? Status() : wrongKnob(name, "a list of paths");
   }
+  if (name == "passes") {
+    if (!word)
+      return wrongKnob(name, "a text");
+    KILN_ASSIGN(job.passes, parseInsertions(std::string_view(word->data(), word->size())));
+    return {};
+  }
+  if (name == "in_helper") {
+    const std::optional<bool> flag = value.getAsBoolean();
+    job.inHelper = flag.value_or(false);
+    return flag ? Status() : wrongKnob(name, "true or false");
+  }
   return Status::invalid("unknown knob '" + name.str() + "'",
-                         "known: emit, line_info, explain, plugins, dump_dir, isolation");
+                         "known: emit, line_info, explain, plugins, passes, dump_dir, isolation");
 }
 
 } // namespace
@@ -104,6 +115,9 @@ Result<CompileJob> readRequest(const KilnCompileRequest &request) {
     return Status::invalid("the options are no JSON object");
   for (const auto &[name, value] : *knobs)
     KILN_TRY(readKnob(name, value, job));
+  if (!job.plugins.empty() && job.passes.empty())
+    return Status::invalid("the pass plugin '" + job.plugins.front() + "' is loaded, and no pass of it would run",
+                           "say which and where: KILN_PASSES=tile=<pass>, or the option \"passes\" of the request");
   return job;
 }
 

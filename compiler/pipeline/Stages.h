@@ -12,9 +12,12 @@
 #ifndef KILN_PIPELINE_STAGES_H
 #define KILN_PIPELINE_STAGES_H
 
+#include "support/Status.h"
+
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln {
@@ -25,11 +28,25 @@ struct SpecializeFacts {
   std::vector<std::string> divisible, equals; ///< "0=16"
 };
 
-void buildTileStage(mlir::OpPassManager &pm, const SpecializeFacts &facts);
-void buildTileGpuStage(mlir::OpPassManager &pm);
-void buildLoweringStage(mlir::OpPassManager &pm);
+/// Passes that are added to the stages, as MLIR writes pipelines: "my-pass{limit=4},canonicalize".  Each runs after
+/// what the stage does itself and before the pass that checks its result.
+struct StageInsertions {
+  std::string tile = {};     ///< on canonical tile text, before verify-stage
+  std::string tileGpu = {};  ///< every tile has a layout; before verify-stage and shared memory
+  std::string barriers = {}; ///< buffers have places and barriers stand; before verify-barriers
+  std::string lowering = {}; ///< on the LLVM and NVVM dialects, last
+  bool empty() const { return tile.empty() && tileGpu.empty() && barriers.empty() && lowering.empty(); }
+};
 
-/// The stages as pipelines of kiln-opt.
+/// "tile=my-pass,cse; tile_gpu=other".  The failure names what is wrong and the stages.
+Result<StageInsertions> parseInsertions(std::string_view text);
+
+/// These fail if a name in the insertions is no registered pass.
+Status buildTileStage(mlir::OpPassManager &pm, const SpecializeFacts &facts, const StageInsertions &added = {});
+Status buildTileGpuStage(mlir::OpPassManager &pm, const StageInsertions &added = {});
+Status buildLoweringStage(mlir::OpPassManager &pm, const StageInsertions &added = {});
+
+/// The stages as pipelines of kiln-opt, insertions as their options.
 void registerStages();
 
 } // namespace kiln

@@ -11,7 +11,7 @@
 #ifndef KILN_KERNELS_SUPPORT_FAMILY_H
 #define KILN_KERNELS_SUPPORT_FAMILY_H
 
-#include "compiler/language/Kernel.h"
+#include "kiln/Language.h"
 #include "kiln/Operation.h"
 #include "kiln/Tensor.h"
 #include "runtime/io/Npy.h"
@@ -101,9 +101,6 @@ Result<std::vector<const Family *>> selectFamilies(const std::vector<std::string
 
 /// Every number parameter at its default.
 Numbers defaultNumbers(const Family &family);
-
-/// What `record` made, for the JIT.  A failed recording is the failure.
-Result<KernelSource> sourceOf(const language::Kernel &kernel);
 
 } // namespace kiln::kernels
 

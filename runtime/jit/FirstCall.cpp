@@ -132,13 +132,17 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
   since = Clock::now();
   const std::shared_ptr<const Assembler> assembler = service.assembler.assembler(service.hashes);
   stage("open assembler", since);
-  if (identity != parts.compiler || service.assembler.identity(service.hashes) != parts.assembler)
+  KILN_ASSIGN(const JitService::PluginState plugins, service.pluginState());
+  if (identity != parts.compiler || service.assembler.identity(service.hashes) != parts.assembler ||
+      plugins.hashes != parts.plugins)
     return Out();
 
   nlohmann::json request{{"emit", "ptx"}, {"line_info", parts.lineInfo}};
   request["isolation"] = knobs.get("KILN_ISOLATION").ok() ? *knobs.get("KILN_ISOLATION") : "thread";
   if (!knobs.plugins.empty())
     request["plugins"] = knobs.plugins;
+  if (!knobs.passes.empty())
+    request["passes"] = knobs.passes;
   if (!knobs.dumpDir.empty())
     request["dump_dir"] = knobs.dumpDir;
   const std::string text = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -153,6 +157,9 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
   ++service.compiles;
   KILN_ASSIGN(CompileOutput out, compiler->compile(input, service.hashes));
   stage("compile", since);
+  // What was loaded is what the key says, unless a file changed in between.
+  if (const Result<JitService::PluginState> now = service.pluginState(); !now || *now != plugins)
+    return Out();
   KILN_TRY(compileStatus(out, kernel.source.name));
   if (const std::string notes = diagnosticsText(out.diagnostics); !notes.empty())
     say(LogTopic::Compile, LogLevel::Info, notes);

@@ -108,7 +108,8 @@ cache::KeyText kernelKey(const KeyParts &parts) {
       .set("assembler", parts.assembler)
       .set("line info", parts.lineInfo ? "on" : "off")
       .set("compiler", parts.compiler)
-      .set("plugins", parts.plugins);
+      .set("plugins", parts.plugins)
+      .set("passes", parts.passes);
   if (parts.lineInfo)
     key.set("file", source.fileName); // names the text where it has no locations of its own
   key.set("program", parts.lineInfo ? source.programText : withoutLocations(source.programText));

@@ -24,6 +24,7 @@ struct KeyParts {
   std::string compiler;     ///< content hash
   std::string plugins;      ///< content hashes, in order
   bool lineInfo = false;
+  std::string passes = {}; ///< KILN_PASSES
 };
 
 cache::KeyText kernelKey(const KeyParts &parts);

@@ -94,13 +94,23 @@ Result<KeyParts> JitService::keyParts(const KernelSource &source, std::string cl
   parts.lineInfo = lineInfo;
   KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> library, compilerLibrary());
   KILN_ASSIGN(parts.compiler, library->identity(hashes));
+  KILN_ASSIGN(const PluginState plugins, pluginState());
+  parts.plugins = plugins.hashes;
+  parts.passes = options.knobs.passes;
+  return parts;
+}
+
+Result<JitService::PluginState> JitService::pluginState() const {
+  PluginState out;
   for (const std::string &plugin : options.knobs.plugins) {
     Result<FileHashes::Hashed> hashed = hashes.hash(plugin);
     if (!hashed)
-      return hashed.takeStatus().withContext("pass plugin");
-    parts.plugins += (parts.plugins.empty() ? "" : ", ") + hashed->hash;
+      return Status(hashed.status().code(), "the pass plugin '" + plugin + "': " + hashed.status().message(),
+                    "KILN_PLUGINS names files that kiln_add_pass_plugin builds");
+    out.hashes += (out.hashes.empty() ? "" : ", ") + hashed->hash;
+    out.stamps += hashed->stamp.text + "; ";
   }
-  return parts;
+  return out;
 }
 
 Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &kernel, const ClassKey &classKey,
@@ -165,7 +175,7 @@ Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &ke
     return flight->loaded;
   }
   return Status(StatusCode::Internal,
-                name + ": the compiler or the assembler changed at each of " + std::to_string(attempts) +
+                name + ": the compiler, a plugin or the assembler changed at each of " + std::to_string(attempts) +
                     " attempts to compile it",
                 "wait until they are installed");
 }

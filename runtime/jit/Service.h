@@ -71,7 +71,14 @@ private:
     const LoadedKernel *loaded = nullptr;
   };
 
+  /// The plugins' files as they are now.
+  struct PluginState {
+    std::string hashes, stamps;
+    bool operator==(const PluginState &) const = default;
+  };
+
   Result<KeyParts> keyParts(const KernelSource &source, std::string classes);
+  Result<PluginState> pluginState() const;
   Result<std::shared_ptr<CompilerLibrary>> compilerLibrary();
 
   const std::string arch;

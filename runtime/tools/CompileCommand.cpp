@@ -53,6 +53,8 @@ private:
       request["isolation"] = "child";
     if (!knobs.plugins.empty())
       request["plugins"] = knobs.plugins;
+    if (!knobs.passes.empty())
+      request["passes"] = knobs.passes;
     if (!knobs.dumpDir.empty())
       request["dump_dir"] = knobs.dumpDir;
     const std::string options = request.dump();

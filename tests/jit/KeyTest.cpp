@@ -35,6 +35,7 @@ TEST(KernelKey, EveryPartChangesIt) {
   EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.assembler = "nvJitLink 13.1"; }));
   EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.compiler = "abd"; }));
   EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.plugins = "abc"; }));
+  EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.passes = "tile=cse"; }));
   EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.lineInfo = true; }));
   EXPECT_FALSE(changed([](KernelSource &s, KeyParts &) { s.fileName = "other.cpp"; })); // no lines, no file
 }

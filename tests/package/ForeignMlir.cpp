@@ -1,0 +1,3 @@
+extern "C" int foreignMlir() {
+  return 21;
+}
