@@ -25,4 +25,5 @@ target_link_libraries(kiln-mlir-link INTERFACE
   MLIRControlFlowToLLVM MLIRFuncToLLVM MLIRUBToLLVM MLIRReconcileUnrealizedCasts MLIRNVVMToLLVM MLIRLLVMCommonConversion
   MLIRTargetLLVMIRExport MLIRBuiltinToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation MLIRNVVMToLLVMIRTranslation
   MLIROptLib MLIRDebug kiln-llvm-static)
-target_link_options(kiln-mlir-link INTERFACE -Wl,--gc-sections -Wl,--exclude-libs,ALL -Wl,--icf=all)
+target_link_options(kiln-mlir-link INTERFACE
+  -Wl,--gc-sections -Wl,--icf=all -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/KilnCompiler.map)

@@ -7,9 +7,10 @@ usage() {
   cat <<'EOF'
 usage: scripts/bundle.sh [-j N] [-o FILE] [--help]
 
-Builds the preset `bundle` and packs kiln, the benchmarks, the GPU, parity and nvcc tests and their data into
-dist/kiln-bundle.tar.xz.  The programs need libc and libm only.  Unpacked, everything runs from the folder kiln-bundle:
-  bin/kiln devices      tests/kiln-gpu-tests      bin/kiln-parity
+Builds the preset `bundle` and packs kiln with its compiler, the benchmarks, the tests that run on a GPU and their data
+into dist/kiln-bundle.tar.xz.  Nothing in it needs more than libc and libm.  Unpacked, everything runs from the folder
+kiln-bundle:
+  bin/kiln demo      tests/kiln-kernel-tests --device cuda:0      tests/kiln-gpu-tests      bin/kiln-parity
   -j N      N parallel jobs (default: the number of cores)
   -o FILE   another archive
 EOF
@@ -31,9 +32,12 @@ done
 cmake --preset bundle >/dev/null
 # What a GPU machine runs: the command, every benchmark, and the tests that compare a GPU with the emulator.
 mapfile -t programs < <(cmake --build build/bundle --target help |
-  sed -nE 's/^(kiln|kiln-bench-[a-z0-9-]+|kiln-parity|kiln-(gpu|parity|nvcc)-tests): phony$/\1/p' | sort -u)
+  sed -nE 's/^(kiln|kiln-bench-[a-z0-9-]+|kiln-parity|kiln-numbers|kiln-(gpu|jit-gpu|kernel|parity|nvcc)-tests): phony$/\1/p' |
+  sort -u)
 [ ${#programs[@]} -gt 0 ] || { echo "bundle.sh: the preset bundle has no programs" >&2; exit 1; }
-cmake --build build/bundle -j "$jobs" --target "${programs[@]}"
+# The compiler is opened at run time, beside the program that asks for it.
+programs+=(kiln-compile-helper libkiln-compiler.so)
+cmake --build build/bundle -j "$jobs" --target "${programs[@]/libkiln-compiler.so/kiln-compiler}"
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -41,7 +45,7 @@ root=$stage/kiln-bundle
 mkdir -p "$root/bin" "$root/tests"
 for program in "${programs[@]}"; do
   for folder in bin tests; do
-    [ -x "build/bundle/$folder/$program" ] && cp "build/bundle/$folder/$program" "$root/$folder/"
+    [ ! -x "build/bundle/$folder/$program" ] || cp "build/bundle/$folder/$program" "$root/$folder/"
   done
 done
 # The tests find their data beside them: in a bundle KILN_SOURCE_DIR is the folder that they are started in.
@@ -72,7 +76,8 @@ mv "$archive.tmp" "$archive"
 trial=$stage/trial
 mkdir "$trial"
 tar -C "$trial" -xf "$archive"
-(cd "$trial/kiln-bundle" && bin/kiln --version && bin/kiln devices >/dev/null)
+(cd "$trial/kiln-bundle" && bin/kiln --version && bin/kiln devices >/dev/null &&
+  KILN_CACHE_DIR=off bin/kiln demo add --target sm_80 >/dev/null)
 
 bytes=$(stat -c %s "$archive")
 echo "$archive: $(awk "BEGIN { printf \"%.1f\", $bytes / 1048576 }") MiB, ${#programs[@]} programs: ${programs[*]}"

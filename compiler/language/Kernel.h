@@ -47,6 +47,8 @@ struct ConfigEntry {
 
 struct KernelOptions {
   int warps = 4; ///< of one block: 1, 2, 4, 8, 16 or 32
+  /// At most so many registers a thread, 24 to 255, so that more blocks fit a multiprocessor; 0: the assembler decides.
+  int maxRegisters = 0;
   /// What the kernel was made for: `{{"block", c.block}}`.  The first line of the text, and so part of every key.
   std::vector<ConfigEntry> config = {};
   /// This prefix of source files' paths is not recorded.  Targets may use -fmacro-prefix-map instead.
@@ -84,9 +86,10 @@ public:
   /// One module of the tile dialect.  Empty if recording failed.
   const std::string &text() const { return module; }
   int warps() const { return warpCount; }
+  int maxRegisters() const { return registerLimit; }
   const std::vector<KernelArgument> &arguments() const { return args; }
   const std::vector<ConfigEntry> &config() const { return configEntries; }
-  /// "block = 1024, warps = 4".
+  /// "block = 1024, warps = 4", and ", maxRegisters = 32" where there is a limit.
   std::string configText() const;
 
 private:
@@ -95,7 +98,7 @@ private:
   std::string kernelName, module;
   std::vector<KernelArgument> args;
   std::vector<ConfigEntry> configEntries;
-  int warpCount = 4;
+  int warpCount = 4, registerLimit = 0;
 };
 
 /// A string as a template argument.

@@ -377,6 +377,7 @@ Kernel Recorder::finish() {
   kernel.args = arguments;
   kernel.configEntries = options.config;
   kernel.warpCount = options.warps;
+  kernel.registerLimit = options.maxRegisters;
   kernel.state = std::move(failure);
   if (!kernel.state.ok())
     return kernel;
@@ -399,7 +400,10 @@ Kernel Recorder::finish() {
     putAll("tile.name = ", Quoted{a.name}, a.traits.noalias ? ", tile.noalias}" : "}");
     putLocation(location);
   }
-  putAll(") attributes {tile.kernel, tile.num_warps = ", options.warps, " : i32} {\n", std::string_view(body));
+  putAll(") attributes {tile.kernel, tile.num_warps = ", options.warps, " : i32");
+  if (options.maxRegisters)
+    putAll(", tile.max_registers = ", options.maxRegisters, " : i32");
+  putAll("} {\n", std::string_view(body));
   line(location, Op::Return);
   put("  }");
   endLine(location);

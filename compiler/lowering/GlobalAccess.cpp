@@ -56,35 +56,14 @@ unsigned bytesOf(Type stored) {
   return isa<LLVM::LLVMPointerType>(stored) ? 8 : stored.getIntOrFloatBitWidth() / 8;
 }
 
-/// Registers of inline assembly: how many, of how many bytes each.
-struct AsmWords {
-  unsigned count, bytes;
-  AsmWords(unsigned elementBytes, unsigned total) {
-    bytes = std::max(elementBytes, std::min(total, 4u));
-    count = total / bytes;
-  }
-  /// 8 bits are held by a 16-bit register.
-  Type type(const Emit &e) const { return e.i(std::max(16u, bytes * 8)); }
-  const char *constraint() const { return bytes == 8 ? "l" : bytes == 4 ? "r" : "h"; }
-  std::string suffix() const {
-    const std::string width = std::to_string(bytes * 8);
-    return (count > 1 ? ".v" + std::to_string(count) : "") + ".b" + width;
-  }
-  /// "{$2, $3}" from operand `first`.
-  std::string list(unsigned first) const {
-    std::string out;
-    for (unsigned i = 0; i < count; ++i)
-      out += (i ? ", $" : "$") + std::to_string(first + i);
-    return count > 1 ? "{" + out + "}" : out;
-  }
-};
-
-const char *cacheSuffix(tile::Cache cache) {
-  return cache == tile::Cache::Streaming ? ".cs" : ".cg";
-}
-
-bool isHint(tile::Cache cache) {
-  return cache == tile::Cache::Streaming || cache == tile::Cache::Global;
+Value reinterpret(const Emit &e, Value v, Type type) {
+  if (v.getType() == type)
+    return v;
+  if (isa<LLVM::LLVMPointerType>(type))
+    return LLVM::IntToPtrOp::create(e.b, e.loc, type, v);
+  if (isa<LLVM::LLVMPointerType>(v.getType()))
+    return LLVM::PtrToIntOp::create(e.b, e.loc, type, v);
+  return e.bitcast(v, type);
 }
 
 /// Elements of a vector, or the one value.
@@ -107,104 +86,135 @@ Value pack(const Emit &e, ArrayRef<Value> values) {
   return v;
 }
 
-/// Vectors hold numbers; a pointer in one is an i64.
-Type vectorElement(const Emit &e, Type stored, unsigned count) {
-  return count > 1 && isa<LLVM::LLVMPointerType>(stored) ? e.i(64) : stored;
-}
-
-Value reinterpret(const Emit &e, Value v, Type type) {
-  if (v.getType() == type)
-    return v;
-  if (isa<LLVM::LLVMPointerType>(type))
-    return LLVM::IntToPtrOp::create(e.b, e.loc, type, v);
-  if (isa<LLVM::LLVMPointerType>(v.getType()))
-    return LLVM::PtrToIntOp::create(e.b, e.loc, type, v);
-  return e.bitcast(v, type);
-}
-
-/// The words of an assembly statement as `count` values of that type, and back.
-Scalars fromWords(const Emit &e, ArrayRef<Value> words, const AsmWords &shape, Type element, unsigned count) {
-  if (shape.bytes == 1)
-    return {Value(arith::TruncIOp::create(e.b, e.loc, e.i(8), words.front()))};
-  if (words.size() == count) {
-    Scalars out;
-    for (Value w : words)
-      out.push_back(reinterpret(e, w, element));
-    return out;
+/// One access as the registers hold it: elements of fewer than 32 bits are packed, and stay packed where control flow
+/// meets, since a register of their own each would need two to four times as many.
+class AccessWords {
+public:
+  AccessWords(const Emit &e, Type element, unsigned elements)
+      : e(e), scalar(scalarType(element)), memory(memoryType(element)) {
+    // Vectors hold numbers; a pointer in one is an i64.
+    stored = elements > 1 && isa<LLVM::LLVMPointerType>(memory) ? e.i(64) : memory;
+    const unsigned elementBytes = bytesOf(stored);
+    total = elementBytes * elements;
+    bytes = std::max(elementBytes, std::min(total, 4u));
+    count = total / bytes;
+    perWord = elements / count;
+    type = perWord == 1 ? stored : e.i(bytes * 8);
   }
-  const Value all = e.bitcast(pack(e, words), VectorType::get(count, element));
-  return unpack(e, all, count);
-}
 
-Scalars toWords(const Emit &e, ArrayRef<Value> values, const AsmWords &shape) {
-  if (shape.bytes == 1)
-    return {Value(arith::ExtUIOp::create(e.b, e.loc, e.i(16), e.bitcast(values.front(), e.i(8))))};
-  if (shape.count == values.size()) {
-    Scalars out;
-    for (Value v : values)
-      out.push_back(reinterpret(e, v, shape.type(e)));
-    return out;
+  Scalars load(Value address, tile::Cache cache) const {
+    if (isHint(cache))
+      return loadHinted(address, cache);
+    const Type all = count == 1 ? type : Type(VectorType::get(count, type));
+    return unpack(e, LLVM::LoadOp::create(e.b, e.loc, all, address, total, cache == tile::Cache::Volatile), count);
   }
-  const Type words = shape.count == 1 ? shape.type(e) : Type(VectorType::get(shape.count, shape.type(e)));
-  return unpack(e, e.bitcast(pack(e, values), words), shape.count);
-}
+
+  void store(Value address, ArrayRef<Value> words, tile::Cache cache) const {
+    if (isHint(cache))
+      return storeHinted(address, words, cache);
+    LLVM::StoreOp::create(e.b, e.loc, pack(e, words), address, total, cache == tile::Cache::Volatile);
+  }
+
+  Scalars fromValues(ArrayRef<Value> values) const {
+    Scalars words;
+    for (unsigned w = 0; w < count; ++w) {
+      Scalars parts;
+      for (Value v : values.slice(w * perWord, perWord))
+        parts.push_back(reinterpret(e, e.toMemory(v), stored));
+      words.push_back(reinterpret(e, pack(e, parts), type));
+    }
+    return words;
+  }
+
+  Scalars toValues(ArrayRef<Value> words) const {
+    Scalars values;
+    for (Value word : words)
+      for (Value v : unpack(e, perWord == 1 ? word : e.bitcast(word, VectorType::get(perWord, stored)), perWord))
+        values.push_back(stored != memory ? reinterpret(e, v, scalar) : e.fromMemory(v, scalar));
+    return values;
+  }
+
+  Scalars zeros() const { return Scalars(count, e.zero(type)); }
+
+  static bool isHint(tile::Cache cache) { return cache == tile::Cache::Streaming || cache == tile::Cache::Global; }
+
+private:
+  // Inline assembly: its registers are integers, and 8 bits are held by a 16-bit one.
+  Type asmType() const { return e.i(std::max(16u, bytes * 8)); }
+  std::string constraint() const { return bytes == 8 ? "l" : bytes == 4 ? "r" : "h"; }
+  std::string suffix(tile::Cache cache) const {
+    return (cache == tile::Cache::Streaming ? ".cs" : ".cg") + (count > 1 ? ".v" + std::to_string(count) : "") + ".b" +
+           std::to_string(bytes * 8);
+  }
+  /// "{$0, $1}".
+  std::string list() const {
+    std::string out;
+    for (unsigned i = 0; i < count; ++i)
+      out += (i ? ", $" : "$") + std::to_string(i);
+    return count > 1 ? "{" + out + "}" : out;
+  }
+  std::string address() const { return "[$" + std::to_string(count) + "]"; }
+  std::string constraints(const char *prefix) const {
+    std::string out;
+    for (unsigned i = 0; i < count; ++i)
+      out += prefix + constraint() + ",";
+    return out + "l,~{memory}";
+  }
+
+  Scalars loadHinted(Value from, tile::Cache cache) const {
+    const std::string text = "ld.global" + suffix(cache) + " " + list() + ", " + address() + ";";
+    Type result = asmType();
+    if (count > 1)
+      result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), llvm::SmallVector<Type>(count, result));
+    const Value all = LLVM::InlineAsmOp::create(e.b, e.loc, result, from, text, constraints("="),
+                                                /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                                LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                          .getResult(0);
+    Scalars words;
+    for (unsigned i = 0; i < count; ++i) {
+      Value word = count == 1 ? all : Value(LLVM::ExtractValueOp::create(e.b, e.loc, all, i));
+      if (bytes == 1)
+        word = arith::TruncIOp::create(e.b, e.loc, e.i(8), word);
+      words.push_back(reinterpret(e, word, type));
+    }
+    return words;
+  }
+
+  void storeHinted(Value to, ArrayRef<Value> words, tile::Cache cache) const {
+    Scalars operands;
+    for (Value word : words) {
+      word = reinterpret(e, word, e.i(bytes * 8));
+      operands.push_back(bytes == 1 ? Value(arith::ExtUIOp::create(e.b, e.loc, asmType(), word)) : word);
+    }
+    operands.push_back(to);
+    LLVM::InlineAsmOp::create(e.b, e.loc, TypeRange(), operands,
+                              "st.global" + suffix(cache) + " " + address() + ", " + list() + ";", constraints(""),
+                              /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                              LLVM::AsmDialectAttr(), ArrayAttr());
+  }
+
+  const Emit &e;
+  Type scalar, memory, stored, type;
+  unsigned total = 0, bytes = 0, count = 0, perWord = 0;
+};
 
 } // namespace
 
-Scalars emitLoad(const Emit &e, Value address, Type element, unsigned count, tile::Cache cache) {
-  const Type scalar = scalarType(element), stored = vectorElement(e, memoryType(element), count);
-  const unsigned bytes = bytesOf(stored), total = bytes * count;
-  Scalars loaded;
-  if (isHint(cache)) {
-    const AsmWords words(bytes, total);
-    std::string constraints;
-    for (unsigned i = 0; i < words.count; ++i)
-      constraints += std::string("=") + words.constraint() + ",";
-    constraints += "l,~{memory}";
-    const std::string text = std::string("ld.global") + cacheSuffix(cache) + words.suffix() + " " + words.list(0) +
-                             ", [$" + std::to_string(words.count) + "];";
-    Type result = words.type(e);
-    if (words.count > 1)
-      result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), llvm::SmallVector<Type>(words.count, result));
-    Value all = LLVM::InlineAsmOp::create(e.b, e.loc, result, address, text, constraints, /*has_side_effects=*/true,
-                                          /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
-                                          ArrayAttr())
-                    .getResult(0);
-    Scalars list;
-    for (unsigned i = 0; i < words.count; ++i)
-      list.push_back(words.count == 1 ? all : Value(LLVM::ExtractValueOp::create(e.b, e.loc, all, i)));
-    loaded = fromWords(e, list, words, stored, count);
-  } else {
-    const Type type = count == 1 ? stored : Type(VectorType::get(count, stored));
-    loaded = unpack(e, LLVM::LoadOp::create(e.b, e.loc, type, address, total, cache == tile::Cache::Volatile), count);
-  }
-  for (Value &v : loaded)
-    v = stored != memoryType(element) ? reinterpret(e, v, scalar) : e.fromMemory(v, scalar);
-  return loaded;
+Scalars emitLoad(const Emit &e, Value mask, ArrayRef<Value> other, Value address, Type element, unsigned count,
+                 tile::Cache cache) {
+  const AccessWords words(e, element, count);
+  Scalars otherwise;
+  if (mask)
+    otherwise = other.empty() ? words.zeros() : words.fromValues(other);
+  return words.toValues(e.guarded(
+      mask, otherwise, [&](Emit &inside) { return AccessWords(inside, element, count).load(address, cache); }));
 }
 
-void emitStore(const Emit &e, Value address, ArrayRef<Value> values, tile::Cache cache) {
-  const unsigned count = values.size();
-  const Type stored = vectorElement(e, memoryType(values.front().getType()), count);
-  const unsigned bytes = bytesOf(stored), total = bytes * count;
-  Scalars list;
-  for (Value v : values)
-    list.push_back(reinterpret(e, e.toMemory(v), stored));
-  if (isHint(cache)) {
-    const AsmWords words(bytes, total);
-    Scalars operands = toWords(e, list, words);
-    std::string constraints;
-    for (unsigned i = 0; i < words.count; ++i)
-      constraints += std::string(words.constraint()) + ",";
-    constraints += "l,~{memory}";
-    const std::string text = std::string("st.global") + cacheSuffix(cache) + words.suffix() + " [$" +
-                             std::to_string(words.count) + "], " + words.list(0) + ";";
-    operands.push_back(address);
-    LLVM::InlineAsmOp::create(e.b, e.loc, TypeRange(), operands, text, constraints, /*has_side_effects=*/true,
-                              /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-    return;
-  }
-  LLVM::StoreOp::create(e.b, e.loc, pack(e, list), address, total, cache == tile::Cache::Volatile);
+void emitStore(const Emit &e, Value condition, Value address, ArrayRef<Value> values, tile::Cache cache) {
+  e.guarded(condition, [&](Emit &inside) {
+    const AccessWords words(inside, values.front().getType(), values.size());
+    words.store(address, words.fromValues(values), cache);
+  });
 }
 
 } // namespace kiln::lowering

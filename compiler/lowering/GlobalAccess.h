@@ -21,9 +21,13 @@ using AccessGroup = llvm::SmallVector<unsigned, 8>;
 /// along `dim`.
 llvm::SmallVector<AccessGroup> groupRegisters(const layout::TileLayout &layout, unsigned dim, unsigned elements);
 
-/// `count` elements at `address`, aligned to their total size (at most 16 bytes).  Values are of scalarType.
-Scalars emitLoad(const Emit &e, mlir::Value address, mlir::Type element, unsigned count, tile::Cache cache);
-void emitStore(const Emit &e, mlir::Value address, llvm::ArrayRef<mlir::Value> values, tile::Cache cache);
+/// `count` elements at `address`, aligned to their total size (at most 16 bytes), where `mask` holds, else `other` (of
+/// scalarType; empty: zeros).  Without a mask always.  Values are of scalarType.
+Scalars emitLoad(const Emit &e, mlir::Value mask, llvm::ArrayRef<mlir::Value> other, mlir::Value address,
+                 mlir::Type element, unsigned count, tile::Cache cache);
+/// The same way where `condition` holds, or always without one.
+void emitStore(const Emit &e, mlir::Value condition, mlir::Value address, llvm::ArrayRef<mlir::Value> values,
+               tile::Cache cache);
 
 } // namespace kiln::lowering
 

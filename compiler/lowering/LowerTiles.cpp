@@ -36,6 +36,9 @@ void convertAttributes(func::FuncOp function) {
   }
   if (tile::isKernel(function))
     function->setAttr(threadsAttr, b.getI32IntegerAttr(static_cast<int>(tile::numWarps(function) * layout::warpSize)));
+  if (auto registers = function->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
+    function->setAttr(maxRegistersAttr, b.getI32IntegerAttr(static_cast<int>(registers.getInt())));
+  function->removeAttr(tile::maxRegistersAttr);
   function->removeAttr(tile::kernelAttr);
   function->removeAttr(tile::numWarpsAttr);
 }

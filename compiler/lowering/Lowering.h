@@ -41,6 +41,7 @@ constexpr unsigned globalSpace = 1, sharedSpace = 3;
 constexpr llvm::StringLiteral sharedSymbol = "kiln_shared";
 /// What kiln-lower-tiles leaves on a kernel for kiln-to-llvm: its number of threads, i32.
 constexpr llvm::StringLiteral threadsAttr = "tile_gpu.threads";
+constexpr llvm::StringLiteral maxRegistersAttr = "tile_gpu.max_registers";
 
 /// What the lowering of one function knows: its target, the layouts of its tiles, and values that every pattern uses.
 /// Values that depend only on the thread are made once, at the function's entry.

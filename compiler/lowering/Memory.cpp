@@ -19,21 +19,16 @@ struct LowerLoad : Lowering<tile::LoadOp> {
   LogicalResult matchAndRewrite(tile::LoadOp op, Adaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     const Emit e(rewriter, op.getLoc());
     const Type pointers = op.getPointer().getType(), element = tile::elementTypeOf(op.getType());
-    // A masked element without another value is zero.
-    Value zero;
-    if (op.getMask() && !op.getOther())
-      zero = e.zero(scalarType(element));
     Scalars out(adaptor.getPointer().size());
     for (const AccessGroup &group : groupsOf(context, op, pointers)) {
-      const unsigned first = group.front(), count = group.size();
-      const Value mask = op.getMask() ? adaptor.getMask()[first] : Value();
+      const unsigned first = group.front();
       Scalars other;
-      if (mask)
+      if (op.getOther())
         for (unsigned r : group)
-          other.push_back(op.getOther() ? adaptor.getOther()[r] : zero);
-      Scalars values = e.guarded(mask, other, [&](Emit &inside) {
-        return emitLoad(inside, adaptor.getPointer()[first], element, count, op.getCache());
-      });
+          other.push_back(adaptor.getOther()[r]);
+      // A masked element without another value is zero.
+      const Scalars values = emitLoad(e, op.getMask() ? adaptor.getMask()[first] : Value(), other,
+                                      adaptor.getPointer()[first], element, group.size(), op.getCache());
       for (auto [r, v] : llvm::zip_equal(group, values))
         out[r] = v;
     }
@@ -59,8 +54,7 @@ struct LowerStore : Lowering<tile::StoreOp> {
       for (unsigned r : group)
         values.push_back(adaptor.getValue()[r]);
       const Value condition = e.both(owner, op.getMask() ? adaptor.getMask()[first] : Value());
-      e.guarded(condition,
-                [&](Emit &inside) { emitStore(inside, adaptor.getPointer()[first], values, op.getCache()); });
+      emitStore(e, condition, adaptor.getPointer()[first], values, op.getCache());
     }
     rewriter.eraseOp(op);
     return success();

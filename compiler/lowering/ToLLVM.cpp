@@ -22,7 +22,9 @@ namespace {
 
 void markKernel(LLVM::LLVMFuncOp function) {
   auto threads = function->getAttrOfType<IntegerAttr>(lowering::threadsAttr);
+  auto registers = function->getAttrOfType<IntegerAttr>(lowering::maxRegistersAttr);
   function->removeAttr(lowering::threadsAttr);
+  function->removeAttr(lowering::maxRegistersAttr);
   function->removeAttr(tile_gpu::sharedBytesAttr);
   if (!threads)
     return;
@@ -30,6 +32,8 @@ void markKernel(LLVM::LLVMFuncOp function) {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
+  if (registers)
+    function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), registers);
 }
 
 struct ToLLVM : impl::ToLLVMBase<ToLLVM> {

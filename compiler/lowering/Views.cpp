@@ -195,7 +195,6 @@ struct LowerLoadView : Lowering<tile::LoadViewOp> {
     const TileLayout &layout = context.layout(op.getType());
     const Type element = tile::elementTypeOf(op.getType());
     TileWindow window(context, e, layout, op.getView().getType(), adaptor.getView(), adaptor.getCoords());
-    const Value zero = e.zero(scalarType(element));
     const llvm::SmallVector<unsigned> stands = representatives(layout);
 
     auto loadAll = [&](const Emit &at, analysis::VectorAccess access, bool checked) {
@@ -203,9 +202,8 @@ struct LowerLoadView : Lowering<tile::LoadViewOp> {
       for (const AccessGroup &group : groupRegisters(layout, access.dim, access.elements)) {
         // Addresses outside the branch: they are cheap and shared.
         const Value address = window.address(at, group.front());
-        Scalars values =
-            at.guarded(checked ? window.inside(at, group.front()) : Value(), Scalars(group.size(), zero),
-                       [&](Emit &inside) { return emitLoad(inside, address, element, group.size(), op.getCache()); });
+        const Scalars values = emitLoad(at, checked ? window.inside(at, group.front()) : Value(), {}, address, element,
+                                        group.size(), op.getCache());
         for (auto [r, v] : llvm::zip_equal(group, values))
           out[r] = v;
       }
@@ -249,8 +247,8 @@ struct LowerStoreView : Lowering<tile::StoreViewOp> {
         Scalars values;
         for (unsigned r : group)
           values.push_back(adaptor.getValue()[r]);
-        at.guarded(at.both(owner, checked ? window.inside(at, group.front()) : Value()),
-                   [&](Emit &inside) { emitStore(inside, address, values, op.getCache()); });
+        emitStore(at, at.both(owner, checked ? window.inside(at, group.front()) : Value()), address, values,
+                  op.getCache());
       }
       window.leaveBranch();
     };

@@ -34,6 +34,7 @@ struct Console : mlir::SideEffects::Resource::Base<Console> {
 // Attributes of kernels and their arguments.
 constexpr llvm::StringLiteral kernelAttr = "tile.kernel";
 constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
+constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";

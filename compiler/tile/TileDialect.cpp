@@ -70,8 +70,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << numWarpsAttr << " is " << attr.getValue() << ": a block has 1, 2, 4, 8, 16 or 32 warps";
     return success();
   }
-  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << " and "
-                         << numWarpsAttr;
+  if (attr.getName() == maxRegistersAttr) {
+    // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can have.
+    auto n = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!n || n.getInt() < 24 || n.getInt() > 255)
+      return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
+    return success();
+  }
+  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
+                         << numWarpsAttr << " and " << maxRegistersAttr;
 }
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {

@@ -7,14 +7,15 @@ namespace kiln::kernels {
 using namespace language;
 
 template <Element T> static Kernel copyContiguous(const CopyConfig &c) {
-  return kernel("copy", {.warps = c.warps, .config = {{"block", c.block}}},
+  const int block = c.blockFor(bitsOf(elementOf<T>) / 8);
+  return kernel("copy", {.warps = c.warps, .config = {{"block", block}}},
                 [&](Arg<Pointer<T>, "x"> x, Arg<Pointer<T>, "out"> out, Arg<i64, "n"> n) {
-                  const auto first = cast<i64>(programId()) * c.block;
-                  const auto i = range(0, c.block);
+                  const auto first = cast<i64>(programId()) * block;
+                  const auto i = range(0, block);
                   const auto from = x + first + i, to = out + first + i;
                   // Whole blocks need no mask, and their accesses are whole vectors whatever n is.
                   when(
-                      first + c.block <= n, [&] { store(to, load(from)); },
+                      first + block <= n, [&] { store(to, load(from)); },
                       [&] {
                         const auto mask = i < cast<i32>(n - first);
                         store(to, load(from, mask), mask);
@@ -23,14 +24,15 @@ template <Element T> static Kernel copyContiguous(const CopyConfig &c) {
 }
 
 template <Element T> static Kernel copyStrided(const CopyConfig &c) {
-  return kernel("copy_strided", {.warps = c.warps, .config = {{"block", c.block}}},
+  const int block = c.blockFor(bitsOf(elementOf<T>) / 8);
+  return kernel("copy_strided", {.warps = c.warps, .config = {{"block", block}}},
                 [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_stride_0"> x0, Arg<i64, "x_stride_1"> x1,
                     Arg<i64, "x_stride_2"> x2, Arg<i64, "x_stride_3"> x3, Arg<Pointer<T>, "out"> out,
                     Arg<i64, "out_stride_0"> o0, Arg<i64, "out_stride_1"> o1, Arg<i64, "out_stride_2"> o2,
                     Arg<i64, "out_stride_3"> o3, Arg<i64, "e1"> e1, Arg<i64, "e2"> e2, Arg<i64, "e3"> e3) {
-                  const StridedBlock block(c.block, e1, e2, e3);
-                  const auto value = load(block.at(x, {x0, x1, x2, x3}), block.mask);
-                  store(block.at(out, {o0, o1, o2, o3}), value, block.mask);
+                  const StridedBlock rows(block, e1, e2, e3);
+                  const auto value = load(rows.at(x, {x0, x1, x2, x3}), rows.mask);
+                  store(rows.at(out, {o0, o1, o2, o3}), value, rows.mask);
                 });
 }
 

@@ -7,13 +7,16 @@
 namespace kiln::kernels {
 
 struct CopyConfig {
-  int block = 2048; ///< elements of a program
-  int warps = 4;
+  int block = 0; ///< elements of a program; 0: 4096 bytes of them, 16 bytes a thread
+  int warps = 8;
   /// false: copy(x, out, n), both contiguous; grid [ceil(n / block)].
   /// true: copy_strided over four dimensions (those that are missing have the extent 1) of any strides, in elements:
   /// copy_strided(x, x_stride_0 .. x_stride_3, out, out_stride_0 .. out_stride_3, e1, e2, e3);
   /// grid [e0 * e1 * e2 * ceil(e3 / block)].
   bool strided = false;
+
+  /// Elements of a program for elements of so many bytes.
+  int blockFor(unsigned elementBytes) const { return block ? block : static_cast<int>(4096 / elementBytes); }
 };
 
 /// f32, f16, bf16, f64, i8, i16, i32, i64.

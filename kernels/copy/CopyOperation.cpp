@@ -22,6 +22,7 @@ Status CopyOperation::launch(const CopyArguments &a, Stream *stream, DeviceAddre
   if (n == 0)
     return {};
   CopyConfig c = config;
+  c.block = config.blockFor(dtypeBytes(a.x.dtype));
   c.strided = !(a.x.isDense() && a.out.isDense());
   KILN_ASSIGN(JitKernel * kernel,
               slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsOf(a.x.dtype), c); }));

@@ -97,7 +97,7 @@ template <Element T> static void normalise(const Problem<T> &p) {
   if (p.config.looping)
     normaliseLoop(p);
   else
-    forColumns(cast<i32>(p.columns), [&](const Scalar<i32> &n) { normaliseOnce(p, n); });
+    forColumns(cast<i32>(p.columns), p.config.block, [&](const Scalar<i32> &n) { normaliseOnce(p, n); });
 }
 
 template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
@@ -120,14 +120,14 @@ template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
                   [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_row_stride"> xRow, Arg<i64, "x_column_stride"> xColumn,
                       Arg<Pointer<T>, "weight"> weight, Arg<Pointer<T>, "bias"> bias, Arg<Pointer<T>, "out"> out,
                       Arg<i64, "out_row_stride"> outRow, Arg<i64, "out_column_stride"> outColumn, Arg<i64, "rows"> rows,
-                      Arg<i64, "columns"> columns, Arg<f32, "eps"> eps) {
+                      Arg<i64, "columns", rowLength> columns, Arg<f32, "eps"> eps) {
                     body(x, xRow, xColumn, Affine<T>{weight, bias, true}, out, outRow, outColumn, rows, columns, eps);
                   });
   return kernel(
       "layer_norm", options,
       [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_row_stride"> xRow, Arg<i64, "x_column_stride"> xColumn,
           Arg<Pointer<T>, "out"> out, Arg<i64, "out_row_stride"> outRow, Arg<i64, "out_column_stride"> outColumn,
-          Arg<i64, "rows"> rows, Arg<i64, "columns"> columns,
+          Arg<i64, "rows"> rows, Arg<i64, "columns", rowLength> columns,
           Arg<f32, "eps"> eps) { body(x, xRow, xColumn, Affine<T>{}, out, outRow, outColumn, rows, columns, eps); });
 }
 

@@ -59,20 +59,23 @@ inline language::Tile<language::i32> columnsOfTile(int count, language::Location
   return language::expandDims(language::range(0, count), 0);
 }
 
-/// Calls `body` with the number of columns, in two variants at run time: where it is a multiple of 16 the compiler is
-/// shown so, and masks of columns are whole vectors.
+/// Calls `body` with the number of columns, in two variants at run time: a row that fills the tile needs no masks,
+/// which saves the registers of its predicates and lets all its loads be issued at once.
 template <typename F>
-void forColumns(const language::Scalar<language::i32> &columns, F &&body,
+void forColumns(const language::Scalar<language::i32> &columns, int block, F &&body,
                 language::Location loc = language::Location::current()) {
-  language::Scalar<language::i32> rounded;
+  language::Scalar<language::i32> full;
   language::Scalar<language::i1> whole;
   {
     const language::LocationScope scope(loc);
-    rounded = columns / 16 * 16;
-    whole = rounded == columns;
+    full = language::constant<language::i32>(block);
+    whole = columns == full;
   }
-  language::when(whole, [&] { body(rounded); }, [&] { body(columns); }, loc);
+  language::when(whole, [&] { body(full); }, [&] { body(columns); }, loc);
 }
+
+/// Lengths of rows: a multiple of 16 gets a kernel of its own, whose masks are whole vectors.
+constexpr language::ArgTraits rowLength{.specialization = language::Specialization::Divisibility};
 
 /// Strides of a tensor of four dimensions, in elements.
 struct Strides4 {

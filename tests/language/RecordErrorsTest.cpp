@@ -240,6 +240,15 @@ TEST(RecordErrors, OfTheKernelItself) {
   const Kernel warps = kernel("k", {.warps = 3}, nothing);
   EXPECT_NE(warps.status().message().find("3 warps"), std::string::npos) << warps.status().message();
   EXPECT_NE(warps.status().remedy().find("1, 2, 4, 8, 16 or 32"), std::string::npos);
+  for (const int limit : {-1, 1, 23, 256}) {
+    const Kernel k = kernel("k", {.maxRegisters = limit}, nothing);
+    EXPECT_NE(k.status().message().find("maxRegisters " + std::to_string(limit)), std::string::npos) << limit;
+    EXPECT_NE(k.status().remedy().find("24 to 255"), std::string::npos);
+  }
+  const Kernel limited = kernel("k", {.maxRegisters = 32}, nothing);
+  EXPECT_NE(limited.text().find("tile.max_registers = 32 : i32"), std::string::npos) << limited.text();
+  EXPECT_EQ(limited.configText(), "warps = 4, maxRegisters = 32");
+  EXPECT_EQ(kernel("k", {}, nothing).text().find("max_registers"), std::string::npos);
   for (const char *name : {"", "2x", "a b", "a\"b", "a\nb", "\xC3\xA4"}) {
     const Kernel k = kernel(name, {}, nothing);
     EXPECT_NE(k.status().message().find("no identifier"), std::string::npos) << name;

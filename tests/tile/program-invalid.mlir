@@ -36,7 +36,21 @@ func.func @k() attributes {tile.kernel = 1 : i32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel and tile.num_warps}}
+// expected-error @+1 {{tile.max_registers is 16 : i32: a thread has 24 to 255 registers}}
+func.func @k() attributes {tile.kernel, tile.max_registers = 16 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.max_registers is 256 : i32: a thread has 24 to 255 registers}}
+func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps and tile.max_registers}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }
