@@ -66,6 +66,8 @@ public:
   void reset();
   /// The same; states are numbered from `first` on.
   void startAt(std::uint32_t first);
+  /// Everything below means what 0 means.
+  std::uint32_t firstState() const { return base; }
   /// The number that the next state will have.
   std::uint32_t nextState() const { return base + static_cast<std::uint32_t>(states.size()); }
   /// Room for one more access of a warp, whatever it does?

@@ -39,6 +39,17 @@ inline std::uint8_t bytesOf(std::uint64_t word, std::uint64_t first, std::uint64
   return static_cast<std::uint8_t>((1u << high) - (1u << low));
 }
 
+/// Whether `n` cells say the same; if so, what.  Everything before `first` is the same as 0.
+inline bool sayTheSame(const std::uint32_t *cells, std::size_t n, std::uint32_t first, std::uint32_t &state) {
+  std::uint32_t different = 0, highest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    different |= cells[i] ^ cells[0];
+    highest = std::max(highest, cells[i]);
+  }
+  state = highest < first ? 0 : cells[0];
+  return different == 0 || highest < first;
+}
+
 } // namespace
 
 void LaunchRaces::start(unsigned workers) {
@@ -131,6 +142,21 @@ void BlockRaces::recordShared(Touch &t) {
 
 /// Bytes [first, first + bytes) of shared memory, `laneBytes` a lane from `lane` on; severalLanes: each by all lanes.
 void BlockRaces::touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes) {
+  // The common case: whole words of one state.
+  std::uint32_t state;
+  if (laneBytes >= 4 && lane != severalLanes && sayTheSame(&cells[first / 4], bytes / 4, shared.firstState(), state)) {
+    const Transition step = shared.apply(state, t.number, 15, t.order);
+    if (!(step.collides | step.laneWrites | step.laneReads | step.readBefore)) [[likely]] {
+      std::fill_n(&cells[first / 4], bytes / 4, step.next);
+      std::uint8_t *to = (t.access.write ? laneWrote : laneRead).data() + first;
+      const unsigned shift = static_cast<unsigned>(__builtin_ctz(laneBytes)) - 2;
+      for (unsigned i = 0; i < bytes / 4; ++i) {
+        const std::uint32_t four = (lane + (i >> shift)) * 0x01010101u;
+        __builtin_memcpy(to + i * std::size_t(4), &four, 4);
+      }
+      return;
+    }
+  }
   std::uint32_t last = ~0u;
   std::uint8_t lastMask = 0;
   Transition step;
@@ -189,6 +215,18 @@ void BlockRaces::recordGlobal(Touch &t) {
       if (table.full())
         table.reset();
       t.number = table.number(t.access);
+      std::uint32_t *const at = &launch.cells[(first - launch.base) / 4];
+      std::uint32_t state;
+      if ((first | n) % 4 == 0 && sayTheSame(at, n / 4, table.firstState(), state)) {
+        const Transition step = table.apply(state, t.number, 15, t.order);
+        if (!step.collides) [[likely]] {
+          if (step.next != state || !state)
+            std::fill_n(at, n / 4, step.next);
+          first += n;
+          bytes -= n;
+          continue;
+        }
+      }
       std::uint32_t last = ~0u;
       std::uint8_t lastMask = 0;
       Transition step;

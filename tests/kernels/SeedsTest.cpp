@@ -1,0 +1,123 @@
+//===- SeedsTest.cpp - Every kernel under seeds of every schedule ---------------===//
+//
+// Full tier: every kernel and target under 20 seeds of each schedule, every type.  Default tier: two seeds of each, the
+// others' on other targets.  The bits are those of the usual order, which are compared with float64 first.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/kernels/Bench.h"
+#include "tests/support/TestTier.h"
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+using Parameter = std::tuple<std::string, std::size_t>; // family, index of the device
+
+class KernelSeeds : public testing::TestWithParam<Parameter> {
+protected:
+  // Each seed is a device of its own; the compiled kernels come from one cache.
+  static void SetUpTestSuite() { cache = std::make_unique<TemporaryDirectory>(); }
+  static void TearDownTestSuite() { cache.reset(); }
+
+  std::unique_ptr<Opened> open(const std::string &name, const EmulatorOptions &emulator) {
+    auto out = std::make_unique<Opened>();
+    auto device = openDevice(name, emulator);
+    EXPECT_TRUE(device.ok()) << device.status().toString();
+    if (!device.ok())
+      return nullptr;
+    out->device = std::move(*device);
+    JitOptions options;
+    options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
+    options.knobs.cacheDir = cache->path() + "/kernels";
+    auto jit = Jit::create(*out->device, std::move(options));
+    EXPECT_TRUE(jit.ok()) << jit.status().toString();
+    if (!jit.ok())
+      return nullptr;
+    out->jit = std::move(*jit);
+    return out;
+  }
+
+  static std::unique_ptr<TemporaryDirectory> cache;
+};
+
+std::unique_ptr<TemporaryDirectory> KernelSeeds::cache;
+
+std::vector<TensorType> inputsOf(std::string_view family) {
+  // Several blocks of several warps; rows that one block reads in several steps; ends that fill no warp.
+  std::vector<TensorType> out;
+  for (const Shape &shape : family == "reduce_sum" ? std::vector<Shape>{{70001}}
+                            : family == "cumsum"   ? std::vector<Shape>{{3, 5000}}
+                            : family == "copy" || family == "add" || family == "transpose"
+                                ? std::vector<Shape>{{70, 129}}
+                                : std::vector<Shape>{{5, 1000}, {2, 16387}}) // in registers, and in several passes
+    for (DType dtype : {DType::F32, DType::F16, DType::Bf16})
+      if (isFullTier() || dtype != DType::F16)
+        out.push_back({dtype, shape});
+  return out;
+}
+
+TEST_P(KernelSeeds, SameBitsAndNoFindings) {
+  const auto &[name, index] = GetParam();
+  const std::string deviceName = deviceNames()[index];
+  if (!deviceName.starts_with("emulator"))
+    GTEST_SKIP() << deviceName << " is no emulator: nobody can choose its schedule";
+  const Family &family = familyOf(name);
+  const std::unique_ptr<Opened> usual = open(deviceName, {});
+  ASSERT_TRUE(usual);
+  struct Expected {
+    Arrays inputs, outputs;
+  };
+  std::vector<Expected> expected;
+  for (const TensorType &type : inputsOf(name)) {
+    TensorTypes types = {{"x", type}};
+    if (name == "add")
+      types["y"] = type;
+    if (name == "layer_norm")
+      types["weight"] = types["bias"] = {type.dtype, {type.shape.back()}};
+    Expected e{randomInputs(family, types, 7), {}};
+    auto ran = runFamily(*usual->jit, family, e.inputs, {});
+    ASSERT_TRUE(ran.ok()) << ran.status().toString();
+    for (const Finding &f : ran->findings)
+      ADD_FAILURE() << f.toString();
+    auto comparison = compareWithReference(family, e.inputs, {}, ran->outputs);
+    ASSERT_TRUE(comparison.ok() && comparison->good());
+    e.outputs = std::move(ran->outputs);
+    expected.push_back(std::move(e));
+  }
+  const std::uint64_t seeds = pick(2u, 20u), first = isFullTier() ? 0 : index * seeds;
+  for (Schedule schedule : {Schedule::Random, Schedule::Adversarial})
+    for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+      EmulatorOptions options;
+      options.schedule = schedule;
+      options.seed = seed;
+      const std::unique_ptr<Opened> on = open(deviceName, options);
+      ASSERT_TRUE(on);
+      for (const Expected &e : expected) {
+        SCOPED_TRACE(deviceName + " " + std::string(scheduleName(schedule)) + " seed " + std::to_string(seed) + ": " +
+                     name + " " + shapeText(e.inputs.at("x").shape));
+        auto ran = runFamily(*on->jit, family, e.inputs, {});
+        ASSERT_TRUE(ran.ok()) << ran.status().toString();
+        for (const Finding &f : ran->findings)
+          ADD_FAILURE() << f.toString();
+        for (const auto &[output, array] : e.outputs)
+          ASSERT_EQ(ran->outputs.at(output).data, array.data) << output;
+      }
+      EXPECT_EQ(on->jit->counters().compiles, 0u) << "the cache should have every kernel";
+    }
+}
+
+std::vector<Parameter> allParameters() {
+  std::vector<Parameter> out;
+  for (const auto &family : families())
+    for (std::size_t i = 0; i < deviceNames().size(); ++i)
+      out.emplace_back(family->name(), i);
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, KernelSeeds, testing::ValuesIn(allParameters()), [](const auto &info) {
+  return std::get<0>(info.param) + "_" + testName(deviceNames()[std::get<1>(info.param)]);
+});
+
+} // namespace
+} // namespace kiln::test
