@@ -163,7 +163,7 @@ void addCompileCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--json", options->json, "a report in JSON to standard output; needs -o");
   c->footer("Examples:\n"
             "  kiln compile softmax --target sm_90a --dtype bf16 --divisible x=16 --divisible out=16\n"
-            "  kiln compile kernel.mlir --target sm_80 --emit tile_gpu\n"
+            "  kiln compile docs/examples/scale.mlir --target sm_80 --emit tile_gpu\n"
             "  kiln compile add --target sm_80 --arch sm_90a --emit cubin --report -o add.cubin\n"
             "Exit status: 0 good, 2 input, 3 compile.");
   c->callback([options, &exitStatus] { exitStatus = Compile(*options)(); });

@@ -211,7 +211,7 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
   command->footer("Examples:\n"
                   "  kiln explain softmax --target sm_90a --dtype bf16\n"
                   "  kiln explain transpose --target sm_80 --equals x_stride_1=1 --svg tile.svg --draw B\n"
-                  "  kiln explain kernel.mlir --target sm_89 --json\n"
+                  "  kiln explain docs/examples/scale.mlir --target sm_89 --json\n"
                   "  kiln explain --layout 'blocked<sizePerThread=[1,4], threadsPerWarp=[8,4], warpsPerCTA=[4,1], "
                   "order=[1,0]> : 32x16'\n"
                   "  kiln explain --layout 'mma<version=2, warpsPerCTA=[2,2]> : 64x64xf16' --svg mma.svg\n"

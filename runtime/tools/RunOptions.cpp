@@ -58,13 +58,14 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       "A text kernel's pointers take files of their element type (or bits of its size for integers); its block and\n"
       "shared memory are its own.\n"
       "Examples:\n"
-      "  kiln run add.ptx --grid 4 --block 128 --arg x.npy --arg y.npy --arg out:f32:512 --arg i32:512 --output "
-      "2:z.npy\n"
-      "  kiln run k.ptx --entry scale --grid 16,2 --block 32,4 --shared 4096 --arg x.npy --arg f32:-0.5 --target "
-      "sm_80\n"
       "  kiln run softmax --input x.npy --output y.npy --dtype bf16 --device emulator:sm_90a\n"
-      "  kiln run scale.mlir --grid 2 --arg x.npy --arg out:f32:1000 --arg f32:0.5 --arg i32:1000 --output 1:y.npy\n"
-      "  kiln run k.ptx --grid 1 --block 32 --arg out:i32:32 --device cuda:0 --repeat 20 --time\n"
+      "  kiln run docs/examples/scale.mlir --grid 2 --arg x.npy --arg out:f32:1000 --arg f32:-0.5 --arg i32:1000 "
+      "--output 1:y.npy\n"
+      "  kiln run docs/examples/vector.ptx --entry scale --grid 8 --block 128 --arg x.npy --arg out:f32:10x100 --arg "
+      "f32:2 --arg u32:1000 --output 1:y.npy\n"
+      "  kiln run docs/examples/vector.ptx --entry iota --grid 8 --block 128 --arg out:f32:1000 --arg u32:1000 "
+      "--device "
+      "cuda:0 --repeat 20 --time\n"
       "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
 }
 

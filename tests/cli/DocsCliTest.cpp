@@ -1,5 +1,5 @@
 // docs/commands.md: every command in a ```sh block is run, in order, in a folder that holds docs/examples.  A comment
-// "# exit status N" says what is expected; without one it is 0.
+// "# exit status N" says what is expected; without one it is 0.  So are the examples of every command's --help.
 #include "runtime/io/File.h"
 #include "support/Text.h"
 #include "tests/cli/Program.h"
@@ -16,6 +16,15 @@ class DocsCliTest : public CliTest {
 protected:
   void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
   void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
+
+  /// Runs a line as a user types it; what it printed is in out.txt.
+  int shell(std::string_view line) const {
+    const std::string command =
+        "cd '" + folder.path() + "' && PATH=" KILN_BINARY_DIR "/bin:$PATH && " + std::string(line) + " >out.txt 2>&1";
+    const int state = std::system(command.c_str());
+    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
+  }
+  std::string printed() const { return *readTextFile(file("out.txt")); }
 };
 
 TEST_F(DocsCliTest, EveryExampleOfThePageRuns) {
@@ -35,16 +44,43 @@ TEST_F(DocsCliTest, EveryExampleOfThePageRuns) {
     const std::size_t comment = line.find("# exit status ");
     const int expected =
         comment == std::string_view::npos ? 0 : std::atoi(std::string(line.substr(comment + 14)).c_str());
-    const std::string command = "cd '" + folder.path() + "' && PATH=" KILN_BINARY_DIR "/bin:$PATH && " +
-                                std::string(line.substr(0, comment)) + " >out.txt 2>&1";
-    const int state = std::system(command.c_str());
-    EXPECT_EQ(WIFEXITED(state) ? WEXITSTATUS(state) : -1, expected) << line << "\n" << *readTextFile(file("out.txt"));
+    EXPECT_EQ(shell(line.substr(0, comment)), expected) << line << "\n" << printed();
     ++count;
   }
   EXPECT_GE(count, 30u);
   for (const char *made : {"x.npy", "y.npy", "z.npy", "half.npy", "tile.svg", "mma.svg"})
     EXPECT_TRUE(std::filesystem::exists(file(made))) << made;
   EXPECT_FALSE(std::filesystem::exists(file("w.npy")));
+}
+
+TEST_F(DocsCliTest, TheExamplesOfEveryHelpRun) {
+  std::filesystem::create_directory(file("docs"));
+  std::filesystem::copy(KILN_SOURCE_DIR "/docs/examples", file("docs/examples"));
+  floats("x.npy", 1000);
+  unsigned count = 0;
+  for (const char *command : {"demo", "run", "compile", "bench", "explain", "check", "cache", "devices"}) {
+    const Outcome help = kiln({command, "--help"});
+    unsigned ran = 0;
+    for (std::string_view line : split(help.out, '\n')) {
+      if (!line.starts_with("  kiln "))
+        continue;
+      line.remove_prefix(2);
+      if (const std::size_t remark = line.find("   "); remark != std::string_view::npos)
+        line = line.substr(0, remark);
+      ++ran;
+      // The page's test runs all kernels; a GPU and an assembler are not everywhere.
+      if (line == "kiln demo" || line.find("cuda:") != std::string_view::npos)
+        continue;
+      const int status = shell(line);
+      const bool assembler = printed().find("nvJitLink") == std::string::npos;
+      EXPECT_EQ(status, !assembler && line.find("--emit cubin") != std::string_view::npos ? status : 0) << line << "\n"
+                                                                                                        << printed();
+      ++count;
+    }
+    EXPECT_GT(ran, 0u) << command;
+  }
+  EXPECT_GE(count, 20u);
+  EXPECT_TRUE(std::filesystem::exists(file("y.npy")));
 }
 
 } // namespace
