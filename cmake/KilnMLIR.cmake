@@ -43,6 +43,25 @@ function(kiln_mlir_tablegen name td)
   add_public_tablegen_target(${name})
 endfunction()
 
+# kiln_reference_page(NAME FILE.td generator arguments ...): build/docs/reference/NAME.md, checked by tests/docs; the target
+# kiln-reference writes all pages to docs/reference.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_custom_target(kiln-reference)
+function(kiln_reference_page name td)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  mlir_tablegen(${name}.md.inc ${ARGN} -I ${CMAKE_SOURCE_DIR})
+  set(page ${CMAKE_BINARY_DIR}/docs/reference/${name}.md)
+  set(generate ${CMAKE_SOURCE_DIR}/docs/reference/generate.py)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/reference)
+  add_custom_command(OUTPUT ${page} DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.md.inc ${generate}
+    COMMAND Python3::Interpreter ${generate} ${page} ${CMAKE_CURRENT_BINARY_DIR}/${name}.md.inc)
+  add_custom_target(kiln-reference-${name} ALL DEPENDS ${page})
+  add_custom_target(kiln-reference-${name}-write
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${page} ${CMAKE_SOURCE_DIR}/docs/reference/${name}.md DEPENDS ${page})
+  add_dependencies(kiln-reference-${name}-write kiln-reference-${name})
+  add_dependencies(kiln-reference kiln-reference-${name}-write)
+endfunction()
+
 # A static library of compiler code: MLIR's headers precompiled, exceptions off.
 function(kiln_add_mlir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;GENERATED" ${ARGN})
