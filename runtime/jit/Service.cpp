@@ -105,7 +105,7 @@ Result<JitService::PluginState> JitService::pluginState() const {
   for (const std::string &plugin : options.knobs.plugins) {
     Result<FileHashes::Hashed> hashed = hashes.hash(plugin);
     if (!hashed)
-      return Status(hashed.status().code(), "the pass plugin '" + plugin + "': " + hashed.status().message(),
+      return Status(hashed.status().code(), "pass plugin: " + hashed.status().message(),
                     "KILN_PLUGINS names files that kiln_add_pass_plugin builds");
     out.hashes += (out.hashes.empty() ? "" : ", ") + hashed->hash;
     out.stamps += hashed->stamp.text + "; ";
