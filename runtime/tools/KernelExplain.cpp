@@ -52,6 +52,8 @@ private:
       request["isolation"] = "child";
     if (!knobs.plugins.empty())
       request["plugins"] = knobs.plugins;
+    if (!knobs.passes.empty())
+      request["passes"] = knobs.passes;
     const std::string options = request.dump();
     const CompileInput input{source.programText, source.fileName, source.name, o.target, facts, options};
     KILN_ASSIGN(const CompileOutput out, compiler->compile(input, FileHashes(nullptr)));
