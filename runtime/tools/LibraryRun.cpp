@@ -234,8 +234,12 @@ Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &o) {
   if (!o.target.empty() && !o.device.empty())
     return Status::invalid("--target " + o.target + " and --device " + o.device + " both name a machine",
                            "use one: --target T is --device emulator:T");
+  KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+  const EmulatorOptions set = emulatorOptions(knobs);
   EmulatorOptions emulator = o.emulator;
   emulator.checks = !o.noChecks;
+  emulator.schedule = set.schedule;
+  emulator.seed = set.seed;
   return kiln::openDevice(o.target.empty() ? o.device : "emulator:" + o.target, emulator);
 }
 

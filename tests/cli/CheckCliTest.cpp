@@ -31,14 +31,15 @@ protected:
 TEST_F(CheckCliTest, AGoodLibraryKernelIsOneLine) {
   const Outcome o = kiln(check({"add", "--target", "sm_75,sm_80", "--dtype", "f32"}));
   EXPECT_EQ(o.status, 0) << o.out << o.err;
-  EXPECT_EQ(o.out, "good: add on sm_75, sm_80: 8 runs, no finding, all results within tolerance of float64\n");
+  EXPECT_EQ(o.out, "good: add on sm_75, sm_80: 24 runs (in-order, random, adversarial), no finding, all results within "
+                   "tolerance of float64\n");
 }
 
 TEST_F(CheckCliTest, TheJsonNamesEveryRun) {
   const Outcome o = kiln(check({"layer_norm", "copy", "--target", "sm_80", "--dtype", "f32", "--json"}));
   ASSERT_EQ(o.status, 0) << o.out << o.err;
   const Json j = Json::parse(o.out);
-  EXPECT_EQ(j["runs"], 8);
+  EXPECT_EQ(j["runs"], 24);
   EXPECT_EQ(j["bad"], 0);
   std::vector<std::string> inputs;
   for (const Json &run : j["checked"]) {
@@ -55,9 +56,9 @@ TEST_F(CheckCliTest, AGoodPtxRunsOnTheGpuThatItNames) {
                       floats("x.npy", 64),      "--arg",  "out:f32:64", "--arg",   "u32:64"};
   const Outcome o = kiln(check(line));
   EXPECT_EQ(o.status, 0) << o.out << o.err;
-  EXPECT_EQ(o.out, "good: add on sm_80: 1 run, no finding\n");
+  EXPECT_EQ(o.out, "good: add on sm_80: 3 runs (in-order, random, adversarial), no finding\n");
   EXPECT_EQ(kiln(check(line, {"--target", "sm_80,sm_89,sm_90a"})).out,
-            "good: add on sm_80, sm_89, sm_90a: 3 runs, no finding\n");
+            "good: add on sm_80, sm_89, sm_90a: 9 runs (in-order, random, adversarial), no finding\n");
 }
 
 TEST_F(CheckCliTest, DefectsOfPtxAreStatus1) {
@@ -66,9 +67,12 @@ TEST_F(CheckCliTest, DefectsOfPtxAreStatus1) {
   const Outcome past =
       kiln(check({ptx, "--arg", floats("x.npy", 64), "--arg", "out:f32:48", "--arg", "u32:64"}, shape));
   EXPECT_EQ(past.status, 1) << past.out << past.err;
-  EXPECT_NE(past.out.find("kernel add on sm_80, " + ptx + ":\nfinding oob.global: kernel add"), std::string::npos)
+  EXPECT_NE(past.out.find("kernel add on sm_80, schedule in-order, " + ptx + ":\nfinding oob.global: kernel add"),
+            std::string::npos)
       << past.out;
-  EXPECT_NE(past.out.find("BAD: add on sm_80: 1 of 1 run with findings\n"), std::string::npos) << past.out;
+  EXPECT_NE(past.out.find("BAD: add on sm_80: 3 of 3 runs (in-order, random, adversarial) with findings\n"),
+            std::string::npos)
+      << past.out;
   const Outcome unwritten =
       kiln(check({ptx, "--arg", "out:f32:64", "--arg", "out:f32:64", "--arg", "u32:64", "--json"}, shape));
   EXPECT_EQ(unwritten.status, 1) << unwritten.err;
@@ -80,11 +84,51 @@ TEST_F(CheckCliTest, ATextKernelOnEachTarget) {
   const Words good = {text, "--grid", "2", "--arg", x, "--arg", "out:f32:600", "--arg", "f32:2", "--arg", "i32:600"};
   const Outcome o = kiln(check(good, {"--target", "sm_75,sm_90a"}));
   EXPECT_EQ(o.status, 0) << o.out << o.err;
-  EXPECT_EQ(o.out, "good: scale on sm_75, sm_90a: 2 runs, no finding\n");
+  EXPECT_EQ(o.out, "good: scale on sm_75, sm_90a: 6 runs (in-order, random, adversarial), no finding\n");
   const Words bad = {text, "--grid", "2", "--arg", x, "--arg", "out:f32:500", "--arg", "f32:2", "--arg", "i32:600"};
   const Outcome past = kiln(check(bad, {"--target", "sm_80"}));
   EXPECT_EQ(past.status, 1) << past.err;
   EXPECT_NE(past.out.find("scale.mlir:22"), std::string::npos) << past.out;
+}
+
+/// Warp 1 reads what warp 0 writes; with the barrier it is right.
+TEST_F(CheckCliTest, ARaceNamesBothSides) {
+  const auto program = [](const std::string &barrier) {
+    return R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry race(.param .u64 out) {
+  .reg .pred %p<2>; .reg .b32 %r<4>; .reg .b64 %d<4>; .shared .align 4 .b32 cell;
+  ld.param.u64 %d1, [out]; mov.u32 %r1, %tid.x;
+  setp.ne.u32 %p1, %r1, 0;
+  @%p1 bra READ;
+  st.shared.b32 [cell], 7;
+READ:
+  )" + barrier +
+           R"(
+  setp.ne.u32 %p1, %r1, 32;
+  @%p1 bra DONE;
+  ld.shared.b32 %r2, [cell]; st.global.b32 [%d1], %r2;
+DONE:
+  ret;
+}
+)";
+  };
+  const Words shape = {"--grid", "1", "--block", "64", "--arg", "out:i32:1", "--json"};
+  const Outcome good = kiln(check({write("good.ptx", program("bar.sync 0;"))}, shape));
+  EXPECT_EQ(good.status, 0) << good.out << good.err;
+  const Outcome o = kiln(check({write("race.ptx", program(""))}, shape));
+  EXPECT_EQ(o.status, 1) << o.out << o.err;
+  const Json j = Json::parse(o.out);
+  unsigned races = 0;
+  for (const Json &run : j["checked"])
+    for (const Json &f : run["findings"])
+      if (f["id"] == "race.shared") {
+        ++races;
+        EXPECT_NE(f["warp"], f["other"]["warp"]);
+        EXPECT_NE(f["opcode"], f["other"]["opcode"]);
+      }
+  EXPECT_EQ(races, 3u) << o.out; // one a schedule
 }
 
 TEST_F(CheckCliTest, WrongUsesAreNamed) {
@@ -93,6 +137,7 @@ TEST_F(CheckCliTest, WrongUsesAreNamed) {
   refused({"sofmax"}, "did you mean softmax");
   refused({"add", "--target", "sm_81"}, "sm_81");
   refused({"add", "--dtype", "i32"}, "f32, f16 and bf16");
+  refused({"add", "--schedule", "backwards"}, "backwards");
   refused({"add", "--grid", "4"}, "--grid, --block and --arg are for files");
   refused({ptx, "add", "--grid", "1", "--block", "1"}, "a file is checked alone");
   refused({ptx}, "--grid is required");
