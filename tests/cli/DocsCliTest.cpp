@@ -60,27 +60,28 @@ TEST_F(DocsCliTest, TheExamplesOfEveryHelpRun) {
   unsigned count = 0;
   for (const char *command : {"demo", "run", "compile", "bench", "explain", "check", "cache", "devices"}) {
     const Outcome help = kiln({command, "--help"});
-    unsigned ran = 0;
+    std::vector<std::string_view> examples;
     for (std::string_view line : split(help.out, '\n')) {
       if (!line.starts_with("  kiln "))
         continue;
-      line.remove_prefix(2);
-      if (const std::size_t remark = line.find("   "); remark != std::string_view::npos)
-        line = line.substr(0, remark);
-      ++ran;
-      // The page's test runs all kernels; a GPU and an assembler are not everywhere.
-      if (line == "kiln demo" || line.find("cuda:") != std::string_view::npos)
-        continue;
+      const std::size_t remark = line.find("   ", 2);
+      line = line.substr(2, remark == std::string_view::npos ? remark : remark - 2);
+      // The page's test runs all kernels; not every machine has a GPU.
+      if (line != "kiln demo" && line.find("cuda:") == std::string_view::npos)
+        examples.push_back(line);
+    }
+    ASSERT_FALSE(examples.empty()) << command;
+    if (!isFullTier()) // a sample: the last one of each command
+      examples.erase(examples.begin(), examples.end() - 1);
+    for (std::string_view line : examples) {
       const int status = shell(line);
-      const bool assembler = printed().find("nvJitLink") == std::string::npos;
-      EXPECT_EQ(status, !assembler && line.find("--emit cubin") != std::string_view::npos ? status : 0) << line << "\n"
-                                                                                                        << printed();
+      const bool withoutAssembler = line.find("--emit cubin") != std::string_view::npos &&
+                                    printed().find("no assembler for GPU code") != std::string::npos;
+      EXPECT_EQ(status, withoutAssembler ? 2 : 0) << line << "\n" << printed();
       ++count;
     }
-    EXPECT_GT(ran, 0u) << command;
   }
-  EXPECT_GE(count, 20u);
-  EXPECT_TRUE(std::filesystem::exists(file("y.npy")));
+  EXPECT_GE(count, pick(8u, 20u));
 }
 
 } // namespace
