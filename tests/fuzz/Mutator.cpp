@@ -176,6 +176,27 @@ constexpr const char *operations[] = {"nothing",
                                       "nvvm.read.ptx.sreg.tid.x",
                                       "nvvm.shfl.sync"};
 
+/// Operations that may stand in each other's place.
+constexpr std::initializer_list<std::initializer_list<const char *>> classes = {
+    {"arith.addi", "arith.subi", "arith.muli", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui",
+     "arith.ceildivsi", "arith.floordivsi", "arith.andi", "arith.ori", "arith.xori", "arith.shli", "arith.shrsi",
+     "arith.shrui", "arith.maxsi", "arith.minui"},
+    {"arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.remf", "arith.maximumf", "arith.minimumf",
+     "arith.maxnumf", "arith.minnumf", "math.powf", "math.copysign", "math.atan2"},
+    {"math.exp", "math.exp2", "math.log", "math.tanh", "math.erf", "math.sin", "math.rsqrt", "math.sqrt", "math.absf",
+     "arith.negf", "math.floor", "math.tan", "math.cbrt"},
+    {"arith.extf", "arith.truncf", "arith.bitcast", "arith.sitofp", "arith.fptosi", "arith.uitofp", "arith.extsi",
+     "arith.extui", "arith.trunci", "arith.index_cast"},
+    {"tile.reduce", "tile.scan"},
+    {"tile_gpu.barrier", "tile_gpu.warp_barrier"},
+    {"x", "y", "z"},
+    {"slt", "sle", "sgt", "ult", "eq", "ne"},
+    {"olt", "ole", "ugt", "une", "ord", "uno", "true", "false"},
+    {"tile.program_id", "tile.num_programs"},
+};
+
+constexpr const char *elements[] = {"f32", "f16", "bf16", "f64", "i32", "i64", "i16", "i8", "i1", "f8E4M3FN"};
+
 bool isOneOf(std::string_view word, const auto &list) {
   return std::ranges::find(list, word) != std::end(list);
 }
@@ -311,6 +332,76 @@ void Mutator::changeToken(std::vector<std::string> &tokens, Random &random) cons
   tokens[at] = words[below(random, words.size())];
 }
 
+/// Changes that mostly keep a program well typed, so that passes and lowering see it.
+void Mutator::changeTyped(std::string &text, Random &random) {
+  std::vector<std::string> tokens = tokensOf(text);
+  auto pickOf = [&](const auto &good) {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      if (good(tokens[i]))
+        places.push_back(i);
+    return places.empty() ? tokens.size() : places[below(random, places.size())];
+  };
+  auto everywhere = [&](std::string old, const std::string &now) {
+    for (std::string &t : tokens)
+      if (t == old)
+        t = now;
+  };
+  switch (below(random, 4)) {
+  case 0: {
+    const std::initializer_list<const char *> *found = nullptr;
+    const std::size_t at = pickOf([&](const std::string &t) {
+      return std::ranges::any_of(classes, [&](const auto &list) { return isOneOf(t, list); });
+    });
+    if (at == tokens.size())
+      return;
+    for (const auto &list : classes)
+      if (isOneOf(tokens[at], list))
+        found = &list;
+    tokens[at] = found->begin()[below(random, found->size())];
+    break;
+  }
+  case 1: {
+    const std::size_t at = pickOf([](const std::string &t) { return isOneOf(t, elements); });
+    if (at == tokens.size())
+      return;
+    everywhere(tokens[at], elements[below(random, std::size(elements))]);
+    break;
+  }
+  case 2: {
+    const std::size_t at = pickOf([](const std::string &t) { return kindOf(t) == Kind::Number; });
+    if (at == tokens.size())
+      return;
+    std::size_t number = std::size_t(1) << below(random, 12);
+    if (below(random, 4) == 0)
+      number *= 3;
+    everywhere(tokens[at], std::to_string(number));
+    break;
+  }
+  default: {
+    // An operand becomes another value of the same type: that of lines which end alike.
+    std::map<std::string, std::vector<std::string>> ofType;
+    std::map<std::string, std::string> typeOf;
+    for (const std::string_view line : split(text, '\n')) {
+      const std::size_t name = line.find('%'), equal = line.find(" = "), colon = line.rfind(" : ");
+      if (name == std::string_view::npos || equal == std::string_view::npos || colon == std::string_view::npos)
+        continue;
+      const std::string value(line.substr(name, equal - name)), type(line.substr(colon));
+      ofType[type].push_back(value);
+      typeOf[value] = type;
+    }
+    const std::size_t at = pickOf([&](const std::string &t) { return typeOf.contains(t); });
+    if (at == tokens.size())
+      return;
+    const std::vector<std::string> &same = ofType[typeOf[tokens[at]]];
+    tokens[at] = same[below(random, same.size())];
+  }
+  }
+  text.clear();
+  for (const std::string &t : tokens)
+    text += t;
+}
+
 void Mutator::changeLines(std::string &text, Random &random, const std::vector<std::string> &others) {
   std::vector<std::string> all;
   for (const std::string_view line : split(text, '\n'))
@@ -404,8 +495,10 @@ void Mutator::change(std::string &text, Random &random) const {
     return changeBytes(text, random);
   if (which < 4)
     return nest(text, random);
-  if (which < 30)
+  if (which < 20)
     return changeLines(text, random, lines);
+  if (which < 65)
+    return changeTyped(text, random);
   std::vector<std::string> tokens = tokensOf(text);
   changeToken(tokens, random);
   text.clear();

@@ -33,6 +33,7 @@ private:
   static Kind kindOf(std::string_view token);
   void change(std::string &text, Random &random) const;
   void changeToken(std::vector<std::string> &tokens, Random &random) const;
+  static void changeTyped(std::string &text, Random &random);
   static void changeLines(std::string &text, Random &random, const std::vector<std::string> &others);
   static void changeBytes(std::string &text, Random &random);
   static void nest(std::string &text, Random &random);

@@ -123,9 +123,8 @@ std::string asKernel(std::string_view function) {
     if (!parameter.empty())
       parameters += (parameters.empty() ? "" : ", ") + parameter;
   }
-  std::string text(function.substr(0, open));
-  text +=
-      "(" + parameters + ") attributes {tile.kernel" + (attributes.empty() ? "" : ", " + attributes) + "} {\n" + made;
+  std::vector<std::string> outputs;
+  std::string text = made;
   for (const std::string_view line : split(function.substr(body + 2), '\n')) {
     const std::string_view statement = trim(line);
     const std::size_t colon = statement.find(" : ");
@@ -134,11 +133,26 @@ std::string asKernel(std::string_view function) {
       continue;
     }
     const auto values = pieces(statement.substr(7, colon - 7)), types = pieces(statement.substr(colon + 3));
-    for (std::size_t i = 0; i < std::min(values.size(), types.size()); ++i)
-      text += "  tile.print \"r\" " + std::string(values[i]) + " : " + std::string(types[i]) + "\n";
+    for (std::size_t i = 0; i < std::min(values.size(), types.size()); ++i) {
+      const std::string value(values[i]), type(types[i]), pointer = "%out_" + std::to_string(outputs.size());
+      const std::string element(type.starts_with("tensor<") ? elementOf(types[i]) : types[i]);
+      outputs.push_back(pointer + ": !tile.ptr<" + element + ">");
+      if (type == element) {
+        text += "  tile.store " + pointer + ", " + value + " : !tile.ptr<" + element + ">\n";
+        continue;
+      }
+      std::string pointers = type;
+      pointers.replace(static_cast<std::size_t>(elementOf(types[i]).data() - types[i].data()), element.size(),
+                       "!tile.ptr<" + element + ">");
+      text += "  " + pointer + "_tile = tile.splat " + pointer + " : !tile.ptr<" + element + "> to " + pointers + "\n";
+      text += "  tile.store " + pointer + "_tile, " + value + " : " + pointers + "\n";
+    }
     text += "  return\n";
   }
-  return text;
+  for (const std::string &output : outputs)
+    parameters += (parameters.empty() ? "" : ", ") + output;
+  return std::string(function.substr(0, open)) + "(" + parameters + ") attributes {tile.kernel" +
+         (attributes.empty() ? "" : ", " + attributes) + "} {\n" + text;
 }
 
 std::string readAll(const std::filesystem::path &path) {

@@ -2,7 +2,7 @@
 //
 // Every section of every .mlir file of the repository, and the library's kernels as recorded and as the compiler prints
 // them at stage tile_gpu.  Functions that are no kernels are made kernels, so that a mutation reaches the back end:
-// tiles among the arguments become splats of scalars, buffers allocations, results are printed.
+// tiles among the arguments become splats of scalars, buffers allocations, results are stored.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TESTS_FUZZ_SEEDS_H

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <memory>
@@ -114,6 +115,16 @@ private:
     int pipe = -1, errors = -1;
     bool busy = false;
     Clock::time_point since;
+    double processorSince = 0;
+
+    /// Seconds of processor time that the process has used; 0 once it is gone.
+    double processor() const {
+      clockid_t clock;
+      timespec time{};
+      if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+        return 0;
+      return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    }
   };
 
   bool alive() const {
@@ -154,8 +165,10 @@ private:
         continue;
       if (waiting[i].revents)
         read(w);
-      else if (w.busy && seconds(w.since) > options.deadlineSeconds)
-        ended(w, format("no end within %g s", options.deadlineSeconds));
+      else if (w.busy && w.processor() - w.processorSince > options.deadlineSeconds)
+        ended(w, format("no end within %g s of processor time", options.deadlineSeconds));
+      else if (w.busy && seconds(w.since) > options.wallDeadlineSeconds)
+        ended(w, format("no end within %g s", options.wallDeadlineSeconds));
     }
   }
 
@@ -171,6 +184,7 @@ private:
     if (message.begins) {
       w.busy = true;
       w.since = Clock::now();
+      w.processorSince = w.processor();
       return;
     }
     w.busy = false;
@@ -178,7 +192,7 @@ private:
     ++out.done;
     ++out.counts.at(message.result);
     out.results.at(message.task - first) = static_cast<unsigned char>(message.result);
-    if (const double took = seconds(w.since); took > out.slowestSeconds) {
+    if (const double took = w.processor() - w.processorSince; took > out.slowestSeconds) {
       out.slowestSeconds = took;
       out.slowest = message.task;
     }

@@ -16,13 +16,14 @@ namespace kiln::test {
 
 struct Lost {
   std::uint64_t task = 0;
-  std::string why;  ///< "SIGSEGV (invalid memory access)", "no end within 60 s"
+  std::string why;  ///< "SIGSEGV (invalid memory access)", "no end within 60 s of processor time"
   std::string said; ///< the end of its standard error, a backtrace at the end of a crash
 };
 
 struct WorkerOptions {
   unsigned workers = 2;
-  double deadlineSeconds = 60; ///< of one task, on a loaded machine
+  double deadlineSeconds = 60;      ///< of processor time, for one task
+  double wallDeadlineSeconds = 600; ///< the machine may be loaded
   std::uint64_t addressSpaceBytes = std::uint64_t(4) << 30;
   std::uint64_t stackBytes = std::uint64_t(64) << 20;
   std::uint64_t tasksAWorker = 2000; ///< then it is replaced: what leaks is gone
@@ -33,10 +34,10 @@ inline constexpr unsigned char lostResult = 255;
 
 struct WorkerRun {
   std::uint64_t done = 0;
-  std::vector<std::uint64_t> counts; ///< of each result
+  std::vector<std::uint64_t> counts;  ///< of each result
   std::vector<unsigned char> results; ///< of each task; `lostResult` if it was lost
   std::vector<Lost> lost;
-  double slowestSeconds = 0;
+  double slowestSeconds = 0; ///< of processor time
   std::uint64_t slowest = 0;
 };
 
