@@ -6,15 +6,34 @@
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <new>
+#include <sys/resource.h>
 
 using namespace kiln;
+
+/// Of address space, LLVM's own code and data included.  A compile that needs more must not take the machine with it.
+static constexpr rlim_t maxMemoryBytes = rlim_t(8) << 30;
 
 [[noreturn]] static void fail(const std::string &message) {
   std::fprintf(stderr, "kiln-compile-helper: %s\n", message.c_str());
   std::_Exit(2);
 }
 
+/// Before anything is allocated: the heap is full.
+[[noreturn]] static void onFullMemory() {
+  std::fputs("kiln-compile-helper: out of memory: the compile needs more than 8 GiB\n", stderr);
+  std::_Exit(3);
+}
+
 int main(int argc, char **argv) {
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) // these reserve terabytes
+  rlimit memory{};
+  if (::getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > maxMemoryBytes) {
+    memory.rlim_cur = maxMemoryBytes;
+    ::setrlimit(RLIMIT_AS, &memory);
+  }
+#endif
+  std::set_new_handler(onFullMemory);
   if (argc != 2)
     fail("takes one argument, the path of libkiln-compiler; the compiler starts it, not a user");
   return serveChild([&](std::string_view bytes) {

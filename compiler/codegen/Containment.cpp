@@ -65,6 +65,10 @@ void onFatalError(void *, const char *reason, bool) {
   llvm::CrashRecoveryContext::GetCurrent()->HandleExit(1);
 }
 
+void onBadAlloc(void *, const char *, bool generateCrashDiagnostics) {
+  onFatalError(nullptr, "out of memory", generateCrashDiagnostics);
+}
+
 /// Handlers while any compile runs.  One object a compile; the first installs, the last restores.
 class Handlers {
 public:
@@ -103,8 +107,10 @@ private:
       ::sigaction(crashSignals[i], &action, nullptr);
     }
     llvm::install_fatal_error_handler(onFatalError);
+    llvm::install_bad_alloc_error_handler(onBadAlloc);
   }
   static void restore() {
+    llvm::remove_bad_alloc_error_handler();
     llvm::remove_fatal_error_handler();
     Actions now;
     for (std::size_t i = 0; i < crashSignals.size(); ++i)

@@ -3,8 +3,11 @@
 
 #include <cstdlib>
 #include <string>
+#include <unistd.h>
 
 namespace {
+
+char *volatile eaten; ///< keeps allocations from being left out
 
 struct Answer {
   KilnCompileResult result{};
@@ -15,6 +18,12 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
   auto text = [](const KilnText &t) { return std::string(t.data, t.size); };
   if (text(request->program) == "crash")
     std::abort();
+  if (text(request->program) == "eat")
+    for (;;)
+      eaten = new char[std::size_t(64) << 20];
+  if (text(request->program) == "hang")
+    for (;;)
+      ::pause();
   auto *answer = new Answer;
   answer->output = text(request->codeTarget) + " " + text(request->program) + " " + text(request->options);
   answer->result.status = KILN_COMPILE_REFUSED;

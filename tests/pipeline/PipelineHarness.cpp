@@ -39,6 +39,8 @@ const KilnCompilerTable &compiler() {
 
 Compiled compile(std::string_view program, const CompileOptions &o) {
   nlohmann::json knobs{{"emit", o.emit}, {"line_info", o.lineInfo}, {"isolation", o.isolation}};
+  if (!o.dumpDirectory.empty())
+    knobs["dump_dir"] = o.dumpDirectory;
   const std::string options = knobs.dump();
   const KilnCompileRequest request{view(program), view(o.fileName), {}, view(o.target), view(o.facts), view(options)};
   KilnCompileResult *result = compiler().compile(&request);

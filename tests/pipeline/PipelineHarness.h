@@ -25,6 +25,7 @@ struct CompileOptions {
   std::string_view emit = "ptx";
   std::string_view isolation = "none"; ///< none: in this thread, a crash is the process's
   std::string_view fileName = "";
+  std::string_view dumpDirectory = "";
 };
 
 struct Compiled {

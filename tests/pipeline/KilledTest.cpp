@@ -1,0 +1,145 @@
+// A compile in a helper process that is killed in the middle: a clear error, and nothing else notices.
+#include "PipelineHarness.h"
+
+#include "tests/support/TestTier.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+using namespace kiln;
+using namespace kiln::test;
+
+namespace {
+
+/// Children of this process that run kiln-compile-helper.
+std::vector<pid_t> helpers() {
+  std::vector<pid_t> out;
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child; children >> child;) {
+      std::string name;
+      std::getline(std::ifstream("/proc/" + std::to_string(child) + "/comm"), name);
+      if (name == "kiln-compile-he") // the kernel keeps 15 characters
+        out.push_back(child);
+    }
+  }
+  return out;
+}
+
+bool hasCompiler(pid_t process) {
+  std::ostringstream maps;
+  maps << std::ifstream("/proc/" + std::to_string(process) + "/maps").rdbuf();
+  return maps.str().find("libkiln-compiler") != std::string::npos;
+}
+
+/// Sends `signal` to the next helper that has the compiler loaded; false if none came.
+bool strike(int signal) {
+  for (int i = 0; i < 20000; ++i) {
+    for (const pid_t helper : helpers()) {
+      if (!hasCompiler(helper))
+        continue;
+      ::kill(helper, SIGSTOP); // it does not end before its time
+      ::kill(helper, signal);
+      ::kill(helper, SIGCONT);
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+  return false;
+}
+
+LibraryKernel softmax() {
+  for (LibraryKernel &k : libraryKernels(false))
+    if (k.name == "softmax f32")
+      return std::move(k);
+  return {};
+}
+
+} // namespace
+
+TEST(Killed, AHelperKilledInTheMiddleIsAnErrorAndOthersGoOn) {
+  if (helpers().empty() && !std::filesystem::exists("/proc/self/task/" + std::to_string(::getpid()) + "/children"))
+    GTEST_SKIP() << "this kernel does not list the children of a process";
+  const TemporaryDirectory folder;
+  const LibraryKernel kernel = softmax();
+  const Compiled expected = compile(kernel.text, {});
+  ASSERT_EQ(expected.status, KILN_COMPILE_OK);
+  std::atomic<bool> stop = false;
+  std::atomic<int> good = 0, bad = 0;
+  std::thread others([&] {
+    while (!stop)
+      (compile(kernel.text, {.isolation = "thread"}).output == expected.output ? good : bad)++;
+  });
+  const std::pair<int, const char *> signals[] = {{SIGKILL, "SIGKILL"}, {SIGSEGV, "SIGSEGV"}, {SIGTERM, "SIGTERM"}};
+  for (int i = 0; i < pick(3, 60); ++i) {
+    const auto &[signal, name] = signals[i % 3];
+    bool struck = false;
+    std::thread killer([&, signal = signal] { struck = strike(signal); });
+    const Compiled c = compile(kernel.text, {.isolation = "child", .dumpDirectory = folder.path()});
+    killer.join();
+    ASSERT_TRUE(struck);
+    if (c.status == KILN_COMPILE_OK && signal != SIGKILL)
+      continue; // SIGSEGV while another one is contained in the helper: it answered
+    ASSERT_EQ(c.status, KILN_COMPILE_CRASHED) << name << ": " << c.diagnostics;
+    EXPECT_TRUE(c.output.empty());
+    EXPECT_NE(c.diagnostics.find(name), std::string::npos) << c.diagnostics;
+    // The reproducer is the program, and is named.
+    const auto message = nlohmann::json::parse(c.diagnostics).at(0);
+    const std::string remedy = message.at("remedy");
+    const std::size_t at = remedy.find(folder.path());
+    ASSERT_NE(at, std::string::npos) << remedy;
+    std::ostringstream text;
+    text << std::ifstream(remedy.substr(at)).rdbuf();
+    EXPECT_NE(text.str().find(kernel.text), std::string::npos) << remedy;
+    // The next one is as before.
+    const Compiled again = compile(kernel.text, {.isolation = "child"});
+    EXPECT_EQ(again.status, KILN_COMPILE_OK) << again.diagnostics;
+    EXPECT_EQ(again.output, expected.output);
+    EXPECT_EQ(again.metadata, expected.metadata);
+  }
+  stop = true;
+  others.join();
+  EXPECT_GT(good, 0);
+  EXPECT_EQ(bad, 0);
+  EXPECT_TRUE(helpers().empty()) << "a helper was left behind";
+}
+
+/// Text whose brackets nest too deeply for any stack is refused before a parser sees it; depths below are parsed.
+TEST(Killed, DeepNestingIsRefusedInTheProcess) {
+  const auto nested = [](const char *open, const char *close, int depth) {
+    std::string text = "func.func @k() attributes {tile.kernel, a = ";
+    for (int i = 0; i < depth; ++i)
+      text += open;
+    for (int i = 0; i < depth; ++i)
+      text += close;
+    return text + "} { return }";
+  };
+  for (const auto &[open, close] : {std::pair("[", "]"), std::pair("tuple<", ">"), std::pair("{b = ", "}"),
+                                    std::pair("(", ")"), std::pair("dense<[", "]>")})
+    for (const int depth : {1, 100, 200, 300, 10000, 1000000}) {
+      const Compiled c = compile(nested(open, close, depth), {});
+      EXPECT_EQ(c.status == KILN_COMPILE_OK || c.status == KILN_COMPILE_INPUT || c.status == KILN_COMPILE_REFUSED,
+                true);
+      EXPECT_EQ(
+          c.diagnostics.find("nested more than 256 levels deep") != std::string::npos,
+          1 + depth * std::ranges::count_if(std::string_view(open), [](char b) { return std::strchr("([{<", b); }) >
+              256)
+          << open << depth << c.diagnostics;
+    }
+  // Nothing nests in strings and comments.
+  const std::string brackets(1000, '(');
+  EXPECT_EQ(
+      compile("// " + brackets + "\nfunc.func @k() attributes {tile.kernel} { return } loc(\"" + brackets + "\")", {})
+          .status,
+      KILN_COMPILE_OK);
+}
