@@ -96,14 +96,19 @@ TEST(Memory, GatherWithMasksInRandomLayouts) {
     // %i: what each element reads; %j: its own place.  Elements with an odd index are masked.
     const std::string mask = masks ? " mask %m" : "", other = masks == 2 ? " other %u" : "";
     const std::string text = kernelModule(
-        "%x: !tile.ptr<" + name + ">, %y: !tile.ptr<" + name + ">, %indices: !tile.ptr<i32>, %places: !tile.ptr<i32>",
+        "%x: !tile.ptr<" + name + ">, %y: !tile.ptr<" + name +
+            ">, %indices: !tile.ptr<i32>, %places: !tile.ptr<i32>, %o: "
+            "!tile.ptr<" +
+            name + ">",
         zeroConstant + loadView("i", "indices", shape, "i32", i32) + loadView("j", "places", shape, "i32", i32) +
             "    %one = arith.constant dense<1> : " + i32 + "\n    %odd = arith.andi %i, %one : " + i32 +
             "\n    %m = arith.cmpi ne, %odd, %one : " + i32 + "\n    %xs = tile.splat %x : !tile.ptr<" + name +
             "> to " + ptr + "\n    %xp = tile.addptr %xs, %i : " + ptr + ", " + i32 +
-            "\n    %ys = tile.splat %y : !tile.ptr<" + name + "> to " + ptr + "\n    %yp = tile.addptr %ys, %j : " +
-            ptr + ", " + i32 + "\n    %u = tile.load %yp : " + ptr + "\n    %v = tile.load %xp" + mask + other + cache +
-            " : " + ptr + "\n    tile.store %yp, %v" + (masks == 2 ? mask : "") + cache + " : " + ptr + "\n",
+            "\n    %ys = tile.splat %y : !tile.ptr<" + name + "> to " + ptr +
+            "\n    %yp = tile.addptr %ys, %j : " + ptr + ", " + i32 + "\n    %os = tile.splat %o : !tile.ptr<" + name +
+            "> to " + ptr + "\n    %op = tile.addptr %os, %j : " + ptr + ", " + i32 +
+            "\n    %u = tile.load %op : " + ptr + "\n    %v = tile.load %xp" + mask + other + cache + " : " + ptr +
+            "\n    tile.store %yp, %v" + (masks == 2 ? mask : "") + cache + " : " + ptr + "\n",
         1u << logWarps);
     std::vector<std::int32_t> indices(n), places(n);
     for (std::size_t k = 0; k < n; ++k) {
@@ -124,8 +129,10 @@ TEST(Memory, GatherWithMasksInRandomLayouts) {
     }
     Emulator gpu(target);
     Buffer &bx = gpu.upload(x, "x"), &by = gpu.upload(y, "y"), &bi = gpu.upload(indices, "indices"),
-           &bp = gpu.upload(places, "places");
-    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by, bi, bp});
+           &bp = gpu.upload(places, "places"), &bo = gpu.upload(y, "others");
+    // Not from y itself: a warp that holds a copy of an element may read it after the warp that stores it has stored
+    // it.
+    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by, bi, bp, bo});
     ASSERT_EQ(run.error, "") << "round " << round;
     ASSERT_EQ(gpu.download<unsigned char>(by), expected) << "round " << round << "\n" << text << run.ptx;
   }

@@ -11,7 +11,8 @@
 namespace kiln::emulator {
 
 namespace {
-constexpr std::uint64_t bufferAlign = 256, redzone = 256;
+/// Between buffers: wide enough that a whole tile too far does not land in the next one.  It costs addresses only.
+constexpr std::uint64_t bufferAlign = 256, redzone = 64 * 1024;
 /// Below every generic window's neighbourhood that matters and far from where a process usually maps things.
 constexpr std::uint64_t arenaHint = 0x2000'0000'0000;
 constexpr std::uint64_t largestArena = std::uint64_t(1) << 40, smallestArena = std::uint64_t(1) << 30;

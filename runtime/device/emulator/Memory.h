@@ -1,7 +1,7 @@
 //===- Memory.h - The emulated GPU's global memory ------------------------===//
 //
 // One reserved range of host addresses; a device address is the host address of the byte.  Buffers are 256-byte aligned
-// with at least 256 bytes between them, freed buffers stay in quarantine (their addresses are not used again for a long
+// with at least 64 KiB between them, freed buffers stay in quarantine (their addresses are not used again for a long
 // time), and one bit a byte says whether the byte was ever written.  Pages cost memory when they are first touched; new
 // buffers read as zeros.
 //
