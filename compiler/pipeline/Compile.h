@@ -31,6 +31,7 @@ struct CompileJob {
   bool inHelper = false; ///< this process was made for this compile: plugins may be loaded into it
   std::string dumpDirectory;
   Isolation isolation = Isolation::Thread;
+  double deadlineSeconds = 300; ///< of a helper process
 };
 
 /// Fails on malformed JSON, unknown knobs and facts.

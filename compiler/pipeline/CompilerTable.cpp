@@ -69,6 +69,7 @@ KilnCompileResult *compileInChild(const KilnCompileRequest &request, const Compi
   ChildOptions options;
   options.program = programBeside(reinterpret_cast<const void *>(&kilnCompilerTable), "kiln-compile-helper");
   options.arguments = {ownPath()};
+  options.deadlineSeconds = job.deadlineSeconds;
   if (options.program.empty())
     return crashed(job, Status(StatusCode::NotFound, "kiln-compile-helper is not beside " + ownPath(),
                                "install it there, or use isolation = thread in a new process"));

@@ -37,7 +37,8 @@ typedef struct KilnCompileRequest {
   /* JSON object of knobs.  Known: "emit": "tile" | "tile_gpu" | "llvm" | "ptx" (default);
    *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"], pass plugins, loaded into
    *   a helper process (into this one only with isolation "none"); "passes": "tile=my-pass,cse; tile_gpu=other", which
-   *   passes are added where; "dump_dir": "/path" (each stage's text; empty: none);
+   *   passes are added where; "dump_dir": "/path" (each stage's text; empty: none); "deadline": seconds that a helper
+   *   process may take (300);
    *   "isolation": "thread" (default) | "none" | "child".  An unknown knob is an error. */
   KilnText options;
 } KilnCompileRequest;

@@ -69,6 +69,13 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     job.dumpDirectory = word.value_or("").str();
     return word ? Status() : wrongKnob(name, "a path");
   }
+  if (name == "deadline") {
+    const std::optional<double> seconds = value.getAsNumber();
+    if (!seconds || !(*seconds > 0 && *seconds <= 1e6))
+      return wrongKnob(name, "a number of seconds up to 1e6");
+    job.deadlineSeconds = *seconds;
+    return {};
+  }
   if (name == "isolation") {
     if (!word)
       return wrongKnob(name, "none, thread or child");
@@ -97,7 +104,7 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     return flag ? Status() : wrongKnob(name, "true or false");
   }
   return Status::invalid("unknown knob '" + name.str() + "'",
-                         "known: emit, line_info, explain, plugins, passes, dump_dir, isolation");
+                         "known: emit, line_info, explain, plugins, passes, dump_dir, deadline, isolation");
 }
 
 } // namespace

@@ -41,6 +41,12 @@ Compiled compile(std::string_view program, const CompileOptions &o) {
   nlohmann::json knobs{{"emit", o.emit}, {"line_info", o.lineInfo}, {"isolation", o.isolation}};
   if (!o.dumpDirectory.empty())
     knobs["dump_dir"] = o.dumpDirectory;
+  if (!o.plugin.empty())
+    knobs["plugins"] = {o.plugin};
+  if (!o.passes.empty())
+    knobs["passes"] = o.passes;
+  if (o.deadlineSeconds != 300)
+    knobs["deadline"] = o.deadlineSeconds;
   const std::string options = knobs.dump();
   const KilnCompileRequest request{view(program), view(o.fileName), {}, view(o.target), view(o.facts), view(options)};
   KilnCompileResult *result = compiler().compile(&request);

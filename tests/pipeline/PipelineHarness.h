@@ -26,6 +26,8 @@ struct CompileOptions {
   std::string_view isolation = "none"; ///< none: in this thread, a crash is the process's
   std::string_view fileName = "";
   std::string_view dumpDirectory = "";
+  std::string_view plugin = "", passes = "";
+  double deadlineSeconds = 300;
 };
 
 struct Compiled {
