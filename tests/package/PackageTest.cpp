@@ -35,8 +35,10 @@ protected:
   /// A copy of an example, to be changed.
   std::string example(const std::string &name) {
     const std::string copy = folder.path() + "/" + name;
-    if (!fs::exists(copy))
-      fs::copy(KILN_SOURCE_DIR "/examples/" + name, copy, fs::copy_options::recursive);
+    if (fs::exists(copy))
+      return copy;
+    fs::copy(KILN_SOURCE_DIR "/examples/" + name, copy, fs::copy_options::recursive);
+    fs::remove_all(copy + "/build"); // of somebody who tried it in the tree
     return copy;
   }
   static void edit(const std::string &file, const std::string &from, const std::string &to) {
@@ -66,6 +68,21 @@ protected:
       first = next;
     }
     return best;
+  }
+  /// Runs the commands of a project's README in its folder, word for word; the package is where the page says it is.
+  std::string readme(const std::string &project) {
+    std::ifstream page(project + "/README.md");
+    std::string script =
+        "set -e -o pipefail\nexport HOME=" + folder.path() + " KILN_CACHE_DIR=" + folder.path() + "/cache\n";
+    bool shown = false;
+    for (std::string line; std::getline(page, line);) {
+      if (line.starts_with("```"))
+        shown = line == "```sh";
+      else if (shown)
+        script += line + "\n";
+    }
+    std::ofstream(folder.path() + "/commands.sh") << script;
+    return run("cd " + project + " && bash " + folder.path() + "/commands.sh");
   }
   std::string cached(const std::string &command, const std::string &more = {}) {
     return "KILN_CACHE_DIR=" + folder.path() + "/cache " + more + " " + command;
@@ -113,8 +130,8 @@ TEST_F(PackageTest, ProgramsRunFromAnywhereAndNothingNamesTheBuild) {
 
 /// The README of the example, with its one constant changed: from the edit to the result in 5 s.
 TEST_F(PackageTest, AKernelOfOnesOwn) {
-  const std::string project = example("out-of-tree-kernel");
-  const std::string binary = build(project);
+  const std::string project = example("out-of-tree-kernel"), binary = project + "/build";
+  EXPECT_HAS(readme(project), "largest relative error");
   const std::string program = cached(binary + "/silu emulator:sm_80");
   const std::string first = run(program);
   EXPECT_HAS(first, "compiled");
@@ -175,17 +192,22 @@ TEST_F(PackageTest, ADiskHitMapsNoLlvm) {
 
 /// The README of the example: through kiln-opt, then in a kernel's first call.
 TEST_F(PackageTest, APassOfOnesOwn) {
-  const std::string project = example("out-of-tree-pass");
-  const std::string binary = build(project), plugin = binary + "/libapproximate-math.so";
+  const std::string kernel = example("out-of-tree-kernel"), project = example("out-of-tree-pass");
+  readme(kernel);
+  const std::string page = readme(project);
+  EXPECT_HAS(page, "2 operations approximate");
+  EXPECT_HAS(page, "div.full.f32");
+  const std::string binary = project + "/build", plugin = binary + "/libapproximate-math.so";
   const std::string opt = prefix + "/bin/kiln-opt " + project + "/exp.mlir --load-pass-plugin=" + plugin + " ";
   const std::string changed = run(opt + "'--pass-pipeline=builtin.module(func.func(approximate-math))'");
   EXPECT_HAS(changed, "2 operations approximate");
   EXPECT_HAS(changed, "math.exp %");
   EXPECT_HAS(changed, "fastmath<afn>");
+  EXPECT_HAS(run(opt + "--approximate-math"), "2 operations approximate");
   const std::string one = run(opt + "'--pass-pipeline=builtin.module(func.func(approximate-math{ops=math.exp}))'");
   EXPECT_HAS(one, "1 operations approximate");
 
-  const std::string silu = build(example("out-of-tree-kernel")) + "/silu emulator:sm_80";
+  const std::string silu = kernel + "/build/silu emulator:sm_80";
   const std::string with = "KILN_PLUGINS=" + plugin + " KILN_PASSES='tile=func.func(approximate-math)'";
   const std::string precise = run(cached(silu)), approximate = run(cached(silu, with));
   EXPECT_HAS(precise, "compiled");
@@ -196,16 +218,16 @@ TEST_F(PackageTest, APassOfOnesOwn) {
   EXPECT_HAS(again, "disk hit");
   EXPECT_EQ(bitsOf(again), bitsOf(precise));
   // What the pass does is what the author could have written.
-  edit(example("out-of-tree-kernel") + "/Silu.cpp", "value / (1.0f + exp(value * -beta))",
+  edit(kernel + "/Silu.cpp", "value / (1.0f + exp(value * -beta))",
        "div(value, 1.0f + exp(value * -beta, approx), approx)");
-  run("cmake --build " + folder.path() + "/build-out-of-tree-kernel");
+  run("cmake --build " + kernel + "/build");
   EXPECT_EQ(bitsOf(run(cached(silu))), bitsOf(approximate));
 
   // Another build of the plugin is another key: this one leaves both operations alone.
   edit(project + "/ApproximateMath.cpp", "\"arith.divf\", \"math.cos\", \"math.exp\",", "\"math.cos\",");
-  edit(example("out-of-tree-kernel") + "/Silu.cpp", "div(value, 1.0f + exp(value * -beta, approx), approx)",
+  edit(kernel + "/Silu.cpp", "div(value, 1.0f + exp(value * -beta, approx), approx)",
        "value / (1.0f + exp(value * -beta))");
-  run("cmake --build " + binary + " && cmake --build " + folder.path() + "/build-out-of-tree-kernel");
+  run("cmake --build " + binary + " && cmake --build " + kernel + "/build");
   const std::string rebuilt = run(cached(silu, with));
   EXPECT_HAS(rebuilt, "compiled");
   EXPECT_EQ(bitsOf(rebuilt), bitsOf(precise));
