@@ -47,6 +47,9 @@ TEST(Assemble, EveryKernelForEveryTarget) {
     EXPECT_NE(c.output.find(".target " + std::string(target.name) + "\n"), std::string::npos) << k.name;
     const std::string entry = metadata.at("entry");
     for (const auto &assembler : assemblers) {
+      // The preferred one assembles everything; the others, which hold the same code, a part of it.
+      if (assembler != assemblers.front() && isFullTier() && compiled % 10 != 0)
+        continue;
       const Result<AssembledModule> made = assembler->assemble(c.output, target.name);
       const std::string where = k.name + " " + std::string(target.name) + " " + std::string(assembler->name());
       ASSERT_TRUE(made.ok()) << where << ": " << made.status().toString();
