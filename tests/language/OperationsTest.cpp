@@ -84,7 +84,7 @@ TEST(Operations, NothingElseIsRecorded) {
 /// The operations of the tile dialect, by their definitions.
 TEST(Operations, AreThoseOfTheDialect) {
   std::set<std::string> defined, recorded;
-  const std::regex definition("Tile_Op<\"([a-z_]+)\"");
+  const std::regex definition("Tile_Op<\"([a-z0-9_]+)\"");
   for (const auto &file : std::filesystem::directory_iterator(KILN_SOURCE_DIR "/compiler/tile")) {
     if (file.path().extension() != ".td")
       continue;
