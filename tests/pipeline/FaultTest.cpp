@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -74,6 +76,45 @@ TEST(Fault, EveryKindIsAStatusAndOtherThreadsGoOn) {
   EXPECT_GT(good, 0);
   EXPECT_EQ(bad, 0);
   EXPECT_EQ(compile(k.text, {.isolation = "thread"}).output, expected.output);
+}
+
+/// A crash in the caller's own process: contained, another thread's compile finishes, later ones go to a helper.
+TEST(Fault, InTheProcessACrashIsContained) {
+  const TemporaryDirectory folder;
+  const LibraryKernel k = kernel();
+  const std::string expected = compile(k.text, {}).output;
+  for (int round = 0; round < pick(1, 20); ++round)
+    for (const Fault &fault : {faults[0], faults[1], faults[2], faults[3]}) {
+      std::fflush(nullptr);
+      const pid_t child = ::fork(); // the process is suspect afterwards
+      if (child == 0) {
+        // Loaded into this process, the plugin's pass is known to it.
+        const Compiled loaded = compile(k.text, {.plugin = plugin, .passes = "tile=test-fault"});
+        if (loaded.status != KILN_COMPILE_OK || loaded.output != expected)
+          ::_exit(10);
+        std::atomic<bool> stop = false, good = true;
+        std::atomic<int> others = 0;
+        std::thread other([&] {
+          do
+            good = good && compile(k.text, {}).output == expected;
+          while (++others < 2 || !stop);
+        });
+        const std::string passes = std::string("lowering=test-fault{kind=") + fault.kind + "}";
+        const Compiled c = compile(k.text, {.isolation = "thread", .dumpDirectory = folder.path(), .passes = passes});
+        stop = true;
+        other.join();
+        if (c.status != KILN_COMPILE_CRASHED || c.diagnostics.find(fault.says) == std::string::npos) {
+          std::fprintf(stderr, "%d %s\n", c.status, c.diagnostics.c_str());
+          ::_exit(11);
+        }
+        const Compiled later = compile(k.text, {.isolation = "thread"});
+        ::_exit(!good ? 12 : later.output != expected ? 13 : 0);
+      }
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      EXPECT_TRUE(WIFEXITED(status)) << fault.kind << ": signal " << WTERMSIG(status);
+      EXPECT_EQ(WEXITSTATUS(status), 0) << fault.kind;
+    }
 }
 
 TEST(Fault, APassThatLoopsIsStoppedAtTheDeadline) {
