@@ -1,5 +1,6 @@
 // Planted races, each with a correct twin, in order and under seeds of every schedule: the fault is found every time,
 // the twin never has a finding.  S numbers are the seeded bugs of the emulator specification.
+#include "runtime/device/emulator/RaceTable.h"
 #include "tests/emulator/PtxHarness.h"
 #include "tests/support/TestTier.h"
 
@@ -314,6 +315,41 @@ TEST(Races, ChecksOffFindNothing) {
   const Launched r =
       gpu.run(kernelText(".param .u64 out", "ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], 1;"), {4}, {64}, {out});
   EXPECT_TRUE(r.clean()) << r.text();
+}
+
+TEST(RaceTable, ForgetsAtAResetAndGoesOn) {
+  struct Nothing final : emulator::Order {
+    bool before(const emulator::Access &) const override { return false; }
+  } nothing;
+  emulator::RaceTable table(4096);
+  auto access = [&](unsigned warp, unsigned op, bool write) {
+    emulator::Access a;
+    a.warp = static_cast<std::uint8_t>(warp);
+    a.op = op;
+    a.clock = 1;
+    a.write = write;
+    return table.number(a);
+  };
+  unsigned resets = 0;
+  for (unsigned i = 0; i < 20000; ++i) {
+    if (table.full()) {
+      table.reset();
+      ++resets;
+    }
+    const std::uint32_t written = table.apply(0, access(0, 2 * i, true), 15, nothing).next;
+    EXPECT_GE(written, table.firstState());
+    const std::uint32_t reader = access(1, 2 * i + 1, false);
+    const emulator::Transition read = table.apply(written, reader, 3, nothing);
+    ASSERT_NE(read.collides, 0u);
+    EXPECT_EQ(table.access(read.collides - 1).op, 2 * i);
+    // Another reader of the other half: the first one stays known.
+    const emulator::Transition over = table.apply(read.next, access(2, 7, true), 3, nothing);
+    EXPECT_NE(over.collides, 0u);
+    table.reset();
+    EXPECT_EQ(table.apply(read.next, access(3, 1, true), 15, nothing).collides, 0u);
+    ++resets;
+  }
+  EXPECT_GE(resets, 20000u);
 }
 
 TEST(Races, ParticipationIsCheckedUnderEverySeed) {

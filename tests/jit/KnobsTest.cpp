@@ -1,4 +1,5 @@
 #include "kiln/Knobs.h"
+#include "kiln/Device.h"
 
 #include <gtest/gtest.h>
 
@@ -43,6 +44,10 @@ TEST(Knobs, ValuesAreReadBackAsWritten) {
   EXPECT_EQ(knobs.lineInfo, knob::Switch::Off);
   EXPECT_TRUE(knobs.set("--plugins", "/a.so:/b.so").ok());
   EXPECT_EQ(knobs.plugins, (std::vector<std::string>{"/a.so", "/b.so"}));
+  EXPECT_TRUE(knobs.set("--schedule", "adversarial").ok() && knobs.set("--seed", "4096").ok());
+  EXPECT_EQ(*knobs.get("KILN_SCHEDULE") + " " + *knobs.get("KILN_SEED"), "adversarial 4096");
+  EXPECT_EQ(emulatorOptions(knobs).schedule, Schedule::Adversarial);
+  EXPECT_EQ(emulatorOptions(knobs).seed, 4096u);
 }
 
 TEST(Knobs, EnvironmentIsRead) {
@@ -66,6 +71,9 @@ TEST(Knobs, WrongValuesNameTheVariableAndWhatIsAllowed) {
       {"KILN_CACHE_MAX_BYTES", "", "is no number of bytes"},
       {"KILN_ISOLATION", "jail", "KILN_ISOLATION: 'jail' is none of thread, none, child"},
       {"KILN_LINE_INFO", "", "is none of on, off, auto"},
+      {"KILN_SCHEDULE", "sideways", "KILN_SCHEDULE: 'sideways' is none of in-order, random, adversarial"},
+      {"KILN_SEED", "-1", "KILN_SEED: '-1' is no number"},
+      {"KILN_SEED", "18446744073709551616", "is no number"},
   };
   for (const auto &row : rows) {
     const Variable set(row.name, row.value);
