@@ -321,7 +321,7 @@ TEST(RaceTable, ForgetsAtAResetAndGoesOn) {
   struct Nothing final : emulator::Order {
     bool before(const emulator::Access &) const override { return false; }
   } nothing;
-  emulator::RaceTable table(4096);
+  emulator::RaceTable table(4096, 6);
   auto access = [&](unsigned warp, unsigned op, bool write) {
     emulator::Access a;
     a.warp = static_cast<std::uint8_t>(warp);

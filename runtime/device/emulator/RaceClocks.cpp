@@ -28,8 +28,13 @@ static std::shared_ptr<const Knowledge> joined(const std::shared_ptr<const Knowl
   return both;
 }
 
+/// Of a block's shared memory.  Thousands of blocks may be resident, so these are small.
+static RaceTable sharedTable() {
+  return RaceTable(std::size_t(1) << 20, 9);
+}
+
 BlockRaces::BlockRaces(LaunchRaces &launch, std::size_t warps, std::uint32_t sharedBytes)
-    : launch(launch), clocks(warps), shared(std::size_t(1) << 20), cells((sharedBytes + 3) / 4 + 1, 0),
+    : launch(launch), clocks(warps), shared(sharedTable()), cells((sharedBytes + 3) / 4 + 1, 0),
       laneWrote(sharedBytes + 4, 0), laneRead(sharedBytes + 4, 0) {}
 
 void BlockRaces::start() {
@@ -41,7 +46,7 @@ void BlockRaces::start() {
     b = {};
   published.clear();
   if (shared.wornOut()) {
-    shared = RaceTable(std::size_t(1) << 20);
+    shared = sharedTable();
     std::fill(cells.begin(), cells.end(), 0);
   }
   shared.reset();

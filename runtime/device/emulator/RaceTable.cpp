@@ -2,7 +2,8 @@
 
 namespace kiln::emulator {
 
-RaceTable::RaceTable(std::size_t limit) : limit(limit), memo(memoSize), recent(recentSize, 0) {}
+RaceTable::RaceTable(std::size_t limit, unsigned logCache)
+    : limit(limit), logCache(logCache), memo(std::size_t(1) << logCache), recent(std::size_t(1) << logCache, 0) {}
 
 void RaceTable::reset() {
   base = nextState();
@@ -24,7 +25,7 @@ void RaceTable::startAt(std::uint32_t first) {
 
 std::uint32_t RaceTable::number(const Access &a) {
   const std::uint64_t hash = (a.block * 0x9E3779B97F4A7C15u + a.warp * 0x85EBCA6Bu + a.op * 0xC2B2AE3Du) >> 13;
-  std::uint32_t &slot = recent[hash & (recentSize - 1)];
+  std::uint32_t &slot = recent[hash & (recent.size() - 1)];
   if (slot >= accessBase) {
     Access &known = accesses[slot - accessBase];
     if (known.block == a.block && known.warp == a.warp && known.op == a.op && known.clock == a.clock &&

@@ -60,8 +60,8 @@ protected:
 
 class RaceTable {
 public:
-  /// Holds at most `limit` states or accesses.
-  explicit RaceTable(std::size_t limit);
+  /// Holds at most `limit` states or accesses and remembers 2^logCache transitions.
+  RaceTable(std::size_t limit, unsigned logCache);
   /// Forgets: everything so far is ordered before everything that comes.
   void reset();
   /// The same; states are numbered from `first` on.
@@ -90,7 +90,6 @@ public:
   }
 
 private:
-  static constexpr std::size_t memoSize = 1 << 12, recentSize = 1 << 12;
   struct Memo {
     std::uint32_t state = 0, access = 0;
     std::uint8_t bytes = 0;
@@ -99,12 +98,13 @@ private:
   struct State {
     std::uint32_t first = 0, count = 0; ///< in parts
   };
-  static std::size_t memoIndex(std::uint32_t state, std::uint32_t a, std::uint8_t bytes) {
-    return (state * 0x9E3779B1u ^ a * 0x85EBCA6Bu ^ bytes * 0x27D4EB2Fu) >> 20 & (memoSize - 1);
+  std::size_t memoIndex(std::uint32_t state, std::uint32_t a, std::uint8_t bytes) const {
+    return (state * 0x9E3779B1u ^ a * 0x85EBCA6Bu ^ bytes * 0x27D4EB2Fu) >> (32 - logCache);
   }
   Transition compute(std::uint32_t state, std::uint32_t a, std::uint8_t bytes, const Order &order);
 
   std::size_t limit;
+  unsigned logCache;
   std::uint32_t base = 1, accessBase = 1;
   std::vector<Access> accesses;
   std::vector<State> states;

@@ -108,7 +108,7 @@ private:
 
 struct LaunchRaces {
   struct Shard {
-    explicit Shard(std::size_t limit) : table(limit) {}
+    explicit Shard(std::size_t limit) : table(limit, 12) {}
     RaceTable table;
     std::atomic_flag busy;
   };
