@@ -33,10 +33,13 @@ LogicalResult verifyKernel(Operation *op, NamedAttribute attr) {
     return op->emitError() << "kernel '" << f.getName() << "' returns values: kernels write to memory instead";
   for (unsigned i = 0; i < f.getNumArguments(); ++i) {
     const Type t = f.getArgumentTypes()[i];
-    const bool number = isa<PtrType>(t) || t.isIntOrFloat();
-    if (!number || t.isInteger(1))
+    // Exactly these: others have no place in a parameter list, and LLVM ends the process on some of them.
+    const bool number =
+        isa<PtrType, Float16Type, BFloat16Type, Float32Type, Float64Type, Float8E4M3FNType, Float8E5M2Type>(t) ||
+        t.isSignlessInteger(8) || t.isSignlessInteger(16) || t.isSignlessInteger(32) || t.isSignlessInteger(64);
+    if (!number)
       return op->emitError() << "kernel '" << f.getName() << "': " << argumentName(f, i) << " has the type " << t
-                             << ": arguments are !tile.ptr, i8 to i64 and floating-point numbers";
+                             << ": arguments are !tile.ptr, i8 to i64 and floating-point numbers of 8 to 64 bits";
   }
   return success();
 }
@@ -71,7 +74,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return success();
   }
   if (attr.getName() == maxRegistersAttr) {
-    // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can have.
+    // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can
+    // have.
     auto n = dyn_cast<IntegerAttr>(attr.getValue());
     if (!n || n.getInt() < 24 || n.getInt() > 255)
       return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
