@@ -30,8 +30,7 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 # What stands in place of a built tree.
-BUILT = ["git clone ", "cd kiln", "scripts/setup.sh", "scripts/demo.sh", "scripts/test.sh", "cmake --preset dev",
-         "cmake --build --preset dev", "cmake --build build/dev"]
+BUILT = ["scripts/demo.sh", "cmake --preset dev", "cmake --build --preset dev"]
 
 
 class Failed(Exception):
@@ -184,7 +183,7 @@ class Reader:
 
     def step(self, where, shell, command, status, shown):
         if not self.in_copy:
-            if any(command == prefix.strip() or command.startswith(prefix) for prefix in BUILT):
+            if command in BUILT:
                 print(f"{where}: left out, this tree is built: {command}", flush=True)
                 return 0
             command = re.sub(r"(\$(PWD|KILN)/)?build/dev", str(self.arguments.binary_dir.resolve()), command)
