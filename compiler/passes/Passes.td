@@ -43,6 +43,11 @@ def AssignLayouts : Pass<"kiln-assign-layouts", "::mlir::ModuleOp"> {
 
 def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
   let summary = "Removes and moves layout conversions where the planner says that it pays";
+  let description = [{
+    A conversion is hoisted above cheap operations, sunk into its use, or done away with by computing its operand again
+    in the other layout, also through the values that loops and conditions carry.  The planner prices both ways; what is
+    dearer stays as it is.
+  }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
@@ -118,17 +123,28 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
 
 def LowerTiles : Pass<"kiln-lower-tiles", "::mlir::ModuleOp"> {
   let summary = "Tiles become scalars a thread, memory operations LLVM and NVVM operations";
+  let description = [{
+    A tile becomes as many scalars as a thread holds of it.  Accesses to memory take the width that alignment and
+    contiguity allow.  No shared memory is allocated and no barrier added here: both stand in the input.
+  }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect"];
 }
 
 def LowerNumbers : Pass<"kiln-lower-numbers", "::mlir::ModuleOp"> {
   let summary = "Scalar mathematics by the table of numbers; integer operations made total";
+  let description = [{
+    Functions and divisions take their code from one table, by operation, type and grade (docs/numbers.md).  Integer
+    divisions by zero, shifts past the width and conversions out of range yield some value, never undefined behaviour.
+  }];
   let options = [Option<"printTable", "print-table", "bool", /*default=*/"false", "print the table as Markdown">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ToLLVM : Pass<"kiln-to-llvm", "::mlir::ModuleOp"> {
   let summary = "Functions, control flow and scalars to the LLVM dialect, kernels marked as such";
+  let description = [{
+    Converts `func`, `scf` and `arith`; kernels become PTX entries with their number of threads.
+  }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect"];
 }
 

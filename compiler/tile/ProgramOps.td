@@ -17,6 +17,7 @@ def Tile_ProgramIdOp : Tile_Op<"program_id", [Pure]> {
     ```mlir
     %i = tile.program_id x
     ```
+    0 to `tile.num_programs` - 1.
   }];
   let arguments = (ins Tile_Axis:$axis);
   let results = (outs I32:$result);
@@ -29,6 +30,7 @@ def Tile_NumProgramsOp : Tile_Op<"num_programs", [Pure]> {
     ```mlir
     %n = tile.num_programs x
     ```
+    The launch decides it.
   }];
   let arguments = (ins Tile_Axis:$axis);
   let results = (outs I32:$result);

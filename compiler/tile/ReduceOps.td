@@ -16,8 +16,13 @@ def Tile_ReduceOp : Tile_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOpera
       %c = arith.maximumf %a, %b : f32
       tile.yield %c : f32
     }
-    %best, %where = tile.reduce(%x, %i) {axis = 0 : i32}
-        : tensor<64xf32>, tensor<64xi32> to f32, i32 { .. }
+    %best, %where = tile.reduce(%y, %i) {axis = 0 : i32} : tensor<64xf32>, tensor<64xi32> to f32, i32 {
+    ^bb0(%a: f32, %j: i32, %b: f32, %k: i32):
+      %left = arith.cmpf ogt, %a, %b : f32
+      %value = arith.select %left, %a, %b : f32
+      %index = arith.select %left, %j, %k : i32
+      tile.yield %value, %index : f32, i32
+    }
     ```
     The region combines two partial results, one scalar of each operand a side; it must be associative and commutative
     and have no side effect.  The order of combination follows from the layout and is the same in every run.  A tile of
@@ -39,7 +44,11 @@ def Tile_ScanOp : Tile_Op<"scan", [RecursiveMemoryEffects, SingleBlockImplicitTe
       %c = arith.addf %a, %b : f32
       tile.yield %c : f32
     }
-    %r = tile.scan(%x) {axis = 0 : i32, reverse} : tensor<128xf32> { .. }
+    %r = tile.scan(%x) {axis = 0 : i32, reverse} : tensor<128xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maximumf %a, %b : f32
+      tile.yield %c : f32
+    }
     ```
     Element i of the result combines elements 0 .. i (`reverse`: i .. last).  The region must be associative, %a the
     earlier one.

@@ -11,6 +11,7 @@ def Tile_RangeOp : Tile_Op<"range", [Pure]> {
     ```mlir
     %i = tile.range 0 to 128 : tensor<128xi32>
     ```
+    The extent is end - start.
   }];
   let arguments = (ins I32Attr:$start, I32Attr:$end);
   let results = (outs Tile_IndexTile:$result);
@@ -83,6 +84,7 @@ def Tile_ReshapeOp : Tile_Op<"reshape", [Pure]> {
     ```mlir
     %r = tile.reshape %x : tensor<64x32xf32> to tensor<2048xf32>
     ```
+    No element moves to another thread: the result's layout follows from the operand's.
   }];
   let arguments = (ins Tile_Tile:$source);
   let results = (outs Tile_Tile:$result);

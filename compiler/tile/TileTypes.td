@@ -51,14 +51,16 @@ def Tile_Scalar : AnyTypeOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16,
                             "number or pointer">;
 def Tile_Index : AnyTypeOf<[I32, I64], "i32 or i64">;
 
-def Tile_Tile : RankedTensorOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64, Tile_Ptr],
-                               [HasStaticShapePred], "tile">;
-def Tile_NumberTile : RankedTensorOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64],
-                                     [HasStaticShapePred], "tile of numbers">;
-def Tile_IntTile : RankedTensorOf<[I8, I16, I32, I64], [HasStaticShapePred], "tile of integers">;
-def Tile_IndexTile : RankedTensorOf<[I32, I64], [HasStaticShapePred], "tile of i32 or i64">;
-def Tile_MaskTile : RankedTensorOf<[I1], [HasStaticShapePred], "tile of i1">;
-def Tile_PtrTile : RankedTensorOf<[Tile_Ptr], [HasStaticShapePred], "tile of pointers">;
+/// A tile with one of these element types, called `summary` in messages and on the reference page.
+class Tile_TileOf<list<Type> elements, string summary>
+    : Type<RankedTensorOf<elements, [HasStaticShapePred]>.predicate, summary, "::mlir::RankedTensorType">;
+
+def Tile_Tile : Tile_TileOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64, Tile_Ptr], "tile">;
+def Tile_NumberTile : Tile_TileOf<[F16, BF16, F32, F64, F8E4M3FN, F8E5M2, I1, I8, I16, I32, I64], "tile of numbers">;
+def Tile_IntTile : Tile_TileOf<[I8, I16, I32, I64], "tile of integers">;
+def Tile_IndexTile : Tile_TileOf<[I32, I64], "tile of i32 or i64">;
+def Tile_MaskTile : Tile_TileOf<[I1], "tile of i1">;
+def Tile_PtrTile : Tile_TileOf<[Tile_Ptr], "tile of pointers">;
 
 /// One value or a tile of them.
 def Tile_PtrLike : AnyTypeOf<[Tile_Ptr, Tile_PtrTile], "pointer or tile of pointers">;

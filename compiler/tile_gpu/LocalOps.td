@@ -12,7 +12,7 @@ def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "A tile in shared memory";
   let description = [{
-    `!tile_gpu.buffer<64x32xf16, #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=8>>`; with a leading count in brackets,
+    `!tile_gpu.buffer<64x32xf16, #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>>`; with a leading count in brackets,
     so many of them one after the other: `!tile_gpu.buffer<[3] x 64x32xf16, #sh>`.
   }];
   let parameters = (ins "int64_t":$count, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
@@ -92,7 +92,7 @@ def TileGpu_LocalTransposeOp : TileGpu_Op<"local_transpose", [Pure]> {
   let summary = "The same bytes seen with the dimensions in another order";
   let description = [{
     ```mlir
-    %t = tile_gpu.local_transpose %b [1, 0] : !tile_gpu.buffer<64x32xf16, #a> to !tile_gpu.buffer<32x64xf16, #b>
+    %t = tile_gpu.local_transpose %b [1, 0] : !tile_gpu.buffer<64x32xf16, #sh> to !tile_gpu.buffer<32x64xf16, #column>
     ```
   }];
   let arguments = (ins TileGpu_Buffer:$buffer, DenseI64ArrayAttr:$perm);
@@ -106,10 +106,9 @@ def TileGpu_ExchangeStoreOp : TileGpu_Op<"exchange_store", [MemoryEffects<[MemWr
   let description = [{
     ```mlir
     tile_gpu.exchange_store %x, %s {pass = 0 : i32} : tensor<64x32xf32, #a> to #b, !tile_gpu.scratch<4096>
-    %y = tile_gpu.exchange_load %s, %y0 {pass = 0 : i32} : #a, !tile_gpu.scratch<4096> to tensor<64x32xf32, #b>
     ```
-    Pass `pass` of the plan for #a -> #b in the scratch's size.  The load of a pass replaces those elements of %y0 that
-    this pass carries, and gives the others as they are.
+    Writes what pass `pass` of the plan for #a -> #b carries, in a scratch of this size.  `tile_gpu.exchange_load` reads
+    it, after a barrier.
   }];
   let arguments = (ins Tile_Tile:$value, TileGpu_Scratch:$scratch, AnyAttr:$destination, I32Attr:$pass);
   let hasCustomAssemblyFormat = 1;
@@ -119,7 +118,12 @@ def TileGpu_ExchangeStoreOp : TileGpu_Op<"exchange_store", [MemoryEffects<[MemWr
 def TileGpu_ExchangeLoadOp : TileGpu_Op<"exchange_load", [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>,
                                                           AllTypesMatch<["previous", "result"]>]> {
   let summary = "Second half of a layout conversion through shared memory";
-  let description = [{ See `tile_gpu.exchange_store`. }];
+  let description = [{
+    ```mlir
+    %y = tile_gpu.exchange_load %s, %y0 {pass = 0 : i32} : #a, !tile_gpu.scratch<4096> to tensor<64x32xf32, #b>
+    ```
+    Reads what `tile_gpu.exchange_store` wrote in the same pass; elements that the pass does not carry are those of %y0.
+  }];
   let arguments = (ins TileGpu_Scratch:$scratch, Tile_Tile:$previous, AnyAttr:$origin, I32Attr:$pass);
   let results = (outs Tile_Tile:$result);
   let hasCustomAssemblyFormat = 1;

@@ -24,8 +24,7 @@ def TileGpu_ReducePartialOp : TileGpu_CombineOp<"reduce_partial"> {
   let summary = "Each warp's share of a reduction";
   let description = [{
     ```mlir
-    %p = tile_gpu.reduce_partial(%x) {axis = 1 : i32}
-        : tensor<64x32xf32, #a> to tensor<64x4xf32, #tile_gpu.linear<..>> {
+    %p = tile_gpu.reduce_partial(%x) {axis = 0 : i32} : tensor<512xf32, #v> to tensor<4xf32, #p> {
     ^bb0(%a: f32, %b: f32):
       %c = arith.addf %a, %b : f32
       tile_gpu.yield %c : f32
@@ -42,7 +41,11 @@ def TileGpu_ScanPartialOp : TileGpu_CombineOp<"scan_partial"> {
   let description = [{
     ```mlir
     %s, %t = tile_gpu.scan_partial(%x) {axis = 0 : i32}
-        : tensor<1024xf32, #a> to tensor<1024xf32, #a>, tensor<4xf32, #tile_gpu.linear<..>> { .. }
+        : tensor<512xf32, #v> to tensor<512xf32, #v>, tensor<4xf32, #p> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile_gpu.yield %c : f32
+    }
     ```
     First the scanned operands, then the totals: the shape without the axis, and a last dimension that numbers the runs
     from the first on.  `reverse` as in tile.scan.
@@ -54,8 +57,11 @@ def TileGpu_ScanApplyOp : TileGpu_CombineOp<"scan_apply"> {
   let summary = "Combines each run of a scan with the totals of the runs before it";
   let description = [{
     ```mlir
-    %r = tile_gpu.scan_apply(%s, %t) {axis = 0 : i32}
-        : tensor<1024xf32, #a>, tensor<4xf32, #tile_gpu.linear<..>> to tensor<1024xf32, #a> { .. }
+    %r = tile_gpu.scan_apply(%s, %t) {axis = 0 : i32} : tensor<512xf32, #v>, tensor<4xf32, #q> to tensor<512xf32, #v> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile_gpu.yield %c : f32
+    }
     ```
     %s and %t are results of tile_gpu.scan_partial, %t converted so that each thread holds all totals that it needs.
   }];

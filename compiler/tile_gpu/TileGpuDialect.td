@@ -22,8 +22,9 @@ def TileGpu_Dialect : Dialect {
 
     ```mlir
     #row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
-    #sh  = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=8>
-    %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #row> to tensor<64x32xf32, #tile_gpu.slice<dim=0, parent=..>>
+    #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+    #mma = #tile_gpu.mma<version=2, warpsPerCTA=[4,1]>
+    #sum = #tile_gpu.slice<dim=1, parent=mma<version=2, warpsPerCTA=[4,1]>>
     ```
 
     Attributes of a module at this stage: `tile_gpu.target` (string), the code target.  Of a kernel, once shared memory

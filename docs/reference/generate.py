@@ -40,7 +40,8 @@ def page(text):
     if "[TOC]" in body:
         return body.replace("[TOC]", links)
     first, rest = body.split("\n", 1)
-    return f"{first}\n\n# Passes\n\n{links}\n\nEach is an option of `kiln-opt`; docs/tutorial/adding-a-pass.md says how to add one.\n{rest}"
+    about = "Each is an option of `kiln-opt`. [How to add one](../tutorial/adding-a-pass.md)."
+    return f"{first}\n\n# Passes\n\n{links}\n\n{about}\n{rest}"
 
 
 def main():

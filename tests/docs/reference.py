@@ -12,7 +12,8 @@ def main():
     pages = sorted({p.name for folder in (committed, generated) for p in folder.glob("*.md")})
     wrong = []
     for name in pages:
-        texts = [(f / name).read_text(encoding="utf-8").splitlines() if (f / name).exists() else [] for f in (committed, generated)]
+        texts = [(folder / name).read_text(encoding="utf-8").splitlines() if (folder / name).exists() else []
+                 for folder in (committed, generated)]
         difference = list(difflib.unified_diff(*texts, f"docs/reference/{name}", "generated now", lineterm=""))
         if difference:
             wrong.append(name)

@@ -48,7 +48,8 @@ class Shell:
 
     def run(self, command):
         # Standard input is the shell's own commands: none may read it.
-        self.process.stdin.write(f"{{ {command}\n}} </dev/null 2>&1\n__status=$?; echo; echo \"{self.MARK} $__status\"\n")
+        self.process.stdin.write(f"{{ {command}\n}} </dev/null 2>&1\n"
+                                 f"__status=$?; echo; echo \"{self.MARK} $__status\"\n")
         self.process.stdin.flush()
         lines = []
         for line in self.process.stdout:
@@ -193,7 +194,8 @@ class Reader:
         if got != status:
             raise Failed(f"{where}: exit status {got}, not {status}: {command}\n{output}")
         if shown and not matches(shown, output):
-            raise Failed(f"{where}: the page shows for: {command}\n" + "\n".join(shown) + f"\n-- printed was:\n{output}")
+            shown = "\n".join(shown)
+            raise Failed(f"{where}: the page shows for: {command}\n{shown}\n-- printed was:\n{output}")
         return 1
 
     @staticmethod

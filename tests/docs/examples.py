@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""examples.py KILN-OPT PAGE.md ..: every operation of the reference pages has an example, and each example parses.
+
+An example names values and layouts that it does not define. VALUES says of what type they are, for the operations that
+need more than the types in the example itself say; what is in a region is defined there.
+"""
+import re
+import subprocess
+import sys
+
+LAYOUTS = """
+#a = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#row = #a
+#b = #tile_gpu.blocked<sizePerThread=[4,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+#v = #tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
+#p = #tile_gpu.linear<lane=[[0],[0],[0],[0],[0]], warp=[[1],[2]], shape=[4]>
+#q = #tile_gpu.linear<register=[[1],[2]], lane=[[0],[0],[0],[0],[0]], warp=[[0],[0]], shape=[4]>
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4, order=[0,1]>
+"""
+# Operation -> types of the values that its examples use, in the order of their first use.
+VALUES = {
+    "tile.addptr": "tensor<128x!tile.ptr<f32>>, tensor<128xi32>",
+    "tile.assert": "tensor<128xi1>",
+    "tile.assume": "i1",
+    "tile.atomic_cas": "!tile.ptr<i32>, i32, i32",
+    "tile.atomic_rmw": ["tensor<128x!tile.ptr<f32>>, tensor<128xf32>", "!tile.ptr<i32>, i32, i1"],
+    "tile.broadcast": "tensor<64x1xf32>",
+    "tile.expand_dims": "tensor<64xf32>",
+    "tile.gather": "tensor<64x32xf32>, tensor<64x16xi32>",
+    "tile.join": "tensor<64xf32>, tensor<64xf32>",
+    "tile.load": "tensor<128x!tile.ptr<f32>>, tensor<128xi1>, tensor<128xf32>",
+    "tile.load_view": "!tile.view<64x32xf16>, i32, i32",
+    "tile.make_view": "!tile.ptr<f16>, i64, i64, i64, i64",
+    "tile.narrow_view": "!tile.view<64x32xf16>, i32, i32",
+    "tile.num_programs": "",
+    "tile.print": "tensor<128xf32>",
+    "tile.program_id": "",
+    "tile.range": "",
+    "tile.reduce": ["tensor<64x32xf32>", "tensor<64xf32>, tensor<64xi32>"],
+    "tile.reshape": "tensor<64x32xf32>",
+    "tile.scan": "tensor<128xf32>",
+    "tile.splat": "f32",
+    "tile.split": "tensor<64x2xf32>",
+    "tile.store": "tensor<128x!tile.ptr<f32>>, tensor<128xf32>, tensor<128xi1>",
+    "tile.store_view": "!tile.view<64x32xf16>, i32, i32, tensor<64x32xf16>",
+    "tile.transpose": "tensor<64x32xf32>",
+    "tile_gpu.barrier": "",
+    "tile_gpu.convert_layout": "tensor<64x32xf32, #a>",
+    "tile_gpu.exchange_load": "!tile_gpu.scratch<4096>, tensor<64x32xf32, #b>",
+    "tile_gpu.exchange_store": "tensor<64x32xf32, #a>, !tile_gpu.scratch<4096>",
+    "tile_gpu.gather_shared": "!tile_gpu.buffer<64x32xf32, #sh>, tensor<64x16xi32, #a>",
+    "tile_gpu.local_alloc": "",
+    "tile_gpu.local_load": "!tile_gpu.buffer<64x32xf16, #sh>",
+    "tile_gpu.local_store": "tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>",
+    "tile_gpu.local_subview": "!tile_gpu.buffer<[3] x 64x32xf16, #sh>, i32",
+    "tile_gpu.local_transpose": "!tile_gpu.buffer<64x32xf16, #sh>",
+    "tile_gpu.named_arrive": "",
+    "tile_gpu.named_barrier": "",
+    "tile_gpu.reduce_partial": "tensor<512xf32, #v>",
+    "tile_gpu.scan_apply": "tensor<512xf32, #v>, tensor<4xf32, #q>",
+    "tile_gpu.scan_partial": "tensor<512xf32, #v>",
+    "tile_gpu.warp_barrier": "",
+}
+# Terminators stand at the end of the regions of other operations' examples.
+INSIDE = {"tile.yield": "tile.reduce", "tile_gpu.yield": "tile_gpu.reduce_partial"}
+
+
+def sections(text):
+    """(operation, example) of every operation of a page; the example is empty if there is none."""
+    for part in re.split(r"^### `", text, flags=re.M)[1:]:
+        name = part[: part.index("`")]
+        if "." in name:
+            example = re.search(r"```mlir\n(.*?)```", part, flags=re.S)
+            yield name, example[1] if example else ""
+
+
+def statements(example):
+    """The operations of an example, each with its region and the lines that go on."""
+    out = []
+    for line in example.splitlines():
+        if line and not line.startswith((" ", "^", "}")):
+            out.append([])
+        out[-1].append(line)
+    return ["\n".join(lines) for lines in out]
+
+
+def function(number, statement, types):
+    types = [t for t in re.split(r", (?![^<]*>)", types) if t]
+    outside = re.sub(r"\{\n.*\n\}", "", statement, flags=re.S)
+    defined = outside.split(" = ")[0] if outside.startswith("%") else ""
+    used = outside.removeprefix(defined)
+    names = list(dict.fromkeys(re.findall(r"%\w+", used)))
+    arguments = ", ".join(f"{name}: {type_}" for name, type_ in zip(names, types))
+    return f"func.func @example{number}({arguments}) {{\n{statement}\nreturn\n}}\n"
+
+
+def main():
+    kiln_opt, pages = sys.argv[1], sys.argv[2:]
+    source, wrong, count = LAYOUTS, [], 0
+    texts = [open(page, encoding="utf-8").read() for page in pages]
+    examples = {name: example for text in texts for name, example in sections(text)}
+    for name, example in examples.items():
+        if not example:
+            wrong.append(f"{name} has no example")
+        elif name in INSIDE:
+            if example.strip().split(" ")[0] not in examples.get(INSIDE[name], ""):
+                wrong.append(f"{name} is not in the example of {INSIDE[name]}")
+        elif name not in VALUES:
+            wrong.append(f"{name}: say in VALUES of tests/docs/examples.py of what types the example's values are")
+        else:
+            types = VALUES[name]
+            for i, statement in enumerate(statements(example)):
+                if name not in statement:
+                    wrong.append(f"{name}: the example has another operation: {statement}")
+                of_this = types if isinstance(types, str) else types[min(i, len(types) - 1)]
+                source += f"// {name}\n" + function(count, statement, of_this)
+                count += 1
+    run = subprocess.run([kiln_opt, "-"], input=source, text=True, capture_output=True)
+    if run.returncode:
+        line = re.search(r"<stdin>:(\d+)", run.stderr)
+        context = source.splitlines()[max(0, int(line[1]) - 4): int(line[1]) + 2] if line else []
+        wrong.append("an example does not parse:\n" + "\n".join(context) + "\n" + run.stderr)
+    if wrong or count < 40:
+        sys.exit("\n".join(wrong) or f"only {count} examples")
+    print(f"{len(examples)} operations, {count} examples parse")
+
+
+if __name__ == "__main__":
+    main()
