@@ -41,9 +41,10 @@ template <Element T> static void normaliseOnce(const Problem<T> &p, const Scalar
   const auto mask = p.rowMask & columnMask;
   const auto count = cast<f32>(columns);
   const auto value = cast<f32>(load(p.x.at(column), mask));
-  const auto mean = sum(value, along(1)) / count;
+  // Divisions are approximate (2 ulp): the precise one calls a function, which costs the registers of a call.
+  const auto mean = div(sum(value, along(1)), count, approx);
   const auto difference = select(mask, value - expandDims(mean, 1), 0.0f);
-  const auto variance = sum(difference * difference, along(1)) / count;
+  const auto variance = div(sum(difference * difference, along(1)), count, approx);
   const auto scale = expandDims(rsqrt(variance + p.eps), 1);
   const auto first = constant<i64>(0);
   store(p.out.at(column), cast<T>(p.affine.apply(difference * scale, first, column, columnMask)), mask);
@@ -63,25 +64,25 @@ template <Element T> static void normaliseLoop(const Problem<T> &p) {
                                                const auto value = cast<f32>(load(p.x.at(first, column), p.rowMask));
                                                const auto count = rounds + 1;
                                                const auto before = value - mean;
-                                               const auto next = mean + before * (1.0f / count);
+                                               const auto next = mean + before * div(1.0f, count, approx);
                                                return std::tuple{count, next, square + before * (value - next)};
                                              });
   const auto tail = cast<f32>(load(p.x.at(whole, column), p.rowMask & tailMask));
   const auto before = select(broadcastTo(tailMask, shape), tail - means, 0.0f);
   const auto count = rounds + cast<f32>(tailMask);
-  const auto mean = means + before / max(count, 1.0f);
+  const auto mean = means + div(before, max(count, 1.0f), approx);
   const auto square = squares + select(broadcastTo(tailMask, shape), before * (tail - mean), 0.0f);
 
   const auto [rowCount, rowMean, rowSquare] =
       reduce(std::tuple{broadcastTo(count, shape), mean, square}, along(1),
              [](auto na, auto ma, auto sa, auto nb, auto mb, auto sb) {
                const auto n = na + nb;
-               const auto share = nb / max(n, 1.0f);
+               const auto share = div(nb, max(n, 1.0f), approx);
                const auto difference = mb - ma;
                return std::tuple{n, ma + difference * share, sa + sb + difference * difference * na * share};
              });
   const auto centre = expandDims(rowMean, 1);
-  const auto scale = expandDims(rsqrt(rowSquare / rowCount + p.eps), 1);
+  const auto scale = expandDims(rsqrt(div(rowSquare, rowCount, approx) + p.eps), 1);
 
   const auto finish = [&](const Scalar<i64> &first, const Tile<i1> &columnMask) {
     const auto mask = p.rowMask & columnMask;

@@ -19,7 +19,7 @@ static void softmaxOnce(const RowBlock<T> &x, const RowBlock<T> &out, const Tile
   const auto value = cast<f32>(load(x.at(column), mask));
   const auto shown = select(mask, value, minusInfinity);
   const auto power = exp(shown - expandDims(max(shown, along(1)), 1), approx);
-  const auto scale = 1.0f / sum(power, along(1));
+  const auto scale = div(1.0f, sum(power, along(1)), approx);
   store(out.at(column), cast<T>(power * expandDims(scale, 1)), mask);
 }
 
@@ -47,7 +47,7 @@ static void softmaxLoop(const RowBlock<T> &x, const RowBlock<T> &out, const Tile
   const auto [largest, total] = meet(tail, inTiles, totals);
 
   const auto rowMax = expandDims(max(largest, along(1)), 1);
-  const auto scale = expandDims(1.0f / sum(total * exp(largest - rowMax, approx), along(1)), 1);
+  const auto scale = expandDims(div(1.0f, sum(total * exp(largest - rowMax, approx), along(1)), approx), 1);
 
   const auto finish = [&](const Scalar<i64> &first, const Tile<i1> &mask) {
     const auto value = cast<f32>(load(x.at(first, column), mask));
