@@ -13,9 +13,11 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/xxhash.h"
 
 #include <chrono>
 
@@ -184,12 +186,27 @@ private:
     return text;
   }
 
+  /// "add.sm_80.1f3a5c70": the kernel, the target, and which program and facts, so that variants do not overwrite each
+  /// other.
+  const std::string &dumpName() {
+    if (!dumpedAs.empty())
+      return dumpedAs;
+    func::FuncOp f = theKernel();
+    std::string request = job.program;
+    for (const auto &[argument, number] : job.divisible)
+      request += "\n" + std::to_string(argument) + "/" + std::to_string(number);
+    for (const auto &[argument, number] : job.equals)
+      request += "\n" + std::to_string(argument) + "=" + std::to_string(number);
+    const std::string hash = llvm::utohexstr(llvm::xxh3_64bits(request) & 0xffffffff, /*LowerCase=*/true, 8);
+    dumpedAs = (f ? f.getName().str() : std::string("kernel")) + "." + job.codeTarget + "." + hash;
+    return dumpedAs;
+  }
+
   void dump(const char *suffix, const std::string &text) {
     if (job.dumpDirectory.empty())
       return;
     llvm::SmallString<256> path(job.dumpDirectory);
-    const std::string name = kernel ? kernelName : std::string("kernel");
-    llvm::sys::path::append(path, name + "." + suffix);
+    llvm::sys::path::append(path, dumpName() + "." + suffix);
     std::error_code error = llvm::sys::fs::create_directories(job.dumpDirectory);
     if (!error) {
       llvm::raw_fd_ostream file(path, error);
@@ -211,7 +228,7 @@ private:
   const Target *target = nullptr;
   OwningOpRef<ModuleOp> module;
   func::FuncOp kernel;
-  std::string kernelName;
+  std::string dumpedAs;
   std::vector<std::pair<std::string, double>> milliseconds;
 };
 

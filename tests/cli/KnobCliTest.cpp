@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <map>
 
 namespace kiln::test {
 namespace {
@@ -34,7 +35,25 @@ TEST_F(KnobCliTest, SettingsReachTheCompile) {
   EXPECT_NE(cubin.status, 0);
   EXPECT_FALSE(std::filesystem::exists(file("a.cubin")));
   EXPECT_EQ(kiln({"compile", "add", "--target", "sm_80", "--dump-dir", file("dump"), "-o", file("a.ptx")}).status, 0);
-  EXPECT_FALSE(std::filesystem::is_empty(file("dump")));
+  // Another target and other facts: files of their own.
+  EXPECT_EQ(kiln({"compile", "add", "--target", "sm_90a", "--dump-dir", file("dump"), "-o", file("a.ptx")}).status, 0);
+  EXPECT_EQ(kiln({"compile", "add", "--target", "sm_90a", "--divisible", "x=16", "--dump-dir", file("dump"), "-o",
+                  file("a.ptx")})
+                .status,
+            0);
+  std::map<std::string, int> counts;
+  for (const auto &entry : std::filesystem::directory_iterator(file("dump"))) {
+    // add.TARGET.HASH.STAGE
+    const std::string name = entry.path().filename();
+    const std::size_t hash = name.find('.', 4);
+    ASSERT_TRUE(name.starts_with("add.sm_") && hash != std::string::npos && name.size() > hash + 10) << name;
+    EXPECT_EQ(name[hash + 9], '.') << name;
+    ++counts[name.substr(0, hash) + name.substr(hash + 9)];
+  }
+  for (const std::string stage : {"tile.mlir", "tile_gpu.mlir", "lowering.mlir", "ll", "ptx"}) {
+    EXPECT_EQ(counts["add.sm_80." + stage], 1) << stage;
+    EXPECT_EQ(counts["add.sm_90a." + stage], 2) << stage;
+  }
 }
 
 TEST_F(KnobCliTest, WrongValuesAreNamed) {
