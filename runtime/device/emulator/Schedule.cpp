@@ -1,14 +1,15 @@
 #include "runtime/device/emulator/Schedule.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <utility>
 
 namespace kiln::emulator {
 
-/// Turns in a row that one candidate gets while others could run: a warp that waits for the others in a way that the
-/// executor does not see as waiting must not keep them from running for ever.
-static constexpr unsigned mostRepeats = 256;
+/// Choices in a row that may pass over a candidate: warps that wait for it in a way that the executor does not see as
+/// waiting must not keep it from running for ever.
+static constexpr unsigned mostPassedOver = 128;
 
 void Chooser::start(Schedule schedule, RandomStream seeded, unsigned warps) {
   random = seeded;
@@ -17,7 +18,8 @@ void Chooser::start(Schedule schedule, RandomStream seeded, unsigned warps) {
   constexpr Style hostile[] = {Style::Reversed, Style::Starved, Style::Favoured, Style::Finest, Style::Priorities};
   style = schedule == Schedule::Adversarial ? hostile[random.below(std::size(hostile))] : Style::Uniform;
   special = static_cast<unsigned>(random.below(warps));
-  last = repeated = 0;
+  last = 0;
+  std::fill(std::begin(passedOver), std::end(passedOver), std::uint16_t(0));
   for (unsigned i = 0; i < maxCandidates; ++i)
     priority[i] = static_cast<std::uint8_t>(i);
   for (unsigned i = maxCandidates - 1; i > 0; --i)
@@ -62,12 +64,15 @@ unsigned Chooser::chosenByStyle(std::uint64_t candidates) {
 }
 
 unsigned Chooser::choose(std::uint64_t candidates) {
-  if (repeated >= mostRepeats && candidates & ~(std::uint64_t(1) << last)) {
-    repeated = 0;
-    return last = any(candidates & ~(std::uint64_t(1) << last));
+  unsigned chosen = chosenByStyle(candidates), most = mostPassedOver;
+  for (std::uint64_t c = candidates; c; c &= c - 1) {
+    const auto i = static_cast<unsigned>(std::countr_zero(c));
+    if (++passedOver[i] > most) {
+      most = passedOver[i];
+      chosen = i;
+    }
   }
-  const unsigned chosen = chosenByStyle(candidates);
-  repeated = chosen == last ? repeated + 1 : 0;
+  passedOver[chosen] = 0;
   return last = chosen;
 }
 

@@ -70,7 +70,8 @@ private:
 
   RandomStream random;
   Style style = Style::Uniform;
-  unsigned special = 0, last = 0, repeated = 0;
+  unsigned special = 0, last = 0;
+  std::uint16_t passedOver[maxCandidates] = {}; ///< choices since it ran, while it could
   std::uint64_t mean = 1;
   std::uint8_t priority[maxCandidates] = {}; ///< the highest runs
 };
