@@ -12,7 +12,13 @@
 using namespace kiln;
 
 /// Of address space, LLVM's own code and data included.  A compile that needs more must not take the machine with it.
-static constexpr rlim_t maxMemoryBytes = rlim_t(8) << 30;
+/// The sanitizers reserve terabytes: no limit with them.
+static constexpr rlim_t maxMemoryBytes =
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    RLIM_INFINITY;
+#else
+    rlim_t(8) << 30;
+#endif
 
 [[noreturn]] static void fail(const std::string &message) {
   std::fprintf(stderr, "kiln-compile-helper: %s\n", message.c_str());
@@ -26,13 +32,11 @@ static constexpr rlim_t maxMemoryBytes = rlim_t(8) << 30;
 }
 
 int main(int argc, char **argv) {
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) // these reserve terabytes
   rlimit memory{};
   if (::getrlimit(RLIMIT_AS, &memory) == 0 && memory.rlim_cur > maxMemoryBytes) {
     memory.rlim_cur = maxMemoryBytes;
     ::setrlimit(RLIMIT_AS, &memory);
   }
-#endif
   std::set_new_handler(onFullMemory);
   if (argc != 2)
     fail("takes one argument, the path of libkiln-compiler; the compiler starts it, not a user");
