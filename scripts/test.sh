@@ -64,6 +64,7 @@ if [ "$full" = 1 ] && [ "$preset" = dev ]; then
   # Debian's LLVM is not instrumented: it cannot unpoison what our half of an LLVM allocator poisoned; and the compiler
   # contains crashes itself, which needs the signals.  Tests linked with MLIR are left to the preset dev.
   export ASAN_OPTIONS=allow_user_poisoning=0:use_sigaltstack=0:handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0
+  export LSAN_OPTIONS=suppressions=$PWD/tests/support/leaks.supp:print_suppressions=0
   programs=(assembler cache cli jit language runtime io emulator emulator-fuzz layout nvcc parity ptx softfloat target)
   run asan 0 "${programs[*]/%/-tests} opt" -R "^(kiln-($(IFS='|'; echo "${programs[*]}"))-tests/|tile/|tile_gpu/|passes/)"
   # Threads: launches over several host threads, which the emulator's own tests make.
