@@ -206,15 +206,12 @@ Scalars emitLoad(const Emit &e, Value mask, ArrayRef<Value> other, Value address
   Scalars otherwise;
   if (mask)
     otherwise = other.empty() ? words.zeros() : words.fromValues(other);
-  return words.toValues(e.guarded(
-      mask, otherwise, [&](Emit &inside) { return AccessWords(inside, element, count).load(address, cache); }));
+  return words.toValues(e.guarded(mask, otherwise, [&](Emit &) { return words.load(address, cache); }));
 }
 
 void emitStore(const Emit &e, Value condition, Value address, ArrayRef<Value> values, tile::Cache cache) {
-  e.guarded(condition, [&](Emit &inside) {
-    const AccessWords words(inside, values.front().getType(), values.size());
-    words.store(address, words.fromValues(values), cache);
-  });
+  const AccessWords words(e, values.front().getType(), values.size());
+  e.guarded(condition, [&](Emit &) { words.store(address, words.fromValues(values), cache); });
 }
 
 } // namespace kiln::lowering

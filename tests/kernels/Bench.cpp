@@ -108,6 +108,18 @@ std::vector<std::string> deviceNames() {
   return {"emulator:sm_80", "emulator:sm_89", "emulator:sm_90a", "emulator:sm_120a"};
 }
 
+std::vector<FamilyOnDevice> familiesOnDevices() {
+  std::vector<FamilyOnDevice> out;
+  for (const auto &family : families())
+    for (std::size_t i = 0; i < deviceNames().size(); ++i)
+      out.emplace_back(family->name(), i);
+  return out;
+}
+
+std::string familyAndDevice(const testing::TestParamInfo<FamilyOnDevice> &info) {
+  return std::get<0>(info.param) + "_" + testName(deviceNames()[std::get<1>(info.param)]);
+}
+
 std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThreads) {
   auto out = std::make_unique<Opened>();
   EmulatorOptions emulator;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace kiln::test {
@@ -31,6 +32,12 @@ std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThread
 void closeDevices();
 /// "sm_80" of "emulator:sm_80", for names of tests.
 std::string testName(std::string_view text);
+
+/// Parameter of a suite that runs every family on every device: the family's name and the device's index.
+using FamilyOnDevice = std::tuple<std::string, std::size_t>;
+std::vector<FamilyOnDevice> familiesOnDevices();
+/// "softmax_sm_80", the test's name.
+std::string familyAndDevice(const testing::TestParamInfo<FamilyOnDevice> &info);
 
 const kernels::Family &familyOf(std::string_view name);
 

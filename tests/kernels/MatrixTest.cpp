@@ -114,9 +114,7 @@ Case caseOf(const std::string &family, const Entry &e, std::uint64_t seed) {
   return c;
 }
 
-using Parameter = std::tuple<std::string, std::size_t>; // family, index of the device
-
-class KernelMatrix : public testing::TestWithParam<Parameter> {};
+class KernelMatrix : public testing::TestWithParam<FamilyOnDevice> {};
 
 TEST_P(KernelMatrix, MatchesReference) {
   const auto &[family, index] = GetParam();
@@ -131,17 +129,7 @@ TEST_P(KernelMatrix, MatchesReference) {
     runCase(*on, caseOf(family, e, seed++));
 }
 
-std::vector<Parameter> allParameters() {
-  std::vector<Parameter> out;
-  for (const auto &family : families())
-    for (std::size_t i = 0; i < deviceNames().size(); ++i)
-      out.emplace_back(family->name(), i);
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, KernelMatrix, testing::ValuesIn(allParameters()), [](const auto &info) {
-  return std::get<0>(info.param) + "_" + testName(deviceNames()[std::get<1>(info.param)]);
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, KernelMatrix, testing::ValuesIn(familiesOnDevices()), familyAndDevice);
 
 } // namespace
 } // namespace kiln::test

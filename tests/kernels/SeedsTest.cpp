@@ -12,9 +12,7 @@ namespace {
 
 using namespace kernels;
 
-using Parameter = std::tuple<std::string, std::size_t>; // family, index of the device
-
-class KernelSeeds : public testing::TestWithParam<Parameter> {
+class KernelSeeds : public testing::TestWithParam<FamilyOnDevice> {
 protected:
   // Each seed is a device of its own; the compiled kernels come from one cache.
   static void SetUpTestSuite() { cache = std::make_unique<TemporaryDirectory>(); }
@@ -107,17 +105,7 @@ TEST_P(KernelSeeds, SameBitsAndNoFindings) {
     }
 }
 
-std::vector<Parameter> allParameters() {
-  std::vector<Parameter> out;
-  for (const auto &family : families())
-    for (std::size_t i = 0; i < deviceNames().size(); ++i)
-      out.emplace_back(family->name(), i);
-  return out;
-}
-
-INSTANTIATE_TEST_SUITE_P(Kernels, KernelSeeds, testing::ValuesIn(allParameters()), [](const auto &info) {
-  return std::get<0>(info.param) + "_" + testName(deviceNames()[std::get<1>(info.param)]);
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, KernelSeeds, testing::ValuesIn(familiesOnDevices()), familyAndDevice);
 
 } // namespace
 } // namespace kiln::test
