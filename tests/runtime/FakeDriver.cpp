@@ -221,6 +221,21 @@ int cuStreamIsCapturing(void *, int *status) {
   *status = state()->captureStatus;
   return needContext();
 }
+int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const std::uint64_t *dims,
+                           const std::uint64_t *strides, const unsigned *box, const unsigned *elementStrides,
+                           int interleave, int swizzle, int promotion, int fill) {
+  ENTER("cuTensorMapEncodeTiled");
+  std::uint64_t words[16] = {reinterpret_cast<std::uint64_t>(address)};
+  words[1] = static_cast<unsigned>(type | interleave << 8 | swizzle << 16 | promotion << 20 | fill << 24);
+  words[2] = rank;
+  for (unsigned i = 0; i < rank && i < 3; ++i) {
+    words[3 + 3 * i] = dims[i];
+    words[4 + 3 * i] = i + 1 < rank ? strides[i] : 0;
+    words[5 + 3 * i] = std::uint64_t(elementStrides[i]) << 32 | box[i];
+  }
+  std::memcpy(map, words, sizeof words);
+  return reinterpret_cast<std::uint64_t>(map) % 64 ? 1 : needContext();
+}
 int cuEventCreate(void **event, unsigned) {
   ENTER("cuEventCreate");
   *event = makeObject();

@@ -199,6 +199,27 @@ public:
     return loadCubinModule(context, image);
   }
 
+  Result<TensorMap> encodeTensorMap(const TensorMapRecipe &r) override {
+    KILN_TRY(checkTensorMap(r));
+    const Driver &driver = context->driver();
+    if (const DeviceInfo &gpu = context->info(); gpu.sm < 90)
+      return Status(StatusCode::Unsupported, gpu.name + " has no tensor copies", "they exist from sm_90 on");
+    if (!driver.tensorMapEncodeTiled)
+      return Status(StatusCode::Unsupported, "the CUDA driver (" + driver.versionText() + ") makes no tensor maps",
+                    "install driver 525 or newer");
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    TensorMap map;
+    const ErrorCode error = driver.tensorMapEncodeTiled(
+        map.bytes.data(), static_cast<int>(r.type), r.rank, reinterpret_cast<void *>(r.address), r.dims.data(),
+        r.strides.data(), r.box.data(), r.elementStrides.data(), static_cast<int>(r.interleave),
+        static_cast<int>(r.swizzle), static_cast<int>(r.promotion), static_cast<int>(r.fill));
+    KILN_TRY(context->check(error, "making a tensor map of " + std::string(tensorMapTypeName(r.type)) + ", rank " +
+                                       std::to_string(r.rank) + ", swizzle " +
+                                       std::string(tensorMapSwizzleName(r.swizzle)) + " (cuTensorMapEncodeTiled)"));
+    return map;
+  }
+
 private:
   ContextPointer context;
   CudaStream nullStream;

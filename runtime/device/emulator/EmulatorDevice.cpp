@@ -2,6 +2,7 @@
 
 #include "runtime/device/emulator/EmulatorModule.h"
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/TensorMap.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -155,6 +156,15 @@ Result<std::unique_ptr<Module>> EmulatorDevice::loadPtx(std::string_view text, s
 
 Result<std::unique_ptr<Module>> EmulatorDevice::loadCubin(std::span<const std::byte>) {
   return Status(StatusCode::Unsupported, "the emulator cannot run a cubin", "give it the PTX text");
+}
+
+Result<TensorMap> EmulatorDevice::encodeTensorMap(const TensorMapRecipe &recipe) {
+  KILN_TRY(checkTensorMap(recipe));
+  if (!target.has(Capability::Tma))
+    return Status(StatusCode::Unsupported, about.name + " has no tensor copies", "they exist from sm_90 on");
+  if (recipe.interleave != TensorMapInterleave::None)
+    return Status(StatusCode::Unsupported, "the emulator has no interleaved tensor maps", "use interleave none");
+  return encodeMap(recipe);
 }
 
 std::vector<Finding> EmulatorDevice::takeFindings() {

@@ -29,6 +29,7 @@ public:
   Stream &defaultStream() override { return *standardStream; }
   Result<std::unique_ptr<Module>> loadPtx(std::string_view text, std::string_view fileName) override;
   Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) override;
+  Result<TensorMap> encodeTensorMap(const TensorMapRecipe &recipe) override;
   std::vector<Finding> takeFindings() override;
   LaunchStatistics takeStatistics() override;
 

@@ -15,6 +15,7 @@
 #define KILN_DEVICE_H
 
 #include "compiler/target/Target.h"
+#include "kiln/TensorMap.h"
 #include "support/Status.h"
 
 #include <atomic>
@@ -190,6 +191,9 @@ public:
   virtual Result<std::unique_ptr<Module>> loadPtx(std::string_view text, std::string_view fileName = "<ptx>") = 0;
   /// A cubin.  The emulator refuses it: it runs PTX.
   virtual Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) = 0;
+  /// The bytes of a tensor map of this device, for a kernel's 128-byte parameter.  Refuses recipes that break a rule
+  /// (checkTensorMap) and targets without tensor copies; whether the box stays inside a buffer is seen when it is used.
+  virtual Result<TensorMap> encodeTensorMap(const TensorMapRecipe &recipe) = 0;
   virtual std::vector<Finding> takeFindings() { return {}; }
   virtual LaunchStatistics takeStatistics() { return {}; }
 };
