@@ -211,5 +211,53 @@ TEST_F(FakeCudaDeviceTest, AStreamSaysWhetherItCaptures) {
   fake->failures.clear();
 }
 
+TEST_F(FakeCudaDeviceTest, TensorMapsAreTheDrivers) {
+  open();
+  TensorMapRecipe r;
+  r.type = TensorMapType::Bf16;
+  r.rank = 2;
+  r.address = 0x5000;
+  r.dims = {64, 48};
+  r.strides = {144};
+  r.box = {32, 8};
+  r.elementStrides[1] = 2;
+  r.swizzle = TensorMapSwizzle::B64;
+  r.promotion = TensorMapPromotion::B256;
+  r.fill = TensorMapFill::Nan;
+  auto map = device->encodeTensorMap(r);
+  ASSERT_TRUE(map.ok()) << map.status().toString();
+  std::uint64_t words[16];
+  std::memcpy(words, map->bytes.data(), sizeof words);
+  EXPECT_EQ(words[0], 0x5000u);
+  EXPECT_EQ(words[1], 9u | 2u << 16 | 3u << 20 | 1u << 24); // cuda.h's numbers
+  EXPECT_EQ(words[2], 2u);
+  EXPECT_EQ(words[3], 64u);
+  EXPECT_EQ(words[4], 144u);
+  EXPECT_EQ(words[5], std::uint64_t(1) << 32 | 32);
+  EXPECT_EQ(words[6], 48u);
+  EXPECT_EQ(words[8], std::uint64_t(2) << 32 | 8);
+
+  fake->failures["cuTensorMapEncodeTiled"] = 1;
+  auto refused = device->encodeTensorMap(r);
+  ASSERT_FALSE(refused.ok());
+  for (const char *text : {"cuTensorMapEncodeTiled", "CUDA_ERROR_INVALID_VALUE", "bf16", "64B"})
+    EXPECT_NE(refused.status().toString().find(text), std::string::npos) << refused.status().toString();
+
+  // Rules are checked before the driver is asked.
+  fake->calls.clear();
+  r.box[0] = 12;
+  EXPECT_EQ(device->encodeTensorMap(r).status().code(), StatusCode::InvalidArgument);
+  EXPECT_TRUE(fake->calls.empty());
+}
+
+TEST_F(FakeCudaDeviceTest, OldGpusHaveNoTensorMaps) {
+  fake->major = 8;
+  open();
+  TensorMapRecipe r;
+  r.dims[0] = 64;
+  r.box[0] = 32;
+  EXPECT_EQ(device->encodeTensorMap(r).status().code(), StatusCode::Unsupported);
+}
+
 } // namespace
 } // namespace kiln::test

@@ -193,7 +193,9 @@ public:
   virtual Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) = 0;
   /// The bytes of a tensor map of this device, for a kernel's 128-byte parameter.  Refuses recipes that break a rule
   /// (checkTensorMap) and targets without tensor copies; whether the box stays inside a buffer is seen when it is used.
-  virtual Result<TensorMap> encodeTensorMap(const TensorMapRecipe &recipe) = 0;
+  virtual Result<TensorMap> encodeTensorMap(const TensorMapRecipe &) {
+    return Status(StatusCode::Unsupported, info().name + " makes no tensor maps");
+  }
   virtual std::vector<Finding> takeFindings() { return {}; }
   virtual LaunchStatistics takeStatistics() { return {}; }
 };
