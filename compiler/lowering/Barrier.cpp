@@ -50,11 +50,47 @@ struct LowerNamedArrive : Lowering<tile_gpu::NamedArriveOp> {
   }
 };
 
+/// Longest sleeps, in nanoseconds: of one warp of many, and of the only one that is late.
+constexpr int64_t randomDelay = 4096, oneDelay = 200'000;
+
+/// A word in which every bit depends on every bit of `x` (Murmur3's finalizer).
+Value mixed(const Emit &e, Value x) {
+  x = e.xor_(x, e.shr(x, 16));
+  x = e.mul(x, e.i32(0x85EBCA6B));
+  x = e.xor_(x, e.shr(x, 13));
+  x = e.mul(x, e.i32(static_cast<int32_t>(0xC2B2AE35)));
+  return e.xor_(x, e.shr(x, 16));
+}
+
+struct LowerDelay : Lowering<tile_gpu::DelayOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::DelayOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    Value duration;
+    if (const std::optional<uint32_t> late = op.getWarp()) {
+      Value isLate = e.compare(arith::CmpIPredicate::eq, context.warp(), e.i32(*late));
+      duration = e.select(isLate, e.i32(oneDelay), e.i32(0));
+    } else {
+      const uint64_t seed = *op.getSeed();
+      Value x = NVVM::BlockIdXOp::create(rewriter, op.getLoc(), e.i(32));
+      x = mixed(e, e.xor_(x, e.i32(static_cast<int32_t>(seed))));
+      x = mixed(e, e.xor_(x, e.i32(static_cast<int32_t>(seed >> 32) ^ static_cast<int32_t>(op.getPoint() << 8))));
+      x = mixed(e, e.xor_(x, context.warp()));
+      // Half of the warps do not sleep at all: those race ahead.
+      duration =
+          e.select(e.compare(arith::CmpIPredicate::slt, x, e.i32(0)), e.and_(x, e.i32(randomDelay - 1)), e.i32(0));
+    }
+    NVVM::NanosleepOp::create(rewriter, op.getLoc(), duration);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void populateBarrierPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                              const LoweringContext &context) {
-  patterns.add<LowerBarrier, LowerWarpBarrier, LowerNamedBarrier, LowerNamedArrive>(converter, context);
+  patterns.add<LowerBarrier, LowerWarpBarrier, LowerNamedBarrier, LowerNamedArrive, LowerDelay>(converter, context);
 }
 
 } // namespace kiln::lowering

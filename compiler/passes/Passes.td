@@ -117,6 +117,20 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
   let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }
 
+def InsertDelays : Pass<"kiln-insert-delays", "::mlir::ModuleOp"> {
+  let summary = "Makes warps late at barriers, to find out on a GPU who relies on their being early";
+  let description = [{
+    With `seed` every hand-off of shared memory (a barrier; numbered from 0 in program order) gets a delay before and one
+    behind it, of random length for each warp and block.  With `warp` only that warp is late, and only at hand-off
+    `hand-off`; a kernel that lacks one of the two stays as it is.  KILN_STRESS=seed and KILN_STRESS=warp:hand-off add it to a compile.
+  }];
+  let options = [
+    Option<"seed", "seed", "int64_t", /*default=*/"-1", "of the random lengths, 0 or more">,
+    Option<"warp", "warp", "int64_t", /*default=*/"-1", "the warp that is late">,
+    Option<"handOff", "hand-off", "int64_t", /*default=*/"-1", "where it is late">];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // tile_gpu -> LLVM
 //===----------------------------------------------------------------------===//

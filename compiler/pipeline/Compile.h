@@ -28,6 +28,7 @@ struct CompileJob {
   bool explain = false; ///< the metadata says what was made of the kernel (KernelReport.h)
   std::vector<std::string> plugins;
   StageInsertions passes;
+  std::string stress; ///< the pass that makes warps late, which `passes` then holds too; empty: none
   bool inHelper = false; ///< this process was made for this compile: plugins may be loaded into it
   std::string dumpDirectory;
   Isolation isolation = Isolation::Thread;

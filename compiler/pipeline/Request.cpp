@@ -2,6 +2,7 @@
 #include "compiler/pipeline/Compile.h"
 
 #include "support/Text.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 namespace kiln {
@@ -41,6 +42,19 @@ Status readFacts(const KilnText &t, CompileJob &job) {
 
 Status wrongKnob(llvm::StringRef name, const char *expected) {
   return Status::invalid("the knob '" + name.str() + "' must be " + expected);
+}
+
+/// "7" or "1:3" as the text of a pass.
+Result<std::string> stressPass(llvm::StringRef text) {
+  // Numbers that stay positive in the pass's options.
+  unsigned seed = 0, warp = 0, handOff = 0;
+  const auto [first, second] = text.split(':');
+  if (!text.contains(':') && !text.getAsInteger(10, seed))
+    return llvm::formatv("kiln-insert-delays{{seed={0}}", seed).str();
+  if (!first.getAsInteger(10, warp) && !second.getAsInteger(10, handOff))
+    return llvm::formatv("kiln-insert-delays{{warp={0} hand-off={1}}", warp, handOff).str();
+  return Status::invalid("KILN_STRESS=" + text.str() + " is neither a seed nor WARP:HANDOFF",
+                         "write a number from 0 to 4294967295, as in KILN_STRESS=7, or two, as in KILN_STRESS=1:3");
 }
 
 Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob &job) {
@@ -98,13 +112,19 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     KILN_ASSIGN(job.passes, parseInsertions(std::string_view(word->data(), word->size())));
     return {};
   }
+  if (name == "stress") {
+    if (!word)
+      return wrongKnob(name, "a text");
+    KILN_ASSIGN(job.stress, stressPass(*word));
+    return {};
+  }
   if (name == "in_helper") {
     const std::optional<bool> flag = value.getAsBoolean();
     job.inHelper = flag.value_or(false);
     return flag ? Status() : wrongKnob(name, "true or false");
   }
   return Status::invalid("unknown knob '" + name.str() + "'",
-                         "known: emit, line_info, explain, plugins, passes, dump_dir, deadline, isolation");
+                         "known: emit, line_info, explain, plugins, passes, stress, dump_dir, deadline, isolation");
 }
 
 } // namespace
@@ -125,6 +145,8 @@ Result<CompileJob> readRequest(const KilnCompileRequest &request) {
   if (!job.plugins.empty() && job.passes.empty())
     return Status::invalid("the pass plugin '" + job.plugins.front() + "' is loaded, and no pass of it would run",
                            "say which and where: KILN_PASSES=tile=<pass>, or the option \"passes\" of the request");
+  if (!job.stress.empty())
+    job.passes.barriers = job.stress + (job.passes.barriers.empty() ? "" : "," + job.passes.barriers);
   return job;
 }
 

@@ -53,4 +53,19 @@ def TileGpu_NamedArriveOp : TileGpu_BarrierLike<"named_arrive"> {
   let hasVerifier = 1;
 }
 
+def TileGpu_DelayOp : TileGpu_Op<"delay",
+    [MemoryEffects<[MemWrite<Tile_GlobalMemory>, MemRead<Tile_GlobalMemory>]>]> {
+  let summary = "Some warps sleep for a while";
+  let description = [{
+    ```mlir
+    tile_gpu.delay 3 seed 7   // at hand-off 3 each warp of each block sleeps up to 4 us, by a hash of all these and 7
+    tile_gpu.delay 3 warp 1   // at hand-off 3 warp 1 sleeps 200 us
+    ```
+    It changes when warps arrive somewhere and nothing else: what differs with it was a race before.
+  }];
+  let arguments = (ins I32Attr:$point, OptionalAttr<I64Attr>:$seed, OptionalAttr<I32Attr>:$warp);
+  let assemblyFormat = "$point (`seed` $seed^)? (`warp` $warp^)? attr-dict";
+  let hasVerifier = 1;
+}
+
 #endif // KILN_TILE_GPU_BARRIER_OPS

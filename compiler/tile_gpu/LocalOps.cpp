@@ -168,5 +168,10 @@ LogicalResult NamedBarrierOp::verify() {
 LogicalResult NamedArriveOp::verify() {
   return verifyNamed(*this, static_cast<int32_t>(getId()), static_cast<int32_t>(getThreads()));
 }
+LogicalResult DelayOp::verify() {
+  if (getSeed().has_value() == getWarp().has_value())
+    return emitOpError("takes either a seed or a warp");
+  return success();
+}
 
 } // namespace kiln::tile_gpu

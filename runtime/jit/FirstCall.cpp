@@ -143,6 +143,8 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
     request["plugins"] = knobs.plugins;
   if (!knobs.passes.empty())
     request["passes"] = knobs.passes;
+  if (!knobs.stress.empty())
+    request["stress"] = knobs.stress;
   if (!knobs.dumpDir.empty())
     request["dump_dir"] = knobs.dumpDir;
   const std::string text = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -110,6 +110,8 @@ cache::KeyText kernelKey(const KeyParts &parts) {
       .set("compiler", parts.compiler)
       .set("plugins", parts.plugins)
       .set("passes", parts.passes);
+  if (!parts.stress.empty())
+    key.set("stress", parts.stress);
   if (parts.lineInfo)
     key.set("file", source.fileName); // names the text where it has no locations of its own
   key.set("program", parts.lineInfo ? source.programText : withoutLocations(source.programText));

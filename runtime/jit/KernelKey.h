@@ -25,6 +25,7 @@ struct KeyParts {
   std::string plugins;      ///< content hashes, in order
   bool lineInfo = false;
   std::string passes = {}; ///< KILN_PASSES
+  std::string stress = {}; ///< KILN_STRESS
 };
 
 cache::KeyText kernelKey(const KeyParts &parts);

@@ -97,6 +97,7 @@ Result<KeyParts> JitService::keyParts(const KernelSource &source, std::string cl
   KILN_ASSIGN(const PluginState plugins, pluginState());
   parts.plugins = plugins.hashes;
   parts.passes = options.knobs.passes;
+  parts.stress = options.knobs.stress;
   return parts;
 }
 

@@ -2,6 +2,7 @@
 //
 // Full tier: every kernel and target under 20 seeds of each schedule, every type.  Default tier: two seeds of each, the
 // others' on other targets.  The bits are those of the usual order, which are compared with float64 first.
+// A GPU has no schedule to choose: there, and on the emulator, KILN_STRESS makes warps late.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/kernels/Bench.h"
@@ -18,7 +19,7 @@ protected:
   static void SetUpTestSuite() { cache = std::make_unique<TemporaryDirectory>(); }
   static void TearDownTestSuite() { cache.reset(); }
 
-  std::unique_ptr<Opened> open(const std::string &name, const EmulatorOptions &emulator) {
+  std::unique_ptr<Opened> open(const std::string &name, const EmulatorOptions &emulator, std::string stress = "") {
     auto out = std::make_unique<Opened>();
     auto device = openDevice(name, emulator);
     EXPECT_TRUE(device.ok()) << device.status().toString();
@@ -28,6 +29,7 @@ protected:
     JitOptions options;
     options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
     options.knobs.cacheDir = cache->path() + "/kernels";
+    options.knobs.stress = std::move(stress);
     auto jit = Jit::create(*out->device, std::move(options));
     EXPECT_TRUE(jit.ok()) << jit.status().toString();
     if (!jit.ok())
@@ -55,6 +57,40 @@ std::vector<TensorType> inputsOf(std::string_view family) {
   return out;
 }
 
+struct Expected {
+  Arrays inputs, outputs;
+};
+
+/// Results on `device` as they should be: compared with float64.
+void expectedOf(Jit &jit, const Family &family, const std::vector<TensorType> &inputs, std::vector<Expected> &out) {
+  for (const TensorType &type : inputs) {
+    TensorTypes types = {{"x", type}};
+    if (family.name() == "add")
+      types["y"] = type;
+    if (family.name() == "layer_norm")
+      types["weight"] = types["bias"] = {type.dtype, {type.shape.back()}};
+    Expected e{randomInputs(family, types, 7), {}};
+    auto ran = runFamily(jit, family, e.inputs, {});
+    ASSERT_TRUE(ran.ok()) << ran.status().toString();
+    for (const Finding &f : ran->findings)
+      ADD_FAILURE() << f.toString();
+    auto comparison = compareWithReference(family, e.inputs, {}, ran->outputs);
+    ASSERT_TRUE(comparison.ok() && comparison->good());
+    e.outputs = std::move(ran->outputs);
+    out.push_back(std::move(e));
+  }
+}
+
+/// The same bits as expected, and no findings; a status other than success if a launch fails.
+Status sameBits(Jit &jit, const Family &family, const Expected &e) {
+  KILN_ASSIGN(auto ran, runFamily(jit, family, e.inputs, {}));
+  for (const Finding &f : ran.findings)
+    ADD_FAILURE() << f.toString();
+  for (const auto &[output, array] : e.outputs)
+    EXPECT_EQ(ran.outputs.at(output).data, array.data) << output;
+  return {};
+}
+
 TEST_P(KernelSeeds, SameBitsAndNoFindings) {
   const auto &[name, index] = GetParam();
   const std::string deviceName = deviceNames()[index];
@@ -63,26 +99,8 @@ TEST_P(KernelSeeds, SameBitsAndNoFindings) {
   const Family &family = familyOf(name);
   const std::unique_ptr<Opened> usual = open(deviceName, {});
   ASSERT_TRUE(usual);
-  struct Expected {
-    Arrays inputs, outputs;
-  };
   std::vector<Expected> expected;
-  for (const TensorType &type : inputsOf(name)) {
-    TensorTypes types = {{"x", type}};
-    if (name == "add")
-      types["y"] = type;
-    if (name == "layer_norm")
-      types["weight"] = types["bias"] = {type.dtype, {type.shape.back()}};
-    Expected e{randomInputs(family, types, 7), {}};
-    auto ran = runFamily(*usual->jit, family, e.inputs, {});
-    ASSERT_TRUE(ran.ok()) << ran.status().toString();
-    for (const Finding &f : ran->findings)
-      ADD_FAILURE() << f.toString();
-    auto comparison = compareWithReference(family, e.inputs, {}, ran->outputs);
-    ASSERT_TRUE(comparison.ok() && comparison->good());
-    e.outputs = std::move(ran->outputs);
-    expected.push_back(std::move(e));
-  }
+  ASSERT_NO_FATAL_FAILURE(expectedOf(*usual->jit, family, inputsOf(name), expected));
   const std::uint64_t seeds = pick(2u, 20u), first = isFullTier() ? 0 : index * seeds;
   for (Schedule schedule : {Schedule::Random, Schedule::Adversarial})
     for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
@@ -94,14 +112,45 @@ TEST_P(KernelSeeds, SameBitsAndNoFindings) {
       for (const Expected &e : expected) {
         SCOPED_TRACE(deviceName + " " + std::string(scheduleName(schedule)) + " seed " + std::to_string(seed) + ": " +
                      name + " " + shapeText(e.inputs.at("x").shape));
-        auto ran = runFamily(*on->jit, family, e.inputs, {});
-        ASSERT_TRUE(ran.ok()) << ran.status().toString();
-        for (const Finding &f : ran->findings)
-          ADD_FAILURE() << f.toString();
-        for (const auto &[output, array] : e.outputs)
-          ASSERT_EQ(ran->outputs.at(output).data, array.data) << output;
+        const Status ran = sameBits(*on->jit, family, e);
+        ASSERT_TRUE(ran.ok() && !HasFailure()) << ran.toString();
       }
       EXPECT_EQ(on->jit->counters().compiles, 0u) << "the cache should have every kernel";
+    }
+}
+
+// Seeds, then every warp late at every hand-off.
+TEST_P(KernelSeeds, LateWarpsKeepTheBits) {
+  const auto &[name, index] = GetParam();
+  const std::string deviceName = deviceNames()[index];
+  const Family &family = familyOf(name);
+  const std::unique_ptr<Opened> usual = open(deviceName, {});
+  ASSERT_TRUE(usual);
+  std::vector<TensorType> inputs = inputsOf(name);
+  if (!isFullTier())
+    inputs.resize(1);
+  std::vector<Expected> expected;
+  ASSERT_NO_FATAL_FAILURE(expectedOf(*usual->jit, family, inputs, expected));
+  for (unsigned seed = 0; seed < pick(1u, 4u); ++seed) {
+    SCOPED_TRACE("KILN_STRESS=" + std::to_string(seed));
+    const std::unique_ptr<Opened> on = open(deviceName, {}, std::to_string(seed));
+    ASSERT_TRUE(on);
+    for (const Expected &e : expected) {
+      const Status ran = sameBits(*on->jit, family, e);
+      ASSERT_TRUE(ran.ok() && !HasFailure()) << ran.toString();
+    }
+    EXPECT_GT(on->jit->counters().compiles, 0u) << "the setting must be in the key";
+  }
+  // The emulator's schedules starve each warp already.
+  const bool isEmulator = deviceName.starts_with("emulator");
+  for (unsigned warp = 0; warp < (isEmulator ? 1u : 8u); ++warp)
+    for (unsigned handOff = 0; handOff < (isEmulator ? 1u : 8u); ++handOff) {
+      const std::string stress = std::to_string(warp) + ":" + std::to_string(handOff);
+      SCOPED_TRACE("KILN_STRESS=" + stress);
+      const std::unique_ptr<Opened> on = open(deviceName, {}, stress);
+      ASSERT_TRUE(on);
+      const Status ran = sameBits(*on->jit, family, expected[0]);
+      ASSERT_TRUE(ran.ok() && !HasFailure()) << ran.toString();
     }
 }
 

@@ -88,3 +88,19 @@ func.func @f() {
   tile_gpu.named_arrive 1, threads 100
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{takes either a seed or a warp}}
+  tile_gpu.delay 1
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{takes either a seed or a warp}}
+  tile_gpu.delay 1 seed 1 warp 1
+  return
+}

@@ -42,6 +42,10 @@ func.func @local(%x: tensor<64x32xf16, #row>, %i: i32) {
   tile_gpu.named_barrier 1, threads 128
   // CHECK: tile_gpu.named_arrive 15, threads 64
   tile_gpu.named_arrive 15, threads 64
+  // CHECK: tile_gpu.delay 0 seed 7
+  tile_gpu.delay 0 seed 7
+  // CHECK: tile_gpu.delay 3 warp 1
+  tile_gpu.delay 3 warp 1
   return
 }
 
