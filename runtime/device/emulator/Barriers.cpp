@@ -1,5 +1,6 @@
 // bar, barrier and barrier.cluster: section 1.6 of the emulator specification.  Arrival is counted in warps of 32
 // threads.
+#include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/Races.h"
 
@@ -299,6 +300,10 @@ std::string describeWaiting(const BlockState &block) {
         text += " waits bar " + std::to_string(s.barrier) + " (" + progressText(block, block.barriers[s.barrier]) + ")";
       else if (s.state == SplitState::Cluster)
         text += " waits barrier.cluster";
+      else if (s.state == SplitState::AsyncGroup || s.state == SplitState::Mbarrier)
+        text += describeAsyncWait(block, w, s);
+      else if (s.state == SplitState::Parked)
+        text += " waits for other lanes";
       else
         text += " runs";
       text += " at " + w.program->point(s.pc);

@@ -1,4 +1,5 @@
 // A block: its warps' registers, shared and local memory, and the loop that runs its warps in turn.
+#include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/Races.h"
@@ -69,6 +70,8 @@ BlockState::BlockState(Worker &worker) : worker(worker) {
     raceClocks = std::make_shared<BlockRaces>(*launch.races, count, sharedEnd);
     races = raceClocks.get();
   }
+  if (program.usesAsync)
+    async = makeAsyncState(count);
 }
 
 /// What stays the same from block to block.
@@ -194,6 +197,8 @@ void BlockState::start(std::uint64_t number) {
   if (launch.seeded())
     chooser.start(launch.schedule, RandomStream{launch.seed, launch.gridId, number},
                   static_cast<unsigned>(warps.size()));
+  if (async)
+    startAsync(*this);
   for (BarrierState &b : barriers)
     b.open = false;
   if (program.usesCluster)
@@ -299,15 +304,26 @@ static bool overBudget(Worker &worker) {
   return launch.outOfBudget.load(std::memory_order_relaxed);
 }
 
+/// All warps have left.
+static BlockResult finishBlock(BlockState &block) {
+  return block.async && finishAsync(block) == Next::Fault ? BlockResult::Fault : BlockResult::Done;
+}
+
+/// Streams of the block's asynchronous work that could be delivered.
+static std::uint32_t deliverable(const BlockState &block) {
+  return block.async ? block.async->queue.deliverable() : 0;
+}
+
 /// What the round of a block came to; nothing: the next one follows.
 static std::optional<BlockResult> finishRound(BlockState &block, const Round &round, bool allSpin) {
   Worker &worker = block.worker;
   if (overBudget(worker))
     return BlockResult::OutOfBudget;
   if (block.warpsAlive == 0)
-    return BlockResult::Done;
+    return finishBlock(block);
   if (!round.ran) {
-    if (forceParked(block))
+    const bool waits = waitsForMbarrier(block);
+    if (waits ? wakeMbarrierWaits(block) : forceParked(block))
       return {};
     reportBlock(block, "deadlock", "no warp can run: " + describeWaiting(block));
     return BlockResult::Fault;
@@ -361,6 +377,22 @@ static std::uint64_t runnableWarps(const BlockState &block, bool &anySpins) {
   return out;
 }
 
+/// The candidates of the next choice, given the warps among them: asynchronous work as the seed has it.
+static std::uint64_t withDeliveries(const BlockState &block, std::uint64_t runnable) {
+  const std::uint64_t streams = std::uint64_t(deliverable(block)) << warpSize;
+  if (!streams)
+    return runnable;
+  switch (block.async->queue.timing()) {
+  case AsyncQueue::Timing::Late:
+    return runnable ? runnable : streams;
+  case AsyncQueue::Timing::Early:
+    return streams;
+  case AsyncQueue::Timing::Any:
+    break;
+  }
+  return runnable | streams;
+}
+
 // A round ends when no warp can run but those that have polled in vain since it began.
 BlockResult runTurns(BlockState &block, std::uint64_t turns) {
   Worker &worker = block.worker;
@@ -372,10 +404,16 @@ BlockResult runTurns(BlockState &block, std::uint64_t turns) {
         w.spinning = false;
     }
     bool anySpins = false;
-    if (const std::uint64_t candidates = runnableWarps(block, anySpins)) {
+    if (const std::uint64_t candidates = withDeliveries(block, runnableWarps(block, anySpins))) {
       if (turns-- == 0)
         return BlockResult::Paused;
-      WarpState &w = block.warps[block.chooser.choose(candidates)];
+      const unsigned chosen = block.chooser.choose(candidates);
+      if (chosen >= warpSize) {
+        if (deliverAsync(block, chosen - warpSize) == Next::Fault)
+          return BlockResult::Fault;
+        continue;
+      }
+      WarpState &w = block.warps[chosen];
       w.observations = block.chooser.turn();
       round.ran = true;
       if (pickSplit(w) && !runWarp(w, w.program->table->runSeeded))
@@ -383,7 +421,7 @@ BlockResult runTurns(BlockState &block, std::uint64_t turns) {
       if (overBudget(worker))
         return BlockResult::OutOfBudget;
       if (block.warpsAlive == 0)
-        return BlockResult::Done;
+        return finishBlock(block);
       continue;
     }
     round.begun = false;

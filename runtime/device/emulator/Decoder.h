@@ -155,6 +155,11 @@ public:
   /// The same, if somebody reads `slot`.
   void needsOrderIfRead(Slot slot) { orderedResults.push_back(slot); }
   void usesCluster() { program->usesCluster = true; }
+  /// The instruction is asynchronous; through the async proxy, unless it is cp.async or works on an mbarrier only.
+  void usesAsync(bool asyncProxy) {
+    program->usesAsync = true;
+    program->usesAsyncProxy |= asyncProxy;
+  }
   void usesDynamicStack() { dynamicStack = true; }
 
   const Symbol *find(std::string_view name);

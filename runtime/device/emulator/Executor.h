@@ -28,12 +28,15 @@ namespace kiln::emulator {
 struct Worker;
 class BlockRaces;
 struct LaunchRaces;
+struct AsyncState; // Async.h
 
 enum class SplitState : std::uint8_t {
   Ready,
-  Parked,  ///< before an .aligned or member-mask op, until the other lanes come
-  Barrier, ///< arrived at Split::barrier
-  Cluster, ///< in barrier.cluster.wait
+  Parked,     ///< before an .aligned or member-mask op, until the other lanes come
+  Barrier,    ///< arrived at Split::barrier
+  Cluster,    ///< in barrier.cluster.wait
+  AsyncGroup, ///< waits for asynchronous operations: Split::asyncKind, waitsFor
+  Mbarrier,   ///< waits for the mbarrier at shared offset Split::waitsFor
 };
 
 struct Split {
@@ -41,6 +44,8 @@ struct Split {
   std::uint16_t depth = 0;
   SplitState state = SplitState::Ready;
   std::uint8_t barrier = 0;
+  std::uint8_t asyncKind = 0; ///< AsyncGroup: AsyncKind of the works
+  std::uint32_t waitsFor = 0; ///< AsyncGroup: groups below this number; Mbarrier: offset of the object
   std::uint32_t backward = 0; ///< backward branches taken since it was tired last
   bool tired = false;         ///< has looped for a while: others first
   bool forced = false;        ///< its parked op goes on without the missing lanes (after a finding)
@@ -131,9 +136,10 @@ public:
   std::uint64_t instructions = 0; ///< warp instructions of this block
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
-  BlockRaces *races = nullptr; ///< null: races are not looked for
-  Chooser chooser;             ///< of a seeded launch
-  Round round;                 ///< of a seeded launch
+  BlockRaces *races = nullptr;       ///< null: races are not looked for
+  std::shared_ptr<AsyncState> async; ///< null: the kernel has no asynchronous instructions
+  Chooser chooser;                   ///< of a seeded launch
+  Round round;                       ///< of a seeded launch
 
 private:
   void prepareWarp(unsigned w);

@@ -10,7 +10,11 @@ namespace kiln::emulator {
 
 const char *accessKind(const WarpState &w, const Op &op) {
   const std::string_view name = w.program->lines[op.line].opcode;
-  return name.starts_with("ld") ? "load" : name.starts_with("st") ? "store" : "atomic access";
+  return name.starts_with("ld")   ? "load"
+         : name.starts_with("st") ? "store"
+         : name.starts_with("cp") ? "copy"
+         : name.starts_with("mb") ? "mbarrier operation"
+                                  : "atomic access";
 }
 
 namespace {

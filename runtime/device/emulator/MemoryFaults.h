@@ -30,7 +30,7 @@ constexpr std::uint16_t ctaScope = 4096;                 ///< strong for threads
 
 /// "tile+12" for an offset in the block's shared memory.
 std::string sharedName(const Program &p, std::uint64_t offset);
-/// "load", "store" or "atomic access".
+/// "load", "store", "copy", "mbarrier operation" or "atomic access".
 const char *accessKind(const WarpState &w, const Op &op);
 
 bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes);

@@ -171,6 +171,8 @@ struct Program {
   std::uint64_t localBytes = 0; ///< a lane; frames, and room for alloca and recursion where the kernel has them
   bool inOrder = false;         ///< results depend on the order of blocks: one worker runs them
   bool usesCluster = false;
+  bool usesAsync = false;      ///< has asynchronous instructions or mbarriers
+  bool usesAsyncProxy = false; ///< of them, some that access memory through the async proxy
   Dim3 requiredCluster{0, 0, 0};
 
   /// "file:line" of an op, empty without .loc.

@@ -12,7 +12,7 @@ static void joinRow(ClockRow &into, const ClockRow &from) {
     into[i] = std::max(into[i], from[i]);
 }
 
-static void joinKnowledge(Knowledge &into, const Knowledge &from) {
+void joinKnowledge(Knowledge &into, const Knowledge &from) {
   for (const auto &[block, row] : from)
     joinRow(into[block], row);
 }

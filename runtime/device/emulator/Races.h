@@ -22,6 +22,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 namespace kiln::emulator {
@@ -30,8 +31,40 @@ struct WarpState;
 struct LaunchRaces;
 
 using ClockRow = std::array<std::uint32_t, warpSize>;
-/// Clocks of the warps of some blocks.
+/// Clocks of agents, by row: the warps of some blocks, and others (AgentKind).
 using Knowledge = std::map<std::uint64_t, ClockRow>;
+void joinKnowledge(Knowledge &into, const Knowledge &from);
+
+/// Agents that are no warps have rows of their own in a Knowledge, by kind; their block is the low part of the row's
+/// number.  What the async proxy may see of an agent is its row with one of the two top bits.
+enum class AgentKind : std::uint8_t {
+  Warp,      ///< the block's warps
+  CopyAsync, ///< cp.async of warp i
+  Wgmma,     ///< of warpgroup i
+  Mbarrier,  ///< bulk operations that complete the block's mbarrier chunk * 32 + i
+  BulkRead,  ///< reads of bulk groups: chunk = warp, i = lane
+  BulkWrite, ///< writes of bulk groups
+};
+constexpr std::uint64_t agentRow(std::uint64_t linear, AgentKind kind, unsigned chunk = 0) {
+  return linear | std::uint64_t(kind) << 48 | std::uint64_t(chunk) << 56;
+}
+constexpr std::uint64_t sharedProxyBit = std::uint64_t(1) << 62, globalProxyBit = std::uint64_t(1) << 61;
+constexpr std::uint64_t blockOfRow(std::uint64_t row) {
+  return row & ((std::uint64_t(1) << 48) - 1);
+}
+
+/// One asynchronous operation, or a group of them, to the race checks: its accesses are over for somebody whose clock
+/// of clocks[row][index] has reached `epoch`.
+struct AsyncAgent {
+  std::uint64_t row = 0;
+  std::uint32_t epoch = 0;
+  std::uint8_t index = 0;
+  bool asyncProxy = false; ///< reads and writes through the async proxy: bulk copies and wgmma, not cp.async
+};
+/// Host addresses in shared memory of a block of the cluster, or in global memory.
+struct AsyncRange {
+  std::uint64_t address = 0, bytes = 0;
+};
 
 /// What releases left at a location.
 struct Published {
@@ -76,6 +109,28 @@ public:
   /// Barrier `barrier` completed and `waited` (a mask of warps) have left it; `alive` warps have not exited.
   void completed(unsigned barrier, std::uint32_t waited, std::uint32_t alive);
   static constexpr unsigned clusterBarrier = 16;
+
+  // --- AsyncRaces.cpp ---------------------------------------------------------
+  /// Accesses of an asynchronous operation that `issuers` (one warp, or the four of a warpgroup) issue now with `op`:
+  /// what is known to all of them comes before.  Others know of these accesses once they observed the agent.
+  void recordAsync(std::span<WarpState *const> issuers, const Op &op, const AsyncAgent &agent,
+                   std::span<const AsyncRange> ranges, bool write);
+  void recordAsync(WarpState &issuer, const Op &op, const AsyncAgent &agent, std::span<const AsyncRange> ranges,
+                   bool write) {
+    WarpState *const one[] = {&issuer};
+    recordAsync(one, op, agent, ranges, write);
+  }
+  /// The warp has waited for the agent's operations up to its epoch.
+  void observe(WarpState &w, const AsyncAgent &agent);
+  /// fence.proxy.async: what the warp knows the async proxy may see, in these spaces.
+  void proxyFence(WarpState &w, bool inShared, bool inGlobal);
+  /// A release to, and an acquire from, what is no memory location (a phase of an mbarrier).  Relaxed: what the last
+  /// fence released, what the next fence acquires.
+  void releaseTo(WarpState &w, Knowledge &k, bool relaxed);
+  void acquireFrom(WarpState &w, const Knowledge &k, bool relaxed);
+  /// An instruction works on a synchronisation object of `bytes` bytes at `address` (of the host): a write initialises
+  /// it or gives it back, everything else comes after the one and before the other.
+  void recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes, bool write);
 
 private:
   struct Touch;

@@ -170,9 +170,9 @@ static const char *unsupportedReason(std::string_view word) {
   for (std::string_view w : {"mma", "wgmma", "wmma", "movmatrix"})
     if (w == word)
       return "matrix instructions are not emulated in this version";
-  for (std::string_view w : {"cp", "mbarrier", "tensormap", "setmaxnreg", "clusterlaunchcontrol"})
+  for (std::string_view w : {"tensormap", "setmaxnreg", "clusterlaunchcontrol"})
     if (w == word)
-      return "asynchronous copies, mbarriers and warp specialisation are not emulated in this version";
+      return "tensor maps and warp specialisation are not emulated in this version";
   return nullptr;
 }
 
@@ -204,7 +204,7 @@ static std::string formText(const PreparedRow &row) {
 }
 
 Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow> &rows) const {
-  for (std::string_view prefix : {"st.async", "red.async", "st.bulk", "fence.proxy.tensormap"})
+  for (std::string_view prefix : {"st.async", "red.async", "st.bulk", "cp.async.bulk", "cp.reduce"})
     if (opcode.starts_with(prefix))
       return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
   const std::vector<std::string_view> all = words(opcode, '.');

@@ -232,8 +232,6 @@ constexpr Row rows[] = {
     {"fence", "acquire|release sync_restrict::shared::cta|sync_restrict::shared::cluster? cta|cluster|gpu|sys", "", "",
      90, buildFence},
     {"fence.proxy", "alias", "", "", 75, always<nothing>},
-    {"fence.proxy.async", "global|shared::cta|shared::cluster?", "", "", 90, always<nothing>},
-    {"fence.mbarrier_init", "release cluster", "", "", 90, always<nothing>},
     {"griddepcontrol", "launch_dependents|wait", "", "", 90, always<nothing>},
     {"%call", "", "", "", 75, always<callDirect>},
     {"%callindirect", "", "", "", 75, always<callThrough>},

@@ -1,0 +1,206 @@
+// Works in flight: when they are delivered, who waits for them.
+#include "runtime/device/emulator/Async.h"
+
+#include <algorithm>
+
+namespace kiln::emulator {
+
+static constexpr GroupSeries seriesOf(AsyncKind kind) {
+  return kind == AsyncKind::Copy || kind == AsyncKind::CopyArrive ? GroupSeries::Copy
+         : kind == AsyncKind::Wgmma                               ? GroupSeries::Wgmma
+                                                                  : GroupSeries::Bulk;
+}
+
+AsyncWork::AsyncWork(WarpState &issuer, const Op &op, std::uint32_t lanes, AsyncKind kind)
+    : block(*issuer.block), op(op), lanes(lanes), warp(static_cast<std::uint8_t>(issuer.index)), kind(kind) {
+  const AsyncGroups &groups = block.async->groups[issuer.index];
+  group = groups.open[static_cast<unsigned>(seriesOf(kind))][__builtin_ctz(lanes)];
+}
+
+void AsyncQueue::start(Schedule schedule, RandomStream seeded) {
+  for (auto &s : streams)
+    s.clear();
+  count = 0;
+  random = seeded;
+  when = Timing::Any;
+  // Half of the blocks of a hostile schedule are late all the time, some are never late: pipelines then run as far
+  // ahead of, or as close behind, their data as they can.
+  if (schedule == Schedule::Adversarial)
+    if (const std::uint64_t r = random.below(8); r < 6)
+      when = r < 4 ? Timing::Late : Timing::Early;
+}
+
+void AsyncQueue::push(std::unique_ptr<AsyncWork> work) {
+  // By kind and issuer, so that a schedule may starve or favour one of them.
+  auto &stream = streams[(static_cast<unsigned>(work->kind) * 11u + work->warp) % numStreams];
+  work->serial = ++serials;
+  stream.push_back(std::move(work));
+  ++count;
+}
+
+std::uint32_t AsyncQueue::deliverable() const {
+  std::uint32_t out = 0;
+  for (unsigned s = 0; count && s < numStreams; ++s)
+    if (std::any_of(streams[s].begin(), streams[s].end(), [](const auto &w) { return w->ready(); }))
+      out |= 1u << s;
+  return out;
+}
+
+Next AsyncQueue::deliver(unsigned stream) {
+  auto &list = streams[stream];
+  std::vector<std::size_t> ready;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const AsyncWork &w = *list[i];
+    const bool behind = w.ordered && std::any_of(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(i),
+                                                 [&](const auto &e) { return e->kind == w.kind && e->warp == w.warp; });
+    if (!behind && w.ready())
+      ready.push_back(i);
+  }
+  if (ready.empty())
+    return Next::Advance;
+  const std::size_t i = ready[random.below(ready.size())];
+  const std::unique_ptr<AsyncWork> work = std::move(list[i]);
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+  --count;
+  return work->deliver();
+}
+
+bool AsyncQueue::holds(unsigned warp, std::uint32_t waiting, AsyncKind kind, std::uint32_t limit) const {
+  if (count == 0)
+    return false;
+  for (const auto &stream : streams)
+    for (const auto &w : stream)
+      if (w->holds(warp, waiting, kind, limit))
+        return true;
+  return false;
+}
+
+bool AsyncQueue::hasEarlier(const AsyncWork &than, AsyncKind kind) const {
+  for (const auto &stream : streams)
+    for (const auto &w : stream)
+      if (w->kind == kind && w->warp == than.warp && w->lanes & than.lanes && w->serial < than.serial)
+        return true;
+  return false;
+}
+
+std::shared_ptr<AsyncState> makeAsyncState(std::size_t warps) {
+  auto state = std::make_shared<AsyncState>();
+  state->groups.resize(warps);
+  return state;
+}
+
+void startAsync(BlockState &block) {
+  AsyncState &a = *block.async;
+  const Launch &launch = block.worker.launch;
+  // A stream of random numbers of its own: what the warps do does not depend on how many copies there are.
+  a.queue.start(launch.schedule, RandomStream{launch.seed, launch.gridId, block.linear, 0xA51C});
+  a.mbarriers.clear();
+  std::fill(a.groups.begin(), a.groups.end(), AsyncGroups{});
+  a.wokenAt = ~std::uint64_t(0);
+}
+
+/// Lanes of the block whose groups are complete go on.
+static void wakeGroupWaits(BlockState &block) {
+  for (WarpState &w : block.warps)
+    for (std::uint32_t i = 0; i < w.numSplits; ++i) {
+      Split &s = w.splits[i];
+      if (s.state == SplitState::AsyncGroup &&
+          !block.async->queue.holds(w.index, s.mask, static_cast<AsyncKind>(s.asyncKind), s.waitsFor))
+        s.state = SplitState::Ready;
+    }
+}
+
+Next issueAsync(std::unique_ptr<AsyncWork> work) {
+  BlockState &block = work->block;
+  if (block.worker.launch.seeded()) {
+    block.async->queue.push(std::move(work));
+    return Next::Advance;
+  }
+  ++block.worker.progress;
+  return work->deliver();
+}
+
+Next deliverAsync(BlockState &block, unsigned stream) {
+  ++block.worker.progress;
+  if (block.async->queue.deliver(stream) == Next::Fault)
+    return Next::Fault;
+  wakeGroupWaits(block);
+  return Next::Advance;
+}
+
+void commitGroup(WarpState &w, GroupSeries series) {
+  std::uint32_t *open = w.block->async->groups[w.index].open[static_cast<unsigned>(series)];
+  for (unsigned l = 0; l < warpSize; ++l)
+    open[l] += w.exec >> l & 1;
+}
+
+Next waitForGroups(WarpState &w, const Op &, GroupSeries series, AsyncKind kind, std::uint32_t keep) {
+  AsyncState &a = *w.block->async;
+  if (a.queue.empty())
+    return Next::Advance;
+  const std::uint32_t *open = a.groups[w.index].open[static_cast<unsigned>(series)];
+  // Lanes with different counts wait for the most: no harm, since copies may be late or early anyway.
+  std::uint32_t limit = 0;
+  for (std::uint32_t m = w.exec; m; m &= m - 1)
+    if (const std::uint32_t n = open[__builtin_ctz(m)]; n > keep)
+      limit = std::max(limit, n - keep);
+  if (!a.queue.holds(w.index, w.exec, kind, limit))
+    return Next::Advance;
+  w.uncounted = w.exec;
+  Split &s = detach(w, w.pc);
+  s.state = SplitState::AsyncGroup;
+  s.asyncKind = static_cast<std::uint8_t>(kind);
+  s.waitsFor = limit;
+  return Next::Switch;
+}
+
+bool waitsForMbarrier(const BlockState &block) {
+  if (!block.async)
+    return false;
+  for (const WarpState &w : block.warps)
+    for (std::uint32_t i = 0; i < w.numSplits; ++i)
+      if (w.splits[i].state == SplitState::Mbarrier)
+        return true;
+  return false;
+}
+
+bool wakeMbarrierWaits(BlockState &block) {
+  AsyncState &a = *block.async;
+  if (a.wokenAt == block.worker.progress)
+    return false;
+  a.wokenAt = block.worker.progress;
+  for (WarpState &w : block.warps)
+    for (std::uint32_t i = 0; i < w.numSplits; ++i)
+      if (w.splits[i].state == SplitState::Mbarrier) {
+        w.splits[i].state = SplitState::Ready;
+        w.splits[i].forced = true;
+      }
+  return true;
+}
+
+Next finishAsync(BlockState &block) {
+  AsyncQueue &queue = block.async->queue;
+  while (!queue.empty()) {
+    const std::uint32_t streams = queue.deliverable();
+    if (!streams)
+      break;
+    if (queue.deliver(static_cast<unsigned>(__builtin_ctz(streams))) == Next::Fault)
+      return Next::Fault;
+  }
+  checkMbarriersAtExit(block);
+  return Next::Advance;
+}
+
+std::string describeAsyncWait(const BlockState &block, const WarpState &w, const Split &s) {
+  if (s.state == SplitState::Mbarrier)
+    return describeMbarrier(block, s.waitsFor);
+  const auto kind = static_cast<AsyncKind>(s.asyncKind);
+  return std::string(" waits for ") +
+         (kind == AsyncKind::Copy       ? "cp.async groups"
+          : kind == AsyncKind::Wgmma    ? "wgmma groups"
+          : kind == AsyncKind::BulkRead ? "the reads of bulk groups"
+                                        : "bulk groups") +
+         " before number " + std::to_string(s.waitsFor);
+}
+
+} // namespace kiln::emulator
