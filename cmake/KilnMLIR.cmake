@@ -4,9 +4,15 @@
 #   static  the archives, hidden inside libkiln-compiler.so.  Release and bundle builds (KILN_STATIC_LLVM).
 option(KILN_STATIC_LLVM "Link LLVM and MLIR statically, hidden inside libkiln-compiler" OFF)
 
+# What LLVM links for itself is linked the same way: a static libkiln-compiler.so needs libc and libm alone.
+set(ZLIB_USE_STATIC_LIBS ${KILN_STATIC_LLVM})
 if(NOT TARGET zstd::libzstd_shared)
   # LLVM's export files name it; Debian's libzstd-dev has no CMake package.
-  find_library(KILN_ZSTD NAMES libzstd.so.1 libzstd.so libzstd.a)
+  if(KILN_STATIC_LLVM)
+    find_library(KILN_ZSTD NAMES libzstd.a)
+  else()
+    find_library(KILN_ZSTD NAMES libzstd.so.1 libzstd.so libzstd.a)
+  endif()
   add_library(zstd::libzstd_shared UNKNOWN IMPORTED GLOBAL)
   set_target_properties(zstd::libzstd_shared PROPERTIES IMPORTED_LOCATION "${KILN_ZSTD}")
 endif()
