@@ -29,7 +29,7 @@ Buffer *Bench::allocate(std::size_t bytes) {
     return nullptr;
   }
   buffers.push_back(std::move(*buffer));
-  require(buffers.back()->fill(poison));
+  require(buffers.back()->poison(poison));
   return buffers.back().get();
 }
 

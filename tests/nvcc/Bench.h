@@ -107,17 +107,27 @@ private:
   bool healthy = true;
 };
 
+/// Which of the PTX files of a case exist.
+enum class Builds : unsigned char {
+  All,
+  Hopper,          ///< sm_90a only
+  HopperOptimized, ///< sm_90a with -O3 only: results of wgmma in flight may not be kept in local memory
+};
+
 /// A test of one or more kernels of ptx/<file>.*.ptx.
 struct NvccCase {
   const char *name;
   const char *file;
   void (*run)(Bench &bench);
+  Builds builds = Builds::All;
 };
 
 std::span<const NvccCase> integerCases();
 std::span<const NvccCase> floatCases();
 std::span<const NvccCase> controlCases();
 std::span<const NvccCase> memoryCases();
+std::span<const NvccCase> matrixCases();
+std::span<const NvccCase> pipelineCases();
 
 /// Element counts that every one-dimensional case runs.
 inline constexpr int sizes[] = {1, 31, 1000, 4097};

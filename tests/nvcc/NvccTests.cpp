@@ -18,6 +18,7 @@ namespace kiln::test {
 
 namespace {
 
+std::string lacking;    // why the emulator refused a module, empty if it did not
 std::string deviceName; // from --device; empty: the emulator of each PTX's target
 std::string ptxFolder = KILN_SOURCE_DIR "/tests/nvcc/ptx";
 
@@ -39,12 +40,18 @@ void PrintTo(const Parameter &p, std::ostream *out) {
   *out << nameOf(p);
 }
 
+bool exists(Builds builds, const Variant &variant) {
+  return (builds == Builds::All || variant.target == std::string_view("sm_90a")) &&
+         (builds != Builds::HopperOptimized || variant.build == std::string_view("O3"));
+}
+
 std::vector<Parameter> allParameters() {
   std::vector<Parameter> all;
-  for (auto cases : {integerCases(), floatCases(), controlCases(), memoryCases()})
+  for (auto cases : {integerCases(), floatCases(), controlCases(), memoryCases(), matrixCases(), pipelineCases()})
     for (const NvccCase &c : cases)
       for (const Variant &variant : variants)
-        all.push_back({&c, variant});
+        if (exists(c.builds, variant))
+          all.push_back({&c, variant});
   return all;
 }
 
@@ -62,6 +69,20 @@ struct Outcome {
   bool ran = false;
   std::string transcript;
 };
+
+/// The cases above this one need instructions that the emulator is still to get.  Until it has them their modules are
+/// refused when they are loaded, which is counted as a skip; once they load they run.
+bool emulatorLacks(const Parameter &p, const Status &status) {
+  if (!deviceName.empty() || status.code() != StatusCode::Unsupported)
+    return false;
+  for (auto cases : {matrixCases(), pipelineCases()})
+    for (const NvccCase &c : cases)
+      if (p.testCase == &c) {
+        lacking = status.toString();
+        return true;
+      }
+  return false;
+}
 
 Outcome runCase(const Parameter &p, const std::string &name, unsigned hostThreads) {
   std::string key = format("%s/%u", name.c_str(), hostThreads);
@@ -88,6 +109,8 @@ Outcome runCase(const Parameter &p, const std::string &name, unsigned hostThread
     std::stringstream text;
     text << stream.rdbuf();
     auto loaded = opened.device->loadPtx(text.str(), file);
+    if (!loaded.ok() && emulatorLacks(p, loaded.status()))
+      return {};
     if (!loaded.ok()) {
       ADD_FAILURE() << file << ": " << loaded.status().toString();
       return {};
@@ -113,7 +136,10 @@ TEST_P(NvccTest, MatchesHost) {
   const Parameter &p = GetParam();
   std::string name = deviceName.empty() ? format("emulator:%s", p.variant.target) : deviceName;
   bool emulated = name.starts_with("emulator");
+  lacking.clear();
   Outcome first = runCase(p, name, emulated ? 1 : 0);
+  if (!lacking.empty())
+    GTEST_SKIP() << "the emulator refuses the module: " << lacking;
   if (!first.ran || !emulated)
     return;
   Outcome second = runCase(p, name, 4);
