@@ -40,3 +40,12 @@ function(kiln_add_test name)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${name}/"
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]" LABELS "${ARG_LABELS}")
 endfunction()
+
+# Recorded locations name files from the repository's root, whatever the build folder; a compiler cache may hand the compiler
+# paths relative to that folder.
+function(kiln_cut_source_root target)
+  file(RELATIVE_PATH up ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=${up}=)
+  # ccache does not look at the map's value; it does at definitions.
+  target_compile_definitions(${target} PRIVATE KILN_SOURCE_ROOT="${CMAKE_SOURCE_DIR}")
+endfunction()
