@@ -36,8 +36,9 @@ mapfile -t programs < <(cmake --build build/bundle --target help |
   sort -u)
 [ ${#programs[@]} -gt 0 ] || { echo "bundle.sh: the preset bundle has no programs" >&2; exit 1; }
 # The compiler is opened at run time, beside the program that asks for it.
-programs+=(kiln-compile-helper libkiln-compiler.so)
-cmake --build build/bundle -j "$jobs" --target "${programs[@]/libkiln-compiler.so/kiln-compiler}"
+programs+=(kiln-compile-helper libkiln-compiler.so libkiln-jit-fake-compiler.so)
+targets=("${programs[@]/#lib/}")
+cmake --build build/bundle -j "$jobs" --target "${targets[@]/%.so/}"
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT

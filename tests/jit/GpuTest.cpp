@@ -35,6 +35,10 @@ protected:
   Status launch(JitKernel &kernel, Stream *on) {
     return kernel.launch({(n + 127) / 128}, on, *x, *y, *out, static_cast<std::int32_t>(n));
   }
+  void succeeds(JitKernel &kernel) {
+    const Status s = launch(kernel, stream.get());
+    ASSERT_TRUE(s.ok()) << s.toString();
+  }
   void check() {
     std::vector<float> got(n);
     ASSERT_TRUE(stream->synchronize().ok());
@@ -55,7 +59,7 @@ protected:
 };
 
 TEST_F(JitGpuTest, LaunchesOnAStream) {
-  ASSERT_TRUE(launch(*kernelOf(*jit, addSource()), stream.get()).ok());
+  ASSERT_NO_FATAL_FAILURE(succeeds(*kernelOf(*jit, addSource())));
   check();
 }
 
@@ -79,10 +83,10 @@ TEST_F(JitGpuTest, AFirstCallInACaptureIsRefusedAndTheCaptureStaysValid) {
     EXPECT_EQ(launch(*fresh, stream.get()).code(), StatusCode::NotReady);
     EXPECT_EQ(end(stream->native(), &graph), 0); // not invalidated
     EXPECT_FALSE(stream->isCapturing());
-    ASSERT_TRUE(launch(*fresh, stream.get()).ok());
+    ASSERT_NO_FATAL_FAILURE(succeeds(*fresh));
     ASSERT_TRUE(stream->synchronize().ok());
   }
-  ASSERT_TRUE(launch(*add, stream.get()).ok());
+  ASSERT_NO_FATAL_FAILURE(succeeds(*add));
   ASSERT_TRUE(stream->synchronize().ok());
   ASSERT_TRUE(out->fill(std::byte{0xee}).ok());
   ASSERT_EQ(begin(stream->native(), 0), 0);
@@ -95,7 +99,7 @@ TEST_F(JitGpuTest, AFirstCallInACaptureIsRefusedAndTheCaptureStaysValid) {
 
 TEST_F(JitGpuTest, HostTimeOfALaunchOverTheBareOne) {
   JitKernel *add = kernelOf(*jit, addSource());
-  ASSERT_TRUE(launch(*add, stream.get()).ok());
+  ASSERT_NO_FATAL_FAILURE(succeeds(*add));
   LaunchArguments arguments;
   arguments.add(*x).add(*y).add(*out).add(static_cast<std::int32_t>(n));
   auto loaded = add->prepare(arguments.view());
