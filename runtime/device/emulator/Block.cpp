@@ -347,6 +347,8 @@ static std::optional<BlockResult> finishRound(BlockState &block, const Round &ro
 
 BlockResult runBlock(BlockState &block) {
   const Worker &worker = block.worker;
+  const InstructionTable &table = *worker.launch.program->table;
+  const auto run = worker.trace ? table.runTraced : table.run;
   for (;;) {
     bool allSpin = true;
     Round round{worker.progress, worker.warpInstructions, true, false};
@@ -355,7 +357,7 @@ BlockResult runBlock(BlockState &block) {
       if (w.exited() || !pickSplit(w))
         continue;
       round.ran = true;
-      if (!runWarp(w, w.program->table->run))
+      if (!runWarp(w, run))
         return BlockResult::Fault;
       allSpin &= w.spinning || w.exited();
     }
@@ -397,6 +399,8 @@ static std::uint64_t withDeliveries(const BlockState &block, std::uint64_t runna
 BlockResult runTurns(BlockState &block, std::uint64_t turns) {
   Worker &worker = block.worker;
   Round &round = block.round;
+  const InstructionTable &table = *worker.launch.program->table;
+  const auto run = worker.trace ? table.runSeededTraced : table.runSeeded;
   for (;;) {
     if (!round.begun) {
       round = {worker.progress, worker.warpInstructions, true, false};
@@ -416,7 +420,7 @@ BlockResult runTurns(BlockState &block, std::uint64_t turns) {
       WarpState &w = block.warps[chosen];
       w.observations = block.chooser.turn();
       round.ran = true;
-      if (pickSplit(w) && !runWarp(w, w.program->table->runSeeded))
+      if (pickSplit(w) && !runWarp(w, run))
         return BlockResult::Fault;
       if (overBudget(worker))
         return BlockResult::OutOfBudget;

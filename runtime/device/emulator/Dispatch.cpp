@@ -1,4 +1,5 @@
 // The dispatch loop, once for each CPU level.
+#include "runtime/device/emulator/Counting.h"
 #include "runtime/device/emulator/Executor.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
@@ -40,7 +41,8 @@ inline bool maskIsExec(const Warp &w, const Op &op) {
 } // namespace
 
 /// Seeded: the warp has a number of observable ops (WarpState::observations); its turn ends before the next one.
-template <bool Seeded> static Next runOps(WarpState &w) {
+/// Traced: the launch counts.
+template <bool Seeded, bool Traced> static Next runOps(WarpState &w) {
   const Op *const ops = w.program->ops.data();
   const std::uint32_t *const order = w.program->order.data();
   const bool diverged = w.numSplits > 1;
@@ -73,10 +75,14 @@ template <bool Seeded> static Next runOps(WarpState &w) {
       skip = exec == 0;
     }
     if (skip) {
+      if constexpr (Traced)
+        traceSkipped(w, op);
       ++w.pc;
     } else {
       w.exec = exec;
       threads += static_cast<unsigned>(__builtin_popcount(exec));
+      if constexpr (Traced)
+        traceBefore(w, op);
       if (op.kind == Plain) {
         next = op.run(w, op);
       } else if (op.kind == MemberMask && maskIsExec(w, op)) {
@@ -85,6 +91,8 @@ template <bool Seeded> static Next runOps(WarpState &w) {
       } else {
         next = runGathered(w, op);
       }
+      if constexpr (Traced)
+        traceAfter(w, op, exec);
       if (next == Next::Advance) {
         ++w.pc;
       } else if (next != Next::Jump) {
@@ -109,10 +117,16 @@ template <bool Seeded> static Next runOps(WarpState &w) {
 }
 
 Next runSplit(WarpState &w) {
-  return runOps<false>(w);
+  return runOps<false, false>(w);
 }
 Next runSplitSeeded(WarpState &w) {
-  return runOps<true>(w);
+  return runOps<true, false>(w);
+}
+Next runSplitTraced(WarpState &w) {
+  return runOps<false, true>(w);
+}
+Next runSplitSeededTraced(WarpState &w) {
+  return runOps<true, true>(w);
 }
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL

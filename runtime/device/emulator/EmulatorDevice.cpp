@@ -2,6 +2,7 @@
 
 #include "runtime/device/emulator/EmulatorModule.h"
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/OpTraits.h"
 #include "runtime/device/emulator/TensorMap.h"
 #include "support/Text.h"
 
@@ -177,6 +178,17 @@ LaunchStatistics EmulatorDevice::takeStatistics() {
   return std::exchange(statistics, {});
 }
 
+Status EmulatorDevice::record(const Recording &what) {
+  std::lock_guard lock(mutex);
+  recording = what;
+  return {};
+}
+
+std::vector<LaunchCounters> EmulatorDevice::takeCounters() {
+  std::lock_guard lock(mutex);
+  return std::exchange(counters, {});
+}
+
 Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, std::span<const std::byte> arguments) {
   std::lock_guard lock(mutex);
   Launch launch;
@@ -194,6 +206,11 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
     races.bytes = memory->arenaBytes();
     launch.races = &races;
   }
+  std::vector<OpTraits> traits;
+  if (recording.counters) {
+    traits = traitsOf(program);
+    launch.traits = &traits;
+  }
   launch.schedule = options.schedule;
   launch.seed = options.seed;
   launch.gridId = ++launches;
@@ -203,6 +220,8 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   LaunchResult result = runLaunch(launch, pool);
   for (Finding &f : result.findings)
     findings.push_back(std::move(f));
+  if (result.counters)
+    counters.push_back(std::move(*result.counters));
   statistics.warpInstructions += result.statistics.warpInstructions;
   statistics.threadInstructions += result.statistics.threadInstructions;
   statistics.seconds += result.statistics.seconds;

@@ -32,6 +32,8 @@ public:
   Result<TensorMap> encodeTensorMap(const TensorMapRecipe &recipe) override;
   std::vector<Finding> takeFindings() override;
   LaunchStatistics takeStatistics() override;
+  Status record(const Recording &what) override;
+  std::vector<LaunchCounters> takeCounters() override;
 
   /// A launch whose limits have been checked.
   Status run(const Program &program, const LaunchConfig &config, std::span<const std::byte> arguments);
@@ -49,6 +51,8 @@ private:
   std::unique_ptr<Stream> standardStream;
   std::vector<Finding> findings;
   LaunchStatistics statistics;
+  Recording recording;
+  std::vector<LaunchCounters> counters;
   std::uint64_t launches = 0;
   LaunchRaces races;
 };

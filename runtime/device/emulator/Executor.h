@@ -20,6 +20,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Worker;
 class BlockRaces;
 struct LaunchRaces;
 struct AsyncState; // Async.h
+struct OpTraits;   // OpTraits.h
+struct OpTrace;    // Counting.h
 
 enum class SplitState : std::uint8_t {
   Ready,
@@ -157,7 +160,8 @@ struct Launch {
   std::uint32_t dynamicShared = 0;
   std::span<const std::byte> parameters;
   bool checks = true;
-  LaunchRaces *races = nullptr; ///< null: races are not looked for
+  LaunchRaces *races = nullptr;                  ///< null: races are not looked for
+  const std::vector<OpTraits> *traits = nullptr; ///< by op; null: nothing is counted
   Schedule schedule = Schedule::InOrder;
   std::uint64_t seed = 0;
   std::uint64_t gridId = 0;
@@ -176,10 +180,11 @@ struct Launch {
 };
 
 struct alignas(128) Worker {
-  explicit Worker(Launch &launch) : launch(launch), caches(launch.program->numCaches) {}
+  explicit Worker(Launch &launch);
   Launch &launch;
   std::vector<AccessCache> caches;
   FindingSink findings;
+  std::shared_ptr<OpTrace> trace; ///< null: nothing is counted
   std::uint64_t progress =
       0;                   ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits
   std::uint64_t polls = 0; ///< counts what a waiting loop does: strong loads, atomics that changed nothing, clock reads
@@ -246,6 +251,7 @@ struct LaunchResult {
   Status status;
   std::vector<Finding> findings;
   LaunchStatistics statistics;
+  std::optional<LaunchCounters> counters; ///< of a launch that counts and came to its end
 };
 class WorkerPool;
 LaunchResult runLaunch(Launch &launch, WorkerPool &pool);

@@ -87,6 +87,9 @@ struct InstructionTable {
   Next (*run)(WarpState &warp);
   /// The same, but the turn also ends before an observable op once `WarpState::observations` of them are done.
   Next (*runSeeded)(WarpState &warp);
+  /// Both for launches that count (Counting.h).
+  Next (*runTraced)(WarpState &warp);
+  Next (*runSeededTraced)(WarpState &warp);
 };
 
 /// The best level that this CPU can run, or the one named; nullptr if `level` is unknown or the CPU lacks it.

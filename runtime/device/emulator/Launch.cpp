@@ -4,6 +4,7 @@
 // depend on the order of blocks (Program::inOrder) runs on one worker: block 0 to its end, then block 1; only when the
 // running block polls in vain does the next one start, and then the resident blocks take turns.  A seeded launch runs
 // on one worker too, a few blocks at a time (Schedule.h).
+#include "runtime/device/emulator/Counting.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/WorkerPool.h"
@@ -12,6 +13,11 @@
 #include <algorithm>
 
 namespace kiln::emulator {
+
+Worker::Worker(Launch &launch) : launch(launch), caches(launch.program->numCaches) {
+  if (launch.traits)
+    trace = std::make_shared<OpTrace>(*launch.traits);
+}
 
 namespace {
 
@@ -204,6 +210,12 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
                                std::to_string(result.statistics.warpInstructions) + " warp instructions and " +
                                format("%.1f seconds", result.statistics.seconds),
                            "raise the budget of instructions or seconds, or look for a loop that does not end");
+  if (launch.traits && result.status.ok()) {
+    std::vector<const OpTrace *> traces;
+    for (auto &worker : run.workers)
+      traces.push_back(worker->trace.get());
+    result.counters = mergeCounts(traces, launch);
+  }
   return result;
 }
 

@@ -12,6 +12,8 @@ namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 
 Next runSplit(WarpState &w); // Dispatch.cpp
 Next runSplitSeeded(WarpState &w);
+Next runSplitTraced(WarpState &w);
+Next runSplitSeededTraced(WarpState &w);
 
 const InstructionTable &levelTable() {
 #define KILN_FAMILY(name) name##Rows(),
@@ -19,7 +21,8 @@ const InstructionTable &levelTable() {
       KILN_FAMILIES // KILN_FAMILY(a)KILN_FAMILY(b)..., from Families.def
   };
 #undef KILN_FAMILY
-  static const InstructionTable table{KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit, runSplitSeeded};
+  static const InstructionTable table{
+      KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit, runSplitSeeded, runSplitTraced, runSplitSeededTraced};
   return table;
 }
 

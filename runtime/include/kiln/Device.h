@@ -15,6 +15,7 @@
 #define KILN_DEVICE_H
 
 #include "compiler/target/Target.h"
+#include "kiln/Counters.h"
 #include "kiln/TensorMap.h"
 #include "support/Status.h"
 
@@ -178,6 +179,11 @@ struct LaunchStatistics {
   double seconds = 0;
 };
 
+/// What launches write down beside their work.
+struct Recording {
+  bool counters = false; ///< Device::takeCounters
+};
+
 class Device {
 public:
   virtual ~Device() = default;
@@ -198,6 +204,15 @@ public:
   }
   virtual std::vector<Finding> takeFindings() { return {}; }
   virtual LaunchStatistics takeStatistics() { return {}; }
+  /// What the launches from now on record.  Only the emulator can; a launch that records nothing costs nothing.
+  virtual Status record(const Recording &what) {
+    if (!what.counters)
+      return {};
+    return Status(StatusCode::Unsupported, info().name + " cannot count what a kernel does",
+                  "counters are the emulator's: use a device emulator:TARGET");
+  }
+  /// Of the launches since the last call that counted and came to their end.
+  virtual std::vector<LaunchCounters> takeCounters() { return {}; }
 };
 
 /// In which order the emulator runs what a GPU runs at the same time.
