@@ -212,6 +212,7 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
     launch.traits = &traits;
   }
   launch.schedule = options.schedule;
+  launch.mma = options.mma;
   launch.seed = options.seed;
   launch.gridId = ++launches;
   launch.multiprocessors = about.multiprocessors;

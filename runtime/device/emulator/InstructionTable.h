@@ -26,6 +26,7 @@
 #define KILN_RUNTIME_DEVICE_EMULATOR_INSTRUCTIONTABLE_H
 
 #include "compiler/target/Target.h"
+#include "runtime/device/emulator/MatrixModel.h"
 #include "runtime/device/emulator/Op.h"
 #include "runtime/device/emulator/ptx/Ast.h"
 
@@ -90,6 +91,7 @@ struct InstructionTable {
   /// Both for launches that count (Counting.h).
   Next (*runTraced)(WarpState &warp);
   Next (*runSeededTraced)(WarpState &warp);
+  MatrixArithmetic matrix;
 };
 
 /// The best level that this CPU can run, or the one named; nullptr if `level` is unknown or the CPU lacks it.

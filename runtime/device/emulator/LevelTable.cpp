@@ -1,5 +1,6 @@
 // The table of one CPU level: the rows of every family in Families.def.
 #include "runtime/device/emulator/insn/Families.h"
+#include "runtime/device/emulator/insn/MatrixTile.h"
 
 #define KILN_LEVEL_NAME_v2 "x86-64-v2"
 #define KILN_LEVEL_NAME_v3 "x86-64-v3"
@@ -22,7 +23,8 @@ const InstructionTable &levelTable() {
   };
 #undef KILN_FAMILY
   static const InstructionTable table{
-      KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit, runSplitSeeded, runSplitTraced, runSplitSeededTraced};
+      KILN_LEVEL_NAME(KILN_EMULATOR_LEVEL), families, runSplit, runSplitSeeded, runSplitTraced, runSplitSeededTraced,
+      {decodeElements, multiplyTile}};
   return table;
 }
 

@@ -225,6 +225,15 @@ enum class Schedule : std::uint8_t {
 std::string_view scheduleName(Schedule schedule);
 Result<Schedule> parseSchedule(std::string_view name);
 
+/// How the emulator sums the products of matrix instructions.
+enum class MatrixMode : std::uint8_t {
+  Exact, ///< as the target's hardware is known to: the same bits
+  Fast,  ///< f32 fused multiply-adds with k ascending
+};
+/// "exact", "fast".
+std::string_view matrixModeName(MatrixMode mode);
+Result<MatrixMode> parseMatrixMode(std::string_view name);
+
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {
   bool checks = true;       ///< uninitialised reads and everything else that costs time; bounds are always checked
@@ -234,6 +243,7 @@ struct EmulatorOptions {
   Schedule schedule = Schedule::InOrder;
   std::uint64_t seed =
       0; ///< of the schedules that are not in order: they are a function of it (and of the launches before)
+  MatrixMode mma = MatrixMode::Exact;
   std::string cpuLevel; ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
 };
 

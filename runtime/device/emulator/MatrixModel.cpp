@@ -1,0 +1,57 @@
+// The table of section 2.1: which sums a target's matrix units round.
+#include "runtime/device/emulator/MatrixModel.h"
+
+#include "compiler/target/Target.h"
+
+#include <iterator>
+
+namespace kiln {
+
+static constexpr std::string_view modeNames[] = {"exact", "fast"};
+
+std::string_view matrixModeName(MatrixMode mode) {
+  return modeNames[static_cast<std::size_t>(mode)];
+}
+
+Result<MatrixMode> parseMatrixMode(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(modeNames); ++i)
+    if (name == modeNames[i])
+      return static_cast<MatrixMode>(i);
+  return Status::invalid("'" + std::string(name) + "' is none of exact, fast", "use exact or fast");
+}
+
+} // namespace kiln
+
+namespace kiln::emulator {
+
+static bool isByteFloat(MatrixType t) {
+  return t == MatrixType::E4M3 || t == MatrixType::E5M2;
+}
+
+MatrixModel matrixModel(const Target &target, MatrixUnit unit, MatrixType a, MatrixType b, MatrixType c, MatrixType d,
+                        unsigned k) {
+  MatrixModel m;
+  m.a = a;
+  m.b = b;
+  m.c = c;
+  m.d = d;
+  m.block = static_cast<std::uint16_t>(k);
+  if (isIntegerMatrix(a))
+    return m;
+  if (isByteFloat(a)) {
+    // Before sm_100 the units for fp8 keep 13 bits.  mma.sync on sm_90 is made of two products of f16.
+    const bool narrow = target.sm < 90 || (target.sm == 90 && unit == MatrixUnit::Wgmma);
+    m.fraction = narrow ? 13 : 25;
+    m.resultFraction = narrow ? 13 : 23;
+    if (target.sm < 90 || (target.sm == 90 && unit == MatrixUnit::MmaSync))
+      m.block = 16;
+  } else if (target.sm < 90) {
+    m.fraction = 24;
+    m.block = a == MatrixType::TF32 ? 4 : 8;
+  }
+  if (m.block > k)
+    m.block = static_cast<std::uint16_t>(k);
+  return m;
+}
+
+} // namespace kiln::emulator
