@@ -329,6 +329,7 @@ TEST(Races, ChecksOffFindNothing) {
 TEST(RaceTable, ForgetsAtAResetAndGoesOn) {
   struct Nothing final : emulator::Order {
     bool before(const emulator::Access &) const override { return false; }
+    bool visible(const emulator::Access &) const override { return false; }
   } nothing;
   emulator::RaceTable table(4096, 6);
   auto access = [&](unsigned warp, unsigned op, bool write) {

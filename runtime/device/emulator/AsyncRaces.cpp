@@ -1,37 +1,95 @@
-// Asynchronous operations as agents of the race checks, and the two proxies: sections 3.4 and 4.2 of the emulator
+// What asynchronous operations, proxies and mbarriers add to who knows of whom: sections 3.4 and 4.2 of the emulator
 // specification.
-#include "runtime/device/emulator/Executor.h"
-#include "runtime/device/emulator/Races.h"
+//
+// An asynchronous operation is an agent with a clock.  Its accesses are compared when it is issued, with what its
+// issuer knows then; from there on they are over only for somebody who has waited for it, or learnt from somebody who
+// has. The async proxy (bulk copies, wgmma) sees a generic write only if the issuer's knowledge of it is *visible*: a
+// fence has copied it to the proxy's row, in the writing warp, in the issuing one or on the way between.
+#include "runtime/device/emulator/Async.h"
+#include "runtime/device/emulator/RaceTouch.h"
 
 namespace kiln::emulator {
 
-void BlockRaces::recordAsync(std::span<WarpState *const>, const Op &, const AsyncAgent &, std::span<const AsyncRange>,
-                             bool) {}
+void BlockRaces::observe(WarpState &w, const AsyncAgent &agent) {
+  const WarpClocks &c = clocks[w.index];
+  if (c.others && c.others->reaches(agent.row, agent.index, agent.epoch))
+    return;
+  Knowledge one;
+  one[agent.row][agent.index] = agent.epoch;
+  join(w.index, one);
+  bump(w.index);
+}
 
-void BlockRaces::observe(WarpState &, const AsyncAgent &) {}
-
-void BlockRaces::proxyFence(WarpState &, bool, bool) {}
+void BlockRaces::proxyFence(WarpState &w, bool inShared, bool inGlobal) {
+  Knowledge visible;
+  for (const auto &[row, clock] : everything(w.index)) {
+    const AgentKind kind = kindOfRow(row);
+    if (isProxyRow(row) || (kind != AgentKind::Warp && kind != AgentKind::CopyAsync))
+      continue;
+    if (inShared)
+      visible[row | sharedProxyBit] = clock;
+    if (inGlobal)
+      visible[row | globalProxyBit] = clock;
+  }
+  join(w.index, visible);
+  bump(w.index);
+}
 
 void BlockRaces::releaseTo(WarpState &w, Knowledge &k, bool relaxed) {
   WarpClocks &c = clocks[w.index];
   if (relaxed) {
     if (c.fenced)
-      joinKnowledge(k, c.fenceWide.empty() ? c.fenceNarrow : c.fenceWide);
+      k.join(c.fenceWide.empty() ? c.fenceNarrow : c.fenceWide);
     return;
   }
-  joinKnowledge(k, everything(w.index, w.block->linear));
+  k.join(everything(w.index));
   bump(w.index);
 }
 
 void BlockRaces::acquireFrom(WarpState &w, const Knowledge &k, bool relaxed) {
   if (relaxed) {
-    joinKnowledge(clocks[w.index].pendingWide, k);
+    clocks[w.index].pendingWide.join(k);
     return;
   }
-  join(w.index, k, w.block->linear, true);
+  join(w.index, k);
   bump(w.index);
 }
 
-void BlockRaces::recordObject(WarpState &, const Op &, std::uint32_t, std::uint64_t, unsigned, bool) {}
+void BlockRaces::recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes,
+                              bool write) {
+  BlockRaces *const home = homeOf(address);
+  if (!home)
+    return;
+  const LaneAccess m{nullptr, address, false, true, bytes};
+  Touch t{*this, w, op, &m, {}, {clocks[w.index], w}, home, home->sharedFirst};
+  Access &a = t.access;
+  a.row = linear;
+  a.op = static_cast<std::uint32_t>(&op - w.program->ops.data());
+  a.lanes = lanes;
+  a.warp = static_cast<std::uint8_t>(w.index);
+  a.bytes = static_cast<std::uint8_t>(bytes);
+  a.write = write;
+  a.read = !write;
+  a.clock = clocks[w.index].own[w.index];
+  a.syncs = w.syncs;
+  home->recordShared(t);
+}
+
+bool BlockRaces::touchesObject(Touch &t) {
+  const LaneAccess &m = *t.m;
+  const bool one = m.contiguous || m.uniform;
+  bool touches = false;
+  for (std::uint32_t e = one ? t.w.exec & -t.w.exec : t.w.exec; e; e &= e - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(e));
+    const std::uint64_t first = (one ? m.first : m.at[l]) - t.origin;
+    touches |= checkRawAccess(t.w, t.op, one ? t.w.exec : 1u << l, *block, first,
+                              m.contiguous ? warpSize * m.bytes : m.bytes, t.access.write);
+  }
+  return touches;
+}
+
+bool BlockRaces::touchesObject(Touch &t, const AsyncRange &range) {
+  return checkRawAccess(t.w, t.op, t.access.lanes, *block, range.address - t.origin, range.bytes, t.access.write);
+}
 
 } // namespace kiln::emulator

@@ -193,7 +193,7 @@ void BlockState::start(std::uint64_t number) {
   instructions = virtualTime = clockReads = 0;
   round = {};
   if (races)
-    races->start();
+    races->start(*this);
   if (launch.seeded())
     chooser.start(launch.schedule, RandomStream{launch.seed, launch.gridId, number},
                   static_cast<unsigned>(warps.size()));

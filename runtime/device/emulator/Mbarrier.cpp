@@ -247,16 +247,19 @@ std::string describeMbarrier(const BlockState &block, std::uint32_t offset) {
   return text + ")";
 }
 
-void checkRawAccess(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t first, std::uint64_t bytes,
-                    bool write) {
+bool checkRawAccess(WarpState &w, const Op &op, std::uint32_t lanes, BlockState &owner, std::uint64_t first,
+                    std::uint64_t bytes, bool write) {
   std::uint32_t offset = 0;
-  const Mbarrier *b = w.block->async->mbarriers.overlapping(first, bytes, offset);
-  if (b && !countFinding(w, op, "mbarrier.raw_access"))
+  const Mbarrier *b = owner.async->mbarriers.overlapping(first, bytes, offset);
+  if (!b)
+    return false;
+  if (!countFinding(w, op, "mbarrier.raw_access"))
     reportFinding(w, op, "mbarrier.raw_access", lanes,
-                  std::string(write ? "writes to " : "reads ") + nameOf(*w.block, {w.block, offset}) +
+                  std::string(write ? "writes to " : "reads ") + nameOf(*w.block, {&owner, offset}) +
                       ", initialised at " + w.program->point(b->initOp) +
                       "; only mbarrier instructions may do so until mbarrier.inval",
                   false);
+  return true;
 }
 
 } // namespace kiln::emulator

@@ -95,9 +95,9 @@ bool arriveAtMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierP
 /// Bytes that have come; `bulkNumber` of the bulk operation that brought them, 0: none.
 Next countTx(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place, std::uint32_t bytes,
              std::uint32_t bulkNumber);
-/// `op` accesses [first, first + bytes) of the own block's shared memory as if no mbarrier lay there.
-void checkRawAccess(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t first, std::uint64_t bytes,
-                    bool write);
+/// `op` accesses [first, first + bytes) of the owner's shared memory.  True after a finding: an mbarrier lies there.
+bool checkRawAccess(WarpState &w, const Op &op, std::uint32_t lanes, BlockState &owner, std::uint64_t first,
+                    std::uint64_t bytes, bool write);
 
 /// A phase must not be left with bytes missing or too many when the block ends.
 void checkMbarriersAtExit(BlockState &block);

@@ -7,46 +7,69 @@
 
 namespace kiln::emulator {
 
-static void joinRow(ClockRow &into, const ClockRow &from) {
-  for (unsigned i = 0; i < warpSize; ++i)
-    into[i] = std::max(into[i], from[i]);
+void Knowledge::join(const Knowledge &from) {
+  auto at = rows.begin();
+  for (const Entry &e : from.rows) {
+    while (at != rows.end() && at->first < e.first)
+      ++at;
+    if (at != rows.end() && at->first == e.first)
+      joinRow(at->second, e.second);
+    else
+      at = rows.insert(at, e);
+  }
 }
 
-void joinKnowledge(Knowledge &into, const Knowledge &from) {
-  for (const auto &[block, row] : from)
-    joinRow(into[block], row);
+bool Knowledge::covers(const Knowledge &from, std::uint64_t except) const {
+  auto at = rows.begin();
+  for (const Entry &e : from.rows) {
+    if (e.first == except)
+      continue;
+    while (at != rows.end() && at->first < e.first)
+      ++at;
+    if (at == rows.end() || at->first != e.first || !coversRow(at->second, e.second))
+      return false;
+  }
+  return true;
 }
 
 static std::shared_ptr<const Knowledge> joined(const std::shared_ptr<const Knowledge> &a,
                                                const std::shared_ptr<const Knowledge> &b) {
   if (!b || a == b)
     return a;
-  if (!a)
+  if (!a || b->covers(*a))
     return b;
+  if (a->covers(*b))
+    return a;
   auto both = std::make_shared<Knowledge>(*a);
   joinKnowledge(*both, *b);
   return both;
 }
 
-/// Of a block's shared memory.  Thousands of blocks may be resident, so these are small.
-static RaceTable sharedTable() {
-  return RaceTable(std::size_t(1) << 20, 9);
+/// Of a block's shared memory.  Thousands of blocks may be resident, so these are small: at first they hold so many
+/// states that they are about as large as three times the memory (BlockRaces::makeRoom).
+static RaceTable sharedTable(std::uint64_t sharedBytes) {
+  return RaceTable(std::max<std::size_t>(sharedBytes / 16, 4096), 9);
 }
 
 BlockRaces::BlockRaces(LaunchRaces &launch, std::size_t warps, std::uint32_t sharedBytes)
-    : launch(launch), clocks(warps), shared(sharedTable()), cells((sharedBytes + 3) / 4 + 1, 0),
-      laneWrote(sharedBytes + 4, 0), laneRead(sharedBytes + 4, 0) {}
+    : launch(launch), sharedBytes(sharedBytes), clocks(warps), shared(sharedTable(sharedBytes)),
+      cells((sharedBytes + 3) / 4 + 1, 0), laneWrote(sharedBytes + 4, 0), laneRead(sharedBytes + 4, 0) {}
 
-void BlockRaces::start() {
+void BlockRaces::start(BlockState &b) {
+  block = &b;
+  linear = b.linear;
+  sharedFirst = reinterpret_cast<std::uint64_t>(b.shared);
+  peers.clear();
+  outsiders.clear();
   for (unsigned w = 0; w < clocks.size(); ++w) {
     clocks[w] = {};
     clocks[w].own[w] = 1;
   }
-  for (BarrierClock &b : barriers)
-    b = {};
+  for (BarrierClock &barrier : barriers)
+    barrier = {};
   published.clear();
   if (shared.wornOut()) {
-    shared = sharedTable();
+    shared = sharedTable(sharedBytes);
     std::fill(cells.begin(), cells.end(), 0);
   }
   shared.reset();
@@ -63,71 +86,122 @@ void BlockRaces::leave(WarpState &w, unsigned barrier) {
   WarpClocks &c = clocks[w.index];
   joinRow(c.own, barriers[barrier].own);
   c.others = joined(c.others, barriers[barrier].others);
+  bump(w.index);
+}
+
+bool BlockRaces::everythingIsKnown(const ClockRow &own, const Knowledge *others) const {
+  for (unsigned w = 0; w < clocks.size(); ++w)
+    if (own[w] < clocks[w].lastAccess)
+      return false;
+  if (!outsiders.empty() && !(others && others->covers(outsiders)))
+    return false;
+  if (!block->worker.launch.program->usesAsyncProxy)
+    return true;
+  // What the async proxy may not see yet is remembered, or a missing fence would be forgiven.
+  for (unsigned w = 0; w < clocks.size(); ++w)
+    if (clocks[w].lastWrite && !(others && others->reaches(linear | sharedProxyBit, w, clocks[w].lastWrite)))
+      return false;
+  for (const auto &[row, clock] : outsiders) {
+    const AgentKind kind = kindOfRow(row);
+    if (kind != AgentKind::Warp && kind != AgentKind::CopyAsync)
+      continue;
+    const ClockRow *visible = others->find(row | sharedProxyBit);
+    if (!visible || !coversRow(*visible, clock))
+      return false;
+  }
+  return true;
 }
 
 void BlockRaces::completed(unsigned barrier, std::uint32_t waited, std::uint32_t alive) {
-  // Whoever goes on knows everything that happened in the block so far: nothing of it can collide any more.
-  bool all = waited == alive;
-  for (unsigned w = 0; all && w < clocks.size(); ++w)
-    all = barriers[barrier].own[w] >= clocks[w].lastAccess;
-  if (all)
+  // If whoever goes on knows everything that happened in the block's shared memory, nothing of it can collide any more.
+  BarrierClock &b = barriers[barrier];
+  if (waited == alive && peers.empty() && everythingIsKnown(b.own, b.others.get())) {
     shared.reset();
-  barriers[barrier] = {};
+    outsiders.clear();
+  }
+  b = {};
 }
 
-Knowledge BlockRaces::everything(unsigned warp, std::uint64_t block) const {
+bool BlockRaces::settled(const Access &a) const {
+  const bool mayBeUnseen = a.write && !a.asyncProxy && block->worker.launch.program->usesAsyncProxy;
+  auto inBlock = [&](const BlockRaces &races) {
+    for (const WarpState &w : races.block->warps) {
+      const WarpClocks &c = races.clocks[w.index];
+      const bool goesOn = a.row == races.linear && a.warp == w.index && a.clock >= c.own[w.index];
+      if (!w.exited() && (goesOn || !c.knows(races.linear, w.index, a.row, a.warp, a.clock) ||
+                          (mayBeUnseen && !(c.others && c.others->reaches(a.row | sharedProxyBit, a.warp, a.clock)))))
+        return false;
+    }
+    return true;
+  };
+  return inBlock(*this) && std::all_of(peers.begin(), peers.end(), [&](const BlockRaces *p) { return inBlock(*p); });
+}
+
+void BlockRaces::makeRoom() {
+  constexpr std::size_t mostStates = std::size_t(1) << 20;
+  if (!shared.full())
+    return;
+  shared.sweep(cells, [this](const Access &a) { return settled(a); });
+  // Sweeps must stay rare.  A table that cannot grow any more forgets.
+  if (shared.crowded() && !shared.grow(mostStates))
+    shared.reset();
+}
+
+void BlockRaces::joinCluster(std::span<BlockRaces *const> blocks) {
+  peers.clear();
+  for (BlockRaces *b : blocks)
+    if (b != this)
+      peers.push_back(b);
+}
+
+Knowledge BlockRaces::everything(unsigned warp) const {
   Knowledge out;
   if (clocks[warp].others)
     out = *clocks[warp].others;
-  joinRow(out[block], clocks[warp].own);
+  joinRow(out[linear], clocks[warp].own);
   return out;
 }
 
-void BlockRaces::join(unsigned warp, const Knowledge &k, std::uint64_t block, bool all) {
+void BlockRaces::join(unsigned warp, const Knowledge &k) {
   WarpClocks &c = clocks[warp];
-  if (const auto own = k.find(block); own != k.end())
-    joinRow(c.own, own->second);
-  if (!all || k.empty() || (k.size() == 1 && k.begin()->first == block))
+  if (const ClockRow *own = k.find(linear))
+    joinRow(c.own, *own);
+  const Knowledge nothing;
+  if ((c.others ? *c.others : nothing).covers(k, linear))
     return;
   auto others = c.others ? std::make_shared<Knowledge>(*c.others) : std::make_shared<Knowledge>();
-  joinKnowledge(*others, k);
-  others->erase(block);
+  others->join(k);
+  others->erase(linear);
   c.others = std::move(others);
 }
 
 void BlockRaces::fence(WarpState &w, bool narrow) {
-  const std::uint64_t block = w.block->linear;
   WarpClocks &c = clocks[w.index];
-  join(w.index, c.pendingNarrow, block, false);
-  join(w.index, c.pendingWide, block, !narrow);
-  if (!narrow)
-    c.pendingWide.clear();
+  join(w.index, c.pendingNarrow);
   c.pendingNarrow.clear();
+  if (!narrow) {
+    join(w.index, c.pendingWide);
+    c.pendingWide.clear();
+  }
   c.fenced = true;
-  c.fenceNarrow = {{block, c.own}};
+  c.fenceNarrow = everything(w.index);
   if (!narrow)
-    c.fenceWide = everything(w.index, block);
+    c.fenceWide = c.fenceNarrow;
   bump(w.index);
 }
 
 /// A strong access at one location.
 void BlockRaces::synchronise(WarpState &w, const Op &op, const StrongAccess &s, Published *at,
                              std::unordered_map<std::uint64_t, Published> &places) {
-  const std::uint64_t block = w.block->linear;
   WarpClocks &c = clocks[w.index];
   if (s.reads && at) {
-    if (op.flags & access::acquire) {
-      join(w.index, at->wide, block, s.wide);
-      if (const auto own = at->narrow.find(block); own != at->narrow.end())
-        joinRow(c.own, own->second);
+    const bool acquires = op.flags & access::acquire;
+    if (s.wide)
+      acquires ? join(w.index, at->wide) : c.pendingWide.join(at->wide);
+    if (const auto own = at->narrow.find(linear); own != at->narrow.end())
+      acquires ? join(w.index, own->second) : c.pendingNarrow.join(own->second);
+    if (acquires)
       bump(w.index);
-    } else {
-      if (s.wide)
-        joinKnowledge(c.pendingWide, at->wide);
-      for (const Knowledge *k : {&at->wide, &at->narrow})
-        if (const auto own = k->find(block); own != k->end())
-          joinRow(c.pendingNarrow[block], own->second);
-    }
   }
   if (!s.writes)
     return;
@@ -141,14 +215,15 @@ void BlockRaces::synchronise(WarpState &w, const Op &op, const StrongAccess &s, 
   if (!s.reads)
     p = {};
   if (releases) {
-    joinRow(p.narrow[block], c.own);
+    const Knowledge all = everything(w.index);
+    p.narrow[linear].join(all);
     if (s.wide)
-      joinKnowledge(p.wide, everything(w.index, block));
+      p.wide.join(all);
     bump(w.index);
   } else {
-    joinKnowledge(p.narrow, c.fenceNarrow);
+    p.narrow[linear].join(c.fenceNarrow);
     if (s.wide)
-      joinKnowledge(p.wide, c.fenceWide);
+      p.wide.join(c.fenceWide);
   }
 }
 

@@ -1,7 +1,10 @@
 // The findings of the race checks.
+#include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 #include "runtime/device/emulator/RaceTouch.h"
 #include "support/Text.h"
+
+#include <algorithm>
 
 namespace kiln::emulator {
 
@@ -26,13 +29,35 @@ std::uint32_t lanesAt(const Access &a, std::uint64_t word) {
   return out ? out : a.lanes;
 }
 
-/// "4-byte store", "atomic access".
+/// "4-byte store", "asynchronous write".
 std::string kindText(const WarpState &w, const Access &a) {
+  if (a.async())
+    return a.write ? a.read ? "asynchronous reduction" : "asynchronous write" : "asynchronous read";
   return std::to_string(a.bytes) + "-byte " + accessKind(w, w.program->ops[a.op]);
 }
 
 RawOther otherOf(const Access &other, std::uint32_t lanes) {
-  return {other.block, other.warp, lanes, other.op};
+  return other.async() ? RawOther{other.first, other.issuer, lanes, other.op}
+                       : RawOther{other.block(), other.warp, lanes, other.op};
+}
+
+/// How one waits for what an asynchronous agent does.
+const char *waitText(AgentKind kind) {
+  switch (kind) {
+  case AgentKind::CopyAsync:
+    return "cp.async.wait_group, cp.async.wait_all or cp.async.mbarrier.arrive";
+  case AgentKind::Wgmma:
+    return "wgmma.wait_group";
+  case AgentKind::Mbarrier:
+    return "a wait on its mbarrier";
+  case AgentKind::BulkRead:
+    return "cp.async.bulk.wait_group or wait_group.read";
+  case AgentKind::BulkWrite:
+    return "cp.async.bulk.wait_group (without .read)";
+  case AgentKind::Warp:
+    break;
+  }
+  return "";
 }
 
 std::string opcodeAt(const WarpState &w, std::uint32_t op) {
@@ -41,46 +66,95 @@ std::string opcodeAt(const WarpState &w, std::uint32_t op) {
 
 } // namespace
 
-void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool isShared) {
+/// Whether an mbarrier tells those who wait for it that an asynchronous operation is over.
+static bool completesAnMbarrier(const BlockState &block, const Access &other) {
+  if (kindOfRow(other.row) == AgentKind::Mbarrier)
+    return true;
+  for (const auto &[offset, b] : block.async->mbarriers.all())
+    for (const Knowledge *k : {&b.releasing, &b.released})
+      if (k->reaches(other.row, other.warp, other.clock))
+        return true;
+  return false;
+}
+
+/// Whether nobody has waited for an asynchronous operation that `t` comes too early for: it was issued before `t`, or
+/// everybody could have waited and nobody has.
+bool BlockRaces::notWaitedFor(const Touch &t, const Access &other) {
+  if (!other.async() || !other.write || (t.access.async() && t.access.write))
+    return false;
+  if (t.order.knows(other.first, other.issuer, other.syncs))
+    return true;
+  if (!completesAnMbarrier(*t.self.block, other))
+    return false;
+  auto hasWaited = [&](const BlockRaces &races) {
+    for (const WarpState &w : races.block->warps)
+      if (races.clocks[w.index].knows(races.linear, w.index, other.row, other.warp, other.clock))
+        return true;
+    return false;
+  };
+  const auto &peers = t.self.peers;
+  return !hasWaited(t.self) && std::none_of(peers.begin(), peers.end(), [&](const auto *p) { return hasWaited(*p); });
+}
+
+void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool isShared, bool unseen) {
   WarpState &w = t.w;
-  const char *id = isShared ? "race.shared" : "race.global";
+  const bool missingWait = !unseen && notWaitedFor(t, other);
+  const char *id = unseen        ? "proxy.missing_fence"
+                   : missingWait ? "async.missing_wait"
+                   : isShared    ? "race.shared"
+                                 : "race.global";
   if (countRace(w, t.op, id, other.op))
     return;
   std::uint32_t lanes = 0;
-  for (std::uint32_t e = w.exec; e; e &= e - 1) {
+  for (std::uint32_t e = t.access.lanes; t.m && e; e &= e - 1) {
     const auto l = static_cast<unsigned>(__builtin_ctz(e));
-    const std::uint64_t first = (t.m.contiguous ? t.m.first + l * std::uint64_t(t.m.bytes)
-                                 : t.m.uniform  ? t.m.first
-                                                : t.m.at[l]) -
-                                t.origin;
-    if (first < word + 4 && word < first + t.m.bytes)
+    const std::uint64_t first = t.m->address(l) - t.origin;
+    if (first < word + 4 && word < first + t.m->bytes)
       lanes |= 1u << l;
   }
-  const std::uint32_t otherLanes = lanesAt(other, word);
-  const bool sameBlock = other.block == w.block->linear;
-  std::string where;
-  if (isShared)
-    where = sharedName(*w.program, word);
-  else if (const Allocation *a = w.block->worker.launch.memory->holding(word, 1))
-    where = a->name() + "+" + std::to_string(word - a->begin);
-  std::string text = kindText(w, t.access) + " of " + where + " (" + lanesText(lanes).substr(1) +
-                     ") is not ordered with the " + kindText(w, other) + " by ";
+  if (!t.m)
+    lanes = t.access.lanes;
+  const std::uint32_t otherLanes = other.async() ? other.lanes : lanesAt(other, word);
+  const RawOther where = otherOf(other, otherLanes);
+  const Dim3 grid = w.block->worker.launch.grid;
+  const bool sameBlock = where.block == w.block->linear;
+  std::string place;
+  if (isShared) {
+    place = sharedName(*w.program, word);
+    if (t.home != &t.self)
+      place += " of block " + blockText(t.home->linear, grid);
+  } else if (const Allocation *a = w.block->worker.launch.memory->holding(word, 1)) {
+    place = a->name() + "+" + std::to_string(word - a->begin);
+  }
+  std::string text = kindText(w, t.access) + " of " + place + " (" + lanesText(lanes).substr(1) + ") " +
+                     (unseen        ? "through the async proxy follows the "
+                      : missingWait ? "comes before anybody has waited for the "
+                                    : "is not ordered with the ") +
+                     kindText(w, other) + (other.async() ? " issued by " : " by ");
   if (!sameBlock)
-    text += "block " + blockText(other.block, w.block->worker.launch.grid) + " ";
-  text += "warp " + std::to_string(other.warp) + lanesText(otherLanes) + " at " + opcodeAt(w, other.op) + ": ";
-  if (sameBlock)
+    text += "block " + blockText(where.block, grid) + " ";
+  text += "warp " + std::to_string(where.warp) + lanesText(otherLanes) + " at " + opcodeAt(w, other.op) + ": ";
+  if (unseen)
+    text += std::string("no fence.proxy.async") + (isShared ? "" : " for global memory") +
+            " lies between them, after the one or before the other";
+  else if (other.async())
+    text += std::string("it is over only after ") + waitText(kindOfRow(other.row)) +
+            (missingWait ? "" : ", and a barrier for the threads that do not wait themselves");
+  else if (sameBlock)
     text += isShared && !t.access.strong && !other.strong ? "no barrier lies between them"
                                                           : "no barrier, and no release and acquire, lies between them";
+  else if (isShared)
+    text += "no barrier.cluster, mbarrier, or release and acquire of scope .cluster lies between them";
   else
     text += "blocks run in any order; only atomics, or a release and an acquire of scope .gpu, order them";
-  reportRace(w, t.op, id, lanes, std::move(text), otherOf(other, otherLanes));
+  reportRace(w, t.op, id, lanes, std::move(text), where);
 }
 
 void BlockRaces::reportLanes(Touch &t, const Access &other, std::uint64_t at, unsigned lane, std::uint32_t otherLanes) {
   WarpState &w = t.w;
   if (countRace(w, t.op, "race.warp", other.op))
     return;
-  const std::uint32_t lanes = lane < warpSize ? 1u << lane : w.exec;
+  const std::uint32_t lanes = lane < warpSize ? 1u << lane : t.access.lanes;
   if (!otherLanes)
     otherLanes = other.lanes;
   reportRace(w, t.op, "race.warp", lanes,

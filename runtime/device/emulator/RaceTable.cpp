@@ -23,13 +23,20 @@ void RaceTable::startAt(std::uint32_t first) {
   base = first;
 }
 
-std::uint32_t RaceTable::number(const Access &a) {
-  const std::uint64_t hash = (a.block * 0x9E3779B97F4A7C15u + a.warp * 0x85EBCA6Bu + a.op * 0xC2B2AE3Du) >> 13;
+bool RaceTable::grow(std::size_t most) {
+  if (limit >= most)
+    return false;
+  limit = std::min(limit * 2, most);
+  return true;
+}
+
+std::uint32_t RaceTable::number(const Access &a, bool fresh) {
+  const std::uint64_t hash = (a.row * 0x9E3779B97F4A7C15u + a.warp * 0x85EBCA6Bu + a.op * 0xC2B2AE3Du) >> 13;
   std::uint32_t &slot = recent[hash & (recent.size() - 1)];
-  if (slot >= accessBase) {
+  if (slot >= accessBase && !fresh) {
     Access &known = accesses[slot - accessBase];
-    if (known.block == a.block && known.warp == a.warp && known.op == a.op && known.clock == a.clock &&
-        known.syncs == a.syncs) {
+    if (known.row == a.row && known.warp == a.warp && known.op == a.op && known.clock == a.clock &&
+        known.syncs == a.syncs && known.write == a.write) {
       known.first = a.first;
       known.lanes = a.lanes;
       known.regular = a.regular;
@@ -49,6 +56,7 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
   Transition out;
   scratch.clear();
   bool present = false, needed = true;
+  const std::uint64_t block = now.block();
   unsigned foreignReads = 0;
   std::uint64_t foreignBlock = 0;
   const State old = state ? states[state - base] : State{};
@@ -56,9 +64,10 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
     StatePart p = parts[old.first + i];
     const Access &then = access(p.access);
     const std::uint8_t both = p.bytes & bytes;
-    const bool sameRole = then.write == now.write;
-    if (!then.write && then.block == now.block && then.warp == now.warp && then.clock == now.clock &&
-        then.syncs == now.syncs)
+    const bool sameRole = then.write == now.write && then.asyncProxy == now.asyncProxy;
+    const bool sameSync = then.row == now.row && then.warp == now.warp && then.clock == now.clock &&
+                          then.syncs == now.syncs && !now.async();
+    if (!then.write && sameSync)
       out.readBefore |= both;
     if (p.access == number) {
       p.bytes |= bytes;
@@ -69,11 +78,16 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
     const bool ordered = order.before(then);
     if (both) {
       const bool conflict = then.write || now.write;
-      const bool morallyStrong = then.strong && now.strong && (then.block == now.block || (then.wide && now.wide));
-      if (conflict && !ordered && !morallyStrong)
+      const bool morallyStrong = then.strong && now.strong && then.asyncProxy == now.asyncProxy &&
+                                 (then.block() == block || (then.wide && now.wide));
+      if (conflict && !ordered && !morallyStrong) {
         out.collides = p.access + 1;
-      if (conflict && then.block == now.block && then.warp == now.warp && then.clock == now.clock &&
-          then.syncs == now.syncs && !morallyStrong) {
+        out.unseen = false;
+      } else if (ordered && then.write && now.asyncProxy && !then.asyncProxy && !out.collides && !order.visible(then)) {
+        out.collides = p.access + 1;
+        out.unseen = true;
+      }
+      if (conflict && sameSync && !morallyStrong) {
         out.laneWrites |= then.write ? both : 0;
         out.laneReads |= then.write ? 0 : both;
         out.sameWarp = p.access + 1;
@@ -85,9 +99,9 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
     }
     if (!p.bytes)
       continue;
-    if (then.block != now.block && !ordered && sameRole && (p.bytes & bytes) == bytes && (!now.write || then.strong)) {
-      foreignReads += foreignReads == 0 || then.block != foreignBlock;
-      foreignBlock = then.block;
+    if (then.block() != block && !ordered && sameRole && (p.bytes & bytes) == bytes && (!now.write || then.strong)) {
+      foreignReads += foreignReads == 0 || then.block() != foreignBlock;
+      foreignBlock = then.block();
       needed = needed && foreignReads < 2;
     }
     scratch.push_back(p);

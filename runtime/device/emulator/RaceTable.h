@@ -12,23 +12,34 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_RACETABLE_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_RACETABLE_H
 
+#include "runtime/device/emulator/RaceKnowledge.h"
+
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace kiln::emulator {
 
-/// What one warp does with one op between two synchronisations.
+/// What one warp does with one op between two synchronisations, or what an asynchronous operation does.
 struct Access {
-  std::uint64_t block = 0; ///< linear
-  std::uint64_t first = 0; ///< address of lane 0 at the last execution, if the lanes follow each other
-  std::uint32_t clock = 0; ///< of the warp; it rises with every release
-  std::uint32_t syncs = 0; ///< of the warp: what its lanes did together so far
+  std::uint64_t row = 0;   ///< of the agent (RaceKnowledge.h): a warp's block, or a row of asynchronous agents
+  std::uint64_t first = 0; ///< address of lane 0 at the last execution, if the lanes follow each other; asynchronous:
+                           ///< the issuer's block
+  std::uint32_t clock = 0; ///< of the agent; a warp's rises with every release
+  std::uint32_t syncs = 0; ///< of the warp: what its lanes did together so far; asynchronous: the issuer's clock
   std::uint32_t op = 0, lanes = 0;
-  std::uint8_t warp = 0, bytes = 0; ///< of a lane
-  bool write = false, read = false;
-  bool strong = false;  ///< atomic, volatile, relaxed, acquire or release
-  bool wide = false;    ///< strong for other blocks too
-  bool regular = false; ///< `first` counts; lanes follow each other
+  std::uint8_t warp = 0;   ///< place in the row
+  std::uint8_t issuer = 0; ///< asynchronous: the warp that issued it
+  std::uint8_t bytes = 0;  ///< of a lane
+  bool write : 1 = false, read : 1 = false;
+  bool strong : 1 = false;     ///< atomic, volatile, relaxed, acquire or release
+  bool wide : 1 = false;       ///< strong for other blocks too
+  bool regular : 1 = false;    ///< `first` counts; lanes follow each other
+  bool asyncProxy : 1 = false; ///< through the async proxy
+
+  std::uint64_t block() const { return blockOfRow(row); }
+  bool async() const { return kindOfRow(row) != AgentKind::Warp; }
 };
 
 /// A part of a state: `bytes` is a mask of the word's four.
@@ -46,6 +57,7 @@ struct Transition {
   std::uint8_t laneWrites = 0; ///< wrote these bytes with another op, which is a conflict if it was another lane
   std::uint8_t laneReads = 0;  ///< the same for reads
   std::uint8_t readBefore = 0; ///< read these bytes, conflict or not
+  bool unseen = false;         ///< what it collides with is ordered, but the async proxy may not see it
   std::uint32_t sameWarp = 0;  ///< an access behind laneWrites or laneReads, + 1
 };
 
@@ -53,6 +65,8 @@ struct Transition {
 class Order {
 public:
   virtual bool before(const Access &earlier) const = 0;
+  /// Whether the async proxy may see a generic write that comes before.
+  virtual bool visible(const Access &earlier) const = 0;
 
 protected:
   ~Order() = default;
@@ -70,13 +84,19 @@ public:
   std::uint32_t firstState() const { return base; }
   /// The number that the next state will have.
   std::uint32_t nextState() const { return base + static_cast<std::uint32_t>(states.size()); }
-  /// Room for one more access of a warp, whatever it does?
+  /// No room for one more access of a warp, whatever it does?
   bool full() const { return states.size() + 1024 > limit || accesses.size() + 1 > limit; }
+  /// More than half full.
+  bool crowded() const { return std::max(states.size(), accesses.size()) > limit / 2; }
+  /// Forgets what no cell leads to and what `settled` says, and renumbers the cells.
+  template <typename Settled> void sweep(std::span<std::uint32_t> cells, Settled settled);
+  /// Holds more from now on, if not more than `most`; false if it does already.
+  bool grow(std::size_t most);
   /// The numbers are nearly used up: a new table is due, and cells of 0.
   bool wornOut() const { return (base | accessBase) >> 31; }
 
-  /// The number of an access like `a` (of which `first`, `lanes` and `regular` are replaced).
-  std::uint32_t number(const Access &a);
+  /// The number of an access like `a` (of which `first`, `lanes` and `regular` are replaced), a new one if `fresh`.
+  std::uint32_t number(const Access &a, bool fresh = false);
   const Access &access(std::uint32_t number) const { return accesses[number - accessBase]; }
 
   /// What access `a` to `bytes` of a word makes of its state.
@@ -112,6 +132,50 @@ private:
   std::vector<Memo> memo;
   std::vector<std::uint32_t> recent; ///< hash of (block, warp, op) -> access
 };
+
+template <typename Settled> void RaceTable::sweep(std::span<std::uint32_t> cells, Settled settled) {
+  constexpr std::uint32_t unknown = ~0u;
+  std::vector<std::uint32_t> newState(states.size(), unknown), newAccess(accesses.size(), unknown);
+  std::vector<Access> keptAccesses;
+  std::vector<State> keptStates;
+  std::vector<StatePart> keptParts;
+  const std::uint32_t newBase = nextState(), newAccessBase = accessBase + static_cast<std::uint32_t>(accesses.size());
+  for (std::uint32_t &cell : cells) {
+    if (cell < base) {
+      cell = 0;
+      continue;
+    }
+    std::uint32_t &renumbered = newState[cell - base];
+    if (renumbered == unknown) {
+      const State old = states[cell - base];
+      State kept{static_cast<std::uint32_t>(keptParts.size()), 0};
+      for (std::uint32_t i = 0; i < old.count; ++i) {
+        StatePart p = parts[old.first + i];
+        std::uint32_t &number = newAccess[p.access - accessBase];
+        if (number == unknown) {
+          const Access &a = accesses[p.access - accessBase];
+          number = settled(a) ? 0 : newAccessBase + static_cast<std::uint32_t>(keptAccesses.size());
+          if (number)
+            keptAccesses.push_back(a);
+        }
+        if (!number)
+          continue;
+        p.access = number;
+        keptParts.push_back(p);
+        ++kept.count;
+      }
+      renumbered = kept.count ? newBase + static_cast<std::uint32_t>(keptStates.size()) : 0;
+      if (kept.count)
+        keptStates.push_back(kept);
+    }
+    cell = renumbered;
+  }
+  accesses = std::move(keptAccesses);
+  states = std::move(keptStates);
+  parts = std::move(keptParts);
+  base = newBase;
+  accessBase = newAccessBase;
+}
 
 } // namespace kiln::emulator
 

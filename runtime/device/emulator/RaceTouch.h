@@ -1,6 +1,6 @@
 //===- RaceTouch.h - One access on its way through the checks -------------===//
 //
-// Private to Races.cpp and RaceReports.cpp.
+// Private to Races.cpp, AsyncRaces.cpp and RaceReports.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_RACETOUCH_H
@@ -11,30 +11,45 @@
 
 namespace kiln::emulator {
 
-/// Whether an earlier access comes before what a warp does now.
+/// Whether an earlier access comes before what a warp does now, or what the warps of a warpgroup issue now.
 struct WarpOrder final : Order {
-  WarpOrder(const WarpClocks &clocks, const WarpState &w) : clocks(clocks), block(w.block->linear), warp(w.index) {}
-  bool before(const Access &then) const override {
-    if (then.block == block)
-      return then.warp == warp || clocks.own[then.warp] >= then.clock;
-    if (!clocks.others)
-      return false;
-    const auto known = clocks.others->find(then.block);
-    return known != clocks.others->end() && known->second[then.warp] >= then.clock;
+  WarpOrder(const WarpClocks &clocks, const WarpState &w) : block(w.block->linear) { add(clocks, w); }
+  explicit WarpOrder(std::uint64_t block) : block(block) {}
+  void add(const WarpClocks &of, const WarpState &w) {
+    clocks[count] = &of;
+    warps[count++] = static_cast<std::uint8_t>(w.index);
   }
-  const WarpClocks &clocks;
-  std::uint64_t block;
-  unsigned warp;
+  bool knows(std::uint64_t row, unsigned index, std::uint32_t clock) const {
+    for (unsigned i = 0; i < count; ++i)
+      if (!clocks[i]->knows(block, warps[i], row, index, clock))
+        return false;
+    return true;
+  }
+  bool before(const Access &then) const override { return knows(then.row, then.warp, then.clock); }
+  bool visible(const Access &then) const override {
+    for (unsigned i = 0; i < count; ++i)
+      if (!clocks[i]->others || !clocks[i]->others->reaches(then.row | proxy, then.warp, then.clock))
+        return false;
+    return true;
+  }
+  static constexpr unsigned mostIssuers = 4;
+  const WarpClocks *clocks[mostIssuers];
+  std::uint64_t block, proxy = 0; ///< proxy: bit of the space that is accessed
+  std::uint8_t warps[mostIssuers], count = 0;
 };
 
 struct BlockRaces::Touch {
+  BlockRaces &self; ///< of the block whose warp it is
   WarpState &w;
   const Op &op;
-  const LaneAccess &m;
+  const LaneAccess *m; ///< null: asynchronous
   Access access;
   WarpOrder order;
-  std::uint64_t origin = 0; ///< host address of offset 0
+  BlockRaces *home = nullptr; ///< of the block whose shared memory is accessed
+  std::uint64_t origin = 0;   ///< host address of offset 0
   std::uint32_t number = 0;
+  bool fresh = false;               ///< has a number of its own in every table
+  std::uint64_t numberedShards = 0; ///< fresh: where it has that number by now
 };
 
 } // namespace kiln::emulator

@@ -72,20 +72,26 @@ void LaunchRaces::start(unsigned workers) {
   published.clear();
 }
 
+BlockRaces *BlockRaces::homeOf(std::uint64_t address) {
+  if (address - sharedFirst < sharedBytes)
+    return this;
+  for (BlockRaces *p : peers)
+    if (address - p->sharedFirst < p->sharedBytes)
+      return p;
+  return nullptr;
+}
+
 void BlockRaces::record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role) {
   const unsigned space = op.flags & access::spaceMask;
   if (space == access::local || space == access::constant || space == access::param)
     return;
-  const BlockState &b = *w.block;
   const std::uint64_t at = m.contiguous || m.uniform ? m.first : m.at[__builtin_ctz(w.exec)];
-  const std::uint64_t sharedOrigin = reinterpret_cast<std::uint64_t>(b.shared);
-  const bool inShared = at - sharedOrigin < b.sharedEnd;
-  if (!inShared && (at - launch.base >= launch.bytes || !launch.cells))
+  BlockRaces *const home = homeOf(at);
+  if (!home && (at - launch.base >= launch.bytes || !launch.cells))
     return; // generic addresses of local memory and parameters
-  Touch t{w, op, m, {}, {clocks[w.index], w}};
-  t.origin = inShared ? sharedOrigin : 0;
+  Touch t{*this, w, op, &m, {}, {clocks[w.index], w}, home, home ? home->sharedFirst : 0};
   Access &a = t.access;
-  a.block = b.linear;
+  a.row = linear;
   a.op = static_cast<std::uint32_t>(&op - w.program->ops.data());
   a.lanes = w.exec;
   a.warp = static_cast<std::uint8_t>(w.index);
@@ -98,27 +104,25 @@ void BlockRaces::record(WarpState &w, const Op &op, const LaneAccess &m, AccessR
   a.first = m.first - t.origin;
   // What it acquires counts for the access itself, what it releases is what came before it.
   if (a.strong)
-    synchroniseAll(t, inShared);
+    synchroniseAll(t, home);
   a.clock = clocks[w.index].own[w.index];
   a.syncs = w.syncs;
-  if (inShared)
-    recordShared(t);
-  else
+  if (!home)
     recordGlobal(t);
+  else if (!home->block->async || !home->touchesObject(t))
+    home->recordShared(t);
 }
 
 void BlockRaces::synchroniseAll(Touch &t, bool inShared) {
   // Without several blocks on one worker nobody could acquire through global memory.
   if (!inShared && launch.locked)
     return;
-  auto &places = inShared ? published : launch.published;
+  auto &places = inShared ? t.home->published : launch.published;
   const WarpClocks &c = clocks[t.w.index];
   if (places.empty() && !c.fenced && !(t.op.flags & (access::acquire | access::release)))
     return;
   eachLane(t.w.exec, [&](unsigned l) {
-    const std::uint64_t at = t.m.contiguous ? t.m.first + l * std::uint64_t(t.m.bytes)
-                             : t.m.uniform  ? t.m.first
-                                            : t.m.at[l];
+    const std::uint64_t at = t.m->address(l);
     const auto found = places.find(at);
     synchronise(t.w, t.op, {at, t.access.read, t.access.write, t.access.wide},
                 found == places.end() ? nullptr : &found->second, places);
@@ -126,16 +130,23 @@ void BlockRaces::synchroniseAll(Touch &t, bool inShared) {
 }
 
 void BlockRaces::recordShared(Touch &t) {
-  if (shared.full())
-    shared.reset();
-  clocks[t.w.index].lastAccess = t.access.clock;
+  makeRoom();
+  if (&t.self == this) {
+    WarpClocks &c = clocks[t.w.index];
+    c.lastAccess = t.access.clock;
+    c.lastWrite = t.access.write ? t.access.clock : c.lastWrite;
+  } else {
+    outsiders[t.access.row][t.access.warp] = t.access.clock;
+  }
   t.number = shared.number(t.access);
-  const LaneAccess &m = t.m;
+  const LaneAccess &m = *t.m;
   if (m.contiguous)
     touchShared(t, m.first - t.origin, warpSize * m.bytes, 0, m.bytes);
   else if (m.uniform)
     touchShared(t, m.first - t.origin, m.bytes,
-                t.w.exec & (t.w.exec - 1) ? severalLanes : static_cast<unsigned>(__builtin_ctz(t.w.exec)), m.bytes);
+                t.access.lanes & (t.access.lanes - 1) ? severalLanes
+                                                      : static_cast<unsigned>(__builtin_ctz(t.access.lanes)),
+                m.bytes);
   else
     eachLane(t.w.exec, [&](unsigned l) { touchShared(t, m.at[l] - t.origin, m.bytes, l, m.bytes); });
 }
@@ -171,7 +182,7 @@ void BlockRaces::touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsi
     }
     cell = step.next;
     if (step.collides) [[unlikely]]
-      report(t, shared.access(step.collides - 1), word, true);
+      report(t, shared.access(step.collides - 1), word, true, step.unseen);
     // Atomics of lanes go in some order anyway.
     if ((step.laneWrites | step.laneReads | step.readBefore) || mask != 15 || laneBytes < 4) {
       for (unsigned i = 0; i < 4; ++i)
@@ -203,56 +214,112 @@ void BlockRaces::lanesInByte(Touch &t, const Transition &step, std::uint64_t at,
     laneRead[at] = step.readBefore & bit && laneRead[at] != l ? severalLanes : l;
 }
 
-void BlockRaces::recordGlobal(Touch &t) {
-  const LaneAccess &m = t.m;
-  constexpr std::uint64_t shardBytes = std::uint64_t(1) << LaunchRaces::shardBits;
-  auto touch = [&](std::uint64_t first, std::uint64_t bytes) {
-    while (bytes) {
-      const std::uint64_t n = std::min(bytes, shardBytes - first % shardBytes);
-      LaunchRaces::Shard &shard = launch.shardOf(first);
-      const Locked lock(shard, launch.locked);
-      RaceTable &table = shard.table;
-      if (table.full())
-        table.reset();
-      t.number = table.number(t.access);
-      std::uint32_t *const at = &launch.cells[(first - launch.base) / 4];
-      std::uint32_t state;
-      if ((first | n) % 4 == 0 && sayTheSame(at, n / 4, table.firstState(), state)) {
-        const Transition step = table.apply(state, t.number, 15, t.order);
-        if (!step.collides) [[likely]] {
-          if (step.next != state || !state)
-            std::fill_n(at, n / 4, step.next);
-          first += n;
-          bytes -= n;
-          continue;
-        }
-      }
-      std::uint32_t last = ~0u;
-      std::uint8_t lastMask = 0;
-      Transition step;
-      for (std::uint64_t word = first & ~std::uint64_t(3); word < first + n; word += 4) {
-        const std::uint8_t mask = bytesOf(word, first, n);
-        std::uint32_t &cell = launch.cells[(word - launch.base) / 4];
-        if (cell != last || mask != lastMask) {
-          last = cell;
-          lastMask = mask;
-          step = table.apply(cell, t.number, mask, t.order);
-        }
-        if (cell != step.next)
-          cell = step.next;
-        if (step.collides) [[unlikely]]
-          report(t, table.access(step.collides - 1), word, false);
-      }
-      first += n;
-      bytes -= n;
+/// Bytes [first, first + n) of a memory whose cells these are, without regard to lanes.  The cells of global memory
+/// begin at `*globalBase`, null: shared memory.
+inline void BlockRaces::touchWords(Touch &t, RaceTable &table, std::uint32_t *cells, std::uint64_t first,
+                                   std::uint64_t n, const std::uint64_t *globalBase) {
+  std::uint32_t state;
+  if ((first | n) % 4 == 0 && sayTheSame(&cells[first / 4], n / 4, table.firstState(), state)) {
+    const Transition step = table.apply(state, t.number, 15, t.order);
+    if (!step.collides) [[likely]] {
+      if (step.next != state || !state)
+        std::fill_n(&cells[first / 4], n / 4, step.next);
+      return;
     }
-  };
+  }
+  std::uint32_t last = ~0u;
+  std::uint8_t lastMask = 0;
+  Transition step;
+  for (std::uint64_t word = first & ~std::uint64_t(3); word < first + n; word += 4) {
+    const std::uint8_t mask = bytesOf(word, first, n);
+    std::uint32_t &cell = cells[word / 4];
+    if (cell != last || mask != lastMask) {
+      last = cell;
+      lastMask = mask;
+      step = table.apply(cell, t.number, mask, t.order);
+    }
+    if (cell != step.next)
+      cell = step.next;
+    if (step.collides) [[unlikely]]
+      report(t, table.access(step.collides - 1), word + (globalBase ? *globalBase : 0), !globalBase, step.unseen);
+  }
+}
+
+void BlockRaces::touchGlobal(Touch &t, std::uint64_t first, std::uint64_t bytes) {
+  constexpr std::uint64_t shardBytes = std::uint64_t(1) << LaunchRaces::shardBits;
+  while (bytes) {
+    const std::uint64_t n = std::min(bytes, shardBytes - first % shardBytes);
+    LaunchRaces::Shard &shard = launch.shardOf(first);
+    const Locked lock(shard, launch.locked);
+    RaceTable &table = shard.table;
+    if (table.full())
+      table.reset();
+    const std::uint64_t bit = std::uint64_t(1) << (first >> LaunchRaces::shardBits) % launch.shards.size();
+    t.number = table.number(t.access, t.fresh && !(t.numberedShards & bit));
+    t.numberedShards |= bit;
+    touchWords(t, table, launch.cells, first - launch.base, n, &launch.base);
+    first += n;
+    bytes -= n;
+  }
+}
+
+void BlockRaces::recordGlobal(Touch &t) {
+  const LaneAccess &m = *t.m;
   if (m.contiguous)
-    touch(m.first, warpSize * std::uint64_t(m.bytes));
+    touchGlobal(t, m.first, warpSize * std::uint64_t(m.bytes));
   else if (m.uniform)
-    touch(m.first, m.bytes);
+    touchGlobal(t, m.first, m.bytes);
   else
-    eachLane(t.w.exec, [&](unsigned l) { touch(m.at[l], m.bytes); });
+    eachLane(t.w.exec, [&](unsigned l) { touchGlobal(t, m.at[l], m.bytes); });
+}
+
+// --- Agents that are no warps: here, because they touch words as these do ------
+
+void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, const AsyncAgent &agent,
+                             std::span<const AsyncRange> ranges, bool write) {
+  WarpState &w = *issuers[0];
+  Touch t{*this, w, op, nullptr, {}, WarpOrder(linear)};
+  Access &a = t.access;
+  for (const WarpState *i : issuers) {
+    t.order.add(clocks[i->index], *i);
+    a.syncs += clocks[i->index].own[i->index];
+  }
+  a.row = agent.row;
+  a.warp = agent.index;
+  a.clock = agent.epoch;
+  a.first = linear;
+  a.issuer = static_cast<std::uint8_t>(w.index);
+  a.op = static_cast<std::uint32_t>(&op - w.program->ops.data());
+  a.lanes = w.exec;
+  a.write = write;
+  a.read = !write || agent.atomic;
+  a.strong = a.wide = write && agent.atomic;
+  a.asyncProxy = agent.asyncProxy;
+  // Writes of one agent and epoch may overlap, which is a race: they must be told apart.
+  t.fresh = write;
+  for (const AsyncRange &range : ranges) {
+    if (!range.bytes)
+      continue;
+    BlockRaces *const home = homeOf(range.address);
+    if (home) {
+      t.order.proxy = sharedProxyBit;
+      t.origin = home->sharedFirst;
+      if (home != t.home) {
+        t.home = home;
+        home->makeRoom();
+        t.number = home->shared.number(a, t.fresh);
+        std::uint32_t &last = home->outsiders[a.row][a.warp];
+        last = std::max(last, a.clock);
+      }
+      if (!home->block->async || !home->touchesObject(t, range))
+        touchWords(t, home->shared, home->cells.data(), range.address - home->sharedFirst, range.bytes, nullptr);
+    } else if (range.address - launch.base < launch.bytes && launch.cells) {
+      t.order.proxy = globalProxyBit;
+      t.home = nullptr;
+      t.origin = 0;
+      touchGlobal(t, range.address, range.bytes);
+    }
+  }
 }
 
 } // namespace kiln::emulator

@@ -5,7 +5,10 @@
 // warp's own; an access comes before what a warp does now if the warp's clock of its agent has reached the access's.
 //  - barriers: every arrival releases, every wait acquires;
 //  - atomics, volatile, relaxed, acquire and release accesses and fences: through the location, within their scopes;
-//  - lanes of a warp: ordered by whatever its lanes execute together (bar.warp.sync, shuffles, votes, barriers).
+//  - lanes of a warp: ordered by whatever its lanes execute together (bar.warp.sync, shuffles, votes, barriers);
+//  - asynchronous operations are agents of their own: known to whoever waited for them, and to whom these tell it.
+// What the async proxy does must also be allowed to see the generic writes before it: fence.proxy.async
+// (AsyncRaces.cpp).
 //
 // One BlockRaces a resident block, one LaunchRaces a device.  Accesses to global memory by several host threads lock
 // the shard of their address; clocks of other blocks change only in launches on one thread, since only those can
@@ -18,7 +21,6 @@
 #include "runtime/device/emulator/RaceTable.h"
 #include "runtime/device/emulator/Warp.h"
 
-#include <array>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -30,29 +32,6 @@ namespace kiln::emulator {
 struct WarpState;
 struct LaunchRaces;
 
-using ClockRow = std::array<std::uint32_t, warpSize>;
-/// Clocks of agents, by row: the warps of some blocks, and others (AgentKind).
-using Knowledge = std::map<std::uint64_t, ClockRow>;
-void joinKnowledge(Knowledge &into, const Knowledge &from);
-
-/// Agents that are no warps have rows of their own in a Knowledge, by kind; their block is the low part of the row's
-/// number.  What the async proxy may see of an agent is its row with one of the two top bits.
-enum class AgentKind : std::uint8_t {
-  Warp,      ///< the block's warps
-  CopyAsync, ///< cp.async of warp i
-  Wgmma,     ///< of warpgroup i
-  Mbarrier,  ///< bulk operations that complete the block's mbarrier chunk * 32 + i
-  BulkRead,  ///< reads of bulk groups: chunk = warp, i = lane
-  BulkWrite, ///< writes of bulk groups
-};
-constexpr std::uint64_t agentRow(std::uint64_t linear, AgentKind kind, unsigned chunk = 0) {
-  return linear | std::uint64_t(kind) << 48 | std::uint64_t(chunk) << 56;
-}
-constexpr std::uint64_t sharedProxyBit = std::uint64_t(1) << 62, globalProxyBit = std::uint64_t(1) << 61;
-constexpr std::uint64_t blockOfRow(std::uint64_t row) {
-  return row & ((std::uint64_t(1) << 48) - 1);
-}
-
 /// One asynchronous operation, or a group of them, to the race checks: its accesses are over for somebody whose clock
 /// of clocks[row][index] has reached `epoch`.
 struct AsyncAgent {
@@ -60,6 +39,7 @@ struct AsyncAgent {
   std::uint32_t epoch = 0;
   std::uint8_t index = 0;
   bool asyncProxy = false; ///< reads and writes through the async proxy: bulk copies and wgmma, not cp.async
+  bool atomic = false;     ///< its writes are relaxed atomics of scope .gpu: reductions
 };
 /// Host addresses in shared memory of a block of the cluster, or in global memory.
 struct AsyncRange {
@@ -68,17 +48,26 @@ struct AsyncRange {
 
 /// What releases left at a location.
 struct Published {
-  Knowledge wide;   ///< for everybody
-  Knowledge narrow; ///< scope .cta: a block's row is for that block
+  Knowledge wide;                            ///< for everybody
+  std::map<std::uint64_t, Knowledge> narrow; ///< scope .cta, by the block that it is for
 };
 
 struct WarpClocks {
   ClockRow own{};                          ///< of the block's warps
-  std::shared_ptr<const Knowledge> others; ///< of other blocks; null: nothing
+  std::shared_ptr<const Knowledge> others; ///< of everybody else; null: nothing
   bool fenced = false;                     ///< a fence was executed: later strong writes publish the following
   Knowledge fenceWide, fenceNarrow;
   Knowledge pendingWide, pendingNarrow; ///< read by strong reads; the next fence acquires it
-  std::uint32_t lastAccess = 0;         ///< clock of the last access to shared memory
+  std::uint32_t lastAccess = 0;         ///< clock of the last access to the block's shared memory
+  std::uint32_t lastWrite = 0;
+
+  /// Whether what agent `index` of `row` did at `clock` comes before what warp `warp` of `block`, whose clocks these
+  /// are, does now.
+  bool knows(std::uint64_t block, unsigned warp, std::uint64_t row, unsigned index, std::uint32_t clock) const {
+    if (row == block)
+      return index == warp || own[index] >= clock;
+    return others && others->reaches(row, index, clock);
+  }
 };
 
 /// What a memory family knows of an access.  Host addresses; lane l's is at[l], or first + l * bytes if `contiguous`,
@@ -88,6 +77,9 @@ struct LaneAccess {
   std::uint64_t first;
   bool contiguous, uniform;
   unsigned bytes;
+  std::uint64_t address(unsigned l) const {
+    return contiguous ? first + l * std::uint64_t(bytes) : uniform ? first : at[l];
+  }
 };
 enum class AccessRole : std::uint8_t { Read, Write, Atomic };
 /// A strong access of one lane.
@@ -99,8 +91,10 @@ struct StrongAccess {
 class BlockRaces {
 public:
   BlockRaces(LaunchRaces &launch, std::size_t warps, std::uint32_t sharedBytes);
-  /// For the next block of the launch.
-  void start();
+  /// For the next block of the launch, which `b` is now.
+  void start(BlockState &b);
+  /// The blocks of a cluster, this one among them: their warps access each other's shared memory.
+  void joinCluster(std::span<BlockRaces *const> blocks);
 
   void record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role);
   void fence(WarpState &w, bool narrow);
@@ -134,22 +128,38 @@ public:
 
 private:
   struct Touch;
-  void recordShared(Touch &t);
   void recordGlobal(Touch &t);
-  void touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes);
-  void lanesInByte(Touch &t, const Transition &step, std::uint64_t at, unsigned lane);
+  void touchGlobal(Touch &t, std::uint64_t first, std::uint64_t bytes);
   void synchroniseAll(Touch &t, bool inShared);
   void synchronise(WarpState &w, const Op &op, const StrongAccess &s, Published *at,
                    std::unordered_map<std::uint64_t, Published> &places);
-  void report(Touch &t, const Access &other, std::uint64_t word, bool isShared);
-  void reportLanes(Touch &t, const Access &other, std::uint64_t at, unsigned lane, std::uint32_t otherLanes);
+  static void touchWords(Touch &t, RaceTable &table, std::uint32_t *cells, std::uint64_t first, std::uint64_t bytes,
+                         const std::uint64_t *globalBase);
+  static bool notWaitedFor(const Touch &t, const Access &other);
+  static void report(Touch &t, const Access &other, std::uint64_t word, bool isShared, bool unseen);
+  static void reportLanes(Touch &t, const Access &other, std::uint64_t at, unsigned lane, std::uint32_t otherLanes);
+
+  /// Whose shared memory holds a host address: this block, one of its cluster, or nullptr.
+  BlockRaces *homeOf(std::uint64_t address);
+  // Of this block's shared memory, whoever touches it.
+  void recordShared(Touch &t);
+  void touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes);
+  void lanesInByte(Touch &t, const Transition &step, std::uint64_t at, unsigned lane);
+  bool touchesObject(Touch &t);
+  bool touchesObject(Touch &t, const AsyncRange &range);
+  void makeRoom();
+  bool settled(const Access &a) const;
+  bool everythingIsKnown(const ClockRow &own, const Knowledge *others) const;
 
   void bump(unsigned warp) { ++clocks[warp].own[warp]; }
-  /// All: of every block, else of the warp's own.
-  void join(unsigned warp, const Knowledge &k, std::uint64_t block, bool all);
-  Knowledge everything(unsigned warp, std::uint64_t block) const;
+  void join(unsigned warp, const Knowledge &k);
+  Knowledge everything(unsigned warp) const;
 
   LaunchRaces &launch;
+  BlockState *block = nullptr;
+  std::uint64_t linear = 0;
+  std::uint64_t sharedFirst = 0, sharedBytes = 0; ///< host address of offset 0
+  std::vector<BlockRaces *> peers;                ///< the other blocks of the cluster
   std::vector<WarpClocks> clocks;
   struct BarrierClock {
     ClockRow own{};
@@ -158,7 +168,8 @@ private:
   RaceTable shared;
   std::vector<std::uint32_t> cells;                       ///< of shared memory, by word
   std::vector<std::uint8_t> laneWrote, laneRead;          ///< of shared memory, by byte; severalLanes: more than one
-  std::unordered_map<std::uint64_t, Published> published; ///< by offset in shared memory
+  std::unordered_map<std::uint64_t, Published> published; ///< by host address in shared memory
+  Knowledge outsiders; ///< the last accesses to the block's shared memory of all agents but its warps
 };
 
 struct LaunchRaces {
