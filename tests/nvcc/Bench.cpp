@@ -3,7 +3,7 @@
 
 #include "support/Text.h"
 
-#include <gtest/gtest.h>
+#include <algorithm>
 
 namespace kiln::test {
 
@@ -15,8 +15,10 @@ constexpr std::size_t guardBytes = 256;
 void Bench::require(const Status &status) {
   if (status.ok())
     return;
-  if (healthy)
-    ADD_FAILURE() << lastLaunch << ": " << status.toString();
+  if (healthy) {
+    fail(lastLaunch + ": " + status.toString());
+    unsupportedValue = status.code() == StatusCode::Unsupported;
+  }
   healthy = false;
 }
 
@@ -41,17 +43,40 @@ void Bench::readBytes(const Buffer &buffer, std::span<std::byte> bytes) {
   require(buffer.copyToHost(bytes.size(), guard));
   for (std::size_t i = 0; i < guard.size(); ++i)
     if (guard[i] != poison) {
-      ADD_FAILURE() << lastLaunch << ": byte " << i << " behind an array of " << bytes.size() << " bytes was written";
-      return;
+      return fail(format("%s: byte %zu behind an array of %zu bytes was written", lastLaunch.c_str(), i, bytes.size()));
     }
 }
 
-void Bench::launchPacked(const char *kernel, Dim3 grid, Dim3 block, std::uint32_t dynamicShared,
+TensorMap Bench::encode(const Buffer *buffer, TensorMapType type, std::span<const std::uint64_t> dims,
+                        std::span<const std::uint32_t> box, unsigned swizzleBytes) {
+  TensorMapRecipe recipe;
+  recipe.type = type;
+  recipe.rank = unsigned(dims.size());
+  recipe.address = buffer ? buffer->address() : 0;
+  std::copy(dims.begin(), dims.end(), recipe.dims.begin());
+  std::copy(box.begin(), box.end(), recipe.box.begin());
+  recipe.setDenseStrides();
+  recipe.swizzle = swizzleBytes == 128  ? TensorMapSwizzle::B128
+                   : swizzleBytes == 64 ? TensorMapSwizzle::B64
+                   : swizzleBytes == 32 ? TensorMapSwizzle::B32
+                                        : TensorMapSwizzle::None;
+  if (!healthy)
+    return {};
+  auto map = device.encodeTensorMap(recipe);
+  if (!map.ok()) {
+    require(map.status());
+    return {};
+  }
+  return *map;
+}
+
+void Bench::launchPacked(const char *kernel, const LaunchConfig &config,
                          const std::vector<std::vector<std::byte>> &arguments) {
   if (!healthy)
     return;
+  const Dim3 &grid = config.grid, &block = config.block;
   lastLaunch = format("%s<<<(%u,%u,%u), (%u,%u,%u), %u>>>", kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                      dynamicShared);
+                      config.dynamicSharedBytes);
   auto found = module.kernel(kernel);
   if (!found.ok())
     return require(found.status());
@@ -67,26 +92,22 @@ void Bench::launchPacked(const char *kernel, Dim3 grid, Dim3 block, std::uint32_
                                             arguments[i].size(), parameter.size, parameter.offset, packed.size())));
     std::memcpy(packed.data() + parameter.offset, arguments[i].data(), arguments[i].size());
   }
-  LaunchConfig config;
-  config.grid = grid;
-  config.block = block;
-  config.dynamicSharedBytes = dynamicShared;
   require((*found)->launch(config, packed));
   if (healthy)
     require(device.defaultStream().synchronize());
   for (const Finding &finding : device.takeFindings())
     if (!finding.note)
-      ADD_FAILURE() << lastLaunch << ": finding\n" << finding.toString();
+      fail(lastLaunch + ": finding\n" + finding.toString());
 }
 
 void Bench::expectSize(const char *what, std::size_t got, std::size_t want) {
-  if (healthy)
-    EXPECT_EQ(got, want) << lastLaunch << ": size of " << what;
+  if (healthy && got != want)
+    fail(format("%s: %s has %zu elements, expected %zu", lastLaunch.c_str(), what, got, want));
 }
 
 void Bench::mismatch(const char *what, std::size_t index, double got, double want, double bound) {
-  ADD_FAILURE() << lastLaunch << ": " << what << "[" << index << "] is " << format("%.17g (%a)", got, got)
-                << ", expected " << format("%.17g (%a), bound %.3g", want, want, bound);
+  fail(format("%s: %s[%zu] is %.17g (%a), expected %.17g (%a), bound %.3g", lastLaunch.c_str(), what, index, got, got,
+              want, want, bound));
 }
 
 void Bench::expectNear(const char *what, const std::vector<float> &got, const std::vector<double> &want,
@@ -100,6 +121,14 @@ void Bench::expectNear(const char *what, const std::vector<float> &got, const st
     if (!same)
       return mismatch(what, i, g, want[i], bound[i]);
   }
+}
+
+std::vector<NvccCase> allCases() {
+  std::vector<NvccCase> all;
+  for (auto cases : {integerCases(), floatCases(), controlCases(), memoryCases(), matrixCases(), pipelineCases(),
+                     tensorCases(), warpgroupCases(), clusterCases()})
+    all.insert(all.end(), cases.begin(), cases.end());
+  return all;
 }
 
 std::vector<std::uint64_t> randomWide(Bench &bench, std::size_t count) {

@@ -1,7 +1,7 @@
 //===- Bench.h - One compiled kernel on one device, its buffers and checks -===//
 //
 // A case of the nvcc tests gets a Bench: the loaded module, a seeded generator, arrays on the device, launches with
-// typed arguments, and checks that record every difference as a test failure.  Outputs start as 0xCD bytes.  On a GPU
+// typed arguments, and checks that collect what differs in `failures`.  Outputs start as 0xCD bytes.  On a GPU
 // arrays carry a guard behind their end that must stay untouched; the emulator has bounds of its own.
 // Everything read back is also appended to `transcript`: two runs may be compared byte by byte.
 //
@@ -33,6 +33,10 @@ public:
 
   /// False after the first device failure: a case returns early then.
   bool good() const { return healthy; }
+  /// Findings, results that differ, calls that failed: empty if the case passed.
+  const std::vector<std::string> &failures() const { return failuresFound; }
+  /// The device refused a call because it has no such feature.
+  bool unsupported() const { return unsupportedValue; }
   const std::string &transcript() const { return bytesRead; }
   std::mt19937_64 &rng() { return random; }
   bool onGpu() const { return device.info().kind == DeviceKind::Cuda; }
@@ -64,9 +68,22 @@ public:
 
   template <typename... Args>
   void launch(const char *kernel, Dim3 grid, Dim3 block, std::uint32_t dynamicShared, const Args &...args) {
+    launchInClusters(kernel, {0, 0, 0}, grid, block, dynamicShared, args...);
+  }
+  /// Clusters of zeros: as the kernel declares.
+  template <typename... Args>
+  void launchInClusters(const char *kernel, Dim3 cluster, Dim3 grid, Dim3 block, std::uint32_t dynamicShared,
+                        const Args &...args) {
     std::vector<std::vector<std::byte>> packed;
     (packed.push_back(pack(args)), ...);
-    launchPacked(kernel, grid, block, dynamicShared, packed);
+    launchPacked(kernel, {grid, block, cluster, dynamicShared}, packed);
+  }
+
+  /// Of an array as a tensor: `dims` and `box` with the contiguous dimension first, without gaps.
+  template <typename T>
+  TensorMap tensorMap(const Array<T> &array, TensorMapType type, std::initializer_list<std::uint64_t> dims,
+                      std::initializer_list<std::uint32_t> box, unsigned swizzleBytes = 0) {
+    return encode(array.buffer, type, dims, box, swizzleBytes);
   }
 
   /// Bits must be equal.
@@ -91,11 +108,14 @@ private:
   template <typename T> static std::vector<std::byte> pack(const Array<T> &array) {
     return pack(array.buffer ? array.buffer->address() : DeviceAddress(0));
   }
+  TensorMap encode(const Buffer *buffer, TensorMapType type, std::span<const std::uint64_t> dims,
+                   std::span<const std::uint32_t> box, unsigned swizzleBytes);
   Buffer *allocate(std::size_t bytes);
   void readBytes(const Buffer &buffer, std::span<std::byte> bytes);
-  void launchPacked(const char *kernel, Dim3 grid, Dim3 block, std::uint32_t dynamicShared,
+  void launchPacked(const char *kernel, const LaunchConfig &config,
                     const std::vector<std::vector<std::byte>> &arguments);
   void require(const Status &status);
+  void fail(std::string what) { failuresFound.push_back(std::move(what)); }
   void expectSize(const char *what, std::size_t got, std::size_t want);
   void mismatch(const char *what, std::size_t index, double got, double want, double bound);
 
@@ -104,7 +124,8 @@ private:
   std::mt19937_64 random;
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::string bytesRead, lastLaunch;
-  bool healthy = true;
+  std::vector<std::string> failuresFound;
+  bool healthy = true, unsupportedValue = false;
 };
 
 /// Which of the PTX files of a case exist.
@@ -128,6 +149,10 @@ std::span<const NvccCase> controlCases();
 std::span<const NvccCase> memoryCases();
 std::span<const NvccCase> matrixCases();
 std::span<const NvccCase> pipelineCases();
+std::span<const NvccCase> tensorCases();
+std::span<const NvccCase> warpgroupCases();
+std::span<const NvccCase> clusterCases();
+std::vector<NvccCase> allCases();
 
 /// Element counts that every one-dimensional case runs.
 inline constexpr int sizes[] = {1, 31, 1000, 4097};
