@@ -1,3 +1,4 @@
+#include "compiler/passes/GlobalAccess.h"
 #include "compiler/passes/Passes.h"
 #include "compiler/passes/SharedFootprint.h"
 
@@ -14,9 +15,17 @@ using namespace tile_gpu;
 
 namespace {
 
+/// What an operation accesses.
+struct Accesses {
+  std::optional<SharedFootprint> shared;
+  std::optional<GlobalAccess> global;
+};
+
+/// An access; 1: of an earlier round of a loop that it is in.
+using Past = std::pair<Operation *, unsigned>;
 /// Accesses since the last barrier of the block, on some path; true: a barrier of the warp lies behind them on every
 /// one.
-using Pending = llvm::MapVector<Operation *, bool>;
+using Pending = llvm::MapVector<Past, bool>;
 
 bool sameState(const Pending &a, const Pending &b) {
   return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
@@ -26,11 +35,22 @@ bool sameState(const Pending &a, const Pending &b) {
 }
 
 void join(Pending &into, const Pending &other) {
-  for (const auto &[op, synced] : other) {
-    auto [it, fresh] = into.insert({op, synced});
+  for (const auto &[past, synced] : other) {
+    auto [it, fresh] = into.insert({past, synced});
     if (!fresh)
       it->second = it->second && synced;
   }
+}
+
+/// Another round of the loop begins.
+void nextRound(Pending &state, Operation *loop) {
+  Pending aged;
+  for (const auto &[past, synced] : state) {
+    Pending one;
+    one[{past.first, past.second | unsigned(loop->isProperAncestor(past.first))}] = synced;
+    join(aged, one);
+  }
+  state = std::move(aged);
 }
 
 /// Two accesses without the barrier they need.
@@ -39,14 +59,15 @@ struct Found {
   Hazard kind = Hazard::None;
 };
 
-/// Looks for hazards in a function, as its barriers are now.  Footprints and what they need of each other are worked
-/// out once.
+/// Looks for hazards in a function, as its barriers are now.  What operations access and what they need of each other
+/// is worked out once.
 class Searcher {
 public:
   explicit Searcher(func::FuncOp function) : function(function) {}
 
-  /// Footprints of all accesses.  Reports what cannot be analysed.
+  /// What every operation accesses.  Reports what cannot be analysed.
   LogicalResult prepare() {
+    const analysis::PointerRoots roots(function);
     const WalkResult walked = function.walk([&](Operation *op) {
       if (isBarrier(op))
         return WalkResult::advance();
@@ -55,15 +76,16 @@ public:
         (void)report(op, footprint.status());
         return WalkResult::interrupt();
       }
-      if (footprint->has_value())
-        footprints[op] = std::make_unique<SharedFootprint>(std::move(**footprint));
+      std::optional<GlobalAccess> global = GlobalAccess::of(op, roots);
+      if (footprint->has_value() || global)
+        accesses[op] = std::make_unique<Accesses>(Accesses{std::move(*footprint), std::move(global)});
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
       return failure();
     return checkControlFlow();
   }
-  bool empty() const { return footprints.empty(); }
+  bool empty() const { return accesses.empty(); }
 
   /// The first hazard in program order, if there is one.
   std::optional<Found> search() {
@@ -84,11 +106,11 @@ private:
         if (isa<scf::IfOp, scf::ForOp, scf::WhileOp, func::FuncOp>(op) && region.getBlocks().size() <= 1)
           continue;
         bool touches = false;
-        region.walk([&](Operation *inner) { touches |= footprints.contains(inner) || isBarrier(inner); });
+        region.walk([&](Operation *inner) { touches |= accesses.contains(inner) || isBarrier(inner); });
         if (!touches)
           continue;
         op->emitError("'") << op->getName()
-                           << "' holds accesses to shared memory: barriers are placed in scf.for, scf.if and scf.while";
+                           << "' holds accesses to memory: barriers are placed in scf.for, scf.if and scf.while";
         return WalkResult::interrupt();
       }
       return WalkResult::advance();
@@ -96,10 +118,15 @@ private:
     return failure(walked.wasInterrupted());
   }
 
-  Hazard between(Operation *a, Operation *b) {
-    auto [it, fresh] = hazards.insert({{a, b}, Hazard::None});
-    if (fresh)
-      it->second = footprints[a]->against(*footprints[b]);
+  Hazard between(const Past &past, Operation *op) {
+    auto [it, fresh] = hazards.insert({{past, op}, Hazard::None});
+    if (fresh) {
+      const Accesses &a = *accesses[past.first], &b = *accesses[op];
+      if (a.shared && b.shared)
+        it->second = a.shared->against(*b.shared);
+      if (a.global && b.global)
+        it->second = std::max(it->second, a.global->against(*b.global, past.second));
+    }
     return it->second;
   }
 
@@ -114,7 +141,7 @@ private:
   void step(Operation *op, Pending &state) {
     if (isBarrier(op))
       return barrier(op, state);
-    if (footprints.contains(op))
+    if (accesses.contains(op))
       return access(op, state);
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
       Pending other = state;
@@ -123,12 +150,16 @@ private:
         walk(branch.getElseRegion().front(), other);
       join(state, other);
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-      repeat(state, [&](Pending &s) { walk(*loop.getBody(), s); });
+      repeat(state, [&](Pending &s) {
+        nextRound(s, op);
+        walk(*loop.getBody(), s);
+      });
     } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
       // before (after before)*: the loop is left after `before`.
       walk(loop.getBefore().front(), state);
       repeat(state, [&](Pending &s) {
         walk(loop.getAfter().front(), s);
+        nextRound(s, op);
         walk(loop.getBefore().front(), s);
       });
     }
@@ -152,24 +183,24 @@ private:
     if (isa<BarrierOp>(op) || (named && named.getThreads() == tile::numWarps(function) * layout::warpSize)) {
       state.clear();
     } else if (isa<WarpBarrierOp>(op)) {
-      for (auto &[access, synced] : state)
+      for (auto &[past, synced] : state)
         synced = true;
     }
   }
 
   void access(Operation *op, Pending &state) {
-    for (const auto &[first, synced] : state) {
-      const Hazard kind = between(first, op);
+    for (const auto &[past, synced] : state) {
+      const Hazard kind = between(past, op);
       if (kind == Hazard::Warps || (kind == Hazard::Lanes && !synced))
         if (!found || found->kind < kind)
-          found = Found{first, op, kind};
+          found = Found{past.first, op, kind};
     }
-    state[op] = false;
+    state[{op, 0}] = false;
   }
 
   func::FuncOp function;
-  llvm::DenseMap<Operation *, std::unique_ptr<SharedFootprint>> footprints;
-  llvm::DenseMap<std::pair<Operation *, Operation *>, Hazard> hazards;
+  llvm::DenseMap<Operation *, std::unique_ptr<Accesses>> accesses;
+  llvm::DenseMap<std::pair<Past, Operation *>, Hazard> hazards;
   std::optional<Found> found;
 };
 

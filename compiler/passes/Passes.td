@@ -98,11 +98,13 @@ def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
 }
 
 def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
-  let summary = "Adds the barriers that accesses to shared memory need";
+  let summary = "Adds the barriers that accesses to memory need";
   let description = [{
     Between two accesses to the same bytes, one of them a write: a barrier of the block if different warps access them,
-    one of the warp if different lanes do, nothing if the same lane does.  Bytes are those of the plans and layouts, at
-    the buffers' offsets: run allocate-shared before.
+    one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
+    and layouts, at the buffers' offsets: run allocate-shared before.  Accesses to global memory may meet if their
+    addresses come from the same argument of the kernel, or from nobody knows where; an atomic operation that releases
+    comes after every access before it, one that acquires before every access after it.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }

@@ -20,7 +20,7 @@ module attributes {tile_gpu.target = "sm_80"} {
   func.func @control_flow(%x: tensor<64x32xf32, #row>, %i: i32) {
     %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf32, #sh>
     %c = arith.index_cast %i : i32 to index
-    // expected-error @+1 {{'scf.index_switch' holds accesses to shared memory}}
+    // expected-error @+1 {{'scf.index_switch' holds accesses to memory}}
     scf.index_switch %c
     case 0 {
       tile_gpu.local_store %x, %a : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>

@@ -133,4 +133,109 @@ func.func @arm(%x: tensor<64x32xf32, #row>, %z: tensor<64x32xf32, #col>, %p: i1)
   }
   return
 }
+
+// Global memory: one argument's elements, stored by some threads and loaded by others.
+// CHECK-LABEL: @global
+// CHECK: tile.store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @global(%x: !tile.ptr<f32>, %v: tensor<512xf32, #vec>, %i: tensor<512xi32, #vec>) {
+  %s = tile.splat %x : !tile.ptr<f32> to tensor<512x!tile.ptr<f32>, #vec>
+  %q = tile.addptr %s, %i : tensor<512x!tile.ptr<f32>, #vec>, tensor<512xi32, #vec>
+  tile.store %s, %v : tensor<512x!tile.ptr<f32>, #vec>
+  %l = tile.load %q : tensor<512x!tile.ptr<f32>, #vec>
+  return
+}
+
+// The same elements by the same threads, and elements of another argument: no barrier.
+// CHECK-LABEL: @global_own
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @global_own(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %i: tensor<512xi32, #vec>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %s = tile.splat %x : !tile.ptr<f32> to tensor<512x!tile.ptr<f32>, #vec>
+  %p = tile.addptr %s, %i : tensor<512x!tile.ptr<f32>, #vec>, tensor<512xi32, #vec>
+  %t = tile.splat %y : !tile.ptr<f32> to tensor<512x!tile.ptr<f32>, #vec>
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %l = tile.load %p : tensor<512x!tile.ptr<f32>, #vec>
+    tile.store %p, %l : tensor<512x!tile.ptr<f32>, #vec>
+    %o = tile.load %t : tensor<512x!tile.ptr<f32>, #vec>
+  }
+  return
+}
+
+// Addresses that differ from round to round: the next round's load waits for this one's store.
+// CHECK-LABEL: @global_rounds
+// CHECK: scf.for
+// CHECK: tile_gpu.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.store
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @global_rounds(%x: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  scf.for %k = %c0 to %n step %c1 : i32 {
+    %b = tile.addptr %x, %k : !tile.ptr<f32>, i32
+    %p = tile.splat %b : !tile.ptr<f32> to tensor<512x!tile.ptr<f32>, #vec>
+    %l = tile.load %p : tensor<512x!tile.ptr<f32>, #vec>
+    tile.store %p, %l : tensor<512x!tile.ptr<f32>, #vec>
+  }
+  return
+}
+
+// An address that control flow chose: of either argument.
+// CHECK-LABEL: @global_either
+// CHECK: tile.store
+// CHECK: tile_gpu.barrier
+// CHECK-NEXT: tile.load %arg1
+// CHECK-NOT: barrier
+// CHECK: tile.load %arg2
+// CHECK: return
+func.func @global_either(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %z: !tile.ptr<f32>, %c: i1, %v: f32) {
+  %p = scf.if %c -> !tile.ptr<f32> {
+    scf.yield %x : !tile.ptr<f32>
+  } else {
+    scf.yield %y : !tile.ptr<f32>
+  }
+  tile.store %p, %v : !tile.ptr<f32>
+  %l = tile.load %y : !tile.ptr<f32>
+  %m = tile.load %z : !tile.ptr<f32>
+  return
+}
+
+// One warp: a barrier of the warp.
+// CHECK-LABEL: @global_lanes
+// CHECK: tile.store
+// CHECK-NEXT: tile_gpu.warp_barrier
+// CHECK-NEXT: tile.load
+// CHECK-NOT: tile_gpu.barrier
+// CHECK: return
+func.func @global_lanes(%x: !tile.ptr<f32>, %v: f32) attributes {tile.num_warps = 1 : i32} {
+  tile.store %x, %v : !tile.ptr<f32>
+  %l = tile.load %x : !tile.ptr<f32>
+  return
+}
+
+// A release comes after, an acquire before all other accesses; relaxed operations order nothing.
+// CHECK-LABEL: @release_acquire
+// CHECK: tile.store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile.atomic_rmw add acq_rel
+// CHECK: tile_gpu.barrier
+// CHECK-NEXT: tile.load
+// CHECK-NEXT: tile.atomic_rmw add relaxed
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @release_acquire(%x: !tile.ptr<i32>, %y: !tile.ptr<i32>, %z: !tile.ptr<i32>, %v: i32) {
+  tile.store %x, %v : !tile.ptr<i32>
+  %old = tile.atomic_rmw add acq_rel gpu %y, %v : !tile.ptr<i32>
+  %l = tile.load %z : !tile.ptr<i32>
+  %new = tile.atomic_rmw add relaxed gpu %y, %v : !tile.ptr<i32>
+  return
+}
+
 }

@@ -1,0 +1,87 @@
+#include "compiler/passes/GlobalAccess.h"
+
+#include "compiler/analysis/AxisAnalysis.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+using layout::InDim;
+
+std::optional<GlobalAccess> GlobalAccess::of(Operation *op, const analysis::PointerRoots &roots) {
+  GlobalAccess out;
+  auto atomic = [&](auto access) {
+    out.address = {access.getPointer()};
+    out.writes = out.atomic = true;
+    out.acquires = access.getOrder() == tile::Order::Acquire || access.getOrder() == tile::Order::AcqRel;
+    out.releases = access.getOrder() == tile::Order::Release || access.getOrder() == tile::Order::AcqRel;
+  };
+  auto view = [&](auto access) {
+    out.address = {access.getView()};
+    llvm::append_range(out.address, access.getCoords());
+  };
+  const bool accesses = llvm::TypeSwitch<Operation *, bool>(op)
+                            .Case([&](tile::LoadOp load) {
+                              out.address = {load.getPointer()};
+                              return true;
+                            })
+                            .Case([&](tile::StoreOp store) {
+                              out.address = {store.getPointer()};
+                              return out.writes = true;
+                            })
+                            .Case<tile::AtomicRmwOp, tile::AtomicCasOp>([&](auto access) {
+                              atomic(access);
+                              return true;
+                            })
+                            .Case([&](tile::LoadViewOp load) {
+                              view(load);
+                              return true;
+                            })
+                            .Case([&](tile::StoreViewOp store) {
+                              view(store);
+                              return out.writes = true;
+                            })
+                            .Default(false);
+  if (!accesses)
+    return std::nullopt;
+  out.tile = analysis::accessedTile(op);
+  out.roots = roots.of(out.address.front());
+  out.oneWarp = tile::numWarps(op->getParentOfType<func::FuncOp>()) == 1;
+  return out;
+}
+
+static bool insideLoop(Value v) {
+  Operation *op = v.getDefiningOp();
+  if (auto argument = dyn_cast<BlockArgument>(v))
+    op = argument.getOwner()->getParentOp();
+  return isa_and_nonnull<LoopLikeOpInterface>(op) || (op && op->getParentOfType<LoopLikeOpInterface>());
+}
+
+bool GlobalAccess::sameElements(const GlobalAccess &other, bool carried) const {
+  return tile && other.tile && address == other.address && tile_gpu::sameLayout(tile, other.tile) &&
+         !(carried && llvm::any_of(address, insideLoop));
+}
+
+Hazard GlobalAccess::against(const GlobalAccess &later, bool carried) const {
+  const Hazard everybody = oneWarp ? Hazard::Lanes : Hazard::Warps;
+  if (acquires || later.releases)
+    return everybody;
+  if ((!writes && !later.writes) || (atomic && later.atomic) || !analysis::mayOverlap(roots, later.roots))
+    return Hazard::None;
+  if (!sameElements(later, carried))
+    return everybody;
+  // Elements are written by their owners; every copy reads.
+  if (writes && later.writes)
+    return Hazard::None;
+  const Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile);
+  if (!layout || layout->core().freeMask(InDim::Warp))
+    return everybody;
+  return layout->core().freeMask(InDim::Lane) ? Hazard::Lanes : Hazard::None;
+}
+
+} // namespace kiln

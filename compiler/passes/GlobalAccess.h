@@ -1,0 +1,39 @@
+//===- GlobalAccess.h - What an operation does to global memory -------------===//
+//
+// For insert-barriers.  A program's operations take effect in program order, also where different threads carry them
+// out: what one thread stored another must see.  Two accesses may meet if their addresses come from the same argument
+// (analysis::mayOverlap), and need nothing between them if each element is accessed by the same thread both times.
+// An atomic operation that releases comes after everything before it, one that acquires before everything after it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PASSES_GLOBALACCESS_H
+#define KILN_PASSES_GLOBALACCESS_H
+
+#include "compiler/analysis/PointerRoots.h"
+#include "compiler/passes/SharedFootprint.h"
+
+#include <optional>
+
+namespace kiln {
+
+class GlobalAccess {
+public:
+  /// Nothing for an operation that does not access global memory.
+  static std::optional<GlobalAccess> of(mlir::Operation *op, const analysis::PointerRoots &roots);
+
+  /// What `later` needs before it.  Carried: this access is of an earlier round of a loop.
+  Hazard against(const GlobalAccess &later, bool carried) const;
+
+private:
+  bool sameElements(const GlobalAccess &other, bool carried) const;
+
+  llvm::SmallVector<mlir::Value, 4> address; ///< the pointer, or the view and its coordinates
+  mlir::Type tile;                           ///< that is accessed, null for a scalar
+  analysis::Roots roots;
+  bool writes = false, atomic = false, acquires = false, releases = false;
+  bool oneWarp = false; ///< the program has no other
+};
+
+} // namespace kiln
+
+#endif // KILN_PASSES_GLOBALACCESS_H
