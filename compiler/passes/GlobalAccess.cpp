@@ -50,6 +50,11 @@ std::optional<GlobalAccess> GlobalAccess::of(Operation *op, const analysis::Poin
   if (!accesses)
     return std::nullopt;
   out.tile = analysis::accessedTile(op);
+  const Type type = out.address.front().getType();
+  if (auto view = dyn_cast<tile::ViewType>(type))
+    out.element = view.getElementType();
+  else
+    out.element = cast<tile::PtrType>(tile::elementTypeOf(type)).getPointee();
   out.roots = roots.of(out.address.front());
   out.oneWarp = tile::numWarps(op->getParentOfType<func::FuncOp>()) == 1;
   return out;
@@ -67,21 +72,31 @@ bool GlobalAccess::sameElements(const GlobalAccess &other, bool carried) const {
          !(carried && llvm::any_of(address, insideLoop));
 }
 
+Hazard GlobalAccess::betweenCopies() const {
+  const Result<layout::TileLayout> layout = tile ? tile_gpu::layoutOf(tile) : Status(StatusCode::CompileError, "");
+  if (!layout || layout->core().freeMask(InDim::Warp))
+    return oneWarp ? Hazard::Lanes : Hazard::Warps;
+  return layout->core().freeMask(InDim::Lane) ? Hazard::Lanes : Hazard::None;
+}
+
+static ArrayRef<int64_t> shapeOf(Type tile) {
+  return tile ? cast<RankedTensorType>(tile).getShape() : ArrayRef<int64_t>();
+}
+
 Hazard GlobalAccess::against(const GlobalAccess &later, bool carried) const {
   const Hazard everybody = oneWarp ? Hazard::Lanes : Hazard::Warps;
   if (acquires || later.releases)
     return everybody;
-  if ((!writes && !later.writes) || (atomic && later.atomic) || !analysis::mayOverlap(roots, later.roots))
+  if ((!writes && !later.writes) || (atomic && later.atomic))
     return Hazard::None;
+  if (!analysis::mayOverlap(roots, later.roots)) {
+    const bool inPlace = !writes && !later.atomic && element == later.element && shapeOf(tile) == shapeOf(later.tile);
+    return inPlace ? betweenCopies() : Hazard::None;
+  }
   if (!sameElements(later, carried))
     return everybody;
   // Elements are written by their owners; every copy reads.
-  if (writes && later.writes)
-    return Hazard::None;
-  const Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile);
-  if (!layout || layout->core().freeMask(InDim::Warp))
-    return everybody;
-  return layout->core().freeMask(InDim::Lane) ? Hazard::Lanes : Hazard::None;
+  return writes && later.writes ? Hazard::None : betweenCopies();
 }
 
 } // namespace kiln

@@ -3,6 +3,8 @@
 // For insert-barriers.  A program's operations take effect in program order, also where different threads carry them
 // out: what one thread stored another must see.  Two accesses may meet if their addresses come from the same argument
 // (analysis::mayOverlap), and need nothing between them if each element is accessed by the same thread both times.
+// A tensor that is given for two arguments is read and written element for element, in place: then only other copies of
+// a loaded tile than the one that is stored could come too late.
 // An atomic operation that releases comes after everything before it, one that acquires before everything after it.
 //
 //===----------------------------------------------------------------------===//
@@ -26,9 +28,12 @@ public:
 
 private:
   bool sameElements(const GlobalAccess &other, bool carried) const;
+  /// Between what all threads that have a copy of an element do, and what its owner does.
+  Hazard betweenCopies() const;
 
   llvm::SmallVector<mlir::Value, 4> address; ///< the pointer, or the view and its coordinates
   mlir::Type tile;                           ///< that is accessed, null for a scalar
+  mlir::Type element;
   analysis::Roots roots;
   bool writes = false, atomic = false, acquires = false, releases = false;
   bool oneWarp = false; ///< the program has no other

@@ -147,5 +147,32 @@ TEST(Order, NothingWhereThreadsKeepToTheirElements) {
   EXPECT_EQ(run.ptx.find("barrier"), std::string::npos) << run.ptx;
 }
 
+/// A tensor of 32 elements that each of four warps has a copy of: what one warp stores, no other may load.  (Volatile,
+/// so that LLVM does not leave the load to the warp that stores.)
+TEST(Order, InPlaceThroughTwoArguments) {
+  const std::string layout = "#tile_gpu.blocked<sizePerThread=[1], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>",
+                    numbers = "tensor<32xi32, " + layout + ">", places = "tensor<32x!tile.ptr<i32>, " + layout + ">";
+  const std::string text = kernelModule(
+      "%x: !tile.ptr<i32>, %y: !tile.ptr<i32>",
+      "    %r = tile.range 0 to 32 : " + numbers + "\n    %one = arith.constant dense<1> : " + numbers +
+          "\n    %sx = tile.splat %x : !tile.ptr<i32> to " + places + "\n    %sy = tile.splat %y : !tile.ptr<i32> to " +
+          places + "\n    %p = tile.addptr %sx, %r : " + places + ", " + numbers + "\n    %q = tile.addptr %sy, %r : " +
+          places + ", " + numbers + "\n    %v = tile.load %p cache volatile : " + places +
+          "\n    %w = arith.addi %v, %one : " + numbers + "\n    tile.store %q, %w : " + places + "\n",
+      warps);
+  for (unsigned seed = 0; seed <= 10; ++seed) {
+    EmulatorOptions options;
+    options.schedule = seed == 0 ? Schedule::InOrder : seed % 2 ? Schedule::Random : Schedule::Adversarial;
+    options.seed = seed;
+    Emulator gpu("sm_80", options);
+    Buffer &x = gpu.upload(std::vector<std::int32_t>(32, 6));
+    const KernelRun run = runKernel(gpu, "sm_80", text, warps, {x, x}, {1}, /*expand=*/true);
+    ASSERT_EQ(run.error, "") << "seed " << seed;
+    EXPECT_EQ(gpu.download<std::int32_t>(x), std::vector<std::int32_t>(32, 7)) << "seed " << seed;
+    const KernelRun without = runKernel(gpu, "sm_80", text, warps, {x, x}, {1}, /*expand=*/false);
+    EXPECT_NE(without.error.find("race.global"), std::string::npos) << "no barrier was needed";
+  }
+}
+
 } // namespace
 } // namespace kiln::test
