@@ -87,16 +87,15 @@ Hazard GlobalAccess::against(const GlobalAccess &later, bool carried) const {
   const Hazard everybody = oneWarp ? Hazard::Lanes : Hazard::Warps;
   if (acquires || later.releases)
     return everybody;
-  if ((!writes && !later.writes) || (atomic && later.atomic))
+  if (writes == later.writes && atomic == later.atomic)
     return Hazard::None;
   if (!analysis::mayOverlap(roots, later.roots)) {
     const bool inPlace = !writes && !later.atomic && element == later.element && shapeOf(tile) == shapeOf(later.tile);
     return inPlace ? betweenCopies() : Hazard::None;
   }
-  if (!sameElements(later, carried))
-    return everybody;
   // Elements are written by their owners; every copy reads.
-  return writes && later.writes ? Hazard::None : betweenCopies();
+  const bool owners = writes && later.writes;
+  return !sameElements(later, carried) ? everybody : owners ? Hazard::None : betweenCopies();
 }
 
 } // namespace kiln

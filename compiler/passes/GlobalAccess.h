@@ -1,8 +1,10 @@
 //===- GlobalAccess.h - What an operation does to global memory -------------===//
 //
-// For insert-barriers.  A program's operations take effect in program order, also where different threads carry them
-// out: what one thread stored another must see.  Two accesses may meet if their addresses come from the same argument
-// (analysis::mayOverlap), and need nothing between them if each element is accessed by the same thread both times.
+// For insert-barriers.  A program's loads and stores take effect in program order, also where different threads carry
+// them out: what one thread stored another must see.  Two accesses may meet if their addresses come from the same
+// argument (analysis::mayOverlap), and need nothing between them if each element is accessed by the same thread both
+// times.  Of two stores to one element either may stay: loops store one tile after the other, and a barrier a round
+// would be the price of an order that nearly no kernel needs.
 // A tensor that is given for two arguments is read and written element for element, in place: then only other copies of
 // a loaded tile than the one that is stored could come too late.
 // An atomic operation that releases comes after everything before it, one that acquires before everything after it.

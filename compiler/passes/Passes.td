@@ -102,7 +102,7 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
   let description = [{
     Between two accesses to the same bytes, one of them a write: a barrier of the block if different warps access them,
     one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
-    and layouts, at the buffers' offsets: run allocate-shared before.  Accesses to global memory may meet if their
+    and layouts, at the buffers' offsets: run allocate-shared before.  A load and a store of global memory may meet if their
     addresses come from the same argument of the kernel, or from nobody knows where; an atomic operation that releases
     comes after every access before it, one that acquires before every access after it.
   }];
