@@ -53,13 +53,11 @@ TEST(Launch, SharedMemoryAgainstTheTarget) {
   EXPECT_SAYS(small.run(kernelText("", body, "sm_86"), {1}, {32}, {}, 100 * 1024), "sm_86 allows 101376");
 }
 
-TEST(Launch, ArgumentBytesAndClusters) {
+TEST(Launch, ArgumentBytes) {
   Emulator gpu;
   const std::string text = kernelText(".param .u32 a, .param .u64 b", "");
   EXPECT_SAYS(gpu.run(text, {1}, {32}, {1u}), "the arguments have 4 bytes, the kernel's parameters 16");
   EXPECT_TRUE(gpu.run(text, {1}, {32}, {1u, std::uint64_t(2)}).clean());
-  EXPECT_SAYS(gpu.run(kernelText("", "", "sm_90a", "", ".explicitcluster .reqnctapercluster 2, 1, 1\n"), {2}, {32}, {}),
-              "clusters of more than one block (2,1,1) are not emulated");
   auto module = gpu.load(text);
   ASSERT_TRUE(module.ok());
   auto missing = (*module)->kernel("kk");

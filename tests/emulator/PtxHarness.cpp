@@ -87,7 +87,7 @@ Result<Module *> Emulator::load(std::string_view text) {
 }
 
 Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments,
-                       std::uint32_t dynamicShared, std::string_view entry) {
+                       std::uint32_t dynamicShared, std::string_view entry, Dim3 cluster) {
   Launched out;
   auto module = load(text);
   if (!module) {
@@ -109,6 +109,7 @@ Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::
   LaunchConfig config;
   config.grid = grid;
   config.block = block;
+  config.cluster = cluster;
   config.dynamicSharedBytes = dynamicShared;
   out.status = (*kernel)->launch(config, packed);
   out.findings = gpu->takeFindings();

@@ -72,7 +72,7 @@ public:
   Result<Module *> load(std::string_view text);
   /// Loads and launches the entry called `entry`, or the only one.
   Launched run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments,
-               std::uint32_t dynamicShared = 0, std::string_view entry = {});
+               std::uint32_t dynamicShared = 0, std::string_view entry = {}, Dim3 cluster = {0, 0, 0});
 
 private:
   void write(Buffer &b, const void *data, std::size_t bytes);

@@ -1,7 +1,6 @@
-// bar, barrier and barrier.cluster: section 1.6 of the emulator specification.  Arrival is counted in warps of 32
-// threads.
+// bar and barrier: section 1.6 of the emulator specification.  Arrival is counted in warps of 32 threads.
 #include "runtime/device/emulator/Async.h"
-#include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/Races.h"
 
 #include <cstdio>
@@ -198,74 +197,6 @@ Next arriveAtBarrier(WarpState &w, const Op &op, ArrivalKind kind, Slot idSlot, 
   return Next::Switch;
 }
 
-static void finishClusterPhase(BlockState &block) {
-  ClusterBarrierState &c = block.cluster;
-  for (const WarpState &w : block.warps)
-    if (w.alive & ~c.arrived[w.index])
-      return;
-  std::uint32_t any = 0;
-  for (std::uint32_t a : c.arrived)
-    any |= a;
-  if (!any)
-    return;
-  c.phase += 1;
-  ++block.worker.progress;
-  for (WarpState &w : block.warps) {
-    c.arrived[w.index] = 0;
-    for (std::uint32_t i = 0; i < w.numSplits; ++i)
-      if (w.splits[i].state == SplitState::Cluster) {
-        if (block.races)
-          block.races->leave(w, BlockRaces::clusterBarrier);
-        c.outstanding[w.index] &= ~w.splits[i].mask;
-        w.splits[i].state = SplitState::Ready;
-        w.splits[i].pc += 1;
-      }
-  }
-}
-
-Next arriveAtCluster(WarpState &w, const Op &op) {
-  ClusterBarrierState &c = w.block->cluster;
-  if (const std::uint32_t again = c.outstanding[w.index] & w.exec)
-    reportFinding(w, op, "barrier.cluster", again,
-                  "arrives at the cluster barrier again; it arrived at " + w.program->point(c.lastPc[w.index]) +
-                      " and has not waited since",
-                  false);
-  if (w.block->races)
-    w.block->races->arrive(w, BlockRaces::clusterBarrier);
-  c.outstanding[w.index] |= w.exec;
-  c.arrived[w.index] |= w.exec;
-  c.lastPc[w.index] = w.pc;
-  for (std::uint32_t m = w.exec; m; m &= m - 1)
-    c.lanePhase[w.index * warpSize + static_cast<unsigned>(__builtin_ctz(m))] = c.phase;
-  ++w.block->worker.progress;
-  finishClusterPhase(*w.block);
-  return Next::Advance;
-}
-
-Next waitForCluster(WarpState &w, const Op &op) {
-  ClusterBarrierState &c = w.block->cluster;
-  if (const std::uint32_t without = w.exec & ~c.outstanding[w.index]) {
-    reportFinding(w, op, "barrier.cluster", without, "waits for the cluster barrier without having arrived", false);
-    c.outstanding[w.index] |= without;
-    for (std::uint32_t m = without; m; m &= m - 1) // it waits for nothing
-      c.lanePhase[w.index * warpSize + static_cast<unsigned>(__builtin_ctz(m))] = ~std::uint64_t(0);
-  }
-  std::uint32_t passed = 0;
-  for (std::uint32_t m = w.exec; m; m &= m - 1) {
-    const unsigned l = static_cast<unsigned>(__builtin_ctz(m));
-    if (c.lanePhase[w.index * warpSize + l] != c.phase)
-      passed |= 1u << l;
-  }
-  if (passed && w.block->races)
-    w.block->races->leave(w, BlockRaces::clusterBarrier);
-  c.outstanding[w.index] &= ~passed;
-  w.exec &= ~passed;
-  if (!w.exec)
-    return Next::Advance;
-  detach(w, w.pc).state = SplitState::Cluster;
-  return Next::Switch;
-}
-
 void recheckBarriers(BlockState &block) {
   for (unsigned id = 0; id < 16; ++id) {
     BarrierState &b = block.barriers[id];
@@ -281,7 +212,8 @@ void recheckBarriers(BlockState &block) {
     if (complete(block, b))
       finish(block, id);
   }
-  finishClusterPhase(block);
+  if (block.worker.launch.program->usesCluster)
+    recheckClusterBarrier(block.cluster);
 }
 
 std::string describeWaiting(const BlockState &block) {
@@ -290,6 +222,8 @@ std::string describeWaiting(const BlockState &block) {
     for (std::uint32_t i = 0; i < w.numSplits; ++i) {
       const Split &s = w.splits[i];
       text += text.empty() ? "" : "; ";
+      if (!block.cluster.isAlone())
+        text += "block " + blockText(block.linear, block.worker.launch.grid) + " ";
       text += "warp " + std::to_string(w.index);
       if (s.mask != w.alive) {
         char lanesText[32];
@@ -299,7 +233,7 @@ std::string describeWaiting(const BlockState &block) {
       if (s.state == SplitState::Barrier)
         text += " waits bar " + std::to_string(s.barrier) + " (" + progressText(block, block.barriers[s.barrier]) + ")";
       else if (s.state == SplitState::Cluster)
-        text += " waits barrier.cluster";
+        text += describeClusterWait(block.cluster);
       else if (s.state == SplitState::AsyncGroup || s.state == SplitState::Mbarrier)
         text += describeAsyncWait(block, w, s);
       else if (s.state == SplitState::Parked)

@@ -20,8 +20,10 @@ public:
   const std::byte *at(std::uint64_t address, std::uint64_t bytes) const {
     const BlockState &b = *w.block;
     const std::uint64_t number = address >> windowShift, offset = address & windowOffsetMask;
-    if (number == SharedWindow)
-      return offset >= b.sharedBegin && offset + bytes <= b.sharedEnd ? b.shared + offset : nullptr;
+    if (number == SharedWindow) {
+      const std::uint64_t own = offset - b.sharedAddress;
+      return own >= b.sharedBegin && own + bytes <= b.sharedEnd ? b.shared + own : nullptr;
+    }
     if (number == LocalWindow)
       return offset + bytes <= w.stack()[lane] ? w.local + lane * b.localStride + offset : nullptr;
     const auto &parameters = b.worker.launch.parameters;

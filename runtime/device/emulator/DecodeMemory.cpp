@@ -72,6 +72,10 @@ bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, 
   return true;
 }
 
+std::uint16_t clusterFlag(const Form &form) {
+  return form.has("shared::cluster") ? access::cluster : 0;
+}
+
 /// Number of elements and their width; false after an error.
 static bool shapeOf(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, unsigned &count,
                     MemoryForm &f) {
@@ -145,6 +149,7 @@ bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction
   DecodeContext::Address address;
   if (!decodeAddress(context, instruction, instruction.operands[1], spaceOf(form), op, address))
     return false;
+  op.flags |= clusterFlag(form);
   if (instruction.usedBytesMask)
     op.usedBytes = static_cast<std::uint32_t>(*instruction.usedBytesMask);
   if (isStrong(form)) {
@@ -195,6 +200,7 @@ bool decodeStore(DecodeContext &context, const Form &form, const ptx::Instructio
   context.flow().visible = true;
   if (isStrong(form))
     op.flags |= access::strong | orderFlags(form);
+  op.flags |= clusterFlag(form);
   DecodeContext::Address address;
   if (!decodeAddress(context, instruction, instruction.operands[0], spaceOf(form), op, address))
     return false;

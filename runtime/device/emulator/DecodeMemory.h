@@ -27,6 +27,8 @@ bool decodeAddress(DecodeContext &context, const ptx::Instruction &instruction, 
                    ptx::Space space, Op &op, DecodeContext::Address &address);
 /// The state space among the modifiers, Generic if none is.
 ptx::Space spaceOf(const Form &form);
+/// access::cluster where .shared::cluster is said.
+std::uint16_t clusterFlag(const Form &form);
 /// Op::flags of a strong load, store or atomic: acquire, release, scope.
 std::uint16_t orderFlags(const Form &form);
 /// 1, or what .v2, .v4, .v8 says.

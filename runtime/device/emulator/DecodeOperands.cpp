@@ -107,16 +107,16 @@ void DecodeContext::wrote(Slot slot, unsigned bytes) {
   pending.push_back({0, slot, static_cast<std::uint8_t>(slotUnits(bytes)), true, true});
 }
 
-Slot DecodeContext::constant(std::uint64_t low, unsigned bytes, std::uint64_t high) {
+Slot DecodeContext::constant(std::uint64_t low, unsigned bytes, std::uint64_t high, bool isShared) {
   bytes = bytes > 8 ? 16 : bytes > 4 ? 8 : 4;
   std::string key(17, '\0');
-  key[0] = static_cast<char>(bytes);
+  key[0] = static_cast<char>(isShared ? -static_cast<int>(bytes) : static_cast<int>(bytes));
   std::memcpy(key.data() + 1, &low, 8);
   std::memcpy(key.data() + 9, &high, 8);
   const auto [entry, isNew] = constantSlots.try_emplace(std::move(key), noSlot);
   if (isNew) {
     entry->second = allocate(bytes, false);
-    program->constants.push_back({entry->second, bytes, low, high});
+    program->constants.push_back({entry->second, bytes, low, high, isShared});
   }
   return entry->second;
 }
@@ -249,7 +249,7 @@ bool DecodeContext::symbolAddress(const ptx::Instruction &instruction, const Sym
   case Symbol::Kind::DynamicShared:
     slot = allocate(bytes, false);
     dynamicConstants.emplace_back(program->constants.size(), addend);
-    program->constants.push_back({slot, bytes, 0, 0});
+    program->constants.push_back({slot, bytes, 0, 0, true});
     return true;
   case Symbol::Kind::Frame: {
     slot = temporary(8);
@@ -280,7 +280,7 @@ bool DecodeContext::symbolAddress(const ptx::Instruction &instruction, const Sym
   default:
     return error(instruction, "'" + std::string(operand.text) + "' has no address");
   }
-  slot = constant(bytes == 4 ? value & 0xFFFFFFFFu : value, bytes);
+  slot = constant(bytes == 4 ? value & 0xFFFFFFFFu : value, bytes, 0, symbol.kind == Symbol::Kind::Shared);
   return true;
 }
 

@@ -67,6 +67,17 @@ Result<std::unique_ptr<Program>> DecodeContext::run(std::size_t entry) {
   if (pieceCount(kernel.reqnctapercluster))
     program->requiredCluster = {kernel.reqnctapercluster[0], std::max(1u, kernel.reqnctapercluster[1]),
                                 std::max(1u, kernel.reqnctapercluster[2])};
+  program->maxClusterBlocks = kernel.maxclusterrank;
+  program->needsCluster = kernel.explicitCluster;
+  const bool hasCluster = program->requiredCluster.count() || kernel.maxclusterrank || kernel.explicitCluster;
+  if (hasCluster && !options.target->has(Capability::Clusters))
+    errors.push_back(module.fileName + ":" + std::to_string(kernel.line) + ": " + info.name +
+                     ": clusters need sm_90 or newer, the device is " + std::string(options.target->name));
+  if (kernel.blocksAreClusters && (!program->requiredCluster.count() || !info.requiredBlock.count()))
+    errors.push_back(module.fileName + ":" + std::to_string(kernel.line) + ": " + info.name +
+                     ": .blocksareclusters needs .reqntid and .reqnctapercluster");
+  anyUnsupported = errors.empty();
+  program->blocksAreClusters = kernel.blocksAreClusters;
   functionFor(entry);
   while (!work.empty() && errors.size() < maxErrors) {
     const std::size_t next = work.back().first;

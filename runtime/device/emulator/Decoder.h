@@ -118,8 +118,8 @@ public:
   bool predicate(const ptx::Instruction &instruction, const ptx::Operand &operand, Slot &slot);
   /// Declared bytes of a register operand, 0 if it is none.
   unsigned registerBytes(const ptx::Operand &operand);
-  /// A slot that holds `value` in every lane.
-  Slot constant(std::uint64_t low, unsigned bytes, std::uint64_t high = 0);
+  /// A slot that holds `value` in every lane; isShared: the address of an offset in the block's shared memory.
+  Slot constant(std::uint64_t low, unsigned bytes, std::uint64_t high = 0, bool isShared = false);
   /// A scratch slot that lives until the next instruction.
   Slot temporary(unsigned bytes);
   /// Emits an op before the current instruction's.

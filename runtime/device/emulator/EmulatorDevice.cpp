@@ -197,6 +197,8 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   launch.memory = memory.get();
   launch.grid = config.grid;
   launch.block = config.block;
+  launch.cluster = config.cluster.count() ? config.cluster : Dim3{1, 1, 1};
+  launch.explicitCluster = config.cluster.count() != 0;
   launch.dynamicShared = config.dynamicSharedBytes;
   launch.parameters = arguments;
   launch.checks = options.checks;

@@ -1,6 +1,7 @@
 // Modules and kernels: loading, placing variables, and the checks before a launch.
 #include "runtime/device/emulator/EmulatorModule.h"
 
+#include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/ptx/Parser.h"
 #include "support/Text.h"
 
@@ -21,9 +22,13 @@ public:
   Status launch(const LaunchConfig &config, std::span<const std::byte> arguments) override;
 
 private:
+  Status resolveCluster(LaunchConfig &config) const;
+
   EmulatorDevice &device;
   std::unique_ptr<Program> program;
 };
+
+constexpr std::uint32_t mostBlocksX = 0x7FFFFFFF, mostBlocksYZ = 65535;
 
 std::string dimText(Dim3 d) {
   return format("%u,%u,%u", d.x, d.y, d.z);
@@ -36,7 +41,7 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
     return Status::invalid("kernel " + k.name + ": " + message, std::move(remedy));
   };
   const Dim3 g = config.grid, b = config.block;
-  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7FFFFFFFu || g.y > 65535 || g.z > 65535)
+  if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > mostBlocksX || g.y > mostBlocksYZ || g.z > mostBlocksYZ)
     return refuse("the grid is " + dimText(g),
                   "every extent is at least 1; x at most 2147483647, y and z at most 65535");
   if (b.x == 0 || b.y == 0 || b.z == 0 || b.x > 1024 || b.y > 1024 || b.z > 64)
@@ -49,16 +54,6 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
   if (b.count() > k.maxThreadsPerBlock)
     return refuse("a block of " + dimText(b) + " has " + std::to_string(b.count()) + " threads, the kernel allows " +
                   std::to_string(k.maxThreadsPerBlock) + " (.maxntid)");
-  Dim3 cluster = config.cluster.count() ? config.cluster : program->requiredCluster;
-  if (program->requiredCluster.count() && config.cluster.count() && !(config.cluster == program->requiredCluster))
-    return refuse("the cluster is " + dimText(config.cluster) + ", the kernel requires " +
-                  dimText(program->requiredCluster));
-  if (cluster.count() > 1) {
-    if (!target.has(Capability::Clusters))
-      return refuse("clusters need sm_90 or newer, the device is " + std::string(target.name));
-    return Status(StatusCode::Unsupported, "kernel " + k.name + ": clusters of more than one block (" +
-                                               dimText(cluster) + ") are not emulated in this version");
-  }
   const std::uint64_t shared = std::uint64_t(k.staticSharedBytes) + config.dynamicSharedBytes;
   if (shared > target.sharedOptIn)
     return refuse(std::to_string(k.staticSharedBytes) + " bytes of static and " +
@@ -70,7 +65,54 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
                   std::to_string(k.parameterBytes));
   if (config.stream && config.stream->native())
     return refuse("the stream belongs to another device");
-  return device.run(*program, config, arguments);
+  LaunchConfig complete = config;
+  KILN_TRY(resolveCluster(complete));
+  return device.run(*program, complete, arguments);
+}
+
+/// Completes the grid and the cluster of a launch by what the kernel declares.
+Status EmulatorKernel::resolveCluster(LaunchConfig &config) const {
+  const Target &target = device.target;
+  const Dim3 required = program->requiredCluster, asked = config.cluster;
+  auto refuse = [&](const std::string &message, std::string remedy = {}) {
+    return Status::invalid("kernel " + program->info.name + ": " + message, std::move(remedy));
+  };
+  if (!asked.count() && (asked.x || asked.y || asked.z))
+    return refuse("the cluster is " + dimText(asked),
+                  "every extent is at least 1, or all are 0: as the kernel declares");
+  if (required.count() && asked.count() && !(asked == required))
+    return refuse("the cluster is " + dimText(asked) + ", the kernel requires " + dimText(required) +
+                  " (.reqnctapercluster)");
+  if (!asked.count() && !required.count()) {
+    if (program->needsCluster)
+      return refuse("the kernel needs a cluster size (.explicitcluster), the launch gives none",
+                    "launch it with a cluster");
+    return {};
+  }
+  const Dim3 cluster = config.cluster = asked.count() ? asked : required;
+  if (!target.has(Capability::Clusters))
+    return refuse("clusters need sm_90 or newer, the device is " + std::string(target.name));
+  if (cluster.x > maxClusterBlocks || cluster.y > maxClusterBlocks || cluster.z > maxClusterBlocks ||
+      cluster.count() > maxClusterBlocks)
+    return refuse("a cluster of " + dimText(cluster) + " has more than " + std::to_string(maxClusterBlocks) + " blocks",
+                  "use at most " + std::to_string(portableClusterBlocks) +
+                      ", which every GPU with clusters allows, or " + std::to_string(maxClusterBlocks) +
+                      ", which some do");
+  if (program->maxClusterBlocks && cluster.count() > program->maxClusterBlocks)
+    return refuse("a cluster of " + dimText(cluster) + " has " + std::to_string(cluster.count()) +
+                  " blocks, the kernel allows " + std::to_string(program->maxClusterBlocks) + " (.maxclusterrank)");
+  Dim3 &grid = config.grid;
+  if (program->blocksAreClusters) {
+    if (std::uint64_t(grid.x) * cluster.x > mostBlocksX || std::uint64_t(grid.y) * cluster.y > mostBlocksYZ ||
+        std::uint64_t(grid.z) * cluster.z > mostBlocksYZ)
+      return refuse("a grid of " + dimText(grid) + " clusters of " + dimText(cluster) + " blocks is too large",
+                    "at most 2147483647 blocks in x, 65535 in y and z");
+    grid = {grid.x * cluster.x, grid.y * cluster.y, grid.z * cluster.z};
+  } else if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) {
+    return refuse("the grid " + dimText(grid) + " is no multiple of the cluster " + dimText(cluster),
+                  "round the grid up");
+  }
+  return {};
 }
 
 class EmulatorModule final : public Module {

@@ -1,7 +1,7 @@
 //===- Executor.h - State of a running launch -----------------------------===//
 //
-// Launch -> workers (host threads) -> blocks -> warps -> splits.  A worker runs a block's warps as green threads: each
-// until it blocks or has used its slice.  A split is a group of lanes of a warp with one program counter; there is no
+// Launch -> workers (host threads) -> clusters -> blocks -> warps -> splits.  A worker runs the warps of a cluster (of
+// one block, unless the launch says otherwise) as green threads: each until it blocks or has used its slice.  A split is a group of lanes of a warp with one program counter; there is no
 // reconvergence stack, splits that meet merge (Splits.cpp).
 //
 // Ownership: a Worker and what hangs below it belong to one host thread.  Launch is shared and, but for its atomics,
@@ -28,6 +28,7 @@ namespace kiln::emulator {
 
 struct Worker;
 class BlockRaces;
+class ClusterState; // Cluster.h
 struct LaunchRaces;
 struct AsyncState; // Async.h
 struct OpTraits;   // OpTraits.h
@@ -101,48 +102,52 @@ struct BarrierState {
   bool all = true, any = false;
 };
 
-/// barrier.cluster of a cluster of one block.
-struct ClusterBarrierState {
-  std::uint64_t phase = 0;
+/// What a block's warps have done at the barrier of their cluster.
+struct ClusterArrivals {
   std::uint32_t arrived[warpSize] = {};              ///< by warp: lanes that arrived in this phase
   std::uint32_t outstanding[warpSize] = {};          ///< by warp: lanes that arrived and have not waited
   std::uint64_t lanePhase[warpSize * warpSize] = {}; ///< by thread: the phase it last arrived in
   std::uint32_t lastPc[warpSize] = {};
 };
 
-/// A round: every warp of a block that can run gets its turn, or turns.
+/// A round: every warp of a cluster that can run gets its turn, or turns.
 struct Round {
   std::uint64_t progress = 0, instructions = 0; ///< of the worker when it began
   bool begun = false, ran = false;              ///< a warp ran in it
 };
 
-/// A resident block.  Reused for the next block of the launch.
+/// A resident block.  Reused for the block of the same rank in the next cluster.
 class BlockState {
 public:
-  BlockState(Worker &worker);
-  /// Makes it block number `linear` of the grid, ready to run.
-  void start(std::uint64_t linear);
+  BlockState(Worker &worker, ClusterState &cluster, unsigned rank);
+  /// Makes it the block at `index` of the grid, in cluster number `clusterNumber`, ready to run.
+  void start(Dim3 index, std::uint64_t clusterNumber);
 
   Worker &worker;
+  ClusterState &cluster;
+  const unsigned rank; ///< in the cluster
   std::uint64_t linear = 0;
   Dim3 index;
+  BlockPlace place; ///< for findings
   std::vector<WarpState> warps;
   std::uint32_t warpsAlive = 0; ///< mask
   std::byte *shared = nullptr;  ///< byte at shared offset 0; offsets below sharedBegin are the system's
   std::uint32_t sharedBegin = 0, sharedEnd = 0;
+  std::uint64_t sharedAddress = 0; ///< shared address of offset 0: the rank's bits
   std::uint64_t *sharedBits = nullptr;
   std::uint64_t localStride = 0; ///< bytes of a lane
   std::byte *localBase = nullptr;
   std::uint64_t *localBits = nullptr;
   BarrierState barriers[16];
-  ClusterBarrierState cluster;
+  ClusterArrivals clusterArrivals;
+  bool finished = false;          ///< its warps have left and its asynchronous work is done
+  std::uint32_t exitPc = 0;       ///< where its last warp left
   std::uint64_t instructions = 0; ///< warp instructions of this block
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
   BlockRaces *races = nullptr;       ///< null: races are not looked for
   std::shared_ptr<AsyncState> async; ///< null: the kernel has no asynchronous instructions
   Chooser chooser;                   ///< of a seeded launch
-  Round round;                       ///< of a seeded launch
 
 private:
   void prepareWarp(unsigned w);
@@ -156,7 +161,8 @@ struct Launch {
   const Program *program = nullptr;
   const Target *target = nullptr;
   GlobalMemory *memory = nullptr;
-  Dim3 grid, block;
+  Dim3 grid, block, cluster;
+  bool explicitCluster = false; ///< the launch or the kernel says what a cluster is
   std::uint32_t dynamicShared = 0;
   std::span<const std::byte> parameters;
   bool checks = true;
@@ -172,10 +178,11 @@ struct Launch {
   std::chrono::steady_clock::time_point started;
 
   std::uint64_t blocks() const { return grid.count(); }
+  std::uint64_t clusters() const { return grid.count() / cluster.count(); }
   bool seeded() const { return schedule != Schedule::InOrder; }
   // Lines of their own: every worker writes the first and reads the others all the time.
-  alignas(128) std::atomic<std::uint64_t> nextBlock{0};
-  alignas(128) std::atomic<std::uint64_t> firstFatal{~std::uint64_t(0)}; ///< the first block with a fatal finding
+  alignas(128) std::atomic<std::uint64_t> nextCluster{0};
+  alignas(128) std::atomic<std::uint64_t> firstFatal{~std::uint64_t(0)}; ///< the first cluster with a fatal finding
   std::atomic<std::uint64_t> instructions{0};
   std::atomic<bool> outOfBudget{false};
 };
@@ -217,7 +224,7 @@ Split &addSplit(WarpState &w, std::uint32_t pc, std::uint32_t mask, unsigned dep
 Next runGathered(WarpState &w, const Op &op);
 /// Split `s` took a backward branch; true if the running split must give way (call storeSplit first).
 bool wentBackward(WarpState &w, Split &s);
-/// No warp of the block can run: releases the first parked split after a finding; false if there is none.
+/// No warp of the cluster can run: releases the first parked split after a finding; false if there is none.
 bool forceParked(BlockState &block);
 
 // --- Calls.cpp ---------------------------------------------------------------
@@ -233,20 +240,23 @@ bool growStack(WarpState &w, const Op &op, unsigned lane, std::uint64_t newTop);
 
 /// The executing lanes arrive at a barrier; predicates are for Reduce.  Blocks them unless `kind` is Arrive.
 Next arriveAtBarrier(WarpState &w, const Op &op, ArrivalKind kind, Slot id, Slot count, Slot predicate);
-Next arriveAtCluster(WarpState &w, const Op &op);
-Next waitForCluster(WarpState &w, const Op &op);
 /// A warp exited or lanes did: barriers without a count may be complete now.
 void recheckBarriers(BlockState &block);
 /// Who waits for what, for a deadlock finding.
 std::string describeWaiting(const BlockState &block);
 
-// --- Block.cpp, Launch.cpp ---------------------------------------------------
+// --- ClusterBarrier.cpp ------------------------------------------------------
 
-/// Spinning: every warp polls in vain.  Paused: the turns given are used up.
-enum class BlockResult : std::uint8_t { Done, Fault, Spinning, OutOfBudget, Paused };
-BlockResult runBlock(BlockState &block);
-/// Gives warps of a seeded launch so many turns.
-BlockResult runTurns(BlockState &block, std::uint64_t turns);
+/// Op::flags of an arrival that releases nothing.
+constexpr std::uint16_t clusterRelaxed = 1;
+Next arriveAtCluster(WarpState &w, const Op &op);
+Next waitForCluster(WarpState &w, const Op &op);
+/// Lanes of the cluster arrived or exited: the phase may be complete.
+void recheckClusterBarrier(ClusterState &cluster);
+/// " waits barrier.cluster (...)": who is missing.
+std::string describeClusterWait(const ClusterState &cluster);
+
+// --- Launch.cpp --------------------------------------------------------------
 
 struct LaunchResult {
   Status status;

@@ -13,7 +13,7 @@ void FindingSink::report(RawFinding finding) {
   RawFinding &known = entry->second;
   const std::uint64_t count = known.count + 1;
   const std::uint64_t inBlock = isNew || known.block != finding.block ? 1 : known.countInBlock + 1;
-  // A worker's blocks come in rising order, but blocks that wait for each other take turns.
+  // A worker's clusters come in rising order, but those that wait for each other take turns.
   if (isNew || finding.block < known.block || (finding.fatal && !known.fatal)) {
     known = std::move(finding);
     known.countInBlock = inBlock;
@@ -23,7 +23,7 @@ void FindingSink::report(RawFinding finding) {
   known.count = count;
 }
 
-bool FindingSink::again(const char *id, std::uint32_t op, std::uint64_t block, std::uint32_t otherOp) {
+bool FindingSink::again(const char *id, std::uint32_t op, BlockPlace block, std::uint32_t otherOp) {
   const auto known = found.find({id, op, otherOp});
   if (known == found.end() || known->second.block > block)
     return false;
@@ -48,7 +48,7 @@ std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Progr
   const bool cut = firstFatal != ~std::uint64_t(0);
   for (FindingSink *sink : sinks)
     for (auto &[key, finding] : sink->all()) {
-      if (finding.block > firstFatal)
+      if (finding.block.cluster > firstFatal)
         continue;
       const auto [entry, isNew] = merged.try_emplace(key, finding);
       if (isNew)
@@ -70,7 +70,7 @@ std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Progr
     Finding finding;
     finding.id = std::move(f.id);
     finding.kernel = program.info.name;
-    finding.block = blockIndex(f.block, grid);
+    finding.block = blockIndex(f.block.linear, grid);
     finding.warp = f.warp;
     finding.lanes = f.lanes;
     if (f.op < program.ops.size()) {
@@ -101,7 +101,7 @@ static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t la
   RawFinding finding;
   finding.id = id;
   finding.op = static_cast<std::uint32_t>(&op - ops.data());
-  finding.block = block.linear;
+  finding.block = block.place;
   finding.warp = warp.index;
   finding.lanes = lanes;
   finding.message = std::move(message);
@@ -112,7 +112,7 @@ static void reportAny(Warp &warp, const Op &op, const char *id, std::uint32_t la
   if (fatal) {
     auto &first = block.worker.launch.firstFatal;
     std::uint64_t seen = first.load();
-    while (block.linear < seen && !first.compare_exchange_weak(seen, block.linear)) {
+    while (block.place.cluster < seen && !first.compare_exchange_weak(seen, block.place.cluster)) {
     }
   }
 }
@@ -127,12 +127,12 @@ void reportRace(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, s
 
 bool countRace(Warp &warp, const Op &op, const char *id, std::uint32_t otherOp) {
   const auto index = static_cast<std::uint32_t>(&op - static_cast<WarpState &>(warp).program->ops.data());
-  return warp.block->worker.findings.again(id, index, warp.block->linear, otherOp);
+  return warp.block->worker.findings.again(id, index, warp.block->place, otherOp);
 }
 
 bool countFinding(Warp &warp, const Op &op, const char *id) {
   const auto index = static_cast<std::uint32_t>(&op - static_cast<WarpState &>(warp).program->ops.data());
-  return warp.block->worker.findings.again(id, index, warp.block->linear);
+  return warp.block->worker.findings.again(id, index, warp.block->place);
 }
 
 void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message) {

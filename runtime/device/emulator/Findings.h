@@ -18,6 +18,12 @@
 
 namespace kiln::emulator {
 
+/// A block among those of a launch.  Clusters start in the order of their numbers.
+struct BlockPlace {
+  std::uint64_t cluster = 0, linear = 0;
+  auto operator<=>(const BlockPlace &) const = default;
+};
+
 /// The other access of a race.
 struct RawOther {
   std::uint64_t block = 0;
@@ -29,7 +35,7 @@ struct RawFinding {
   std::string id;
   std::uint32_t op = 0;
   std::optional<RawOther> other;
-  std::uint64_t block = 0;
+  BlockPlace block;
   unsigned warp = 0;
   std::uint32_t lanes = 0;
   std::string message;
@@ -42,7 +48,7 @@ class FindingSink {
 public:
   void report(RawFinding finding);
   /// Counts one more of a finding that is known from this block or an earlier one; false: report it in full.
-  bool again(const char *id, std::uint32_t op, std::uint64_t block, std::uint32_t otherOp = noOther);
+  bool again(const char *id, std::uint32_t op, BlockPlace block, std::uint32_t otherOp = noOther);
   /// Id, op, op of the other access.
   using Key = std::tuple<std::string, std::uint32_t, std::uint32_t>;
   static constexpr std::uint32_t noOther = ~0u;
@@ -59,7 +65,7 @@ std::string blockText(std::uint64_t linear, Dim3 grid);
 void reportRace(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, RawOther other);
 bool countRace(Warp &warp, const Op &op, const char *id, std::uint32_t otherOp);
 
-/// The workers' findings as one report.  After a fatal finding in block `firstFatal`, what later blocks saw is dropped.
+/// The workers' findings as one report.  After a fatal finding in cluster `firstFatal`, what later ones saw is dropped.
 std::vector<Finding> mergeFindings(std::vector<FindingSink *> sinks, const Program &program, Dim3 grid,
                                    std::uint64_t firstFatal);
 

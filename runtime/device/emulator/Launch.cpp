@@ -1,11 +1,11 @@
-// A launch: blocks over workers, then findings and status.
+// A launch: clusters of blocks over workers, then findings and status.
 //
-// Blocks whose results cannot depend on each other are taken by the workers from a counter.  A kernel whose results
-// depend on the order of blocks (Program::inOrder) runs on one worker: block 0 to its end, then block 1; only when the
-// running block polls in vain does the next one start, and then the resident blocks take turns.  A seeded launch runs
-// on one worker too, a few blocks at a time (Schedule.h).
+// Clusters whose results cannot depend on each other are taken by the workers from a counter.  A kernel whose results
+// depend on the order of blocks (Program::inOrder) runs on one worker: cluster 0 to its end, then cluster 1; only when
+// the running one polls in vain does the next one start, and then the resident ones take turns.  A seeded launch runs
+// on one worker too, a few clusters at a time (Schedule.h).
+#include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/Counting.h"
-#include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/WorkerPool.h"
 #include "support/Text.h"
@@ -31,45 +31,46 @@ void runIndependent(void *context, unsigned index) {
   Run &run = *static_cast<Run *>(context);
   Worker &worker = *run.workers[index];
   Launch &launch = run.launch;
-  BlockState block(worker);
-  if (block.warps.empty()) {
+  ClusterState cluster(worker);
+  if (!cluster.good()) {
     run.noMemory = true;
     return;
   }
   for (;;) {
-    const std::uint64_t n = launch.nextBlock.fetch_add(1);
-    if (n >= launch.blocks() || n > launch.firstFatal.load() || launch.outOfBudget.load())
+    const std::uint64_t n = launch.nextCluster.fetch_add(1);
+    if (n >= launch.clusters() || n > launch.firstFatal.load() || launch.outOfBudget.load())
       return;
-    block.start(n);
-    BlockResult result;
+    cluster.start(n);
+    ClusterResult result;
     do
-      result = runBlock(block);
-    while (result == BlockResult::Spinning);
-    if (result != BlockResult::Done)
+      result = runCluster(cluster);
+    while (result == ClusterResult::Spinning);
+    if (result != ClusterResult::Done)
       return;
   }
 }
 
-/// Blocks that a GPU of the target holds at the same time.
+/// Clusters that a GPU of the target holds at the same time.
 std::uint64_t residentLimit(const Launch &launch) {
   const unsigned occupancy = std::max(1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()),
                                                          launch.program->sharedStatic + launch.dynamicShared, 0));
-  return std::min<std::uint64_t>(launch.blocks(), std::uint64_t(occupancy) * launch.multiprocessors);
+  const std::uint64_t most = std::uint64_t(occupancy) * launch.multiprocessors / launch.cluster.count();
+  return std::clamp<std::uint64_t>(most, 1, launch.clusters());
 }
 
 void runInOrder(Run &run) {
   Launch &launch = run.launch;
   Worker &worker = *run.workers[0];
   const std::uint64_t most = residentLimit(launch);
-  std::vector<std::unique_ptr<BlockState>> resident, idle;
+  std::vector<std::unique_ptr<ClusterState>> resident, idle;
   std::size_t turn = 0;
   std::uint64_t started = 0;
   while (true) {
     if (turn >= resident.size()) {
-      if (started < launch.blocks() && resident.size() < most) {
+      if (started < launch.clusters() && resident.size() < most) {
         if (idle.empty()) {
-          idle.push_back(std::make_unique<BlockState>(worker));
-          if (idle.back()->warps.empty()) {
+          idle.push_back(std::make_unique<ClusterState>(worker));
+          if (!idle.back()->good()) {
             run.noMemory = true;
             return;
           }
@@ -84,25 +85,25 @@ void runInOrder(Run &run) {
         turn = 0;
       }
     }
-    switch (runBlock(*resident[turn])) {
-    case BlockResult::Done:
+    switch (runCluster(*resident[turn])) {
+    case ClusterResult::Done:
       idle.push_back(std::move(resident[turn]));
       resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(turn));
-      // Blocks that waited for this one go first.
+      // Those that waited for this one go first.
       turn = 0;
       break;
-    case BlockResult::Spinning:
+    case ClusterResult::Spinning:
       ++turn;
       break;
-    case BlockResult::Paused: // never without a limit of turns
-    case BlockResult::Fault:
-    case BlockResult::OutOfBudget:
+    case ClusterResult::Paused: // never without a limit of turns
+    case ClusterResult::Fault:
+    case ClusterResult::OutOfBudget:
       return;
     }
   }
 }
 
-/// Blocks that are resident from the start; more start when all of them wait for others.
+/// Clusters that are resident from the start; more start when all of them wait for others.
 constexpr std::uint64_t seededWindow = 4;
 
 void runSeeded(Run &run) {
@@ -110,47 +111,47 @@ void runSeeded(Run &run) {
   Worker &worker = *run.workers[0];
   const std::uint64_t most = residentLimit(launch);
   RandomStream random{launch.seed, launch.gridId};
-  const BlockOrder order(launch.schedule, random, launch.blocks());
+  const BlockOrder order(launch.schedule, random, launch.clusters());
   struct Resident {
-    std::unique_ptr<BlockState> block;
+    std::unique_ptr<ClusterState> cluster;
     bool spins = false;
   };
   std::vector<Resident> resident;
-  std::vector<std::unique_ptr<BlockState>> idle;
+  std::vector<std::unique_ptr<ClusterState>> idle;
   std::uint64_t started = 0, window = 1 + random.below(std::min(seededWindow, most));
   for (;;) {
-    if (resident.size() < window && started < launch.blocks()) {
+    if (resident.size() < window && started < launch.clusters()) {
       if (idle.empty())
-        idle.push_back(std::make_unique<BlockState>(worker));
-      if (idle.back()->warps.empty()) {
+        idle.push_back(std::make_unique<ClusterState>(worker));
+      if (!idle.back()->good()) {
         run.noMemory = true;
         return;
       }
       resident.push_back({std::move(idle.back())});
       idle.pop_back();
-      resident.back().block->start(order.at(started++));
+      resident.back().cluster->start(order.at(started++));
       continue;
     }
     if (resident.empty())
       return;
     const std::size_t i = random.below(resident.size());
-    switch (runTurns(*resident[i].block, 1 + random.below(256))) {
-    case BlockResult::Done:
-      idle.push_back(std::move(resident[i].block));
+    switch (runTurns(*resident[i].cluster, 1 + random.below(256))) {
+    case ClusterResult::Done:
+      idle.push_back(std::move(resident[i].cluster));
       resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(i));
       for (Resident &r : resident) // they may have waited for this one
         r.spins = false;
       break;
-    case BlockResult::Paused:
+    case ClusterResult::Paused:
       resident[i].spins = false;
       break;
-    case BlockResult::Spinning:
+    case ClusterResult::Spinning:
       resident[i].spins = true;
       if (window < most && std::all_of(resident.begin(), resident.end(), [](const Resident &r) { return r.spins; }))
         ++window;
       break;
-    case BlockResult::Fault:
-    case BlockResult::OutOfBudget:
+    case ClusterResult::Fault:
+    case ClusterResult::OutOfBudget:
       return;
     }
   }
@@ -170,7 +171,7 @@ std::string headline(const Finding &f) {
 LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
   launch.started = std::chrono::steady_clock::now();
   Run run{launch, {}, {}};
-  const std::uint64_t useful = std::min<std::uint64_t>(pool.size(), launch.blocks());
+  const std::uint64_t useful = std::min<std::uint64_t>(pool.size(), launch.clusters());
   const bool single = launch.program->inOrder || launch.seeded();
   const unsigned count = single ? 1 : static_cast<unsigned>(useful);
   if (launch.races) {
@@ -203,7 +204,7 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
     }
   if (run.noMemory)
     result.status =
-        Status(StatusCode::OutOfMemory, "the host has no memory for a block of kernel " + launch.program->info.name);
+        Status(StatusCode::OutOfMemory, "the host has no memory for the blocks of kernel " + launch.program->info.name);
   else if (launch.outOfBudget)
     result.status = Status(StatusCode::DeviceError,
                            "budget: kernel " + launch.program->info.name + " was ended after " +

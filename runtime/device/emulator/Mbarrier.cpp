@@ -69,7 +69,7 @@ bool locateMbarrier(WarpState &w, const Op &op, unsigned lane, std::uint64_t add
     return fail("mbarrier.remote_wait", "is in the shared memory of block " +
                                             blockText(owner.linear, w.block->worker.launch.grid) +
                                             "; this instruction works on the own block's only");
-  return true;
+  return !reportIfExited(w, op, bit, owner);
 }
 
 Mbarrier *useMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place) {

@@ -1,7 +1,7 @@
 #include "runtime/device/emulator/MemoryFaults.h"
 
+#include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/DefinedBits.h"
-#include "runtime/device/emulator/Executor.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -58,35 +58,63 @@ bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned b
   return false;
 }
 
-bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
-  const BlockState &b = *w.block;
+bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window,
+                        const BlockState *owner) {
+  const BlockState &b = owner ? *owner : *w.block;
+  const std::uint64_t base = window + b.sharedAddress;
   const std::uint32_t lanes = lanesWhere(w.exec, [&](unsigned l) {
-    const std::uint64_t o = at[l] - window;
+    const std::uint64_t o = at[l] - base;
     return o < b.sharedBegin || o > b.sharedEnd || b.sharedEnd - o < bytes;
   });
   const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
-  const std::uint64_t offset = at[l] - window;
+  const std::uint64_t address = at[l] - window, rank = address / sharedRankBytes, offset = address % sharedRankBytes;
   const Launch &launch = b.worker.launch;
-  const std::string memory = "the block's shared memory (" + std::to_string(launch.program->sharedStatic) +
-                             " bytes static, " + std::to_string(launch.dynamicShared) + " dynamic)";
+  const std::string memory =
+      (owner ? "the shared memory of block rank " + std::to_string(b.rank) : std::string("the block's shared memory")) +
+      " (" + std::to_string(launch.program->sharedStatic) + " bytes static, " + std::to_string(launch.dynamicShared) +
+      " dynamic)";
+  const char *id = "oob.shared";
   std::string where;
-  if (offset >= sharedRankBytes && offset < 16 * sharedRankBytes)
-    where = "is in the shared memory of block rank " + std::to_string(offset / sharedRankBytes) +
-            ", which is not in the cluster";
-  else if (offset < b.sharedBegin)
-    where = "is " + std::to_string(b.sharedBegin - offset) + " bytes before the start of " + memory;
-  else if (offset < 16 * sharedRankBytes)
-    where = "is " + std::to_string(offset + bytes - b.sharedEnd) + " bytes past the end of " + memory;
-  else
+  if (address >= maxClusterBlocks * sharedRankBytes) {
     where = "is not a shared memory address";
+  } else if (rank >= launch.cluster.count()) {
+    id = "oob.remote";
+    where = "is in the shared memory of block rank " + std::to_string(rank) + ", which is not in the cluster (" +
+            std::to_string(launch.cluster.count()) + (launch.cluster.count() == 1 ? " block)" : " blocks)");
+  } else if (rank != b.rank) {
+    where = "is in the shared memory of block rank " + std::to_string(rank) +
+            "; this instruction accesses the own block's only (.shared::cluster says others too)";
+  } else if (offset < b.sharedBegin) {
+    where = "is " + std::to_string(b.sharedBegin - offset) + " bytes before the start of " + memory;
+  } else {
+    where = "is " + std::to_string(offset + bytes - b.sharedEnd) + " bytes past the end of " + memory;
+  }
   std::string name;
-  if (offset >= b.sharedBegin && offset < sharedRankBytes)
+  if (offset >= b.sharedBegin && rank == b.rank)
     name = ", " + sharedName(*launch.program, offset) + ",";
-  reportFinding(w, op, "oob.shared", lanes,
-                subject(w, op, bytes) + " at " + hex(offset < 16 * sharedRankBytes ? offset : at[l]) + name +
-                    " (lane " + std::to_string(l) + ") " + where,
+  reportFinding(w, op, id, lanes,
+                subject(w, op, bytes) + " at " + hex(address < maxClusterBlocks * sharedRankBytes ? address : at[l]) +
+                    name + " (lane " + std::to_string(l) + ") " + where,
                 true);
   return false;
+}
+
+const BlockState *resolveRemote(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
+  const bool may = op.flags & access::cluster || (op.flags & access::spaceMask) == access::generic;
+  const BlockState *owner = blockOfShared(*w.block, at[__builtin_ctz(w.exec)] - window);
+  if (!owner || owner == w.block || !may) {
+    reportSharedBounds(w, op, at, bytes, window);
+    return nullptr;
+  }
+  const std::uint64_t base = window + owner->sharedAddress;
+  if (lanesWhere(w.exec, [&](unsigned l) {
+        const std::uint64_t o = at[l] - base;
+        return o < owner->sharedBegin || o > owner->sharedEnd || owner->sharedEnd - o < bytes;
+      })) {
+    reportSharedBounds(w, op, at, bytes, window, owner);
+    return nullptr;
+  }
+  return reportIfExited(static_cast<WarpState &>(w), op, w.exec, *owner) ? nullptr : owner;
 }
 
 bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
@@ -226,14 +254,17 @@ void reportUninitialised(Warp &w, const Op &op, const std::uint64_t *at, std::ui
   if (!lanes)
     return;
   BlockState &b = *w.block;
-  const char *id = bits == b.sharedBits ? "uninit.shared" : bits == b.localBits ? "uninit.local" : "uninit.global";
+  const BlockState *shared = blockHolding(b, address(static_cast<unsigned>(__builtin_ctz(lanes))));
+  const char *id = shared ? "uninit.shared" : bits == b.localBits ? "uninit.local" : "uninit.global";
   if (countFinding(w, op, id))
     return;
   const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
   const std::uint64_t where = address(l) + byteAt;
   std::string name;
-  if (bits == b.sharedBits) {
+  if (shared) {
     name = sharedName(*b.worker.launch.program, where - origin);
+    if (shared != &b)
+      name += " of block " + blockText(shared->linear, b.worker.launch.grid);
   } else if (bits == b.localBits) {
     name = "local offset " + std::to_string((where - origin) % b.localStride);
   } else if (const Allocation *a = b.worker.launch.memory->holding(where, 1)) {

@@ -24,6 +24,7 @@ constexpr std::uint16_t narrow = 32; ///< a sign-extended byte in a 16-bit regis
 constexpr std::uint16_t acquire = 64, release = 128;
 constexpr std::uint16_t countShift = 8, countMask = 0xF; ///< elements of a vector, 1 to 8
 constexpr std::uint16_t ctaScope = 4096;                 ///< strong for threads of the block only
+constexpr std::uint16_t cluster = 0x4000;                ///< .shared::cluster: other blocks' shared memory too
 } // namespace access
 
 // All return false after a fatal finding.  `at` are device addresses of the executing lanes.
@@ -34,7 +35,12 @@ std::string sharedName(const Program &p, std::uint64_t offset);
 const char *accessKind(const WarpState &w, const Op &op);
 
 bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes);
-bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
+/// Lanes outside the own block's shared memory, unless `owner` says whose memory it is that they must be in.
+bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window,
+                        const BlockState *owner = nullptr);
+/// Shared addresses (from `window` on) of which some are not in the own block's memory, all of one rank: the block that
+/// has them.  Null after a fatal finding.
+const BlockState *resolveRemote(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
 bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
 bool reportReadOnly(Warp &w, const Op &op, const char *what);
 /// Looks every lane up and remembers the allocation for next time if it is one for all.  Gives the bits to look at;

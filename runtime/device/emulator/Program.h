@@ -101,6 +101,7 @@ struct ConstantSlot {
   Slot slot = noSlot;
   unsigned bytes = 4; ///< 4, 8 or 16
   std::uint64_t low = 0, high = 0;
+  bool isShared = false; ///< an address of shared memory: of the block that runs
 };
 
 /// A value passed by a call: bytes of a local frame, or a register.
@@ -174,6 +175,9 @@ struct Program {
   bool usesAsync = false;      ///< has asynchronous instructions or mbarriers
   bool usesAsyncProxy = false; ///< of them, some that access memory through the async proxy
   Dim3 requiredCluster{0, 0, 0};
+  std::uint32_t maxClusterBlocks = 0; ///< .maxclusterrank, 0 if absent
+  bool needsCluster = false;          ///< .explicitcluster: the launch must say what a cluster is
+  bool blocksAreClusters = false;     ///< the grid is given in clusters
 
   /// "file:line" of an op, empty without .loc.
   std::string location(const Op &op) const;

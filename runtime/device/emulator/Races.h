@@ -11,7 +11,7 @@
 // (AsyncRaces.cpp).
 //
 // One BlockRaces a resident block, one LaunchRaces a device.  Accesses to global memory by several host threads lock
-// the shard of their address; clocks of other blocks change only in launches on one thread, since only those can
+// the shard of their address; clocks of other clusters change only in launches on one thread, since only those can
 // acquire.
 //
 //===----------------------------------------------------------------------===//
@@ -102,7 +102,6 @@ public:
   void leave(WarpState &w, unsigned barrier);
   /// Barrier `barrier` completed and `waited` (a mask of warps) have left it; `alive` warps have not exited.
   void completed(unsigned barrier, std::uint32_t waited, std::uint32_t alive);
-  static constexpr unsigned clusterBarrier = 16;
 
   // --- AsyncRaces.cpp ---------------------------------------------------------
   /// Accesses of an asynchronous operation that `issuers` (one warp, or the four of a warpgroup) issue now with `op`:
@@ -164,7 +163,7 @@ private:
   struct BarrierClock {
     ClockRow own{};
     std::shared_ptr<const Knowledge> others;
-  } barriers[17];
+  } barriers[16];
   RaceTable shared;
   std::vector<std::uint32_t> cells;                       ///< of shared memory, by word
   std::vector<std::uint8_t> laneWrote, laneRead;          ///< of shared memory, by byte; severalLanes: more than one

@@ -127,8 +127,10 @@ Next exitLanes(WarpState &w) {
   for (std::uint32_t i = 0; i < w.numSplits; ++i)
     if (w.splits[i].state == SplitState::Parked)
       w.splits[i].state = SplitState::Ready;
-  if (w.exited())
+  if (w.exited()) {
     block.warpsAlive &= ~(1u << w.index);
+    block.exitPc = w.pc;
+  }
   recheckBarriers(block);
   return Next::Switch;
 }

@@ -124,7 +124,9 @@ struct KernelInfo {
 
 struct LaunchConfig {
   Dim3 grid, block;
-  Dim3 cluster{0, 0, 0}; ///< zeros: as the kernel declares
+  /// Blocks of a cluster, of which the grid must be a multiple: up to 8, or 16 where the GPU allows it.  Zeros: as the
+  /// kernel declares.
+  Dim3 cluster{0, 0, 0};
   std::uint32_t dynamicSharedBytes = 0;
   Stream *stream = nullptr; ///< nullptr: the device's default stream
 };

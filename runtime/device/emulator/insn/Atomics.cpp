@@ -67,8 +67,8 @@ template <typename T, typename Fn> inline T exchange(T *p, bool shared, Fn fn) {
 template <typename T, typename Fn> Next atomicHandler(Warp &w, const Op &op) {
   Accessed m;
   laneAddresses(w, op, m);
-  if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
-    return eachWindow(w, op, m, &atomicHandler<T, Fn>);
+  if (inSeveralPlaces(w, op, m)) [[unlikely]]
+    return eachPlace(w, op, m, &atomicHandler<T, Fn>);
   const unsigned count = op.flags >> access::countShift & access::countMask, bytes = count * sizeof(T);
   const U32 segment = static_cast<U32>(m.at[__builtin_ctz(w.exec)] >> windowShift);
   if (!resolve(w, op, bytes, true, m)) [[unlikely]]
@@ -218,7 +218,7 @@ bool decodeAtomic(DecodeContext &context, const Form &form, const ptx::Instructi
   if (address.fixed)
     return context.error(instruction, "the parameters of a kernel are read-only");
   const unsigned vector = vectorOf(form);
-  op.flags |= orderFlags(form);
+  op.flags |= orderFlags(form) | clusterFlag(form);
   op.flags |= static_cast<std::uint16_t>(vector << access::countShift);
   op.run = handlerOf(form);
   if (!op.run)

@@ -1,5 +1,5 @@
 // bar, barrier, bar.warp.sync, barrier.cluster: section 1.6 of the emulator specification.  The rules are in
-// ../Barriers.cpp, here are the forms.
+// ../Barriers.cpp and ../ClusterBarrier.cpp, here are the forms.
 #include "runtime/device/emulator/insn/Families.h"
 
 #include "runtime/device/emulator/Decoder.h"
@@ -83,6 +83,7 @@ bool decodeCluster(DecodeContext &context, const Form &form, const ptx::Instruct
   context.flow().visible = true;
   context.usesCluster();
   op.kind = form.has("aligned") ? Aligned : Plain;
+  op.flags = form.has("relaxed") ? clusterRelaxed : 0;
   op.run = form.has("arrive") ? +[](Warp &w, const Op &o) { return arriveAtCluster(state(w), o); }
                               : +[](Warp &w, const Op &o) { return waitForCluster(state(w), o); };
   return true;

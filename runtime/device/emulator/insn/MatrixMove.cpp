@@ -49,14 +49,14 @@ template <unsigned Count> bool locateRows(Warp &w, const Op &op, Accessed &m) {
     laneAddresses(w, op, m);
     Extent e = extentOf(w, m, rowBytes);
     const U64 window = (op.flags & access::spaceMask) == access::shared ? 0 : windowBase(SharedWindow);
-    const U64 low = e.low - window, high = e.high - window;
+    const U64 base = window + block.sharedAddress, low = e.low - base, high = e.high - base;
     if (!e.aligned) {
       good = reportMisaligned(w, op, m.at, rowBytes);
     } else if (low < block.sharedBegin || high > block.sharedEnd || block.sharedEnd - high < rowBytes || low > high) {
       good = reportSharedBounds(w, op, m.at, rowBytes, window);
     } else {
       e.contiguous = e.uniform = false; // every row's address is wanted
-      toHost(m, e, reinterpret_cast<U64>(block.shared) - window);
+      toHost(m, e, reinterpret_cast<U64>(block.shared) - base);
       m.bits = block.sharedBits;
       m.origin = reinterpret_cast<U64>(block.shared);
     }

@@ -89,7 +89,7 @@ template <unsigned Count, typename T> inline void storeInterleaved(const Warp &w
 }
 
 /// The addresses of a load or store of Count elements (0: as the op's flags say), checked; Next::Jump stands for "the
-/// lanes are in several windows".
+/// lanes are in several memories".
 template <unsigned Bytes> inline Next locate(Warp &w, const Op &op, unsigned bytes, bool write, Accessed &m) {
   U64 first;
   if (probe<Bytes>(w, op, m, first) && resolveProbed<Bytes>(w, op, write, first, m)) [[likely]]
@@ -97,7 +97,7 @@ template <unsigned Bytes> inline Next locate(Warp &w, const Op &op, unsigned byt
   m.bits = nullptr;
   m.contiguous = m.uniform = false;
   laneAddresses(w, op, m);
-  if ((op.flags & access::spaceMask) == access::generic && inSeveralWindows(m)) [[unlikely]]
+  if (inSeveralPlaces(w, op, m)) [[unlikely]]
     return Next::Jump;
   return resolve(w, op, bytes, write, m) ? Next::Advance : Next::Fault;
 }
@@ -110,7 +110,7 @@ template <typename T, typename S, unsigned Count> Next load(Warp &w, const Op &o
   Accessed m;
   const unsigned count = Count ? Count : countOf(op), bytes = count * sizeof(T);
   if (const Next next = locate<Count * sizeof(T)>(w, op, bytes, false, m); next != Next::Advance) [[unlikely]]
-    return next == Next::Jump ? eachWindow(w, op, m, &load<T, S, Count>) : next;
+    return next == Next::Jump ? eachPlace(w, op, m, &load<T, S, Count>) : next;
   if (op.flags & access::strong)
     ++w.block->worker.polls;
   watch(w, op, m, bytes, AccessRole::Read);
@@ -145,7 +145,7 @@ template <typename T, typename S, unsigned Count> Next store(Warp &w, const Op &
   Accessed m;
   const unsigned count = Count ? Count : countOf(op), bytes = count * sizeof(T);
   if (const Next next = locate<Count * sizeof(T)>(w, op, bytes, true, m); next != Next::Advance) [[unlikely]]
-    return next == Next::Jump ? eachWindow(w, op, m, &store<T, S, Count>) : next;
+    return next == Next::Jump ? eachPlace(w, op, m, &store<T, S, Count>) : next;
   w.block->worker.progress += !isLocal(w, op);
   watch(w, op, m, bytes, AccessRole::Write);
   if (m.bits)

@@ -62,6 +62,7 @@ template <unsigned Bytes> inline bool resolveProbed(const Warp &w, const Op &op,
     first -= windowBase(SharedWindow);
   }
   if (space == access::shared) {
+    first -= block.sharedAddress;
     if (first < block.sharedBegin || first > block.sharedEnd || block.sharedEnd - first < span)
       return false;
     m.bits = block.sharedBits;
@@ -143,7 +144,7 @@ inline void toHost(Accessed &m, const Extent &e, U64 delta) {
 }
 
 /// Checks the addresses in m.at and turns them into host addresses; false after a fatal finding.
-/// Generic addresses must lie in one window (splitWindows).
+/// They must lie in one place (inSeveralPlaces).
 inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed &m) {
   const Extent e = extentOf(w, m, bytes);
   if (!e.aligned) [[unlikely]]
@@ -161,12 +162,17 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
   }
   switch (space) {
   case access::shared: {
-    const U64 low = e.low - window, high = e.high - window;
-    if (low < block.sharedBegin || high > block.sharedEnd || block.sharedEnd - high < bytes || low > high) [[unlikely]]
-      return reportSharedBounds(w, op, m.at, bytes, window);
-    toHost(m, e, reinterpret_cast<U64>(block.shared) - window);
-    m.bits = block.sharedBits;
-    m.origin = reinterpret_cast<U64>(block.shared);
+    const U64 base = window + block.sharedAddress, low = e.low - base, high = e.high - base;
+    const BlockState *owner = &block;
+    if (low < block.sharedBegin || high > block.sharedEnd || block.sharedEnd - high < bytes || low > high)
+        [[unlikely]] {
+      owner = resolveRemote(w, op, m.at, bytes, window);
+      if (!owner)
+        return false;
+    }
+    toHost(m, e, reinterpret_cast<U64>(owner->shared) - window - owner->sharedAddress);
+    m.bits = owner->sharedBits;
+    m.origin = reinterpret_cast<U64>(owner->shared);
     return true;
   }
   case access::global:
@@ -232,27 +238,39 @@ inline void markWritten(const Warp &w, const Accessed &m, unsigned bytes) {
     markDefined(m.bits, m.at[__builtin_ctz(lanes)] - m.origin, bytes);
 }
 
-/// Whether the executing lanes' generic addresses are in several windows.
-inline bool inSeveralWindows(const Accessed &m) {
+/// Numbers the memories that an address can be in: windows of the generic space, and in a cluster the blocks' shared
+/// memories.
+constexpr unsigned numPlaces = ParamWindow + 1 + 16;
+inline unsigned placeOf(const Warp &w, const Op &op, U64 at) {
+  const U32 space = op.flags & access::spaceMask;
+  U64 number = at >> windowShift;
+  if (space == access::generic ? number != SharedWindow : space != access::shared)
+    return space == access::generic && number <= ParamWindow ? static_cast<unsigned>(number) : 0;
+  const U64 rank = (at & windowOffsetMask) / sharedRankBytes;
+  return rank == w.block->rank || rank >= 16 ? SharedWindow : ParamWindow + 1 + static_cast<unsigned>(rank);
+}
+
+/// Whether the executing lanes' addresses are in several memories.
+inline bool inSeveralPlaces(const Warp &w, const Op &op, const Accessed &m) {
+  const U32 space = op.flags & access::spaceMask;
+  if (space != access::generic && space != access::shared)
+    return false;
   U64 different = 0;
   for (unsigned l = 0; l < warpSize; ++l)
     different |= m.at[l] ^ m.at[0];
-  if (different >> windowShift == 0)
+  if (different / sharedRankBytes == 0)
     return false;
-  bool special = false;
-  for (unsigned l = 0; l < warpSize; ++l)
-    special |= m.at[l] >> windowShift <= ParamWindow && m.at[l] >> windowShift != 0;
-  return special;
+  const unsigned first = placeOf(w, op, m.at[0]);
+  for (unsigned l = 1; l < warpSize; ++l)
+    if (placeOf(w, op, m.at[l]) != first)
+      return true;
+  return false;
 }
 
-/// Runs `handler` once for the lanes of each window.
-inline Next eachWindow(Warp &w, const Op &op, const Accessed &m, Handler handler) {
-  U32 groups[4] = {0, 0, 0, 0};
-  for (U32 lanes = w.exec; lanes; lanes &= lanes - 1) {
-    const unsigned l = static_cast<unsigned>(__builtin_ctz(lanes));
-    const U64 number = m.at[l] >> windowShift;
-    groups[number <= ParamWindow ? number : 0] |= 1u << l;
-  }
+/// Runs `handler` once for the lanes of each memory.
+inline Next eachPlace(Warp &w, const Op &op, const Accessed &m, Handler handler) {
+  U32 groups[numPlaces] = {};
+  eachLane(w.exec, [&](unsigned l) { groups[placeOf(w, op, m.at[l])] |= 1u << l; });
   const U32 exec = w.exec;
   for (U32 group : groups) {
     if (!group)

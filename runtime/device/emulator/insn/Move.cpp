@@ -199,21 +199,25 @@ bool decodeCvta(DecodeContext &context, const Form &form, const ptx::Instruction
          context.destination(instruction, instruction.operands[0], ptx::Type::U64, op.d);
 }
 
-/// flags: the window asked for, or 0 for global and 8 for const.
+constexpr std::uint16_t anyRank = 16;
+
+/// flags: the window asked for, or 0 for global and 8 for const; anyRank: in any block of the cluster.
 Next isInSpace(Warp &w, const Op &op) {
   const U64 *a = lanesOf<U64>(w, op.s[0]);
   U32 *d = lanesOf<U32>(w, op.d);
-  const GlobalMemory &memory = *w.block->worker.launch.memory;
+  const Launch &launch = w.block->worker.launch;
+  const GlobalMemory &memory = *launch.memory;
+  const unsigned window = op.flags & (anyRank - 1);
   eachLane(w.exec, [&](unsigned l) {
     const U64 number = a[l] >> windowShift;
-    bool inside = number == op.flags;
-    if (op.flags == 0 || op.flags == 8) {
+    bool inside = number == window;
+    if (window == 0 || window == 8) {
       const bool outside = number == SharedWindow || number == LocalWindow || number == ParamWindow;
       const Allocation *held = memory.holding(a[l], 1);
-      inside = !outside && (op.flags == 8 ? held && !held->writable : !held || held->writable);
-    } else if (op.flags == SharedWindow) {
-      // Rank 0 of a cluster of one is all there is.
-      inside = inside && (a[l] & windowOffsetMask) < sharedRankBytes;
+      inside = !outside && (window == 8 ? held && !held->writable : !held || held->writable);
+    } else if (window == SharedWindow && inside) {
+      const U64 rank = (a[l] & windowOffsetMask) / sharedRankBytes;
+      inside = op.flags & anyRank ? rank < launch.cluster.count() : rank == w.block->rank;
     }
     d[l] = inside ? ~0u : 0u;
   });
@@ -223,6 +227,7 @@ bool decodeIsspacep(DecodeContext &context, const Form &form, const ptx::Instruc
   if (instruction.operands.size() != 2)
     return context.error(instruction, "takes a predicate and an address");
   op.flags = form.has("const") ? 8 : static_cast<std::uint16_t>(windowOf(form) >> windowShift);
+  op.flags |= form.has("shared::cluster") ? anyRank : 0;
   op.run = isInSpace;
   return context.source(instruction, instruction.operands[1], ptx::Type::U64, op.s[0]) &&
          context.destination(instruction, instruction.operands[0], ptx::Type::Pred, op.d);
@@ -230,8 +235,10 @@ bool decodeIsspacep(DecodeContext &context, const Form &form, const ptx::Instruc
 
 constexpr U64 rankMask = 15 * sharedRankBytes;
 
+/// A rank that no cluster has makes an address that no access accepts.
 template <typename T> Handler mapHandler() {
-  return lanes<T, T, U32>([](T a, U32 rank) { return static_cast<T>((a & ~T(rankMask)) | T(rank & 15) << 24); });
+  return lanes<T, T, U32>(
+      [](T a, U32 rank) { return static_cast<T>((a & ~T(rankMask)) | T(rank < 255 ? rank : 255) << 24); });
 }
 Handler buildMapa(const Form &f, std::string &) {
   return f.type() == ptx::Type::U64 ? mapHandler<U64>() : mapHandler<U32>();
