@@ -1,6 +1,7 @@
 #include "runtime/tools/LibraryRun.h"
 
 #include "kernels/support/Runner.h"
+#include "runtime/tools/CountersReport.h"
 #include "runtime/tools/FirstCalls.h"
 #include "support/Text.h"
 
@@ -132,6 +133,7 @@ private:
 
   Status execute() {
     KILN_ASSIGN(device, openChosenDevice(o));
+    KILN_TRY(device->record({.counters = o.counters}));
     report["kernel"] = o.file;
     report["device"] = device->info().name;
     KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
@@ -176,6 +178,9 @@ private:
                          {"bytes", result.bytes},
                          {"gigabytesPerSecond", median > 0 ? result.bytes / median * 1e-6 : 0}};
     }
+    const std::vector<LaunchCounters> launches = device->takeCounters();
+    if (o.counters)
+      report["counters"] = toJson(launches);
     report["status"] = status;
     if (o.json) {
       printJson(report);
@@ -185,6 +190,7 @@ private:
     std::printf("%s: kernel '%s': %s; %llu compiled, %llu from the cache on disk\n", device->info().name.c_str(),
                 o.file.c_str(), defects ? "findings; no output was written" : "good",
                 static_cast<unsigned long long>(counters.compiles), static_cast<unsigned long long>(counters.diskHits));
+    printCounters(launches);
     if (report.contains("times"))
       std::printf("time: %u run%s, median %.4f ms, %.2f GB/s of what must cross the memory bus; first call %.2f ms\n",
                   o.repeat, o.repeat == 1 ? "" : "s", report["times"]["medianMs"].get<double>(),

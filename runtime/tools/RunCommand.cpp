@@ -1,6 +1,7 @@
 // `kiln run`: one kernel of a PTX or text file, on a GPU or the emulator, with arguments from the command line and
 // .npy files.
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/CountersReport.h"
 #include "runtime/tools/KernelArguments.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/Report.h"
@@ -82,6 +83,7 @@ private:
 
   Status openDevice() {
     KILN_ASSIGN(device, openChosenDevice(o));
+    KILN_TRY(device->record({.counters = o.counters}));
     report["device"] = device->info().name;
     report["description"] = device->info().description;
     return {};
@@ -166,6 +168,9 @@ private:
         std::printf("time: %zu launch%s, median %.4f ms, from %.4f to %.4f ms, %.2f GB/s of the buffers given\n", n,
                     n == 1 ? "" : "es", median, sorted.front(), sorted.back(), rate);
     }
+    const std::vector<LaunchCounters> counters = device->takeCounters();
+    if (o.counters)
+      report["counters"] = toJson(counters);
     report["status"] = status;
     if (o.json) {
       printJson(report);
@@ -177,6 +182,7 @@ private:
                   files.empty() ? "" : "; no output was written");
     else
       std::printf("%s: good\n", what.c_str());
+    printCounters(counters);
     if (!defects)
       for (const Json &out : report["outputs"])
         std::printf("argument %u -> %s\n", out["argument"].get<unsigned>(), out["file"].get<std::string>().c_str());

@@ -35,6 +35,9 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_flag("--explain-miss", o.explainMiss,
              "Of a kernel that had to be compiled: every text of its key that differs from the nearest cache entry's");
   c.add_flag("--no-checks", o.noChecks, "Emulator: only the checks that cost no time; bounds are always checked");
+  c.add_flag(
+      "--counters", o.counters,
+      "Emulator: count instructions, sectors, wavefronts, bank conflicts, barriers, FLOPs; in all and by source line");
   c.add_option("--threads", o.emulator.hostThreads, "Emulator: host threads; 0: one a core")->type_name("N");
   c.add_option("--instruction-budget", o.emulator.instructionBudget,
                "Emulator: end a launch after N warp instructions; 0: 2^40")

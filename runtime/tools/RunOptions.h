@@ -15,7 +15,7 @@ struct RunOptions {
   std::uint32_t sharedBytes = 0;
   std::vector<std::string> arguments, outputs;
   unsigned repeat = 1;
-  bool time = false, json = false, noChecks = false, explainMiss = false;
+  bool time = false, json = false, noChecks = false, counters = false, explainMiss = false;
   EmulatorOptions emulator;
 };
 
