@@ -6,6 +6,8 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_BENCH_KERNELS_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_BENCH_KERNELS_H
 
+#include <string>
+
 namespace kiln::bench {
 
 /// out[i] = a[i] * scale + b[i], four steps of a small polynomial, one element a thread.  Parameters a, b, out, n,
@@ -164,6 +166,81 @@ inline constexpr char softmax[] = R"(
   st.global.v4.f32 [%rd7], {%f56, %f57, %f58, %f59};
   ret;
 })";
+
+/// Extents of the matrix product.
+inline constexpr unsigned matmulSize = 256;
+
+/// d = a b of square f16 matrices, b stored by columns, d f32 by rows: a warp a tile of 32 x 32, fragments straight
+/// from global memory, eight mma.sync a step of 16 along k.  Parameters a, b, d; grid (matmulSize / 32)^2 blocks of 32.
+inline std::string matmul() {
+  const auto number = [](unsigned v) { return std::to_string(v); };
+  const unsigned row = matmulSize * 2; // bytes of a line of a or b
+  std::string s = R"(
+.version 8.7
+.target sm_90a
+.address_size 64
+.visible .entry matmul(.param .u64 a, .param .u64 b, .param .u64 d) {
+  .reg .b32 %r<8>; .reg .b64 %rd<12>; .reg .b32 %a<8>; .reg .b32 %b<8>; .reg .f32 %c<32>; .reg .pred %p<2>;
+  ld.param.u64 %rd1, [a];
+  ld.param.u64 %rd2, [b];
+  ld.param.u64 %rd3, [d];
+  cvta.to.global.u64 %rd1, %rd1;
+  cvta.to.global.u64 %rd2, %rd2;
+  cvta.to.global.u64 %rd3, %rd3;
+  mov.u32 %r1, %tid.x;
+  shr.u32 %r2, %r1, 2;
+  and.b32 %r3, %r1, 3;
+  mov.u32 %r4, %ctaid.y;
+  mov.u32 %r5, %ctaid.x;
+  shl.b32 %r4, %r4, 5;
+  shl.b32 %r5, %r5, 5;
+  add.s32 %r6, %r4, %r2;
+  add.s32 %r7, %r5, %r2;
+)";
+  s += "  mul.wide.u32 %rd4, %r6, " + number(row) + ";\n  mul.wide.u32 %rd5, %r7, " + number(row) + ";\n";
+  s += R"(  mul.wide.u32 %rd6, %r3, 4;
+  add.s64 %rd4, %rd4, %rd6;
+  add.s64 %rd5, %rd5, %rd6;
+  add.s64 %rd1, %rd1, %rd4;
+  add.s64 %rd2, %rd2, %rd5;
+)";
+  s += "  mul.wide.u32 %rd7, %r6, " + number(matmulSize * 4) + ";\n";
+  s += R"(  shl.b32 %r7, %r3, 1;
+  add.s32 %r7, %r7, %r5;
+  mul.wide.u32 %rd8, %r7, 4;
+  add.s64 %rd3, %rd3, %rd7;
+  add.s64 %rd3, %rd3, %rd8;
+  mov.u32 %r7, 0;
+)";
+  for (unsigned i = 0; i < 32; ++i)
+    s += "  mov.f32 %c" + number(i) + ", 0f00000000;\n";
+  s += "LOOP:\n";
+  for (unsigned i = 0; i < 8; ++i) // rows 0, 8, 16, 24 of each half of k
+    s += "  ld.global.b32 %a" + number(i) + ", [%rd1+" + number(i / 4 * 16 * row + i % 2 * 8 * row + i / 2 % 2 * 16) +
+         "];\n";
+  for (unsigned i = 0; i < 8; ++i)
+    s += "  ld.global.b32 %b" + number(i) + ", [%rd2+" + number(i / 2 * 8 * row + i % 2 * 16) + "];\n";
+  const auto vector = [&](const char *name, unsigned first, unsigned count) {
+    std::string v = "{";
+    for (unsigned i = 0; i < count; ++i)
+      v += (i ? ", " : "") + std::string(name) + number(first + i);
+    return v + "}";
+  };
+  for (unsigned i = 0; i < 2; ++i)
+    for (unsigned j = 0; j < 4; ++j) {
+      const std::string c = vector("%c", (i * 4 + j) * 4, 4);
+      s += "  mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + c + ", " + vector("%a", i * 4, 4) + ", " +
+           vector("%b", j * 2, 2) + ", " + c + ";\n";
+    }
+  s += "  add.s64 %rd1, %rd1, 32;\n  add.s64 %rd2, %rd2, 32;\n  add.s32 %r7, %r7, 16;\n  setp.lt.u32 %p1, %r7, " +
+       number(matmulSize) + ";\n  @%p1 bra LOOP;\n";
+  for (unsigned i = 0; i < 2; ++i)
+    for (unsigned j = 0; j < 4; ++j)
+      for (unsigned half = 0; half < 2; ++half)
+        s += "  st.global.v2.f32 [%rd3+" + number((i * 16 + half * 8) * matmulSize * 4 + j * 32) + "], " +
+             vector("%c", (i * 4 + j) * 4 + half * 2, 2) + ";\n";
+  return s + "  ret;\n}";
+}
 
 } // namespace kiln::bench
 

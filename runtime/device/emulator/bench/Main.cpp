@@ -21,7 +21,8 @@ constexpr char help[] = R"(usage: kiln-bench-emulator [--json] [--cpu-level LEVE
 
 Runs an elementwise kernel and a row softmax on emulator:sm_90a and prints how many thread instructions one core
 executes in a second of CPU time, best of the repetitions, with the checks that cost time off and on, and the memory that the emulator
-takes beside the buffers.  Results are compared with a float64 reference.
+takes beside the buffers; then a matrix product with mma.sync, in GFLOP a second and core, exact and fast.  Results are
+compared with a float64 reference.
 
   --json             one JSON object instead of text
   --cpu-level LEVEL  x86-64-v2, x86-64-v3, x86-64-v4 or baseline (default: the best of this CPU)
@@ -60,7 +61,8 @@ double cpuSeconds() {
 struct Measured {
   std::string kernel;
   bool checks = false;
-  double rate = 0; ///< thread instructions a second a core
+  bool flops = false; ///< `rate` is in FLOP
+  double rate = 0;    ///< thread instructions a second a core
   double worstError = 0;
   double bufferMiB = 0;   ///< of the device
   double residentMiB = 0; ///< that the emulator takes for them, all included
@@ -159,6 +161,75 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
   return true;
 }
 
+/// mma.sync m16n8k16 on f16: figures in FLOP a second a core.
+bool measureMatmul(const Options &options, bool checks, MatrixMode mode, std::vector<Measured> &out) {
+  constexpr unsigned n = bench::matmulSize;
+  EmulatorOptions o;
+  o.checks = checks;
+  o.hostThreads = options.threads;
+  o.cpuLevel = options.level;
+  o.mma = mode;
+  auto device = createEmulatorDevice(**findTarget("sm_90a"), o);
+  if (!report(device.status()))
+    return false;
+  std::mt19937 random(1);
+  std::vector<std::uint16_t> a(n * n), b(n * n);
+  std::vector<float> valuesA(n * n), valuesB(n * n), result(n * n);
+  const auto draw = [&](std::uint16_t &half, float &value) { // eleven bits from -1 to 1
+    const int v = static_cast<int>(random() % 2047) - 1023;
+    value = static_cast<float>(v) / 1024;
+    half = __builtin_bit_cast(std::uint16_t, static_cast<_Float16>(value));
+  };
+  for (unsigned i = 0; i < n * n; ++i) {
+    draw(a[i], valuesA[i]);
+    draw(b[i], valuesB[i]);
+  }
+  auto x = (*device)->allocate(n * n * 2, "a"), y = (*device)->allocate(n * n * 2, "b"),
+       z = (*device)->allocate(n * n * 4, "d");
+  if (!report(x.status()) || !report(y.status()) || !report(z.status()) || !report((*x)->copyFromHost(0, bytesOf(a))) ||
+      !report((*y)->copyFromHost(0, bytesOf(b))))
+    return false;
+  auto module = (*device)->loadPtx(bench::matmul(), "matmul.ptx");
+  if (!report(module.status()))
+    return false;
+  auto kernel = (*module)->kernel("matmul");
+  if (!report(kernel.status()))
+    return false;
+  std::vector<std::byte> arguments;
+  for (const Buffer *buffer : {&**x, &**y, &**z}) {
+    const DeviceAddress address = buffer->address();
+    pack(arguments, &address, 8);
+  }
+  LaunchConfig config;
+  config.grid = {n / 32, n / 32};
+  config.block = {32};
+  Measured m;
+  m.kernel = "mma " + std::string(matrixModeName(mode));
+  m.checks = checks;
+  m.flops = true;
+  for (unsigned i = 0; i < options.repeat; ++i) {
+    const double begin = cpuSeconds();
+    if (!report((*kernel)->launch(config, arguments)))
+      return false;
+    m.rate = std::max(m.rate, 2.0 * n * n * n / (cpuSeconds() - begin));
+  }
+  for (const Finding &f : (*device)->takeFindings()) {
+    std::fprintf(stderr, "kiln-bench-emulator: unexpected finding %s: %s\n", f.id.c_str(), f.message.c_str());
+    return false;
+  }
+  if (!report((*z)->copyToHost(0, std::as_writable_bytes(std::span(result)))))
+    return false;
+  for (unsigned i = 0; i < n; ++i)
+    for (unsigned j = 0; j < n; ++j) {
+      double sum = 0;
+      for (unsigned k = 0; k < n; ++k)
+        sum += static_cast<double>(valuesA[i * n + k]) * valuesB[j * n + k];
+      m.worstError = std::max(m.worstError, std::fabs(result[i * n + j] - sum));
+    }
+  out.push_back(m);
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -197,14 +268,25 @@ int main(int argc, char **argv) {
     for (bool checks : {false, true})
       if (!measure(options, checks, softmax, results))
         return 4;
+  for (MatrixMode mode : {MatrixMode::Exact, MatrixMode::Fast})
+    for (bool checks : {false, true})
+      if (!measureMatmul(options, checks, mode, results))
+        return 4;
   const auto table = emulatorInfo(**findTarget("sm_90a"), {.cpuLevel = options.level});
   bool good = true;
   if (options.json)
     std::printf("{\"cpu_level\": \"%s\", \"threads\": %u, \"kernels\": [", table.driver.c_str(), options.threads);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const Measured &m = results[i];
-    good &= m.worstError <= (m.kernel == "softmax" ? 2e-6 : 0);
-    if (options.json)
+    // Sums of 256 products of about 1/3: every step of 16 may lose a few ulp.
+    good &= m.worstError <= (m.flops ? 1e-4 : m.kernel == "softmax" ? 2e-6 : 0);
+    if (options.json && m.flops)
+      std::printf("%s{\"kernel\": \"%s\", \"checks\": %s, \"flop_per_second_per_core\": %.4g, \"worst_error\": %.3g}",
+                  i ? ", " : "", m.kernel.c_str(), m.checks ? "true" : "false", m.rate, m.worstError);
+    else if (m.flops)
+      std::printf("%-12s checks %-3s  %6.2f GFLOP / s / core   worst error %.2g\n", m.kernel.c_str(),
+                  m.checks ? "on" : "off", m.rate * 1e-9, m.worstError);
+    else if (options.json)
       std::printf("%s{\"kernel\": \"%s\", \"checks\": %s, \"thread_instructions_per_second_per_core\": %.4g, "
                   "\"resident_mib\": %.1f, \"buffer_mib\": %.1f, \"worst_error\": %.3g}",
                   i ? ", " : "", m.kernel.c_str(), m.checks ? "true" : "false", m.rate, m.residentMiB, m.bufferMiB,
