@@ -102,6 +102,10 @@ Status read(std::string_view text, Schedule &out) {
   KILN_ASSIGN(out, parseSchedule(text));
   return {};
 }
+Status read(std::string_view text, MatrixMode &out) {
+  KILN_ASSIGN(out, parseMatrixMode(text));
+  return {};
+}
 Status read(std::string_view text, Number &out) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -135,6 +139,9 @@ std::string write(Isolation value) {
 }
 std::string write(Schedule value) {
   return std::string(scheduleName(value));
+}
+std::string write(MatrixMode value) {
+  return std::string(matrixModeName(value));
 }
 std::string write(Number value) {
   return std::to_string(static_cast<std::uint64_t>(value));
@@ -180,6 +187,8 @@ std::string_view knobTypeName(KnobType type) {
     return "thread, child, none";
   case KnobType::Schedule:
     return "in-order, random, adversarial";
+  case KnobType::MatrixMode:
+    return "exact, fast";
   case KnobType::Number:
     return "number";
   }
@@ -228,6 +237,7 @@ EmulatorOptions emulatorOptions(const Knobs &knobs) {
   EmulatorOptions out;
   out.schedule = knobs.schedule;
   out.seed = static_cast<std::uint64_t>(knobs.seed);
+  out.mma = knobs.mma;
   return out;
 }
 

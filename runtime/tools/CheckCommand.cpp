@@ -1,5 +1,6 @@
 // `kiln check`: kernels on the emulator with every check on; those of the library also against float64.
 #include "kernels/support/Runner.h"
+#include "kiln/Knobs.h"
 #include "runtime/io/File.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/LibraryRun.h"
@@ -64,6 +65,9 @@ public:
 
 private:
   Status execute() {
+    KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+    mma = knobs.mma;
+    report["mma"] = matrixModeName(mma);
     const bool files = std::any_of(o.what.begin(), o.what.end(), isFile);
     if (files && o.what.size() > 1)
       return Status::invalid("a file is checked alone, because --grid and --arg are its own; " +
@@ -136,6 +140,7 @@ private:
     emulator.checks = true;
     emulator.schedule = schedule;
     emulator.seed = o.seed;
+    emulator.mma = mma;
     return kiln::openDevice("emulator:" + target, emulator);
   }
 
@@ -223,7 +228,8 @@ private:
   void verdict() const {
     const std::string where = join(std::vector<std::string>(kernels.begin(), kernels.end())) + " on " +
                               join(std::vector<std::string>(targets.begin(), targets.end()));
-    const std::string count = std::to_string(runs) + (runs == 1 ? " run" : " runs") + " (" + join(o.schedules) + ")";
+    const std::string count = std::to_string(runs) + (runs == 1 ? " run" : " runs") + " (" + join(o.schedules) +
+                              (mma == MatrixMode::Exact ? "" : ", mma " + std::string(matrixModeName(mma))) + ")";
     const bool library = !isFile(o.what[0]);
     if (bad)
       std::printf("BAD: %s: %u of %s with findings%s\n", where.c_str(), bad, count.c_str(),
@@ -234,6 +240,7 @@ private:
   }
 
   const Options &o;
+  MatrixMode mma = MatrixMode::Exact;
   unsigned runs = 0, bad = 0;
   std::set<std::string> kernels, targets, seen;
   std::map<std::string, Arrays> first; ///< outputs of the first schedule, by kernel and inputs

@@ -40,6 +40,8 @@ Json toJson(const DeviceInfo &d) {
               {"memoryBytes", d.memoryBytes},
               {"driver", d.driver},
               {"hostThreads", d.hostThreads}};
+  if (d.kind == DeviceKind::Emulator)
+    out["mma"] = matrixModeName(d.mma);
   if (const Target *t = d.target)
     out["limits"] = {{"sharedStatic", t->sharedStatic},
                      {"sharedOptIn", t->sharedOptIn},

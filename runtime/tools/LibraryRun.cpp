@@ -246,6 +246,7 @@ Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &o) {
   emulator.checks = !o.noChecks;
   emulator.schedule = set.schedule;
   emulator.seed = set.seed;
+  emulator.mma = set.mma;
   return kiln::openDevice(o.target.empty() ? o.device : "emulator:" + o.target, emulator);
 }
 

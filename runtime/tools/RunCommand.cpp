@@ -81,9 +81,14 @@ private:
     return {};
   }
 
+  /// An emulator that does not sum matrix products as hardware does.
+  bool isFast() const { return report.value("mma", "") == matrixModeName(MatrixMode::Fast); }
+
   Status openDevice() {
     KILN_ASSIGN(device, openChosenDevice(o));
     KILN_TRY(device->record({.counters = o.counters}));
+    if (device->info().kind == DeviceKind::Emulator)
+      report["mma"] = matrixModeName(device->info().mma);
     report["device"] = device->info().name;
     report["description"] = device->info().description;
     return {};
@@ -176,7 +181,8 @@ private:
       printJson(report);
       return status;
     }
-    const std::string what = device->info().name + ": kernel '" + program->info().name + "'";
+    const std::string what =
+        device->info().name + (isFast() ? " (mma fast)" : "") + ": kernel '" + program->info().name + "'";
     if (defects)
       std::printf("%s: %zu finding%s%s\n", what.c_str(), findings.size(), findings.size() == 1 ? "" : "s",
                   files.empty() ? "" : "; no output was written");

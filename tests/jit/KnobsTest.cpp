@@ -48,6 +48,10 @@ TEST(Knobs, ValuesAreReadBackAsWritten) {
   EXPECT_EQ(*knobs.get("KILN_SCHEDULE") + " " + *knobs.get("KILN_SEED"), "adversarial 4096");
   EXPECT_EQ(emulatorOptions(knobs).schedule, Schedule::Adversarial);
   EXPECT_EQ(emulatorOptions(knobs).seed, 4096u);
+  EXPECT_EQ(emulatorOptions(knobs).mma, MatrixMode::Exact);
+  EXPECT_TRUE(knobs.set("--mma", "fast").ok());
+  EXPECT_EQ(*knobs.get("KILN_MMA"), "fast");
+  EXPECT_EQ(emulatorOptions(knobs).mma, MatrixMode::Fast);
 }
 
 TEST(Knobs, EnvironmentIsRead) {
@@ -72,6 +76,7 @@ TEST(Knobs, WrongValuesNameTheVariableAndWhatIsAllowed) {
       {"KILN_ISOLATION", "jail", "KILN_ISOLATION: 'jail' is none of thread, none, child"},
       {"KILN_LINE_INFO", "", "is none of on, off, auto"},
       {"KILN_SCHEDULE", "sideways", "KILN_SCHEDULE: 'sideways' is none of in-order, random, adversarial"},
+      {"KILN_MMA", "good", "KILN_MMA: 'good' is none of exact, fast"},
       {"KILN_SEED", "-1", "KILN_SEED: '-1' is no number"},
       {"KILN_SEED", "18446744073709551616", "is no number"},
   };

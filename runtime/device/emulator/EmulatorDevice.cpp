@@ -240,6 +240,7 @@ DeviceInfo emulatorInfo(const Target &target, const EmulatorOptions &options) {
   info.kind = DeviceKind::Emulator;
   info.name = "emulator:" + std::string(target.name);
   info.description = "PTX emulator";
+  info.mma = options.mma;
   info.target = &target;
   info.sm = target.sm;
   info.multiprocessors = emulator::multiprocessorsOf(target);

@@ -41,6 +41,15 @@ struct Dim3 {
 
 enum class DeviceKind : unsigned char { Cuda, Emulator };
 
+/// How the emulator sums the products of matrix instructions.
+enum class MatrixMode : std::uint8_t {
+  Exact, ///< as the target's hardware is known to: the same bits
+  Fast,  ///< f32 fused multiply-adds with k ascending
+};
+/// "exact", "fast".
+std::string_view matrixModeName(MatrixMode mode);
+Result<MatrixMode> parseMatrixMode(std::string_view name);
+
 struct DeviceInfo {
   DeviceKind kind;
   std::string name;        ///< what `openDevice` takes: "cuda:0", "emulator:sm_90a"
@@ -51,6 +60,7 @@ struct DeviceInfo {
   std::uint64_t memoryBytes = 0;
   std::string driver;       ///< driver version, or the CPU level that the emulator chose
   unsigned hostThreads = 0; ///< emulator: workers
+  MatrixMode mma{};         ///< emulator: how it sums matrix products
 };
 
 class Stream {
@@ -226,15 +236,6 @@ enum class Schedule : std::uint8_t {
 /// "in-order", "random", "adversarial".
 std::string_view scheduleName(Schedule schedule);
 Result<Schedule> parseSchedule(std::string_view name);
-
-/// How the emulator sums the products of matrix instructions.
-enum class MatrixMode : std::uint8_t {
-  Exact, ///< as the target's hardware is known to: the same bits
-  Fast,  ///< f32 fused multiply-adds with k ascending
-};
-/// "exact", "fast".
-std::string_view matrixModeName(MatrixMode mode);
-Result<MatrixMode> parseMatrixMode(std::string_view name);
 
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {

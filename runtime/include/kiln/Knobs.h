@@ -19,6 +19,7 @@
 namespace kiln {
 
 enum class Schedule : std::uint8_t; // kiln/Device.h
+enum class MatrixMode : std::uint8_t;
 struct EmulatorOptions;
 
 namespace knob {
@@ -30,10 +31,11 @@ using Bytes = std::uint64_t;            ///< with K, M or G (powers of 1024)
 enum class Switch : std::uint8_t { Auto, Off, On };
 enum class Isolation : std::uint8_t { Thread, None, Child };
 using Schedule = kiln::Schedule;
+using MatrixMode = kiln::MatrixMode;
 enum class Number : std::uint64_t {};
 } // namespace knob
 
-enum class KnobType : std::uint8_t { Text, Path, Paths, Bool, Bytes, Switch, Isolation, Schedule, Number };
+enum class KnobType : std::uint8_t { Text, Path, Paths, Bool, Bytes, Switch, Isolation, Schedule, MatrixMode, Number };
 
 /// What of a knob enters the key of a kernel: nothing, its value, or the contents of the files that it names.
 enum class KnobInKey : std::uint8_t { No, Value, Contents };
