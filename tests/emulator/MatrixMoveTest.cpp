@@ -426,6 +426,30 @@ TEST(MatrixMove, PartialWarps) {
     EXPECT_EQ(got[l], l);
 }
 
+TEST(MatrixMove, TransposesInRegisters) {
+  // Lane l holds elements (l / 4, 2 (l mod 4)) and the next; an element's value is 8 row + column.
+  const std::string matrix = "and.b32 %r11, %r2, 3; shl.b32 %r11, %r11, 1; shr.u32 %r12, %r2, 2; shl.b32 %r12, %r12, 3;"
+                             "add.u32 %r12, %r12, %r11; add.u32 %r13, %r12, 1; shl.b32 %r13, %r13, 16;"
+                             "or.b32 %r12, %r12, %r13; movmatrix.sync.aligned.m8n8.trans.b16 ";
+  for (const char *target : {"sm_75", "sm_90a"}) {
+    std::vector<std::uint32_t> got;
+    const Launched r = oneWarp(matrix + "%r20, %r12;" + writeOut, target, 32, &got);
+    ASSERT_TRUE(r.clean()) << r.text();
+    eachFragment([&](unsigned lane, unsigned row, unsigned column) {
+      EXPECT_EQ(got[lane], (8 * column + row) | (8 * (column + 1) + row) << 16) << lane;
+    });
+    // In place; and twice is nothing.
+    ASSERT_TRUE(
+        oneWarp(matrix + "%r12, %r12; movmatrix.sync.aligned.m8n8.trans.b16 %r20, %r12;" + writeOut, target, 32, &got)
+            .clean());
+    eachFragment([&](unsigned lane, unsigned row, unsigned column) {
+      EXPECT_EQ(got[lane], (8 * row + column) | (8 * row + column + 1) << 16) << lane;
+    });
+  }
+  expectFinding(oneWarp("setp.lt.u32 %p1, %r2, 16; @%p1 movmatrix.sync.aligned.m8n8.trans.b16 %r20, %r2;" + writeOut),
+                "aligned.divergent", "executed by lanes 0x0000ffff");
+}
+
 TEST(MatrixMove, TargetsThatHaveThem) {
   for (const Target &t : allTargets()) {
     const std::string name(t.name);
@@ -451,7 +475,9 @@ TEST(MatrixMove, FormsThatAreRefused) {
                             "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32 {%r1}, [%r11]",
                             "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r11], {%r1}"})
     EXPECT_REFUSED(other, "only m8n8 is emulated in this version");
-  EXPECT_REFUSED("movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r3", "not emulated in this version");
+  EXPECT_REFUSED("movmatrix.sync.aligned.m8n8.b16 %r1, %r3", "no such form");
+  EXPECT_REFUSED("movmatrix.sync.aligned.m8n8.trans.b16 %rd1, %r3", "'%rd1' has 64 bits, the result has 32");
+  EXPECT_REFUSED("movmatrix.sync.aligned.m8n8.trans.b16 %r1", "operand");
   EXPECT_REFUSED("ldmatrix.sync.aligned.m8n8.x1.shared.b16 %r1, [%r11]", ".x1 takes a vector of 1 registers in braces");
   EXPECT_REFUSED("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r3}, [%r11]",
                  ".x4 takes a vector of 4 registers in braces, this one has 2");

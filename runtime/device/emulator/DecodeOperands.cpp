@@ -150,6 +150,12 @@ std::uint32_t DecodeContext::addPool(std::span<const std::uint32_t> slots) {
   return index;
 }
 
+std::uint32_t DecodeContext::addNumbers(std::span<const std::uint32_t> numbers) {
+  const std::uint32_t index = addPool(numbers);
+  std::fill(poolHoldsSlot.begin() + index, poolHoldsSlot.end(), 0);
+  return index;
+}
+
 unsigned DecodeContext::registerBytes(const Operand &wrapped) {
   const Operand &operand = unwrap(wrapped);
   if (operand.kind != Operand::Kind::Register)
@@ -361,6 +367,21 @@ bool DecodeContext::destination(const ptx::Instruction &instruction, const Opera
   if (declared)
     *declared = symbol->bytes;
   wrote(slot, symbol->bytes);
+  return true;
+}
+
+bool DecodeContext::registers(const ptx::Instruction &instruction, const Operand &operand, std::string_view name,
+                              unsigned count, Type type, bool written, Slot *slots) {
+  const bool isVector = operand.kind == Operand::Kind::Vector;
+  if (isVector ? operand.elements.size() != count : count != 1)
+    return error(instruction, "operand " + std::string(name) + " takes " + std::to_string(count) +
+                                  (count == 1 ? " register" : " registers") + " in braces, this one has " +
+                                  std::to_string(isVector ? operand.elements.size() : 1));
+  for (unsigned i = 0; i < count; ++i) {
+    const Operand &element = isVector ? operand.elements[i] : operand;
+    if (!(written ? destination(instruction, element, type, slots[i]) : source(instruction, element, type, slots[i])))
+      return false;
+  }
   return true;
 }
 

@@ -319,8 +319,7 @@ void DecodeContext::finishFunction(FunctionInfo &info) {
     if (f.kind == FlowEdge::Kind::IndexedBranch) {
       for (std::uint32_t &t : f.targets)
         t = resolve(t);
-      program->ops[i].aux = addPool(f.targets);
-      std::fill(poolHoldsSlot.begin() + program->ops[i].aux, poolHoldsSlot.end(), 0);
+      program->ops[i].aux = addNumbers(f.targets);
     }
     program->edges.push_back({f.kind, f.guarded, f.visible, static_cast<std::uint32_t>(f.targets.size())});
     program->observable.push_back(f.visible || f.observes || program->ops[i].kind != Plain);

@@ -115,6 +115,9 @@ public:
   /// The slot of a destination with at least the width of `type`; `registerBytes` is the declared width (4 for `_`).
   bool destination(const ptx::Instruction &instruction, const ptx::Operand &operand, ptx::Type type, Slot &slot,
                    unsigned *registerBytes = nullptr, bool mayBeWider = false);
+  /// The slots of `count` registers in braces (one may stand without), read or written; `name` is for the message.
+  bool registers(const ptx::Instruction &instruction, const ptx::Operand &operand, std::string_view name, unsigned count,
+                 ptx::Type type, bool written, Slot *slots);
   bool predicate(const ptx::Instruction &instruction, const ptx::Operand &operand, Slot &slot);
   /// Declared bytes of a register operand, 0 if it is none.
   unsigned registerBytes(const ptx::Operand &operand);
@@ -127,6 +130,8 @@ public:
   Handler internalHandler(std::string_view name);
   /// Keeps a list of slots; its index goes to Op::aux.
   std::uint32_t addPool(std::span<const std::uint32_t> slots);
+  /// Keeps numbers that are no slots; a list of slots added next follows them.
+  std::uint32_t addNumbers(std::span<const std::uint32_t> numbers);
   void read(Slot slot, unsigned bytes);
   void wrote(Slot slot, unsigned bytes);
 

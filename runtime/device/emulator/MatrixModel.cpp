@@ -35,7 +35,7 @@ MatrixModel matrixModel(const Target &target, MatrixUnit unit, MatrixType a, Mat
   m.b = b;
   m.c = c;
   m.d = d;
-  m.block = static_cast<std::uint16_t>(k);
+  m.block = static_cast<std::uint8_t>(k);
   if (isIntegerMatrix(a))
     return m;
   if (isByteFloat(a)) {
@@ -50,7 +50,7 @@ MatrixModel matrixModel(const Target &target, MatrixUnit unit, MatrixType a, Mat
     m.block = a == MatrixType::TF32 ? 4 : 8;
   }
   if (m.block > k)
-    m.block = static_cast<std::uint16_t>(k);
+    m.block = static_cast<std::uint8_t>(k);
   return m;
 }
 

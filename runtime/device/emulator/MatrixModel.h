@@ -58,9 +58,10 @@ struct MatrixModel {
   MatrixType a = MatrixType::F16, b = MatrixType::F16, c = MatrixType::F32, d = MatrixType::F32;
   std::uint8_t fraction = 25;       ///< F: bits below 2^E that an addend keeps
   std::uint8_t resultFraction = 23; ///< fraction bits of an f32 result; lower ones are truncated
-  std::uint16_t block = 16;         ///< elements of K that are summed at once
+  std::uint8_t block = 16;          ///< elements of K that are summed at once
   bool saturate = false;            ///< integers: .satfinite
 };
+static_assert(sizeof(MatrixModel) == 8, "it fits in Op::imm");
 
 /// The model of `unit` on `target` for a product with `k` elements of K; c and d are F32, F16 or S32.
 MatrixModel matrixModel(const Target &target, MatrixUnit unit, MatrixType a, MatrixType b, MatrixType c, MatrixType d,

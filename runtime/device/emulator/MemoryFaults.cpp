@@ -9,12 +9,14 @@
 namespace kiln::emulator {
 
 const char *accessKind(const WarpState &w, const Op &op) {
-  const std::string_view name = w.program->lines[op.line].opcode;
-  return name.starts_with("ld")   ? "load"
-         : name.starts_with("st") ? "store"
-         : name.starts_with("cp") ? "copy"
-         : name.starts_with("mb") ? "mbarrier operation"
-                                  : "atomic access";
+  std::string_view name = w.program->lines[op.line].opcode;
+  if (constexpr std::string_view matrix = "wmma."; name.starts_with(matrix))
+    name.remove_prefix(matrix.size());
+  return name.starts_with("ld") || name.starts_with("load") ? "load"
+         : name.starts_with("st")                           ? "store"
+         : name.starts_with("cp")                           ? "copy"
+         : name.starts_with("mb")                           ? "mbarrier operation"
+                                                            : "atomic access";
 }
 
 namespace {

@@ -167,7 +167,7 @@ static const char *unsupportedReason(std::string_view word) {
         "vavrg2", "vabsdiff2", "vmin2",    "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vmin4", "vmax4", "vset4"})
     if (w == word)
       return "video instructions other than vabsdiff4 are not emulated";
-  for (std::string_view w : {"mma", "wgmma", "wmma", "movmatrix"})
+  for (std::string_view w : {"wgmma"})
     if (w == word)
       return "matrix instructions are not emulated in this version";
   for (std::string_view w : {"tensormap", "setmaxnreg", "clusterlaunchcontrol"})
@@ -208,6 +208,16 @@ Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow>
     if (opcode.starts_with(prefix))
       return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
   const std::vector<std::string_view> all = words(opcode, '.');
+  auto named = [&](std::string_view w) { return std::find(all.begin(), all.end(), w) != all.end(); };
+  if (all[0] == "mma") {
+    const char *what = named("sp") || named("sp::ordered_metadata")    ? "sparse matrices are"
+                       : named("block_scale") || named("kind::f8f6f4") ? "block scaling and the kind f8f6f4 are"
+                       : named("m8n8k4") && named("f16")               ? "four products of m8n8k4 in one warp are"
+                                                                       : nullptr;
+    if (what)
+      return {StatusCode::Unsupported,
+              "unsupported: " + std::string(opcode) + ": " + what + " not emulated in this version"};
+  }
   if (all[0] == "ldmatrix" || all[0] == "stmatrix")
     for (std::string_view shape : {"m16n16", "m8n16", "m16n8"})
       if (std::find(all.begin(), all.end(), shape) != all.end())

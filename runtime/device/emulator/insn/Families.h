@@ -1,6 +1,7 @@
 //===- Families.h - The instruction families of one CPU level -------------===//
 //
-// Each family file defines one function that returns its rows.  Adding a family: name it in Families.def.
+// Included first by each family file.  It defines one function that returns its rows, fooBarRows() in FooBar.cpp, and is
+// named in Families.def; LevelTable.cpp, the only one to know all of them, declares and calls it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_INSN_FAMILIES_H
@@ -18,13 +19,5 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
-
-#define KILN_FAMILY(name) std::span<const Row> name##Rows();
-namespace kiln::emulator {
-namespace KILN_EMULATOR_LEVEL {
-#include "runtime/device/emulator/insn/Families.def"
-} // namespace KILN_EMULATOR_LEVEL
-} // namespace kiln::emulator
-#undef KILN_FAMILY
 
 #endif // KILN_RUNTIME_DEVICE_EMULATOR_INSN_FAMILIES_H

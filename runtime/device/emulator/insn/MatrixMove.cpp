@@ -1,4 +1,4 @@
-// ldmatrix and stmatrix of 8x8 matrices of 16-bit elements: section 2.1 of the emulator specification.
+// ldmatrix, stmatrix and movmatrix of 8x8 matrices of 16-bit elements: section 2.1 of the emulator specification.
 //
 // Lane 8j + r gives the address of row r of matrix j; a row is 16 bytes.  Lane l holds elements 2 (l mod 4) and the
 // next one of row l / 4, the first in the low half of register j; with .trans rows and columns of memory change places.
@@ -16,6 +16,7 @@
 
 #include "runtime/device/emulator/LaneOps.h"
 
+#include "runtime/device/emulator/insn/Fragments.h"
 #include "runtime/device/emulator/insn/MemoryAccess.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
@@ -63,17 +64,6 @@ template <unsigned Count> bool locateRows(Warp &w, const Op &op, Accessed &m) {
   }
   w.exec = exec;
   return good;
-}
-
-/// Lanes that exited or that the block does not have.  Where lanes are elsewhere, `aligned.divergent` was reported.
-void reportMissingLanes(Warp &w, const Op &op, const char *consequence) {
-  constexpr char id[] = "matrix.missing_lane";
-  if (w.exec != w.alive || countFinding(w, op, id))
-    return;
-  reportFinding(
-      w, op, id, w.exec,
-      format("lanes 0x%08x of the warp have exited or do not exist; all 32 must take part: %s", ~w.exec, consequence),
-      false);
 }
 
 template <unsigned Count, bool Trans> Next loadMatrices(Warp &w, const Op &op) {
@@ -192,10 +182,33 @@ bool decodeMatrixMove(DecodeContext &context, const Form &form, const ptx::Instr
   return true;
 }
 
+/// The lanes' matrix transposed.
+Next transposeMatrix(Warp &w, const Op &op) {
+  const U32 exec = w.exec;
+  Lanes source = loadLanes<true>(w, op.s[0]);
+  if (exec != fullMask) [[unlikely]] {
+    reportMissingLanes(w, op, "what they hold reads as 0xDEADBEEF");
+    source = loadLanes<false>(w, op.s[0]);
+  }
+  alignas(64) std::uint16_t from[warpSize][2], to[warpSize][2];
+  std::memcpy(from, &source, sizeof from);
+  for (unsigned r = 0; r < side; ++r)
+    for (unsigned c = 0; c < side; ++c)
+      to[holder<true>(r, c)][halfOf<true>(r, c)] = from[holder<false>(r, c)][halfOf<false>(r, c)];
+  Lanes result;
+  std::memcpy(&result, to, sizeof to);
+  storeLanes<false>(w, op.d, result);
+  return Next::Advance;
+}
+Handler buildTranspose(const Form &, std::string &) {
+  return &transposeMatrix;
+}
+
 constexpr char modifiers[] = "sync aligned m8n8 x1|x2|x4 trans? shared|shared::cta?";
 constexpr Row rows[] = {
     {"ldmatrix", modifiers, "b16", "custom", 75, nullptr, Aligned, decodeMatrixMove<false>},
     {"stmatrix", modifiers, "b16", "custom", 90, nullptr, Aligned, decodeMatrixMove<true>},
+    {"movmatrix", "sync aligned m8n8 trans", "b16", "=b32 b32", 75, buildTranspose, Aligned},
 };
 
 } // namespace

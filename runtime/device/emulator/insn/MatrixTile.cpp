@@ -6,38 +6,15 @@
 
 #include "runtime/device/emulator/insn/Families.h"
 
+#include "support/Text.h"
+
 #include "runtime/device/emulator/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
+#include "runtime/device/emulator/insn/Fragments.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
-
-constexpr unsigned width = 16;
-using Ints = std::int32_t __attribute__((ext_vector_type(width)));
-using Words = std::uint32_t __attribute__((ext_vector_type(width)));
-using Longs = std::int64_t __attribute__((ext_vector_type(width)));
-using Floats = float __attribute__((ext_vector_type(width)));
-using Doubles = double __attribute__((ext_vector_type(width)));
-
-template <typename To, typename From> [[gnu::always_inline]] inline To bitsAs(From v) {
-  return __builtin_bit_cast(To, v);
-}
-template <typename V, typename T> [[gnu::always_inline]] inline V loadVector(const T *p) {
-  V v;
-  __builtin_memcpy(&v, __builtin_assume_aligned(p, 64), sizeof v);
-  return v;
-}
-template <typename V, typename T> [[gnu::always_inline]] inline void storeVector(T *p, V v) {
-  __builtin_memcpy(__builtin_assume_aligned(p, 64), &v, sizeof v);
-}
-/// Lanes of `a` where the mask is -1, of `b` where it is 0.
-template <typename V> [[gnu::always_inline]] inline V choose(Ints mask, V a, V b) {
-  return bitsAs<V>((bitsAs<Ints>(a) & mask) | (bitsAs<Ints>(b) & ~mask));
-}
-[[gnu::always_inline]] inline bool anyLane(Ints mask) {
-  return __builtin_reduce_or(mask) != 0;
-}
 
 //===--- decoding --------------------------------------------------------===//
 
