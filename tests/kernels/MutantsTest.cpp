@@ -4,8 +4,8 @@
 // equivalent-mutants.txt with the reason why it behaves like the original.  Default tier: a sample.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/kernels/Mutants.h"
 #include "tests/kernels/Bench.h"
+#include "tests/mutants/Mutants.h"
 #include "tests/support/TestTier.h"
 
 #include <algorithm>
@@ -149,9 +149,9 @@ TEST_P(KernelMutants, AreFound) {
           if (turn++ % pick(16u, 1u) != 0)
             continue;
           ++made;
-          if (noticed(m.text))
+          if (noticed(edited(text, m.change)))
             continue;
-          if (!noticed(m.trap)) {
+          if (!noticed(edited(text, m.trap))) {
             ++unreached;
             continue;
           }

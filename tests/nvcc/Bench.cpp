@@ -77,6 +77,7 @@ void Bench::launchPacked(const char *kernel, const LaunchConfig &config,
   const Dim3 &grid = config.grid, &block = config.block;
   lastLaunch = format("%s<<<(%u,%u,%u), (%u,%u,%u), %u>>>", kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
                       config.dynamicSharedBytes);
+  launched.insert(kernel);
   auto found = module.kernel(kernel);
   if (!found.ok())
     return require(found.status());

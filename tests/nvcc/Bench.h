@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ public:
   bool good() const { return healthy; }
   /// Findings, results that differ, calls that failed: empty if the case passed.
   const std::vector<std::string> &failures() const { return failuresFound; }
+  const std::set<std::string> &launchedKernels() const { return launched; }
   /// The device refused a call because it has no such feature.
   bool unsupported() const { return unsupportedValue; }
   const std::string &transcript() const { return bytesRead; }
@@ -125,6 +127,7 @@ private:
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::string bytesRead, lastLaunch;
   std::vector<std::string> failuresFound;
+  std::set<std::string> launched;
   bool healthy = true, unsupportedValue = false;
 };
 

@@ -2,11 +2,12 @@
 //
 // Every case runs with four PTX files (two targets, -O3 and -G).  By default on the emulator of the PTX's target; with
 // `--device NAME` on that device.  On an emulator each case runs twice, with 1 and with 4 host threads, and must read
-// back the same bytes.
+// back the same bytes; then under schedules with a seed (`--seeds N` of each).
 //
 //===----------------------------------------------------------------------===//
 #include "support/Text.h"
 #include "tests/nvcc/Bench.h"
+#include "tests/support/TestTier.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,7 @@ namespace {
 
 std::string lacking;    // why the emulator refused a module, empty if it did not
 std::string deviceName; // from --device; empty: the emulator of each PTX's target
+unsigned seeds = 0;     // from --seeds; 0: as the tier says
 std::string ptxFolder = KILN_SOURCE_DIR "/tests/nvcc/ptx";
 
 struct Variant {
@@ -80,13 +82,10 @@ bool mayBeRefused(const Parameter &p) {
                                 among(warpgroupCases()) || among(clusterCases()));
 }
 
-Outcome runCase(const Parameter &p, const std::string &name, unsigned hostThreads) {
-  std::string key = format("%s/%u", name.c_str(), hostThreads);
+Outcome runCase(const Parameter &p, const std::string &name, const EmulatorOptions &options) {
+  std::string key = format("%s/%u", name.c_str(), options.hostThreads);
   OpenedDevice &opened = openedDevices()[key];
   if (!opened.device) {
-    EmulatorOptions options;
-    options.hostThreads = hostThreads;
-    options.secondsBudget = 120;
     auto device = openDevice(name, options);
     if (!device.ok()) {
       ADD_FAILURE() << device.status().toString();
@@ -140,14 +139,39 @@ TEST_P(NvccTest, MatchesHost) {
   std::string name = deviceName.empty() ? format("emulator:%s", p.variant.target) : deviceName;
   bool emulated = name.starts_with("emulator");
   lacking.clear();
-  Outcome first = runCase(p, name, emulated ? 1 : 0);
+  EmulatorOptions options;
+  options.secondsBudget = 120;
+  options.hostThreads = 1;
+  Outcome first = runCase(p, name, options);
   if (!lacking.empty())
     GTEST_SKIP() << "the emulator refuses it: " << lacking;
   if (!first.ran || !emulated)
     return;
-  Outcome second = runCase(p, name, 4);
+  options.hostThreads = 4;
+  Outcome second = runCase(p, name, options);
   if (second.ran)
     EXPECT_TRUE(first.transcript == second.transcript) << "results differ between 1 and 4 host threads";
+}
+
+/// Kernels of asynchronous instructions, and whatever else hands memory from warp to warp, under schedules with a seed.
+TEST_P(NvccTest, IsRightUnderSeeds) {
+  const Parameter &p = GetParam();
+  if (!deviceName.empty())
+    GTEST_SKIP() << "schedules are the emulator's";
+  const unsigned count = seeds ? seeds : pick(1u, 5u);
+  for (unsigned seed = 1; seed <= count && !HasFailure(); ++seed)
+    for (Schedule schedule : {Schedule::Random, Schedule::Adversarial}) {
+      EmulatorOptions options;
+      options.schedule = schedule;
+      options.seed = seed;
+      options.secondsBudget = 120;
+      SCOPED_TRACE(format("%s, seed %u", std::string(scheduleName(schedule)).c_str(), seed));
+      lacking.clear();
+      runCase(p, format("emulator:%s", p.variant.target), options);
+      openedDevices().clear(); // schedules depend on the launches before
+      if (!lacking.empty())
+        GTEST_SKIP() << "the emulator refuses it: " << lacking;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, NvccTest, testing::ValuesIn(allParameters()),
@@ -157,6 +181,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels, NvccTest, testing::ValuesIn(allParameters()),
 
 void setDevice(std::string name) {
   deviceName = std::move(name);
+}
+void setSeeds(unsigned count) {
+  seeds = count;
 }
 void setPtxFolder(std::string folder) {
   ptxFolder = std::move(folder);
@@ -176,10 +203,12 @@ int main(int argc, char **argv) {
     auto value = [&](const char *flag) { return argument == flag && i + 1 < argc; };
     if (value("--device"))
       kiln::test::setDevice(argv[++i]);
+    else if (value("--seeds"))
+      kiln::test::setSeeds(unsigned(std::atoi(argv[++i])));
     else if (value("--ptx"))
       kiln::test::setPtxFolder(argv[++i]);
     else {
-      std::fprintf(stderr, "usage: kiln-nvcc-tests [--device NAME] [--ptx FOLDER] [GoogleTest flags]\n");
+      std::fprintf(stderr, "usage: kiln-nvcc-tests [--device NAME] [--ptx FOLDER] [--seeds N] [GoogleTest flags]\n");
       return 2;
     }
   }

@@ -32,6 +32,7 @@ extern "C" __global__ void __launch_bounds__(128)
   for (int c = blockIdx.x, i = 0; c < count; c += step, i++) {
     int s = i % 2;
     waitParity(sharedAddress(&full[s]), i / 2 & 1);
+#pragma unroll 1
     for (int x = t; x < bytesOf(c) / 4; x += 128)
       data[s][x] = 3 * data[s][x] + c;
     fenceAsyncProxy();
@@ -67,6 +68,7 @@ extern "C" __global__ void __launch_bounds__(32) bulkReadBack(int *out, int *cop
     bulkStore(out, sharedAddress(data), sizeof(data));
     commitBulk();
     waitForBulk<0>();
+#pragma unroll 1
     for (int i = 0; i < 32; i++)
       copy[i] = out[31 - i];
   }

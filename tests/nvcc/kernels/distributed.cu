@@ -8,13 +8,16 @@ extern "C" __global__ void __launch_bounds__(128) clusterSums(const int *in, int
   extern __shared__ int mine[];
   unsigned rank = clusterRank(), ranks;
   asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(ranks));
+#pragma unroll 1
   for (int i = threadIdx.x; i < row; i += 128)
     mine[i] = in[blockIdx.x * row + i];
   clusterArrive();
   clusterWait();
   int cluster = blockIdx.x / ranks;
+#pragma unroll 1
   for (int i = rank * 128 + threadIdx.x; i < row; i += ranks * 128) {
     int sum = 0;
+#pragma unroll 1
     for (unsigned r = 0; r < ranks; r++) {
       int value;
       asm volatile("ld.shared::cluster.u32 %0, [%1];"
@@ -48,6 +51,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(64)
   clusterArrive();
   clusterWait();
   int value = in[blockIdx.x * 64 + t];
+#pragma unroll 1
   for (int r = 0; r < rounds; r++) {
     int s = r % 2;
     if (t == 0)
@@ -105,6 +109,7 @@ extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128)
   __syncwarp();
   clusterArrive();
   clusterWait();
+#pragma unroll 1
   for (int i = blockIdx.x * 128 + threadIdx.x; i < n; i += gridDim.x * 128)
     asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" ::"r"(
                      mapToRank(sharedAddress(&part[in[i] % 64]), in[i] / 64))

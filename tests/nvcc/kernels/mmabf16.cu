@@ -12,6 +12,7 @@ __device__ __forceinline__ uint32_t chunkOffset(int r, int c) { return r * 128 +
 
 __device__ __forceinline__ void fill(uint32_t base, const __nv_bfloat16 *from, int first, int rows, int limit, int k0,
                                      int k) {
+#pragma unroll 1
   for (int i = threadIdx.x; i < rows * 8; i += 256) {
     int r = i / 8, c = i % 8;
     bool inside = first + r < limit;
@@ -32,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(256)
     fill(stage, a, row, tileM, m, step * tileK, k);
     fill(stage + tileM * 128, b, col, tileN, n, step * tileK, k);
   };
+#pragma unroll 1
   for (int s = 0; s < stages - 1; s++) {
     if (s < steps)
       load(s);
@@ -73,6 +75,7 @@ extern "C" __global__ void __launch_bounds__(256)
         *reinterpret_cast<__nv_bfloat162 *>(&out[wm + i * 16 + h * 8 + lane / 4][wn + j * 8 + lane % 4 * 2]) =
             __floats2bfloat162_rn(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
   __syncthreads();
+#pragma unroll 1
   for (int i = threadIdx.x; i < tileM * tileN / 8; i += 256) {
     int r = i / (tileN / 8), x = i % (tileN / 8) * 8;
     if (row + r < m && col + x < n)

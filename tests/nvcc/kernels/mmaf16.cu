@@ -13,11 +13,13 @@ struct Shared {
 
 __device__ __forceinline__ void fill(Shared &shared, int stage, const half *a, const half *b, int row, int col, int k0,
                                      int m, int n, int k) {
+#pragma unroll 1
   for (int i = threadIdx.x; i < tileM * tileK / 8; i += 128) {
     int r = i / (tileK / 8), c = i % (tileK / 8) * 8;
     bool inside = row + r < m && k0 + c < k;
     copyAsync<16>(sharedAddress(&shared.a[stage][r][c]), inside ? a + (row + r) * k + k0 + c : a, inside ? 16 : 0);
   }
+#pragma unroll 1
   for (int i = threadIdx.x; i < tileK * tileN / 8; i += 128) {
     int r = i / (tileN / 8), c = i % (tileN / 8) * 8;
     bool inside = k0 + r < k && col + c < n;
@@ -32,6 +34,7 @@ extern "C" __global__ void __launch_bounds__(128)
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32, wm = warp / 2 * 32, wn = warp % 2 * 32;
   float acc[2][4][4] = {};
   int steps = (k + tileK - 1) / tileK;
+#pragma unroll 1
   for (int s = 0; s < stages - 1; s++) {
     if (s < steps)
       fill(shared, s, a, b, row, col, s * tileK, m, n, k);

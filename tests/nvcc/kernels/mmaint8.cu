@@ -34,6 +34,7 @@ __device__ __forceinline__ void product(const unsigned char *a, const unsigned c
   int steps = k / tile;
   auto load = [&](int step) {
     if (step < steps)
+#pragma unroll 1
       for (int i = threadIdx.x; i < tile * tile / 16; i += 128) {
         int r = i / 4, x = i % 4 * 16;
         copyAsync<16>(sharedAddress(&sa[step % stages][r][x]), a + (row + r) * k + step * tile + x);
@@ -49,6 +50,7 @@ __device__ __forceinline__ void product(const unsigned char *a, const unsigned c
 #pragma unroll
       for (int e = 0; e < 4; e++)
         acc[i][j][e] = c[(row + wm + i * 16 + e / 2 * 8 + lane / 4) * n + col + wn + j * 8 + lane % 4 * 2 + e % 2];
+#pragma unroll 1
   for (int s = 0; s < stages - 1; s++)
     load(s);
 #pragma unroll 1

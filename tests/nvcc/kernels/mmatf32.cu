@@ -11,6 +11,7 @@ __device__ __forceinline__ uint32_t toTf32(float x) {
 }
 
 __device__ __forceinline__ void fill(float (*to)[pitch], const float *from, int first, int limit, int k0, int k) {
+#pragma unroll 1
   for (int i = threadIdx.x; i < 32 * tileK; i += 128) {
     int r = i / tileK, x = i % tileK;
     bool inside = first + r < limit && k0 + x < k;

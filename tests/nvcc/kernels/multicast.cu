@@ -24,6 +24,7 @@ extern "C" __global__ void __cluster_dims__(1, 2, 1) __launch_bounds__(160)
   clusterWait();
   if (threadIdx.x >= 128) {
     if (threadIdx.x == 128)
+#pragma unroll 1
       for (int step = 0; step < steps; step++) {
         int s = step % stages;
         uint32_t barrier = sharedAddress(&full[s]);

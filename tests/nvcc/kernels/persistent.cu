@@ -13,6 +13,7 @@ extern "C" __global__ void __launch_bounds__(256)
   int t = threadIdx.x, lane = t % 32, warp = t / 32;
   auto fill = [&](int s, int number) {
     int r0 = number / tilesX * tile, c0 = number % tilesX * tile;
+#pragma unroll 1
     for (int y = warp; y < tile; y += 8) {
       bool inside = r0 + y < rows && c0 + lane < cols;
       copyAsync<4>(sharedAddress(&data[s][y][lane]), inside ? in + (r0 + y) * cols + c0 + lane : in, inside ? 4 : 0);
@@ -35,14 +36,17 @@ extern "C" __global__ void __launch_bounds__(256)
       fill(s ^ 1, next);
     int r0 = number / tilesX * tile, c0 = number % tilesX * tile;
     float sum = 0;
+#pragma unroll 1
     for (int y = warp; y < tile; y += 8)
       sum += data[s][y][lane];
     for (int d = 16; d; d /= 2)
       sum += __shfl_xor_sync(~0u, sum, d);
     if (lane == 0)
       partial[warp] = sum;
+#pragma unroll 1
     for (int x = warp; x < tile; x += 8) {
       float largest = data[s][lane][0];
+#pragma unroll 1
       for (int i = 1; i < min(tile, cols - c0); i++)
         largest = fmaxf(largest, data[s][lane][i]);
       if (r0 + lane < rows && c0 + x < cols)
@@ -51,6 +55,7 @@ extern "C" __global__ void __launch_bounds__(256)
     __syncthreads();
     if (t == 0) {
       float all = 0;
+#pragma unroll 1
       for (int w = 0; w < 8; w++)
         all += partial[w];
       sums[number] = all;

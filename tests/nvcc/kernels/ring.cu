@@ -11,12 +11,14 @@ extern "C" __global__ void __launch_bounds__(96) ring(const int *in, int *out, i
   int t = threadIdx.x;
   uint32_t full = sharedAddress(barriers), empty = full + 8 * stages;
   if (t == 0)
+#pragma unroll 1
     for (int s = 0; s < stages; s++) {
       initBarrier(full + 8 * s, 32);
       initBarrier(empty + 8 * s, 64);
     }
   __syncthreads();
   if (t < 32) {
+#pragma unroll 1
     for (int r = blockIdx.x, i = 0; r < rows; r += gridDim.x, i++) {
       int s = i % stages;
       if (i >= stages)
@@ -26,9 +28,11 @@ extern "C" __global__ void __launch_bounds__(96) ring(const int *in, int *out, i
       arriveAfterCopies(full + 8 * s);
     }
   } else {
+#pragma unroll 1
     for (int r = blockIdx.x, i = 0; r < rows; r += gridDim.x, i++) {
       int s = i % stages;
       pollParity(full + 8 * s, (i / stages) & 1);
+#pragma unroll 1
       for (int x = t - 32; x < row; x += 64)
         out[r * row + x] = 2 * data[s][x] + data[s][(x + 1) % row];
       arrive(empty + 8 * s);
@@ -36,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(96) ring(const int *in, int *out, i
   }
   __syncthreads();
   if (t == 0)
+#pragma unroll 1
     for (int s = 0; s < 2 * stages; s++)
       invalidateBarrier(full + 8 * s);
 }
@@ -46,10 +51,12 @@ extern "C" __global__ void __launch_bounds__(128) handshake(const int *in, int *
   __shared__ alignas(8) uint64_t barrier;
   int t = threadIdx.x;
   uint32_t address = sharedAddress(&barrier);
+#pragma unroll 1
   for (int pass = 0; pass < 2; pass++) {
     if (t == 0)
       initBarrier(address, 128);
     __syncthreads();
+#pragma unroll 1
     for (int r = 0; r < rounds; r++) {
       values[t] = in[(pass * rounds + r) * 128 + t];
       pollState(address, arrive(address));

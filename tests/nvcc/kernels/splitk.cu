@@ -12,6 +12,7 @@ extern "C" __global__ void __launch_bounds__(128)
   int warp = t / 32, lane = t % 32, wm = warp / 2 * 16, wn = warp % 2 * 16;
   int length = k / gridDim.z, first = blockIdx.z * length;
   float acc[2][4] = {};
+#pragma unroll 1
   for (int k0 = first; k0 < first + length; k0 += 32) {
     int r = t / 4, x = t % 4 * 8;
     copyAsync<16>(sharedAddress(&sa[r][x]), a + (row + r) * k + k0 + x);
@@ -44,8 +45,10 @@ extern "C" __global__ void __launch_bounds__(128)
   __syncthreads();
   if (ticket != gridDim.z - 1)
     return;
+#pragma unroll 1
   for (int i = t; i < 32 * 32; i += 128) {
     float sum = 0;
+#pragma unroll 1
     for (int z = 0; z < gridDim.z; z++)
       sum += parts[(z * m + row + i / 32) * n + col + i % 32];
     c[(row + i / 32) * n + col + i % 32] = sum;

@@ -22,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(128)
   __syncthreads();
   if (warp == consumers) {
     if (lane == 0)
+#pragma unroll 1
       for (int i = 0; i < count; i++) {
         int s = i % stages;
         waitParity(sharedAddress(&empty[s]), (i / stages & 1) ^ 1);
@@ -31,9 +32,11 @@ extern "C" __global__ void __launch_bounds__(128)
     return;
   }
   int sum = 0;
+#pragma unroll 1
   for (int i = 0; i < count; i++) {
     int s = i % stages;
     waitParity(sharedAddress(&full[s]), i / stages & 1);
+#pragma unroll 1
     for (int y = warp; y < boxRows; y += consumers)
       sum += data[s][y][lane];
     __syncwarp();

@@ -28,6 +28,7 @@ __device__ __forceinline__ void tiles(const TensorMap *in, const TensorMap *out,
 #pragma unroll 1
   for (int i = 0; i < count; i++) {
     waitParity(sharedAddress(&full[i % 2]), i / 2 & 1);
+#pragma unroll 1
     for (int e = threadIdx.x; e < tileRows * tileWidth; e += 64) {
       T *place = reinterpret_cast<T *>(stage[i % 2] + swizzled<Swizzle>(e * sizeof(T)));
       int x = x0 + e % tileWidth, y = i * tileRows + e / tileWidth;
@@ -114,6 +115,7 @@ template <int Rank> __device__ __forceinline__ void box(const TensorMap *map, in
   }
   __syncthreads();
   waitParity(barrier, 0);
+#pragma unroll 1
   for (int i = threadIdx.x; i < count; i += 32)
     out[i] = data[i];
 }

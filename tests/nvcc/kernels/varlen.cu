@@ -9,6 +9,7 @@ constexpr int depth = 64, tileQ = 64, tileK = 32, pitch = depth + 8;
 
 __device__ __forceinline__ void fill(__nv_bfloat16 (*to)[pitch], const __nv_bfloat16 *from, int rows, int first,
                                      int end) {
+#pragma unroll 1
   for (int i = threadIdx.x; i < rows * 8; i += 128) {
     int r = i / 8, x = i % 8 * 8;
     bool inside = first + r < end;
@@ -112,6 +113,7 @@ extern "C" __global__ void __launch_bounds__(128)
           packed(o[j][h * 2] / sum[h], o[j][h * 2 + 1] / sum[h]);
   }
   __syncthreads();
+#pragma unroll 1
   for (int i = threadIdx.x; i < tileQ * 8; i += 128) {
     int r = i / 8, x = i % 8 * 8;
     if (first + r < end)

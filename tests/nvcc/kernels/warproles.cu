@@ -67,6 +67,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
       int stage = 0;
       unsigned parity = 1;
       for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x)
+#pragma unroll 1
         for (int step = 0; step < steps; step++) {
           uint32_t full = sharedAddress(&shared.full[stage]);
           waitParity(sharedAddress(&shared.empty[stage]), parity);

@@ -16,6 +16,7 @@ extern "C" __global__ void __launch_bounds__(128)
   wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
   wmma::fill_fragment(acc, 0.0f);
+#pragma unroll 1
   for (int k0 = 0; k0 < k; k0 += 32) {
     int r = threadIdx.x / 4, x = threadIdx.x % 4 * 8;
     *reinterpret_cast<uint4 *>(&sa[r][x]) = *reinterpret_cast<const uint4 *>(a + (row + r) * k + k0 + x);
@@ -32,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(128)
     acc.x[i] *= alpha;
   wmma::store_matrix_sync(&sc[wm][wn], acc, 40, wmma::mem_row_major);
   __syncthreads();
+#pragma unroll 1
   for (int i = threadIdx.x; i < 32 * 32; i += 128)
     c[(row + i / 32) * n + col + i % 32] = sc[i / 32][i % 32];
 }
@@ -44,6 +46,7 @@ extern "C" __global__ void __launch_bounds__(32)
   wmma::fragment<wmma::matrix_b, 32, 8, 16, __nv_bfloat16, wmma::row_major> fb;
   wmma::fragment<wmma::accumulator, 32, 8, 16, float> acc;
   wmma::load_matrix_sync(acc, c + row * n + col, n, wmma::mem_row_major);
+#pragma unroll 1
   for (int k0 = 0; k0 < k; k0 += 16) {
     wmma::load_matrix_sync(fa, a + row * k + k0, k);
     wmma::load_matrix_sync(fb, b + k0 * n + col, n);
@@ -60,6 +63,7 @@ extern "C" __global__ void __launch_bounds__(32)
   wmma::fragment<wmma::matrix_b, 16, 16, 8, wmma::precision::tf32, wmma::row_major> fb;
   wmma::fragment<wmma::accumulator, 16, 16, 8, float> acc;
   wmma::fill_fragment(acc, 0.0f);
+#pragma unroll 1
   for (int k0 = 0; k0 < k; k0 += 8) {
     wmma::load_matrix_sync(fa, a + k0 * m + row, m);
     wmma::load_matrix_sync(fb, b + k0 * n + col, n);
@@ -80,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(32)
   wmma::fragment<wmma::matrix_b, 8, 32, 16, signed char, wmma::col_major> fb;
   wmma::fragment<wmma::accumulator, 8, 32, 16, int> acc;
   wmma::fill_fragment(acc, 0);
+#pragma unroll 1
   for (int k0 = 0; k0 < k; k0 += 16) {
     wmma::load_matrix_sync(fa, a + row * k + k0, k);
     wmma::load_matrix_sync(fb, b + col * k + k0, k);
