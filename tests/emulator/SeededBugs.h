@@ -45,15 +45,25 @@ struct SeededRun {
   std::vector<std::uint32_t> out;
 };
 
-inline SeededRun runSeeded(const SeededBug &b, const std::string &instead, Schedule schedule, std::uint64_t seed) {
+/// In order, and under so many seeds of each other schedule: calls f(options, what they are) until a test fails.
+template <typename Fn> void forEverySchedule(unsigned seeds, Fn f) {
+  for (unsigned i = 0; i <= 2 * seeds && !testing::Test::HasFatalFailure(); ++i) {
+    EmulatorOptions o;
+    o.hostThreads = 1;
+    o.schedule = i == 0 ? Schedule::InOrder : i % 2 ? Schedule::Random : Schedule::Adversarial;
+    o.seed = i ? (i - 1) / 2 : 0;
+    f(o, std::string(scheduleName(o.schedule)) + " seed " + std::to_string(o.seed));
+  }
+}
+inline unsigned seedsOfTwins() {
+  return pick(20u, 100u);
+}
+
+inline SeededRun runSeeded(const SeededBug &b, const std::string &instead, const EmulatorOptions &options) {
   std::string body = b.body;
   for (std::size_t at; (at = body.find("@@")) != std::string::npos;)
     body.replace(at, 2, instead);
-  EmulatorOptions o;
-  o.schedule = schedule;
-  o.seed = seed;
-  o.hostThreads = 1;
-  Emulator gpu(b.target, o);
+  Emulator gpu(b.target, options);
   std::vector<std::uint32_t> words(b.blocks * b.threads * 8);
   for (std::uint32_t i = 0; i < words.size(); ++i)
     words[i] = i + 1;
@@ -89,20 +99,16 @@ inline void expectSeededBug(const SeededBug &b) {
         return true;
     return false;
   };
-  const unsigned seeds = pick(20u, 100u);
-  for (unsigned i = 0; i <= 2 * seeds; ++i) {
-    const Schedule schedule = i == 0 ? Schedule::InOrder : i % 2 ? Schedule::Random : Schedule::Adversarial;
-    const std::uint64_t seed = i ? (i - 1) / 2 : 0;
-    const std::string where = b.target + " " + std::string(scheduleName(schedule)) + " seed " + std::to_string(seed);
-    const SeededRun good = runSeeded(b, b.right, schedule, seed);
-    ASSERT_TRUE(good.launched.clean()) << "correct twin, " << where << "\n" << good.launched.text();
+  forEverySchedule(seedsOfTwins(), [&](const EmulatorOptions &o, const std::string &where) {
+    const SeededRun good = runSeeded(b, b.right, o);
+    ASSERT_TRUE(good.launched.clean()) << "correct twin, " << b.target << " " << where << "\n" << good.launched.text();
     for (std::uint32_t t = 0; b.result && t < good.out.size(); ++t)
-      ASSERT_EQ(good.out[t], b.result(t)) << "correct twin, " << where << ", thread " << t;
-    if (i && !b.always)
-      continue;
-    const SeededRun bad = runSeeded(b, b.wrong, schedule, seed);
-    ASSERT_TRUE(found(bad.launched)) << "fault, " << where << "\n" << bad.launched.text();
-  }
+      ASSERT_EQ(good.out[t], b.result(t)) << "correct twin, " << b.target << " " << where << ", thread " << t;
+    if (o.schedule != Schedule::InOrder && !b.always)
+      return;
+    const SeededRun bad = runSeeded(b, b.wrong, o);
+    ASSERT_TRUE(found(bad.launched)) << "fault, " << b.target << " " << where << "\n" << bad.launched.text();
+  });
 }
 
 } // namespace kiln::test
