@@ -39,7 +39,9 @@ TEST(SeededBlock, S10OneWarpArrivesTwice) {
 
 TEST(SeededBlock, S11BarrierInDivergentCode) {
   expectBug("aligned.divergent", 64,
-            "setp.lt.u32 %p1, %r6, @@; @!%p1 bra DONE; st.shared.u32 [%r4], %r2; bar.sync 0;\nDONE: ", "32", "16");
+            "setp.lt.u32 %p1, %r6, @@; @!%p1 bra DONE; st.shared.u32 [%r4], %r2; bar.sync 0;\nDONE: "
+            "st.global.u32 [%rd2], %r2;",
+            "32", "16", false);
 }
 
 TEST(SeededBlock, S12ReductionMixedWithSync) {
