@@ -1,6 +1,8 @@
 // Works in flight: when they are delivered, who waits for them.
 #include "runtime/device/emulator/Async.h"
 
+#include "runtime/device/emulator/MemoryFaults.h"
+
 #include <algorithm>
 
 namespace kiln::emulator {
@@ -95,6 +97,7 @@ void startAsync(BlockState &block) {
   // A stream of random numbers of its own: what the warps do does not depend on how many copies there are.
   a.queue.start(launch.schedule, RandomStream{launch.seed, launch.gridId, block.linear, 0xA51C});
   a.mbarriers.clear();
+  a.pendingStores.clear();
   std::fill(a.groups.begin(), a.groups.end(), AsyncGroups{});
   a.wokenAt = ~std::uint64_t(0);
 }
@@ -178,6 +181,20 @@ bool wakeMbarrierWaits(BlockState &block) {
   return true;
 }
 
+/// The block must not end while bulk stores may still read its shared memory.
+static void checkPendingStores(BlockState &block) {
+  for (const PendingStore &s : block.async->pendingStores) {
+    WarpState &w = block.warps[s.warp];
+    const Op &op = w.program->ops[s.op];
+    if (!countFinding(w, op, "async.exit_pending"))
+      reportFinding(w, op, "async.exit_pending", 1u << s.lane,
+                    "the block ends while this store may still read " + sharedName(*w.program, s.offset) + ", " +
+                        std::to_string(s.bytes) + " bytes: its thread (lane " + std::to_string(s.lane) +
+                        ") has not waited for its bulk group",
+                    false);
+  }
+}
+
 Next finishAsync(BlockState &block) {
   AsyncQueue &queue = block.async->queue;
   while (!queue.empty()) {
@@ -188,6 +205,7 @@ Next finishAsync(BlockState &block) {
       return Next::Fault;
   }
   checkMbarriersAtExit(block);
+  checkPendingStores(block);
   return Next::Advance;
 }
 

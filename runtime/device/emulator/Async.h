@@ -109,10 +109,18 @@ private:
   RandomStream random;
 };
 
+/// A bulk store whose reads of shared memory its thread has not waited for.
+struct PendingStore {
+  std::uint32_t op = 0, group = 0;
+  std::uint32_t offset = 0, bytes = 0; ///< of the block's shared memory
+  std::uint8_t warp = 0, lane = 0;
+};
+
 /// Of a block whose kernel has asynchronous instructions (Program::usesAsync).
 struct AsyncState {
   AsyncQueue queue;
   MbarrierTable mbarriers;
+  std::vector<PendingStore> pendingStores;
   std::vector<AsyncGroups> groups;           ///< by warp
   std::uint64_t wokenAt = ~std::uint64_t(0); ///< Worker::progress when waits on mbarriers were last let go in vain
 };
