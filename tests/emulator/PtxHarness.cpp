@@ -102,8 +102,9 @@ Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::
   }
   std::vector<std::byte> packed;
   for (const Argument &a : arguments) {
-    packed.resize((packed.size() + a.bytes - 1) / a.bytes * a.bytes);
-    const auto *bytes = reinterpret_cast<const std::byte *>(&a.bits);
+    const std::size_t align = a.map ? alignof(TensorMap) : a.bytes;
+    packed.resize((packed.size() + align - 1) / align * align);
+    const auto *bytes = a.map ? a.map->bytes.data() : reinterpret_cast<const std::byte *>(&a.bits);
     packed.insert(packed.end(), bytes, bytes + a.bytes);
   }
   LaunchConfig config;

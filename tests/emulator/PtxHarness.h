@@ -23,10 +23,12 @@
 
 namespace kiln::test {
 
-/// One kernel argument: a buffer's address or a scalar, packed at its natural alignment.
+/// One kernel argument: a buffer's address, a scalar or a tensor map, packed at its natural alignment.
 struct Argument {
   std::uint64_t bits = 0;
   unsigned bytes = 8;
+  std::shared_ptr<const TensorMap> map;
+  Argument(const TensorMap &m) : bytes(TensorMap::size), map(std::make_shared<TensorMap>(m)) {}
   Argument(const Buffer &buffer) : bits(buffer.address()) {}
   Argument(std::uint64_t v) : bits(v) {}
   Argument(std::int64_t v) : bits(static_cast<std::uint64_t>(v)) {}

@@ -36,6 +36,7 @@ struct SeededBug {
   std::string target = "sm_90a";
   /// What the correct kernel leaves in out[i], if given.
   std::function<std::uint32_t(std::uint32_t)> result{};
+  std::function<TensorMapRecipe(std::uint64_t in, std::uint64_t out)> map{};
   /// Ids of the wrong kernel that are as good as `id`.
   std::vector<std::string> orElse{};
 };
@@ -70,13 +71,22 @@ inline SeededRun runSeeded(const SeededBug &b, const std::string &instead, const
   auto &in = gpu.upload(words, "in");
   auto &out = gpu.upload(std::vector<std::uint32_t>(b.blocks * b.threads, 0xABABABAB), "out");
   SeededRun r;
-  r.launched = gpu.run(kernelText(".param .u64 in, .param .u64 out", std::string(threadIndex) + R"(
+  std::string parameters = ".param .u64 in, .param .u64 out";
+  std::vector<Argument> arguments = {in, out};
+  if (b.map) {
+    auto map = gpu.device().encodeTensorMap(b.map(in.address(), out.address()));
+    EXPECT_TRUE(map.ok()) << map.status().toString();
+    arguments.push_back(map.ok() ? *map : TensorMap());
+    parameters += ", .param .align 64 .b8 map[128]";
+    body = "mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3;\n" + body;
+  }
+  r.launched = gpu.run(kernelText(parameters, std::string(threadIndex) + R"(
     .shared .align 1024 .b8 tile[8192]; .shared .align 16 .b8 bar[64];
     mov.u32 %r2, %tid.x; shr.u32 %r3, %r2, 5; and.b32 %r6, %r2, 31; mov.u32 %r4, tile; mad.lo.u32 %r4, %r2, 16, %r4;
     ld.param.u64 %rd1, [in]; mad.lo.u64 %rd1, %rd60, 4, %rd1; ld.param.u64 %rd2, [out]; add.u64 %rd2, %rd2, %rd60;
 )" + body,
                                   b.target, ".file 1 \"k.cu\""),
-                       {b.blocks}, {b.threads}, {in, out});
+                       {b.blocks}, {b.threads}, arguments);
   r.out = gpu.download<std::uint32_t>(out);
   return r;
 }

@@ -35,6 +35,24 @@ void BlockRaces::proxyFence(WarpState &w, bool inShared, bool inGlobal) {
   bump(w.index);
 }
 
+void BlockRaces::releaseMaps(WarpState &w) {
+  Knowledge released;
+  for (const auto &[row, clock] : everything(w.index))
+    if (!isProxyRow(row) && kindOfRow(row) == AgentKind::Warp)
+      released[row | releasedMapBits] = clock;
+  join(w.index, released);
+  bump(w.index);
+}
+
+void BlockRaces::acquireMaps(WarpState &w) {
+  Knowledge visible;
+  for (const auto &[row, clock] : everything(w.index))
+    if ((row & releasedMapBits) == releasedMapBits)
+      visible[(row & ~releasedMapBits) | mapProxyBit] = clock;
+  join(w.index, visible);
+  bump(w.index);
+}
+
 void BlockRaces::releaseTo(WarpState &w, Knowledge &k, bool relaxed) {
   WarpClocks &c = clocks[w.index];
   if (relaxed) {

@@ -105,7 +105,7 @@ Next bulkStore(Warp &warp, const Op &op) {
           if (store->write->byteMask >> b % 16 & 1)
             addRange(destinations, to + b, 1);
     }
-    return issueStore(w, op, l, std::move(store), sources, destinations);
+    return issueStore(w, op, l, std::move(store), {sources, destinations});
   });
 }
 

@@ -22,6 +22,12 @@ Next tensorLoad(Warp &w, const Op &op);
 Next tensorStore(Warp &w, const Op &op); ///< also a reduction
 Next tensorPrefetch(Warp &w, const Op &op);
 
+/// tensormap.replace at s[0] + imm: field and dimension are aux, the value is s[1], of 64 bits if op.flags say so.
+Next replaceMap(Warp &w, const Op &op);
+constexpr std::uint16_t mapValue64 = 0x100;
+/// tensormap.cp_fenceproxy.
+Next copyMap(Warp &w, const Op &op);
+
 } // namespace kiln::emulator
 
 #endif // KILN_RUNTIME_DEVICE_EMULATOR_BULKCOPIES_H

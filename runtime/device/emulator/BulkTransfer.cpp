@@ -47,9 +47,8 @@ static bool hasValue(MemorySide side, std::uint64_t address, std::uint64_t bytes
   return !side.bits || allDefined(side.bits, address - side.origin, bytes);
 }
 
-/// The bytes at `to` have values where those at `from` have, and if `both` had them before.
-static void moveDefined(MemorySide side, std::uint64_t from, MemorySide into, std::uint64_t to, std::uint64_t bytes,
-                        bool both) {
+void moveDefined(MemorySide side, std::uint64_t from, MemorySide into, std::uint64_t to, std::uint64_t bytes,
+                 bool both) {
   if (!into.bits)
     return;
   if (hasValue(side, from, bytes)) {
@@ -206,7 +205,8 @@ bool locateTargets(WarpState &w, const Op &op, unsigned l, std::uint64_t span, u
   auto add = [&](std::uint64_t toAddress, std::uint64_t barrierAddress) {
     LoadTarget t;
     if (!checkShared(w, op, l, toAddress, span, remote, t.owner, t.offset) ||
-        !locateMbarrier(w, op, l, barrierAddress, remote, t.place))
+        !locateMbarrier(w, op, l, barrierAddress, remote, t.place) ||
+        (t.owner != w.block && reportIfExited(w, op, 1u << l, *t.owner)))
       return false;
     if (t.place.owner != t.owner) {
       reportFinding(w, op, "mbarrier.other_block", 1u << l,
@@ -230,6 +230,15 @@ bool locateTargets(WarpState &w, const Op &op, unsigned l, std::uint64_t span, u
   return true;
 }
 
+/// The copy reads its tensor map.
+static void recordMap(WarpState &w, const Op &op, AsyncAgent agent, std::uint64_t map) {
+  if (!map)
+    return;
+  agent.ofMap = true;
+  const AsyncRange range{map, TensorMap::size};
+  w.block->races->recordAsync(w, op, agent, {&range, 1}, false);
+}
+
 Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTarget> &targets, const Load &load) {
   bool first = true;
   for (const LoadTarget &t : targets) {
@@ -244,8 +253,10 @@ Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTa
     work->agent = bulkAgent(t.place, *b);
     if (BlockRaces *races = w.block->races) {
       // One read for all blocks of a multicast.
-      if (std::exchange(first, false))
+      if (std::exchange(first, false)) {
+        recordMap(w, op, work->agent, load.map);
         races->recordAsync(w, op, work->agent, load.sources, false);
+      }
       std::vector<AsyncRange> ranges = load.offsets;
       for (AsyncRange &r : ranges)
         r.address += reinterpret_cast<std::uint64_t>(t.owner->shared);
@@ -262,19 +273,19 @@ Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTa
 
 // --- stores ---------------------------------------------------------------------
 
-Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRead> store,
-                const std::vector<AsyncRange> &sources, const std::vector<AsyncRange> &destinations) {
+Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRead> store, const StoreRanges &ranges) {
   BlockState &block = *w.block;
   store->agent = bulkGroupAgent(w, l, AgentKind::BulkRead, store->group + 1);
   store->write->agent = bulkGroupAgent(w, l, AgentKind::BulkWrite, store->group + 1);
   store->write->agent.atomic = store->write->combine != nullptr;
   const auto shared = reinterpret_cast<std::uint64_t>(block.shared);
   if (BlockRaces *races = block.races) {
-    races->recordAsync(w, op, store->agent, sources, false);
-    races->recordAsync(w, op, store->write->agent, destinations, true);
+    recordMap(w, op, store->agent, ranges.map);
+    races->recordAsync(w, op, store->agent, ranges.sources, false);
+    races->recordAsync(w, op, store->write->agent, ranges.destinations, true);
   }
   std::uint64_t low = ~std::uint64_t(0), high = 0;
-  for (const AsyncRange &r : sources) {
+  for (const AsyncRange &r : ranges.sources) {
     low = std::min(low, r.address - shared);
     high = std::max(high, r.address - shared + r.bytes);
   }

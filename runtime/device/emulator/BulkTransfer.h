@@ -71,6 +71,10 @@ MemorySide sharedSide(const BlockState &block);
 /// Of addresses in an allocation.
 MemorySide globalSide(const BlockState &block, const Allocation &allocation);
 
+/// The bytes at `to` have values where those at `from` have; with `both` only those that had one before.
+void moveDefined(MemorySide side, std::uint64_t from, MemorySide into, std::uint64_t to, std::uint64_t bytes,
+                 bool both = false);
+
 /// Contiguous bytes in both memories.
 struct BulkPiece {
   std::uint64_t from = 0; ///< address; 0: the filling
@@ -165,14 +169,19 @@ struct Load {
   std::uint32_t tx = 0;            ///< bytes that it counts for
   std::vector<AsyncRange> sources; ///< host addresses
   std::vector<AsyncRange> offsets; ///< of what it writes, in shared memory
+  std::uint64_t map = 0;           ///< address of the tensor map in global memory
 };
 Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTarget> &targets, const Load &load);
 
 // --- stores --------------------------------------------------------------------
 
-/// Issues lane l's store and remembers that its block must not end before its sources have been read.  Host addresses.
-Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRead> store,
-                const std::vector<AsyncRange> &sources, const std::vector<AsyncRange> &destinations);
+/// What a store reads and writes: host addresses.
+struct StoreRanges {
+  std::vector<AsyncRange> sources, destinations;
+  std::uint64_t map = 0; ///< address of the tensor map in global memory
+};
+/// Issues lane l's store and remembers that its block must not end before its sources have been read.
+Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRead> store, const StoreRanges &ranges);
 /// The reads or writes of lane l's bulk groups with numbers below `epoch`.
 AsyncAgent bulkGroupAgent(const WarpState &w, unsigned l, AgentKind kind, std::uint32_t epoch);
 

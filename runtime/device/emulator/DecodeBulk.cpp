@@ -2,7 +2,9 @@
 
 #include "runtime/device/emulator/BulkCopies.h"
 #include "runtime/device/emulator/BulkTransfer.h"
+#include "runtime/device/emulator/DecodeMemory.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TensorMap.h"
 
 #include <algorithm>
 
@@ -297,6 +299,62 @@ bool decodeTensorPrefetch(DecodeContext &context, const Form &form, const Instru
   op.imm = bulkForm(rank);
   return o.count(1, "a tensor map with coordinates", BulkOperands::policy) && o.tensor(0, rank) && o.rest(1) &&
          o.finish(tensorPrefetch);
+}
+
+bool decodeMapReplace(DecodeContext &context, const Form &form, const Instruction &instruction, Op &op) {
+  static constexpr std::pair<std::string_view, MapField> fields[] = {{"global_address", MapField::GlobalAddress},
+                                                                     {"rank", MapField::Rank},
+                                                                     {"box_dim", MapField::BoxDim},
+                                                                     {"global_dim", MapField::GlobalDim},
+                                                                     {"global_stride", MapField::GlobalStride},
+                                                                     {"element_stride", MapField::ElementStride},
+                                                                     {"elemtype", MapField::ElemType},
+                                                                     {"interleave_layout", MapField::InterleaveLayout},
+                                                                     {"swizzle_mode", MapField::SwizzleMode},
+                                                                     {"swizzle_atomicity", MapField::SwizzleAtomicity},
+                                                                     {"fill_mode", MapField::FillMode}};
+  const auto *row =
+      std::find_if(std::begin(fields), std::end(fields), [&](const auto &f) { return form.has(f.first); });
+  const MapField field = row->second;
+  const bool hasOrdinal = field == MapField::BoxDim || field == MapField::GlobalDim ||
+                          field == MapField::GlobalStride || field == MapField::ElementStride;
+  const bool isEnumeration = field >= MapField::ElemType;
+  const auto &operands = instruction.operands;
+  if (operands.size() != (hasOrdinal ? 3u : 2u) || (hasOrdinal && operands[1].kind != Operand::Kind::Integer) ||
+      (isEnumeration && operands[1].kind != Operand::Kind::Integer))
+    return context.error(instruction, hasOrdinal      ? "takes an address, the constant number of a dimension, a value"
+                                      : isEnumeration ? "takes an address and a constant"
+                                                      : "takes an address and a value");
+  const std::uint64_t ordinal = hasOrdinal ? operands[1].bits : 0;
+  if (operands.back().kind == Operand::Kind::Integer || ordinal >= TensorMapRecipe::maxRank) {
+    TensorMap trial;
+    std::string why;
+    const bool isConstant = operands.back().kind == Operand::Kind::Integer;
+    if (!replaceMapField(trial.bytes.data(), field, static_cast<std::uint32_t>(std::min<std::uint64_t>(ordinal, 99)),
+                         isConstant ? operands.back().bits : 16, why))
+      return context.error(instruction, why);
+  }
+  DecodeContext::Address address;
+  if (!decodeAddress(context, instruction, operands[0], spaceOf(form), op, address))
+    return false;
+  if (address.space != Space::Shared && address.space != Space::Global && address.space != Space::Generic)
+    return context.error(instruction, "a tensor map that changes lies in shared or global memory");
+  op.cache = context.newCache();
+  op.aux = static_cast<std::uint32_t>(field) | static_cast<std::uint32_t>(ordinal) << 8;
+  context.flow().visible = true;
+  op.flags |= form.type() == Type::B64 ? mapValue64 : 0;
+  op.run = replaceMap;
+  return context.source(instruction, operands.back(), form.type(), op.s[1]);
+}
+
+bool decodeMapCopy(DecodeContext &context, const Form &form, const Instruction &instruction, Op &op) {
+  BulkOperands o(context, form, instruction, op);
+  const auto &operands = instruction.operands;
+  if (operands.size() != 3 || operands[2].kind != Operand::Kind::Integer || operands[2].bits != TensorMap::size)
+    return context.error(instruction, "takes a destination, a source and the constant 128");
+  context.needsOrder();
+  return o.order("global", "shared::cta") && o.global(0, bulkSlot::To) && o.shared(1, bulkSlot::From) &&
+         o.finish(copyMap);
 }
 
 } // namespace kiln::emulator

@@ -1,7 +1,7 @@
 //===- DecodeBulk.h - Forms of the bulk copies ----------------------------===//
 //
-// Decoders of cp.async.bulk and its relatives for the rows in insn/BulkCopy.cpp.  Operands go to the pool at Op::aux in
-// the order of bulkSlot.
+// Decoders of cp.async.bulk, its relatives, and of tensormap for the rows in insn/BulkCopy.cpp.  Operands go to the
+// pool at Op::aux in the order of bulkSlot.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_DECODEBULK_H
@@ -20,6 +20,8 @@ bool decodeBulkWait(DecodeContext &context, const Form &form, const ptx::Instruc
 bool decodeTensorLoad(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
 bool decodeTensorStore(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
 bool decodeTensorPrefetch(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
+bool decodeMapReplace(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
+bool decodeMapCopy(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
 
 } // namespace kiln::emulator
 

@@ -16,6 +16,7 @@ const char *accessKind(const WarpState &w, const Op &op) {
          : name.starts_with("st")                           ? "store"
          : name.starts_with("cp")                           ? "copy"
          : name.starts_with("mb")                           ? "mbarrier operation"
+         : name.starts_with("te")                           ? "tensor map operation"
                                                             : "atomic access";
 }
 

@@ -3,7 +3,7 @@
 // Agents do things in an order of their own: a warp, the cp.async of a warp, the bulk copies that complete an mbarrier.
 // An agent has a place in a *row*, and its clock there says how much of what it did is known.  Rows belong to blocks:
 // one for the block's warps, and one for each kind of asynchronous agents.  What the async proxy may see of the generic
-// accesses of a row is a row of its own (sharedProxyBit, globalProxyBit).
+// accesses of a row is a row of its own (sharedProxyBit, globalProxyBit, mapProxyBit).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_RACEKNOWLEDGE_H
@@ -31,15 +31,17 @@ constexpr std::uint64_t agentRow(std::uint64_t linear, AgentKind kind, unsigned 
   return linear | std::uint64_t(kind) << 48 | std::uint64_t(chunk) << 56;
 }
 constexpr std::uint64_t sharedProxyBit = std::uint64_t(1) << 62, globalProxyBit = std::uint64_t(1) << 61;
+/// What copies may see of writes to their tensor maps; and what has been released to them, but not yet acquired.
+constexpr std::uint64_t mapProxyBit = std::uint64_t(1) << 63, releasedMapBits = mapProxyBit | sharedProxyBit;
 constexpr std::uint64_t blockOfRow(std::uint64_t row) {
   return row & ((std::uint64_t(1) << 48) - 1);
 }
 constexpr AgentKind kindOfRow(std::uint64_t row) {
   return static_cast<AgentKind>(row >> 48 & 0xFF);
 }
-/// Whether the row is what the async proxy may see of another.
+/// Whether the row is what another proxy may see of another row.
 constexpr bool isProxyRow(std::uint64_t row) {
-  return row & (sharedProxyBit | globalProxyBit);
+  return row & (sharedProxyBit | globalProxyBit | mapProxyBit);
 }
 
 using ClockRow = std::array<std::uint32_t, warpSize>;

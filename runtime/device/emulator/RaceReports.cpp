@@ -99,7 +99,9 @@ bool BlockRaces::notWaitedFor(const Touch &t, const Access &other) {
 void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool isShared, bool unseen) {
   WarpState &w = t.w;
   const bool missingWait = !unseen && notWaitedFor(t, other);
-  const char *id = unseen        ? "proxy.missing_fence"
+  const bool ofMap = unseen && t.order.proxy == mapProxyBit;
+  const char *id = ofMap         ? "proxy.tensormap"
+                   : unseen      ? "proxy.missing_fence"
                    : missingWait ? "async.missing_wait"
                    : isShared    ? "race.shared"
                                  : "race.global";
@@ -127,14 +129,18 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
     place = a->name() + "+" + std::to_string(word - a->begin);
   }
   std::string text = kindText(w, t.access) + " of " + place + " (" + lanesText(lanes).substr(1) + ") " +
-                     (unseen        ? "through the async proxy follows the "
+                     (ofMap         ? "as a tensor map follows the "
+                      : unseen      ? "through the async proxy follows the "
                       : missingWait ? "comes before anybody has waited for the "
                                     : "is not ordered with the ") +
                      kindText(w, other) + (other.async() ? " issued by " : " by ");
   if (!sameBlock)
     text += "block " + blockText(where.block, grid) + " ";
   text += "warp " + std::to_string(where.warp) + lanesText(otherLanes) + " at " + opcodeAt(w, other.op) + ": ";
-  if (unseen)
+  if (ofMap)
+    text += "after the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), then before the copy "
+            "fence.proxy.tensormap::generic.acquire must lie between them";
+  else if (unseen)
     text += std::string("no fence.proxy.async") + (isShared ? "" : " for global memory") +
             " lies between them, after the one or before the other";
   else if (other.async())

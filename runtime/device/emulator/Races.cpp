@@ -314,7 +314,7 @@ void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, 
       if (!home->block->async || !home->touchesObject(t, range))
         touchWords(t, home->shared, home->cells.data(), range.address - home->sharedFirst, range.bytes, nullptr);
     } else if (range.address - launch.base < launch.bytes && launch.cells) {
-      t.order.proxy = globalProxyBit;
+      t.order.proxy = agent.ofMap ? mapProxyBit : globalProxyBit;
       t.home = nullptr;
       t.origin = 0;
       touchGlobal(t, range.address, range.bytes);

@@ -40,6 +40,7 @@ struct AsyncAgent {
   std::uint8_t index = 0;
   bool asyncProxy = false; ///< reads and writes through the async proxy: bulk copies and wgmma, not cp.async
   bool atomic = false;     ///< its writes are relaxed atomics of scope .gpu: reductions
+  bool ofMap = false;      ///< reads a tensor map, through a proxy of its own
 };
 /// Host addresses in shared memory of a block of the cluster, or in global memory.
 struct AsyncRange {
@@ -117,6 +118,10 @@ public:
   void observe(WarpState &w, const AsyncAgent &agent);
   /// fence.proxy.async: what the warp knows the async proxy may see, in these spaces.
   void proxyFence(WarpState &w, bool inShared, bool inGlobal);
+  /// fence.proxy.tensormap: what the warp knows is released to copies that read tensor maps; what has been released,
+  /// as far as the warp knows, they may see.
+  void releaseMaps(WarpState &w);
+  void acquireMaps(WarpState &w);
   /// A release to, and an acquire from, what is no memory location (a phase of an mbarrier).  Relaxed: what the last
   /// fence released, what the next fence acquires.
   void releaseTo(WarpState &w, Knowledge &k, bool relaxed);

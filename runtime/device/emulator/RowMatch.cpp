@@ -170,9 +170,9 @@ static const char *unsupportedReason(std::string_view word) {
   for (std::string_view w : {"wgmma"})
     if (w == word)
       return "matrix instructions are not emulated in this version";
-  for (std::string_view w : {"tensormap", "setmaxnreg", "clusterlaunchcontrol"})
+  for (std::string_view w : {"setmaxnreg", "clusterlaunchcontrol"})
     if (w == word)
-      return "tensor maps and warp specialisation are not emulated in this version";
+      return "warp specialisation is not emulated in this version";
   return nullptr;
 }
 

@@ -19,6 +19,7 @@ constexpr unsigned boxAlignment = 128, mapAlignment = 64;
 /// One lane's box.
 struct TensorBox {
   TensorMapRecipe map;
+  std::uint64_t mapAddress = 0; ///< in global memory; 0: a parameter, which nobody changes
   std::int32_t coordinates[TensorMapRecipe::maxRank] = {};
 
   std::string at() const {
@@ -30,11 +31,12 @@ struct TensorBox {
 };
 
 /// The tensor map's bytes; nullptr after a fatal finding.
-const std::byte *mapBytes(WarpState &w, const Op &op, unsigned l, std::uint64_t address) {
+const std::byte *mapBytes(WarpState &w, const Op &op, unsigned l, std::uint64_t address, bool &inGlobal) {
   if (!checkAligned(w, op, l, address, mapAlignment))
     return nullptr;
   const Launch &launch = w.block->worker.launch;
   const std::uint64_t window = address >> windowShift;
+  inGlobal = window != ParamWindow;
   if (window == ParamWindow) {
     const std::uint64_t offset = address & windowOffsetMask, size = launch.parameters.size();
     if (offset <= size && size - offset >= TensorMap::size)
@@ -55,9 +57,12 @@ const std::byte *mapBytes(WarpState &w, const Op &op, unsigned l, std::uint64_t 
 }
 
 bool readBox(WarpState &w, const Op &op, unsigned l, TensorBox &box) {
-  const std::byte *bytes = mapBytes(w, op, l, bulkAddress(w, op, bulkSlot::From, l));
+  const std::uint64_t address = bulkAddress(w, op, bulkSlot::From, l);
+  bool inGlobal = false;
+  const std::byte *bytes = mapBytes(w, op, l, address, inGlobal);
   if (!bytes)
     return false;
+  box.mapAddress = inGlobal ? address : 0;
   std::string why;
   if (!decodeMap(bytes, box.map, why)) {
     reportFinding(w, op, "tma.descriptor", 1u << l, why + " (lane " + std::to_string(l) + ")", true);
@@ -213,6 +218,7 @@ Next loadBox(WarpState &w, const Op &op, unsigned l) {
     transfer->sides = std::move(buffers.sides);
   joinRanges(load.offsets);
   load.transfer = std::move(transfer);
+  load.map = box.mapAddress;
   return issueLoads(w, op, l, targets, load);
 }
 
@@ -265,7 +271,7 @@ Next storeBox(WarpState &w, const Op &op, unsigned l) {
   store->transfer.sides = {sharedSide(*w.block)};
   store->write->sides = std::move(buffers.sides);
   joinRanges(sources);
-  return issueStore(w, op, l, std::move(store), sources, destinations);
+  return issueStore(w, op, l, std::move(store), {sources, destinations, box.mapAddress});
 }
 
 } // namespace

@@ -1,6 +1,6 @@
-// cp.async.bulk, cp.reduce.async.bulk and their tensor forms: section 3.3 of the emulator specification.  The work is
-// done in ../BulkCopies.cpp and ../TensorCopies.cpp, operands are read in ../DecodeBulk.cpp; here are the forms, those
-// that ptxas 13.0 takes.
+// cp.async.bulk, cp.reduce.async.bulk, their tensor forms, tensormap: section 3.3 of the emulator specification.  The
+// work is done in ../BulkCopies.cpp, ../TensorCopies.cpp and ../TensorMapOps.cpp, operands are read in
+// ../DecodeBulk.cpp; here are the forms, those that ptxas 13.0 takes.
 #include "runtime/device/emulator/insn/Families.h"
 
 #include "runtime/device/emulator/DecodeBulk.h"
@@ -22,6 +22,11 @@ constexpr Row bulk(const char *mnemonic, const char *modifiers, const char *type
                    bool (*decode)(DecodeContext &, const Form &, const ptx::Instruction &, Op &), unsigned minSm = 90) {
   return {mnemonic, modifiers, types, "custom", minSm, nullptr, Plain, decode};
 }
+
+constexpr Row replaceMap(const char *modifiers, const char *types, unsigned minSm = 90) {
+  return {"tensormap.replace", modifiers, types, "custom", minSm, nullptr, Plain, decodeMapReplace, true};
+}
+#define KILN_MAP " tile global|shared::cta? b1024"
 
 constexpr Row rows[] = {
     bulk("cp.async.bulk", "shared::cluster|shared::cta global" KILN_COUNTED " multicast::cluster?" KILN_HINT, "",
@@ -51,8 +56,16 @@ constexpr Row rows[] = {
     bulk("cp.reduce.async.bulk.tensor", KILN_RANK KILN_GLOBAL KILN_STORES " add|min|max|inc|dec|and|or|xor", "",
          decodeTensorStore),
     bulk("cp.async.bulk.prefetch.tensor", KILN_RANK "L2 global" KILN_LOADS KILN_HINT, "", decodeTensorPrefetch),
+
+    replaceMap("global_address|global_stride" KILN_MAP, "b64"),
+    replaceMap("rank|box_dim|global_dim|element_stride" KILN_MAP, "b32"),
+    replaceMap("elemtype|interleave_layout|swizzle_mode|fill_mode" KILN_MAP, "b32"),
+    replaceMap("swizzle_atomicity" KILN_MAP, "b32", 100),
+    {"tensormap.cp_fenceproxy", "global shared::cta tensormap::generic release cta|cluster|gpu|sys sync aligned", "",
+     "custom", 90, nullptr, Aligned, decodeMapCopy},
 };
 
+#undef KILN_MAP
 #undef KILN_HINT
 #undef KILN_COUNTED
 #undef KILN_CLUSTER

@@ -35,13 +35,22 @@ Handler buildInitFence(const Form &, std::string &) {
 
 bool decodeTensorMapFence(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op) {
   const auto &operands = instruction.operands;
+  // Blocks may hand maps to each other.
+  context.needsOrder();
+  context.flow().visible = true;
+  if (form.has("release")) {
+    op.run = [](Warp &w, const Op &) {
+      if (w.block->races)
+        w.block->races->releaseMaps(static_cast<WarpState &>(w));
+      return Next::Advance;
+    };
+    return operands.empty() || context.error(instruction, "takes no operands");
+  }
   op.run = [](Warp &w, const Op &) {
     if (w.block->races)
-      w.block->races->fence(static_cast<WarpState &>(w), false);
+      w.block->races->acquireMaps(static_cast<WarpState &>(w));
     return Next::Advance;
   };
-  if (form.has("release"))
-    return operands.empty() || context.error(instruction, "takes no operands");
   if (operands.size() != 2 || operands[1].kind != ptx::Operand::Kind::Integer || operands[1].bits != 128)
     return context.error(instruction, "takes an address and the constant 128");
   DecodeContext::Address address;
