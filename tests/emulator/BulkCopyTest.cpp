@@ -20,12 +20,16 @@ struct Refusal {
 };
 
 constexpr Refusal refusals[] = {
-    {"cp.async.bulk.shared::cta.global.bulk_group [%r1], [%rd1], 16;", "no such form"},
+    {"cp.async.bulk.shared::cta.global.bulk_group [%r1], [%rd1], 16;", "the destination's space comes first"},
     {"cp.async.bulk.shared::cta.shared::cluster.mbarrier::complete_tx::bytes [%r1], [%r2], 16, [%r3];",
      "the destination's space comes first"},
     {"cp.async.bulk.global.shared::cluster.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r3];",
      "the destination's space comes first"},
-    {"cp.async.bulk.shared::cta.global.bulk_group [%rd1], [%r1], 16;", "no such form"},
+    {"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.bulk_group [%r1], [%rd1], 16;", "no such form"},
+    {"cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], %rd2;", "'%rd2' has 64 bits where 32 are needed"},
+    {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r3], "
+     "%r4;",
+     "'%r4' has 32 bits where 16 are needed"},
     {"cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r3], %h1;",
      "a multicast goes to .shared::cluster"},
     {"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16;", "an mbarrier"},
@@ -68,9 +72,10 @@ constexpr Refusal refusals[] = {
     {"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [p, {%r2}], [%r3];",
      "generic address"},
     {"cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1, {%rd2}], [%r3];",
-     "%rd2"},
+     "'%rd2' has 64 bits where 32 are needed"},
     {"cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {%r2}];", "a tensor map with coordinates, a source"},
-    {"cp.async.bulk.tensor.1d.shared::cta.global.bulk_group [%rd1, {%r2}], [%r1];", "no such form"},
+    {"cp.async.bulk.tensor.1d.shared::cta.global.bulk_group [%rd1, {%r2}], [%r1];",
+     "the destination's space comes first"},
     {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%r1], [%rd1, {%r2, %r2, "
      "%r2}], [%r3], {%h1};",
      "im2col tensor maps are not emulated"},
@@ -102,6 +107,9 @@ constexpr Refusal refusals[] = {
      "the constant 128"},
     {"fence.proxy.tensormap::generic.acquire.gpu [%rd1];", "the constant 128"},
     {"fence.proxy.tensormap::generic.release.gpu [%rd1], 128;", "takes no operands"},
+    {"st.bulk.shared::cta [%r1], 16, 0;", "does not have it"},
+    {"st.bulk.shared::cta [%r1], 16, 1;", "the constant 0", "sm_100a"},
+    {"st.bulk.shared::cta [%r1], 16;", "the constant 0", "sm_100a"},
 };
 
 TEST(BulkCopy, MalformedFormsAreRefused) {
@@ -204,6 +212,36 @@ TEST(BulkCopy, FindingsNameWhatIsWrong) {
     EXPECT_NE(r.find(c.id)->message.find(c.says), std::string::npos) << r.text();
     EXPECT_TRUE(r.find(c.id)->opcode.starts_with("cp.async.bulk")) << r.text();
   }
+}
+
+TEST(BulkCopy, BulkStoresFillWithZeros) {
+  for (const char *form :
+       {"st.bulk.weak.shared::cta [tile+8], 24, 0;",
+        "mov.u64 %rd3, tile; cvta.shared.u64 %rd3, %rd3; mov.u64 %rd4, 24; st.bulk [%rd3+8], %rd4, 0;"}) {
+    Emulator gpu("sm_100a");
+    auto &out = gpu.allocate(64, "out");
+    const Launched r = gpu.run(kernelText(".param .u64 out", std::string(R"(
+    .shared .align 16 .b8 tile[64]; mov.u32 %r1, %tid.x; shl.b32 %r1, %r1, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r1;
+    st.shared.u32 [%r2], 7; bar.sync 0; setp.ne.u32 %p1, %r1, 0; @%p1 bra FILLED;
+    )") + form + R"(
+  FILLED: bar.sync 0; ld.shared.u32 %r3, [%r2]; ld.param.u64 %rd1, [out]; cvt.u64.u32 %rd2, %r1; add.u64 %rd1, %rd1, %rd2;
+    st.global.u32 [%rd1], %r3;)",
+                                          "sm_100a"),
+                               {1}, {16}, {out});
+    ASSERT_TRUE(r.clean()) << r.text();
+    const auto got = gpu.download<std::uint32_t>(out);
+    for (unsigned i = 0; i < 16; ++i)
+      EXPECT_EQ(got[i], i >= 2 && i < 8 ? 0u : 7u) << i;
+  }
+  Emulator gpu("sm_100a");
+  for (const auto &[text, id] :
+       std::vector<std::pair<const char *, const char *>>{{"st.bulk.shared::cta [tile], 12, 0;", "misaligned"},
+                                                          {"st.bulk.shared::cta [tile+4], 8, 0;", "misaligned"},
+                                                          {"st.bulk.shared::cta [tile+32], 40, 0;", "oob.shared"},
+                                                          {"mov.u64 %rd1, 4096; st.bulk [%rd1], 8, 0;", "oob.shared"}})
+    EXPECT_TRUE(gpu.run(kernelText("", std::string(".shared .align 16 .b8 tile[64]; ") + text, "sm_100a"), {1}, {1}, {})
+                    .has(id))
+        << text;
 }
 
 // --- Reductions -------------------------------------------------------------------

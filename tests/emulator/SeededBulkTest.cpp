@@ -179,7 +179,7 @@ TEST(SeededBulk, S34NoProxyFenceBeforeTheStore) {
   SeededBug box = b;
   box.map = [](std::uint64_t, std::uint64_t out) {
     TensorMapRecipe r = words(out);
-    r.dims = r.box = {32, 2};
+    r.dims[1] = r.box[1] = 2;
     return r;
   };
   const std::string plain = "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [tile], 256;";
@@ -294,7 +294,7 @@ TEST(SeededBulk, S42StoreStartsBeforeTheTensor) {
       "mov.b32 %r23, @@; cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {0, %r23}], [tile];");
   b.map = [](std::uint64_t, std::uint64_t out) {
     TensorMapRecipe r = words(out);
-    r.dims = r.box = {32, 2};
+    r.dims[1] = r.box[1] = 2;
     return r;
   };
   b.right = "1"; // what is past the end is dropped

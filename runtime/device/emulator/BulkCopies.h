@@ -27,6 +27,8 @@ Next replaceMap(Warp &w, const Op &op);
 constexpr std::uint16_t mapValue64 = 0x100;
 /// tensormap.cp_fenceproxy.
 Next copyMap(Warp &w, const Op &op);
+/// st.bulk: s[1] zero bytes at s[0] + imm.
+Next bulkFill(Warp &w, const Op &op);
 
 } // namespace kiln::emulator
 

@@ -51,14 +51,14 @@ public:
     Slot ignored = noSlot;
     if (form.has("multicast::cluster")) {
       op.flags |= bulkFlag::multicast;
-      if (!context.source(instruction, operand(at++), Type::U16, slots[bulkSlot::Mask]))
+      if (!value(operand(at++), Type::U16, slots[bulkSlot::Mask]))
         return false;
     }
-    if (form.has("L2::cache_hint") && !context.source(instruction, operand(at++), Type::B64, ignored))
+    if (form.has("L2::cache_hint") && !value(operand(at++), Type::B64, ignored))
       return false;
     if (form.has("cp_mask")) {
       op.flags |= bulkFlag::byteMask;
-      if (!context.source(instruction, operand(at++), Type::U16, slots[bulkSlot::Mask]))
+      if (!value(operand(at++), Type::U16, slots[bulkSlot::Mask]))
         return false;
     }
     return true;
@@ -84,7 +84,7 @@ public:
     keep(which, a);
     return true;
   }
-  bool size(std::size_t at) { return context.source(instruction, operand(at), Type::U32, slots[bulkSlot::Size]); }
+  bool size(std::size_t at) { return value(operand(at), Type::U32, slots[bulkSlot::Size]); }
   /// [map, {coordinates}]
   bool tensor(std::size_t at, unsigned rank) {
     const Operand &o = operand(at);
@@ -102,7 +102,7 @@ public:
                                             " is named by its generic address (cvta)");
     keep(bulkSlot::From, a);
     for (unsigned i = 0; i < rank; ++i)
-      if (!context.source(instruction, o.elements[0].elements[i], Type::S32, slots[bulkSlot::Coordinates + i]))
+      if (!value(o.elements[0].elements[i], Type::S32, slots[bulkSlot::Coordinates + i]))
         return false;
     return true;
   }
@@ -131,6 +131,14 @@ public:
 
 private:
   const Operand &operand(std::size_t i) const { return instruction.operands[i]; }
+  /// A constant, or a register of just the type's width.
+  bool value(const Operand &o, Type type, Slot &slot) {
+    const unsigned bytes = context.registerBytes(o), wanted = ptx::typeBytes(type);
+    if (bytes && bytes != wanted)
+      return context.error(instruction, "'" + std::string(o.text) + "' has " + std::to_string(8 * bytes) +
+                                            " bits where " + std::to_string(8 * wanted) + " are needed");
+    return context.source(instruction, o, type, slot);
+  }
   bool plainAddress(std::size_t at) {
     return operand(at).kind != Operand::Kind::Address || operand(at).elements.empty() ||
            context.error(instruction, "only the address of a tensor map has coordinates");
@@ -355,6 +363,21 @@ bool decodeMapCopy(DecodeContext &context, const Form &form, const Instruction &
   context.needsOrder();
   return o.order("global", "shared::cta") && o.global(0, bulkSlot::To) && o.shared(1, bulkSlot::From) &&
          o.finish(copyMap);
+}
+
+bool decodeBulkFill(DecodeContext &context, const Form &form, const Instruction &instruction, Op &op) {
+  const auto &operands = instruction.operands;
+  if (operands.size() != 3 || operands[2].kind != Operand::Kind::Integer || operands[2].bits != 0)
+    return context.error(instruction, "takes an address, a size and the constant 0");
+  DecodeContext::Address address;
+  if (!decodeAddress(context, instruction, operands[0], spaceOf(form), op, address))
+    return false;
+  if (address.space != Space::Shared && address.space != Space::Generic)
+    return context.error(instruction, "fills shared memory");
+  op.cache = context.newCache();
+  context.flow().visible = true;
+  op.run = bulkFill;
+  return context.source(instruction, operands[1], Type::U64, op.s[1]);
 }
 
 } // namespace kiln::emulator

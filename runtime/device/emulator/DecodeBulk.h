@@ -22,6 +22,7 @@ bool decodeTensorStore(DecodeContext &context, const Form &form, const ptx::Inst
 bool decodeTensorPrefetch(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
 bool decodeMapReplace(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
 bool decodeMapCopy(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
+bool decodeBulkFill(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op);
 
 } // namespace kiln::emulator
 

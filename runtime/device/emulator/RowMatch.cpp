@@ -204,7 +204,7 @@ static std::string formText(const PreparedRow &row) {
 }
 
 Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow> &rows) const {
-  for (std::string_view prefix : {"st.async", "red.async", "st.bulk"})
+  for (std::string_view prefix : {"st.async", "red.async"})
     if (opcode.starts_with(prefix))
       return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
   const std::vector<std::string_view> all = words(opcode, '.');

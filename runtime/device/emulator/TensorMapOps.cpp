@@ -1,5 +1,6 @@
 // tensormap.replace and tensormap.cp_fenceproxy: kernels that change tensor maps.  They access the 128 bytes as
-// ordinary loads and stores do; copies see them through a proxy of their own (BlockRaces::releaseMaps).
+// ordinary loads and stores do; copies see them through a proxy of their own (BlockRaces::releaseMaps).  And st.bulk,
+// an ordinary store too.
 #include "runtime/device/emulator/BulkCopies.h"
 #include "runtime/device/emulator/BulkTransfer.h"
 #include "runtime/device/emulator/DefinedBits.h"
@@ -15,14 +16,23 @@ namespace {
 
 constexpr unsigned mapAlignment = 64;
 
-/// 128 bytes that lane l may change.
-struct MapPlace {
+/// Bytes that lane l may change.
+struct PlaceToWrite {
   std::byte *bytes = nullptr;
   MemorySide side;
 };
 
-std::optional<MapPlace> placeOf(WarpState &w, const Op &op, unsigned l, std::uint64_t address) {
-  if (!checkAligned(w, op, l, address, mapAlignment))
+std::uint64_t addressOf(const Warp &w, const Op &op, unsigned l) {
+  const auto displacement = static_cast<std::uint64_t>(op.imm);
+  return op.flags & access::base32
+             ? static_cast<std::uint32_t>(reinterpret_cast<const std::uint32_t *>(w.registers + op.s[0])[l] +
+                                          displacement)
+             : reinterpret_cast<const std::uint64_t *>(w.registers + op.s[0])[l] + displacement;
+}
+
+std::optional<PlaceToWrite> placeOf(WarpState &w, const Op &op, unsigned l, std::uint64_t bytes, unsigned alignment) {
+  const std::uint64_t address = addressOf(w, op, l);
+  if (!checkAligned(w, op, l, address, alignment))
     return {};
   const unsigned space = op.flags & access::spaceMask;
   const std::uint64_t window = windowBase(SharedWindow);
@@ -30,25 +40,24 @@ std::optional<MapPlace> placeOf(WarpState &w, const Op &op, unsigned l, std::uin
   if (isShared) {
     BlockState *owner = nullptr;
     std::uint32_t offset = 0;
-    if (!checkShared(w, op, l, space == access::generic ? address - window : address, TensorMap::size, false, owner,
-                     offset))
+    if (!checkShared(w, op, l, space == access::generic ? address - window : address, bytes, false, owner, offset))
       return {};
-    return MapPlace{owner->shared + offset, sharedSide(*owner)};
+    return PlaceToWrite{owner->shared + offset, sharedSide(*owner)};
   }
   const Allocation *allocation = nullptr;
-  if (!checkGlobal(w, op, l, address, TensorMap::size, true, allocation))
+  if (!checkGlobal(w, op, l, address, bytes, true, allocation))
     return {};
-  return MapPlace{reinterpret_cast<std::byte *>(address), globalSide(*w.block, *allocation)};
+  return PlaceToWrite{reinterpret_cast<std::byte *>(address), globalSide(*w.block, *allocation)};
 }
 
-/// Lane l accesses the 128 bytes at a host address.
-void recordBytes(WarpState &w, const Op &op, unsigned l, const std::byte *bytes, AccessRole role) {
+/// Lane l accesses `count` bytes, a multiple of 8, at a host address.
+void recordBytes(WarpState &w, const Op &op, unsigned l, const std::byte *bytes, std::uint64_t count, AccessRole role) {
   BlockRaces *races = w.block->races;
   if (!races)
     return;
-  constexpr unsigned piece = 16;
+  const unsigned piece = count % 16 ? 8 : 16;
   const std::uint32_t exec = std::exchange(w.exec, 1u << l);
-  for (unsigned at = 0; at < TensorMap::size; at += piece) {
+  for (std::uint64_t at = 0; at < count; at += piece) {
     std::uint64_t addresses[warpSize] = {};
     addresses[l] = reinterpret_cast<std::uint64_t>(bytes) + at;
     races->record(w, op, {addresses, addresses[l], false, false, piece}, role);
@@ -61,19 +70,13 @@ void recordBytes(WarpState &w, const Op &op, unsigned l, const std::byte *bytes,
 Next replaceMap(Warp &warp, const Op &op) {
   auto &w = static_cast<WarpState &>(warp);
   return eachLane(w, [&](unsigned l) {
-    const auto displacement = static_cast<std::uint64_t>(op.imm);
-    const std::uint64_t address =
-        op.flags & access::base32
-            ? static_cast<std::uint32_t>(reinterpret_cast<const std::uint32_t *>(w.registers + op.s[0])[l] +
-                                         displacement)
-            : reinterpret_cast<const std::uint64_t *>(w.registers + op.s[0])[l] + displacement;
     const std::uint64_t value = op.flags & mapValue64
                                     ? reinterpret_cast<const std::uint64_t *>(w.registers + op.s[1])[l]
                                     : reinterpret_cast<const std::uint32_t *>(w.registers + op.s[1])[l];
-    const auto place = placeOf(w, op, l, address);
+    const auto place = placeOf(w, op, l, TensorMap::size, mapAlignment);
     if (!place)
       return Next::Fault;
-    recordBytes(w, op, l, place->bytes, AccessRole::Write);
+    recordBytes(w, op, l, place->bytes, TensorMap::size, AccessRole::Write);
     std::string why;
     if (!replaceMapField(place->bytes, static_cast<MapField>(op.aux & 0xFF), op.aux >> 8, value, why)) {
       reportFinding(w, op, "tma.descriptor", 1u << l, why + " (lane " + std::to_string(l) + ")", true);
@@ -107,8 +110,8 @@ Next copyMap(Warp &warp, const Op &op) {
       return Next::Fault;
     const std::byte *source = owner->shared + offset;
     auto *bytes = reinterpret_cast<std::byte *>(to);
-    recordBytes(w, op, l, source, AccessRole::Read);
-    recordBytes(w, op, l, bytes, AccessRole::Write);
+    recordBytes(w, op, l, source, TensorMap::size, AccessRole::Read);
+    recordBytes(w, op, l, bytes, TensorMap::size, AccessRole::Write);
     std::memcpy(bytes, source, TensorMap::size);
     moveDefined(sharedSide(*owner), reinterpret_cast<std::uint64_t>(source), globalSide(*w.block, *allocation), to,
                 TensorMap::size);
@@ -118,6 +121,36 @@ Next copyMap(Warp &warp, const Op &op) {
   if (next == Next::Advance && w.block->races)
     w.block->races->releaseMaps(w);
   return next;
+}
+
+Next bulkFill(Warp &warp, const Op &op) {
+  auto &w = static_cast<WarpState &>(warp);
+  return eachLane(w, [&](unsigned l) {
+    const std::uint64_t bytes = reinterpret_cast<const std::uint64_t *>(w.registers + op.s[1])[l];
+    constexpr unsigned unit = 8;
+    if (bytes % unit) {
+      reportFinding(w, op, "misaligned", 1u << l,
+                    "a size of " + std::to_string(bytes) + " bytes (lane " + std::to_string(l) +
+                        ") is not a multiple of 8",
+                    true);
+      return Next::Fault;
+    }
+    const std::uint64_t address = addressOf(w, op, l);
+    if ((op.flags & access::spaceMask) == access::generic && address >> windowShift != SharedWindow) {
+      reportFinding(w, op, "oob.shared", 1u << l,
+                    "fills memory that is not shared memory (lane " + std::to_string(l) + ")", true);
+      return Next::Fault;
+    }
+    const auto place = placeOf(w, op, l, bytes, unit);
+    if (!place)
+      return Next::Fault;
+    recordBytes(w, op, l, place->bytes, bytes, AccessRole::Write);
+    std::memset(place->bytes, 0, bytes);
+    if (place->side.bits)
+      markDefined(place->side.bits, reinterpret_cast<std::uint64_t>(place->bytes) - place->side.origin, bytes);
+    ++w.block->worker.progress;
+    return Next::Advance;
+  });
 }
 
 } // namespace kiln::emulator

@@ -63,6 +63,7 @@ constexpr Row rows[] = {
     replaceMap("swizzle_atomicity" KILN_MAP, "b32", 100),
     {"tensormap.cp_fenceproxy", "global shared::cta tensormap::generic release cta|cluster|gpu|sys sync aligned", "",
      "custom", 90, nullptr, Aligned, decodeMapCopy},
+    bulk("st.bulk", "weak? shared::cta?", "", decodeBulkFill, 100),
 };
 
 #undef KILN_MAP
