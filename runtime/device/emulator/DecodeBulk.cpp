@@ -334,14 +334,15 @@ bool decodeMapReplace(DecodeContext &context, const Form &form, const Instructio
                                       : isEnumeration ? "takes an address and a constant"
                                                       : "takes an address and a value");
   const std::uint64_t ordinal = hasOrdinal ? operands[1].bits : 0;
-  if (operands.back().kind == Operand::Kind::Integer || ordinal >= TensorMapRecipe::maxRank) {
-    TensorMap trial;
-    std::string why;
-    const bool isConstant = operands.back().kind == Operand::Kind::Integer;
-    if (!replaceMapField(trial.bytes.data(), field, static_cast<std::uint32_t>(std::min<std::uint64_t>(ordinal, 99)),
-                         isConstant ? operands.back().bits : 16, why))
-      return context.error(instruction, why);
-  }
+  // A trial finds dimensions and constants that no map has; 16 and 1 are good for every field.
+  TensorMap trial;
+  std::string why;
+  const std::uint64_t value = operands.back().kind == Operand::Kind::Integer ? operands.back().bits
+                              : field == MapField::GlobalStride              ? 16
+                                                                             : 1;
+  if (!replaceMapField(trial.bytes.data(), field, static_cast<std::uint32_t>(std::min<std::uint64_t>(ordinal, 99)),
+                       value, why))
+    return context.error(instruction, why);
   DecodeContext::Address address;
   if (!decodeAddress(context, instruction, operands[0], spaceOf(form), op, address))
     return false;
