@@ -440,10 +440,7 @@ struct MapRun {
   Launched launched;
   std::vector<std::uint32_t> out;
 };
-MapRun runChangedMap(const std::string &publish, const std::string &acquire, Schedule schedule, std::uint64_t seed) {
-  EmulatorOptions options;
-  options.schedule = schedule;
-  options.seed = seed;
+MapRun runChangedMap(const std::string &publish, const std::string &acquire, const EmulatorOptions &options) {
   Emulator gpu("sm_90a", options);
   std::vector<std::uint32_t> words(1024);
   for (std::uint32_t i = 0; i < words.size(); ++i)
@@ -485,15 +482,14 @@ const std::string releaseFence = " fence.proxy.tensormap::generic.release.gpu;";
 const std::string acquireFence = "fence.proxy.tensormap::generic.acquire.gpu [%rd7], 128;";
 
 TEST(TensorMapOps, S44MapChangedWithoutAcquire) {
-  for (std::uint64_t i = 0; i <= 2 * 20; ++i) {
-    const Schedule schedule = i == 0 ? Schedule::InOrder : i % 2 ? Schedule::Random : Schedule::Adversarial;
+  forEverySchedule(seedsOfTwins(), [](const EmulatorOptions &options, const std::string &) {
     for (const std::string &publish : {publishFence, publishStores + releaseFence}) {
-      const MapRun good = runChangedMap(publish, acquireFence, schedule, i / 2);
+      const MapRun good = runChangedMap(publish, acquireFence, options);
       ASSERT_TRUE(good.launched.clean()) << good.launched.text();
       // 4 rows of the 8 are inside the tensor: threads 0 to 31 read them, the others zeros.
       for (std::uint32_t t = 0; t < 64; ++t)
         ASSERT_EQ(good.out[t], t < 32 ? 256 + 4 * t : 0) << t;
-      const MapRun bad = runChangedMap(publish, "", schedule, i / 2);
+      const MapRun bad = runChangedMap(publish, "", options);
       const Finding *f = bad.launched.find("proxy.tensormap");
       ASSERT_TRUE(f) << bad.launched.text();
       EXPECT_EQ(f->location, "k.cu:20");
@@ -501,8 +497,8 @@ TEST(TensorMapOps, S44MapChangedWithoutAcquire) {
       EXPECT_EQ(f->other->location, "k.cu:12");
     }
     // Never released.
-    EXPECT_TRUE(runChangedMap(publishStores, acquireFence, schedule, i / 2).launched.has("proxy.tensormap"));
-  }
+    EXPECT_TRUE(runChangedMap(publishStores, acquireFence, options).launched.has("proxy.tensormap"));
+  });
 }
 
 TEST(TensorMapOps, ReplacingInPlaceInGlobalMemory) {

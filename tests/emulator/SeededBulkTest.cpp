@@ -124,7 +124,7 @@ TEST(SeededBulk, S26TooManyBytesAreExpected) {
   b.always = true;
   b.result = [](std::uint32_t t) { return t * 4 + 1; };
   expectSeededBug(b);
-  const SeededRun bad = runSeeded(b, b.wrong, Schedule::InOrder, 0);
+  const SeededRun bad = runSeeded(b, b.wrong, {});
   ASSERT_TRUE(bad.launched.has("deadlock"));
   EXPECT_NE(bad.launched.find("deadlock")->message.find("1024 bytes missing"), std::string::npos)
       << bad.launched.text();
