@@ -80,8 +80,10 @@ __device__ __forceinline__ void product(const unsigned char *a, const unsigned c
 #pragma unroll
     for (int j = 0; j < 4; j++)
 #pragma unroll
-      for (int e = 0; e < 4; e++)
-        d[(row + wm + i * 16 + e / 2 * 8 + lane / 4) * n + col + wn + j * 8 + lane % 4 * 2 + e % 2] = acc[i][j][e];
+      for (int h = 0; h < 2; h++)
+        *reinterpret_cast<int2 *>(
+            &d[(row + wm + i * 16 + h * 8 + lane / 4) * n + col + wn + j * 8 + lane % 4 * 2]) =
+            make_int2(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
 }
 
 #define KILN_KERNEL(NAME, SIGNED_A, SIGNED_B, SATURATE)                                                               \

@@ -34,8 +34,9 @@ extern "C" __global__ void __launch_bounds__(128)
 #pragma unroll
   for (int j = 0; j < 2; j++)
 #pragma unroll
-    for (int e = 0; e < 4; e++)
-      mine[(row + wm + e / 2 * 8 + lane / 4) * n + col + wn + j * 8 + lane % 4 * 2 + e % 2] = acc[j][e];
+    for (int h = 0; h < 2; h++)
+      *reinterpret_cast<float2 *>(&mine[(row + wm + h * 8 + lane / 4) * n + col + wn + j * 8 + lane % 4 * 2]) =
+          make_float2(acc[j][h * 2], acc[j][h * 2 + 1]);
   __syncthreads();
   if (t == 0) {
     __threadfence(); // after the barrier: covers what the whole block wrote
