@@ -205,7 +205,8 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   if (options.checks) {
     races.cells = memory->raceCells();
     races.base = memory->base();
-    races.bytes = memory->arenaBytes();
+    races.bytesOfMemory = memory->arenaBytes();
+    races.memory = memory.get();
     launch.races = &races;
   }
   std::vector<OpTraits> traits;
@@ -264,6 +265,10 @@ Result<std::unique_ptr<Device>> createEmulatorDevice(const Target &target, const
   KILN_ASSIGN(auto memory, emulator::GlobalMemory::create(options.checks, emulator::hostMemory()));
   return std::unique_ptr<Device>(
       std::make_unique<emulator::EmulatorDevice>(target, options, *table, std::move(memory)));
+}
+
+RaceMemory raceMemory(const Device &emulator) {
+  return static_cast<const emulator::EmulatorDevice &>(emulator).raceMemory();
 }
 
 } // namespace kiln

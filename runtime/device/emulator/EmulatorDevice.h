@@ -19,6 +19,13 @@ Result<std::unique_ptr<Device>> createEmulatorDevice(const Target &target, const
 /// What `createEmulatorDevice` would make, without making it.
 DeviceInfo emulatorInfo(const Target &target, const EmulatorOptions &options = {});
 
+/// Bytes that the race checks of an emulator device held in its last launch.
+struct RaceMemory {
+  std::size_t shared = 0; ///< for the shared memory of one block, at most
+  std::size_t global = 0; ///< for global memory, beside 4 for every 4 bytes that were touched
+};
+RaceMemory raceMemory(const Device &emulator);
+
 } // namespace kiln
 
 #endif // KILN_RUNTIME_DEVICE_EMULATOR_EMULATORDEVICE_H

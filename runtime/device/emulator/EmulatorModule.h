@@ -8,6 +8,7 @@
 
 #include "kiln/Device.h"
 #include "runtime/device/emulator/Decoder.h"
+#include "runtime/device/emulator/EmulatorDevice.h"
 #include "runtime/device/emulator/Memory.h"
 #include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/WorkerPool.h"
@@ -35,6 +36,7 @@ public:
   Status record(const Recording &what) override;
   std::vector<LaunchCounters> takeCounters() override;
 
+  RaceMemory raceMemory() const { return {races.mostShared, races.bytes()}; }
   /// A launch whose limits have been checked.
   Status run(const Program &program, const LaunchConfig &config, std::span<const std::byte> arguments);
 

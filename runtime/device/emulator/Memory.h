@@ -68,6 +68,13 @@ public:
   /// freed buffer.
   std::string describe(std::uint64_t address, std::uint64_t bytes, bool &freedOne) const;
 
+  /// Calls f with every live allocation.
+  template <typename Fn> void eachLive(Fn f) const {
+    for (const auto &[begin, a] : allocations)
+      if (!a.freed)
+        f(a);
+  }
+
   void hostWrote(std::uint64_t address, std::uint64_t bytes);
 
   /// A cell of the race checks for every 4 bytes of the arena; null without checks or address space for them.

@@ -46,16 +46,25 @@ static std::shared_ptr<const Knowledge> joined(const std::shared_ptr<const Knowl
 }
 
 /// Of a block's shared memory.  Thousands of blocks may be resident, so these are small: at first they hold so many
-/// states that they are about as large as three times the memory (BlockRaces::makeRoom).
+/// states that they are about three times as large as the memory (BlockRaces::makeRoom).
 static RaceTable sharedTable(std::uint64_t sharedBytes) {
-  return RaceTable(std::max<std::size_t>(sharedBytes / 16, 4096), 9);
+  return RaceTable(std::max<std::size_t>(3 * sharedBytes / RaceTable::bytesOfState, 512), 9);
 }
 
 BlockRaces::BlockRaces(LaunchRaces &launch, std::size_t warps, std::uint32_t sharedBytes)
     : launch(launch), sharedBytes(sharedBytes), clocks(warps), shared(sharedTable(sharedBytes)),
       cells((sharedBytes + 3) / 4 + 1, 0), laneWrote(sharedBytes + 4, 0), laneRead(sharedBytes + 4, 0) {}
 
+BlockRaces::~BlockRaces() {
+  launch.noteShared(bytes());
+}
+
+std::size_t BlockRaces::bytes() const {
+  return shared.bytes() + cells.capacity() * sizeof(cells[0]) + laneWrote.capacity() + laneRead.capacity();
+}
+
 void BlockRaces::start(BlockState &b) {
+  launch.noteShared(bytes());
   block = &b;
   linear = b.linear;
   sharedFirst = reinterpret_cast<std::uint64_t>(b.shared);
@@ -141,7 +150,7 @@ void BlockRaces::makeRoom() {
   constexpr std::size_t mostStates = std::size_t(1) << 20;
   if (!shared.full())
     return;
-  shared.sweep(cells, [this](const Access &a) { return settled(a); });
+  shared.sweep([this](auto f) { f(std::span(cells)); }, [this](const Access &a) { return settled(a); });
   // Sweeps must stay rare.  A table that cannot grow any more forgets.
   if (shared.crowded() && !shared.grow(mostStates))
     shared.reset();

@@ -23,6 +23,12 @@ void RaceTable::startAt(std::uint32_t first) {
   base = first;
 }
 
+std::size_t RaceTable::bytes() const {
+  return accesses.capacity() * sizeof(Access) + states.capacity() * sizeof(State) +
+         (parts.capacity() + scratch.capacity()) * sizeof(StatePart) + memo.capacity() * sizeof(Memo) +
+         recent.capacity() * sizeof(recent[0]);
+}
+
 bool RaceTable::grow(std::size_t most) {
   if (limit >= most)
     return false;
@@ -44,6 +50,7 @@ std::uint32_t RaceTable::number(const Access &a, bool fresh) {
     }
   }
   slot = accessBase + static_cast<std::uint32_t>(accesses.size());
+  makeRoom(accesses, 1, limit);
   accesses.push_back(a);
   return slot;
 }
@@ -115,6 +122,8 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
     out.next = state;
   } else {
     out.next = nextState();
+    makeRoom(states, 1, limit);
+    makeRoom(parts, scratch.size(), partsOfState * limit);
     states.push_back({static_cast<std::uint32_t>(parts.size()), static_cast<std::uint32_t>(scratch.size())});
     parts.insert(parts.end(), scratch.begin(), scratch.end());
   }

@@ -74,7 +74,7 @@ protected:
 
 class RaceTable {
 public:
-  /// Holds at most `limit` states or accesses and remembers 2^logCache transitions.
+  /// Holds about `limit` states or accesses and remembers 2^logCache transitions.
   RaceTable(std::size_t limit, unsigned logCache);
   /// Forgets: everything so far is ordered before everything that comes.
   void reset();
@@ -84,14 +84,22 @@ public:
   std::uint32_t firstState() const { return base; }
   /// The number that the next state will have.
   std::uint32_t nextState() const { return base + static_cast<std::uint32_t>(states.size()); }
-  /// No room for one more access of a warp, whatever it does?
-  bool full() const { return states.size() + 1024 > limit || accesses.size() + 1 > limit; }
+  /// It holds as much as it should: a sweep is due.
+  bool full() const {
+    return states.size() >= limit || accesses.size() >= limit || parts.size() >= partsOfState * limit;
+  }
   /// More than half full.
-  bool crowded() const { return std::max(states.size(), accesses.size()) > limit / 2; }
-  /// Forgets what no cell leads to and what `settled` says, and renumbers the cells.
-  template <typename Settled> void sweep(std::span<std::uint32_t> cells, Settled settled);
+  bool crowded() const { return std::max({states.size(), accesses.size(), parts.size() / partsOfState}) > limit / 2; }
+  void setLimit(std::size_t to) { limit = to; }
   /// Holds more from now on, if not more than `most`; false if it does already.
   bool grow(std::size_t most);
+  /// Forgets what no cell leads to and what settled(access) says, and renumbers the cells: eachSpan(f) calls f with
+  /// spans of all of them.
+  template <typename EachSpan, typename Settled> void sweep(EachSpan eachSpan, Settled settled);
+  /// Bytes that it holds.
+  std::size_t bytes() const;
+  /// What a state with its parts and accesses takes, if there are `limit` of them.
+  static constexpr std::size_t bytesOfState = 64;
   /// The numbers are nearly used up: a new table is due, and cells of 0.
   bool wornOut() const { return (base | accessBase) >> 31; }
 
@@ -118,6 +126,13 @@ private:
   struct State {
     std::uint32_t first = 0, count = 0; ///< in parts
   };
+  static constexpr std::size_t partsOfState = 2; ///< that there is room for, on average
+  static_assert(sizeof(Access) + sizeof(State) + partsOfState * sizeof(StatePart) == bytesOfState);
+  /// Room for `more` elements, `most` in all if that is enough: doubling could take twice what is used.
+  template <typename T> static void makeRoom(std::vector<T> &v, std::size_t more, std::size_t most) {
+    if (v.size() + more > v.capacity())
+      v.reserve(std::max(v.size() + more, std::min(std::max(v.capacity() * 2, std::size_t(64)), most)));
+  }
   std::size_t memoIndex(std::uint32_t state, std::uint32_t a, std::uint8_t bytes) const {
     return (state * 0x9E3779B1u ^ a * 0x85EBCA6Bu ^ bytes * 0x27D4EB2Fu) >> (32 - logCache);
   }
@@ -133,43 +148,48 @@ private:
   std::vector<std::uint32_t> recent; ///< hash of (block, warp, op) -> access
 };
 
-template <typename Settled> void RaceTable::sweep(std::span<std::uint32_t> cells, Settled settled) {
+template <typename EachSpan, typename Settled> void RaceTable::sweep(EachSpan eachSpan, Settled settled) {
   constexpr std::uint32_t unknown = ~0u;
   std::vector<std::uint32_t> newState(states.size(), unknown), newAccess(accesses.size(), unknown);
   std::vector<Access> keptAccesses;
   std::vector<State> keptStates;
   std::vector<StatePart> keptParts;
   const std::uint32_t newBase = nextState(), newAccessBase = accessBase + static_cast<std::uint32_t>(accesses.size());
-  for (std::uint32_t &cell : cells) {
-    if (cell < base) {
-      cell = 0;
-      continue;
-    }
-    std::uint32_t &renumbered = newState[cell - base];
-    if (renumbered == unknown) {
-      const State old = states[cell - base];
-      State kept{static_cast<std::uint32_t>(keptParts.size()), 0};
-      for (std::uint32_t i = 0; i < old.count; ++i) {
-        StatePart p = parts[old.first + i];
-        std::uint32_t &number = newAccess[p.access - accessBase];
-        if (number == unknown) {
-          const Access &a = accesses[p.access - accessBase];
-          number = settled(a) ? 0 : newAccessBase + static_cast<std::uint32_t>(keptAccesses.size());
-          if (number)
-            keptAccesses.push_back(a);
-        }
-        if (!number)
-          continue;
-        p.access = number;
-        keptParts.push_back(p);
-        ++kept.count;
+  auto renumber = [&](const State &old) {
+    State kept{static_cast<std::uint32_t>(keptParts.size()), 0};
+    for (std::uint32_t i = 0; i < old.count; ++i) {
+      StatePart p = parts[old.first + i];
+      std::uint32_t &number = newAccess[p.access - accessBase];
+      if (number == unknown) {
+        const Access &a = accesses[p.access - accessBase];
+        number = settled(a) ? 0 : newAccessBase + static_cast<std::uint32_t>(keptAccesses.size());
+        if (number)
+          keptAccesses.push_back(a);
       }
-      renumbered = kept.count ? newBase + static_cast<std::uint32_t>(keptStates.size()) : 0;
-      if (kept.count)
-        keptStates.push_back(kept);
+      if (!number)
+        continue;
+      p.access = number;
+      keptParts.push_back(p);
+      ++kept.count;
     }
-    cell = renumbered;
-  }
+    if (!kept.count)
+      return 0u;
+    keptStates.push_back(kept);
+    return newBase + static_cast<std::uint32_t>(keptStates.size() - 1);
+  };
+  eachSpan([&](std::span<std::uint32_t> cells) {
+    for (std::uint32_t &cell : cells) {
+      if (cell < base) {
+        if (cell) // pages of zeros stay as they are
+          cell = 0;
+        continue;
+      }
+      std::uint32_t &to = newState[cell - base];
+      if (to == unknown)
+        to = renumber(states[cell - base]);
+      cell = to;
+    }
+  });
   accesses = std::move(keptAccesses);
   states = std::move(keptStates);
   parts = std::move(keptParts);

@@ -65,11 +65,16 @@ void LaunchRaces::start(unsigned workers) {
   if (shards.size() != wanted || wornOut) {
     shards.clear();
     for (std::size_t i = 0; i < wanted; ++i)
-      shards.push_back(std::make_unique<Shard>(mostStates / wanted));
+      shards.push_back(std::make_unique<Shard>());
   }
-  for (const auto &shard : shards)
+  // At first so many states that they are about four thirds as large as the memory in use.
+  const std::size_t states = (memory ? memory->used() : 0) / 3 * 4 / RaceTable::bytesOfState;
+  for (const auto &shard : shards) {
     shard->table.startAt(wornOut ? 1 : first);
+    shard->table.setLimit(std::clamp(states, smallest, mostStates) / wanted);
+  }
   published.clear();
+  mostShared = 0;
 }
 
 BlockRaces *BlockRaces::homeOf(std::uint64_t address) {
@@ -81,13 +86,45 @@ BlockRaces *BlockRaces::homeOf(std::uint64_t address) {
   return nullptr;
 }
 
+void LaunchRaces::makeRoom(Shard &shard) {
+  // Accesses of blocks that have left stay: nothing orders other blocks after them.
+  shard.table.sweep(
+      [&](auto f) {
+        memory->eachLive([&](const Allocation &a) {
+          constexpr std::uint64_t chunk = std::uint64_t(1) << shardBits;
+          for (std::uint64_t at = a.begin; at < a.end();) {
+            const std::uint64_t end = std::min((at | (chunk - 1)) + 1, a.end());
+            if (&shardOf(at) == &shard)
+              f(std::span(cells + (at - base) / 4, cells + (end - base + 3) / 4));
+            at = end;
+          }
+        });
+      },
+      [](const Access &) { return false; });
+  if (shard.table.crowded() && !shard.table.grow(mostStates / shards.size()))
+    shard.table.reset();
+}
+
+std::size_t LaunchRaces::bytes() const {
+  std::size_t sum = 0;
+  for (const auto &shard : shards)
+    sum += shard->table.bytes();
+  return sum;
+}
+
+void LaunchRaces::noteShared(std::size_t held) {
+  std::size_t seen = mostShared.load(std::memory_order_relaxed);
+  while (held > seen && !mostShared.compare_exchange_weak(seen, held)) {
+  }
+}
+
 void BlockRaces::record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role) {
   const unsigned space = op.flags & access::spaceMask;
   if (space == access::local || space == access::constant || space == access::param)
     return;
   const std::uint64_t at = m.contiguous || m.uniform ? m.first : m.at[__builtin_ctz(w.exec)];
   BlockRaces *const home = homeOf(at);
-  if (!home && (at - launch.base >= launch.bytes || !launch.cells))
+  if (!home && (at - launch.base >= launch.bytesOfMemory || !launch.cells))
     return; // generic addresses of local memory and parameters
   Touch t{*this, w, op, &m, {}, {clocks[w.index], w}, home, home ? home->sharedFirst : 0};
   Access &a = t.access;
@@ -253,7 +290,7 @@ void BlockRaces::touchGlobal(Touch &t, std::uint64_t first, std::uint64_t bytes)
     const Locked lock(shard, launch.locked);
     RaceTable &table = shard.table;
     if (table.full())
-      table.reset();
+      launch.makeRoom(shard);
     const std::uint64_t bit = std::uint64_t(1) << (first >> LaunchRaces::shardBits) % launch.shards.size();
     t.number = table.number(t.access, t.fresh && !(t.numberedShards & bit));
     t.numberedShards |= bit;
@@ -313,7 +350,7 @@ void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, 
       }
       if (!home->block->async || !home->touchesObject(t, range))
         touchWords(t, home->shared, home->cells.data(), range.address - home->sharedFirst, range.bytes, nullptr);
-    } else if (range.address - launch.base < launch.bytes && launch.cells) {
+    } else if (range.address - launch.base < launch.bytesOfMemory && launch.cells) {
       t.order.proxy = agent.ofMap ? mapProxyBit : globalProxyBit;
       t.home = nullptr;
       t.origin = 0;

@@ -31,6 +31,7 @@ namespace kiln::emulator {
 
 struct WarpState;
 struct LaunchRaces;
+class GlobalMemory;
 
 /// One asynchronous operation, or a group of them, to the race checks: its accesses are over for somebody whose clock
 /// of clocks[row][index] has reached `epoch`.
@@ -96,6 +97,11 @@ public:
   void start(BlockState &b);
   /// The blocks of a cluster, this one among them: their warps access each other's shared memory.
   void joinCluster(std::span<BlockRaces *const> blocks);
+  ~BlockRaces();
+  BlockRaces(const BlockRaces &) = delete;
+  BlockRaces &operator=(const BlockRaces &) = delete;
+  /// That it holds for the block's shared memory.
+  std::size_t bytes() const;
 
   void record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role);
   void fence(WarpState &w, bool narrow);
@@ -178,23 +184,32 @@ private:
 
 struct LaunchRaces {
   struct Shard {
-    explicit Shard(std::size_t limit) : table(limit, 12) {}
+    explicit Shard() : table(smallest, 12) {}
     RaceTable table;
     std::atomic_flag busy;
   };
   static constexpr unsigned shardBits = 16;
+  static constexpr std::size_t smallest = 4096;
   static constexpr std::size_t mostStates = std::size_t(1) << 23; ///< in all shards: half a GiB
 
   /// For a launch on so many workers.
   void start(unsigned workers);
   Shard &shardOf(std::uint64_t address) { return *shards[(address >> shardBits) % shards.size()]; }
+  /// The shard is full; its lock is held.
+  void makeRoom(Shard &shard);
+  /// What the checks hold for global memory, beside the cells.
+  std::size_t bytes() const;
+  /// A block held so many bytes for its shared memory.
+  void noteShared(std::size_t held);
 
   std::vector<std::unique_ptr<Shard>> shards;
   std::unordered_map<std::uint64_t, Published> published; ///< by address; launches on one worker only
-  std::uint32_t *cells = nullptr;                         ///< of global memory, by word; null: no checks there
-  std::uint64_t base = 0, bytes = 0;                      ///< of global memory
-  bool locked = false;                                    ///< several workers
-  bool wornOut = false;                                   ///< after start(): cells must be forgotten
+  const GlobalMemory *memory = nullptr;
+  std::uint32_t *cells = nullptr;            ///< of global memory, by word; null: no checks there
+  std::uint64_t base = 0, bytesOfMemory = 0; ///< of global memory
+  bool locked = false;                       ///< several workers
+  bool wornOut = false;                      ///< after start(): cells must be forgotten
+  std::atomic<std::size_t> mostShared{0};    ///< bytes held for one block's shared memory, at most
 };
 
 } // namespace kiln::emulator

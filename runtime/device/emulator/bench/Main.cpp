@@ -19,7 +19,7 @@ using namespace kiln;
 
 constexpr char help[] = R"(usage: kiln-bench-emulator [--json] [--cpu-level LEVEL] [--threads N] [--repeat N] [--rows N]
 
-Runs an elementwise kernel and a row softmax on emulator:sm_90a and prints how many thread instructions one core
+Runs an elementwise kernel, a row softmax and a pipeline of cp.async on emulator:sm_90a and prints how many thread instructions one core
 executes in a second of CPU time, best of the repetitions, with the checks that cost time off and on, and the memory that the emulator
 takes beside the buffers; then a matrix product with mma.sync, in GFLOP a second and core, exact and fast.  Results are
 compared with a float64 reference.
@@ -28,7 +28,7 @@ compared with a float64 reference.
   --cpu-level LEVEL  x86-64-v2, x86-64-v3, x86-64-v4 or baseline (default: the best of this CPU)
   --threads N        host threads (default 1)
   --repeat N         launches of each kernel (default 5)
-  --rows N           rows of 1024 floats (default 4096)
+  --rows N           rows of 1024 floats, a multiple of 16 (default 4096)
 )";
 
 struct Options {
@@ -78,7 +78,19 @@ void pack(std::vector<std::byte> &arguments, const void *value, std::size_t byte
   arguments.insert(arguments.end(), p, p + bytes);
 }
 
-bool measure(const Options &options, bool checks, bool softmax, std::vector<Measured> &out) {
+/// A kernel on rows of 1024 floats.
+struct RowKernel {
+  const char *name, *text;
+  unsigned inputs;   ///< 1 or 2
+  bool usesLength;   ///< has the parameters n and scale
+  unsigned perBlock; ///< floats
+};
+constexpr RowKernel rowKernels[] = {{"elementwise", bench::elementwise, 2, true, 256},
+                                    {"softmax", bench::softmax, 1, false, 1024},
+                                    {"pipeline", bench::pipeline, 1, false, 16384}};
+
+bool measure(const Options &options, bool checks, const RowKernel &row, std::vector<Measured> &out) {
+  const bool softmax = row.perBlock == 1024;
   const std::uint32_t n = options.rows * 1024;
   std::vector<float> a(n), b(n), result(n);
   const double before = residentBytes();
@@ -100,11 +112,10 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
   if (!report(x.status()) || !report(y.status()) || !report(z.status()) || !report((*x)->copyFromHost(0, bytesOf(a))) ||
       !report((*y)->copyFromHost(0, bytesOf(b))))
     return false;
-  auto module =
-      (*device)->loadPtx(softmax ? bench::softmax : bench::elementwise, softmax ? "softmax.ptx" : "elementwise.ptx");
+  auto module = (*device)->loadPtx(row.text, std::string(row.name) + ".ptx");
   if (!report(module.status()))
     return false;
-  auto kernel = (*module)->kernel(softmax ? "softmax" : "elementwise");
+  auto kernel = (*module)->kernel(row.name);
   if (!report(kernel.status()))
     return false;
   std::vector<std::byte> arguments;
@@ -114,18 +125,18 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
     pack(arguments, &address, 8);
   };
   pointer(**x);
-  if (!softmax)
+  if (row.inputs == 2)
     pointer(**y);
   pointer(**z);
-  if (!softmax) {
+  if (row.usesLength) {
     pack(arguments, &n, 4);
     pack(arguments, &scale, 4);
   }
   LaunchConfig config;
-  config.grid = {softmax ? options.rows : n / 256};
+  config.grid = {n / row.perBlock};
   config.block = {256};
   Measured m;
-  m.kernel = softmax ? "softmax" : "elementwise";
+  m.kernel = row.name;
   m.checks = checks;
   for (unsigned i = 0; i < options.repeat; ++i) {
     const double begin = cpuSeconds();
@@ -134,7 +145,7 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
     const double spent = cpuSeconds() - begin;
     m.rate = std::max(m.rate, static_cast<double>((*device)->takeStatistics().threadInstructions) / spent);
   }
-  m.bufferMiB = (softmax ? 2 : 3) * 4.0 * n / (1 << 20);
+  m.bufferMiB = (row.inputs + 1) * 4.0 * n / (1 << 20);
   m.residentMiB = (residentBytes() - before) / (1 << 20);
   for (const Finding &f : (*device)->takeFindings()) {
     std::fprintf(stderr, "kiln-bench-emulator: unexpected finding %s: %s\n", f.id.c_str(), f.message.c_str());
@@ -152,7 +163,9 @@ bool measure(const Options &options, bool checks, bool softmax, std::vector<Meas
       // The elementwise kernel is reproduced step by step and must agree to the bit.
       const float v = std::fma(a[i], scale, b[i]),
                   p = std::fma(std::fma(std::fma(v, 0x1.555556p-5f, 0x1.555556p-3f), v, 0.5f), v, 1.0f);
-      const double expected = softmax ? std::exp(a[i] - most) / sum : std::max(p * v, a[i]);
+      const double expected = softmax           ? std::exp(a[i] - most) / sum
+                              : row.inputs == 2 ? std::max(p * v, a[i])
+                                                : std::fma(a[i ^ 512], 0.5f, 1.0f);
       m.worstError = std::max(m.worstError,
                               std::fabs(result[i] - expected) / std::max(softmax ? 1e-3 : 1e-30, std::fabs(expected)));
     }
@@ -264,9 +277,9 @@ int main(int argc, char **argv) {
     }
   }
   std::vector<Measured> results;
-  for (bool softmax : {false, true})
+  for (const RowKernel &row : rowKernels)
     for (bool checks : {false, true})
-      if (!measure(options, checks, softmax, results))
+      if (!measure(options, checks, row, results))
         return 4;
   for (MatrixMode mode : {MatrixMode::Exact, MatrixMode::Fast})
     for (bool checks : {false, true})
