@@ -45,6 +45,7 @@ TEST(RaceMemory, EightTimesSharedMemoryAtMost) {
   ASSERT_TRUE(good.clean()) << good.text();
   // With one bit a byte that says whether it was written.
   const double held = static_cast<double>(raceMemory(gpu.device()).shared) + shared / 8;
+  RecordProperty("times", std::to_string(held / shared));
   EXPECT_LE(held, 8 * shared) << held / shared;
   EXPECT_GE(held, 3 * shared);
   // What was swept away was no longer needed: a barrier left out late is found.
@@ -67,12 +68,15 @@ TEST(RaceMemory, ThreeTimesGlobalMemoryAtMost) {
   LOOP: )" + touch + R"( bar.sync 0; add.u32 %r8, %r8, 1; setp.lt.u32 %p1, %r8, 60; @%p1 bra LOOP;
   )" + last);
   };
-  Emulator gpu("sm_90a", {.hostThreads = 1});
+  EmulatorOptions options;
+  options.hostThreads = 1;
+  Emulator gpu("sm_90a", options);
   auto &cells = gpu.upload(std::vector<std::uint32_t>(blocks * threads * words, 1), "cells");
   const Launched good = gpu.run(text(""), {blocks}, {threads}, {cells});
   ASSERT_TRUE(good.clean()) << good.text();
   // A number for every word, a bit for every byte, and what the numbers mean.
   const double held = used + used / 8 + static_cast<double>(raceMemory(gpu.device()).global);
+  RecordProperty("times", std::to_string(held / used));
   EXPECT_LE(held, 3 * used) << held / used;
   const Launched bad =
       gpu.run(text("mov.u32 %r9, %ctaid.x; setp.eq.u32 %p2, %r9, 63; @%p2 ld.global.u32 %r20, [%rd1+-2048];"), {blocks},

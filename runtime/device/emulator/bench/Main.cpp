@@ -153,13 +153,13 @@ bool measure(const Options &options, bool checks, const RowKernel &row, std::vec
   }
   if (!report((*z)->copyToHost(0, std::as_writable_bytes(std::span(result)))))
     return false;
-  for (std::uint32_t row = 0; row < options.rows; ++row) {
+  for (std::uint32_t r = 0; r < options.rows; ++r) {
     double most = -1e30, sum = 0;
     for (unsigned i = 0; softmax && i < 1024; ++i)
-      most = std::max(most, static_cast<double>(a[row * 1024 + i]));
+      most = std::max(most, static_cast<double>(a[r * 1024 + i]));
     for (unsigned i = 0; softmax && i < 1024; ++i)
-      sum += std::exp(a[row * 1024 + i] - most);
-    for (unsigned i = row * 1024; i < row * 1024 + 1024; ++i) {
+      sum += std::exp(a[r * 1024 + i] - most);
+    for (unsigned i = r * 1024; i < r * 1024 + 1024; ++i) {
       // The elementwise kernel is reproduced step by step and must agree to the bit.
       const float v = std::fma(a[i], scale, b[i]),
                   p = std::fma(std::fma(std::fma(v, 0x1.555556p-5f, 0x1.555556p-3f), v, 0.5f), v, 1.0f);
