@@ -248,6 +248,16 @@ TEST(SeededBulk, S38ReadBackAfterWaitForReadsOnly) {
   expectSeededBug(b);
 }
 
+TEST(SeededBulk, TheBlockEndsBeforeALoadThatNobodyWaitsForHasWritten) {
+  SeededBug b{.id = "async.exit_pending", .body = loadAndRead(announce, "@@ mad.lo.u32 %r20, %r2, 4, 1;")};
+  b.body.replace(b.body.find("ld.shared.u32 %r20, [%r4];"), 26, "");
+  b.right = waitFor("bar", "0");
+  b.lines = {20, 0};
+  b.always = true;
+  b.result = [](std::uint32_t t) { return t * 4 + 1; };
+  expectSeededBug(b);
+}
+
 TEST(SeededBulk, S39TheBlockEndsBeforeItsStoreHasRead) {
   SeededBug b{.id = "async.exit_pending", .body = fillAndStore(fence, "", "@@ ISSUED:")};
   b.right = "cp.async.bulk.wait_group.read 0;";

@@ -96,6 +96,7 @@ static void completePhase(MbarrierPlace place, Mbarrier &b) {
   BlockState &owner = *place.owner;
   b.phase += 1;
   b.pending = b.expected;
+  b.unseenBytes |= b.delivered != 0;
   b.announced = b.delivered = 0;
   b.observed = false;
   if (owner.races) {
@@ -217,13 +218,22 @@ Next arriveAsync(MbarrierPlace place, const AsyncWork &by, std::uint32_t count) 
 void checkMbarriersAtExit(BlockState &block) {
   std::vector<std::uint32_t> offsets;
   for (const auto &[offset, b] : block.async->mbarriers.all())
-    if (b.valid && b.tx != 0)
+    if (b.valid && (b.tx != 0 || b.unseenBytes))
       offsets.push_back(offset);
   std::sort(offsets.begin(), offsets.end());
   for (const std::uint32_t offset : offsets) {
     const Mbarrier &b = *block.async->mbarriers.find(offset);
     WarpState &w = block.warps[std::min<std::size_t>(b.txWarp, block.warps.size() - 1)];
     const Op &op = w.program->ops[b.txOp];
+    if (b.tx == 0) {
+      // Had it been a little slower, it would have written into memory that belongs to somebody else by then.
+      reportFinding(w, op, "async.exit_pending", fullMask,
+                    "the block ends while copies that complete " + nameOf(block, {&block, offset}) +
+                        " may still write: nobody has waited for its phase " + std::to_string(b.phase - 1) +
+                        " (initialised at " + w.program->point(b.initOp) + ")",
+                    false);
+      continue;
+    }
     const std::int64_t bytes = b.tx > 0 ? b.tx : -b.tx;
     reportFinding(w, op, "mbarrier.tx_mismatch", fullMask,
                   "the block ends while " + nameOf(block, {&block, offset}) + " is in phase " +

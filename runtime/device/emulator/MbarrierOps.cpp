@@ -215,6 +215,7 @@ Next mbarrierWait(Warp &warp, const Op &op) {
     if (isOver(w, op, l, place, *b)) {
       over |= 1u << l;
       b->observed = true;
+      b->unseenBytes = false;
       if (block.races && acquired != b) {
         acquired = b;
         block.races->acquireFrom(w, b->released, op.flags & mbarrierFlag::relaxed);
