@@ -96,7 +96,7 @@ static void completePhase(MbarrierPlace place, Mbarrier &b) {
   BlockState &owner = *place.owner;
   b.phase += 1;
   b.pending = b.expected;
-  b.unseenBytes |= b.delivered != 0;
+  b.unseenBytes |= b.bulkIssued != 0 && b.delivered != 0;
   b.announced = b.delivered = 0;
   b.observed = false;
   if (owner.races) {

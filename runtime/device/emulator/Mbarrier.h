@@ -25,7 +25,7 @@ class AsyncWork;
 struct Mbarrier {
   bool valid = false;
   bool observed = true;     ///< somebody has seen that the last phase was over
-  bool unseenBytes = false; ///< bytes came in a phase of which nobody has seen that it is over
+  bool unseenBytes = false; ///< copies brought bytes in a phase of which nobody has seen that it is over
   std::uint64_t phase = 0;
   std::uint32_t expected = 0, pending = 0;   ///< arrivals of a phase; still to come in this one
   std::int64_t tx = 0;                       ///< bytes announced and not come; negative: they came first
