@@ -586,6 +586,66 @@ TEST(TensorCopy, FindingsOfMaps) {
   }
 }
 
+TEST(TensorCopy, BoxesStartAtMultiplesOf16Bytes) {
+  for (const bool isLoad : {true, false})
+    for (const int at : {-1, 4, 12}) {
+      Emulator gpu("sm_90a");
+      auto &in = gpu.upload(std::vector<std::uint16_t>(256, 1), "in");
+      TensorMapRecipe r;
+      r.type = TensorMapType::U16;
+      r.rank = 1;
+      r.address = in.address();
+      r.dims = {256};
+      r.box = {64};
+      auto map = gpu.device().encodeTensorMap(r);
+      ASSERT_TRUE(map.ok());
+      const Launched run = gpu.run(
+          kernelText(".param .align 64 .b8 map[128]",
+                     R"(
+    .shared .align 128 .b8 tile[1024]; .shared .align 8 .b64 bar; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3;
+    mbarrier.init.shared::cta.b64 [bar], 1; mov.b32 %r1, )" +
+                         std::to_string(at) +
+                         (isLoad ? "; cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                                   "[tile], [%rd3, {%r1}], [bar];"
+                                 : "; cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd3, {%r1}], [tile];")),
+          {1}, {1}, {*map});
+      const Finding *f = run.find("tma.coordinate");
+      ASSERT_TRUE(f) << run.text();
+      EXPECT_TRUE(f->fatal);
+      EXPECT_NE(f->message.find("must be a multiple of 8 for elements of type u16"), std::string::npos) << run.text();
+    }
+}
+
+TEST(TensorCopy, StoresWriteWholeUnitsPastTheEndOfARow) {
+  // 25 words of 28: the buffer ends after 25, or has the whole unit.
+  for (const unsigned words : {25u, 28u}) {
+    Emulator gpu("sm_90a");
+    auto &out = gpu.upload(std::vector<std::uint32_t>(words, 7), "out");
+    TensorMapRecipe r;
+    r.type = TensorMapType::U32;
+    r.rank = 1;
+    r.address = out.address();
+    r.dims = {25};
+    r.box = {32};
+    auto map = gpu.device().encodeTensorMap(r);
+    ASSERT_TRUE(map.ok());
+    const Launched run = gpu.run(kernelText(".param .align 64 .b8 map[128]", R"(
+    .shared .align 128 .b8 tile[128]; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, tile; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1; fence.proxy.async.shared::cta; bar.warp.sync -1;
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd3, {0}], [tile];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; DONE: )"),
+                                 {1}, {32}, {*map});
+    EXPECT_EQ(run.ids(), words == 25 ? "oob.global" : "") << run.text();
+    if (words == 28) {
+      const auto got = gpu.download<std::uint32_t>(out);
+      for (unsigned i = 0; i < words; ++i)
+        EXPECT_EQ(got[i], i);
+    } else {
+      EXPECT_NE(run.find("oob.global")->message.find("whole units of 16 bytes"), std::string::npos) << run.text();
+    }
+  }
+}
+
 TEST(TensorCopy, TensorLargerThanItsBuffer) {
   Emulator gpu("sm_90a");
   auto &in = gpu.upload(std::vector<std::uint16_t>(256, 1), "in");

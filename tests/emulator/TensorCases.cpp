@@ -112,24 +112,15 @@ std::vector<std::byte> randomBytes(std::mt19937_64 &random, std::size_t n) {
 
 // --- what becomes of an element -------------------------------------------------
 
-bool isSubnormal(std::uint32_t bits) {
-  return (bits & 0x7f800000) == 0;
-}
-
-/// An element of the tensor as it arrives in shared memory.
+/// An element of the tensor as it arrives in shared memory: TF32 is rounded to nearest, ties to even, any NaN becomes
+/// one.  FTZ does nothing here.
 void loaded(TensorMapType type, std::byte *element) {
+  if (type != TensorMapType::Tf32 && type != TensorMapType::Tf32Ftz)
+    return;
   std::uint32_t v;
-  std::memcpy(&v, element, std::min(4u, tensorMapTypeBytes(type)));
-  const bool flush = type == TensorMapType::F32Ftz || type == TensorMapType::Tf32Ftz;
-  const bool shorten = type == TensorMapType::Tf32 || type == TensorMapType::Tf32Ftz;
-  if (flush && isSubnormal(v))
-    v &= 0x80000000;
-  if (shorten && (v & 0x7f800000) != 0x7f800000)
-    v += 0x1000; // half a unit of the last place that is kept
-  if (shorten)
-    v &= 0xffffe000;
-  if (flush || shorten)
-    std::memcpy(element, &v, 4);
+  std::memcpy(&v, element, 4);
+  v = (v & 0x7fffffff) > 0x7f800000 ? 0x7fffe000 : (v + 0xfff + (v >> 13 & 1)) & 0xffffe000;
+  std::memcpy(element, &v, 4);
 }
 
 template <typename T> T get(const std::byte *p) {
@@ -188,7 +179,8 @@ bool rightFloat(const TensorCase &c, const std::byte *was, const std::byte *give
              std::signbit(r) == (least ? std::signbit(a) || std::signbit(b) : std::signbit(a) && std::signbit(b));
     return std::isnan(want) ? std::isnan(r) : r == want && std::signbit(r) == std::signbit(want);
   }
-  const bool flush = type == TensorMapType::F32 || type == TensorMapType::F32Ftz;
+  const bool isWord = tensorMapTypeBytes(type) == 4,
+             flush = type == TensorMapType::F32Ftz || type == TensorMapType::Tf32Ftz;
   auto flushed = [&](double x) { return flush && std::fabs(x) < 0x1p-126 ? std::copysign(0.0, x) : x; };
   a = flushed(a);
   b = flushed(b);
@@ -197,7 +189,7 @@ bool rightFloat(const TensorCase &c, const std::byte *was, const std::byte *give
     return std::isnan(r);
   if (type == TensorMapType::F64)
     return get<std::uint64_t>(got) == __builtin_bit_cast(std::uint64_t, exact);
-  if (flush) {
+  if (isWord) {
     const float want = static_cast<float>(flushed(static_cast<float>(exact)));
     return get<std::uint32_t>(got) == __builtin_bit_cast(std::uint32_t, want);
   }
@@ -268,11 +260,11 @@ TensorCase randomTensorCase(std::mt19937_64 &random, TensorCase::Kind kind) {
       const bool isWord = r.type == TensorMapType::U32;
       const std::vector<std::string> floats = {"add", "min", "max"},
                                      integers = {"add", "min", "max", "and", "or", "xor"};
-      c.reduction = r.type == TensorMapType::F32 ? "add"
-                    : isFloat(r.type)            ? floats[below(3)]
-                    : isWord && below(3) == 0    ? (below(2) ? "inc" : "dec")
-                                                 : integers[below(r.type == TensorMapType::S64 ? 5 : 6)];
-      if (r.type == TensorMapType::S64 && c.reduction == "add")
+      c.reduction = isFloat(r.type) && tensorMapTypeBytes(r.type) > 2 ? "add"
+                    : isFloat(r.type)                                 ? floats[below(3)]
+                    : isWord && below(3) == 0                         ? (below(2) ? "inc" : "dec")
+                                                                      : integers[below(6)];
+      if (r.type == TensorMapType::S64 && c.reduction != "min")
         c.reduction = "max";
     }
     r.swizzle = static_cast<TensorMapSwizzle>(below(tensorMapSwizzles));
@@ -302,6 +294,8 @@ TensorCase randomTensorCase(std::mt19937_64 &random, TensorCase::Kind kind) {
         start = std::max<std::int64_t>(start, 0);
       c.at[i] = static_cast<std::int32_t>(std::clamp<std::int64_t>(start, INT32_MIN, INT32_MAX));
     }
+    // The first element lies at a multiple of 16 bytes from the tensor's start.
+    c.at[0] &= ~static_cast<std::int32_t>(16 / size - 1);
     c.offset = 128 * static_cast<std::uint32_t>(below(9));
     const std::uint64_t pitch = std::max(r.box[0] * size, span);
     if (r.address + stride <= tensorBytes && c.offset + area * pitch <= boxAreaBytes && r.box[0] <= 256)
@@ -343,7 +337,7 @@ TensorRunner::Outcome TensorRunner::run(const TensorCase &c) {
   const bool isLoad = c.kind == TensorCase::Kind::Load;
   std::vector<std::byte> shared =
       isLoad ? std::vector<std::byte>(boxAreaBytes, std::byte(poison & 0xFF)) : randomBytes(random, boxAreaBytes);
-  auto bytes = boxBytes(c.map, c.at, c.offset);
+  auto bytes = boxBytes(c.map, c.at, c.offset, !isLoad);
   // A swizzle's lines are counted from a multiple of 1024 bytes: the area starts at one.
   std::vector<std::byte> after = before;
   const unsigned size = tensorMapTypeBytes(c.map.type);
@@ -379,17 +373,23 @@ TensorRunner::Outcome TensorRunner::run(const TensorCase &c) {
   auto kernel = kernelOf(c);
   if (!kernel)
     return failed(kernel.status());
-  std::vector<std::byte> arguments(map->bytes.begin(), map->bytes.end());
-  auto argument = [&](auto v) {
-    const auto *p = reinterpret_cast<const std::byte *>(&v);
-    arguments.insert(arguments.end(), p, p + sizeof v);
+  // Drivers place parameters as they like where one is aligned to 64 bytes.
+  const KernelInfo &info = (*kernel)->info();
+  std::vector<std::byte> arguments(info.parameterBytes);
+  std::size_t next = 0;
+  auto argument = [&](const void *value, std::size_t size) {
+    if (next < info.parameters.size() && info.parameters[next].offset + size <= arguments.size())
+      std::memcpy(arguments.data() + info.parameters[next].offset, value, size);
+    ++next;
   };
-  argument(area->address());
-  argument(c.offset);
-  argument(static_cast<std::uint32_t>(bytes.size()));
-  argument(static_cast<std::uint32_t>(boxAreaBytes));
+  argument(map->bytes.data(), TensorMap::size);
+  const std::uint64_t areaAddress = area->address();
+  argument(&areaAddress, sizeof areaAddress);
+  for (const std::uint32_t v :
+       {c.offset, static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(boxAreaBytes)})
+    argument(&v, sizeof v);
   for (const std::int32_t v : c.at)
-    argument(v);
+    argument(&v, sizeof v);
   LaunchConfig config;
   config.block = {128};
   config.dynamicSharedBytes = boxAreaBytes;

@@ -65,7 +65,7 @@ TEST(TensorCopy, EverySwizzleWithEveryInnerBox) {
           c.map.dims = {inner / size + 3, 21};
           c.map.strides = {(inner + 3 * size + 15) / 16 * 16};
           c.map.box = {inner / size, 19};
-          c.at[0] = kind == TensorCase::Kind::Load ? -1 : 1;
+          c.at[0] = (kind == TensorCase::Kind::Load ? -16 : 16) / static_cast<int>(size);
           c.at[1] = 1;
           ASSERT_EQ(runner.run(c).why, "");
         }

@@ -45,9 +45,10 @@ inline std::uint32_t placed(TensorMapSwizzle swizzle, std::uint32_t address) {
 
 constexpr std::uint64_t outsideTensor = ~std::uint64_t(0);
 
-/// Every byte of the box: shared address -> global address, element by element.
+/// Every byte of the box: shared address -> global address, element by element.  Stores write 16 bytes or none: of
+/// dimension 0 also the elements past the end that share them with the last one.
 inline std::map<std::uint32_t, std::uint64_t> boxBytes(const TensorMapRecipe &r, const std::int32_t *c,
-                                                       std::uint32_t destination) {
+                                                       std::uint32_t destination, bool isStore = false) {
   std::map<std::uint32_t, std::uint64_t> bytes;
   const std::uint32_t size = tensorMapTypeBytes(r.type);
   const std::uint32_t pitch = std::max(r.box[0] * size, tensorMapSwizzleBytes(r.swizzle));
@@ -66,7 +67,8 @@ inline std::map<std::uint32_t, std::uint64_t> boxBytes(const TensorMapRecipe &r,
             std::uint64_t global = r.address;
             for (unsigned i = 0; i < r.rank; ++i) {
               const __int128 at = __int128(c[i]) + __int128(j[i]) * (i ? r.elementStrides[i] : 1);
-              in &= at >= 0 && at < __int128(r.dims[i]);
+              const std::uint64_t whole = (r.dims[0] * size + 15) / 16 * 16 / size;
+              in &= at >= 0 && at < __int128(i == 0 && isStore ? whole : r.dims[i]);
               if (in)
                 global += static_cast<std::uint64_t>(at) * (i ? r.strides[i - 1] : size);
             }

@@ -2,7 +2,7 @@
 
 namespace kiln::emulator {
 
-BoxWalk::BoxWalk(const TensorMapRecipe &map, const std::int32_t *coordinates)
+BoxWalk::BoxWalk(const TensorMapRecipe &map, const std::int32_t *coordinates, std::uint32_t unitBytes)
     : elementBytes(tensorMapTypeBytes(map.type)), rowElements(map.box[0]), rowBytes(rowElements * elementBytes),
       pitch(std::max(rowBytes, tensorMapSwizzleBytes(map.swizzle))), rows(1), swizzle(map.swizzle),
       chunk(swizzleChunk(map.swizzle)), rank(map.rank), address(map.address) {
@@ -15,6 +15,8 @@ BoxWalk::BoxWalk(const TensorMapRecipe &map, const std::int32_t *coordinates)
     if (i)
       rows *= counts[i];
   }
+  const std::uint64_t units = (dims[0] * elementBytes + unitBytes - 1) / unitBytes;
+  dims[0] = std::max(dims[0], units * unitBytes / elementBytes);
   denseBytes = rows * rowBytes;
   spanBytes = (rows - 1) * pitch + rowBytes;
 }

@@ -75,7 +75,8 @@ struct BoxRow {
 class BoxWalk {
 public:
   /// `map` obeys checkTensorMap and is not interleaved.  `coordinates` has one a dimension, the contiguous one first.
-  BoxWalk(const TensorMapRecipe &map, const std::int32_t *coordinates);
+  /// Stores write units of `unitBytes`: elements past the end of a row that share one with the last element are inside.
+  BoxWalk(const TensorMapRecipe &map, const std::int32_t *coordinates, std::uint32_t unitBytes = 1);
 
   std::uint32_t elementBytes, rowElements, rowBytes;
   std::uint32_t pitch;      ///< bytes from row to row in shared memory

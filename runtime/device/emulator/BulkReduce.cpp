@@ -58,9 +58,9 @@ float flushed(float x) {
   const auto b = __builtin_bit_cast(std::uint32_t, x);
   return __builtin_bit_cast(float, (b & 0x7f800000u) == 0 ? b & 0x80000000u : b);
 }
-struct AddFloat {
+template <bool Ftz> struct AddFloat {
   float operator()(float a, float b) const {
-    const float sum = flushed(flushed(a) + flushed(b));
+    const float sum = Ftz ? flushed(flushed(a) + flushed(b)) : a + b;
     return sum != sum ? __builtin_bit_cast(float, 0x7fffffffu) : sum;
   }
 };
@@ -145,7 +145,9 @@ Combine combineOf(ReduceOp op, ReduceType type) {
   case ReduceType::Bf16:
     return half<Bf16>(op);
   case ReduceType::F32:
-    return op == ReduceOp::Add ? each<float, AddFloat> : nullptr;
+    return op == ReduceOp::Add ? each<float, AddFloat<false>> : nullptr;
+  case ReduceType::F32Ftz:
+    return op == ReduceOp::Add ? each<float, AddFloat<true>> : nullptr;
   case ReduceType::F64:
     return op == ReduceOp::Add ? each<double, AddDouble> : nullptr;
   }
@@ -160,15 +162,18 @@ Combine combineOf(ReduceOp op, TensorMapType type) {
     return combineOf(op, ReduceType::S32);
   case TensorMapType::U64:
     return combineOf(op, ReduceType::U64);
-  case TensorMapType::S64:
-    return combineOf(op, ReduceType::S64);
+  case TensorMapType::S64: // of the rest the hardware traps
+    return op == ReduceOp::Min || op == ReduceOp::Max ? combineOf(op, ReduceType::S64) : nullptr;
   case TensorMapType::F16:
     return combineOf(op, ReduceType::F16);
   case TensorMapType::Bf16:
     return combineOf(op, ReduceType::Bf16);
   case TensorMapType::F32:
-  case TensorMapType::F32Ftz:
+  case TensorMapType::Tf32:
     return combineOf(op, ReduceType::F32);
+  case TensorMapType::F32Ftz:
+  case TensorMapType::Tf32Ftz:
+    return combineOf(op, ReduceType::F32Ftz);
   case TensorMapType::F64:
     return combineOf(op, ReduceType::F64);
   default:

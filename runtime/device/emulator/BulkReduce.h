@@ -17,7 +17,7 @@ namespace kiln::emulator {
 
 enum class ReduceOp : std::uint8_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor };
 /// Bit strings count as unsigned.
-enum class ReduceType : std::uint8_t { U32, S32, U64, S64, F16, Bf16, F32, F64 };
+enum class ReduceType : std::uint8_t { U32, S32, U64, S64, F16, Bf16, F32, F32Ftz, F64 };
 
 /// Reduces `bytes` bytes, whole elements.
 using Combine = void (*)(std::byte *to, const std::byte *from, std::uint32_t bytes);

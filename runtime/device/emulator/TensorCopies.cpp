@@ -15,6 +15,8 @@ namespace kiln::emulator {
 namespace {
 
 constexpr unsigned boxAlignment = 128, mapAlignment = 64;
+/// Boxes start at multiples of so many bytes of a row, and stores write so many or none.
+constexpr unsigned rowUnit = 16;
 
 /// One lane's box.
 struct TensorBox {
@@ -78,7 +80,16 @@ bool readBox(WarpState &w, const Op &op, unsigned l, TensorBox &box) {
   }
   for (unsigned i = 0; i < rank; ++i)
     box.coordinates[i] = static_cast<std::int32_t>(bulkOperand(w, op, bulkSlot::Coordinates + i, l));
-  return true;
+  const std::int64_t start = std::int64_t(box.coordinates[0]) * tensorMapTypeBytes(box.map.type);
+  if (start % rowUnit == 0)
+    return true;
+  reportFinding(w, op, "tma.coordinate", 1u << l,
+                "the box at " + box.at() + " (lane " + std::to_string(l) + ") starts " + std::to_string(start) +
+                    " bytes from the start of the row, not a multiple of 16: coordinate 0 must be a multiple of " +
+                    std::to_string(rowUnit / tensorMapTypeBytes(box.map.type)) + " for elements of type " +
+                    std::string(tensorMapTypeName(box.map.type)),
+                true);
+  return false;
 }
 
 /// Looks up the buffers that the box's elements lie in: a side for each that is met.
@@ -132,7 +143,8 @@ private:
       where += format(", at 0x%llx", static_cast<unsigned long long>(first));
     reportFinding(w, op, freed ? "use_after_free" : "oob.global", 1u << l,
                   std::to_string(bytes) + " bytes of the box at " + box.at() + " (lane " + std::to_string(l) +
-                      "), inside the tensor that the map describes, are " + where,
+                      "), inside the tensor that the map describes" +
+                      (write ? " (stores write whole units of 16 bytes of a row)" : "") + ", are " + where,
                   true);
     return false;
   }
@@ -153,38 +165,18 @@ std::uint64_t sharedSpan(const TensorBox &box, const BoxWalk &walk) {
 
 // --- elements on their way into shared memory ----------------------------------
 
-template <typename Fn> void eachWord(std::byte *data, std::uint32_t bytes) {
+/// To nearest, ties to even; NaNs become one.
+void toTf32(std::byte *data, std::uint32_t bytes) {
   for (std::uint32_t at = 0; at < bytes; at += 4) {
     std::uint32_t v;
     std::memcpy(&v, data + at, 4);
-    v = Fn{}(v);
+    v = (v & 0x7fffffffu) > 0x7f800000u ? 0x7fffe000u : (v + 0xfffu + (v >> 13 & 1)) & 0xffffe000u;
     std::memcpy(data + at, &v, 4);
   }
 }
-struct Flush {
-  std::uint32_t operator()(std::uint32_t v) const { return (v & 0x7f800000u) == 0 ? v & 0x80000000u : v; }
-};
-/// To nearest, ties away from zero; NaNs stay.
-struct ToTf32 {
-  std::uint32_t operator()(std::uint32_t v) const {
-    const bool finite = (v & 0x7f800000u) != 0x7f800000u;
-    return (finite ? v + 0x1000u : v) & 0xffffe000u;
-  }
-};
-struct FlushToTf32 {
-  std::uint32_t operator()(std::uint32_t v) const { return ToTf32{}(Flush{}(v)); }
-};
+/// An H200 keeps subnormals in loads of *_ftz types.
 Convert convertOf(TensorMapType type) {
-  switch (type) {
-  case TensorMapType::F32Ftz:
-    return eachWord<Flush>;
-  case TensorMapType::Tf32:
-    return eachWord<ToTf32>;
-  case TensorMapType::Tf32Ftz:
-    return eachWord<FlushToTf32>;
-  default:
-    return nullptr;
-  }
+  return type == TensorMapType::Tf32 || type == TensorMapType::Tf32Ftz ? toTf32 : nullptr;
 }
 
 /// Every 16 bits of what lies outside the tensor.
@@ -248,7 +240,7 @@ Next storeBox(WarpState &w, const Op &op, unsigned l) {
       return Next::Fault;
     }
   }
-  const BoxWalk walk(box.map, box.coordinates);
+  const BoxWalk walk(box.map, box.coordinates, rowUnit);
   const std::uint64_t from = bulkAddress(w, op, bulkSlot::To, l);
   BlockState *own = nullptr;
   std::uint32_t offset = 0;
