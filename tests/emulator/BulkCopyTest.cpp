@@ -301,14 +301,15 @@ TEST(BulkReduce, Integers) {
 
 TEST(BulkReduce, Floats) {
   const auto f = [](float x) { return std::bit_cast<std::uint32_t>(x); };
-  // Subnormals count as zeros, and become zeros.
+  // Subnormals count: the first four sums are those of an H200.
   struct Sum {
     std::uint32_t a, b, sum;
   };
-  for (const Sum &s : {Sum{f(1.5f), f(2.25f), f(3.75f)}, Sum{1, f(0x1p-126f), f(0x1p-126f)}, Sum{1, 2, 0},
-                       Sum{0x80000001, 0x80000000, 0x80000000}, Sum{f(0x1.8p-126f), f(-0x1p-126f), 0},
-                       Sum{f(3e38f), f(3e38f), 0x7f800000}, Sum{0x7f800000, 0xff800000, 0x7fffffff},
-                       Sum{f(1.0f), f(0x1p-24f), f(1.0f)}, Sum{f(1.0f), f(0x1.8p-24f), f(0x1.000002p0f)}})
+  for (const Sum &s :
+       {Sum{2, 3, 5}, Sum{1, 0x00800000, 0x00800001}, Sum{0x00c00000, 0x80800000, 0x00400000},
+        Sum{0, 0x7fc00001, 0x7fffffff}, Sum{f(1.5f), f(2.25f), f(3.75f)}, Sum{0x80000001, 0x80000000, 0x80000001},
+        Sum{f(3e38f), f(3e38f), 0x7f800000}, Sum{0x7f800000, 0xff800000, 0x7fffffff},
+        Sum{f(1.0f), f(0x1p-24f), f(1.0f)}, Sum{f(1.0f), f(0x1.8p-24f), f(0x1.000002p0f)}})
     expectReduction<std::uint32_t>("add.f32", {s.a}, {s.b}, [&](auto, auto) { return s.sum; });
   expectReduction<double>("add.f64", {1.5, 1e300, 0x1p-1074}, {2.25, -1e299, 0x1p-1074},
                           [](double a, double b) { return a + b; });

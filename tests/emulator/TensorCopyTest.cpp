@@ -9,7 +9,7 @@ namespace kiln::test {
 namespace {
 
 void runCases(TensorCase::Kind kind, unsigned cases, std::uint64_t seed, EmulatorOptions options = {}) {
-  Emulator gpu("sm_90a", options);
+  Emulator gpu("sm_100a", options);
   TensorRunner runner(gpu.device());
   std::mt19937_64 random(seed);
   for (unsigned n = 0; n < cases; ++n) {
@@ -44,7 +44,7 @@ TEST(TensorCopy, SchedulesMakeNoDifference) {
 
 /// Every swizzle with every inner box that it allows.
 TEST(TensorCopy, EverySwizzleWithEveryInnerBox) {
-  Emulator gpu("sm_90a");
+  Emulator gpu("sm_100a");
   TensorRunner runner(gpu.device());
   std::mt19937_64 random(4);
   for (unsigned s = 0; s < tensorMapSwizzles; ++s)

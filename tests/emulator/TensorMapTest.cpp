@@ -139,6 +139,10 @@ TEST(TensorMap, TheDeviceRefusesWhatItCannotDo) {
   r.strides[1] = 8192;
   r.interleave = TensorMapInterleave::B16;
   EXPECT_EQ(open("sm_90a")->encodeTensorMap(r).status().code(), StatusCode::Unsupported);
+  TensorMapRecipe atoms = plain();
+  atoms.swizzle = TensorMapSwizzle::B128Atom32;
+  EXPECT_EQ(open("sm_90a")->encodeTensorMap(atoms).status().code(), StatusCode::Unsupported);
+  EXPECT_TRUE(open("sm_100a")->encodeTensorMap(atoms).ok());
   r.box[1] = 1000;
   EXPECT_EQ(open("sm_90a")->encodeTensorMap(r).status().code(), StatusCode::InvalidArgument);
 }

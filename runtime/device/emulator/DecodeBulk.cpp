@@ -176,8 +176,8 @@ ReduceType reduceTypeOf(Type type) {
     return ReduceType::F16;
   case Type::BF16:
     return ReduceType::Bf16;
-  case Type::F32: // flushes, as red.global.add.f32 does
-    return ReduceType::F32Ftz;
+  case Type::F32: // an H200 keeps subnormals here, unlike in red.global.add.f32
+    return ReduceType::F32;
   case Type::F64:
     return ReduceType::F64;
   default:

@@ -165,6 +165,11 @@ Result<TensorMap> EmulatorDevice::encodeTensorMap(const TensorMapRecipe &recipe)
     return Status(StatusCode::Unsupported, about.name + " has no tensor copies", "they exist from sm_90 on");
   if (recipe.interleave != TensorMapInterleave::None)
     return Status(StatusCode::Unsupported, "the emulator has no interleaved tensor maps", "use interleave none");
+  // An H200's driver refuses them.
+  if (recipe.swizzle > TensorMapSwizzle::B128 && target.sm < 100)
+    return Status(StatusCode::Unsupported,
+                  about.name + " has no swizzle " + std::string(tensorMapSwizzleName(recipe.swizzle)),
+                  "it exists from sm_100 on; use 128B");
   return encodeMap(recipe);
 }
 
