@@ -376,3 +376,47 @@ TEST(SeededAsync, S33PlainAccessToAnMbarrier) {
     expectSeededBug(b);
   }
 }
+
+TEST(SeededAsync, OneLaneWaitsForTheWholeWarp) {
+  // Warp 1 copies; lane 0 of warp 0 waits for the mbarrier, then all lanes read.
+  for (const bool polls : {false, true}) {
+    SeededBug b{.id = "race.shared"};
+    b.body = R"(
+    setp.eq.u32 %p1, %r2, 0; @%p1 mbarrier.init.shared.b64 [bar], 32; bar.sync 0; setp.eq.u32 %p2, %r3, 0; @%p2 bra READ;
+    .loc 1 20 1
+    cp.async.ca.shared.global [%r4], [%rd1], 16; cp.async.mbarrier.arrive.noinc.shared.b64 [bar]; bra OUT;
+  READ: setp.ne.u32 %p3, %r6, 0; @%p3 bra WAITED;
+)" + waitFor(polls ? "sm_80" : "sm_90a", "bar", "0") +
+             R"(
+  WAITED: @@
+    .loc 1 30 1
+)" + loadOther(32) +
+             storeResult + "OUT: ";
+    b.right = "bar.warp.sync -1;";
+    b.lines = {30, 20};
+    b.result = [](std::uint32_t t) { return t >= 32 ? 0xABABABAB : (t ^ 32) * 4 + 1; };
+    expectSeededBug(b);
+    // The waiting lane itself may read.
+    SeededBug alone = b;
+    alone.body.replace(alone.body.find("WAITED: @@"), 10, "@@ WAITED: @%p3 bra OUT;");
+    alone.result = {};
+    alone.right = alone.wrong = "";
+    EmulatorOptions o;
+    EXPECT_TRUE(runSeeded(alone, "", o).launched.clean());
+  }
+}
+
+TEST(SeededAsync, OneLaneFencesForTheWholeWarp) {
+  // Lane 1 executes the fence, lane 0 the copy.
+  SeededBug b{.id = "proxy.missing_fence"};
+  b.body = R"(
+    .loc 1 10 1
+    st.shared.v4.u32 [%r4], {%r2, %r2, %r2, %r2}; bar.sync 0; setp.ne.u32 %p1, %r2, 1; @%p1 bra FENCED; fence.proxy.async.shared::cta;
+  FENCED: @@ setp.ne.u32 %p1, %r2, 0; @%p1 bra OUT;
+    .loc 1 20 1
+    cp.async.bulk.global.shared::cta.bulk_group [%rd2], [tile], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+  OUT: )";
+  b.right = "bar.warp.sync -1;";
+  b.lines = {20, 10};
+  expectSeededBug(b);
+}

@@ -11,18 +11,17 @@
 namespace kiln::emulator {
 
 void BlockRaces::observe(WarpState &w, const AsyncAgent &agent) {
-  const WarpClocks &c = clocks[w.index];
-  if (c.others && c.others->reaches(agent.row, agent.index, agent.epoch))
+  if (clocks[w.index].knows(linear, w.index, w.exec, agent.row, agent.index, agent.epoch))
     return;
   Knowledge one;
   one[agent.row][agent.index] = agent.epoch;
-  join(w.index, one);
-  bump(w.index);
+  acquire(w, one);
 }
 
 void BlockRaces::proxyFence(WarpState &w, bool inShared, bool inGlobal) {
+  settleSides(w);
   Knowledge visible;
-  for (const auto &[row, clock] : everything(w.index)) {
+  for (const auto &[row, clock] : everything(w)) {
     const AgentKind kind = kindOfRow(row);
     if (isProxyRow(row) || (kind != AgentKind::Warp && kind != AgentKind::CopyAsync))
       continue;
@@ -31,36 +30,34 @@ void BlockRaces::proxyFence(WarpState &w, bool inShared, bool inGlobal) {
     if (inGlobal)
       visible[row | globalProxyBit] = clock;
   }
-  join(w.index, visible);
-  bump(w.index);
+  acquire(w, visible);
 }
 
 void BlockRaces::releaseMaps(WarpState &w) {
   Knowledge released;
-  for (const auto &[row, clock] : everything(w.index))
+  for (const auto &[row, clock] : everything(w))
     if (!isProxyRow(row) && kindOfRow(row) == AgentKind::Warp)
       released[row | releasedMapBits] = clock;
-  join(w.index, released);
-  bump(w.index);
+  acquire(w, released);
 }
 
 void BlockRaces::acquireMaps(WarpState &w) {
   Knowledge visible;
-  for (const auto &[row, clock] : everything(w.index))
+  for (const auto &[row, clock] : everything(w))
     if ((row & releasedMapBits) == releasedMapBits)
       visible[(row & ~releasedMapBits) | mapProxyBit] = clock;
-  join(w.index, visible);
-  bump(w.index);
+  acquire(w, visible);
 }
 
 void BlockRaces::releaseTo(WarpState &w, Knowledge &k, bool relaxed) {
+  settleSides(w);
   WarpClocks &c = clocks[w.index];
   if (relaxed) {
     if (c.fenced)
       k.join(c.fenceWide.empty() ? c.fenceNarrow : c.fenceWide);
     return;
   }
-  k.join(everything(w.index));
+  k.join(everything(w));
   bump(w.index);
 }
 
@@ -69,8 +66,7 @@ void BlockRaces::acquireFrom(WarpState &w, const Knowledge &k, bool relaxed) {
     clocks[w.index].pendingWide.join(k);
     return;
   }
-  join(w.index, k);
-  bump(w.index);
+  acquire(w, k);
 }
 
 void BlockRaces::recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes,
@@ -79,6 +75,7 @@ void BlockRaces::recordObject(WarpState &w, const Op &op, std::uint32_t lanes, s
   if (!home)
     return;
   const LaneAccess m{nullptr, address, false, true, bytes};
+  settleSides(w);
   Touch t{*this, w, op, &m, {}, {clocks[w.index], w}, home, home->sharedFirst};
   Access &a = t.access;
   a.row = linear;
@@ -90,6 +87,8 @@ void BlockRaces::recordObject(WarpState &w, const Op &op, std::uint32_t lanes, s
   a.read = !write;
   a.clock = clocks[w.index].own[w.index];
   a.syncs = w.syncs;
+  t.order.lanes = lanes;
+  t.sameLanes = !clocks[w.index].sides.empty();
   home->recordShared(t);
 }
 

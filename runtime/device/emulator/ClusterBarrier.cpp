@@ -2,6 +2,8 @@
 // and then waits; one phase at a time.
 #include "runtime/device/emulator/Cluster.h"
 
+#include <utility>
+
 namespace kiln::emulator {
 
 namespace {
@@ -13,10 +15,13 @@ template <typename Fn> void eachLane(std::uint32_t lanes, Fn f) {
     f(static_cast<unsigned>(__builtin_ctz(lanes)));
 }
 
-/// The warp's executing lanes have waited for the last phase.
-void acquire(WarpState &w) {
-  if (w.block->races)
-    w.block->races->acquireFrom(w, w.block->cluster.released, false);
+/// The lanes, which need not execute now, have waited for the last phase.
+void acquire(WarpState &w, std::uint32_t lanes) {
+  if (!w.block->races)
+    return;
+  const std::uint32_t exec = std::exchange(w.exec, lanes);
+  w.block->races->acquireFrom(w, w.block->cluster.released, false);
+  w.exec = exec;
 }
 
 } // namespace
@@ -49,7 +54,7 @@ void recheckClusterBarrier(ClusterState &cluster) {
         }
       a.outstanding[w.index] &= ~waited;
       if (waited)
-        acquire(w);
+        acquire(w, waited);
     }
 }
 
@@ -85,7 +90,7 @@ Next waitForCluster(WarpState &w, const Op &op) {
   eachLane(w.exec,
            [&](unsigned l) { passed |= std::uint32_t(a.lanePhase[w.index * warpSize + l] != cluster.phase) << l; });
   if (passed)
-    acquire(w);
+    acquire(w, passed);
   a.outstanding[w.index] &= ~passed;
   w.exec &= ~passed;
   if (!w.exec)

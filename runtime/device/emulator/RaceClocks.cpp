@@ -85,6 +85,7 @@ void BlockRaces::start(BlockState &b) {
 }
 
 void BlockRaces::arrive(WarpState &w, unsigned barrier) {
+  joinSides(w);
   WarpClocks &c = clocks[w.index];
   joinRow(barriers[barrier].own, c.own);
   barriers[barrier].others = joined(barriers[barrier].others, c.others);
@@ -137,8 +138,8 @@ bool BlockRaces::settled(const Access &a) const {
     for (const WarpState &w : races.block->warps) {
       const WarpClocks &c = races.clocks[w.index];
       const bool goesOn = a.row == races.linear && a.warp == w.index && a.clock >= c.own[w.index];
-      if (!w.exited() && (goesOn || !c.knows(races.linear, w.index, a.row, a.warp, a.clock) ||
-                          (mayBeUnseen && !(c.others && c.others->reaches(a.row | sharedProxyBit, a.warp, a.clock)))))
+      auto knows = [&](std::uint64_t row) { return c.knows(races.linear, w.index, w.alive, row, a.warp, a.clock); };
+      if (!w.exited() && (goesOn || !knows(a.row) || (mayBeUnseen && !knows(a.row | sharedProxyBit))))
         return false;
     }
     return true;
@@ -163,12 +164,46 @@ void BlockRaces::joinCluster(std::span<BlockRaces *const> blocks) {
       peers.push_back(b);
 }
 
-Knowledge BlockRaces::everything(unsigned warp) const {
+Knowledge BlockRaces::everything(const WarpState &w) const {
+  const WarpClocks &c = clocks[w.index];
   Knowledge out;
-  if (clocks[warp].others)
-    out = *clocks[warp].others;
-  joinRow(out[linear], clocks[warp].own);
+  if (c.others)
+    out = *c.others;
+  joinRow(out[linear], c.own);
+  for (const WarpClocks::Side &s : c.sides)
+    if (!(w.exec & ~s.lanes))
+      out.join(s.known);
   return out;
+}
+
+void BlockRaces::acquire(WarpState &w, const Knowledge &k) {
+  settleSides(w);
+  WarpClocks &c = clocks[w.index];
+  bump(w.index);
+  if (k.empty())
+    return;
+  if (w.exec == w.alive)
+    return join(w.index, k);
+  for (WarpClocks::Side &s : c.sides)
+    if (s.lanes == w.exec)
+      return s.known.join(k);
+  c.sides.push_back({w.exec, w.syncs, k});
+}
+
+void BlockRaces::joinSides(WarpState &w) {
+  WarpClocks &c = clocks[w.index];
+  if (c.sides.empty())
+    return;
+  for (const WarpClocks::Side &s : c.sides)
+    join(w.index, s.known);
+  c.sides.clear();
+  bump(w.index);
+}
+
+void BlockRaces::settleSides(WarpState &w) {
+  const WarpClocks &c = clocks[w.index];
+  if (!c.sides.empty() && c.sides.front().syncs != w.syncs)
+    joinSides(w);
 }
 
 void BlockRaces::join(unsigned warp, const Knowledge &k) {
@@ -186,14 +221,14 @@ void BlockRaces::join(unsigned warp, const Knowledge &k) {
 
 void BlockRaces::fence(WarpState &w, bool narrow) {
   WarpClocks &c = clocks[w.index];
-  join(w.index, c.pendingNarrow);
+  acquire(w, c.pendingNarrow);
   c.pendingNarrow.clear();
   if (!narrow) {
-    join(w.index, c.pendingWide);
+    acquire(w, c.pendingWide);
     c.pendingWide.clear();
   }
   c.fenced = true;
-  c.fenceNarrow = everything(w.index);
+  c.fenceNarrow = everything(w);
   if (!narrow)
     c.fenceWide = c.fenceNarrow;
   bump(w.index);
@@ -206,11 +241,9 @@ void BlockRaces::synchronise(WarpState &w, const Op &op, const StrongAccess &s, 
   if (s.reads && at) {
     const bool acquires = op.flags & access::acquire;
     if (s.wide)
-      acquires ? join(w.index, at->wide) : c.pendingWide.join(at->wide);
+      acquires ? acquire(w, at->wide) : c.pendingWide.join(at->wide);
     if (const auto own = at->narrow.find(linear); own != at->narrow.end())
-      acquires ? join(w.index, own->second) : c.pendingNarrow.join(own->second);
-    if (acquires)
-      bump(w.index);
+      acquires ? acquire(w, own->second) : c.pendingNarrow.join(own->second);
   }
   if (!s.writes)
     return;
@@ -224,7 +257,7 @@ void BlockRaces::synchronise(WarpState &w, const Op &op, const StrongAccess &s, 
   if (!s.reads)
     p = {};
   if (releases) {
-    const Knowledge all = everything(w.index);
+    const Knowledge all = everything(w);
     p.narrow[linear].join(all);
     if (s.wide)
       p.wide.join(all);

@@ -82,13 +82,17 @@ static bool completesAnMbarrier(const BlockState &block, const Access &other) {
 bool BlockRaces::notWaitedFor(const Touch &t, const Access &other) {
   if (!other.async() || !other.write || (t.access.async() && t.access.write))
     return false;
+  if (t.self.clocks[t.w.index].lanesThatKnow(other.row, other.warp, other.clock))
+    return false;
   if (t.order.knows(other.first, other.issuer, other.syncs))
     return true;
   if (!completesAnMbarrier(*t.self.block, other))
     return false;
   auto hasWaited = [&](const BlockRaces &races) {
     for (const WarpState &w : races.block->warps)
-      if (races.clocks[w.index].knows(races.linear, w.index, other.row, other.warp, other.clock))
+      if (const WarpClocks &c = races.clocks[w.index];
+          c.knows(races.linear, w.index, w.alive, other.row, other.warp, other.clock) ||
+          c.lanesThatKnow(other.row, other.warp, other.clock))
         return true;
     return false;
   };
@@ -137,7 +141,11 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
   if (!sameBlock)
     text += "block " + blockText(where.block, grid) + " ";
   text += "warp " + std::to_string(where.warp) + lanesText(otherLanes) + " at " + opcodeAt(w, other.op) + ": ";
-  if (ofMap)
+  const std::uint64_t proxyBit = unseen ? t.order.proxy : 0;
+  if (const std::uint32_t l = t.self.clocks[w.index].lanesThatKnow(other.row | proxyBit, other.warp, other.clock))
+    text += "only" + lanesText(l) + (unseen ? " executed the fence" : " waited") +
+            "; the other lanes need a bar.warp.sync after it";
+  else if (ofMap)
     text += "after the write fence.proxy.tensormap::generic.release (or tensormap.cp_fenceproxy), then before the copy "
             "fence.proxy.tensormap::generic.acquire must lie between them";
   else if (unseen)

@@ -36,13 +36,13 @@ bool RaceTable::grow(std::size_t most) {
   return true;
 }
 
-std::uint32_t RaceTable::number(const Access &a, bool fresh) {
+std::uint32_t RaceTable::number(const Access &a, bool fresh, bool sameLanes) {
   const std::uint64_t hash = (a.row * 0x9E3779B97F4A7C15u + a.warp * 0x85EBCA6Bu + a.op * 0xC2B2AE3Du) >> 13;
   std::uint32_t &slot = recent[hash & (recent.size() - 1)];
   if (slot >= accessBase && !fresh) {
     Access &known = accesses[slot - accessBase];
     if (known.row == a.row && known.warp == a.warp && known.op == a.op && known.clock == a.clock &&
-        known.syncs == a.syncs && known.write == a.write) {
+        known.syncs == a.syncs && known.write == a.write && (!sameLanes || known.lanes == a.lanes)) {
       known.first = a.first;
       known.lanes = a.lanes;
       known.regular = a.regular;

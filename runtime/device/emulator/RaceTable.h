@@ -103,8 +103,9 @@ public:
   /// The numbers are nearly used up: a new table is due, and cells of 0.
   bool wornOut() const { return (base | accessBase) >> 31; }
 
-  /// The number of an access like `a` (of which `first`, `lanes` and `regular` are replaced), a new one if `fresh`.
-  std::uint32_t number(const Access &a, bool fresh = false);
+  /// The number of an access like `a` (of which `first`, `lanes` and `regular` are replaced), a new one if `fresh`;
+  /// sameLanes: of an access of the same lanes.
+  std::uint32_t number(const Access &a, bool fresh = false, bool sameLanes = false);
   const Access &access(std::uint32_t number) const { return accesses[number - accessBase]; }
 
   /// What access `a` to `bytes` of a word makes of its state.

@@ -13,28 +13,29 @@ namespace kiln::emulator {
 
 /// Whether an earlier access comes before what a warp does now, or what the warps of a warpgroup issue now.
 struct WarpOrder final : Order {
-  WarpOrder(const WarpClocks &clocks, const WarpState &w) : block(w.block->linear) { add(clocks, w); }
-  explicit WarpOrder(std::uint64_t block) : block(block) {}
+  WarpOrder(const WarpClocks &clocks, const WarpState &w) : block(w.block->linear), lanes(w.exec) { add(clocks, w); }
+  WarpOrder(std::uint64_t block, std::uint32_t lanes) : block(block), lanes(lanes) {}
   void add(const WarpClocks &of, const WarpState &w) {
     clocks[count] = &of;
     warps[count++] = static_cast<std::uint8_t>(w.index);
   }
   bool knows(std::uint64_t row, unsigned index, std::uint32_t clock) const {
     for (unsigned i = 0; i < count; ++i)
-      if (!clocks[i]->knows(block, warps[i], row, index, clock))
+      if (!clocks[i]->knows(block, warps[i], lanes, row, index, clock))
         return false;
     return true;
   }
   bool before(const Access &then) const override { return knows(then.row, then.warp, then.clock); }
   bool visible(const Access &then) const override {
     for (unsigned i = 0; i < count; ++i)
-      if (!clocks[i]->others || !clocks[i]->others->reaches(then.row | proxy, then.warp, then.clock))
+      if (!clocks[i]->knows(block, warps[i], lanes, then.row | proxy, then.warp, then.clock))
         return false;
     return true;
   }
   static constexpr unsigned mostIssuers = 4;
   const WarpClocks *clocks[mostIssuers];
   std::uint64_t block, proxy = 0; ///< proxy: bit of the space that is accessed
+  std::uint32_t lanes;            ///< that access it
   std::uint8_t warps[mostIssuers], count = 0;
 };
 
@@ -49,6 +50,7 @@ struct BlockRaces::Touch {
   std::uint64_t origin = 0;   ///< host address of offset 0
   std::uint32_t number = 0;
   bool fresh = false;               ///< has a number of its own in every table
+  bool sameLanes = false;           ///< shares its number with accesses of the same lanes only
   std::uint64_t numberedShards = 0; ///< fresh: where it has that number by now
 };
 

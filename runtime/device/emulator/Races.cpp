@@ -126,6 +126,7 @@ void BlockRaces::record(WarpState &w, const Op &op, const LaneAccess &m, AccessR
   BlockRaces *const home = homeOf(at);
   if (!home && (at - launch.base >= launch.bytesOfMemory || !launch.cells))
     return; // generic addresses of local memory and parameters
+  settleSides(w);
   Touch t{*this, w, op, &m, {}, {clocks[w.index], w}, home, home ? home->sharedFirst : 0};
   Access &a = t.access;
   a.row = linear;
@@ -144,6 +145,7 @@ void BlockRaces::record(WarpState &w, const Op &op, const LaneAccess &m, AccessR
     synchroniseAll(t, home);
   a.clock = clocks[w.index].own[w.index];
   a.syncs = w.syncs;
+  t.sameLanes = !clocks[w.index].sides.empty();
   if (!home)
     recordGlobal(t);
   else if (!home->block->async || !home->touchesObject(t))
@@ -175,7 +177,7 @@ void BlockRaces::recordShared(Touch &t) {
   } else {
     outsiders[t.access.row][t.access.warp] = t.access.clock;
   }
-  t.number = shared.number(t.access);
+  t.number = shared.number(t.access, false, t.sameLanes);
   const LaneAccess &m = *t.m;
   if (m.contiguous)
     touchShared(t, m.first - t.origin, warpSize * m.bytes, 0, m.bytes);
@@ -292,7 +294,7 @@ void BlockRaces::touchGlobal(Touch &t, std::uint64_t first, std::uint64_t bytes)
     if (table.full())
       launch.makeRoom(shard);
     const std::uint64_t bit = std::uint64_t(1) << (first >> LaunchRaces::shardBits) % launch.shards.size();
-    t.number = table.number(t.access, t.fresh && !(t.numberedShards & bit));
+    t.number = table.number(t.access, t.fresh && !(t.numberedShards & bit), t.sameLanes);
     t.numberedShards |= bit;
     touchWords(t, table, launch.cells, first - launch.base, n, &launch.base);
     first += n;
@@ -315,9 +317,11 @@ void BlockRaces::recordGlobal(Touch &t) {
 void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, const AsyncAgent &agent,
                              std::span<const AsyncRange> ranges, bool write) {
   WarpState &w = *issuers[0];
-  Touch t{*this, w, op, nullptr, {}, WarpOrder(linear)};
+  Touch t{*this, w, op, nullptr, {}, WarpOrder(linear, issuers.size() > 1 ? fullMask : w.exec)};
   Access &a = t.access;
-  for (const WarpState *i : issuers) {
+  t.sameLanes = true;
+  for (WarpState *i : issuers) {
+    settleSides(*i);
     t.order.add(clocks[i->index], *i);
     a.syncs += clocks[i->index].own[i->index];
   }

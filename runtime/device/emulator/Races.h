@@ -63,12 +63,26 @@ struct WarpClocks {
   std::uint32_t lastAccess = 0;         ///< clock of the last access to the block's shared memory
   std::uint32_t lastWrite = 0;
 
-  /// Whether what agent `index` of `row` did at `clock` comes before what warp `warp` of `block`, whose clocks these
-  /// are, does now.
-  bool knows(std::uint64_t block, unsigned warp, std::uint64_t row, unsigned index, std::uint32_t clock) const {
-    if (row == block)
-      return index == warp || own[index] >= clock;
-    return others && others->reaches(row, index, clock);
+  /// What some lanes acquired on their own: the others know of it after the lanes did something together.
+  struct Side {
+    std::uint32_t lanes, syncs; ///< syncs: WarpState::syncs then
+    Knowledge known;
+  };
+  std::vector<Side> sides;
+
+  /// Whether what agent `index` of `row` did at `clock` comes before what lanes of warp `warp` of `block`, whose clocks
+  /// these are, do now.
+  bool knows(std::uint64_t block, unsigned warp, std::uint32_t lanes, std::uint64_t row, unsigned index,
+             std::uint32_t clock) const {
+    if (row == block ? index == warp || own[index] >= clock : others && others->reaches(row, index, clock))
+      return true;
+    return !sides.empty() && !(lanes & ~lanesThatKnow(row, index, clock));
+  }
+  std::uint32_t lanesThatKnow(std::uint64_t row, unsigned index, std::uint32_t clock) const {
+    std::uint32_t lanes = 0;
+    for (const Side &s : sides)
+      lanes |= s.known.reaches(row, index, clock) ? s.lanes : 0;
+    return lanes;
   }
 };
 
@@ -163,7 +177,13 @@ private:
 
   void bump(unsigned warp) { ++clocks[warp].own[warp]; }
   void join(unsigned warp, const Knowledge &k);
-  Knowledge everything(unsigned warp) const;
+  /// The executing lanes learn `k`.
+  void acquire(WarpState &w, const Knowledge &k);
+  /// All lanes of the warp learn what some know; settleSides: if they have done something together since.
+  void joinSides(WarpState &w);
+  void settleSides(WarpState &w);
+  /// What the executing lanes know.
+  Knowledge everything(const WarpState &w) const;
 
   LaunchRaces &launch;
   BlockState *block = nullptr;
