@@ -1,8 +1,8 @@
 #include "runtime/tools/LibraryRun.h"
 
 #include "kernels/support/Runner.h"
-#include "runtime/tools/CountersReport.h"
 #include "runtime/tools/FirstCalls.h"
+#include "runtime/tools/RunRecording.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -31,6 +31,8 @@ public:
     }
     const bool defects =
         std::any_of(result.findings.begin(), result.findings.end(), [](const Finding &f) { return !f.note; });
+    if (s.ok())
+      s = recording.finish(*device, report);
     if (s.ok() && !defects)
       s = writeOutputs();
     if (!s.ok())
@@ -48,6 +50,7 @@ private:
     if (o.repeat == 0 || o.repeat > 1000000)
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
     KILN_ASSIGN(family, findFamily(o.file));
+    KILN_TRY(recording.prepare());
     KILN_TRY(readExtras());
     for (std::size_t i = 0; i < o.outputs.size(); ++i) {
       const std::vector<TensorParameter> all = family->tensors();
@@ -133,7 +136,7 @@ private:
 
   Status execute() {
     KILN_ASSIGN(device, openChosenDevice(o));
-    KILN_TRY(device->record({.counters = o.counters}));
+    KILN_TRY(recording.start(*device));
     report["kernel"] = o.file;
     report["device"] = device->info().name;
     KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
@@ -178,9 +181,6 @@ private:
                          {"bytes", result.bytes},
                          {"gigabytesPerSecond", median > 0 ? result.bytes / median * 1e-6 : 0}};
     }
-    const std::vector<LaunchCounters> launches = device->takeCounters();
-    if (o.counters)
-      report["counters"] = toJson(launches);
     report["status"] = status;
     if (o.json) {
       printJson(report);
@@ -190,7 +190,7 @@ private:
     std::printf("%s: kernel '%s': %s; %llu compiled, %llu from the cache on disk\n", device->info().name.c_str(),
                 o.file.c_str(), defects ? "findings; no output was written" : "good",
                 static_cast<unsigned long long>(counters.compiles), static_cast<unsigned long long>(counters.diskHits));
-    printCounters(launches);
+    recording.print();
     if (report.contains("times"))
       std::printf("time: %u run%s, median %.4f ms, %.2f GB/s of what must cross the memory bus; first call %.2f ms\n",
                   o.repeat, o.repeat == 1 ? "" : "s", report["times"]["medianMs"].get<double>(),
@@ -210,6 +210,7 @@ private:
   FirstCalls firstCalls;
   std::unique_ptr<Jit> jit;
   RunnerResult result;
+  RunRecording recording{o};
   Json report = Json::object();
 };
 

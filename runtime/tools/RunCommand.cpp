@@ -1,11 +1,11 @@
 // `kiln run`: one kernel of a PTX or text file, on a GPU or the emulator, with arguments from the command line and
 // .npy files.
 #include "runtime/tools/Commands.h"
-#include "runtime/tools/CountersReport.h"
 #include "runtime/tools/KernelArguments.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/RunProgram.h"
+#include "runtime/tools/RunRecording.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -32,6 +32,9 @@ public:
       for (const Finding &f : findings)
         std::printf("%s\n", f.toString().c_str());
     const bool defects = std::any_of(findings.begin(), findings.end(), [](const Finding &f) { return !f.note; });
+    if (launched && (s.ok() || defects))
+      if (const Status drawn = recording.finish(*device, report); !drawn.ok())
+        return fail("run", drawn, o.json, std::move(report));
     if (s.ok() && !defects)
       s = writeOutputs();
     // A finding that ends the launch fails it; the finding is the answer then.
@@ -53,6 +56,7 @@ private:
       arguments.push_back(std::move(a));
     }
     KILN_TRY(prepareOutputs());
+    KILN_TRY(recording.prepare());
     KILN_TRY(openDevice());
     KILN_ASSIGN(program, loadProgram(*device, o, firstCalls));
     report["kernel"] = program->info().name;
@@ -86,7 +90,7 @@ private:
 
   Status openDevice() {
     KILN_ASSIGN(device, openChosenDevice(o));
-    KILN_TRY(device->record({.counters = o.counters}));
+    KILN_TRY(recording.start(*device));
     if (device->info().kind == DeviceKind::Emulator)
       report["mma"] = matrixModeName(device->info().mma);
     report["device"] = device->info().name;
@@ -173,9 +177,6 @@ private:
         std::printf("time: %zu launch%s, median %.4f ms, from %.4f to %.4f ms, %.2f GB/s of the buffers given\n", n,
                     n == 1 ? "" : "es", median, sorted.front(), sorted.back(), rate);
     }
-    const std::vector<LaunchCounters> counters = device->takeCounters();
-    if (o.counters)
-      report["counters"] = toJson(counters);
     report["status"] = status;
     if (o.json) {
       printJson(report);
@@ -188,7 +189,7 @@ private:
                   files.empty() ? "" : "; no output was written");
     else
       std::printf("%s: good\n", what.c_str());
-    printCounters(counters);
+    recording.print();
     if (!defects)
       for (const Json &out : report["outputs"])
         std::printf("argument %u -> %s\n", out["argument"].get<unsigned>(), out["file"].get<std::string>().c_str());
@@ -203,6 +204,7 @@ private:
   FirstCalls firstCalls;          // before the program, whose Jit tells it
   std::unique_ptr<RunProgram> program;
   BoundArguments bound;
+  RunRecording recording{o};
   std::vector<Finding> findings;
   std::vector<double> milliseconds;
   bool launched = false;

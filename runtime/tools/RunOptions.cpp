@@ -38,6 +38,11 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_flag(
       "--counters", o.counters,
       "Emulator: count instructions, sectors, wavefronts, bank conflicts, barriers, FLOPs; in all and by source line");
+  c.add_option("--timeline", o.timeline, "Emulator: draw what the warps of one block do and wait for; .svg or .html")
+      ->type_name("FILE");
+  c.add_option("--timeline-block", o.timelineBlock, "Which block of the grid; default: 0,0,0")->type_name("X,Y,Z");
+  c.add_option("--timeline-launch", o.timelineLaunch, "Which launch, from 0, of a kernel that has several")
+      ->type_name("N");
   c.add_option("--threads", o.emulator.hostThreads, "Emulator: host threads; 0: one a core")->type_name("N");
   c.add_option("--instruction-budget", o.emulator.instructionBudget,
                "Emulator: end a launch after N warp instructions; 0: 2^40")

@@ -11,10 +11,10 @@ class App;
 namespace kiln::tools {
 
 struct RunOptions {
-  std::string file, entry, grid, block, cluster, device, target, dtype;
+  std::string file, entry, grid, block, cluster, device, target, dtype, timeline, timelineBlock;
   std::uint32_t sharedBytes = 0;
   std::vector<std::string> arguments, outputs;
-  unsigned repeat = 1;
+  unsigned repeat = 1, timelineLaunch = 0;
   bool time = false, json = false, noChecks = false, counters = false, explainMiss = false;
   EmulatorOptions emulator;
 };

@@ -1,4 +1,5 @@
-// `kiln run --counters`: text, JSON, library kernels, and the answer of a GPU.
+// `kiln run --counters` and `--timeline`: text, JSON, pictures, library kernels, and the answer of a GPU.
+#include "runtime/io/File.h"
 #include "tests/cli/Program.h"
 
 #include <nlohmann/json.hpp>
@@ -60,8 +61,43 @@ TEST_F(CountersCliTest, LibraryKernels) {
 TEST_F(CountersCliTest, AGpuSaysThatItCannotCount) {
   const Outcome o = kiln(line("cuda:0"), fakeDriver());
   EXPECT_NE(o.status, 0);
-  EXPECT_NE(o.err.find("cuda:0 cannot count what a kernel does (counters are the emulator's"), std::string::npos)
-      << o.err;
+  EXPECT_NE(o.err.find("cuda:0 cannot count or draw what a kernel does (the emulator can"), std::string::npos) << o.err;
+}
+
+class TimelineCliTest : public CountersCliTest {
+protected:
+  Outcome draw(const std::vector<std::string> &more) {
+    std::vector<std::string> words = line("emulator:sm_80");
+    words.insert(words.end(), more.begin(), more.end());
+    return kiln(words);
+  }
+};
+
+TEST_F(TimelineCliTest, SvgAndPage) {
+  for (const char *name : {"t.svg", "t.html"}) {
+    const Outcome o = draw({"--timeline", file(name)});
+    ASSERT_EQ(o.status, 0) << o.out << o.err;
+    EXPECT_NE(o.out.find("timeline: kernel 'add', block 0,0,0 -> "), std::string::npos) << o.out;
+    const auto read = readTextFile(file(name));
+    ASSERT_TRUE(read.ok()) << read.status().toString();
+    const std::string &text = *read;
+    EXPECT_TRUE(text.starts_with(std::string(name) == "t.svg" ? "<svg" : "<!DOCTYPE html>"));
+    for (const char *part : {"add: block 0,0,0 of 1,1,1", ">warp 1<", "store 1", "add.ptx", "</svg>"})
+      EXPECT_NE(text.find(part), std::string::npos) << part;
+    EXPECT_EQ(text.find("http", text.find("xmlns") + 40), std::string::npos) << "needs nothing from elsewhere";
+  }
+}
+
+TEST_F(TimelineCliTest, WhatCannotBeDrawnIsRefused) {
+  EXPECT_NE(draw({"--timeline", file("t.png")}).err.find("ends neither in .svg nor in .html"), std::string::npos);
+  EXPECT_NE(draw({"--timeline", file("t.svg"), "--timeline-block", "1"}).err.find("the grid is 1,1,1"),
+            std::string::npos);
+  EXPECT_NE(draw({"--timeline", file("t.svg"), "--timeline-block", "x"}).err.find("with commas between"),
+            std::string::npos);
+  EXPECT_NE(draw({"--timeline", file("t.svg"), "--timeline-launch", "2"}).err.find("there were 1 launches"),
+            std::string::npos);
+  EXPECT_NE(draw({"--timeline-block", "0"}).err.find("which is not given"), std::string::npos);
+  EXPECT_EQ(files(), (std::vector<std::string>{"add.ptx", "x.npy"}));
 }
 
 } // namespace

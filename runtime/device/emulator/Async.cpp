@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <algorithm>
 
@@ -17,6 +18,13 @@ AsyncWork::AsyncWork(WarpState &issuer, const Op &op, std::uint32_t lanes, Async
     : block(*issuer.block), op(op), lanes(lanes), warp(static_cast<std::uint8_t>(issuer.index)), kind(kind) {
   const AsyncGroups &groups = block.async->groups[issuer.index];
   group = groups.open[static_cast<unsigned>(seriesOf(kind))][__builtin_ctz(lanes)];
+  if (block.timeline)
+    flight = block.timeline->issued(*this);
+}
+
+AsyncWork::~AsyncWork() {
+  if (block.timeline)
+    block.timeline->delivered(flight);
 }
 
 void AsyncQueue::start(Schedule schedule, RandomStream seeded) {
@@ -139,7 +147,8 @@ void commitGroup(WarpState &w, GroupSeries series) {
 
 Next waitForGroups(WarpState &w, const Op &, GroupSeries series, AsyncKind kind, std::uint32_t keep) {
   AsyncState &a = *w.block->async;
-  if (a.queue.empty())
+  TimelineRecorder *const timeline = w.block->timeline;
+  if (a.queue.empty() && !timeline)
     return Next::Advance;
   const std::uint32_t *open = a.groups[w.index].open[static_cast<unsigned>(series)];
   // Lanes with different counts wait for the most: no harm, since copies may be late or early anyway.
@@ -147,8 +156,11 @@ Next waitForGroups(WarpState &w, const Op &, GroupSeries series, AsyncKind kind,
   for (std::uint32_t m = w.exec; m; m &= m - 1)
     if (const std::uint32_t n = open[__builtin_ctz(m)]; n > keep)
       limit = std::max(limit, n - keep);
-  if (!a.queue.holds(w.index, w.exec, kind, limit))
+  if (!a.queue.holds(w.index, w.exec, kind, limit)) {
+    if (timeline)
+      timeline->observedGroups(w.index, kind, limit);
     return Next::Advance;
+  }
   w.uncounted = w.exec;
   Split &s = detach(w, w.pc);
   s.state = SplitState::AsyncGroup;

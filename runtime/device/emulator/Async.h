@@ -45,7 +45,7 @@ class AsyncWork {
 public:
   /// For the lanes `lanes` of `issuer`, which executes `op`.  The group is the open one of the first lane.
   AsyncWork(WarpState &issuer, const Op &op, std::uint32_t lanes, AsyncKind kind);
-  virtual ~AsyncWork() = default;
+  virtual ~AsyncWork();
   AsyncWork(const AsyncWork &) = delete;
   AsyncWork &operator=(const AsyncWork &) = delete;
 
@@ -66,9 +66,10 @@ public:
   std::uint32_t group = 0; ///< number of the group of these lanes that it is part of
   std::uint8_t warp;
   AsyncKind kind;
-  std::uint64_t serial = 0; ///< counts the works of the block's queue
-  bool ordered = false;     ///< after all earlier works of its kind and warp
-  AsyncAgent agent;         ///< who it is to the race checks
+  std::uint64_t serial = 0;   ///< counts the works of the block's queue
+  bool ordered = false;       ///< after all earlier works of its kind and warp
+  AsyncAgent agent;           ///< who it is to the race checks
+  std::uint32_t flight = ~0u; ///< of the picture of its block, if there is one (TimelineRecorder.h)
 };
 
 /// Numbers of the open groups of a warp's lanes, a series each.  A commit closes the open group, which may be empty.

@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/DefinedBits.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -215,6 +216,7 @@ void BlockState::start(Dim3 at, std::uint64_t clusterNumber) {
   place = {clusterNumber, linear};
   instructions = virtualTime = clockReads = 0;
   finished = false;
+  timeline = nullptr;
   if (races)
     races->start(*this);
   if (launch.seeded())
@@ -284,6 +286,10 @@ void BlockState::start(Dim3 at, std::uint64_t clusterNumber) {
         if (localBits)
           clearDefined(localBits, static_cast<std::uint64_t>(w.local - localBase) + l * localStride, frame);
       }
+  }
+  if (launch.timeline && launch.timeline->wants(at)) {
+    timeline = launch.timeline;
+    timeline->start(*this);
   }
 }
 

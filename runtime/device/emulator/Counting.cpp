@@ -2,6 +2,7 @@
 
 #include "runtime/device/emulator/AsyncCopies.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <algorithm>
 #include <map>
@@ -182,7 +183,11 @@ void traceAfter(WarpState &w, const Op &op, std::uint32_t exec) {
   OpTrace &trace = *w.block->worker.trace;
   const std::uint32_t lanes = exec & ~w.uncounted;
   const std::size_t index = indexOf(w, op);
-  if (!lanes || !trace.traits[index].isInstruction)
+  if (!lanes)
+    return;
+  if (w.block->timeline)
+    w.block->timeline->ran(w, op, trace.traits[index], trace.pending.asyncBytes);
+  if (!trace.traits[index].isInstruction)
     return;
   trace.pending.threads = static_cast<unsigned>(__builtin_popcount(lanes));
   trace.counts[index] += trace.pending;
@@ -192,6 +197,8 @@ void traceSkipped(WarpState &w, const Op &op) {
   OpTrace &trace = *w.block->worker.trace;
   const std::size_t index = indexOf(w, op);
   trace.counts[index].instructions += trace.traits[index].isInstruction;
+  if (w.block->timeline)
+    w.block->timeline->ran(w, op, trace.traits[index], 0);
 }
 
 LaunchCounters mergeCounts(std::span<const OpTrace *const> workers, const Launch &launch) {

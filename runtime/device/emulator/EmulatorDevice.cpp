@@ -4,6 +4,7 @@
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/OpTraits.h"
 #include "runtime/device/emulator/TensorMap.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -194,6 +195,11 @@ std::vector<LaunchCounters> EmulatorDevice::takeCounters() {
   return std::exchange(counters, {});
 }
 
+std::vector<Timeline> EmulatorDevice::takeTimelines() {
+  std::lock_guard lock(mutex);
+  return std::exchange(timelines, {});
+}
+
 Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, std::span<const std::byte> arguments) {
   std::lock_guard lock(mutex);
   Launch launch;
@@ -215,10 +221,19 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
     launch.races = &races;
   }
   std::vector<OpTraits> traits;
-  if (recording.counters) {
+  if (recording.counters || recording.timeline) {
     traits = traitsOf(program);
     launch.traits = &traits;
   }
+  const Dim3 drawn = recording.timelineBlock;
+  if (recording.timeline && (drawn.x >= config.grid.x || drawn.y >= config.grid.y || drawn.z >= config.grid.z))
+    return Status::invalid(format("kernel %s: block %u,%u,%u is to be drawn, the grid is %u,%u,%u",
+                                  program.info.name.c_str(), drawn.x, drawn.y, drawn.z, config.grid.x, config.grid.y,
+                                  config.grid.z),
+                           "blocks count from 0");
+  TimelineRecorder recorder(drawn, options.schedule == Schedule::InOrder);
+  if (recording.timeline)
+    launch.timeline = &recorder;
   launch.schedule = options.schedule;
   launch.mma = options.mma;
   launch.seed = options.seed;
@@ -229,7 +244,9 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   LaunchResult result = runLaunch(launch, pool);
   for (Finding &f : result.findings)
     findings.push_back(std::move(f));
-  if (result.counters)
+  if (result.timeline)
+    timelines.push_back(std::move(*result.timeline));
+  if (result.counters && recording.counters)
     counters.push_back(std::move(*result.counters));
   statistics.warpInstructions += result.statistics.warpInstructions;
   statistics.threadInstructions += result.statistics.threadInstructions;

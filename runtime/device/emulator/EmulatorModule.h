@@ -35,6 +35,7 @@ public:
   LaunchStatistics takeStatistics() override;
   Status record(const Recording &what) override;
   std::vector<LaunchCounters> takeCounters() override;
+  std::vector<Timeline> takeTimelines() override;
 
   RaceMemory raceMemory() const { return {races.mostShared, races.bytes()}; }
   /// A launch whose limits have been checked.
@@ -55,6 +56,7 @@ private:
   LaunchStatistics statistics;
   Recording recording;
   std::vector<LaunchCounters> counters;
+  std::vector<Timeline> timelines;
   std::uint64_t launches = 0;
   LaunchRaces races;
 };

@@ -1,8 +1,9 @@
 //===- Executor.h - State of a running launch -----------------------------===//
 //
 // Launch -> workers (host threads) -> clusters -> blocks -> warps -> splits.  A worker runs the warps of a cluster (of
-// one block, unless the launch says otherwise) as green threads: each until it blocks or has used its slice.  A split is a group of lanes of a warp with one program counter; there is no
-// reconvergence stack, splits that meet merge (Splits.cpp).
+// one block, unless the launch says otherwise) as green threads: each until it blocks or has used its slice.  A split
+// is a group of lanes of a warp with one program counter; there is no reconvergence stack, splits that meet merge
+// (Splits.cpp).
 //
 // Ownership: a Worker and what hangs below it belong to one host thread.  Launch is shared and, but for its atomics,
 // read-only while workers run.
@@ -33,6 +34,7 @@ struct LaunchRaces;
 struct AsyncState; // Async.h
 struct OpTraits;   // OpTraits.h
 struct OpTrace;    // Counting.h
+class TimelineRecorder;
 
 enum class SplitState : std::uint8_t {
   Ready,
@@ -120,6 +122,7 @@ struct Round {
 class BlockState {
 public:
   BlockState(Worker &worker, ClusterState &cluster, unsigned rank);
+  ~BlockState() { timeline = nullptr; } // what is still in flight was not delivered
   /// Makes it the block at `index` of the grid, in cluster number `clusterNumber`, ready to run.
   void start(Dim3 index, std::uint64_t clusterNumber);
 
@@ -145,9 +148,10 @@ public:
   std::uint64_t instructions = 0; ///< warp instructions of this block
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
-  BlockRaces *races = nullptr;       ///< null: races are not looked for
-  std::shared_ptr<AsyncState> async; ///< null: the kernel has no asynchronous instructions
-  Chooser chooser;                   ///< of a seeded launch
+  BlockRaces *races = nullptr;          ///< null: races are not looked for
+  TimelineRecorder *timeline = nullptr; ///< null: this block is not drawn
+  std::shared_ptr<AsyncState> async;    ///< null: the kernel has no asynchronous instructions
+  Chooser chooser;                      ///< of a seeded launch
 
 private:
   void prepareWarp(unsigned w);
@@ -169,6 +173,7 @@ struct Launch {
   MatrixMode mma = MatrixMode::Exact;
   LaunchRaces *races = nullptr;                  ///< null: races are not looked for
   const std::vector<OpTraits> *traits = nullptr; ///< by op; null: nothing is counted
+  TimelineRecorder *timeline = nullptr;          ///< null: no block is drawn; else there are traits
   Schedule schedule = Schedule::InOrder;
   std::uint64_t seed = 0;
   std::uint64_t gridId = 0;
@@ -263,6 +268,7 @@ struct LaunchResult {
   std::vector<Finding> findings;
   LaunchStatistics statistics;
   std::optional<LaunchCounters> counters; ///< of a launch that counts and came to its end
+  std::optional<Timeline> timeline;       ///< if a block was to be drawn, and began
 };
 class WorkerPool;
 LaunchResult runLaunch(Launch &launch, WorkerPool &pool);

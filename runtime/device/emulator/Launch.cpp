@@ -7,6 +7,7 @@
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/Counting.h"
 #include "runtime/device/emulator/Races.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 #include "runtime/device/emulator/WorkerPool.h"
 #include "support/Text.h"
 
@@ -195,6 +196,8 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
     result.statistics.warpInstructions += worker->warpInstructions;
     result.statistics.threadInstructions += worker->threadInstructions;
   }
+  if (launch.timeline && launch.timeline->started())
+    result.timeline = launch.timeline->finish(launch);
   result.findings = mergeFindings(sinks, *launch.program, launch.grid, launch.firstFatal.load());
   result.statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - launch.started).count();
   for (const Finding &f : result.findings)

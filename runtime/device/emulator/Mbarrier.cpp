@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -195,12 +196,21 @@ Next countTx(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace plac
   return Next::Advance;
 }
 
+/// For the picture of the block: what waits for the phase has waited for the work.
+static void noteFlight(MbarrierPlace place, const AsyncWork &by) {
+  if (by.block.timeline && place.owner == &by.block)
+    if (const Mbarrier *b = by.block.async->mbarriers.find(place.offset))
+      by.block.timeline->completes(by.flight, place.offset, b->phase);
+}
+
 Next completeTx(MbarrierPlace place, std::uint32_t bytes, const AsyncWork &by, const AsyncAgent &agent) {
+  noteFlight(place, by);
   return countTx(by.issuer(), by.op, by.lanes, place, bytes, agent.epoch);
 }
 
 Next arriveAsync(MbarrierPlace place, const AsyncWork &by, std::uint32_t count) {
   WarpState &w = by.issuer();
+  noteFlight(place, by);
   Mbarrier *b = place.owner->async->mbarriers.find(place.offset);
   if (!b) {
     reportFinding(w, by.op, "mbarrier.uninit", by.lanes,

@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <cstring>
 
@@ -216,6 +217,8 @@ Next mbarrierWait(Warp &warp, const Op &op) {
       over |= 1u << l;
       b->observed = true;
       b->unseenBytes = false;
+      if (block.timeline)
+        block.timeline->observedPhases(place.offset, b->phase);
       if (block.races && acquired != b) {
         acquired = b;
         block.races->acquireFrom(w, b->released, op.flags & mbarrierFlag::relaxed);

@@ -1,6 +1,7 @@
 // The loops that run the warps of a cluster in turn: in order, or as a seed has it.
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <algorithm>
 #include <optional>
@@ -17,9 +18,9 @@ static Next finishBlock(BlockState &block) {
   return block.async ? finishAsync(block) : Next::Advance;
 }
 
-/// Runs a warp until it blocks, spins, leaves or has used its slice; false after a fatal finding.
-static bool runWarp(WarpState &w, Next (*run)(WarpState &)) {
-  w.slice = slice;
+/// Runs a warp until it blocks, spins, leaves or has executed `most` ops; false after a fatal finding.
+static bool runWarp(WarpState &w, Next (*run)(WarpState &), std::int64_t most = slice) {
+  w.slice = most;
   const std::uint64_t before = w.executed;
   bool good = true;
   do {
@@ -33,6 +34,8 @@ static bool runWarp(WarpState &w, Next (*run)(WarpState &)) {
   block.instructions += w.executed - before;
   block.worker.threadInstructions += w.threadsExecuted;
   w.threadsExecuted = 0;
+  if (block.timeline)
+    block.timeline->settle(w);
   return good && (block.warpsAlive || finishBlock(block) != Next::Fault);
 }
 
@@ -121,23 +124,60 @@ static std::optional<ClusterResult> finishRound(ClusterState &cluster, const Rou
   return ClusterResult::Spinning;
 }
 
+/// An instruction of each warp in turn until none can run, or as many turns as a slice has: a round of a cluster that
+/// is drawn.  False after a fatal finding.
+static bool runInStep(ClusterState &cluster, Round &round, bool &allSpin) {
+  const auto run = cluster.worker.launch.program->table->runTraced;
+  for (const auto &block : cluster.blocks)
+    for (WarpState &w : block->warps)
+      w.spinning = false;
+  bool ran = true;
+  for (std::int64_t left = slice; ran && left > 0; --left) {
+    ran = false;
+    for (const auto &block : cluster.blocks) {
+      for (WarpState &w : block->warps)
+        while (!w.exited() && !w.spinning && pickSplit(w)) {
+          ran = round.ran = true;
+          if (!runWarp(w, run, 1))
+            return false;
+          if (!block->timeline || !block->timeline->ranHelper())
+            break;
+        }
+      if (block->timeline && ran)
+        block->timeline->tick();
+    }
+  }
+  allSpin = !ran;
+  return true;
+}
+
+/// A round of the usual kind: each warp as far as it gets.
+static bool runFar(ClusterState &cluster, Round &round, bool &allSpin) {
+  const InstructionTable &table = *cluster.worker.launch.program->table;
+  const auto run = cluster.worker.trace ? table.runTraced : table.run;
+  allSpin = true;
+  for (const auto &block : cluster.blocks)
+    for (WarpState &w : block->warps) {
+      w.spinning = false;
+      if (w.exited() || !pickSplit(w))
+        continue;
+      round.ran = true;
+      if (!runWarp(w, run))
+        return false;
+      allSpin &= w.spinning || w.exited();
+    }
+  return true;
+}
+
 ClusterResult runCluster(ClusterState &cluster) {
   const Worker &worker = cluster.worker;
-  const InstructionTable &table = *worker.launch.program->table;
-  const auto run = worker.trace ? table.runTraced : table.run;
+  const bool drawn =
+      std::any_of(cluster.blocks.begin(), cluster.blocks.end(), [](const auto &b) { return b->timeline != nullptr; });
   for (;;) {
-    bool allSpin = true;
+    bool allSpin = false;
     Round round{worker.progress, worker.warpInstructions, true, false};
-    for (const auto &block : cluster.blocks)
-      for (WarpState &w : block->warps) {
-        w.spinning = false;
-        if (w.exited() || !pickSplit(w))
-          continue;
-        round.ran = true;
-        if (!runWarp(w, run))
-          return ClusterResult::Fault;
-        allSpin &= w.spinning || w.exited();
-      }
+    if (!(drawn ? runInStep : runFar)(cluster, round, allSpin))
+      return ClusterResult::Fault;
     if (const auto result = finishRound(cluster, round, allSpin))
       return *result;
   }

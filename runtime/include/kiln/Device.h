@@ -17,6 +17,7 @@
 #include "compiler/target/Target.h"
 #include "kiln/Counters.h"
 #include "kiln/TensorMap.h"
+#include "kiln/Timeline.h"
 #include "support/Status.h"
 
 #include <atomic>
@@ -193,7 +194,9 @@ struct LaunchStatistics {
 
 /// What launches write down beside their work.
 struct Recording {
-  bool counters = false; ///< Device::takeCounters
+  bool counters = false;       ///< Device::takeCounters
+  bool timeline = false;       ///< Device::takeTimelines: of one block
+  Dim3 timelineBlock{0, 0, 0}; ///< which one
 };
 
 class Device {
@@ -218,13 +221,15 @@ public:
   virtual LaunchStatistics takeStatistics() { return {}; }
   /// What the launches from now on record.  Only the emulator can; a launch that records nothing costs nothing.
   virtual Status record(const Recording &what) {
-    if (!what.counters)
+    if (!what.counters && !what.timeline)
       return {};
-    return Status(StatusCode::Unsupported, info().name + " cannot count what a kernel does",
-                  "counters are the emulator's: use a device emulator:TARGET");
+    return Status(StatusCode::Unsupported, info().name + " cannot count or draw what a kernel does",
+                  "the emulator can: use a device emulator:TARGET");
   }
   /// Of the launches since the last call that counted and came to their end.
   virtual std::vector<LaunchCounters> takeCounters() { return {}; }
+  /// Of the launches since the last call that drew a block; also of one that ended early, up to there.
+  virtual std::vector<Timeline> takeTimelines() { return {}; }
 };
 
 /// In which order the emulator runs what a GPU runs at the same time.
