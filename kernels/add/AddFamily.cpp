@@ -49,6 +49,13 @@ public:
     return 3.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
   }
 
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    const TensorType &x = inputs.at("x");
+    const std::uint64_t n = x.elements(), size = dtypeBytes(x.dtype);
+    const std::uint64_t sectors = sectorsOfBlocks(n, static_cast<unsigned>(AddConfig().block), size);
+    return {{"add", 2 * sectors, sectors, 2 * n * size, n * size, 0, 0}};
+  }
+
   TensorTypes example(DType dtype, bool large) const override {
     const Shape shape = large ? Shape{1u << 27} : Shape{(1u << 18) + 3};
     return {{"x", {dtype, shape}}, {"y", {dtype, shape}}};

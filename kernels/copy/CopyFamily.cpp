@@ -23,6 +23,13 @@ public:
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
     return HostTensors{{"out", inputs.at("x")}};
   }
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    const TensorType &x = inputs.at("x");
+    const std::uint64_t n = x.elements(), size = dtypeBytes(x.dtype);
+    const std::uint64_t sectors =
+        sectorsOfBlocks(n, static_cast<unsigned>(CopyConfig().blockFor(static_cast<unsigned>(size))), size);
+    return {{"copy", sectors, sectors, n * size, n * size, 0, 0}};
+  }
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
   }

@@ -43,6 +43,20 @@ public:
     return limits;
   }
 
+  /// Tiles are full up to the last one of a row, whose mask cuts vectors; it is there also if nothing is left for it.
+  /// Between two tiles the warps meet twice, for the sums inside the tile and for its total; after the last one nobody
+  /// needs the total.
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    const TensorType &x = inputs.at("x");
+    const std::uint64_t columns = x.shape.back(), rows = x.shape.size() == 2 ? x.shape[0] : 1;
+    const RowTile tile = rowTile(static_cast<std::int64_t>(columns), 2048, 2048);
+    const std::uint64_t block = static_cast<unsigned>(tile.block), size = dtypeBytes(x.dtype);
+    Traffic t = rowTraffic("cumsum", x, tile, 1, 2 * (columns / block + 1) - 1);
+    if (columns % 16 == 0)
+      t.loadSectors = t.storeSectors = rows * sectorsOfBlocks(columns, block, size);
+    return {t};
+  }
+
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     CumsumConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block},

@@ -113,6 +113,17 @@ public:
     return limits;
   }
 
+  /// Without weight and bias; with them nothing is stated, because lanes share their elements as the layout has it.
+  /// Meetings: mean and variance; of rows that do not fit a tile also the shift that the tiles' means are combined
+  /// with.
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    if (inputs.count("weight"))
+      return {};
+    const TensorType &x = inputs.at("x");
+    const RowTile tile = rowTile(static_cast<std::int64_t>(x.shape.back()));
+    return {rowTraffic("layer_norm", x, tile, tile.looping ? 2 : 1, tile.looping ? 3 : 2)};
+  }
+
   double bytes(const Call &call) const override {
     const Tensor &x = call.tensors.at("x");
     return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);

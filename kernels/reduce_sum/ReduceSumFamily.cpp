@@ -46,6 +46,18 @@ public:
     return static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
   }
 
+  /// Each program's warps leave a number each in shared memory, one of them reads them all: a wavefront each.
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    const TensorType &x = inputs.at("x");
+    const ReduceSumConfig c;
+    const std::uint64_t n = x.elements(), size = dtypeBytes(x.dtype);
+    const std::uint64_t block = static_cast<unsigned>(c.block), warps = static_cast<unsigned>(c.warps);
+    const std::uint64_t programs = std::clamp<std::uint64_t>((n + block - 1) / block, 1, 1024);
+    return {{"reduce_sum_partial", sectorsOfBlocks(n, block, size), programs, n * size, programs * 4, programs * warps,
+             programs * (warps + 1)},
+            {"reduce_sum_final", sectorsOnce(programs, 4), 1, programs * 4, size, warps, warps + 1}};
+  }
+
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
   }

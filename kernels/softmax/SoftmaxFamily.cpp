@@ -43,6 +43,14 @@ public:
     return limits;
   }
 
+  /// Once for the maximum and the sum, once again for the result if a row does not fit a tile.  Two meetings: maximum,
+  /// sum.
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    const TensorType &x = inputs.at("x");
+    const RowTile tile = rowTile(static_cast<std::int64_t>(x.shape.back()));
+    return {rowTraffic("softmax", x, tile, tile.looping ? 2 : 1, 2)};
+  }
+
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     SoftmaxConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block},

@@ -11,6 +11,7 @@
 #ifndef KILN_KERNELS_SUPPORT_FAMILY_H
 #define KILN_KERNELS_SUPPORT_FAMILY_H
 
+#include "kernels/support/Traffic.h"
 #include "kiln/Language.h"
 #include "kiln/Operation.h"
 #include "kiln/Tensor.h"
@@ -54,6 +55,12 @@ using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 struct TensorType {
   DType dtype = DType::F32;
   Shape shape;
+  std::uint64_t elements() const {
+    std::uint64_t n = 1;
+    for (const std::uint64_t extent : shape)
+      n *= extent;
+    return n;
+  }
 };
 using TensorTypes = std::map<std::string, TensorType, std::less<>>;
 
@@ -84,6 +91,9 @@ public:
 
   /// Bytes that must cross the memory bus: what bandwidths are counted with.
   virtual double bytes(const Call &call) const = 0;
+
+  /// What each launch of a call on dense tensors must cost on any target: held against the emulator's counters.
+  virtual std::vector<Traffic> traffic(const TensorTypes &inputs) const = 0;
 
   /// Inputs of a size worth looking at, for the demo and the benchmark: "small" for the emulator, else "large".
   virtual TensorTypes example(DType dtype, bool large) const = 0;

@@ -47,6 +47,31 @@ inline std::size_t rowSlot(unsigned dtype, const RowTile &tile, bool adjacent) {
          adjacent;
 }
 
+/// Whether a row of the tile is spread over several warps, which then meet at barriers: a warp's lanes have 16 bytes of
+/// it each, or one element if rows are not known to start at multiples of 16 elements.
+inline bool spansWarps(const RowTile &tile, std::uint64_t columns, std::uint64_t elementBytes) {
+  const std::uint64_t lane = columns % 16 == 0 ? 16 / elementBytes : 1;
+  return static_cast<std::uint64_t>(tile.block) > 32 * lane;
+}
+
+/// Of a kernel that reads each row of x `reads` times and writes it once, whole vectors or none.  `meetings`: how often
+/// the warps that share a row meet.  The wavefronts of these meetings are not stated: how many copies of a partial
+/// result are exchanged is the choice of the layout planner.
+inline Traffic rowTraffic(std::string kernel, const TensorType &x, const RowTile &tile, std::uint64_t reads,
+                          std::uint64_t meetings) {
+  const std::uint64_t columns = x.shape.back(), rows = x.shape.size() == 2 ? x.shape[0] : 1;
+  const std::uint64_t size = dtypeBytes(x.dtype), bytes = rows * columns * size;
+  const std::uint64_t sectors =
+      columns % 16 == 0 ? sectorsOnce(rows * columns, size) : sectorsOfRows(rows, columns, size);
+  const std::uint64_t programs = (rows + tile.rowsPerProgram - 1) / tile.rowsPerProgram;
+  Traffic t{std::move(kernel), reads * sectors, sectors, reads * bytes, bytes, 0, {}};
+  if (spansWarps(tile, columns, size))
+    t.barriers = programs * static_cast<unsigned>(tile.warps) * meetings;
+  else
+    t.wavefronts = 0;
+  return t;
+}
+
 /// Shared by the three families' check: x of rank 1 or 2, out like it.
 inline Status checkRows(const Device &device, const Tensor &x, const Tensor &out) {
   KILN_TRY(checkTensor("x", x).on(device).dtype({DType::F32, DType::F16, DType::Bf16}).rankBetween(1, 2).status());

@@ -32,6 +32,18 @@ public:
         out.values[j * rows + i] = x.values[i * columns + j];
     return HostTensors{{"out", std::move(out)}};
   }
+  /// Rows of tiles are read and written 32 elements an access.  Each tile crosses shared memory whole, however much of
+  /// it lies in the matrix: 128 bytes a wavefront in and out, and one barrier between.
+  std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
+    const TensorType &x = inputs.at("x");
+    const TransposeConfig c;
+    const auto tileRows = static_cast<unsigned>(c.tileRows), tileColumns = static_cast<unsigned>(c.tileColumns);
+    const std::uint64_t rows = x.shape[0], columns = x.shape[1], size = dtypeBytes(x.dtype);
+    const std::uint64_t bytes = rows * columns * size;
+    const std::uint64_t tiles = (rows + tileRows - 1) / tileRows * ((columns + tileColumns - 1) / tileColumns);
+    return {{"transpose", sectorsOfRows(rows, columns, size), sectorsOfRows(columns, rows, size), bytes, bytes,
+             tiles * static_cast<unsigned>(c.warps), 2 * tiles * tileRows * tileColumns * size / 128}};
+  }
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{16384, 16384} : Shape{300, 500}}}};
   }
