@@ -19,6 +19,9 @@ namespace {
 
 using namespace kernels;
 
+/// Exit statuses below it say that the command line or a file is wrong.
+constexpr int compileStatus = 3;
+
 struct Options {
   std::vector<std::string> what, targets, dtypes{"f32", "f16", "bf16"}, schedules{"in-order", "random", "adversarial"};
   std::uint64_t seed = 1;
@@ -51,16 +54,23 @@ public:
 
   int operator()() {
     report["checked"] = Json::array();
-    if (Status s = execute(); !s.ok())
+    report["failed"] = Json::array();
+    Status s = execute();
+    if (s.ok() && runs == 0 && !failures.empty())
+      s = failures[0];
+    if (!s.ok())
       return fail("check", s, o.json, std::move(report));
+    const int status = bad ? 1 : failures.empty() ? 0 : failures[0].exitCode();
     report["runs"] = runs;
     report["bad"] = bad;
-    report["status"] = bad ? 1 : 0;
+    report["status"] = status;
+    for (const Status &f : failures)
+      std::fprintf(stderr, "kiln check: %s\n", f.toString().c_str());
     if (o.json)
       printJson(report);
     else
       verdict();
-    return bad ? 1 : 0;
+    return status;
   }
 
 private:
@@ -87,7 +97,7 @@ private:
       KILN_ASSIGN(const std::vector<std::string> targets, fileTargets(o.what[0]));
       for (const std::string &target : targets)
         for (Schedule schedule : schedules)
-          KILN_TRY(checkFile(target, schedule));
+          KILN_TRY(unlessFailed(o.what[0], target, [&] { return checkFile(target, schedule); }));
       return {};
     }
     KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.what));
@@ -106,11 +116,31 @@ private:
         for (const Family *family : chosen)
           for (DType type : types)
             for (const Size &size : sizes)
-              KILN_TRY(
-                  checkLibrary(*jit, *family, type, size, target, schedule)
-                      .withContext(std::string(family->name()) + " " + std::string(dtypeName(type)) + " on " + target));
+              KILN_TRY(unlessFailed(std::string(family->name()) + " " + std::string(dtypeName(type)), target,
+                                    [&] { return checkLibrary(*jit, *family, type, size, target, schedule); }));
       }
     }
+    return {};
+  }
+
+  /// Runs `check`, but not again what has failed on the target.  A kernel that one target cannot compile or run says
+  /// nothing about the others, so that is kept for the end; a wrong command line ends everything.
+  template <typename Fn> Status unlessFailed(const std::string &what, const std::string &target, Fn check) {
+    const std::string place = what + " on " + target;
+    if (failed.count(place))
+      return {};
+    Status s = check();
+    if (s.ok())
+      return {};
+    if (s.exitCode() < compileStatus)
+      return std::move(s).withContext(place);
+    failed.insert(place);
+    report["failed"].push_back({{"kernel", what},
+                                {"target", target},
+                                {"message", s.message()},
+                                {"remedy", s.remedy()},
+                                {"status", s.exitCode()}});
+    failures.push_back(std::move(s).withContext(place));
     return {};
   }
 
@@ -231,18 +261,23 @@ private:
     const std::string count = std::to_string(runs) + (runs == 1 ? " run" : " runs") + " (" + join(o.schedules) +
                               (mma == MatrixMode::Exact ? "" : ", mma " + std::string(matrixModeName(mma))) + ")";
     const bool library = !isFile(o.what[0]);
+    std::string text;
     if (bad)
-      std::printf("BAD: %s: %u of %s with findings%s\n", where.c_str(), bad, count.c_str(),
-                  library ? " or wrong results" : "");
+      text = "BAD: " + where + ": " + std::to_string(bad) + " of " + count + " with findings" +
+             (library ? " or wrong results" : "");
     else
-      std::printf("good: %s: %s, no finding%s\n", where.c_str(), count.c_str(),
-                  library ? ", all results within tolerance of float64" : "");
+      text = (failed.empty() ? "good: " : "INCOMPLETE: ") + where + ": " + count + ", no finding" +
+             (library ? ", all results within tolerance of float64" : "");
+    if (!failed.empty())
+      text += "; not compiled or not run: " + join(std::vector<std::string>(failed.begin(), failed.end()));
+    std::printf("%s\n", text.c_str());
   }
 
   const Options &o;
   MatrixMode mma = MatrixMode::Exact;
   unsigned runs = 0, bad = 0;
-  std::set<std::string> kernels, targets, seen;
+  std::set<std::string> kernels, targets, seen, failed; ///< failed: "softmax f32 on sm_75"
+  std::vector<Status> failures;
   std::map<std::string, Arrays> first; ///< outputs of the first schedule, by kernel and inputs
   Json report = Json::object();
 };
