@@ -329,6 +329,7 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
       "  kiln check add copy --target sm_75,sm_120a --dtype bf16 --schedule adversarial --seed 7\n"
       "  kiln check docs/examples/scale.mlir --grid 2 --arg x.npy --arg out:f32:1000 --arg f32:0.5 --arg i32:1000\n"
       "  kiln check docs/examples/vector.ptx --entry iota --grid 4 --block 128 --arg out:f32:500 --arg u32:500 --json\n"
+      "A kernel that does not compile or run on one target does not end the check.\n"
       "Exit status: 0 good, 1 findings or wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Check(*o)(); });
 }

@@ -61,6 +61,25 @@ TEST_F(CheckCliTest, AGoodPtxRunsOnTheGpuThatItNames) {
             "good: add on sm_80, sm_89, sm_90a: 9 runs (in-order, random, adversarial), no finding\n");
 }
 
+/// The module is for sm_80: one target of the two runs it.
+TEST_F(CheckCliTest, ATargetThatCannotRunTheKernelDoesNotEndTheCheck) {
+  const std::string ptx = write("add.ptx", addPtx);
+  const Words line = {ptx,     "--grid",     "2",     "--block", "32",       "--arg",      floats("x.npy", 64),
+                      "--arg", "out:f32:64", "--arg", "u32:64",  "--target", "sm_75,sm_80"};
+  const Outcome o = kiln(check(line));
+  EXPECT_EQ(o.status, 3) << o.out << o.err;
+  EXPECT_EQ(o.out, "INCOMPLETE: add on sm_80: 3 runs (in-order, random, adversarial), no finding; not compiled or not "
+                   "run: " +
+                       ptx + " on sm_75\n");
+  EXPECT_NE(o.err.find("the module is for sm_80, the device is sm_75"), std::string::npos) << o.err;
+  const Json j = Json::parse(kiln(check(line, {"--json"})).out);
+  EXPECT_EQ(j["status"], 3);
+  EXPECT_EQ(j["runs"], 3);
+  ASSERT_EQ(j["failed"].size(), 1u) << j.dump();
+  EXPECT_EQ(j["failed"][0]["target"], "sm_75");
+  EXPECT_EQ(j["failed"][0]["status"], 3);
+}
+
 TEST_F(CheckCliTest, DefectsOfPtxAreStatus1) {
   const std::string ptx = write("add.ptx", addPtx);
   const Words shape = {"--grid", "1", "--block", "64"};
