@@ -182,13 +182,16 @@ __device__ __forceinline__ void product(Accumulator (&acc)[Registers], const Ten
   }
 }
 
-/// Accumulators of 64 x 64 to rows of n elements.
+/// Accumulators of 64 x 64 to rows of n elements, n even.
 template <typename T> __device__ __forceinline__ void storeAccumulators(const T (&acc)[32], T *c, int m, int n) {
+  struct alignas(2 * sizeof(T)) Pair {
+    T low, high;
+  };
   int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
 #pragma unroll
-  for (int i = 0; i < 32; i++) {
-    int r = blockIdx.y * 64 + warp * 16 + i / 2 % 2 * 8 + lane / 4, x = blockIdx.x * 64 + i / 4 * 8 + lane % 4 * 2 + i % 2;
+  for (int i = 0; i < 32; i += 2) {
+    int r = blockIdx.y * 64 + warp * 16 + i / 2 % 2 * 8 + lane / 4, x = blockIdx.x * 64 + i / 4 * 8 + lane % 4 * 2;
     if (r < m && x < n)
-      c[r * n + x] = acc[i];
+      *reinterpret_cast<Pair *>(c + r * n + x) = {acc[i], acc[i + 1]};
   }
 }
