@@ -2,7 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 
 #include "runtime/device/emulator/MemoryFaults.h"
-#include "runtime/device/emulator/TimelineRecorder.h"
+#include "runtime/device/emulator/Wgmma.h"
 
 #include <algorithm>
 
@@ -40,9 +40,13 @@ void AsyncQueue::start(Schedule schedule, RandomStream seeded) {
       when = r < 4 ? Timing::Late : Timing::Early;
 }
 
+// By kind and issuer, so that a schedule may starve or favour one of them.
+unsigned AsyncQueue::streamOf(const AsyncWork &work) {
+  return (static_cast<unsigned>(work.kind) * 11u + work.warp) % numStreams;
+}
+
 void AsyncQueue::push(std::unique_ptr<AsyncWork> work) {
-  // By kind and issuer, so that a schedule may starve or favour one of them.
-  auto &stream = streams[(static_cast<unsigned>(work->kind) * 11u + work->warp) % numStreams];
+  auto &stream = streams[streamOf(*work)];
   work->serial = ++serials;
   stream.push_back(std::move(work));
   ++count;
@@ -129,6 +133,15 @@ Next issueAsync(std::unique_ptr<AsyncWork> work) {
   }
   ++block.worker.progress;
   return work->deliver();
+}
+
+void keepAsync(std::unique_ptr<AsyncWork> work) {
+  BlockState &block = work->block;
+  block.async->queue.push(std::move(work));
+}
+
+Next becameReady(AsyncWork &work) {
+  return work.block.worker.launch.seeded() ? Next::Advance : deliverAsync(work.block, AsyncQueue::streamOf(work));
 }
 
 Next deliverAsync(BlockState &block, unsigned stream) {
@@ -218,6 +231,8 @@ Next finishAsync(BlockState &block) {
   }
   checkMbarriersAtExit(block);
   checkPendingStores(block);
+  if (block.wgmma)
+    checkWgmmaAtExit(block);
   return Next::Advance;
 }
 
@@ -225,9 +240,10 @@ std::string describeAsyncWait(const BlockState &block, const WarpState &w, const
   if (s.state == SplitState::Mbarrier)
     return describeMbarrier(block, s.waitsFor);
   const auto kind = static_cast<AsyncKind>(s.asyncKind);
+  if (kind == AsyncKind::Wgmma)
+    return describeWgmmaWait(block, w, s.waitsFor);
   return std::string(" waits for ") +
          (kind == AsyncKind::Copy       ? "cp.async groups"
-          : kind == AsyncKind::Wgmma    ? "wgmma groups"
           : kind == AsyncKind::BulkRead ? "the reads of bulk groups"
                                         : "bulk groups") +
          " before number " + std::to_string(s.waitsFor);

@@ -87,6 +87,7 @@ public:
   void push(std::unique_ptr<AsyncWork> work);
   /// Streams with a work that could be delivered now.
   std::uint32_t deliverable() const;
+  static unsigned streamOf(const AsyncWork &work);
   /// Delivers one work of the stream.
   Next deliver(unsigned stream);
   /// Whether lanes that wait must go on waiting (AsyncWork::holds).
@@ -132,6 +133,9 @@ void startAsync(BlockState &block);
 
 /// Delivers the work at once (in order), or keeps it for later.
 Next issueAsync(std::unique_ptr<AsyncWork> work);
+/// Keeps a work that is not ready yet, also in order; once it is, say so: then it is delivered as any other.
+void keepAsync(std::unique_ptr<AsyncWork> work);
+Next becameReady(AsyncWork &work);
 /// The executing lanes close their open group of the series.
 void commitGroup(WarpState &w, GroupSeries series);
 /// The executing lanes wait for all but their newest `keep` committed groups; works of `kind` hold them up.  Advance:

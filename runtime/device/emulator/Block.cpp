@@ -2,7 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/DefinedBits.h"
-#include "runtime/device/emulator/TimelineRecorder.h"
+#include "runtime/device/emulator/Wgmma.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,6 +70,8 @@ BlockState::BlockState(Worker &worker, ClusterState &cluster, unsigned rank)
   }
   if (program.usesAsync)
     async = makeAsyncState(count);
+  if (program.wgmma)
+    wgmma = makeWgmmaState(program, count);
 }
 
 /// What stays the same from block to block.
@@ -224,6 +226,8 @@ void BlockState::start(Dim3 at, std::uint64_t clusterNumber) {
                   static_cast<unsigned>(warps.size()));
   if (async)
     startAsync(*this);
+  if (wgmma)
+    startWgmma(*wgmma);
   for (BarrierState &b : barriers)
     b.open = false;
   if (program.usesCluster)

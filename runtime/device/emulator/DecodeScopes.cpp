@@ -95,7 +95,8 @@ void DecodeContext::closeScope() {
     free.insert(free.end(), closed.childFree[c].begin(), closed.childFree[c].end());
   }
   for (const auto &[slot, c] : closed.own)
-    parent.childFree[c].push_back(slot);
+    if (!state->kept.count(slot))
+      parent.childFree[c].push_back(slot);
 }
 
 std::uint32_t DecodeContext::placeFrame(std::uint64_t bytes, std::uint32_t align) {

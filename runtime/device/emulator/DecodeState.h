@@ -12,6 +12,8 @@
 
 #include "runtime/device/emulator/Decoder.h"
 
+#include <unordered_set>
+
 namespace kiln::emulator {
 
 constexpr std::uint32_t unplaced = ~0u;
@@ -47,6 +49,7 @@ struct DecodeContext::FunctionState {
   std::vector<std::string_view> labelNames;
   std::vector<Slot> temporaries[3];
   std::size_t temporariesUsed[3] = {0, 0, 0};
+  std::unordered_set<Slot> kept; ///< registers of nested scopes that no later scope may use
   std::vector<std::pair<Slot, unsigned>> registers; ///< FunctionInfo::registers
 };
 

@@ -333,6 +333,7 @@ void DecodeContext::finishFunction(FunctionInfo &info) {
   for (std::uint32_t i = info.entry; i < info.end; ++i)
     if (flows[i].kind == FlowEdge::Kind::Branch && program->order[flows[i].target] <= program->order[i])
       program->ops[i].flags |= backwardFlag;
+  guardWgmma(info, graph);
   placeRegisters(info, graph);
 }
 

@@ -165,6 +165,9 @@ public:
     program->usesAsync = true;
     program->usesAsyncProxy |= asyncProxy;
   }
+  WgmmaProgram &wgmma(); ///< of a program that has wgmma from now on
+  /// Later scopes must not use the slot again: an instruction works on it for longer.
+  void keepForScope(Slot slot);
   void usesDynamicStack() { dynamicStack = true; }
 
   const Symbol *find(std::string_view name);
@@ -181,6 +184,10 @@ private:
   void finishFunction(FunctionInfo &info);
   void placeRegisters(FunctionInfo &info, const FlowGraph &graph);
   void finish();
+
+  // WgmmaDecode.cpp
+  void guardWgmma(const FunctionInfo &info, const FlowGraph &graph);
+  void keepResultsUntilWaits(const FunctionInfo &info, const FlowGraph &graph);
 
   // DecodeScopes.cpp
   bool declare(const ptx::Variable &variable);

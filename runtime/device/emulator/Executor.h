@@ -34,7 +34,7 @@ struct LaunchRaces;
 struct AsyncState; // Async.h
 struct OpTraits;   // OpTraits.h
 struct OpTrace;    // Counting.h
-class TimelineRecorder;
+struct WgmmaState; // Wgmma.h
 
 enum class SplitState : std::uint8_t {
   Ready,
@@ -148,10 +148,10 @@ public:
   std::uint64_t instructions = 0; ///< warp instructions of this block
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
-  BlockRaces *races = nullptr;          ///< null: races are not looked for
-  TimelineRecorder *timeline = nullptr; ///< null: this block is not drawn
-  std::shared_ptr<AsyncState> async;    ///< null: the kernel has no asynchronous instructions
-  Chooser chooser;                      ///< of a seeded launch
+  BlockRaces *races = nullptr;       ///< null: races are not looked for
+  std::shared_ptr<AsyncState> async; ///< null: the kernel has no asynchronous instructions
+  std::shared_ptr<WgmmaState> wgmma; ///< null: the kernel has no wgmma
+  Chooser chooser;                   ///< of a seeded launch
 
 private:
   void prepareWarp(unsigned w);

@@ -13,6 +13,7 @@
 #include "runtime/device/emulator/ptx/Ast.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -147,6 +148,8 @@ struct NamedRange {
   std::uint64_t begin = 0, end = 0;
 };
 
+struct WgmmaProgram; // Wgmma.h
+
 struct Program {
   const ptx::Module *module = nullptr;
   const InstructionTable *table = nullptr;
@@ -172,8 +175,9 @@ struct Program {
   std::uint64_t localBytes = 0; ///< a lane; frames, and room for alloca and recursion where the kernel has them
   bool inOrder = false;         ///< results depend on the order of blocks: one worker runs them
   bool usesCluster = false;
-  bool usesAsync = false;      ///< has asynchronous instructions or mbarriers
-  bool usesAsyncProxy = false; ///< of them, some that access memory through the async proxy
+  bool usesAsync = false;              ///< has asynchronous instructions or mbarriers
+  bool usesAsyncProxy = false;         ///< of them, some that access memory through the async proxy
+  std::shared_ptr<WgmmaProgram> wgmma; ///< null: has no wgmma
   Dim3 requiredCluster{0, 0, 0};
   std::uint32_t maxClusterBlocks = 0; ///< .maxclusterrank, 0 if absent
   bool needsCluster = false;          ///< .explicitcluster: the launch must say what a cluster is

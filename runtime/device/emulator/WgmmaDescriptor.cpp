@@ -29,8 +29,10 @@ std::uint32_t wgmmaOffset(const WgmmaDescriptor &d, bool mnMajor, std::uint32_t 
     return mnMajor ? d.start + along * d.stride + eights * d.leading + inside
                    : d.start + eights * d.stride + along * d.leading + inside;
   }
-  const std::uint32_t at = mnMajor ? d.start + byte / s * d.leading + eights * d.stride + line * s + byte % s
-                                   : d.start + eights * d.stride + line * s + byte;
+  const auto log = static_cast<unsigned>(__builtin_ctz(s));
+  const std::uint32_t at = mnMajor
+                               ? d.start + (byte >> log) * d.leading + eights * d.stride + line * s + (byte & (s - 1))
+                               : d.start + eights * d.stride + line * s + byte;
   // The lines of 128 bytes decide which pieces of 16 bytes change places.
   return at ^ (((at >> 7) - d.baseOffset) & (s / 16 - 1)) << 4;
 }

@@ -1,5 +1,6 @@
 // kiln-bench-emulator: thread instructions a second a core, checks off and on, and memory.
 #include "runtime/device/emulator/bench/Kernels.h"
+#include "runtime/device/emulator/bench/Matrix.h"
 #include "runtime/device/emulator/EmulatorDevice.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ constexpr char help[] = R"(usage: kiln-bench-emulator [--json] [--cpu-level LEVE
 
 Runs an elementwise kernel, a row softmax and a pipeline of cp.async on emulator:sm_90a and prints how many thread instructions one core
 executes in a second of CPU time, best of the repetitions, with the checks that cost time off and on, and the memory that the emulator
-takes beside the buffers; then a matrix product with mma.sync, in GFLOP a second and core, exact and fast.  Results are
+takes beside the buffers; then matrix products with mma.sync and wgmma, in GFLOP a second and core, exact and fast.  Results are
 compared with a float64 reference.
 
   --json             one JSON object instead of text
@@ -308,6 +309,20 @@ int main(int argc, char **argv) {
       std::printf("%-12s checks %-3s  %6.2f G thread instructions / s / core   %.0f MiB resident for %.0f MiB of "
                   "buffers   worst error %.2g\n",
                   m.kernel.c_str(), m.checks ? "on" : "off", m.rate * 1e-9, m.residentMiB, m.bufferMiB, m.worstError);
+  }
+  const auto matrix = bench::measureMatrix(options.level, options.repeat);
+  if (!report(matrix.status()))
+    return 4;
+  if (options.json)
+    std::printf("], \"matrix\": [");
+  for (std::size_t i = 0; i < matrix->size(); ++i) {
+    const bench::MatrixRate &r = (*matrix)[i];
+    const std::string mode(matrixModeName(r.mode));
+    if (options.json)
+      std::printf("%s{\"kernel\": \"%s\", \"mode\": \"%s\", \"flop_per_second_per_core\": %.4g}", i ? ", " : "",
+                  r.kernel.c_str(), mode.c_str(), r.flops);
+    else
+      std::printf("%-55s %-5s  %6.2f GFLOP / s / core\n", r.kernel.c_str(), mode.c_str(), r.flops * 1e-9);
   }
   if (options.json)
     std::printf("]}\n");
