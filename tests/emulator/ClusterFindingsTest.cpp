@@ -54,6 +54,45 @@ TEST(ClusterFindings, S67RelaxedArrivalReleasesNothing) {
   EXPECT_TEXT(o, "race.shared", "of block (1,0,0)");
 }
 
+TEST(ClusterFindings, S66RemoteStoreAfterThePeerExited) {
+  const auto text = [](const std::string &sync) {
+    return R"(
+    xor.b32 %r20, %r10, 1; mapa.shared::cluster.u32 %r21, %r4, %r20;
+    .loc 1 10 0
+    st.shared::cluster.u32 [%r21], %r2;
+    )" + sync +
+           R"(
+    .loc 1 30 0
+    ret;)";
+  };
+  const std::string bad = text("bar.sync 0;");
+  expectFound(bad, text("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"), pair, "cluster.exited_cta",
+              true);
+  // That all have come is enough for an exit; nothing need be released.
+  expectFound(bad, text("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;"), pair,
+              "cluster.exited_cta", true);
+  // An arrival that nobody waits for is not.
+  expectFound(text("barrier.cluster.arrive.aligned;"), text("barrier.cluster.arrive; barrier.cluster.wait;"), pair,
+              "cluster.exited_cta", true);
+  const ClusterOutcome o = runCluster(bad, pair);
+  const Finding *f = o.launched.find("cluster.exited_cta");
+  ASSERT_TRUE(f) << o.launched.text();
+  EXPECT_EQ(f->location, "k.cu:10");
+  EXPECT_TEXT(o, "cluster.exited_cta", "k.cu:30");
+}
+
+TEST(ClusterFindings, OneBlockStaysForTheOthers) {
+  // Rank 0 is asked by all the others, and waits for them; they need not wait for anybody.
+  const auto text = [](const std::string &last) {
+    return R"(
+    st.shared.u32 [%r4], %r2; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+    mapa.shared::cluster.u32 %r21, %r4, 0; ld.shared::cluster.u32 %r22, [%r21]; st.global.u32 [%rd2], %r22;
+    barrier.cluster.arrive.aligned; setp.ne.u32 %p1, %r10, )" +
+           last + "; @%p1 bra OUT; barrier.cluster.wait.aligned;\nOUT: ";
+  };
+  expectFound(text("1"), text("0"), {{8}, {4}, {64}}, "cluster.exited_cta", true);
+}
+
 TEST(ClusterFindings, MissingBarrierBeforeRemoteRead) {
   const auto text = [](const std::string &sync) {
     return "st.shared.u32 [%r4], %r2; " + sync +

@@ -1,6 +1,7 @@
 // bar and barrier: section 1.6 of the emulator specification.  Arrival is counted in warps of 32 threads.
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
+#include "runtime/device/emulator/RegisterPool.h"
 #include "runtime/device/emulator/Races.h"
 
 #include <cstdio>
@@ -236,6 +237,8 @@ std::string describeWaiting(const BlockState &block) {
         text += describeClusterWait(block.cluster);
       else if (s.state == SplitState::AsyncGroup || s.state == SplitState::Mbarrier)
         text += describeAsyncWait(block, w, s);
+      else if (s.state == SplitState::Registers)
+        text += describeRegisterWait(block, w, s);
       else if (s.state == SplitState::Parked)
         text += " waits for other lanes";
       else

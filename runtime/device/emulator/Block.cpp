@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/DefinedBits.h"
+#include "runtime/device/emulator/RegisterPool.h"
 #include "runtime/device/emulator/Wgmma.h"
 
 #include <algorithm>
@@ -72,6 +73,8 @@ BlockState::BlockState(Worker &worker, ClusterState &cluster, unsigned rank)
     async = makeAsyncState(count);
   if (program.wgmma)
     wgmma = makeWgmmaState(program, count);
+  if (program.usesRegisterPool)
+    registerPool = std::make_shared<RegisterPool>();
 }
 
 /// What stays the same from block to block.
@@ -228,6 +231,8 @@ void BlockState::start(Dim3 at, std::uint64_t clusterNumber) {
     startAsync(*this);
   if (wgmma)
     startWgmma(*wgmma);
+  if (registerPool)
+    startRegisterPool(*this);
   for (BarrierState &b : barriers)
     b.open = false;
   if (program.usesCluster)

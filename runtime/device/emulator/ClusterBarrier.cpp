@@ -1,6 +1,7 @@
 // barrier.cluster: section 1.6 of the emulator specification.  Every thread of the cluster that has not exited arrives
 // and then waits; one phase at a time.
 #include "runtime/device/emulator/Cluster.h"
+#include "runtime/device/emulator/LaneValues.h"
 
 #include <utility>
 
@@ -10,13 +11,9 @@ namespace {
 
 constexpr std::uint64_t noPhase = ~std::uint64_t(0);
 
-template <typename Fn> void eachLane(std::uint32_t lanes, Fn f) {
-  for (; lanes; lanes &= lanes - 1)
-    f(static_cast<unsigned>(__builtin_ctz(lanes)));
-}
-
 /// The lanes, which need not execute now, have waited for the last phase.
 void acquire(WarpState &w, std::uint32_t lanes) {
+  w.block->clusterArrivals.phasesWaited = w.block->cluster.phase;
   if (!w.block->races)
     return;
   const std::uint32_t exec = std::exchange(w.exec, lanes);

@@ -64,6 +64,8 @@ Result<std::unique_ptr<Program>> DecodeContext::run(std::size_t entry) {
     info.maxThreadsPerBlock = std::min(info.maxThreadsPerBlock, n);
     info.requiredBlock = {kernel.reqntid[0], std::max(1u, kernel.reqntid[1]), std::max(1u, kernel.reqntid[2])};
   }
+  program->maxRegisters = kernel.maxnreg;
+  program->blocksPerMultiprocessor = std::max(1u, kernel.minnctapersm);
   if (pieceCount(kernel.reqnctapercluster))
     program->requiredCluster = {kernel.reqnctapercluster[0], std::max(1u, kernel.reqnctapercluster[1]),
                                 std::max(1u, kernel.reqnctapercluster[2])};

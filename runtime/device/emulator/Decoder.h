@@ -116,8 +116,8 @@ public:
   bool destination(const ptx::Instruction &instruction, const ptx::Operand &operand, ptx::Type type, Slot &slot,
                    unsigned *registerBytes = nullptr, bool mayBeWider = false);
   /// The slots of `count` registers in braces (one may stand without), read or written; `name` is for the message.
-  bool registers(const ptx::Instruction &instruction, const ptx::Operand &operand, std::string_view name, unsigned count,
-                 ptx::Type type, bool written, Slot *slots);
+  bool registers(const ptx::Instruction &instruction, const ptx::Operand &operand, std::string_view name,
+                 unsigned count, ptx::Type type, bool written, Slot *slots);
   bool predicate(const ptx::Instruction &instruction, const ptx::Operand &operand, Slot &slot);
   /// Declared bytes of a register operand, 0 if it is none.
   unsigned registerBytes(const ptx::Operand &operand);
@@ -168,6 +168,7 @@ public:
   WgmmaProgram &wgmma(); ///< of a program that has wgmma from now on
   /// Later scopes must not use the slot again: an instruction works on it for longer.
   void keepForScope(Slot slot);
+  void usesRegisterPool() { program->usesRegisterPool = true; }
   void usesDynamicStack() { dynamicStack = true; }
 
   const Symbol *find(std::string_view name);

@@ -31,10 +31,11 @@ struct Worker;
 class BlockRaces;
 class ClusterState; // Cluster.h
 struct LaunchRaces;
-struct AsyncState; // Async.h
-struct OpTraits;   // OpTraits.h
-struct OpTrace;    // Counting.h
-struct WgmmaState; // Wgmma.h
+struct AsyncState;   // Async.h
+struct RegisterPool; // RegisterPool.h
+struct OpTraits;     // OpTraits.h
+struct OpTrace;      // Counting.h
+struct WgmmaState;   // Wgmma.h
 
 enum class SplitState : std::uint8_t {
   Ready,
@@ -43,6 +44,7 @@ enum class SplitState : std::uint8_t {
   Cluster,    ///< in barrier.cluster.wait
   AsyncGroup, ///< waits for asynchronous operations: Split::asyncKind, waitsFor
   Mbarrier,   ///< waits for the mbarrier at shared offset Split::waitsFor
+  Registers,  ///< waits until its warp can have Split::waitsFor registers a thread
 };
 
 struct Split {
@@ -51,7 +53,8 @@ struct Split {
   SplitState state = SplitState::Ready;
   std::uint8_t barrier = 0;
   std::uint8_t asyncKind = 0; ///< AsyncGroup: AsyncKind of the works
-  std::uint32_t waitsFor = 0; ///< AsyncGroup: groups below this number; Mbarrier: offset of the object
+  std::uint32_t waitsFor =
+      0; ///< AsyncGroup: groups below this number; Mbarrier: offset of the object; Registers: their number
   std::uint32_t backward = 0; ///< backward branches taken since it was tired last
   bool tired = false;         ///< has looped for a while: others first
   bool forced = false;        ///< its parked op goes on without the missing lanes (after a finding)
@@ -110,6 +113,7 @@ struct ClusterArrivals {
   std::uint32_t outstanding[warpSize] = {};          ///< by warp: lanes that arrived and have not waited
   std::uint64_t lanePhase[warpSize * warpSize] = {}; ///< by thread: the phase it last arrived in
   std::uint32_t lastPc[warpSize] = {};
+  std::uint64_t phasesWaited = 0; ///< all below are over, and a thread of the block waited for the last one
 };
 
 /// A round: every warp of a cluster that can run gets its turn, or turns.
@@ -148,10 +152,11 @@ public:
   std::uint64_t instructions = 0; ///< warp instructions of this block
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
-  BlockRaces *races = nullptr;       ///< null: races are not looked for
-  std::shared_ptr<AsyncState> async; ///< null: the kernel has no asynchronous instructions
-  std::shared_ptr<WgmmaState> wgmma; ///< null: the kernel has no wgmma
-  Chooser chooser;                   ///< of a seeded launch
+  BlockRaces *races = nullptr;                ///< null: races are not looked for
+  std::shared_ptr<AsyncState> async;          ///< null: the kernel has no asynchronous instructions
+  std::shared_ptr<RegisterPool> registerPool; ///< null: the kernel has no setmaxnreg
+  std::shared_ptr<WgmmaState> wgmma;          ///< null: the kernel has no wgmma
+  Chooser chooser;                            ///< of a seeded launch
 
 private:
   void prepareWarp(unsigned w);

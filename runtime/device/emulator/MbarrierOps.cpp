@@ -1,8 +1,7 @@
 // The mbarrier instructions, lane by lane: section 3.2 of the emulator specification.
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/DefinedBits.h"
-#include "runtime/device/emulator/MemoryFaults.h"
-#include "runtime/device/emulator/TimelineRecorder.h"
+#include "runtime/device/emulator/LaneValues.h"
 
 #include <cstring>
 
@@ -18,18 +17,12 @@ template <typename T> T *lanesOf(const Warp &w, Slot slot) {
   return reinterpret_cast<T *>(w.registers + slot);
 }
 
-std::uint64_t addressOf(const Warp &w, const Op &op, unsigned l) {
-  return op.flags & access::base32
-             ? static_cast<std::uint32_t>(lanesOf<std::uint32_t>(w, op.s[0])[l] + static_cast<std::uint32_t>(op.imm))
-             : lanesOf<std::uint64_t>(w, op.s[0])[l] + static_cast<std::uint64_t>(op.imm);
-}
-
 /// Calls f(lane, its object) for every executing lane until it returns Fault.
 template <typename Fn> Next eachObject(WarpState &w, const Op &op, bool remote, Fn f) {
   for (std::uint32_t m = w.exec; m; m &= m - 1) {
     const auto l = static_cast<unsigned>(__builtin_ctz(m));
     MbarrierPlace place;
-    if (!locateMbarrier(w, op, l, addressOf(w, op, l), remote, place))
+    if (!locateMbarrier(w, op, l, laneAddress(w, op, l), remote, place))
       return Next::Fault;
     if (f(l, place) == Next::Fault)
       return Next::Fault;

@@ -102,10 +102,11 @@ bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned
   return false;
 }
 
-const BlockState *resolveRemote(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
+const BlockState *resolveShared(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {
   const bool may = op.flags & access::cluster || (op.flags & access::spaceMask) == access::generic;
   const BlockState *owner = blockOfShared(*w.block, at[__builtin_ctz(w.exec)] - window);
-  if (!owner || owner == w.block || !may) {
+  const bool isOwn = owner == w.block;
+  if (!owner || !(isOwn || may)) {
     reportSharedBounds(w, op, at, bytes, window);
     return nullptr;
   }
@@ -114,10 +115,10 @@ const BlockState *resolveRemote(Warp &w, const Op &op, const std::uint64_t *at, 
         const std::uint64_t o = at[l] - base;
         return o < owner->sharedBegin || o > owner->sharedEnd || owner->sharedEnd - o < bytes;
       })) {
-    reportSharedBounds(w, op, at, bytes, window, owner);
+    reportSharedBounds(w, op, at, bytes, window, isOwn ? nullptr : owner);
     return nullptr;
   }
-  return reportIfExited(static_cast<WarpState &>(w), op, w.exec, *owner) ? nullptr : owner;
+  return !isOwn && reportIfExited(static_cast<WarpState &>(w), op, w.exec, *owner) ? nullptr : owner;
 }
 
 bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window) {

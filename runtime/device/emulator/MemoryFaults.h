@@ -38,9 +38,8 @@ bool reportMisaligned(Warp &w, const Op &op, const std::uint64_t *at, unsigned b
 /// Lanes outside the own block's shared memory, unless `owner` says whose memory it is that they must be in.
 bool reportSharedBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window,
                         const BlockState *owner = nullptr);
-/// Shared addresses (from `window` on) of which some are not in the own block's memory, all of one rank: the block that
-/// has them.  Null after a fatal finding.
-const BlockState *resolveRemote(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
+/// Shared addresses (from `window` on), all of one rank: the block that has them.  Null after a fatal finding.
+const BlockState *resolveShared(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
 bool reportParamBounds(Warp &w, const Op &op, const std::uint64_t *at, unsigned bytes, std::uint64_t window);
 bool reportReadOnly(Warp &w, const Op &op, const char *what);
 /// Looks every lane up and remembers the allocation for next time if it is one for all.  Gives the bits to look at;

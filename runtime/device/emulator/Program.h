@@ -175,9 +175,11 @@ struct Program {
   std::uint64_t localBytes = 0; ///< a lane; frames, and room for alloca and recursion where the kernel has them
   bool inOrder = false;         ///< results depend on the order of blocks: one worker runs them
   bool usesCluster = false;
-  bool usesAsync = false;              ///< has asynchronous instructions or mbarriers
-  bool usesAsyncProxy = false;         ///< of them, some that access memory through the async proxy
-  std::shared_ptr<WgmmaProgram> wgmma; ///< null: has no wgmma
+  bool usesAsync = false;        ///< has asynchronous instructions or mbarriers
+  bool usesAsyncProxy = false;   ///< of them, some that access memory through the async proxy
+  bool usesRegisterPool = false; ///< has setmaxnreg
+  std::uint32_t maxRegisters = 0, blocksPerMultiprocessor = 1; ///< .maxnreg, 0 if absent; .minnctapersm
+  std::shared_ptr<WgmmaProgram> wgmma;                         ///< null: has no wgmma
   Dim3 requiredCluster{0, 0, 0};
   std::uint32_t maxClusterBlocks = 0; ///< .maxclusterrank, 0 if absent
   bool needsCluster = false;          ///< .explicitcluster: the launch must say what a cluster is

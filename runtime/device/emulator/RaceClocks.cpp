@@ -70,6 +70,7 @@ void BlockRaces::start(BlockState &b) {
   sharedFirst = reinterpret_cast<std::uint64_t>(b.shared);
   peers.clear();
   outsiders.clear();
+  outsideUses.clear();
   for (unsigned w = 0; w < clocks.size(); ++w) {
     clocks[w] = {};
     clocks[w].own[w] = 1;

@@ -176,6 +176,7 @@ void BlockRaces::recordShared(Touch &t) {
     c.lastWrite = t.access.write ? t.access.clock : c.lastWrite;
   } else {
     outsiders[t.access.row][t.access.warp] = t.access.clock;
+    noteOutsider(t);
   }
   t.number = shared.number(t.access, false, t.sameLanes);
   const LaneAccess &m = *t.m;
@@ -351,6 +352,8 @@ void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, 
         t.number = home->shared.number(a, t.fresh);
         std::uint32_t &last = home->outsiders[a.row][a.warp];
         last = std::max(last, a.clock);
+        if (home != this)
+          home->noteOutsider(t);
       }
       if (!home->block->async || !home->touchesObject(t, range))
         touchWords(t, home->shared, home->cells.data(), range.address - home->sharedFirst, range.bytes, nullptr);

@@ -149,6 +149,8 @@ public:
   /// An instruction works on a synchronisation object of `bytes` bytes at `address` (of the host): a write initialises
   /// it or gives it back, everything else comes after the one and before the other.
   void recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes, bool write);
+  /// ClusterRaces.cpp: the block's warps have exited.  What other blocks do to its shared memory must come before.
+  void checkExit();
 
 private:
   struct Touch;
@@ -171,6 +173,7 @@ private:
   void lanesInByte(Touch &t, const Transition &step, std::uint64_t at, unsigned lane);
   bool touchesObject(Touch &t);
   bool touchesObject(Touch &t, const AsyncRange &range);
+  void noteOutsider(const Touch &t);
   void makeRoom();
   bool settled(const Access &a) const;
   bool everythingIsKnown(const ClockRow &own, const Knowledge *others) const;
@@ -200,6 +203,13 @@ private:
   std::vector<std::uint8_t> laneWrote, laneRead;          ///< of shared memory, by byte; severalLanes: more than one
   std::unordered_map<std::uint64_t, Published> published; ///< by host address in shared memory
   Knowledge outsiders; ///< the last accesses to the block's shared memory of all agents but its warps
+  struct OutsideUse {
+    std::uint32_t clock = 0, op = 0, lanes = 0;
+    std::uint64_t block = 0; ///< whose warp `warp` made or issued it
+    unsigned warp = 0;
+    std::uint64_t phase = 0; ///< of the cluster's barrier: its end comes after the access
+  };
+  std::map<std::pair<std::uint64_t, unsigned>, OutsideUse> outsideUses; ///< of `outsiders`, those of other blocks
 };
 
 struct LaunchRaces {

@@ -167,9 +167,8 @@ static const char *unsupportedReason(std::string_view word) {
         "vavrg2", "vabsdiff2", "vmin2",    "vmax2", "vset2", "vadd4", "vsub4", "vavrg4", "vmin4", "vmax4", "vset4"})
     if (w == word)
       return "video instructions other than vabsdiff4 are not emulated";
-  for (std::string_view w : {"setmaxnreg", "clusterlaunchcontrol"})
-    if (w == word)
-      return "warp specialisation is not emulated in this version";
+  if (word == "clusterlaunchcontrol")
+    return "clusters that take over the blocks of others are not emulated in this version";
   return nullptr;
 }
 
@@ -201,9 +200,8 @@ static std::string formText(const PreparedRow &row) {
 }
 
 Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow> &rows) const {
-  for (std::string_view prefix : {"st.async", "red.async", "wgmma.mma_async.sp"})
-    if (opcode.starts_with(prefix))
-      return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
+  if (opcode.starts_with("wgmma.mma_async.sp"))
+    return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": not emulated in this version"};
   const std::vector<std::string_view> all = words(opcode, '.');
   auto named = [&](std::string_view w) { return std::find(all.begin(), all.end(), w) != all.end(); };
   if (all[0] == "mma") {

@@ -1,7 +1,7 @@
 // The loops that run the warps of a cluster in turn: in order, or as a seed has it.
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
-#include "runtime/device/emulator/TimelineRecorder.h"
+#include "runtime/device/emulator/RegisterPool.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,6 +15,10 @@ static constexpr std::uint64_t livelockInstructions = 10'000'000;
 /// The block's warps have left.
 static Next finishBlock(BlockState &block) {
   block.finished = true;
+  if (block.registerPool)
+    checkRegistersAtExit(block);
+  if (block.races && !block.cluster.isAlone())
+    block.races->checkExit();
   return block.async ? finishAsync(block) : Next::Advance;
 }
 

@@ -63,6 +63,8 @@ bool decodeArrive(DecodeContext &context, const Form &form, const ptx::Instructi
     return false;
   if (given == 1 && !context.source(instruction, operands[at + 1], ptx::Type::U32, op.s[1]))
     return false;
+  // A generic address may be another block's where no state is asked for.
+  op.flags |= spaceOf(form) == ptx::Space::Generic && op.d == trashSlot ? mbarrierFlag::remote : 0;
   op.flags |= form.has("expect_tx") ? mbarrierFlag::expectTx : 0;
   op.flags |= form.has("noComplete") ? mbarrierFlag::noComplete : 0;
   op.flags |= form.mnemonic == "mbarrier.arrive_drop" ? mbarrierFlag::drop : 0;
@@ -74,6 +76,7 @@ bool decodeTx(DecodeContext &context, const Form &form, const ptx::Instruction &
   if (instruction.operands.size() != 2)
     return context.error(instruction, "takes an address and a number of bytes");
   op.run = form.mnemonic == "mbarrier.expect_tx" ? mbarrierExpectTx : mbarrierCompleteTx;
+  op.flags |= spaceOf(form) == ptx::Space::Generic ? mbarrierFlag::remote : 0;
   return decodeObject(context, form, instruction, instruction.operands[0], op) &&
          context.source(instruction, instruction.operands[1], ptx::Type::U32, op.s[1]);
 }

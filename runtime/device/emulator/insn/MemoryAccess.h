@@ -166,7 +166,7 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
     const BlockState *owner = &block;
     if (low < block.sharedBegin || high > block.sharedEnd || block.sharedEnd - high < bytes || low > high)
         [[unlikely]] {
-      owner = resolveRemote(w, op, m.at, bytes, window);
+      owner = resolveShared(w, op, m.at, bytes, window);
       if (!owner)
         return false;
     }
