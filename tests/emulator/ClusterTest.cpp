@@ -83,7 +83,8 @@ TEST(Cluster, SpecialRegisters) {
   unsigned i = 0;
   for (const char *name : names)
     body += "setp.eq.u32 %p1, %r2, " + std::to_string(i++) + "; @%p1 mov.u32 %r20, " + name + ";\n";
-  body += "setp.eq.u32 %p1, %r2, 14; selp.u32 %r21, 1, 0, %is_explicit_cluster; @%p1 mov.u32 %r20, %r21;\n"
+  body += "setp.eq.u32 %p1, %r2, 14; mov.pred %p2, %is_explicit_cluster; selp.u32 %r21, 1, 0, %p2; @%p1 mov.u32 %r20, "
+          "%r21;\n"
           "setp.lt.u32 %p1, %r2, 15; @%p1 st.global.u32 [%rd2], %r20;";
   for (const ClusterShape &s : shapes) {
     ClusterShape shape = s;
@@ -117,6 +118,20 @@ TEST(Cluster, SpecialRegisters) {
   EXPECT_EQ(o.values[13], 1u);
 }
 
+TEST(Cluster, SizesOfSharedMemory) {
+  // 4096 bytes of `tile`, 8 of `bar`, 1000 dynamic ones: as an H200 has it.
+  Emulator gpu;
+  auto &out = gpu.upload(std::vector<std::uint32_t>(6, 0), "out");
+  const std::string body = R"(.shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;
+    ld.param.u64 %rd1, [out]; mov.u32 %r9, tile; st.shared.u32 [%r9], %r9; mov.u32 %r9, bar; st.shared.u32 [%r9], %r9;
+    mov.u32 %r1, %total_smem_size; mov.u32 %r2, %aggr_smem_size; mov.u32 %r3, %dynamic_smem_size;
+    st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 [%rd1+8], %r3;)";
+  ASSERT_TRUE(gpu.run(kernelText(".param .u64 out", body), {1}, {1}, {out}, 1000).clean());
+  EXPECT_EQ(gpu.download<std::uint32_t>(out)[0], 0x1400u);
+  EXPECT_EQ(gpu.download<std::uint32_t>(out)[1], 0x17f0u);
+  EXPECT_EQ(gpu.download<std::uint32_t>(out)[2], 1000u);
+}
+
 TEST(Cluster, GenericAddressesAndRanks) {
   // Warp lanes go to different blocks at once, through generic addresses and .shared::cluster ones; own words too.
   const std::string body = R"(
@@ -124,7 +139,7 @@ TEST(Cluster, GenericAddressesAndRanks) {
     rem.u32 %r20, %r2, %r11; cvt.u64.u32 %rd10, %r4; cvta.shared.u64 %rd11, %rd10; mapa.u64 %rd12, %rd11, %r20; ld.u32 %r21, [%rd12];
     getctarank.u64 %r22, %rd12; setp.ne.u32 %p1, %r22, %r20; @%p1 trap;
     isspacep.shared::cta %p2, %rd12; setp.eq.u32 %p3, %r20, %r10; xor.pred %p2, %p2, %p3; @%p2 trap;
-    isspacep.shared::cluster %p2, %rd12; @!%p2 trap;
+    isspacep.shared::cluster %p2, %rd12; @!%p2 trap; mapa.u64 %rd14, %rd11, 11; isspacep.shared::cluster %p2, %rd14; @!%p2 trap; isspacep.shared::cta %p2, %rd14; @%p2 trap;
     mapa.shared::cluster.u32 %r23, %r4, %r20; getctarank.shared::cluster.u32 %r24, %r23; setp.ne.u32 %p1, %r24, %r20; @%p1 trap;
     cvta.to.shared::cluster.u64 %rd13, %rd12; cvt.u32.u64 %r25, %rd13; setp.ne.u32 %p1, %r25, %r23; @%p1 trap;
     ld.shared::cluster.u32 %r26, [%r23]; setp.ne.u32 %p1, %r26, %r21; @%p1 trap;

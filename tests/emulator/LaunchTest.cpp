@@ -231,7 +231,7 @@ TEST(Launch, SpecialRegisters) {
     EXPECT_EQ(v[7], 1u);
     EXPECT_EQ(v[8], 1u);
     EXPECT_EQ(v[9], 132u);
-    EXPECT_EQ(v[10], 1024u + 512);
+    EXPECT_EQ(v[10], 512u);
     EXPECT_EQ(v[11], 1u << l);
   }
 }

@@ -194,7 +194,9 @@ void BlockState::prepareWarp(unsigned i) {
       case Special::DynamicSmemSize:
         v = launch.dynamicShared;
         break;
-      case Special::TotalSmemSize:
+      case Special::TotalSmemSize: // in units of allocation, without the system's part
+        v = roundUp(sharedEnd - sharedBegin, launch.target->sm < 80 ? 256 : 128);
+        break;
       case Special::AggrSmemSize:
         v = sharedEnd;
         break;

@@ -201,12 +201,12 @@ bool decodeCvta(DecodeContext &context, const Form &form, const ptx::Instruction
 
 constexpr std::uint16_t anyRank = 16;
 
-/// flags: the window asked for, or 0 for global and 8 for const; anyRank: in any block of the cluster.
+/// flags: the window asked for, or 0 for global and 8 for const; anyRank: of any rank, whether the cluster has it or
+/// not.
 Next isInSpace(Warp &w, const Op &op) {
   const U64 *a = lanesOf<U64>(w, op.s[0]);
   U32 *d = lanesOf<U32>(w, op.d);
-  const Launch &launch = w.block->worker.launch;
-  const GlobalMemory &memory = *launch.memory;
+  const GlobalMemory &memory = *w.block->worker.launch.memory;
   const unsigned window = op.flags & (anyRank - 1);
   eachLane(w.exec, [&](unsigned l) {
     const U64 number = a[l] >> windowShift;
@@ -217,7 +217,7 @@ Next isInSpace(Warp &w, const Op &op) {
       inside = !outside && (window == 8 ? held && !held->writable : !held || held->writable);
     } else if (window == SharedWindow && inside) {
       const U64 rank = (a[l] & windowOffsetMask) / sharedRankBytes;
-      inside = op.flags & anyRank ? rank < launch.cluster.count() : rank == w.block->rank;
+      inside = op.flags & anyRank ? rank < 16 : rank == w.block->rank;
     }
     d[l] = inside ? ~0u : 0u;
   });
