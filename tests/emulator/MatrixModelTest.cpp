@@ -27,6 +27,8 @@ FloatFormat formatOf(MatrixType t) {
     return tf32Format;
   case MatrixType::E4M3:
     return e4m3Format;
+  case MatrixType::HalfE4M3:
+    return halfE4m3Format;
   case MatrixType::E5M2:
     return e5m2Format;
   default:
@@ -154,24 +156,38 @@ struct Case {
   MatrixUnit unit;
   int fraction; ///< what the specification's table says
   unsigned resultFraction, block;
+  bool addsLast = false;
 };
 
 using enum MatrixType;
 constexpr MatrixUnit mma = MatrixUnit::MmaSync, wgmma = MatrixUnit::Wgmma;
 const Case cases[] = {
-    {F16, F16, F32, F32, 8, "sm_75", mma, 24, 23, 8},        {F16, F16, F16, F16, 8, "sm_75", mma, 24, 23, 8},
-    {F16, F16, F32, F32, 16, "sm_80", mma, 24, 23, 8},       {F16, F16, F16, F16, 16, "sm_80", mma, 24, 23, 8},
-    {F16, F16, F16, F32, 16, "sm_86", mma, 24, 23, 8},       {F16, F16, F32, F16, 16, "sm_87", mma, 24, 23, 8},
-    {BF16, BF16, F32, F32, 16, "sm_80", mma, 24, 23, 8},     {BF16, BF16, F32, F32, 8, "sm_89", mma, 24, 23, 8},
-    {TF32, TF32, F32, F32, 8, "sm_80", mma, 24, 23, 4},      {TF32, TF32, F32, F32, 4, "sm_89", mma, 24, 23, 4},
-    {E4M3, E4M3, F32, F32, 32, "sm_89", mma, 13, 13, 16},    {E5M2, E4M3, F16, F16, 32, "sm_89", mma, 13, 13, 16},
-    {E4M3, E5M2, F32, F32, 16, "sm_89", mma, 13, 13, 16},    {F16, F16, F32, F32, 16, "sm_90", mma, 25, 23, 16},
-    {F16, F16, F16, F16, 16, "sm_90a", wgmma, 25, 23, 16},   {BF16, BF16, F32, F32, 16, "sm_90a", wgmma, 25, 23, 16},
-    {BF16, BF16, F32, F32, 8, "sm_90", mma, 25, 23, 8},      {TF32, TF32, F32, F32, 8, "sm_90", mma, 25, 23, 8},
-    {TF32, TF32, F32, F32, 4, "sm_90", mma, 25, 23, 4},      {E4M3, E4M3, F32, F32, 32, "sm_90", mma, 25, 23, 16},
-    {E5M2, E5M2, F16, F16, 32, "sm_90", mma, 25, 23, 16},    {E4M3, E5M2, F32, F32, 32, "sm_90a", wgmma, 13, 13, 32},
-    {E5M2, E4M3, F16, F16, 32, "sm_90a", wgmma, 13, 13, 32}, {E4M3, E4M3, F32, F32, 32, "sm_100", mma, 25, 23, 32},
-    {E5M2, E5M2, F16, F16, 32, "sm_120", mma, 25, 23, 32},   {BF16, BF16, F32, F32, 16, "sm_120a", mma, 25, 23, 16},
+    {F16, F16, F32, F32, 8, "sm_75", mma, 24, 23, 8},
+    {F16, F16, F16, F16, 8, "sm_75", mma, 24, 23, 8},
+    {F16, F16, F32, F32, 16, "sm_80", mma, 24, 23, 8},
+    {F16, F16, F16, F16, 16, "sm_80", mma, 24, 23, 8},
+    {F16, F16, F16, F32, 16, "sm_86", mma, 24, 23, 8},
+    {F16, F16, F32, F16, 16, "sm_87", mma, 24, 23, 8},
+    {BF16, BF16, F32, F32, 16, "sm_80", mma, 24, 23, 8},
+    {BF16, BF16, F32, F32, 8, "sm_89", mma, 24, 23, 8},
+    {TF32, TF32, F32, F32, 8, "sm_80", mma, 24, 23, 4},
+    {TF32, TF32, F32, F32, 4, "sm_89", mma, 24, 23, 4},
+    {E4M3, E4M3, F32, F32, 32, "sm_89", mma, 13, 13, 16},
+    {E5M2, E4M3, F16, F16, 32, "sm_89", mma, 13, 13, 16},
+    {E4M3, E5M2, F32, F32, 16, "sm_89", mma, 13, 13, 16},
+    {F16, F16, F32, F32, 16, "sm_90", mma, 25, 23, 16},
+    {F16, F16, F16, F16, 16, "sm_90a", wgmma, 25, 23, 16},
+    {BF16, BF16, F32, F32, 16, "sm_90a", wgmma, 25, 23, 16},
+    {BF16, BF16, F32, F32, 8, "sm_90", mma, 25, 23, 8},
+    {TF32, TF32, F32, F32, 8, "sm_90", mma, 25, 23, 8},
+    {TF32, TF32, F32, F32, 4, "sm_90", mma, 25, 23, 4},
+    {E4M3, E4M3, F32, F32, 32, "sm_90", mma, 25, 23, 16, true},
+    {E5M2, E5M2, F16, F16, 32, "sm_90", mma, 25, 23, 16, true},
+    {E4M3, E5M2, F32, F32, 32, "sm_90a", wgmma, 13, 13, 32},
+    {E5M2, E4M3, F16, F16, 32, "sm_90a", wgmma, 13, 13, 32},
+    {E4M3, E4M3, F32, F32, 32, "sm_100", mma, 25, 23, 32},
+    {E5M2, E5M2, F16, F16, 32, "sm_120", mma, 25, 23, 32},
+    {BF16, BF16, F32, F32, 16, "sm_120a", mma, 25, 23, 16},
 };
 
 std::string describe(const Case &c) {
@@ -196,6 +212,7 @@ TEST(MatrixModel, TableOfTheSpecification) {
     EXPECT_EQ(int(m.fraction), c.fraction) << describe(c);
     EXPECT_EQ(m.resultFraction, c.resultFraction) << describe(c);
     EXPECT_EQ(m.block, c.block) << describe(c);
+    EXPECT_EQ(m.addsLast, c.addsLast) << describe(c);
   }
 }
 
@@ -206,8 +223,8 @@ TEST(MatrixModel, ExactModeIsTheSpecification) {
   unsigned seed = 1;
   for (const Case &c : cases) {
     const MatrixModel m = matrixModel(**findTarget(c.target), c.unit, c.a, c.b, c.c, c.d, c.k);
-    const ReferenceModel r{formatOf(c.a), formatOf(c.b),    formatOf(c.c), formatOf(c.d),
-                           c.fraction,    c.resultFraction, c.block};
+    const ReferenceModel r{formatOf(m.a), formatOf(m.b),    formatOf(c.c), formatOf(c.d),
+                           c.fraction,    c.resultFraction, c.block,       c.addsLast};
     for (unsigned kind = 0; kind < Inputs::kinds; ++kind)
       for (unsigned round = 0; round < rounds; ++round) {
         Inputs inputs(seed++);

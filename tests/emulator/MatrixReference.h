@@ -8,6 +8,7 @@
 #define KILN_TESTS_EMULATOR_MATRIXREFERENCE_H
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
@@ -18,10 +19,11 @@ namespace kiln::test {
 struct FloatFormat {
   unsigned bits, exponentBits, fractionBits, skip;
   bool hasInfinity;
+  bool normalizes = false; ///< converted to a wider format first: subnormal numbers are none
 };
 inline constexpr FloatFormat f32Format{32, 8, 23, 0, true}, tf32Format{32, 8, 10, 13, true},
     f16Format{16, 5, 10, 0, true}, bf16Format{16, 8, 7, 0, true}, e4m3Format{8, 4, 3, 0, false},
-    e5m2Format{8, 5, 2, 0, true};
+    halfE4m3Format{8, 4, 3, 0, false, true}, e5m2Format{8, 5, 2, 0, true};
 
 /// A number as digits * 2^(exponent - fractionBits), the digits below 2 if fractionBits follow the point.
 struct ReferenceNumber {
@@ -47,6 +49,10 @@ inline ReferenceNumber referenceNumber(const FloatFormat &f, std::uint32_t bits)
   }
   n.digits = field ? fraction | 1u << f.fractionBits : fraction;
   n.exponent = field ? field - bias : 1 - bias; // subnormal numbers keep the least exponent
+  while (f.normalizes && n.digits && n.digits < 1u << f.fractionBits) {
+    n.digits *= 2;
+    --n.exponent;
+  }
   return n;
 }
 
@@ -54,7 +60,7 @@ inline ReferenceNumber referenceNumber(const FloatFormat &f, std::uint32_t bits)
 inline std::uint32_t referenceTruncate(bool negative, unsigned __int128 magnitude, int unit, unsigned fraction) {
   const std::uint32_t sign = negative ? 0x80000000u : 0;
   if (magnitude == 0)
-    return sign;
+    return 0;
   int top = 127;
   while (!(magnitude >> top & 1))
     --top;
@@ -69,6 +75,8 @@ inline std::uint32_t referenceTruncate(bool negative, unsigned __int128 magnitud
   const std::uint64_t digits = static_cast<std::uint64_t>(unit >= last        ? magnitude << (unit - last)
                                                           : last - unit > 127 ? 0
                                                                               : magnitude >> (last - unit));
+  if (digits == 0)
+    return 0; // a zero is positive, as on an H200
   if (exponent < -126)
     return sign | static_cast<std::uint32_t>(digits);
   return sign | (static_cast<std::uint32_t>(exponent + 127) << 23 | (static_cast<std::uint32_t>(digits) & 0x7fffffu));
@@ -78,7 +86,7 @@ inline std::uint32_t referenceTruncate(bool negative, unsigned __int128 magnitud
 inline std::uint32_t referenceNearestHalf(bool negative, unsigned __int128 magnitude, int unit) {
   const std::uint32_t sign = negative ? 0x8000u : 0;
   if (magnitude == 0)
-    return sign;
+    return 0;
   int top = 127;
   while (!(magnitude >> top & 1))
     --top;
@@ -95,6 +103,8 @@ inline std::uint32_t referenceNearestHalf(bool negative, unsigned __int128 magni
     digits = static_cast<std::uint64_t>(magnitude >> drop);
     digits += rest > half || (rest == half && (digits & 1));
   }
+  if (digits == 0)
+    return 0;
   // digits is at most 2^11; the carry into the exponent is what it should be.
   const std::uint64_t bits = digits >= 1024 ? (static_cast<std::uint64_t>(exponent + 15 - 1) << 10) + digits : digits;
   return sign | static_cast<std::uint32_t>(bits >= 0x7c00 ? 0x7c00 : bits);
@@ -105,11 +115,46 @@ struct ReferenceModel {
   int fraction;           ///< F
   unsigned resultFraction;
   unsigned block;
+  bool addsLast = false; ///< C is no addend of the unit: it is added to its result, rounded to nearest
 };
+
+/// The order in which mma.sync of fp8 takes the elements along K on sm_90, as an H200 does it: two products of f16, of
+/// the lower and of the upper pair of elements of each register.
+inline std::vector<std::uint32_t> pairsApart(const std::vector<std::uint32_t> &elements) {
+  std::vector<std::uint32_t> out;
+  for (unsigned upper : {0u, 1u})
+    for (std::size_t k = 0; k < elements.size(); ++k)
+      if (k % 4 / 2 == upper)
+        out.push_back(elements[k]);
+  return out;
+}
+
+/// The sum of two numbers of one format, f32 or f16, rounded to nearest.
+inline std::uint32_t referenceAdd(const FloatFormat &f, std::uint32_t a, std::uint32_t b) {
+  const ReferenceNumber x = referenceNumber(f, a), y = referenceNumber(f, b);
+  const bool half = f.bits == 16;
+  if (x.nan || y.nan || (x.infinite && y.infinite && x.negative != y.negative))
+    return half ? 0x7fff : 0x7fffffff;
+  if (x.infinite || y.infinite)
+    return x.infinite ? a : b;
+  if (!half)
+    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) + std::bit_cast<float>(b));
+  auto units = [](const ReferenceNumber &n) { // of 2^-24
+    const auto v = static_cast<std::int64_t>(n.digits << (n.exponent + 14));
+    return n.negative ? -v : v;
+  };
+  const std::int64_t sum = units(x) + units(y);
+  return referenceNearestHalf(sum < 0, static_cast<unsigned __int128>(sum < 0 ? -sum : sum), -24);
+}
 
 /// One element of D: k products and C, block after block.
 inline std::uint32_t referenceDot(const ReferenceModel &m, const std::vector<std::uint32_t> &a,
                                   const std::vector<std::uint32_t> &b, std::uint32_t c) {
+  if (m.addsLast) {
+    ReferenceModel unit = m;
+    unit.addsLast = false;
+    return referenceAdd(m.d, referenceDot(unit, a, b, 0), c);
+  }
   FloatFormat formatOfC = m.c;
   for (std::size_t begin = 0; begin < a.size(); begin += m.block) {
     struct Addend {

@@ -1,5 +1,6 @@
 // mma.sync: every shape and type against the scalar statement of the model in MatrixReference.h, with fragments as the
 // table of the code generation reference says, at every CPU level and for every class of targets.
+#include "tests/emulator/MatrixFragments.h"
 #include "tests/emulator/MatrixReference.h"
 #include "tests/emulator/PtxHarness.h"
 
@@ -12,68 +13,11 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
-#include <sstream>
 
 using namespace kiln;
 using namespace kiln::test;
 
 namespace {
-
-/// Where an element of a fragment is: bits of its index in the lane, then of the lane, each a step along m, n or k.
-struct FragmentMap {
-  std::string elementBits, laneBits;
-
-  struct Place {
-    unsigned m = 0, n = 0, k = 0;
-  };
-  Place at(unsigned lane, unsigned element) const {
-    Place p;
-    auto add = [&p](const std::string &list, unsigned value) {
-      std::istringstream words(list);
-      unsigned bit = 0;
-      for (std::string word; words >> word; ++bit)
-        if (value >> bit & 1)
-          (word[0] == 'm' ? p.m : word[0] == 'n' ? p.n : p.k) += static_cast<unsigned>(std::stoi(word.substr(1)));
-    };
-    add(elementBits, element);
-    add(laneBits, lane);
-    return p;
-  }
-};
-
-struct Shape {
-  const char *name;
-  unsigned m, n, k, bits; ///< bits of an element of A and B
-  const char *elementsA, *elementsB, *lanes, *elementsC;
-};
-// The columns "e bits" and "L0 L1 L2 L3 L4" of the reference; lanes without the letter of the row or column.
-const Shape shapes[] = {
-    {"m16n8k16", 16, 8, 16, 16, "k1 m8 k8", "k1 k8", "k2 k4 1 2 4", "n1 m8"},
-    {"m16n8k8", 16, 8, 8, 16, "k1 m8", "k1", "k2 k4 1 2 4", "n1 m8"},
-    {"m16n8k32", 16, 8, 32, 8, "k1 k2 m8 k16", "k1 k2 k16", "k4 k8 1 2 4", "n1 m8"},
-    {"m16n8k16", 16, 8, 16, 8, "k1 k2 m8", "k1 k2", "k4 k8 1 2 4", "n1 m8"},
-    {"m8n8k16", 8, 8, 16, 8, "k1 k2", "k1 k2", "k4 k8 1 2 4", "n1"},
-    {"m16n8k8", 16, 8, 8, 32, "m8 k4", "k4", "k1 k2 1 2 4", "n1 m8"},
-    {"m16n8k4", 16, 8, 4, 32, "m8", "", "k1 k2 1 2 4", "n1 m8"},
-    {"m16n8k64", 16, 8, 64, 4, "k1 k2 k4 m8 k32", "k1 k2 k4 k32", "k8 k16 1 2 4", "n1 m8"},
-    {"m16n8k32", 16, 8, 32, 4, "k1 k2 k4 m8", "k1 k2 k4", "k8 k16 1 2 4", "n1 m8"},
-    {"m8n8k32", 8, 8, 32, 4, "k1 k2 k4", "k1 k2 k4", "k8 k16 1 2 4", "n1"},
-    {"m16n8k256", 16, 8, 256, 1, "k1 k2 k4 k8 k16 m8 k128", "k1 k2 k4 k8 k16 k128", "k32 k64 1 2 4", "n1 m8"},
-    {"m16n8k128", 16, 8, 128, 1, "k1 k2 k4 k8 k16 m8", "k1 k2 k4 k8 k16", "k32 k64 1 2 4", "n1 m8"},
-    {"m8n8k128", 8, 8, 128, 1, "k1 k2 k4 k8 k16", "k1 k2 k4 k8 k16", "k32 k64 1 2 4", "n1"},
-};
-
-FragmentMap mapOf(const char *elements, const char *lanes, char rowLetter) {
-  std::string l = lanes;
-  for (std::size_t i = 0; i < l.size(); ++i)
-    if (l[i] == ' ' && l[i + 1] != 'k')
-      l.insert(++i, 1, rowLetter);
-  return {elements, l};
-}
-
-FragmentMap mapOfC(const Shape &s) {
-  return {s.elementsC, "n2 n4 m1 m2 m4"};
-}
 
 /// One warp's operands as the words of its registers: word r of lane l at [r][l].
 using Words = std::vector<std::array<std::uint32_t, 32>>;
@@ -89,7 +33,7 @@ std::uint32_t elementOf(const Words &words, unsigned bits, unsigned lane, unsign
 }
 
 struct Form {
-  const Shape *shape;
+  const MatrixShape *shape;
   std::string d, a, b, c, modifiers; ///< types; "satfinite", "and.popc", ..
   std::string opcode() const {
     std::string o = "mma.sync.aligned." + std::string(shape->name) + ".row.col";
@@ -215,14 +159,17 @@ ReferenceModel referenceModel(const Form &f, unsigned sm) {
     m.resultFraction = narrow ? 13 : 23;
     m.block = 16 * 8 / f.shape->bits; // 16 bytes of K
   } else if (sm == 90 && narrow) {
-    m.block = 16; // two products of f16
+    m.block = f.shape->k / 2; // two products of f16, and C
+    m.addsLast = true;
+    m.a.normalizes = f.a == "e4m3";
+    m.b.normalizes = f.b == "e4m3";
   }
   return m;
 }
 
 std::vector<std::uint32_t> expectedOf(const Form &f, const std::vector<std::uint32_t> &in, unsigned blocks,
                                       const Dot &dot) {
-  const Shape &s = *f.shape;
+  const MatrixShape &s = *f.shape;
   const FragmentMap mapA = mapOf(s.elementsA, s.lanes, 'm'), mapB = mapOf(s.elementsB, s.lanes, 'n'), mapC = mapOfC(s);
   std::vector<std::uint32_t> out;
   const std::uint32_t *at = in.data();
@@ -261,14 +208,6 @@ std::vector<std::uint32_t> expectedOf(const Form &f, const std::vector<std::uint
   return out;
 }
 
-const Shape &shapeOf(std::string_view name, unsigned bits) {
-  for (const Shape &s : shapes)
-    if (name == s.name && s.bits == bits)
-      return s;
-  ADD_FAILURE() << name << " " << bits;
-  return shapes[0];
-}
-
 std::vector<Form> floatForms(bool bytes) {
   std::vector<Form> out;
   if (bytes) {
@@ -276,16 +215,16 @@ std::vector<Form> floatForms(bool bytes) {
       for (const char *a : {"e4m3", "e5m2"})
         for (const char *b : {"e4m3", "e5m2"})
           for (const char *c : {"f32", "f16"})
-            out.push_back({&shapeOf(shape, 8), c, a, b, c, ""});
+            out.push_back({findMatrixShape(shape, 8), c, a, b, c, ""});
     return out;
   }
   for (const char *shape : {"m16n8k8", "m16n8k16"}) {
     for (const char *c : {"f32", "f16"})
-      out.push_back({&shapeOf(shape, 16), c, "f16", "f16", c, ""});
-    out.push_back({&shapeOf(shape, 16), "f32", "bf16", "bf16", "f32", ""});
+      out.push_back({findMatrixShape(shape, 16), c, "f16", "f16", c, ""});
+    out.push_back({findMatrixShape(shape, 16), "f32", "bf16", "bf16", "f32", ""});
   }
   for (const char *shape : {"m16n8k4", "m16n8k8"})
-    out.push_back({&shapeOf(shape, 32), "f32", "tf32", "tf32", "f32", ""});
+    out.push_back({findMatrixShape(shape, 32), "f32", "tf32", "tf32", "f32", ""});
   return out;
 }
 
@@ -296,11 +235,11 @@ std::vector<Form> integerForms() {
     for (char a : {'s', 'u'})
       for (char b : {'s', 'u'})
         for (const char *modifier : {"", "satfinite"})
-          out.push_back(
-              {&shapeOf(shape, bits), "s32", a + std::to_string(bits), b + std::to_string(bits), "s32", modifier});
+          out.push_back({findMatrixShape(shape, bits), "s32", a + std::to_string(bits), b + std::to_string(bits), "s32",
+                         modifier});
   for (const char *shape : {"m8n8k128", "m16n8k128", "m16n8k256"})
     for (const char *modifier : {"and.popc", "xor.popc"})
-      out.push_back({&shapeOf(shape, 1), "s32", "b1", "b1", "s32", modifier});
+      out.push_back({findMatrixShape(shape, 1), "s32", "b1", "b1", "s32", modifier});
   return out;
 }
 
@@ -341,7 +280,9 @@ TEST(Mma, FloatingPointOnEveryClassOfTargets) {
         if (bytes && sm < 89)
           continue;
         const ReferenceModel m = referenceModel(f, sm);
-        const Dot dot = [&m](const auto &a, const auto &b, std::uint32_t c) { return referenceDot(m, a, b, c); };
+        const Dot dot = [&m](const auto &a, const auto &b, std::uint32_t c) {
+          return m.addsLast ? referenceDot(m, pairsApart(a), pairsApart(b), c) : referenceDot(m, a, b, c);
+        };
         for (std::string_view level : usableLevels())
           check(f, target, level, seed, dot);
         ++seed;

@@ -1,6 +1,8 @@
 //===- Cases.cpp ----------------------------------------------------------===//
 #include "tests/parity/Cases.h"
 
+#include "tests/parity/Matrix.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -223,6 +225,8 @@ void relate(const Form &form, std::vector<std::uint64_t> &values, Rng &rng) {
 void shareLanes(const Form &form, Cases &cases, std::size_t first, Rng &rng) {
   if (form.group == 1)
     return;
+  for (std::size_t at = first; at < first + blockThreads; at += 32)
+    fillMatrix(form, cases, at, rng);
   for (std::size_t at = first; at < first + blockThreads; at += 32)
     for (std::size_t i = 0; i < form.inputs.size(); ++i) {
       auto &column = cases.inputs[i];

@@ -86,7 +86,7 @@ struct Form {
   std::string name;               ///< unique: the spelling, and " text" where one spelling has several bodies
   std::string spelling;           ///< "add.rz.ftz.f32"
   std::vector<std::string> parts; ///< "add", "rz", "ftz", "f32"
-  std::string body;               ///< PTX; inputs %a %b %c %f, outputs %d %e %g %h
+  std::string body;               ///< PTX; inputs %a %b %c %f %x4 %x5 .., outputs %d %e %g %h
   std::vector<Type> inputs, outputs;
   Tolerance tolerance;
   unsigned group = 1;   ///< neighbouring threads whose results depend on each other: 1, 32 (a warp) or 128 (a block)

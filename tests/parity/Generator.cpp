@@ -4,14 +4,26 @@
 #include "support/Text.h"
 
 #include <cstring>
+#include <iterator>
 
 namespace kiln::parity {
 
 namespace {
 
-constexpr const char *inputNames[] = {"%a", "%b", "%c", "%f"};
+std::string inputName(std::size_t i) {
+  constexpr const char *names[] = {"%a", "%b", "%c", "%f"};
+  return i < std::size(names) ? names[i] : format("%%x%zu", i);
+}
 constexpr const char *outputNames[] = {"%d", "%e", "%g", "%h"};
-constexpr unsigned pointers = 9; ///< 4 inputs, 4 outputs, the cells of atomics
+constexpr unsigned fewPointers = 9; ///< 4 inputs, 4 outputs, the cells of atomics; more inputs follow
+
+unsigned pointersOf(const Form &form) {
+  return form.inputs.size() > 4 ? fewPointers + static_cast<unsigned>(form.inputs.size()) - 4 : fewPointers;
+}
+/// The parameter that points to an input.
+unsigned parameterOf(unsigned input) {
+  return input < 4 ? input : fewPointers + input - 4;
+}
 
 const char *registerType(const TypeInfo &t) {
   return t.bits == 64 ? ".b64" : t.bits == 32 ? ".b32" : ".b16";
@@ -49,14 +61,14 @@ std::string cellResult(const Form &form) {
 
 std::string kernelText(const Form &form) {
   std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n\n.visible .entry parity(";
-  for (unsigned p = 0; p < pointers; ++p)
+  for (unsigned p = 0; p < pointersOf(form); ++p)
     text += format("%s.param .u64 p%u", p ? ", " : "", p);
   text += ")\n{\n .reg .b32 %i, %n, %t<4>;\n .reg .b64 %l<4>, %m;\n .reg .pred %q0;\n";
-  auto declare = [&](Type type, const char *name) {
-    text += format(" .reg %s %s;\n", type == Type::Pred ? ".pred" : registerType(info(type)), name);
+  auto declare = [&](Type type, const std::string &name) {
+    text += format(" .reg %s %s;\n", type == Type::Pred ? ".pred" : registerType(info(type)), name.c_str());
   };
   for (std::size_t i = 0; i < form.inputs.size(); ++i)
-    declare(form.inputs[i], inputNames[i]);
+    declare(form.inputs[i], inputName(i));
   for (std::size_t i = 0; i < form.outputs.size(); ++i)
     declare(form.outputs[i], outputNames[i]);
   if (form.sharing && form.has("shared"))
@@ -64,11 +76,11 @@ std::string kernelText(const Form &form) {
   text += " mov.u32 %i, %ctaid.x;\n mov.u32 %n, %ntid.x;\n mov.u32 %t0, %tid.x;\n mad.lo.u32 %i, %i, %n, %t0;\n";
   for (unsigned i = 0; i < form.inputs.size(); ++i) {
     const TypeInfo &t = info(form.inputs[i]);
-    text += address(i, t.bits / 8);
+    text += address(parameterOf(i), t.bits / 8);
     if (t.type == Type::Pred)
-      text += format(" ld.global.b32 %%t0, [%%l2];\n setp.ne.b32 %s, %%t0, 0;\n", inputNames[i]);
+      text += format(" ld.global.b32 %%t0, [%%l2];\n setp.ne.b32 %s, %%t0, 0;\n", inputName(i).c_str());
     else
-      text += format(" ld.global.%c%u %s, [%%l2];\n", t.bits == 8 ? 'u' : 'b', t.bits, inputNames[i]);
+      text += format(" ld.global.%c%u %s, [%%l2];\n", t.bits == 8 ? 'u' : 'b', t.bits, inputName(i).c_str());
   }
   if (form.sharing)
     text += cellSetup(form);
@@ -100,7 +112,7 @@ Result<Columns> runForm(Device &device, const Form &form, const Cases &cases) {
     return kernel.takeStatus().withContext("load");
   std::size_t count = cases.count();
   std::vector<std::unique_ptr<Buffer>> buffers;
-  std::uint64_t arguments[pointers] = {};
+  std::vector<std::uint64_t> arguments(pointersOf(form));
   auto allocate = [&](unsigned parameter, std::size_t bytes) -> Status {
     KILN_ASSIGN(auto buffer, device.allocate(bytes, format("p%u", parameter)));
     KILN_TRY(buffer->fill(std::byte(0xCD)));
@@ -113,7 +125,7 @@ Result<Columns> runForm(Device &device, const Form &form, const Cases &cases) {
     std::vector<std::byte> packed(count * bytes);
     for (std::size_t c = 0; c < count; ++c)
       std::memcpy(&packed[c * bytes], &cases.inputs[i][c], bytes);
-    KILN_TRY(allocate(i, packed.size()));
+    KILN_TRY(allocate(parameterOf(i), packed.size()));
     KILN_TRY(buffers.back()->copyFromHost(0, packed));
   }
   std::size_t firstOutput = buffers.size();

@@ -25,6 +25,18 @@ namespace {
   "mov.b32 %d, 0;\n vote.sync.ballot.b32 %t0, %b, 0xffffffff;\n @%b OP " outputs ", " inputs                           \
   "%t0;\n bar.warp.sync 0xffffffff;"
 
+// Matrix products with so many words of A, of B; four or two of C and D.
+#define MMA_42(c)                                                                                                      \
+  "b32 b32 b32 b32 b32 b32 " c " " c " " c " " c " -> " c " " c " " c " " c,                                           \
+      "OP {%d, %e, %g, %h}, {%a, %b, %c, %f}, {%x4, %x5}, {%x6, %x7, %x8, %x9};", {}, 32
+#define MMA_21(c)                                                                                                      \
+  "b32 b32 b32 " c " " c " " c " " c " -> " c " " c " " c " " c,                                                       \
+      "OP {%d, %e, %g, %h}, {%a, %b}, {%c}, {%f, %x4, %x5, %x6};", {}, 32
+#define MMA_11(c) "b32 b32 " c " " c " -> " c " " c, "OP {%d, %e}, {%a}, {%b}, {%c, %f};", {}, 32
+#define MMA_42_HALF                                                                                                    \
+  "b32 b32 b32 b32 b32 b32 f16x2 f16x2 -> f16x2 f16x2", "OP {%d, %e}, {%a, %b, %c, %f}, {%x4, %x5}, {%x6, %x7};", {}, 32
+#define MMA_21_HALF "b32 b32 b32 f16x2 f16x2 -> f16x2 f16x2", "OP {%d, %e}, {%a, %b}, {%c}, {%f, %x4};", {}, 32
+
 constexpr Tolerance ulp(double n) {
   return {Bound::Ulp, n};
 }
@@ -232,6 +244,48 @@ constexpr Row rows[] = {
     {"bar.red{.and,.or}.pred", "pred -> pred", "OP %d, 0, %a;", {}, 128},
     {"barrier.red.popc.u32", "pred -> u32", "OP %d, 1, 128, %a;", {}, 128},
     {"barrier.red{.and,.or}.pred", "pred -> pred", "OP %d, 2, 128, !%a;", {}, 128},
+
+    // Matrix products: the words of A, B and C of a warp.
+    {"movmatrix.sync.aligned.m8n8.trans.b16", "b32 -> b32", nullptr, {}, 32},
+    {"mma.sync.aligned.m16n8k16.row.col{.f32.f16.f16.f32,.f32.bf16.bf16.f32}", MMA_42("f32")},
+    {"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", MMA_42_HALF},
+    {"mma.sync.aligned.m16n8k8.row.col{.f32.f16.f16.f32,.f32.bf16.bf16.f32}", MMA_21("f32")},
+    {"mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16", MMA_21_HALF},
+    {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", MMA_42("f32")},
+    {"mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", MMA_21("f32")},
+    {"mma.sync.aligned.m16n8k32.row.col.f32{.e4m3,.e5m2}{.e4m3,.e5m2}.f32", MMA_42("f32")},
+    {"mma.sync.aligned.m16n8k32.row.col.f16{.e4m3,.e5m2}{.e4m3,.e5m2}.f16", MMA_42_HALF},
+    {"mma.sync.aligned.m16n8k16.row.col.f32{.e4m3,.e5m2}{.e4m3,.e5m2}.f32", MMA_21("f32")},
+    {"mma.sync.aligned.m16n8k16.row.col.f16{.e4m3,.e5m2}{.e4m3,.e5m2}.f16", MMA_21_HALF},
+    {"mma.sync.aligned.m16n8k32.row.col{,.satfinite}.s32{.s8,.u8}{.s8,.u8}.s32", MMA_42("s32")},
+    {"mma.sync.aligned.m16n8k16.row.col{,.satfinite}.s32{.s8,.u8}{.s8,.u8}.s32", MMA_21("s32")},
+    {"mma.sync.aligned.m8n8k16.row.col{,.satfinite}.s32{.s8,.u8}{.s8,.u8}.s32", MMA_11("s32")},
+    {"mma.sync.aligned.m16n8k64.row.col{,.satfinite}.s32{.s4,.u4}{.s4,.u4}.s32", MMA_42("s32")},
+    {"mma.sync.aligned.m16n8k32.row.col{,.satfinite}.s32{.s4,.u4}{.s4,.u4}.s32", MMA_21("s32")},
+    {"mma.sync.aligned.m8n8k32.row.col{,.satfinite}.s32{.s4,.u4}{.s4,.u4}.s32", MMA_11("s32")},
+    {"mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32{.and,.xor}.popc", MMA_42("s32")},
+    {"mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32{.and,.xor}.popc", MMA_21("s32")},
+    {"mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32{.and,.xor}.popc", MMA_11("s32")},
+    {"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+     "f64 f64 f64 f64 -> f64 f64",
+     "OP {%d, %e}, {%a}, {%b}, {%c, %f};",
+     {},
+     32},
+    {"mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
+     "f64 f64 f64 f64 f64 f64 f64 -> f64 f64 f64 f64",
+     "OP {%d, %e, %g, %h}, {%a, %b}, {%c}, {%f, %x4, %x5, %x6};",
+     {},
+     32},
+    {"mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64",
+     "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 -> f64 f64 f64 f64",
+     "OP {%d, %e, %g, %h}, {%a, %b, %c, %f}, {%x4, %x5}, {%x6, %x7, %x8, %x9};",
+     {},
+     32},
+    {"mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64",
+     "f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 f64 -> f64 f64 f64 f64",
+     "OP {%d, %e, %g, %h}, {%a, %b, %c, %f, %x4, %x5, %x6, %x7}, {%x8, %x9, %x10, %x11}, {%x12, %x13, %x14, %x15};",
+     {},
+     32},
 
     // Atomics: the first output is the old value, the last the cell afterwards.  With several threads a cell only the
     // final value is compared; floats then use a sum that is exact in any order.

@@ -1,4 +1,5 @@
 //===- OracleGroup.cpp - Warp and block operations, atomics ----------------===//
+#include "tests/parity/Matrix.h"
 #include "tests/parity/Oracle.h"
 
 #include <bit>
@@ -199,6 +200,8 @@ bool groupOracle(const Form &form, const Columns &in, std::size_t first, Columns
     return true;
   }
   for (std::size_t at = first; at < first + blockThreads; at += form.group) {
+    if (matrixOracle(form, in, at, out))
+      continue;
     Lanes lanes{form, in, at, out};
     if (!(form.group == 32 ? warp(lanes) : block(lanes)))
       return false;

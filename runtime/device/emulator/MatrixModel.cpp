@@ -39,12 +39,19 @@ MatrixModel matrixModel(const Target &target, MatrixUnit unit, MatrixType a, Mat
   if (isIntegerMatrix(a))
     return m;
   if (isByteFloat(a)) {
-    // Before sm_100 the units for fp8 keep 13 bits.  mma.sync on sm_90 is made of two products of f16.
+    // Before sm_100 the units for fp8 keep 13 bits.  mma.sync on sm_90 is made of two products of f16 and an addition
+    // (seen on an H200; tests/parity).
     const bool narrow = target.sm < 90 || (target.sm == 90 && unit == MatrixUnit::Wgmma);
     m.fraction = narrow ? 13 : 25;
     m.resultFraction = narrow ? 13 : 23;
-    if (target.sm < 90 || (target.sm == 90 && unit == MatrixUnit::MmaSync))
+    m.addsLast = target.sm == 90 && unit == MatrixUnit::MmaSync;
+    if (m.addsLast) {
+      m.block = static_cast<std::uint8_t>(k / 2);
+      for (MatrixType *t : {&m.a, &m.b})
+        *t = *t == MatrixType::E4M3 ? MatrixType::HalfE4M3 : *t;
+    } else if (target.sm < 90) {
       m.block = 16;
+    }
   } else if (target.sm < 90) {
     m.fraction = 24;
     m.block = a == MatrixType::TF32 ? 4 : 8;

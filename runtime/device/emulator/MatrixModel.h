@@ -7,7 +7,7 @@
 // Floating point, mode Exact.  For each element of D and each block of K: products are exact; E is the largest exponent
 // among them (the sum of the operands' exponents, not normalised) and C's; every addend is truncated toward zero to a
 // multiple of 2^(E - fraction); the sum is exact; the result is truncated to f32 or rounded to nearest even to f16.  It
-// is the next block's C.  Mode Fast: f32 fma with k ascending.  Integers are exact in both modes.
+// is the next block's C.  A zero is +0.  Mode Fast: f32 fma with k ascending.  Integers are exact in both modes.
 //
 // The functions on tiles are in insn/MatrixTile.h, one copy a CPU level.
 //
@@ -25,8 +25,9 @@ struct Target;
 
 namespace kiln::emulator {
 
-/// Types of the elements of A and B (but for f64 and b1, which have functions of their own), and of C and D.
-enum class MatrixType : std::uint8_t { F16, BF16, TF32, E4M3, E5M2, S8, U8, S4, U4, F32, S32 };
+/// Types of the elements of A and B (but for f64 and b1, which have functions of their own), and of C and D.  HalfE4M3:
+/// e4m3 converted to f16 before it is multiplied, so that its subnormal numbers are none.
+enum class MatrixType : std::uint8_t { F16, BF16, TF32, E4M3, HalfE4M3, E5M2, S8, U8, S4, U4, F32, S32 };
 
 /// Bits of an element as it lies in a register or in memory.
 constexpr unsigned matrixTypeBits(MatrixType t) {
@@ -35,6 +36,7 @@ constexpr unsigned matrixTypeBits(MatrixType t) {
   case MatrixType::BF16:
     return 16;
   case MatrixType::E4M3:
+  case MatrixType::HalfE4M3:
   case MatrixType::E5M2:
   case MatrixType::S8:
   case MatrixType::U8:
@@ -59,7 +61,10 @@ struct MatrixModel {
   std::uint8_t fraction = 25;       ///< F: bits below 2^E that an addend keeps
   std::uint8_t resultFraction = 23; ///< fraction bits of an f32 result; lower ones are truncated
   std::uint8_t block = 16;          ///< elements of K that are summed at once
-  bool saturate = false;            ///< integers: .satfinite
+  bool saturate : 1 = false;        ///< integers: .satfinite
+  /// The unit multiplies with C = 0, elements k with k mod 4 < 2 first (`block` is half of K, the caller orders them),
+  /// and C is added to the result by an ordinary addition, rounded to nearest.
+  bool addsLast : 1 = false;
 };
 static_assert(sizeof(MatrixModel) == 8, "it fits in Op::imm");
 

@@ -86,24 +86,31 @@ template <typename Fn> [[gnu::always_inline]] inline void eachColumn(Fn f) {
   f.template operator()<3>();
 }
 
-/// Elements of a register of 8 rows (or columns) into raw[k * 8 + g], k from 0 on; bits above an element may be set.
-template <unsigned Bits> [[gnu::always_inline]] inline void unpackEight(Lanes v, std::uint32_t *raw) {
+/// Where element p of the registers of lanes with t goes along k.
+template <unsigned Bits> struct InOrder {
+  unsigned operator()(unsigned t, unsigned p) const { return t * (32 / Bits) + p; }
+};
+
+/// Elements of a register of 8 rows (or columns) into raw[place(t, p) * 8 + g]; bits above an element may be set.
+template <unsigned Bits, typename Place>
+[[gnu::always_inline]] inline void unpackEight(Lanes v, std::uint32_t *raw, Place place) {
   constexpr unsigned perRegister = 32 / Bits;
   eachColumn([&]<unsigned T>() __attribute__((always_inline)) {
     const Eight column = blockColumn<T>(v);
     for (unsigned p = 0; p < perRegister; ++p) {
       const Eight element = column >> (p * Bits);
-      __builtin_memcpy(raw + (T * perRegister + p) * 8, &element, sizeof element);
+      __builtin_memcpy(raw + place(T, p) * 8, &element, sizeof element);
     }
   });
 }
-/// Of two registers, the second 8 rows down, into raw[k * 16 + row].
-template <unsigned Bits> [[gnu::always_inline]] inline void unpackSixteen(Lanes low, Lanes high, std::uint32_t *raw) {
+/// Of two registers, the second 8 rows down, into raw[place(t, p) * 16 + row].
+template <unsigned Bits, typename Place>
+[[gnu::always_inline]] inline void unpackSixteen(Lanes low, Lanes high, std::uint32_t *raw, Place place) {
   constexpr unsigned perRegister = 32 / Bits;
   eachColumn([&]<unsigned T>() __attribute__((always_inline)) {
     const Words column = joined(blockColumn<T>(low), blockColumn<T>(high));
     for (unsigned p = 0; p < perRegister; ++p)
-      storeVector(raw + (T * perRegister + p) * 16, column >> (p * Bits));
+      storeVector(raw + place(T, p) * 16, column >> (p * Bits));
   });
 }
 

@@ -35,6 +35,8 @@ using FormatTF32 = Format<32, 8, 10>;
 using FormatF16 = Format<16, 5, 10>;
 using FormatBF16 = Format<16, 8, 7>;
 using FormatE4M3 = Format<8, 4, 3, false>;
+/// Of which no value is subnormal.
+struct FormatHalfE4M3 : FormatE4M3 {};
 using FormatE5M2 = Format<8, 5, 2>;
 
 struct Decoded {
@@ -62,6 +64,14 @@ template <typename F> [[gnu::always_inline]] inline Decoded decode(Words bits, s
   d.raw = bitsAs<Floats>(choose(d.special, notFinite, bitsAs<Words>(magnitude)) | sign);
   const Ints exponent = __builtin_elementwise_max(bitsAs<Ints>(field), Ints(1)) - F::bias;
   d.exponent = choose(d.special | (digits == 0), Ints(zero), exponent);
+  if constexpr (std::is_same_v<F, FormatHalfE4M3>) {
+    const Ints subnormal = (field == 0) & (fraction != 0);
+    const Ints lead = bitsAs<Ints>(bitsAs<Words>(d.raw) >> 23 & 0xff) - 127;
+    const Words one = (bitsAs<Words>(d.raw) & 0x807fffffu) | 0x3f800000u;
+    d.raw = choose(subnormal, bitsAs<Floats>(one), d.raw);
+    d.significand = choose(subnormal, bitsAs<Floats>(one), d.significand);
+    d.exponent += lead & subnormal;
+  }
   return d;
 }
 
@@ -136,6 +146,11 @@ template <bool Special>
   return s;
 }
 
+/// A sum that comes out as zero is +0, also where it was below zero.
+[[gnu::always_inline]] inline Words signedUnlessZero(Words magnitude, Words sign) {
+  return magnitude | (sign & bitsAs<Words>(magnitude != 0));
+}
+
 /// An exact value as f32, truncated to `resultFraction` bits.
 [[gnu::always_inline]] inline Words truncated(Doubles x, unsigned resultFraction) {
   const Doubles magnitude = bitsAs<Doubles>(bitsAs<Longs>(x) & 0x7fffffffffffffffll);
@@ -143,12 +158,12 @@ template <bool Special>
   const Longs above = (__builtin_convertvector(near, Doubles) > magnitude) & (magnitude < 0x1p128);
   const Ints less = __builtin_convertvector(above, Ints); // -1 where rounding went up
   const Words sign = bitsAs<Words>(__builtin_convertvector(bitsAs<Longs>(x) >> 63, Ints)) & 0x80000000u;
-  const Words bits = bitsAs<Words>(bitsAs<Ints>(near) + less);
-  return (bits & (~0u << (23 - resultFraction))) | sign;
+  const Words bits = bitsAs<Words>(bitsAs<Ints>(near) + less) & (~0u << (23 - resultFraction));
+  return signedUnlessZero(bits, sign);
 }
 
 /// An exact value as f16, rounded to nearest even.
-[[gnu::always_inline]] inline Words nearestHalf(Doubles x) {
+template <bool KeepZero = false> [[gnu::always_inline]] inline Words nearestHalf(Doubles x) {
   const Doubles magnitude = bitsAs<Doubles>(bitsAs<Longs>(x) & 0x7fffffffffffffffll);
   // Adding 2^(52 - 10) times the leading power of two, at least 2^-14, rounds to f16's last bit.
   const Longs leading = __builtin_elementwise_max(bitsAs<Longs>(magnitude) >> 52, Longs(1023 - 14));
@@ -159,7 +174,8 @@ template <bool Special>
   const Words subnormal =
       bitsAs<Words>(__builtin_convertvector(__builtin_elementwise_min(finite, Floats(0x1p-14f)) * 0x1p24f, Ints));
   const Words sign = bitsAs<Words>(__builtin_convertvector(bitsAs<Longs>(x) >> 63, Ints)) & 0x8000u;
-  return choose(finite < 0x1p-14f, subnormal, normal) | sign;
+  const Words bits = choose(finite < 0x1p-14f, subnormal, normal);
+  return KeepZero ? bits | sign : signedUnlessZero(bits, sign);
 }
 
 template <MatrixType D> [[gnu::always_inline]] inline Words resultBits(Doubles x, unsigned resultFraction) {
@@ -173,6 +189,17 @@ template <MatrixType D> [[gnu::always_inline]] inline Words specialBits(Floats v
   const Words nan = D == MatrixType::F16 ? U32(canonicalNan16) : canonicalNan32;
   const Ints notFinite = (v & 0x7f800000u) == 0x7f800000u;
   return choose(notFinite, choose((v & 0x7fffffffu) > 0x7f800000u, nan, infinity), bits);
+}
+
+template <MatrixType C> [[gnu::always_inline]] inline Floats addendValue(Words bits);
+
+/// The result of the unit plus C, as other instructions add.
+template <MatrixType C, MatrixType D> [[gnu::always_inline]] inline Words addedLast(Words result, Words addend) {
+  const Floats a = addendValue<D>(result), c = addendValue<C>(addend), sum = a + c;
+  if constexpr (D == MatrixType::F16)
+    return specialBits<D>(sum, nearestHalf(__builtin_convertvector(a, Doubles) + __builtin_convertvector(c, Doubles)));
+  else
+    return specialBits<D>(sum, bitsAs<Words>(sum));
 }
 
 template <MatrixType T> [[gnu::always_inline]] inline Decoded decodeAddend(Words bits) {
@@ -194,7 +221,8 @@ void multiplyExact(const MatrixModel &m, const MatrixOperand &a, const MatrixOpe
       y.significand += column;
       y.exponent += column;
       U32 *at = tile + column * stride + row;
-      Words bits = loadVector<Words>(at);
+      const Words addend = loadVector<Words>(at);
+      Words bits = m.addsLast ? Words(0u) : addend;
       for (U32 begin = 0; begin < k; begin += m.block) {
         const Decoded c = begin == 0 ? decodeAddend<C>(bits) : decodeAddend<D>(bits);
         if (special || anyLane(c.special)) [[unlikely]] {
@@ -204,7 +232,7 @@ void multiplyExact(const MatrixModel &m, const MatrixOperand &a, const MatrixOpe
           bits = resultBits<D>(sumBlock<false>(x, y, begin, begin + m.block, m.fraction, c).value, m.resultFraction);
         }
       }
-      storeVector(at, bits);
+      storeVector(at, m.addsLast ? addedLast<C, D>(bits, addend) : bits);
     }
 }
 
@@ -242,7 +270,7 @@ template <MatrixType C, MatrixType D, unsigned Columns>
   }
   for (unsigned j = 0; j < Columns; ++j) {
     const Words bits =
-        D == MatrixType::F16 ? nearestHalf(__builtin_convertvector(sum[j], Doubles)) : bitsAs<Words>(sum[j]);
+        D == MatrixType::F16 ? nearestHalf<true>(__builtin_convertvector(sum[j], Doubles)) : bitsAs<Words>(sum[j]);
     storeVector(tile + j * stride, specialBits<D>(sum[j], bits));
   }
 }
@@ -297,6 +325,8 @@ bool decodeElements(MatrixType type, MatrixMode mode, const U32 *raw, U32 count,
     return decodeAll<FormatTF32>(mode, raw, count, flip, significand, exponent);
   case MatrixType::E4M3:
     return decodeAll<FormatE4M3>(mode, raw, count, flip, significand, exponent);
+  case MatrixType::HalfE4M3:
+    return decodeAll<FormatHalfE4M3>(mode, raw, count, flip, significand, exponent);
   case MatrixType::E5M2:
     return decodeAll<FormatE5M2>(mode, raw, count, flip, significand, exponent);
   case MatrixType::S8:

@@ -30,16 +30,22 @@ template <typename R> struct Operands {
   const Slot *d, *a, *b, *c;
 };
 
-/// A and B into rawA[k * 16 + row] and rawB[k * 8 + column].
-template <unsigned Bits, unsigned KSteps, bool Sixteen, bool Full>
-[[gnu::always_inline]] inline void unpackOperands(const Warp &w, const Slot *a, const Slot *b, U32 *rawA, U32 *rawB) {
-  constexpr unsigned step = 4 * 32 / Bits;
+/// The order along k of a model that `addsLast`: pairs of elements with k mod 4 < 2, then the others.
+template <unsigned KSteps> struct PairsApart {
+  unsigned operator()(unsigned t, unsigned p) const { return p / 2 * (KSteps * 8) + t * 2 + p % 2; }
+};
+
+/// A and B into rawA[k * 16 + row] and rawB[k * 8 + column]; every register starts `step` further along k.
+template <unsigned Bits, unsigned KSteps, bool Sixteen, bool Full, typename Place>
+[[gnu::always_inline]] inline void unpackOperands(const Warp &w, const Slot *a, const Slot *b, U32 *rawA, U32 *rawB,
+                                                  unsigned step, Place place) {
   for (unsigned i = 0; i < KSteps; ++i) {
+    U32 *const ofA = rawA + i * step * rowsOfTile;
     if constexpr (Sixteen)
-      unpackSixteen<Bits>(loadLanes<Full>(w, a[2 * i]), loadLanes<Full>(w, a[2 * i + 1]), rawA + i * step * rowsOfTile);
+      unpackSixteen<Bits>(loadLanes<Full>(w, a[2 * i]), loadLanes<Full>(w, a[2 * i + 1]), ofA, place);
     else
-      unpackSixteen<Bits>(loadLanes<Full>(w, a[i]), Lanes(0u), rawA + i * step * rowsOfTile);
-    unpackEight<Bits>(loadLanes<Full>(w, b[i]), rawB + i * step * columnsOfTile);
+      unpackSixteen<Bits>(loadLanes<Full>(w, a[i]), Lanes(0u), ofA, place);
+    unpackEight<Bits>(loadLanes<Full>(w, b[i]), rawB + i * step * columnsOfTile, place);
   }
 }
 template <bool Sixteen, bool HalfC, bool Full>
@@ -73,7 +79,10 @@ template <unsigned Bits, unsigned KSteps, bool Sixteen, bool HalfC, bool Full>
   alignas(64) U32 rawA[sizeA], rawB[sizeB], tile[columnsOfTile * rowsOfTile];
   alignas(64) float significandA[sizeA], significandB[sizeB];
   alignas(64) std::int32_t exponentA[sizeA], exponentB[sizeB];
-  unpackOperands<Bits, KSteps, Sixteen, Full>(w, slots.a, slots.b, rawA, rawB);
+  if (Bits == 8 && model.addsLast && mode == MatrixMode::Exact)
+    unpackOperands<Bits, KSteps, Sixteen, Full>(w, slots.a, slots.b, rawA, rawB, 8, PairsApart<KSteps>());
+  else
+    unpackOperands<Bits, KSteps, Sixteen, Full>(w, slots.a, slots.b, rawA, rawB, k / KSteps, InOrder<Bits>());
   unpackAddend<Sixteen, HalfC, Full>(w, slots.c, tile);
   MatrixOperand a{significandA, exponentA, rowsOfTile, false}, b{significandB, exponentB, columnsOfTile, false};
   a.special = decodeElements(model.a, mode, rawA, sizeA, false, significandA, exponentA);
@@ -99,7 +108,7 @@ template <unsigned KSteps, bool Sixteen, bool Xor, bool Full>
   constexpr unsigned words = KSteps * 4;
   const Operands<Registers<KSteps, Sixteen, false>> slots(w, op);
   alignas(64) U32 a[words * rowsOfTile], b[words * columnsOfTile], tile[columnsOfTile * rowsOfTile];
-  unpackOperands<32, KSteps, Sixteen, Full>(w, slots.a, slots.b, a, b);
+  unpackOperands<32, KSteps, Sixteen, Full>(w, slots.a, slots.b, a, b, 4, InOrder<32>());
   unpackAddend<Sixteen, false, Full>(w, slots.c, tile);
   for (unsigned column = 0; column < columnsOfTile; ++column) {
     Words sum = loadVector<Words>(tile + column * rowsOfTile);
@@ -288,7 +297,7 @@ constexpr char byteTypes[] = "s32.s8.s8.s32|s32.s8.u8.s32|s32.u8.s8.s32|s32.u8.u
 constexpr char nibbleTypes[] = "s32.s4.s4.s32|s32.s4.u4.s32|s32.u4.s4.s32|s32.u4.u4.s32";
 constexpr char halfTypes[] = "f16.f16.f16.f16|f32.f16.f16.f32";
 constexpr char byteFloatTypes[] = "f32.e4m3.e4m3.f32|f32.e4m3.e5m2.f32|f32.e5m2.e4m3.f32|f32.e5m2.e5m2.f32|"
-                              "f16.e4m3.e4m3.f16|f16.e4m3.e5m2.f16|f16.e5m2.e4m3.f16|f16.e5m2.e5m2.f16";
+                                  "f16.e4m3.e4m3.f16|f16.e4m3.e5m2.f16|f16.e5m2.e4m3.f16|f16.e5m2.e5m2.f16";
 
 constexpr Row rows[] = {
     {"mma", "sync aligned m16n8k8 row col", halfTypes, "custom", 75, nullptr, Aligned, decodeMma},
@@ -299,7 +308,8 @@ constexpr Row rows[] = {
     {"mma", "sync aligned m8n8k16 row col satfinite?", byteTypes, "custom", 75, nullptr, Aligned, decodeMma},
     {"mma", "sync aligned m16n8k16|m16n8k32 row col satfinite?", byteTypes, "custom", 80, nullptr, Aligned, decodeMma},
     {"mma", "sync aligned m8n8k32 row col satfinite?", nibbleTypes, "custom", 75, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m16n8k32|m16n8k64 row col satfinite?", nibbleTypes, "custom", 80, nullptr, Aligned, decodeMma},
+    {"mma", "sync aligned m16n8k32|m16n8k64 row col satfinite?", nibbleTypes, "custom", 80, nullptr, Aligned,
+     decodeMma},
     {"mma", "sync aligned m8n8k128 row col xor popc", "s32.b1.b1.s32", "custom", 75, nullptr, Aligned, decodeMma},
     {"mma", "sync aligned m8n8k128 row col and popc", "s32.b1.b1.s32", "custom", 80, nullptr, Aligned, decodeMma},
     {"mma", "sync aligned m16n8k128|m16n8k256 row col and|xor popc", "s32.b1.b1.s32", "custom", 80, nullptr, Aligned,
