@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 #include "runtime/device/emulator/Wgmma.h"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/RegisterPool.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 #include "runtime/device/emulator/Wgmma.h"
 
 #include <algorithm>

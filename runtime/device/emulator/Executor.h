@@ -36,6 +36,7 @@ struct RegisterPool; // RegisterPool.h
 struct OpTraits;     // OpTraits.h
 struct OpTrace;      // Counting.h
 struct WgmmaState;   // Wgmma.h
+class TimelineRecorder;
 
 enum class SplitState : std::uint8_t {
   Ready,
@@ -153,6 +154,7 @@ public:
   std::uint64_t virtualTime = 0;  ///< nanoseconds added by waiting
   std::uint64_t clockReads = 0;
   BlockRaces *races = nullptr;                ///< null: races are not looked for
+  TimelineRecorder *timeline = nullptr;       ///< null: this block is not drawn
   std::shared_ptr<AsyncState> async;          ///< null: the kernel has no asynchronous instructions
   std::shared_ptr<RegisterPool> registerPool; ///< null: the kernel has no setmaxnreg
   std::shared_ptr<WgmmaState> wgmma;          ///< null: the kernel has no wgmma

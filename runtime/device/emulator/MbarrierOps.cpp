@@ -2,6 +2,8 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/LaneValues.h"
+#include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <cstring>
 

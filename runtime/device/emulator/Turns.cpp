@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/RegisterPool.h"
+#include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <algorithm>
 #include <optional>
