@@ -32,7 +32,7 @@ done
 cmake --preset bundle >/dev/null
 # What a GPU machine runs: the command, every benchmark, and the tests that compare a GPU with the emulator.
 mapfile -t programs < <(cmake --build build/bundle --target help |
-  sed -nE 's/^(kiln|kiln-bench-[a-z0-9-]+|kiln-parity|kiln-numbers|kiln-(gpu|jit-gpu|kernel|parity|nvcc)-tests): phony$/\1/p' |
+  sed -nE 's/^(kiln|kiln-bench-[a-z0-9-]+|kiln-parity|kiln-numbers|kiln-(gpu|jit-gpu|kernel|parity|nvcc|wgmma)-tests): phony$/\1/p' |
   sort -u)
 [ ${#programs[@]} -gt 0 ] || { echo "bundle.sh: the preset bundle has no programs" >&2; exit 1; }
 # The compiler is opened at run time, beside the program that asks for it.

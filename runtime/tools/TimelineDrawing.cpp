@@ -105,12 +105,14 @@ std::uint64_t stepFor(std::uint64_t ticks) {
 struct Stretch {
   std::uint64_t begin = 0, end = 0; ///< ticks
   TimelineCell sum;
-  std::array<std::uint64_t, instructionClasses + 1> share{}; ///< of a cell; the last: waiting
+  std::array<std::uint64_t, instructionClasses + 1> share{}; ///< of a cell, in eighths; the last: waiting
 };
 
 std::vector<Stretch> stretchesOf(const Timeline &t, unsigned warp) {
   std::vector<Stretch> out;
   const auto &cells = t.warps[warp];
+  // Shares of a cell that differ by less than can be seen do not count as different.
+  const auto steps = [&](std::uint64_t ticks) { return (ticks * 8 + t.ticksPerCell / 2) / t.ticksPerCell; };
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const TimelineCell &c = cells[i];
     Stretch s;
@@ -119,10 +121,10 @@ std::vector<Stretch> stretchesOf(const Timeline &t, unsigned warp) {
     s.sum = c;
     bool empty = true;
     for (unsigned k = 0; k < instructionClasses; ++k) {
-      s.share[k] = c.instructions[k];
+      s.share[k] = steps(c.instructions[k]);
       empty = empty && !c.instructions[k];
     }
-    s.share[instructionClasses] = c.waiting;
+    s.share[instructionClasses] = steps(c.waiting);
     if (empty && !c.waiting)
       continue;
     Stretch *last = out.empty() ? nullptr : &out.back();
@@ -136,7 +138,10 @@ std::vector<Stretch> stretchesOf(const Timeline &t, unsigned warp) {
     for (unsigned k = 0; k < instructionClasses; ++k)
       last->sum.instructions[k] += c.instructions[k];
     last->sum.waiting += c.waiting;
-    last->sum.lastPlace = c.lastPlace;
+    if (last->sum.firstPlace == TimelineCell::none)
+      last->sum.firstPlace = c.firstPlace;
+    if (c.lastPlace != TimelineCell::none)
+      last->sum.lastPlace = c.lastPlace;
   }
   return out;
 }
@@ -198,7 +203,12 @@ private:
                              "height=\"%.0f\" font-family=\"system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', "
                              "sans-serif\">\n",
                              width, height, width, height);
-    out += "<style>.s:hover{stroke:#000;stroke-width:1.2}text{pointer-events:none}</style>\n<defs>\n";
+    out += "<style>.s:hover{stroke:#000;stroke-width:1.2}text{pointer-events:none}";
+    for (unsigned k = 0; k < instructionClasses; ++k)
+      out += format(".k%u{fill:%s}", k, classPaints[k].fill);
+    for (std::size_t k = 0; k < std::size(waitPaints); ++k)
+      out += format(".p%zu{fill:url(#w%zu)}", k, k);
+    out += "</style>\n<defs>\n";
     for (std::size_t k = 0; k < std::size(waitPaints); ++k)
       out += format("<pattern id=\"w%zu\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
                     "patternTransform=\"rotate(45)\"><rect width=\"7\" height=\"7\" fill=\"%s\"/><rect width=\"1.6\" "
@@ -267,28 +277,33 @@ private:
       text += " waits " + plural(s.sum.waiting, "tick") + " for " + t.waits[s.sum.wait].what + ",";
     text.pop_back();
     text += placeText(s.sum);
+    body += "<g class=\"s\"><title>" + escapedTitle(text) + "</title>";
     double from = y + rowHeight;
-    for (unsigned k = 0; k < instructionClasses; ++k) {
-      if (!s.sum.instructions[k])
-        continue;
-      const double h = rowHeight * std::min(1.0, s.sum.instructions[k] / cells);
+    const auto part = [&](const std::string &paint, std::uint64_t ticks) {
+      const double h = rowHeight * std::min(1.0, static_cast<double>(ticks) / cells);
       from -= h;
-      rect(x, from, w, h, classPaints[k].fill, text);
-      if (h == rowHeight && rowHeight >= 20)
-        label(x, y + rowHeight / 2, w, 11, classPaints[k].text,
-              std::string(instructionClassName(static_cast<InstructionClass>(k))));
-    }
+      body += format("<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"/>", paint.c_str(),
+                     number(x).c_str(), number(from).c_str(), number(w).c_str(), number(h).c_str());
+      return h == rowHeight;
+    };
+    std::string name;
+    const char *ink = "";
+    for (unsigned k = 0; k < instructionClasses; ++k)
+      if (s.sum.instructions[k] && part("k" + std::to_string(k), s.sum.instructions[k]) && rowHeight >= 20) {
+        name = instructionClassName(static_cast<InstructionClass>(k));
+        ink = classPaints[k].text;
+      }
     if (waits) {
       const auto kind = static_cast<std::size_t>(t.waits[s.sum.wait].kind);
-      const double h = rowHeight * std::min(1.0, s.sum.waiting / cells);
       usedWaits[kind] = true;
-      rect(x, from - h, w, h, "url(#w" + std::to_string(kind) + ")", text);
-      if (h == rowHeight) {
-        const std::string &what = t.waits[s.sum.wait].what;
-        label(x, y + rowHeight / 2, w, 11, "#2b3040\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke",
-              what.substr(0, what.find(" at ")));
+      if (part("p" + std::to_string(kind), s.sum.waiting)) {
+        name = t.waits[s.sum.wait].what.substr(0, t.waits[s.sum.wait].what.find(" at "));
+        ink = "#2b3040\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke";
       }
     }
+    body += "</g>\n";
+    if (!name.empty())
+      label(x, y + rowHeight / 2, w, 11, ink, name);
   }
 
   void drawWork(const Placed &p, double y) {

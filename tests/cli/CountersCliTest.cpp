@@ -82,7 +82,7 @@ TEST_F(TimelineCliTest, SvgAndPage) {
     ASSERT_TRUE(read.ok()) << read.status().toString();
     const std::string &text = *read;
     EXPECT_TRUE(text.starts_with(std::string(name) == "t.svg" ? "<svg" : "<!DOCTYPE html>"));
-    for (const char *part : {"add: block 0,0,0 of 1,1,1", ">warp 1<", "store 1", "add.ptx", "</svg>"})
+    for (const char *part : {"add: block 0,0,0 of 1,1,1", ">warp 1<", "store 1", "ptx line 10", "</svg>"})
       EXPECT_NE(text.find(part), std::string::npos) << part;
     EXPECT_EQ(text.find("http", text.find("xmlns") + 40), std::string::npos) << "needs nothing from elsewhere";
   }
