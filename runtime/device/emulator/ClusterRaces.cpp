@@ -27,8 +27,11 @@ void BlockRaces::checkExit() {
   if (outsideUses.empty())
     return;
   Knowledge known;
-  for (unsigned w = 0; w < clocks.size(); ++w)
+  for (const WarpState &w : block->warps) {
     known.join(everything(w));
+    for (const WarpClocks::Side &s : clocks[w.index].sides) // a lane that waited is enough
+      known.join(s.known);
+  }
   for (const auto &[agent, use] : outsideUses) {
     if (known.reaches(agent.first, agent.second, use.clock) || block->clusterArrivals.phasesWaited > use.phase)
       continue;
