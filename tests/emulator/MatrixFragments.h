@@ -10,29 +10,46 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kiln::test {
 
 /// Where an element of a fragment is: bits of its index in the lane, then of the lane, each a step along m, n or k.
-struct FragmentMap {
-  std::string elementBits, laneBits;
+class FragmentMap {
+public:
+  FragmentMap(const std::string &elementBits, const std::string &laneBits)
+      : elements(parse(elementBits)), lanes(parse(laneBits)) {}
 
   struct Place {
     unsigned m = 0, n = 0, k = 0;
   };
   Place at(unsigned lane, unsigned element) const {
     Place p;
-    auto add = [&p](const std::string &list, unsigned value) {
-      std::istringstream words(list);
-      unsigned bit = 0;
-      for (std::string word; words >> word; ++bit)
-        if (value >> bit & 1)
-          (word[0] == 'm' ? p.m : word[0] == 'n' ? p.n : p.k) += static_cast<unsigned>(std::stoi(word.substr(1)));
-    };
-    add(elementBits, element);
-    add(laneBits, lane);
+    add(p, elements, element);
+    add(p, lanes, lane);
     return p;
   }
+
+private:
+  static std::vector<Place> parse(const std::string &list) {
+    std::vector<Place> steps;
+    std::istringstream words(list);
+    for (std::string word; words >> word;) {
+      Place p;
+      (word[0] == 'm' ? p.m : word[0] == 'n' ? p.n : p.k) = static_cast<unsigned>(std::stoi(word.substr(1)));
+      steps.push_back(p);
+    }
+    return steps;
+  }
+  static void add(Place &p, const std::vector<Place> &steps, unsigned value) {
+    for (std::size_t bit = 0; bit < steps.size(); ++bit)
+      if (value >> bit & 1) {
+        p.m += steps[bit].m;
+        p.n += steps[bit].n;
+        p.k += steps[bit].k;
+      }
+  }
+  std::vector<Place> elements, lanes;
 };
 
 struct MatrixShape {
