@@ -140,6 +140,9 @@ std::uint32_t TimelineRecorder::waitNumber(const WarpState &w) {
                                                            : "bulk groups"};
     break;
   }
+  case SplitState::Registers:
+    wait = {WaitKind::Lanes, "registers of the block's pool"};
+    break;
   default:
     wait = {WaitKind::Lanes, "other lanes of the warp"};
     break;
