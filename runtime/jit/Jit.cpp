@@ -3,6 +3,8 @@
 #include "runtime/jit/Service.h"
 #include "support/Text.h"
 
+#include <cstdio>
+
 namespace kiln {
 
 namespace {
@@ -130,6 +132,22 @@ Result<const LoadedKernel *> JitKernel::prepare(ArgumentView arguments, Stream *
   return k.service.firstCall(k, key, stream);
 }
 
+/// KILN_CHECKS=fail: the device's findings so far are this launch's.
+static Status statusOfFindings(Device &device, Status launched) {
+  unsigned defects = 0;
+  std::string first;
+  for (const Finding &f : device.takeFindings()) {
+    const std::string text = f.toString();
+    std::fprintf(stderr, "%s\n", text.c_str());
+    if (!f.note && ++defects == 1)
+      first = text;
+  }
+  if (!defects || !launched.ok())
+    return launched;
+  return Status(StatusCode::Findings,
+                first + (defects > 1 ? " (and " + std::to_string(defects - 1) + " more)" : "") + " (KILN_CHECKS=fail)");
+}
+
 Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments) {
   Implementation &k = *self;
   if (!k.layout.accepts(arguments)) [[unlikely]]
@@ -161,6 +179,8 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments) {
                                    loaded->blockThreads, loaded->dynamicShared) +
                             k.layout.valuesText(arguments.data));
   Status launched = loaded->entry->launch(config, packed);
+  if (k.service.failing) [[unlikely]]
+    return statusOfFindings(k.service.device, std::move(launched));
   if (k.service.blocking && launched.ok()) [[unlikely]] {
     Stream &on = k.service.streamOf(stream);
     if (!on.isCapturing())

@@ -13,6 +13,7 @@ namespace kiln {
 
 namespace {
 
+using knob::Checks;
 using knob::Isolation;
 using knob::Number;
 using knob::Switch;
@@ -106,6 +107,17 @@ Status read(std::string_view text, MatrixMode &out) {
   KILN_ASSIGN(out, parseMatrixMode(text));
   return {};
 }
+Status read(std::string_view text, Checks &out) {
+  if (text == "on")
+    out = Checks::On;
+  else if (text == "off")
+    out = Checks::Off;
+  else if (text == "fail")
+    out = Checks::Fail;
+  else
+    return Status::invalid("'" + std::string(text) + "' is none of on, off, fail", "use on, off or fail");
+  return {};
+}
 Status read(std::string_view text, Number &out) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -142,6 +154,9 @@ std::string write(Schedule value) {
 }
 std::string write(MatrixMode value) {
   return std::string(matrixModeName(value));
+}
+std::string write(Checks value) {
+  return value == Checks::On ? "on" : value == Checks::Off ? "off" : "fail";
 }
 std::string write(Number value) {
   return std::to_string(static_cast<std::uint64_t>(value));
@@ -189,6 +204,8 @@ std::string_view knobTypeName(KnobType type) {
     return "in-order, random, adversarial";
   case KnobType::MatrixMode:
     return "exact, fast";
+  case KnobType::Checks:
+    return "on, off, fail";
   case KnobType::Number:
     return "number";
   }
@@ -238,6 +255,7 @@ EmulatorOptions emulatorOptions(const Knobs &knobs) {
   out.schedule = knobs.schedule;
   out.seed = static_cast<std::uint64_t>(knobs.seed);
   out.mma = knobs.mma;
+  out.checks = knobs.checks != knob::Checks::Off;
   return out;
 }
 

@@ -45,8 +45,9 @@ static std::shared_ptr<cache::KernelCache> openMemo(const std::shared_ptr<cache:
 JitService::JitService(Device &device, JitOptions given, Log logValue, std::string target,
                        const std::string &cacheFolder)
     : device(device), options(std::move(given)), log(std::move(logValue)), codeTarget(std::move(target)),
-      tracing(log.wants(LogTopic::Launch, LogLevel::Debug)), blocking(options.knobs.launchBlocking), workspaces(device),
-      arch(assemblyArch(device.info())),
+      tracing(log.wants(LogTopic::Launch, LogLevel::Debug)), blocking(options.knobs.launchBlocking),
+      failing(options.knobs.checks == knob::Checks::Fail && device.info().kind == DeviceKind::Emulator),
+      workspaces(device), arch(assemblyArch(device.info())),
       lineInfo(options.knobs.lineInfo == knob::Switch::On ||
                (options.knobs.lineInfo == knob::Switch::Auto && device.info().kind == DeviceKind::Emulator)),
       disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), hashes(openMemo(disk, log)),

@@ -57,6 +57,7 @@ public:
   const ForkGuard forkGuard;
   const bool tracing;  ///< launches are logged
   const bool blocking; ///< KILN_LAUNCH_BLOCKING
+  const bool failing;  ///< KILN_CHECKS=fail, on an emulator
   WorkspacePool workspaces;
 
 private:

@@ -244,7 +244,7 @@ Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &o) {
   KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
   const EmulatorOptions set = emulatorOptions(knobs);
   EmulatorOptions emulator = o.emulator;
-  emulator.checks = !o.noChecks;
+  emulator.checks = set.checks && !o.noChecks;
   emulator.schedule = set.schedule;
   emulator.seed = set.seed;
   emulator.mma = set.mma;

@@ -110,6 +110,29 @@ TEST_F(CheckCliTest, ATextKernelOnEachTarget) {
   EXPECT_NE(past.out.find("scale.mlir:22"), std::string::npos) << past.out;
 }
 
+/// A text kernel reads what nobody wrote: no fatal finding.
+TEST_F(CheckCliTest, TheSettingMakesLaunchesFailOrChecksLess) {
+  const Words line = {"run",      KILN_SOURCE_DIR "/docs/examples/scale.mlir",
+                      "--grid",   "2",
+                      "--arg",    "out:f32:600",
+                      "--arg",    "out:f32:600",
+                      "--arg",    "f32:2",
+                      "--arg",    "i32:600",
+                      "--target", "sm_80"};
+  const auto with = [&](const char *value) {
+    Words words = line;
+    words.insert(words.end(), {"--checks", value});
+    return kiln(words);
+  };
+  const Outcome on = with("on"), off = with("off"), strict = with("fail");
+  EXPECT_EQ(on.status, 1) << on.out << on.err;
+  EXPECT_NE(on.out.find("finding uninit.global"), std::string::npos) << on.out;
+  EXPECT_EQ(off.status, 0) << off.out << off.err;
+  EXPECT_EQ(strict.status, 1) << strict.out << strict.err;
+  EXPECT_NE(strict.err.find("finding uninit.global: kernel scale"), std::string::npos) << strict.err;
+  EXPECT_NE(strict.err.find("(KILN_CHECKS=fail)"), std::string::npos) << strict.err;
+}
+
 /// Warp 1 reads what warp 0 writes; with the barrier it is right.
 TEST_F(CheckCliTest, ARaceNamesBothSides) {
   const auto program = [](const std::string &barrier) {

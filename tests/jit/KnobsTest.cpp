@@ -52,6 +52,12 @@ TEST(Knobs, ValuesAreReadBackAsWritten) {
   EXPECT_TRUE(knobs.set("--mma", "fast").ok());
   EXPECT_EQ(*knobs.get("KILN_MMA"), "fast");
   EXPECT_EQ(emulatorOptions(knobs).mma, MatrixMode::Fast);
+  EXPECT_TRUE(emulatorOptions(knobs).checks);
+  EXPECT_TRUE(knobs.set("--checks", "fail").ok());
+  EXPECT_EQ(*knobs.get("KILN_CHECKS"), "fail");
+  EXPECT_TRUE(emulatorOptions(knobs).checks);
+  EXPECT_TRUE(knobs.set("--checks", "off").ok());
+  EXPECT_FALSE(emulatorOptions(knobs).checks);
 }
 
 TEST(Knobs, EnvironmentIsRead) {
@@ -77,6 +83,7 @@ TEST(Knobs, WrongValuesNameTheVariableAndWhatIsAllowed) {
       {"KILN_LINE_INFO", "", "is none of on, off, auto"},
       {"KILN_SCHEDULE", "sideways", "KILN_SCHEDULE: 'sideways' is none of in-order, random, adversarial"},
       {"KILN_MMA", "good", "KILN_MMA: 'good' is none of exact, fast"},
+      {"KILN_CHECKS", "maybe", "KILN_CHECKS: 'maybe' is none of on, off, fail"},
       {"KILN_SEED", "-1", "KILN_SEED: '-1' is no number"},
       {"KILN_SEED", "18446744073709551616", "is no number"},
   };

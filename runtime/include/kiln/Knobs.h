@@ -30,12 +30,25 @@ using Bool = bool;                      ///< 0, 1, on, off, true, false, yes, no
 using Bytes = std::uint64_t;            ///< with K, M or G (powers of 1024)
 enum class Switch : std::uint8_t { Auto, Off, On };
 enum class Isolation : std::uint8_t { Thread, None, Child };
+enum class Checks : std::uint8_t { On, Off, Fail };
 using Schedule = kiln::Schedule;
 using MatrixMode = kiln::MatrixMode;
 enum class Number : std::uint64_t {};
 } // namespace knob
 
-enum class KnobType : std::uint8_t { Text, Path, Paths, Bool, Bytes, Switch, Isolation, Schedule, MatrixMode, Number };
+enum class KnobType : std::uint8_t {
+  Text,
+  Path,
+  Paths,
+  Bool,
+  Bytes,
+  Switch,
+  Isolation,
+  Schedule,
+  MatrixMode,
+  Checks,
+  Number
+};
 
 /// What of a knob enters the key of a kernel: nothing, its value, or the contents of the files that it names.
 enum class KnobInKey : std::uint8_t { No, Value, Contents };
