@@ -15,10 +15,8 @@ constexpr std::size_t guardBytes = 256;
 void Bench::require(const Status &status) {
   if (status.ok())
     return;
-  if (healthy) {
+  if (healthy)
     fail(lastLaunch + ": " + status.toString());
-    unsupportedValue = status.code() == StatusCode::Unsupported;
-  }
   healthy = false;
 }
 

@@ -37,8 +37,6 @@ public:
   /// Findings, results that differ, calls that failed: empty if the case passed.
   const std::vector<std::string> &failures() const { return failuresFound; }
   const std::set<std::string> &launchedKernels() const { return launched; }
-  /// The device refused a call because it has no such feature.
-  bool unsupported() const { return unsupportedValue; }
   const std::string &transcript() const { return bytesRead; }
   std::mt19937_64 &rng() { return random; }
   bool onGpu() const { return device.info().kind == DeviceKind::Cuda; }
@@ -128,7 +126,7 @@ private:
   std::string bytesRead, lastLaunch;
   std::vector<std::string> failuresFound;
   std::set<std::string> launched;
-  bool healthy = true, unsupportedValue = false;
+  bool healthy = true;
 };
 
 /// Which of the PTX files of a case exist.

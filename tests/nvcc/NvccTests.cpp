@@ -20,7 +20,6 @@ namespace kiln::test {
 
 namespace {
 
-std::string lacking;    // why the emulator refused a module, empty if it did not
 std::string deviceName; // from --device; empty: the emulator of each PTX's target
 unsigned seeds = 0;     // from --seeds; 0: as the tier says
 std::string ptxFolder = KILN_SOURCE_DIR "/tests/nvcc/ptx";
@@ -72,16 +71,6 @@ struct Outcome {
   std::string transcript;
 };
 
-/// Cases of instructions that the emulator is still to get.  Until it has them their modules or launches are refused,
-/// which is counted as a skip.
-bool mayBeRefused(const Parameter &p) {
-  auto among = [&](std::span<const NvccCase> cases) {
-    return std::any_of(cases.begin(), cases.end(), [&](const NvccCase &c) { return c.run == p.testCase.run; });
-  };
-  return deviceName.empty() && (among(matrixCases()) || among(pipelineCases()) || among(tensorCases()) ||
-                                among(warpgroupCases()) || among(clusterCases()));
-}
-
 Outcome runCase(const Parameter &p, const std::string &name, const EmulatorOptions &options) {
   std::string key = format("%s/%u", name.c_str(), options.hostThreads);
   OpenedDevice &opened = openedDevices()[key];
@@ -104,10 +93,6 @@ Outcome runCase(const Parameter &p, const std::string &name, const EmulatorOptio
     std::stringstream text;
     text << stream.rdbuf();
     auto loaded = opened.device->loadPtx(text.str(), file);
-    if (!loaded.ok() && loaded.status().code() == StatusCode::Unsupported && mayBeRefused(p)) {
-      lacking = loaded.status().toString();
-      return {};
-    }
     if (!loaded.ok()) {
       ADD_FAILURE() << file << ": " << loaded.status().toString();
       return {};
@@ -121,11 +106,8 @@ Outcome runCase(const Parameter &p, const std::string &name, const EmulatorOptio
     p.testCase.run(bench);
     good = bench.good();
     outcome = {good, bench.transcript()};
-    if (bench.unsupported() && mayBeRefused(p))
-      lacking = bench.failures().front();
-    else
-      for (const std::string &failure : bench.failures())
-        ADD_FAILURE() << failure;
+    for (const std::string &failure : bench.failures())
+      ADD_FAILURE() << failure;
   }
   if (!good) // a faulted GPU context refuses everything after: start afresh
     openedDevices().erase(key);
@@ -138,13 +120,10 @@ TEST_P(NvccTest, MatchesHost) {
   const Parameter &p = GetParam();
   std::string name = deviceName.empty() ? format("emulator:%s", p.variant.target) : deviceName;
   bool emulated = name.starts_with("emulator");
-  lacking.clear();
   EmulatorOptions options;
   options.secondsBudget = 120;
   options.hostThreads = 1;
   Outcome first = runCase(p, name, options);
-  if (!lacking.empty())
-    GTEST_SKIP() << "the emulator refuses it: " << lacking;
   if (!first.ran || !emulated)
     return;
   options.hostThreads = 4;
@@ -166,11 +145,8 @@ TEST_P(NvccTest, IsRightUnderSeeds) {
       options.seed = seed;
       options.secondsBudget = 120;
       SCOPED_TRACE(format("%s, seed %u", std::string(scheduleName(schedule)).c_str(), seed));
-      lacking.clear();
       runCase(p, format("emulator:%s", p.variant.target), options);
       openedDevices().clear(); // schedules depend on the launches before
-      if (!lacking.empty())
-        GTEST_SKIP() << "the emulator refuses it: " << lacking;
     }
 }
 

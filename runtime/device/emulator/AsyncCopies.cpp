@@ -45,7 +45,8 @@ public:
       const LaneCopy &c = copies[i];
       // Through a buffer: other blocks may write to the source meanwhile, but every byte must come from it once.
       std::byte value[16] = {};
-      std::memcpy(value, reinterpret_cast<const void *>(c.from), c.source);
+      if (c.source) // of nothing the address may be null
+        std::memcpy(value, reinterpret_cast<const void *>(c.from), c.source);
       std::memcpy(shared + c.to, value, bytes);
       if (!bits)
         continue;
