@@ -45,6 +45,7 @@ VALUES = {
     "tile.store": "tensor<128x!tile.ptr<f32>>, tensor<128xf32>, tensor<128xi1>",
     "tile.store_view": "!tile.view<64x32xf16>, i32, i32, tensor<64x32xf16>",
     "tile.transpose": "tensor<64x32xf32>",
+    "tile_gpu.delay": "",
     "tile_gpu.barrier": "",
     "tile_gpu.convert_layout": "tensor<64x32xf32, #a>",
     "tile_gpu.exchange_load": "!tile_gpu.scratch<4096>, tensor<64x32xf32, #b>",
