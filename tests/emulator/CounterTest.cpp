@@ -107,7 +107,8 @@ TEST(Counters, SectorsAndWavefrontsOfRandomAddresses) {
       const auto at = offsets(random, warps, shape.bytes, elements);
       Emulator gpu("sm_90a");
       auto &table = gpu.upload(at, "offsets");
-      auto &data = gpu.upload(std::vector<std::uint32_t>(16384 / 4), "data");
+      // Each block has 16 KiB of its own: others would race.
+      auto &data = gpu.upload(std::vector<std::uint32_t>(warps * 16384 / 4), "data");
       const std::string suffix = generic ? "" : isShared ? ".shared" : ".global";
       const std::string text =
           kernelText(".param .u64 offsets, .param .u64 data",
@@ -118,15 +119,16 @@ TEST(Counters, SectorsAndWavefrontsOfRandomAddresses) {
             and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; shr.u32 %r3, %r1, 1;
             cvt.u64.u32 %rd4, %r3;
             mov.u64 %rd5, tile;
-          )" + (isShared ? (generic ? "cvta.shared.u64 %rd5, %rd5;" : "") : "mov.u64 %rd5, %rd2;") +
+          )" + (isShared ? (generic ? "cvta.shared.u64 %rd5, %rd5;" : "")
+                         : "mov.u32 %r4, %ctaid.x; mad.wide.u32 %rd5, %r4, 16384, %rd2;") +
                          "add.u64 %rd6, %rd5, %rd4; @%p1 st" + suffix + "." + shape.type + " [%rd6], " + shape.value +
                          "; @%p1 ld" + suffix + "." + shape.type + " " + shape.value + ", [%rd6];");
-      // Blocks of one warp: others would race.
+      // Blocks of one warp: the warps of one would race for its tile.
       const LaunchCounters c = count(gpu, text, {warps}, {32}, {table, data});
 
       Expected accesses, offsetsRead;
-      const std::uint64_t base = isShared ? 0 : data.address();
       for (unsigned w = 0; w < warps; ++w) {
+        const std::uint64_t base = isShared ? 0 : data.address() + w * 16384;
         std::map<unsigned, std::uint64_t> lanes, all;
         for (unsigned l = 0; l < 32; ++l) {
           all[l] = table.address() + (w * 32 + l) * 4;

@@ -1,3 +1,4 @@
+#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/AsyncCopies.h"
 
 #include "runtime/device/emulator/Async.h"
@@ -15,14 +16,6 @@ namespace {
 
 /// Epochs of cp.async of a warp: a group has so many, one more after every cp.async.mbarrier.arrive.
 constexpr std::uint32_t epochsOfGroup = 4096;
-
-template <typename T> T *lanesOf(const Warp &w, Slot slot) {
-  return reinterpret_cast<T *>(w.registers + slot);
-}
-template <typename Fn> void eachLane(std::uint32_t lanes, Fn f) {
-  for (; lanes; lanes &= lanes - 1)
-    f(static_cast<unsigned>(__builtin_ctz(lanes)));
-}
 
 /// One lane's copy: `source` bytes from global memory, zeros up to the copy's size.
 struct LaneCopy {

@@ -1,6 +1,7 @@
 // Device function calls.  Registers of a function have one place in the register file, a column a lane, so lanes at
 // different depths do not disturb each other; only functions that may be active twice save theirs.  Parameters and
 // local variables live in frames of the lane's local memory.
+#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/Executor.h"
@@ -13,11 +14,6 @@ namespace kiln::emulator {
 namespace {
 
 constexpr std::uint32_t poison = 0xDEADBEEF;
-
-template <typename Fn> void eachLane(std::uint32_t mask, Fn f) {
-  for (; mask; mask &= mask - 1)
-    f(static_cast<unsigned>(__builtin_ctz(mask)));
-}
 
 std::uint64_t localBit(const WarpState &w, unsigned lane, std::uint64_t offset) {
   const BlockState &b = *w.block;

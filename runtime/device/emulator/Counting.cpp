@@ -1,3 +1,4 @@
+#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/Counting.h"
 
 #include "runtime/device/emulator/AsyncCopies.h"
@@ -10,15 +11,6 @@
 namespace kiln::emulator {
 
 namespace {
-
-template <typename T> const T *lanesOf(const Warp &w, Slot slot) {
-  return reinterpret_cast<const T *>(w.registers + slot);
-}
-
-template <typename Fn> void eachLane(std::uint32_t lanes, Fn f) {
-  for (; lanes; lanes &= lanes - 1)
-    f(static_cast<unsigned>(__builtin_ctz(lanes)));
-}
 
 std::uint32_t firstLanes(unsigned n) {
   return n >= warpSize ? fullMask : (1u << n) - 1;

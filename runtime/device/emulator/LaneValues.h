@@ -17,10 +17,14 @@ template <typename Fn> void eachLane(std::uint32_t lanes, Fn f) {
     f(static_cast<unsigned>(__builtin_ctz(lanes)));
 }
 
+/// The 32 values of a slot.
+template <typename T> T *lanesOf(const Warp &w, Slot slot) {
+  return reinterpret_cast<T *>(w.registers + slot);
+}
+
 /// What a lane has in a slot of 32 or 64 bits.
 inline std::uint64_t laneValue(const Warp &w, Slot slot, unsigned lane, bool narrow) {
-  return narrow ? reinterpret_cast<const std::uint32_t *>(w.registers + slot)[lane]
-                : reinterpret_cast<const std::uint64_t *>(w.registers + slot)[lane];
+  return narrow ? lanesOf<std::uint32_t>(w, slot)[lane] : lanesOf<std::uint64_t>(w, slot)[lane];
 }
 
 /// The device address s[0] + imm.

@@ -15,10 +15,6 @@ constexpr std::uint32_t mostArrivals = (1 << 20) - 1;
 /// What the 8 bytes of an object hold, and what they hold after mbarrier.inval.
 constexpr std::uint64_t objectBits = 0x6D62617272696572, gone = 0xDEADBEEFDEADBEEF;
 
-template <typename T> T *lanesOf(const Warp &w, Slot slot) {
-  return reinterpret_cast<T *>(w.registers + slot);
-}
-
 /// Calls f(lane, its object) for every executing lane until it returns Fault.
 template <typename Fn> Next eachObject(WarpState &w, const Op &op, bool remote, Fn f) {
   for (std::uint32_t m = w.exec; m; m &= m - 1) {

@@ -1,4 +1,5 @@
 // Accesses meet the cells of the words that they touch.
+#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 #include "runtime/device/emulator/RaceTouch.h"
 
@@ -27,11 +28,6 @@ public:
 private:
   LaunchRaces::Shard *shard;
 };
-
-template <typename Fn> void eachLane(std::uint32_t exec, Fn f) {
-  for (; exec; exec &= exec - 1)
-    f(static_cast<unsigned>(__builtin_ctz(exec)));
-}
 
 /// The bytes of word `word` (a multiple of 4) that [first, first + n) covers.
 inline std::uint8_t bytesOf(std::uint64_t word, std::uint64_t first, std::uint64_t n) {

@@ -1,4 +1,5 @@
 // Products of warpgroups: who has issued them, when they are delivered, what waits for them.
+#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/Wgmma.h"
 
 #include "runtime/device/emulator/Async.h"
@@ -12,10 +13,6 @@
 namespace kiln::emulator {
 
 namespace {
-
-template <typename T> T *lanesOf(const Warp &w, Slot slot) {
-  return reinterpret_cast<T *>(w.registers + slot);
-}
 
 std::string warpsText(std::uint32_t members, unsigned leader, bool present) {
   std::string text;
