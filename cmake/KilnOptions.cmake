@@ -1,6 +1,8 @@
 # Options and flags that every Kiln target shares.
 option(KILN_BUILD_TESTS "Build the tests" ON)
 option(KILN_STATIC_RUNTIME "Link libstdc++ and libgcc statically (programs for machines without our toolchain)" OFF)
+option(KILN_PRECOMPILE "Parse the headers that nearly every file includes once (Precompiled.h)" ON)
+set(KILN_UNTIMED_FLAGS "" CACHE STRING "Flags of what nobody times: the tests' own files and the commands, as in -O0")
 set(KILN_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize=: empty, 'address,undefined' or 'thread'")
 
 set(CMAKE_CXX_STANDARD 20)

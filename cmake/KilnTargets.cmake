@@ -1,11 +1,54 @@
 # kiln_add_library, kiln_add_program, kiln_add_test: one call a target, the same flags everywhere.
 include(GoogleTest)
+find_package(GTest REQUIRED)
 
+# Headers that nearly every file includes, parsed once: kiln-pch of libraries, kiln-test-pch of tests.  Files still include
+# what they use: the preset asan builds without these.
+function(kiln_add_precompiled name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;DEPS;FLAGS" ${ARGN})
+  set(source ${CMAKE_BINARY_DIR}/${name}.cpp)
+  if(NOT EXISTS ${source})
+    file(WRITE ${source} "// Carries the precompiled header.\n")
+  endif()
+  add_library(${name} OBJECT ${source})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  # Without its time of making the same header is the same to a compiler cache.
+  target_compile_options(${name} PRIVATE ${ARG_FLAGS} "SHELL:-Xclang -fno-pch-timestamp")
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+# Compiles `name` with the precompiled header of `pch`, whose flags must be the same.
+function(kiln_use_precompiled name pch)
+  if(NOT KILN_PRECOMPILE)
+    return()
+  endif()
+  get_target_property(type ${name} TYPE)
+  if(type STREQUAL "EXECUTABLE")
+    # As the header was compiled.
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE -fPIC)
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${pch})
+endfunction()
+
+separate_arguments(KILN_UNTIMED_OPTIONS UNIX_COMMAND "${KILN_UNTIMED_FLAGS}")
+if(KILN_PRECOMPILE)
+  kiln_add_precompiled(kiln-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags)
+  kiln_add_precompiled(kiln-test-pch HEADERS ${CMAKE_SOURCE_DIR}/tests/support/Precompiled.h DEPS kiln-flags GTest::gtest
+    FLAGS ${KILN_UNTIMED_OPTIONS})
+endif()
+
+# MLIR: for what includes MLIR and has its flags.
 function(kiln_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   # Kiln's own flags are not for those who use the installed library.
   target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:kiln-flags> ${ARG_DEPS})
+  if(ARG_MLIR)
+    kiln_use_precompiled(${name} kiln-mlir-pch)
+  else()
+    kiln_use_precompiled(${name} kiln-pch)
+  endif()
 endfunction()
 
 function(kiln_add_program name)
@@ -17,9 +60,10 @@ endfunction()
 
 # A GoogleTest program; every TEST in it becomes a ctest test, a GTEST_SKIP a skipped one.
 # Tests see KILN_SOURCE_DIR (files of the repository) and KILN_BINARY_DIR/bin (programs under test).
-# LABELS full: runs only in 'scripts/test.sh --full'.  TIMEOUT: seconds a test.
+# LABELS full: runs only in 'scripts/test.sh --full'.  TIMEOUT: seconds a test.  MLIR: includes MLIR and has its flags.
+# OPTIMISED: its own files calculate for seconds.
 function(kiln_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
@@ -34,6 +78,14 @@ function(kiln_add_test name)
   endif()
   target_compile_definitions(${name} PRIVATE KILN_SOURCE_DIR="${source_dir}" KILN_BINARY_DIR="${binary_dir}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(ARG_MLIR)
+    kiln_use_precompiled(${name} kiln-mlir-pch)
+  elseif(ARG_OPTIMISED)
+    kiln_use_precompiled(${name} kiln-pch)
+  else()
+    target_compile_options(${name} PRIVATE ${KILN_UNTIMED_OPTIONS})
+    kiln_use_precompiled(${name} kiln-test-pch)
+  endif()
   if(ARG_PROGRAMS)
     add_dependencies(${name} ${ARG_PROGRAMS})
   endif()

@@ -36,7 +36,7 @@ Columns intersect(std::span<const BitVector> a, std::span<const BitVector> b) {
   Columns out;
   // A dependency between the two bases is a common vector; its part in a is independent for independent dependencies.
   for (BitVector k : kernel(both))
-    out.push_back(apply(std::span(both.data(), fromA), k & lowMask(fromA)));
+    out.push_back(layout::apply(std::span(both.data(), fromA), k & lowMask(fromA)));
   return basis(out);
 }
 

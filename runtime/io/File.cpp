@@ -15,13 +15,13 @@
 
 namespace kiln {
 
-static std::string quoted(const std::string &path) {
+static std::string inQuotes(const std::string &path) {
   return "'" + path + "'";
 }
 
 static Status ioError(const std::string &what, const std::string &path, int error, std::string remedy = {}) {
   return {error == ENOENT ? StatusCode::NotFound : StatusCode::IoError,
-          "cannot " + what + " " + quoted(path) + ": " + std::strerror(error), std::move(remedy)};
+          "cannot " + what + " " + inQuotes(path) + ": " + std::strerror(error), std::move(remedy)};
 }
 
 InputFile::InputFile(std::string path, int descriptor, std::uint64_t bytes)
@@ -44,7 +44,7 @@ Result<InputFile> InputFile::open(const std::string &path) {
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     return Status(StatusCode::IoError,
-                  quoted(path) + (S_ISDIR(info.st_mode) ? " is a folder" : " is not a regular file"), "name a file");
+                  inQuotes(path) + (S_ISDIR(info.st_mode) ? " is a folder" : " is not a regular file"), "name a file");
   }
   return InputFile(path, fd, static_cast<std::uint64_t>(info.st_size));
 }
@@ -57,7 +57,7 @@ Status InputFile::read(std::span<std::byte> out) {
     if (n < 0)
       return ioError("read", path, errno);
     if (n == 0)
-      return {StatusCode::IoError, quoted(path) + " ended " + std::to_string(out.size()) + " bytes early",
+      return {StatusCode::IoError, inQuotes(path) + " ended " + std::to_string(out.size()) + " bytes early",
               "it changed while it was read: try again"};
     out = out.subspan(static_cast<std::size_t>(n));
   }
@@ -67,7 +67,7 @@ Status InputFile::read(std::span<std::byte> out) {
 Result<std::string> readTextFile(const std::string &path, std::uint64_t limit) {
   KILN_ASSIGN(InputFile file, InputFile::open(path));
   if (file.size() > limit)
-    return Status::invalid(quoted(path) + " has " + std::to_string(file.size()) + " bytes; the limit is " +
+    return Status::invalid(inQuotes(path) + " has " + std::to_string(file.size()) + " bytes; the limit is " +
                            std::to_string(limit));
   try {
     std::string text(file.size(), '\0');
@@ -75,7 +75,7 @@ Result<std::string> readTextFile(const std::string &path, std::uint64_t limit) {
     return text;
   } catch (const std::bad_alloc &) {
     return Status(StatusCode::OutOfMemory,
-                  "no memory for the " + std::to_string(file.size()) + " bytes of " + quoted(path));
+                  "no memory for the " + std::to_string(file.size()) + " bytes of " + inQuotes(path));
   }
 }
 
@@ -103,7 +103,7 @@ Result<OutputFile> OutputFile::create(const std::string &path) {
     // Renaming over a device or a pipe would replace it.
     if (!S_ISREG(info.st_mode))
       return Status(StatusCode::IoError,
-                    "cannot write " + quoted(path) +
+                    "cannot write " + inQuotes(path) +
                         (S_ISDIR(info.st_mode) ? ": it is a folder" : ": it is not a regular file"),
                     "name a new file, or one to replace");
     if (char *resolved = ::realpath(path.c_str(), nullptr)) {

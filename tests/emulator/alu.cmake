@@ -1,2 +1,2 @@
 # Arithmetic instructions, one at a time.
-kiln_add_test(kiln-emulator-integer-tests SOURCES IntegerTest.cpp CompareTest.cpp DEPS kiln-emulator)
+kiln_add_test(kiln-emulator-integer-tests SOURCES IntegerTest.cpp CompareTest.cpp DEPS kiln-emulator OPTIMISED)

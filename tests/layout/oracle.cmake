@@ -4,5 +4,5 @@ kiln_add_library(kiln-layout-oracle
   DEPS kiln-layout)
 kiln_add_test(kiln-plan-fuzz-tests
   SOURCES PlanFuzzTest.cpp TileFuzzTest.cpp LocalAccessOracleTest.cpp ReductionOracleTest.cpp
-  DEPS kiln-layout-oracle)
+  DEPS kiln-layout-oracle OPTIMISED)
 kiln_add_test(kiln-plan-mutation-tests SOURCES PlanMutationTest.cpp DEPS kiln-layout-oracle)
