@@ -41,7 +41,7 @@ std::uint8_t expected(const std::vector<std::uint8_t> &in, unsigned thread, unsi
 void expectCopied(const std::string &copy, unsigned size, const std::function<unsigned(unsigned)> &source,
                   const std::string &target = "sm_80") {
   const auto in = randomBytes(1024);
-  for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+  for (const std::string &level : usableLevels()) {
     EmulatorOptions o;
     o.cpuLevel = level;
     Emulator gpu(target, o);

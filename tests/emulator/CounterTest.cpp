@@ -119,8 +119,9 @@ TEST(Counters, SectorsAndWavefrontsOfRandomAddresses) {
             and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; shr.u32 %r3, %r1, 1;
             cvt.u64.u32 %rd4, %r3;
             mov.u64 %rd5, tile;
-          )" + (isShared ? (generic ? "cvta.shared.u64 %rd5, %rd5;" : "")
-                         : "mov.u32 %r4, %ctaid.x; mad.wide.u32 %rd5, %r4, 16384, %rd2;") +
+          )" +
+                         (isShared ? (generic ? "cvta.shared.u64 %rd5, %rd5;" : "")
+                                   : "mov.u32 %r4, %ctaid.x; mad.wide.u32 %rd5, %r4, 16384, %rd2;") +
                          "add.u64 %rd6, %rd5, %rd4; @%p1 st" + suffix + "." + shape.type + " [%rd6], " + shape.value +
                          "; @%p1 ld" + suffix + "." + shape.type + " " + shape.value + ", [%rd6];");
       // Blocks of one warp: the warps of one would race for its tile.
@@ -274,12 +275,10 @@ TEST(Counters, TheSameForAnyNumberOfThreadsAndCpuLevel) {
   // A schedule with a seed lets parts of a diverged warp run on their own for longer: other counts, but always the
   // same.
   std::map<Schedule, LaunchCounters> first;
-  for (const char *level : {"", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
+  for (const std::string &level : usableLevels())
     for (unsigned threads : {1u, 4u})
       for (bool checks : {true, false})
         for (Schedule schedule : {Schedule::InOrder, Schedule::Random, Schedule::Adversarial}) {
-          if (*level && !emulator::instructionTable(level))
-            continue;
           EmulatorOptions options;
           options.cpuLevel = level;
           options.hostThreads = threads;

@@ -1,5 +1,4 @@
 // Results, findings and counts depend neither on the number of host threads nor on the CPU level.
-#include "runtime/device/emulator/InstructionTable.h"
 #include "tests/emulator/PtxHarness.h"
 
 #include <gtest/gtest.h>
@@ -84,10 +83,8 @@ TEST(Determinism, FatalFindings) {
 
 TEST(Determinism, CpuLevels) {
   const Observed best = observe(1, "", "");
-  for (std::string_view level : emulator::builtLevels())
-    if (emulator::instructionTable(level)) {
-      EXPECT_EQ(observe(2, level, ""), best) << level;
-    }
+  for (const std::string &level : usableLevels())
+    EXPECT_EQ(observe(2, level, ""), best) << level;
 }
 
 TEST(Determinism, UnwrittenRegistersHoldPoisonInEveryBlock) {

@@ -2,7 +2,6 @@
 #include "tests/emulator/PtxHarness.h"
 
 #include "compiler/target/Target.h"
-#include "runtime/device/emulator/InstructionTable.h"
 #include "tests/support/TestTier.h"
 
 #include <algorithm>
@@ -164,9 +163,7 @@ struct Data {
 
 template <typename Fn> void eachForm(Fn f) {
   std::mt19937 random(20);
-  for (std::string_view level : emulator::builtLevels()) {
-    if (!emulator::instructionTable(level))
-      continue; // this CPU lacks it
+  for (const std::string &level : usableLevels())
     for (unsigned count : {1u, 2u, 4u})
       for (bool trans : {false, true})
         for (const Spelling &s : spellings)
@@ -175,10 +172,9 @@ template <typename Fn> void eachForm(Fn f) {
             EmulatorOptions options;
             options.cpuLevel = level;
             f(Emulator("sm_90a", options), count, trans, s, data,
-              std::string(level) + " x" + std::to_string(count) + (trans ? " trans " : " ") + s.name + " pattern " +
+              level + " x" + std::to_string(count) + (trans ? " trans " : " ") + s.name + " pattern " +
                   std::to_string(static_cast<int>(p)));
           }
-  }
 }
 
 /// One warp (or `threads`); `body` finds the thread number in %r2, and a shared `tile` of 512 bytes.

@@ -5,7 +5,6 @@
 #include "tests/emulator/PtxHarness.h"
 
 #include "compiler/target/Target.h"
-#include "runtime/device/emulator/InstructionTable.h"
 #include "support/Text.h"
 #include "tests/support/TestTier.h"
 
@@ -261,14 +260,6 @@ void check(const Form &f, const std::string &target, std::string_view level, uns
                                    << " register " << i / 32 % f.wordsC() << " lane " << i % 32;
 }
 
-std::vector<std::string_view> usableLevels() {
-  std::vector<std::string_view> out;
-  for (std::string_view name : emulator::builtLevels())
-    if (emulator::instructionTable(name))
-      out.push_back(name);
-  return out;
-}
-
 } // namespace
 
 TEST(Mma, FloatingPointOnEveryClassOfTargets) {
@@ -283,7 +274,7 @@ TEST(Mma, FloatingPointOnEveryClassOfTargets) {
         const Dot dot = [&m](const auto &a, const auto &b, std::uint32_t c) {
           return m.addsLast ? referenceDot(m, pairsApart(a), pairsApart(b), c) : referenceDot(m, a, b, c);
         };
-        for (std::string_view level : usableLevels())
+        for (const std::string &level : usableLevels())
           check(f, target, level, seed, dot);
         ++seed;
         if (testing::Test::HasFailure())
@@ -295,7 +286,7 @@ TEST(Mma, FloatingPointOnEveryClassOfTargets) {
 TEST(Mma, IntegersOfEveryShape) {
   unsigned seed = 100;
   for (const Form &f : integerForms()) {
-    for (std::string_view level : usableLevels())
+    for (const std::string &level : usableLevels())
       check(f, "sm_80", level, seed, integerDot(f));
     ++seed;
     if (testing::Test::HasFailure())

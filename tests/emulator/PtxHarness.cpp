@@ -1,6 +1,7 @@
 #include "tests/emulator/PtxHarness.h"
 
 #include "runtime/device/emulator/EmulatorDevice.h"
+#include "runtime/device/emulator/InstructionTable.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +12,14 @@ namespace kiln::test {
 [[noreturn]] static void giveUp(const Status &status) {
   std::fprintf(stderr, "harness: %s\n", status.toString().c_str());
   std::exit(1);
+}
+
+std::vector<std::string> usableLevels() {
+  std::vector<std::string> out;
+  for (std::string_view level : emulator::builtLevels())
+    if (emulator::instructionTable(level))
+      out.emplace_back(level);
+  return out;
 }
 
 std::string Launched::text() const {

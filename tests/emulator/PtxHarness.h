@@ -52,6 +52,9 @@ struct Launched {
   bool clean() const { return status.ok() && ids().empty(); }
 };
 
+/// The CPU levels that the emulator was built with and this CPU can run.
+std::vector<std::string> usableLevels();
+
 class Emulator {
 public:
   explicit Emulator(std::string_view target = "sm_90a", EmulatorOptions options = {});

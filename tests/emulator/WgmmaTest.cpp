@@ -1,6 +1,5 @@
 // wgmma.mma_async on the emulator: results at every CPU level and under seeds, the ends of shared memory, what is
 // refused.
-#include "runtime/device/emulator/InstructionTable.h"
 #include "tests/emulator/PtxHarness.h"
 #include "tests/emulator/WgmmaCases.h"
 
@@ -20,9 +19,7 @@ TEST(Wgmma, AnyNumbers) {
 }
 
 TEST(Wgmma, EveryCpuLevel) {
-  for (std::string_view level : emulator::builtLevels()) {
-    if (!emulator::instructionTable(level))
-      continue; // this CPU lacks it
+  for (const std::string &level : usableLevels()) {
     EmulatorOptions options;
     options.cpuLevel = level;
     Emulator gpu("sm_90a", options);

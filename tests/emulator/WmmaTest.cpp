@@ -4,7 +4,6 @@
 #include "tests/emulator/PtxHarness.h"
 
 #include "compiler/target/Target.h"
-#include "runtime/device/emulator/InstructionTable.h"
 #include "support/Text.h"
 
 #include <bit>
@@ -188,9 +187,7 @@ TEST(Wmma, EveryShapeTypeAndLayout) {
               const std::uint32_t v = 0x7fffffff - random() % 300000;
               std::memcpy(c.at(i, j), &v, 4);
             }
-        for (std::string_view level : emulator::builtLevels()) {
-          if (!emulator::instructionTable(level))
-            continue;
+        for (const std::string &level : usableLevels()) {
           EmulatorOptions options;
           options.cpuLevel = level;
           options.hostThreads = 1;
