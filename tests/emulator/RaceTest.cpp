@@ -251,7 +251,7 @@ TEST(Races, S61SumsOfBlocksWithoutAtomics) {
 
 TEST(Races, GlobalMemoryInsideABlock) {
   expectFault("race.global", R"(
-    setp.eq.u32 %p1, %r3, 0; @%p1 st.global.u32 [%rd1], %r2; @@ setp.eq.u32 %p2, %r3, 1; @%p2 ld.global.u32 %r20, [%rd1];)",
+    setp.eq.u32 %p1, %r3, 0; @%p1 st.global.u32 [%rd1], 7; @@ setp.eq.u32 %p2, %r3, 1; @%p2 ld.global.u32 %r20, [%rd1];)",
               "bar.sync 0;");
 }
 
@@ -369,6 +369,7 @@ TEST(RaceTable, ForgetsAtAResetAndGoesOn) {
   struct Nothing final : emulator::Order {
     bool before(const emulator::Access &) const override { return false; }
     bool visible(const emulator::Access &) const override { return false; }
+    bool apart(const emulator::Access &) const override { return false; }
   } nothing;
   emulator::RaceTable table(4096, 6);
   auto access = [&](unsigned warp, unsigned op, bool write) {

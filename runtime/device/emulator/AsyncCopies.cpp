@@ -1,5 +1,5 @@
-#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/AsyncCopies.h"
+#include "runtime/device/emulator/LaneValues.h"
 
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
@@ -176,29 +176,61 @@ bool resolveCopies(WarpState &w, const Op &op, LaneCopy (&out)[warpSize]) {
   return true;
 }
 
-/// The ranges of the lanes' accesses, those that follow each other as one.
-template <typename At, typename Bytes> std::vector<AsyncRange> rangesOf(std::uint32_t lanes, At at, Bytes bytes) {
+/// The ranges that the lanes read in global memory, those that follow each other as one.
+std::vector<AsyncRange> sourcesOf(std::uint32_t lanes, const LaneCopy (&copies)[warpSize]) {
   std::vector<AsyncRange> out;
   eachLane(lanes, [&](unsigned l) {
-    if (!bytes(l))
+    const LaneCopy &c = copies[l];
+    if (!c.source)
       return;
-    if (!out.empty() && out.back().address + out.back().bytes == at(l))
-      out.back().bytes += bytes(l);
+    if (!out.empty() && out.back().address + out.back().bytes == c.from)
+      out.back().bytes += c.source;
     else
-      out.push_back({at(l), bytes(l)});
+      out.push_back({c.from, c.source});
   });
   return out;
 }
 
+/// The ranges that they write in shared memory: of lanes side by side, and which lane writes what.
+std::vector<AsyncRange> destinationsOf(const BlockState &block, std::uint32_t lanes, unsigned bytes,
+                                       const LaneCopy (&copies)[warpSize]) {
+  std::vector<AsyncRange> out;
+  eachLane(lanes, [&](unsigned l) {
+    const std::uint64_t at = reinterpret_cast<std::uint64_t>(block.shared) + copies[l].to;
+    if (!out.empty() && out.back().address + out.back().bytes == at && out.back().lane + out.back().bytes / bytes == l)
+      out.back().bytes += bytes;
+    else
+      out.push_back({at, bytes, static_cast<std::uint8_t>(l), static_cast<std::uint8_t>(bytes)});
+  });
+  return out;
+}
+
+/// Lanes that copy different things to one place with one instruction.
+void checkSameBytes(WarpState &w, const Op &op, std::uint32_t lanes, const LaneCopy (&copies)[warpSize]) {
+  std::int64_t last = -1;
+  bool rising = true;
+  eachLane(lanes, [&](unsigned l) {
+    rising &= last < copies[l].to;
+    last = copies[l].to;
+  });
+  if (rising)
+    return;
+  for (std::uint32_t e = lanes; e; e &= e - 1) {
+    const auto a = static_cast<unsigned>(__builtin_ctz(e));
+    for (std::uint32_t others = e & (e - 1); others; others &= others - 1) {
+      const auto b = static_cast<unsigned>(__builtin_ctz(others));
+      const LaneCopy &x = copies[a], &y = copies[b];
+      if (x.to == y.to && (x.source != y.source || (x.source && x.from != y.from)))
+        return w.block->races->reportSameBytes(w, op, a, b, reinterpret_cast<std::uint64_t>(w.block->shared) + x.to);
+    }
+  }
+}
+
 void recordCopies(WarpState &w, const Op &op, const AsyncAgent &agent, std::uint32_t lanes, unsigned bytes,
                   const LaneCopy (&copies)[warpSize]) {
-  const auto from = rangesOf(
-      lanes, [&](unsigned l) { return copies[l].from; }, [&](unsigned l) { return std::uint64_t(copies[l].source); });
-  const auto shared = reinterpret_cast<std::uint64_t>(w.block->shared);
-  const auto to = rangesOf(
-      lanes, [&](unsigned l) { return shared + copies[l].to; }, [&](unsigned) { return std::uint64_t(bytes); });
-  w.block->races->recordAsync(w, op, agent, from, false);
-  w.block->races->recordAsync(w, op, agent, to, true);
+  checkSameBytes(w, op, lanes, copies);
+  w.block->races->recordAsync(w, op, agent, sourcesOf(lanes, copies), false);
+  w.block->races->recordAsync(w, op, agent, destinationsOf(*w.block, lanes, bytes, copies), true);
 }
 
 } // namespace

@@ -15,7 +15,7 @@ void BlockRaces::observe(WarpState &w, const AsyncAgent &agent) {
     return;
   Knowledge one;
   one[agent.row][agent.index] = agent.epoch;
-  acquire(w, one);
+  acquire(w, one, kindOfRow(agent.row) == AgentKind::CopyAsync);
 }
 
 void BlockRaces::proxyFence(WarpState &w, bool inShared, bool inGlobal) {

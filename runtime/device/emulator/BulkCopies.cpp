@@ -135,6 +135,7 @@ Next bulkWait(Warp &warp, const Op &op) {
     const std::uint32_t epoch = limitOf(l);
     if (!races || epoch == 0)
       return Next::Advance;
+    const OnlyLane waiting(w, l);
     races->observe(w, bulkGroupAgent(w, l, AgentKind::BulkRead, epoch));
     if (!readsOnly)
       races->observe(w, bulkGroupAgent(w, l, AgentKind::BulkWrite, epoch));

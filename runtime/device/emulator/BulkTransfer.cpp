@@ -252,6 +252,7 @@ Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTa
     work->tx = load.tx;
     work->agent = bulkAgent(t.place, *b);
     if (BlockRaces *races = w.block->races) {
+      const OnlyLane issuer(w, l);
       // One read for all blocks of a multicast.
       if (std::exchange(first, false)) {
         recordMap(w, op, work->agent, load.map);
@@ -280,6 +281,7 @@ Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRea
   store->write->agent.atomic = store->write->combine != nullptr;
   const auto shared = reinterpret_cast<std::uint64_t>(block.shared);
   if (BlockRaces *races = block.races) {
+    const OnlyLane issuer(w, l);
     recordMap(w, op, store->agent, ranges.map);
     races->recordAsync(w, op, store->agent, ranges.sources, false);
     races->recordAsync(w, op, store->write->agent, ranges.destinations, true);

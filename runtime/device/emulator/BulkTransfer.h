@@ -57,6 +57,19 @@ template <typename Fn> Next eachLane(const Warp &w, Fn f) {
   return Next::Advance;
 }
 
+/// While it lives, lane `lane` is the only one that executes: to the race checks it issues or waits by itself.
+class OnlyLane {
+public:
+  OnlyLane(WarpState &w, unsigned lane) : w(w), exec(w.exec) { w.exec = 1u << lane; }
+  ~OnlyLane() { w.exec = exec; }
+  OnlyLane(const OnlyLane &) = delete;
+  OnlyLane &operator=(const OnlyLane &) = delete;
+
+private:
+  WarpState &w;
+  std::uint32_t exec;
+};
+
 /// Lane l's value of an operand in the pool.
 std::uint32_t bulkOperand(const Warp &w, const Op &op, unsigned which, unsigned l);
 /// Lane l's address; `which` is bulkSlot::To, From or Barrier.

@@ -95,6 +95,7 @@ void BlockRaces::arrive(WarpState &w, unsigned barrier) {
 
 void BlockRaces::leave(WarpState &w, unsigned barrier) {
   WarpClocks &c = clocks[w.index];
+  c.met = std::max(c.met, barriers[barrier].own[w.index]);
   joinRow(c.own, barriers[barrier].own);
   c.others = joined(c.others, barriers[barrier].others);
   bump(w.index);
@@ -177,18 +178,21 @@ Knowledge BlockRaces::everything(const WarpState &w) const {
   return out;
 }
 
-void BlockRaces::acquire(WarpState &w, const Knowledge &k) {
+void BlockRaces::acquire(WarpState &w, const Knowledge &k, bool ownCopies) {
   settleSides(w);
   WarpClocks &c = clocks[w.index];
   bump(w.index);
   if (k.empty())
     return;
-  if (w.exec == w.alive)
+  const bool alone = !(w.alive & (w.alive - 1));
+  if (w.exec == w.alive && (!ownCopies || alone))
     return join(w.index, k);
+  if (const ClockRow *own = k.find(linear))
+    c.met = std::max(c.met, (*own)[w.index]);
   for (WarpClocks::Side &s : c.sides)
-    if (s.lanes == w.exec)
+    if (s.lanes == w.exec && s.ownCopies == ownCopies)
       return s.known.join(k);
-  c.sides.push_back({w.exec, w.syncs, k});
+  c.sides.push_back({w.exec, w.syncs, ownCopies, k});
 }
 
 void BlockRaces::joinSides(WarpState &w) {
@@ -209,8 +213,10 @@ void BlockRaces::settleSides(WarpState &w) {
 
 void BlockRaces::join(unsigned warp, const Knowledge &k) {
   WarpClocks &c = clocks[warp];
-  if (const ClockRow *own = k.find(linear))
+  if (const ClockRow *own = k.find(linear)) {
+    c.met = std::max(c.met, (*own)[warp]);
     joinRow(c.own, *own);
+  }
   const Knowledge nothing;
   if ((c.others ? *c.others : nothing).covers(k, linear))
     return;

@@ -100,6 +100,16 @@ bool BlockRaces::notWaitedFor(const Touch &t, const Access &other) {
   return !hasWaited(t.self) && std::none_of(peers.begin(), peers.end(), [&](const auto *p) { return hasWaited(*p); });
 }
 
+/// "tile+12" of the shared memory of `home`, or with an address of global memory "'out'+12".
+std::string BlockRaces::placeText(const BlockRaces *home, std::uint64_t at) const {
+  const BlockState &b = *block;
+  if (home)
+    return sharedName(*b.worker.launch.program, at) +
+           (home != this ? " of block " + blockText(home->linear, b.worker.launch.grid) : "");
+  const Allocation *a = b.worker.launch.memory->holding(at, 1);
+  return a ? a->name() + "+" + std::to_string(at - a->begin) : "";
+}
+
 void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool isShared, bool unseen) {
   WarpState &w = t.w;
   const bool missingWait = !unseen && notWaitedFor(t, other);
@@ -124,14 +134,7 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
   const RawOther where = otherOf(other, otherLanes);
   const Dim3 grid = w.block->worker.launch.grid;
   const bool sameBlock = where.block == w.block->linear;
-  std::string place;
-  if (isShared) {
-    place = sharedName(*w.program, word);
-    if (t.home != &t.self)
-      place += " of block " + blockText(t.home->linear, grid);
-  } else if (const Allocation *a = w.block->worker.launch.memory->holding(word, 1)) {
-    place = a->name() + "+" + std::to_string(word - a->begin);
-  }
+  const std::string place = t.self.placeText(isShared ? t.home : nullptr, word);
   std::string text = kindText(w, t.access) + " of " + place + " (" + lanesText(lanes).substr(1) + ") " +
                      (ofMap         ? "as a tensor map follows the "
                       : unseen      ? "through the async proxy follows the "
@@ -175,8 +178,21 @@ void BlockRaces::reportLanes(Touch &t, const Access &other, std::uint64_t at, un
              kindText(w, t.access) + " of " + sharedName(*w.program, at) + " (" + lanesText(lanes).substr(1) +
                  ") is not ordered with the " + kindText(w, other) + " by" + lanesText(otherLanes) +
                  " of the same warp at " + opcodeAt(w, other.op) +
-                 ": lanes may run apart; no bar.warp.sync lies between them",
+                 (other.async() ? ": a lane waits for its own copies only; no bar.warp.sync follows the wait"
+                                : ": lanes may run apart; no bar.warp.sync lies between them"),
              otherOf(other, otherLanes));
+}
+
+void BlockRaces::reportSameBytes(WarpState &w, const Op &op, unsigned lane, unsigned other, std::uint64_t address) {
+  const auto number = static_cast<std::uint32_t>(&op - w.program->ops.data());
+  if (countRace(w, op, "race.warp", number))
+    return;
+  const BlockRaces *const home = homeOf(address);
+  reportRace(w, op, "race.warp", 1u << lane | 1u << other,
+             "lanes " + std::to_string(lane) + " and " + std::to_string(other) + " store different values to " +
+                 placeText(home, home ? address - home->sharedFirst : address) +
+                 " with one instruction: which of the two stays is not defined",
+             {linear, static_cast<std::uint32_t>(w.index), 1u << other, number});
 }
 
 } // namespace kiln::emulator

@@ -72,9 +72,8 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
     const Access &then = access(p.access);
     const std::uint8_t both = p.bytes & bytes;
     const bool sameRole = then.write == now.write && then.asyncProxy == now.asyncProxy;
-    const bool sameSync = then.row == now.row && then.warp == now.warp && then.clock == now.clock &&
-                          then.syncs == now.syncs && !now.async();
-    if (!then.write && sameSync)
+    const bool apart = both && order.apart(then);
+    if (!then.write && apart)
       out.readBefore |= both;
     if (p.access == number) {
       p.bytes |= bytes;
@@ -94,7 +93,7 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
         out.collides = p.access + 1;
         out.unseen = true;
       }
-      if (conflict && sameSync && !morallyStrong) {
+      if (conflict && ordered && apart && !morallyStrong) {
         out.laneWrites |= then.write ? both : 0;
         out.laneReads |= then.write ? 0 : both;
         out.sameWarp = p.access + 1;

@@ -53,10 +53,10 @@ struct StatePart {
 struct Transition {
   std::uint32_t next = 0;     ///< the new state
   std::uint32_t collides = 0; ///< an access it races with, + 1
-  // Since the lanes of the warp last synchronised, the warp ...
-  std::uint8_t laneWrites = 0; ///< wrote these bytes with another op, which is a conflict if it was another lane
+  // Each of these bytes was touched by a lane of the warp that is known to itself alone (Order::apart):
+  std::uint8_t laneWrites = 0; ///< written with another op, which is a conflict if it was another lane
   std::uint8_t laneReads = 0;  ///< the same for reads
-  std::uint8_t readBefore = 0; ///< read these bytes, conflict or not
+  std::uint8_t readBefore = 0; ///< read, conflict or not
   bool unseen = false;         ///< what it collides with is ordered, but the async proxy may not see it
   std::uint32_t sameWarp = 0;  ///< an access behind laneWrites or laneReads, + 1
 };
@@ -67,6 +67,8 @@ public:
   virtual bool before(const Access &earlier) const = 0;
   /// Whether the async proxy may see a generic write that comes before.
   virtual bool visible(const Access &earlier) const = 0;
+  /// Whether lanes of the current warp made an access that comes before, and each of them knows only of its own part.
+  virtual bool apart(const Access &earlier) const = 0;
 
 protected:
   ~Order() = default;

@@ -17,6 +17,7 @@ struct WarpOrder final : Order {
   WarpOrder(std::uint64_t block, std::uint32_t lanes) : block(block), lanes(lanes) {}
   void add(const WarpClocks &of, const WarpState &w) {
     clocks[count] = &of;
+    syncs = w.syncs;
     warps[count++] = static_cast<std::uint8_t>(w.index);
   }
   bool knows(std::uint64_t row, unsigned index, std::uint32_t clock) const {
@@ -26,6 +27,16 @@ struct WarpOrder final : Order {
     return true;
   }
   bool before(const Access &then) const override { return knows(then.row, then.warp, then.clock); }
+  bool apart(const Access &then) const override {
+    if (count != 1 || then.warp != warps[0])
+      return false;
+    const WarpClocks &c = *clocks[0];
+    if (then.row == block)
+      return then.syncs == syncs && then.clock > c.met;
+    return then.row == agentRow(block, AgentKind::CopyAsync) &&
+           !(c.others && c.others->reaches(then.row, then.warp, then.clock)) &&
+           lanes & ~c.lanesThatKnow(then.row, then.warp, then.clock, true);
+  }
   bool visible(const Access &then) const override {
     for (unsigned i = 0; i < count; ++i)
       if (!clocks[i]->knows(block, warps[i], lanes, then.row | proxy, then.warp, then.clock))
@@ -36,6 +47,7 @@ struct WarpOrder final : Order {
   const WarpClocks *clocks[mostIssuers];
   std::uint64_t block, proxy = 0; ///< proxy: bit of the space that is accessed
   std::uint32_t lanes;            ///< that access it
+  std::uint32_t syncs = 0;        ///< of the warp, if it is one
   std::uint8_t warps[mostIssuers], count = 0;
 };
 

@@ -4,6 +4,7 @@
 #include "runtime/device/emulator/RaceTouch.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kiln::emulator {
 
@@ -187,14 +188,21 @@ void BlockRaces::recordShared(Touch &t) {
     eachLane(t.w.exec, [&](unsigned l) { touchShared(t, m.at[l] - t.origin, m.bytes, l, m.bytes); });
 }
 
+/// Whether it is remembered which lanes made an access: of the warp's own ones, and of what it copies with cp.async.
+static bool ofLanes(const Access &a) {
+  return !a.async() || kindOfRow(a.row) == AgentKind::CopyAsync;
+}
+
 /// Bytes [first, first + bytes) of shared memory, `laneBytes` a lane from `lane` on; severalLanes: each by all lanes.
-void BlockRaces::touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes) {
+void BlockRaces::touchShared(Touch &t, std::uint64_t first, std::uint64_t bytes, unsigned lane, unsigned laneBytes) {
   // The common case: whole words of one state.
   std::uint32_t state;
   if (laneBytes >= 4 && lane != severalLanes && sayTheSame(&cells[first / 4], bytes / 4, shared.firstState(), state)) {
     const Transition step = shared.apply(state, t.number, 15, t.order);
     if (!(step.collides | step.laneWrites | step.laneReads | step.readBefore)) [[likely]] {
       std::fill_n(&cells[first / 4], bytes / 4, step.next);
+      if (!ofLanes(t.access))
+        return;
       std::uint8_t *to = (t.access.write ? laneWrote : laneRead).data() + first;
       const unsigned shift = static_cast<unsigned>(__builtin_ctz(laneBytes)) - 2;
       for (unsigned i = 0; i < bytes / 4; ++i) {
@@ -227,7 +235,7 @@ void BlockRaces::touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsi
           lanesInByte(t, step, at,
                       lane == severalLanes ? lane : lane + static_cast<unsigned>((at - first) / laneBytes));
         }
-    } else {
+    } else if (ofLanes(t.access)) {
       const auto l = static_cast<std::uint8_t>(lane == severalLanes ? lane : lane + (word - first) / laneBytes);
       std::uint8_t *to = (t.access.write ? laneWrote : laneRead).data() + word;
       to[0] = to[1] = to[2] = to[3] = l;
@@ -243,6 +251,8 @@ void BlockRaces::lanesInByte(Touch &t, const Transition &step, std::uint64_t at,
     reportLanes(t, shared.access(step.sameWarp - 1), at, lane, lanesOf(laneWrote[at]));
   else if (step.laneReads & bit && differs(laneRead[at]))
     reportLanes(t, shared.access(step.sameWarp - 1), at, lane, lanesOf(laneRead[at]));
+  if (!ofLanes(t.access))
+    return;
   const auto l = static_cast<std::uint8_t>(lane);
   if (t.access.write)
     laneWrote[at] = l;
@@ -319,9 +329,16 @@ void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, 
   t.sameLanes = true;
   for (WarpState *i : issuers) {
     settleSides(*i);
-    t.order.add(clocks[i->index], *i);
-    a.syncs += clocks[i->index].own[i->index];
+    WarpClocks &c = clocks[i->index];
+    // What its lanes have done together counts for what comes first (Order::apart), so it must tell accesses apart.
+    if (std::exchange(c.syncs, i->syncs) != i->syncs)
+      bump(i->index);
+    t.order.add(c, *i);
+    a.syncs += c.own[i->index];
   }
+  const std::uint8_t oneLane = issuers.size() == 1 && !(w.exec & (w.exec - 1))
+                                   ? static_cast<std::uint8_t>(__builtin_ctz(w.exec))
+                                   : AsyncRange::issuer;
   a.row = agent.row;
   a.warp = agent.index;
   a.clock = agent.epoch;
@@ -351,8 +368,16 @@ void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, 
         if (home != this)
           home->noteOutsider(t);
       }
-      if (!home->block->async || !home->touchesObject(t, range))
-        touchWords(t, home->shared, home->cells.data(), range.address - home->sharedFirst, range.bytes, nullptr);
+      if (home->block->async && home->touchesObject(t, range))
+        continue;
+      const std::uint64_t first = range.address - home->sharedFirst;
+      constexpr unsigned allBytes = 1u << 31;
+      if (range.lane != AsyncRange::issuer)
+        home->touchShared(t, first, range.bytes, range.lane, range.laneBytes);
+      else if (oneLane != AsyncRange::issuer)
+        home->touchShared(t, first, range.bytes, oneLane, allBytes);
+      else
+        touchWords(t, home->shared, home->cells.data(), first, range.bytes, nullptr);
     } else if (range.address - launch.base < launch.bytesOfMemory && launch.cells) {
       t.order.proxy = agent.ofMap ? mapProxyBit : globalProxyBit;
       t.home = nullptr;

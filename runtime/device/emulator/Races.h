@@ -5,7 +5,8 @@
 // warp's own; an access comes before what a warp does now if the warp's clock of its agent has reached the access's.
 //  - barriers: every arrival releases, every wait acquires;
 //  - atomics, volatile, relaxed, acquire and release accesses and fences: through the location, within their scopes;
-//  - lanes of a warp: ordered by whatever its lanes execute together (bar.warp.sync, shuffles, votes, barriers);
+//  - lanes of a warp: ordered by whatever its lanes execute together (bar.warp.sync, shuffles, votes, barriers), or as
+//    warps are; of a warp's cp.async each lane that waits learns of its own;
 //  - asynchronous operations are agents of their own: known to whoever waited for them, and to whom these tell it.
 // What the async proxy does must also be allowed to see the generic writes before it: fence.proxy.async
 // (AsyncRaces.cpp).
@@ -45,7 +46,10 @@ struct AsyncAgent {
 };
 /// Host addresses in shared memory of a block of the cluster, or in global memory.
 struct AsyncRange {
+  static constexpr std::uint8_t issuer = 0xFF;
   std::uint64_t address = 0, bytes = 0;
+  std::uint8_t lane = issuer; ///< whose the first `laneBytes` are; the lanes after it have the next ones
+  std::uint8_t laneBytes = 0;
 };
 
 /// What releases left at a location.
@@ -62,10 +66,13 @@ struct WarpClocks {
   Knowledge pendingWide, pendingNarrow; ///< read by strong reads; the next fence acquires it
   std::uint32_t lastAccess = 0;         ///< clock of the last access to the block's shared memory
   std::uint32_t lastWrite = 0;
+  std::uint32_t met = 0;   ///< what the warp's lanes did up to this clock they have told each other
+  std::uint32_t syncs = 0; ///< WarpState::syncs when the warp last issued something asynchronous
 
   /// What some lanes acquired on their own: the others know of it after the lanes did something together.
   struct Side {
     std::uint32_t lanes, syncs; ///< syncs: WarpState::syncs then
+    bool ownCopies;             ///< cp.async of the warp: each of the lanes knows of its own only
     Knowledge known;
   };
   std::vector<Side> sides;
@@ -78,10 +85,10 @@ struct WarpClocks {
       return true;
     return !sides.empty() && !(lanes & ~lanesThatKnow(row, index, clock));
   }
-  std::uint32_t lanesThatKnow(std::uint64_t row, unsigned index, std::uint32_t clock) const {
+  std::uint32_t lanesThatKnow(std::uint64_t row, unsigned index, std::uint32_t clock, bool ofAllLanes = false) const {
     std::uint32_t lanes = 0;
     for (const Side &s : sides)
-      lanes |= s.known.reaches(row, index, clock) ? s.lanes : 0;
+      lanes |= (!s.ownCopies || !ofAllLanes) && s.known.reaches(row, index, clock) ? s.lanes : 0;
     return lanes;
   }
 };
@@ -118,6 +125,8 @@ public:
   std::size_t bytes() const;
 
   void record(WarpState &w, const Op &op, const LaneAccess &m, AccessRole role);
+  /// Lanes `lane` and `other`, which execute `op` together, store different values at `address` (of the host).
+  void reportSameBytes(WarpState &w, const Op &op, unsigned lane, unsigned other, std::uint64_t address);
   void fence(WarpState &w, bool narrow);
   void arrive(WarpState &w, unsigned barrier);
   void leave(WarpState &w, unsigned barrier);
@@ -165,11 +174,12 @@ private:
   static void report(Touch &t, const Access &other, std::uint64_t word, bool isShared, bool unseen);
   static void reportLanes(Touch &t, const Access &other, std::uint64_t at, unsigned lane, std::uint32_t otherLanes);
 
+  std::string placeText(const BlockRaces *home, std::uint64_t at) const;
   /// Whose shared memory holds a host address: this block, one of its cluster, or nullptr.
   BlockRaces *homeOf(std::uint64_t address);
   // Of this block's shared memory, whoever touches it.
   void recordShared(Touch &t);
-  void touchShared(Touch &t, std::uint64_t first, unsigned bytes, unsigned lane, unsigned laneBytes);
+  void touchShared(Touch &t, std::uint64_t first, std::uint64_t bytes, unsigned lane, unsigned laneBytes);
   void lanesInByte(Touch &t, const Transition &step, std::uint64_t at, unsigned lane);
   bool touchesObject(Touch &t);
   bool touchesObject(Touch &t, const AsyncRange &range);
@@ -180,8 +190,8 @@ private:
 
   void bump(unsigned warp) { ++clocks[warp].own[warp]; }
   void join(unsigned warp, const Knowledge &k);
-  /// The executing lanes learn `k`.
-  void acquire(WarpState &w, const Knowledge &k);
+  /// The executing lanes learn `k`; ownCopies: each of its own part (WarpClocks::Side).
+  void acquire(WarpState &w, const Knowledge &k, bool ownCopies = false);
   /// All lanes of the warp learn what some know; settleSides: if they have done something together since.
   void joinSides(WarpState &w);
   void settleSides(WarpState &w);
@@ -200,7 +210,7 @@ private:
   } barriers[16];
   RaceTable shared;
   std::vector<std::uint32_t> cells;                       ///< of shared memory, by word
-  std::vector<std::uint8_t> laneWrote, laneRead;          ///< of shared memory, by byte; severalLanes: more than one
+  std::vector<std::uint8_t> laneWrote, laneRead;          ///< of shared memory, by byte: RaceTable's Transition
   std::unordered_map<std::uint64_t, Published> published; ///< by host address in shared memory
   Knowledge outsiders; ///< the last accesses to the block's shared memory of all agents but its warps
   struct OutsideUse {

@@ -143,7 +143,7 @@ Next issue(Warp &warp, const Op &op, Combine combine) {
         const std::uint64_t v = laneValue(w, elements == 1 ? op.s[2] : w.pool[op.aux + e], l, elementBytes == 4);
         std::memcpy(s.value + e * elementBytes, &v, elementBytes);
       }
-      ranges.push_back({d.host(l), bytes});
+      ranges.push_back({d.host(l), bytes, static_cast<std::uint8_t>(l), static_cast<std::uint8_t>(bytes)});
     });
     if (block.races) {
       w.exec = group;

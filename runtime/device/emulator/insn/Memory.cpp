@@ -141,6 +141,19 @@ inline bool isLocal(const Warp &w, const Op &op) {
   return (lanesOf<U64>(w, op.s[0])[__builtin_ctz(w.exec)] + static_cast<U64>(op.imm)) >> windowShift == LocalWindow;
 }
 
+/// The lanes' elements of Count registers (0: `count`) as they are stored.
+template <typename T, typename S, unsigned Count>
+inline auto sameElements(const Warp &w, const Op &op, unsigned count) {
+  return [&w, &op, count](unsigned a, unsigned b) {
+    bool same = true;
+    for (unsigned e = 0; e < count; ++e) {
+      const S *s = lanesOf<S>(w, Count == 1 ? op.s[2] : w.pool[op.aux + e]);
+      same &= static_cast<T>(s[a]) == static_cast<T>(s[b]);
+    }
+    return same;
+  };
+}
+
 template <typename T, typename S, unsigned Count> Next store(Warp &w, const Op &op) {
   Accessed m;
   const unsigned count = Count ? Count : countOf(op), bytes = count * sizeof(T);
@@ -148,6 +161,7 @@ template <typename T, typename S, unsigned Count> Next store(Warp &w, const Op &
     return next == Next::Jump ? eachPlace(w, op, m, &store<T, S, Count>) : next;
   w.block->worker.progress += !isLocal(w, op);
   watch(w, op, m, bytes, AccessRole::Write);
+  checkSameBytes(w, op, m, bytes, sameElements<T, S, Count>(w, op, count));
   if (m.bits)
     markWritten(w, m, bytes);
   if constexpr (Count == 1) {

@@ -210,6 +210,43 @@ inline void watch(Warp &w, const Op &op, const Accessed &m, unsigned bytes, Acce
     races->record(static_cast<WarpState &>(w), op, {m.at, m.first, m.contiguous, m.uniform, bytes}, role);
 }
 
+/// Of a plain store whose lanes write the same `bytes` bytes with different values it is up to the hardware which of
+/// them stay.  equal(a, b): lanes a and b write the same value.
+template <typename Equal>
+inline void checkSameBytes(Warp &w, const Op &op, const Accessed &m, unsigned bytes, Equal equal) {
+  if (!w.block->races || m.contiguous || op.flags & access::strong || (op.flags & access::spaceMask) == access::local)
+    return;
+  unsigned last = static_cast<unsigned>(__builtin_ctz(w.exec));
+  auto report = [&](unsigned a, unsigned b) {
+    w.block->races->reportSameBytes(static_cast<WarpState &>(w), op, a, b, m.uniform ? m.first : m.at[a]);
+  };
+  if (m.uniform) {
+    for (U32 e = w.exec; e; e &= e - 1)
+      if (const auto l = static_cast<unsigned>(__builtin_ctz(e)); !equal(last, l)) [[unlikely]]
+        return report(last, l);
+    return;
+  }
+  bool rising = true;
+  for (U32 e = w.exec & (w.exec - 1); e; e &= e - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(e));
+    rising &= m.at[last] < m.at[l];
+    last = l;
+  }
+  if (rising)
+    return;
+  constexpr unsigned places = 2 * warpSize;
+  std::uint8_t laneAt[places] = {}; // lane + 1, by a hash of its address
+  for (U32 e = w.exec; e; e &= e - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(e));
+    unsigned at = static_cast<unsigned>(m.at[l] / bytes * 0x9E3779B97F4A7C15u >> 58);
+    while (laneAt[at] && m.at[laneAt[at] - 1] != m.at[l])
+      at = (at + 1) % places;
+    if (laneAt[at] && !equal(laneAt[at] - 1u, l)) [[unlikely]]
+      return report(laneAt[at] - 1u, l);
+    laneAt[at] = static_cast<std::uint8_t>(l + 1);
+  }
+}
+
 inline bool isDefined(const Warp &w, const Accessed &m, unsigned bytes) {
   if (m.contiguous)
     return allDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);
