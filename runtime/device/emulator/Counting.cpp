@@ -1,5 +1,5 @@
-#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/Counting.h"
+#include "runtime/device/emulator/LaneValues.h"
 
 #include "runtime/device/emulator/AsyncCopies.h"
 #include "runtime/device/emulator/MemoryFaults.h"
@@ -14,14 +14,6 @@ namespace {
 
 std::uint32_t firstLanes(unsigned n) {
   return n >= warpSize ? fullMask : (1u << n) - 1;
-}
-
-/// s[0] + imm of each lane.
-void addressesOf(const Warp &w, const Op &op, std::uint64_t (&at)[warpSize]) {
-  for (unsigned l = 0; l < warpSize; ++l)
-    at[l] = op.flags & access::base32
-                ? static_cast<std::uint32_t>(lanesOf<std::uint32_t>(w, op.s[0])[l] + static_cast<std::uint32_t>(op.imm))
-                : lanesOf<std::uint64_t>(w, op.s[0])[l] + static_cast<std::uint64_t>(op.imm);
 }
 
 void addAccesses(Counts &to, const Op &op, const OpTraits &traits, std::uint64_t (&at)[warpSize], std::uint32_t lanes) {
@@ -163,7 +155,8 @@ void traceBefore(WarpState &w, const Op &op) {
     return;
   const std::uint32_t lanes = t.rowLanes ? w.exec & firstLanes(t.rowLanes) : w.exec;
   std::uint64_t at[warpSize];
-  addressesOf(w, op, at);
+  for (unsigned l = 0; l < warpSize; ++l)
+    at[l] = laneAddress(w, op, l);
   addAccesses(trace.pending, op, t, at, lanes);
   if (t.access == AccessKind::Copy) {
     addCopySource(trace.pending, w, op, t.bytes, lanes);

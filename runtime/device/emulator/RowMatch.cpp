@@ -213,11 +213,6 @@ Status RowIndex::explain(std::string_view opcode, const std::vector<PreparedRow>
       return {StatusCode::Unsupported,
               "unsupported: " + std::string(opcode) + ": " + what + " not emulated in this version"};
   }
-  if (all[0] == "ldmatrix" || all[0] == "stmatrix")
-    for (std::string_view shape : {"m16n16", "m8n16", "m16n8"})
-      if (std::find(all.begin(), all.end(), shape) != all.end())
-        return {StatusCode::Unsupported, "unsupported: " + std::string(opcode) + ": of the shapes of matrices in " +
-                                             "shared memory only m8n8 is emulated in this version"};
   // Prefer the rows whose modifiers fit: then only the types are wrong.
   std::vector<std::string> forms;
   for (bool needModifiers : {true, false}) {
