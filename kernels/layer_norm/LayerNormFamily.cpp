@@ -113,15 +113,44 @@ public:
     return limits;
   }
 
-  /// Without weight and bias; with them nothing is stated, because lanes share their elements as the layout has it.
   /// Meetings: mean and variance; of rows that do not fit a tile also the shift that the tiles' means are combined
   /// with.
   std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
-    if (inputs.count("weight"))
-      return {};
     const TensorType &x = inputs.at("x");
     const RowTile tile = rowTile(static_cast<std::int64_t>(x.shape.back()));
-    return {rowTraffic("layer_norm", x, tile, tile.looping ? 2 : 1, tile.looping ? 3 : 2)};
+    Traffic t = rowTraffic("layer_norm", x, tile, tile.looping ? 2 : 1, tile.looping ? 3 : 2);
+    if (inputs.count("weight") && !addWeightAndBias(t, x, tile))
+      return {};
+    return {t};
+  }
+
+  /// Each program reads weight and bias, and so do warps that have other rows than each other: a warp's lanes spread
+  /// over 1 / `lanesOfRow` rows, which costs bytes, but no sectors.  Their columns start aligned.  So a program of one
+  /// row takes them, and with them the row, in vectors even if rows do not start aligned, which cuts the vectors.
+  ///
+  /// Nothing is stated (false) for 16-bit rows that fill their part of a tile of several rows: there it is up to LLVM
+  /// whether threads without a row read them.
+  static bool addWeightAndBias(Traffic &t, const TensorType &x, const RowTile &tile) {
+    const std::uint64_t columns = x.shape.back(), rows = x.shape.size() == 2 ? x.shape[0] : 1;
+    const std::uint64_t size = dtypeBytes(x.dtype), block = static_cast<unsigned>(tile.block);
+    const bool severalRows = tile.rowsPerProgram > 1, cut = columns % 16 != 0 && !severalRows;
+    if (severalRows && size == 2 && columns == block)
+      return false;
+    const std::uint64_t programs = ceilDiv(rows, static_cast<std::uint64_t>(tile.rowsPerProgram));
+    const std::uint64_t ofLane = columns % 16 == 0 ? 16 / size : 1;
+    const std::uint64_t lanesOfRow = severalRows ? std::min<std::uint64_t>(32, block / ofLane) : 32;
+    const auto warps = static_cast<unsigned>(tile.warps);
+    const std::uint64_t readers = severalRows ? warps / std::clamp<std::uint64_t>(block / (32 * ofLane), 1, warps) : 1;
+    const std::uint64_t sectors = !cut           ? sectorsOnce(columns, size)
+                                  : tile.looping ? sectorsOfBlocks(columns, block, size)
+                                                 : sectorsOfCutVectors(columns, size);
+    if (cut) {
+      t.storeSectors = sectorsOfCutRows(rows, columns, size);
+      t.loadSectors = (tile.looping ? 2 : 1) * t.storeSectors;
+    }
+    t.loadSectors += 2 * programs * readers * sectors;
+    t.loadBytes += 2 * programs * readers * (32 / lanesOfRow) * columns * size;
+    return true;
   }
 
   double bytes(const Call &call) const override {

@@ -57,6 +57,21 @@ inline std::uint64_t sectorsOfRows(std::uint64_t rows, std::uint64_t columns, st
   return sectors;
 }
 
+/// Rows that follow each other without a gap, cut vectors from each row's start on: a warp has 32 of them, and accesses
+/// the first element of each, then the second, and so on.
+inline std::uint64_t sectorsOfCutRows(std::uint64_t rows, std::uint64_t columns, std::uint64_t elementBytes) {
+  const std::uint64_t v = 16 / elementBytes;
+  std::uint64_t sectors = 0;
+  for (std::uint64_t r = 0; r < rows; ++r)
+    for (std::uint64_t first = 0; first < columns; first += 32 * v)
+      for (std::uint64_t c = first; c < std::min(first + v, columns); ++c) {
+        const std::uint64_t lanes = std::min<std::uint64_t>((columns - c + v - 1) / v, 32);
+        const std::uint64_t at = (r * columns + c) * elementBytes, last = at + (lanes - 1) * 16;
+        sectors += last / 32 - at / 32 + 1;
+      }
+  return sectors;
+}
+
 /// n elements in blocks of a program: whole blocks once, the rest under a mask that cuts vectors.
 inline std::uint64_t sectorsOfBlocks(std::uint64_t n, std::uint64_t block, std::uint64_t elementBytes) {
   return sectorsOnce(n / block * block, elementBytes) + sectorsOfCutVectors(n % block, elementBytes);
