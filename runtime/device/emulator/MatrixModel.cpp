@@ -24,6 +24,35 @@ Result<MatrixMode> parseMatrixMode(std::string_view name) {
 
 namespace kiln::emulator {
 
+std::optional<MatrixType> matrixTypeOf(ptx::Type t) {
+  switch (t) {
+  case ptx::Type::F16:
+    return MatrixType::F16;
+  case ptx::Type::BF16:
+    return MatrixType::BF16;
+  case ptx::Type::TF32:
+    return MatrixType::TF32;
+  case ptx::Type::E4M3:
+    return MatrixType::E4M3;
+  case ptx::Type::E5M2:
+    return MatrixType::E5M2;
+  case ptx::Type::S8:
+    return MatrixType::S8;
+  case ptx::Type::U8:
+    return MatrixType::U8;
+  case ptx::Type::S4:
+    return MatrixType::S4;
+  case ptx::Type::U4:
+    return MatrixType::U4;
+  case ptx::Type::F32:
+    return MatrixType::F32;
+  case ptx::Type::S32:
+    return MatrixType::S32;
+  default:
+    return std::nullopt;
+  }
+}
+
 static bool isByteFloat(MatrixType t) {
   return t == MatrixType::E4M3 || t == MatrixType::E5M2;
 }

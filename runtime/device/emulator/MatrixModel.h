@@ -16,8 +16,10 @@
 #define KILN_RUNTIME_DEVICE_EMULATOR_MATRIXMODEL_H
 
 #include "kiln/Device.h"
+#include "runtime/device/emulator/ptx/Ast.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace kiln {
 struct Target;
@@ -28,6 +30,9 @@ namespace kiln::emulator {
 /// Types of the elements of A and B (but for f64 and b1, which have functions of their own), and of C and D.  HalfE4M3:
 /// e4m3 converted to f16 before it is multiplied, so that its subnormal numbers are none.
 enum class MatrixType : std::uint8_t { F16, BF16, TF32, E4M3, HalfE4M3, E5M2, S8, U8, S4, U4, F32, S32 };
+
+/// Of an instruction's type; f64 and b1 have none.
+std::optional<MatrixType> matrixTypeOf(ptx::Type t);
 
 /// Bits of an element as it lies in a register or in memory.
 constexpr unsigned matrixTypeBits(MatrixType t) {

@@ -170,33 +170,6 @@ template <unsigned KSteps, bool Sixteen> Next mmaDoubles(Warp &w, const Op &op) 
 
 //===--- decoding --------------------------------------------------------===//
 
-MatrixType matrixType(ptx::Type t) {
-  switch (t) {
-  case ptx::Type::F16:
-    return MatrixType::F16;
-  case ptx::Type::BF16:
-    return MatrixType::BF16;
-  case ptx::Type::TF32:
-    return MatrixType::TF32;
-  case ptx::Type::E4M3:
-    return MatrixType::E4M3;
-  case ptx::Type::E5M2:
-    return MatrixType::E5M2;
-  case ptx::Type::S8:
-    return MatrixType::S8;
-  case ptx::Type::U8:
-    return MatrixType::U8;
-  case ptx::Type::S4:
-    return MatrixType::S4;
-  case ptx::Type::U4:
-    return MatrixType::U4;
-  case ptx::Type::S32:
-    return MatrixType::S32;
-  default:
-    return MatrixType::F32;
-  }
-}
-
 /// The extents of "m16n8k16" among the modifiers.
 struct Shape {
   unsigned m = 0, n = 0, k = 0;
@@ -241,7 +214,8 @@ Handler forDoubles(unsigned kSteps, bool sixteen) {
 
 /// Bits of an element of A or B.
 unsigned bitsOfElement(ptx::Type t) {
-  return t == ptx::Type::F64 ? 64 : t == ptx::Type::B1 ? 1 : matrixTypeBits(matrixType(t));
+  const std::optional<MatrixType> type = matrixTypeOf(t);
+  return type ? matrixTypeBits(*type) : t == ptx::Type::F64 ? 64 : 1;
 }
 
 bool decodeMma(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op) {
@@ -282,8 +256,8 @@ bool decodeMma(DecodeContext &context, const Form &form, const ptx::Instruction 
     op.run = form.has("xor") ? forBits<true>(kSteps, sixteen) : forBits<false>(kSteps, sixteen);
     return true;
   }
-  MatrixModel model = matrixModel(context.target(), MatrixUnit::MmaSync, matrixType(typeA), matrixType(typeB),
-                                  matrixType(typeC), matrixType(typeD), shape.k);
+  MatrixModel model = matrixModel(context.target(), MatrixUnit::MmaSync, *matrixTypeOf(typeA), *matrixTypeOf(typeB),
+                                  *matrixTypeOf(typeC), *matrixTypeOf(typeD), shape.k);
   model.saturate = form.has("satfinite");
   op.imm = bitsAs<std::int64_t>(model);
   op.run = bits == 32   ? forShape<32>(kSteps, sixteen, halfC)

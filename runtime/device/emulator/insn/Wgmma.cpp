@@ -218,29 +218,6 @@ bool hasWgmma(DecodeContext &context, const ptx::Instruction &instruction) {
                        std::string(context.target().name) + " does not have it; sm_90a is the only target that does");
 }
 
-MatrixType matrixTypeOf(Type t) {
-  switch (t) {
-  case Type::F16:
-    return MatrixType::F16;
-  case Type::BF16:
-    return MatrixType::BF16;
-  case Type::TF32:
-    return MatrixType::TF32;
-  case Type::E4M3:
-    return MatrixType::E4M3;
-  case Type::E5M2:
-    return MatrixType::E5M2;
-  case Type::S8:
-    return MatrixType::S8;
-  case Type::U8:
-    return MatrixType::U8;
-  case Type::F32:
-    return MatrixType::F32;
-  default:
-    return MatrixType::S32;
-  }
-}
-
 /// The number that follows `letter` in "m64n128k16".
 unsigned extentOf(std::string_view shape, char letter) {
   unsigned n = 0;
@@ -297,7 +274,9 @@ bool decodeProduct(DecodeContext &context, const Form &form, const ptx::Instruct
   const unsigned k = extentOf(shape, 'k');
   f.singleBits = form.type(1) == Type::B1;
   f.k = static_cast<std::uint16_t>(f.singleBits ? k / 32 : k);
-  const MatrixType a = matrixTypeOf(form.type(1)), b = matrixTypeOf(form.type(2)), d = matrixTypeOf(form.type(0));
+  // Sums of single bits are integers.
+  const auto typeOf = [&](unsigned i) { return matrixTypeOf(form.type(i)).value_or(MatrixType::S32); };
+  const MatrixType a = typeOf(1), b = typeOf(2), d = typeOf(0);
   f.model = matrixModel(context.target(), MatrixUnit::Wgmma, a, b, d, d, k);
   f.model.saturate = form.has("satfinite");
   f.accumulators = static_cast<std::uint16_t>(f.b.extent / (d == MatrixType::F16 ? 4 : 2));

@@ -319,25 +319,6 @@ bool decodeMove(DecodeContext &context, const Form &form, const ptx::Instruction
   return true;
 }
 
-MatrixType matrixType(ptx::Type t) {
-  switch (t) {
-  case ptx::Type::F16:
-    return MatrixType::F16;
-  case ptx::Type::BF16:
-    return MatrixType::BF16;
-  case ptx::Type::TF32:
-    return MatrixType::TF32;
-  case ptx::Type::S8:
-    return MatrixType::S8;
-  case ptx::Type::U8:
-    return MatrixType::U8;
-  case ptx::Type::S32:
-    return MatrixType::S32;
-  default:
-    return MatrixType::F32;
-  }
-}
-
 bool decodeProduct(DecodeContext &context, const Form &form, const ptx::Instruction &instruction, Op &op) {
   if (instruction.operands.size() != 4)
     return context.error(instruction, "takes four operands: D, A, B, C");
@@ -370,8 +351,8 @@ bool decodeProduct(DecodeContext &context, const Form &form, const ptx::Instruct
     return true;
   }
   Product p;
-  p.model = matrixModel(context.target(), MatrixUnit::MmaSync, matrixType(a), matrixType(b), matrixType(c),
-                        matrixType(d), e.k);
+  p.model = matrixModel(context.target(), MatrixUnit::MmaSync, *matrixTypeOf(a), *matrixTypeOf(b), *matrixTypeOf(c),
+                        *matrixTypeOf(d), e.k);
   p.model.saturate = form.has("satfinite");
   p.m = e.m;
   p.n = e.n;
