@@ -19,7 +19,7 @@ endfunction()
 
 # Compiles `name` with the precompiled header of `pch`, whose flags must be the same.
 function(kiln_use_precompiled name pch)
-  if(NOT KILN_PRECOMPILE)
+  if(NOT KILN_PRECOMPILE AND NOT pch STREQUAL "kiln-mlir-pch") # MLIR without would take five times as long
     return()
   endif()
   get_target_property(type ${name} TYPE)

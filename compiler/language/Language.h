@@ -4,6 +4,7 @@
 
 #include "Checks.h"
 #include "Control.h"
+#include "Dot.h"
 #include "Kernel.h"
 #include "Math.h"
 #include "Memory.h"

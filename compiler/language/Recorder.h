@@ -140,6 +140,7 @@ Handle atomicRmw(Rmw kind, const Operand &pointer, const Operand &value, const O
                  Location loc);
 Handle atomicCas(const Operand &pointer, const Operand &expected, const Operand &desired, Order order, Scope scope,
                  Location loc);
+Handle dot(const Operand &a, const Operand &b, const Operand &c, std::string_view precision, Location loc);
 Handle gather(const Operand &source, const Operand &indices, int dim, Location loc);
 
 // Views.  Index operands are constants, i32 or i64; all of one operation are widened to the widest.

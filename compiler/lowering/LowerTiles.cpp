@@ -84,6 +84,7 @@ LogicalResult lowerFunction(func::FuncOp function) {
   populateCheckPatterns(patterns, converter, *context);
   populateProgramPatterns(patterns, converter, *context);
   populateReducePatterns(patterns, converter, *context);
+  populateDotPatterns(patterns, converter, *context);
   ConversionConfig config;
   config.allowPatternRollback = false;
   config.foldingMode = DialectConversionFoldingMode::Never;

@@ -173,6 +173,7 @@ void populateLocalPatterns(mlir::RewritePatternSet &patterns, const TileTypeConv
 void populateBarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateCheckPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateProgramPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
+void populateDotPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 /// LowerReduce.cpp: tile.reduce and tile.scan.
 void populateReducePatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 

@@ -26,8 +26,11 @@ LayoutChoice::Shape LayoutChoice::shapeOf(Type tile) {
 
 LayoutAttr LayoutChoice::canonical(Type tile, LayoutAttr layout) {
   auto &known = names[shapeOf(tile)];
+  // An operand of a dot may lie as a result of one does, but only the result's name says how to multiply.
+  const bool isOperand = std::holds_alternative<layout::DotOperand>(layout.encoding().kind);
   for (LayoutAttr name : known)
-    if (tile_gpu::sameLayout(tile, name, layout))
+    if (tile_gpu::sameLayout(tile, name, layout) &&
+        (isOperand || !std::holds_alternative<layout::DotOperand>(name.encoding().kind)))
       return name;
   known.push_back(layout);
   return layout;

@@ -145,6 +145,8 @@ bool LayoutMoves::rework(Operation *user, llvm::ArrayRef<OpOperand *> changed,
                          llvm::SmallVectorImpl<Changed> &results) {
   if (isa<ConvertLayoutOp, tile::PrintOp, tile::AssertOp>(user))
     return true; // takes any layout
+  if (isa<tile::DotOp>(user))
+    return false; // the instruction was chosen with its layouts
   if (isa<tile::GatherOp>(user) && llvm::all_of(changed, [](OpOperand *o) { return o->getOperandNumber() == 0; }))
     return true;
   OpOperand *first = nullptr;

@@ -31,6 +31,18 @@ def Specialize : Pass<"kiln-specialize", "::mlir::ModuleOp"> {
 // tile -> tile_gpu
 //===----------------------------------------------------------------------===//
 
+def AccelerateDot : Pass<"kiln-accelerate-dot", "::mlir::ModuleOp"> {
+  let summary = "Chooses the unit that computes each tile.dot, and how warps share it";
+  let description = [{
+    Products that the target's matrix instructions take get an `mma` layout, the others a `blocked` one, which means
+    multiply-adds of each thread.  Warps stand along M where the result goes into another product, so that its rows stay
+    in one warp; else the result is shared out as squarely as possible.  Operands of types that the matrix unit lacks
+    become wider ones that hold every value of theirs.  The layouts are stated by conversions around the dot, one side of
+    them open; kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect"];
+}
+
 def AssignLayouts : Pass<"kiln-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "Gives every tile a layout";
   let description = [{
@@ -143,7 +155,8 @@ def LowerTiles : Pass<"kiln-lower-tiles", "::mlir::ModuleOp"> {
     A tile becomes as many scalars as a thread holds of it.  Accesses to memory take the width that alignment and
     contiguity allow.  No shared memory is allocated and no barrier added here: both stand in the input.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
 }
 
 def LowerNumbers : Pass<"kiln-lower-numbers", "::mlir::ModuleOp"> {

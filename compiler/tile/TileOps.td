@@ -11,6 +11,7 @@ include "compiler/tile/ShapeOps.td"
 include "compiler/tile/MemoryOps.td"
 include "compiler/tile/ViewOps.td"
 include "compiler/tile/ReduceOps.td"
+include "compiler/tile/DotOps.td"
 include "compiler/tile/CheckOps.td"
 
 #endif // KILN_TILE_OPS

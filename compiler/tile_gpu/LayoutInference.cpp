@@ -34,8 +34,10 @@ bool isTied(OpOperand &operand) {
     return false;
   if (isa<tile::GatherOp>(op))
     return operand.getOperandNumber() == 1;
+  if (auto convert = dyn_cast<ConvertLayoutOp>(op)) // at stage tile a side without a layout takes the other's
+    return !layoutAttrOf(convert.getSource().getType()) || !layoutAttrOf(convert.getType());
   return hasOneLayout(op) || isa<tile::ExpandDimsOp, tile::ReduceOp, tile::BroadcastOp, tile::TransposeOp,
-                                 tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::StoreViewOp>(op);
+                                 tile::ReshapeOp, tile::JoinOp, tile::SplitOp, tile::StoreViewOp, tile::DotOp>(op);
 }
 
 namespace {
@@ -260,6 +262,29 @@ std::optional<LayoutAttr> halved(LayoutAttr attr, Type whole, Type half) {
   return linear(context, core, half);
 }
 
+//===----------------------------------------------------------------------===//
+// dot
+//===----------------------------------------------------------------------===//
+
+/// The layout that operand 0 or 1 of a dot has whose accumulator is laid out so.
+std::optional<LayoutAttr> dotOperand(LayoutAttr accumulator, unsigned number, Type operand) {
+  const Encoding &parent = accumulator.encoding();
+  std::int64_t kWidth = 1;
+  if (std::holds_alternative<layout::Mma>(parent.kind)) // a 32-bit word of neighbours along K
+    kWidth = std::max<std::int64_t>(1, 32 / tile::storageBits(tile::elementTypeOf(operand)));
+  else if (!std::holds_alternative<Blocked>(parent.kind))
+    return std::nullopt;
+  return fitting(accumulator.getContext(), layout::DotOperand{number, kWidth, parent}, operand);
+}
+
+/// The accumulator's layout that an operand's belongs to.
+std::optional<LayoutAttr> dotParent(LayoutAttr operand, unsigned number, Type result) {
+  const auto *dot = std::get_if<layout::DotOperand>(&operand.encoding().kind);
+  if (!dot || dot->op != number || !dot->parent.get())
+    return std::nullopt;
+  return fitting(operand.getContext(), *dot->parent.get(), result);
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -286,6 +311,10 @@ std::optional<LayoutAttr> operandLayout(OpOperand &operand, LayoutAttr work) {
       .Case([&](tile::ReshapeOp) { return reshaped(work, result, source); })
       .Case([&](tile::JoinOp) { return halved(work, result, source); })
       .Case([&](tile::SplitOp) { return joined(work, result, source); })
+      .Case([&](tile::DotOp) -> Answer {
+        const unsigned number = operand.getOperandNumber();
+        return number == 2 ? Answer(work) : dotOperand(work, number, source);
+      })
       .Default([&](Operation *) { return fits(source, work) ? Answer(work) : std::nullopt; });
 }
 
@@ -306,6 +335,10 @@ std::optional<LayoutAttr> workLayout(OpOperand &operand, LayoutAttr layout) {
       .Case([&](tile::ReshapeOp) { return reshaped(layout, source, result); })
       .Case([&](tile::JoinOp) { return joined(layout, source, result); })
       .Case([&](tile::SplitOp) { return halved(layout, source, result); })
+      .Case([&](tile::DotOp) -> Answer {
+        const unsigned number = operand.getOperandNumber();
+        return number == 2 ? Answer(layout) : dotParent(layout, number, result);
+      })
       .Default([&](Operation *) { return fits(result, layout) ? Answer(layout) : std::nullopt; });
 }
 

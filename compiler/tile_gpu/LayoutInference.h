@@ -10,6 +10,8 @@
 //   transpose              dimensions renamed
 //   reshape, join, split   the same places, other coordinates
 //   gather                 indices and result alike; the tile that is picked from may have any layout
+//   dot                    the operands have the dot layouts of the accumulator's and the result's one
+//   convert_layout         at stage tile: a side without a layout takes the other's
 //   splat, range, constants, load_view, print, ..     nothing is tied
 //
 // Where an encoding says it best (blocked, slice, transposed) the answer is one, else it is `linear`.  Two answers are

@@ -12,8 +12,8 @@ LogicalResult ConvertLayoutOp::verify() {
   auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
     return emitOpError() << "turns " << from << " into " << to << ": it changes layouts only";
-  if (!layoutAttrOf(from) || !layoutAttrOf(to))
-    return emitOpError() << "needs a layout on both sides: " << from << " to " << to;
+  if (!layoutAttrOf(from) && !layoutAttrOf(to))
+    return emitOpError() << "needs a layout: " << from << " to " << to;
   return success();
 }
 

@@ -11,7 +11,8 @@ def TileGpu_ConvertLayoutOp : TileGpu_Op<"convert_layout", [Pure]> {
     ```mlir
     %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #a> to tensor<64x32xf32, #b>
     ```
-    Exists for every pair of layouts on every target; the planner (`compiler/layout/Planner.h`) decides how.
+    Exists for every pair of layouts on every target; the planner (`compiler/layout/Planner.h`) decides how.  At stage
+    tile one side may be without a layout: assign-layouts chooses it.
   }];
   let arguments = (ins Tile_Tile:$source);
   let results = (outs Tile_Tile:$result);

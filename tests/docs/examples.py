@@ -26,6 +26,8 @@ VALUES = {
     "tile.atomic_cas": "!tile.ptr<i32>, i32, i32",
     "tile.atomic_rmw": ["tensor<128x!tile.ptr<f32>>, tensor<128xf32>", "!tile.ptr<i32>, i32, i1"],
     "tile.broadcast": "tensor<64x1xf32>",
+    "tile.dot": ["tensor<64x32xbf16>, tensor<32x16xbf16>, tensor<64x16xf32>",
+                 "tensor<64x32xf32>, tensor<32x16xf32>, tensor<64x16xf32>"],
     "tile.expand_dims": "tensor<64xf32>",
     "tile.gather": "tensor<64x32xf32>, tensor<64x16xi32>",
     "tile.join": "tensor<64xf32>, tensor<64xf32>",

@@ -24,7 +24,7 @@ Kernel everything() {
         auto z = exp(y, approx) + exp2(y) - log(y, approx) * log2(y) / sin(y, approx);
         z += cos(z) + tanh(z, approx) + erf(z) + sqrt(z, approx) + rsqrt(z, approx) + pow(abs(z), 2.5f, approx);
         z = copysign(expm1(z) + log1p(z) * log10(z), cbrt(y));
-    z = fma(z, y, 1.0f) + floor(z) + ceil(z) + trunc(z) + round(z) - div(-z, a, approx);
+        z = fma(z, y, 1.0f) + floor(z) + ceil(z) + trunc(z) + round(z) - div(-z, a, approx);
         z = max(min(maximum(minimum(z, 1.0f), y), 2), a);
         auto m = ((z < 1.0f) & (z <= a)) | ((z > y) ^ (z >= y)) | isNan(z) | ((z == y) & !(z != y));
         v = v / 3u % 5u + max(v, 1u) - min(v, cast<u32>(programId(Axis::Y))) * (v >> 1) + (v << 2);
@@ -48,6 +48,9 @@ Kernel everything() {
         auto view = makeView(x, {n, 1LL << 33}, {numPrograms(Axis::Z), 1}, {8, 32});
         storeView(narrow(view, along(0), 1, n), {n, 0}, gather(loadView(view, {n, 32}), i, along(0)), Cache::Streaming);
         auto c = cumsum(t, along(1), Direction::Reverse) + cumprod(t, along(0)) + cummax(t, along(0));
+        c = dot(transpose(c), c, zeros<f32>({8, 8}), Precision::Tf32).rank()
+                ? c
+                : dot(c, transpose(c), zeros<f32>({32, 32}));
         auto [f, g] = minWithIndex(c, along(0));
         auto e = loop(over(0, n, 2), f,
                       [&](auto k, auto f) { return when(k > 3, [&] { return f * 2; }, [&] { return f; }); });

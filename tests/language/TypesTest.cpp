@@ -126,6 +126,15 @@ template <typename D> void memory() {
   REFUSED(atomicCas(V(Pointer<i8>), 0, 1));
   REFUSED(gather(V(Tile<f32>), V(Tile<f32>), along(0)));
 
+  ACCEPTED(dot(V(Tile<bf16>), V(Tile<bf16>), V(Tile<f32>)));
+  ACCEPTED(dot(V(Tile<f8e4m3>), V(Tile<f8e5m2>), V(Tile<f32>)));
+  ACCEPTED(dot(V(Tile<i8>), V(Tile<i8>), V(Tile<i32>)));
+  ACCEPTED(dot(V(Tile<f32>), V(Tile<f32>), V(Tile<f32>), Precision::Tf32x3));
+  REFUSED(dot(V(Tile<f16>), V(Tile<bf16>), V(Tile<f32>)));
+  REFUSED(dot(V(Tile<f16>), V(Tile<f16>), V(Tile<f16>)));
+  REFUSED(dot(V(Tile<f16>), V(Tile<f16>), V(Tile<f32>), Precision::Tf32));
+  REFUSED(dot(V(Tile<u8>), V(Tile<u8>), V(Tile<i32>)));
+
   ACCEPTED(storeView(V(View<f16>), {0, 0}, V(Tile<f16>)));
   ACCEPTED(loadView(V(View<f16>), {V(Scalar<i32>), 0}));
   REFUSED(storeView(V(View<f16>), {0, 0}, V(Tile<f32>)));

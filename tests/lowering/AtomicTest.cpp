@@ -205,7 +205,7 @@ TEST(Atomic, ResultsReachEveryCopy) {
     Emulator gpu(target);
     Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size() * 4);
     (void)by.poison(std::byte(0xCD));
-    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, /*expand=*/true);
+    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, From::Expansion);
     ASSERT_EQ(run.error, "") << "round " << round;
     ASSERT_EQ(gpu.download<std::int32_t>(by), x) << "round " << round << "\n" << text << run.ptx;
     const auto after = gpu.download<std::int32_t>(bx);
@@ -233,7 +233,7 @@ TEST(Atomic, ScalarActsOnceABlock) {
                        "\n    %q = tile.addptr %p, %at : " + ptr + ", " + type + "\n    %v = tile.splat %t : i32 to " +
                        type + "\n    tile.store %q, %v : " + ptr + "\n",
                    4),
-      4, {counter, out}, {8}, /*expand=*/true);
+      4, {counter, out}, {8}, From::Expansion);
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(gpu.download<std::int32_t>(counter)[0], 8);
   const auto values = gpu.download<std::int32_t>(out);

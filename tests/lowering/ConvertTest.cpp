@@ -114,7 +114,7 @@ TEST(Convert, RandomPairsThroughSharedMemory) {
     Emulator gpu(target);
     Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
     (void)by.poison(std::byte(0xCD));
-    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, /*expand=*/true);
+    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, From::Expansion);
     ASSERT_EQ(run.error, "") << "round " << round;
     ASSERT_EQ(gpu.download<unsigned char>(by), x) << "round " << round << "\n" << text << run.ptx;
   }
@@ -142,7 +142,7 @@ TEST(Convert, FragmentsThroughSharedMemory) {
       Emulator gpu(target);
       Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
       (void)by.poison(std::byte(0xCD));
-      const KernelRun run = runKernel(gpu, target, text, 4, {bx, by}, {}, /*expand=*/true);
+      const KernelRun run = runKernel(gpu, target, text, 4, {bx, by}, {}, From::Expansion);
       ASSERT_EQ(run.error, "") << target;
       EXPECT_EQ(gpu.download<unsigned char>(by), x) << target;
       const bool stmatrix = (**findTarget(target)).has(Capability::Stmatrix);

@@ -68,7 +68,7 @@ TEST(Local, StoreAndLoadInRandomLayouts) {
     Emulator gpu(target);
     Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
     (void)by.poison(std::byte(0xCD));
-    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, /*expand=*/true);
+    const KernelRun run = runKernel(gpu, target, text, 1u << logWarps, {bx, by}, {}, From::Expansion);
     ASSERT_EQ(run.error, "") << "round " << round;
     ASSERT_EQ(gpu.download<unsigned char>(by), x) << "round " << round << "\n" << text << run.ptx;
   }
@@ -98,7 +98,7 @@ TEST(Local, FragmentsUseMatrixInstructions) {
     Emulator gpu(target);
     Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
     (void)by.poison(std::byte(0xCD));
-    const KernelRun run = runKernel(gpu, target, text, 4, {bx, by}, {}, /*expand=*/true);
+    const KernelRun run = runKernel(gpu, target, text, 4, {bx, by}, {}, From::Expansion);
     ASSERT_EQ(run.error, "") << target;
     EXPECT_EQ(gpu.download<unsigned char>(by), x) << target;
     EXPECT_NE(run.ptx.find("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), std::string::npos) << run.ptx;

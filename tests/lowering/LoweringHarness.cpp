@@ -3,6 +3,7 @@
 #include "compiler/codegen/Ptx.h"
 #include "compiler/layout/LayoutText.h"
 #include "compiler/passes/Passes.h"
+#include "compiler/pipeline/Stages.h"
 #include "compiler/tile_gpu/TileGpu.h"
 #include "support/Text.h"
 
@@ -29,7 +30,7 @@ std::string printed(mlir::ModuleOp module) {
 
 } // namespace
 
-LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages, bool expand) {
+LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages, From from) {
   LoweredKernel out;
   mlir::DialectRegistry registry;
   registry
@@ -49,7 +50,12 @@ LoweredKernel lowered(std::string_view text, std::string_view target, bool keepS
   (*module)->setAttr(tile_gpu::targetAttr, mlir::StringAttr::get(&context, llvm::StringRef(target)));
   const auto start = std::chrono::steady_clock::now();
   mlir::PassManager first(&context), second(&context);
-  if (expand) {
+  if (from == From::Tile) {
+    if (const Status status = buildTileGpuStage(first, {}); !status.ok()) {
+      out.errors += status.toString();
+      return out;
+    }
+  } else if (from == From::Expansion) {
     first.addPass(createExpandShared());
     first.addPass(createAllocateShared());
     first.addPass(createInsertBarriers());
@@ -114,9 +120,9 @@ std::string kernelModule(std::string_view parameters, std::string_view body, uns
 }
 
 KernelRun runKernel(Emulator &gpu, std::string_view target, std::string_view text, unsigned warps,
-                    const std::vector<Argument> &arguments, Dim3 grid, bool expand) {
+                    const std::vector<Argument> &arguments, Dim3 grid, From from) {
   KernelRun out;
-  const LoweredKernel kernel = lowered(text, target, /*keepStages=*/false, expand);
+  const LoweredKernel kernel = lowered(text, target, /*keepStages=*/false, from);
   out.ptx = kernel.ptx;
   if (!kernel.ok) {
     out.error = "does not compile: " + kernel.errors + "\n" + std::string(text);

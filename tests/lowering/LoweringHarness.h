@@ -27,9 +27,13 @@ struct LoweredKernel {
   double milliseconds = 0; ///< passes and back end, without parsing
 };
 
-/// `text`: a module without tile_gpu.target, which is added.  `expand`: shared memory is made explicit, allocated and
-/// guarded by barriers first.
-LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages = false, bool expand = false);
+/// Where a text starts: ready for lowering; before shared memory is made explicit, allocated and guarded by barriers;
+/// at stage tile, before it has layouts.
+enum class From : unsigned char { Lowering, Expansion, Tile };
+
+/// `text`: a module without tile_gpu.target, which is added.
+LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages = false,
+                      From from = From::Lowering);
 
 /// "#tile_gpu.blocked<..>" of an encoding.
 std::string attribute(const layout::Encoding &encoding);
@@ -49,7 +53,7 @@ struct KernelRun {
   std::string ptx;
 };
 KernelRun runKernel(Emulator &gpu, std::string_view target, std::string_view text, unsigned warps,
-                    const std::vector<Argument> &arguments, Dim3 grid = {}, bool expand = false);
+                    const std::vector<Argument> &arguments, Dim3 grid = {}, From from = From::Lowering);
 
 /// Random encodings over 2^logWarps warps.  Of any rank from 1 to 3.
 layout::Encoding randomBlocked(std::mt19937_64 &random, unsigned rank, unsigned logWarps);

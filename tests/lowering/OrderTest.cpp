@@ -120,13 +120,13 @@ TEST(Order, OfAProgramsAccessesToGlobalMemory) {
         std::vector<std::int32_t> poisoned(elements, -1);
         poisoned.push_back(0);
         Buffer &bx = gpu.upload(x), &by = gpu.upload(poisoned);
-        const KernelRun run = runKernel(gpu, target, c.text, warps, {bx, by}, {c.grid}, /*expand=*/true);
+        const KernelRun run = runKernel(gpu, target, c.text, warps, {bx, by}, {c.grid}, From::Expansion);
         ASSERT_EQ(run.error, "") << c.name << ", seed " << seed;
         std::vector<std::int32_t> y = gpu.download<std::int32_t>(by);
         y.resize(elements); // without the counter
         EXPECT_EQ(y, c.result(x)) << c.name << ", seed " << seed << "\n" << run.ptx;
         if (c.races) {
-          const KernelRun without = runKernel(gpu, target, c.text, warps, {bx, by}, {c.grid}, /*expand=*/false);
+          const KernelRun without = runKernel(gpu, target, c.text, warps, {bx, by}, {c.grid}, From::Lowering);
           EXPECT_NE(without.error.find("race.global"), std::string::npos) << c.name << ": no barrier was needed";
         }
       }
@@ -140,7 +140,7 @@ TEST(Order, NothingWhereThreadsKeepToTheirElements) {
   Emulator gpu("sm_80");
   std::vector<std::int32_t> x(elements, 5);
   Buffer &bx = gpu.upload(x), &by = gpu.upload(std::vector<std::int32_t>(elements, -1));
-  const KernelRun run = runKernel(gpu, "sm_80", text, warps, {bx, by}, {1}, /*expand=*/true);
+  const KernelRun run = runKernel(gpu, "sm_80", text, warps, {bx, by}, {1}, From::Expansion);
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(gpu.download<std::int32_t>(by), std::vector<std::int32_t>(elements, 13));
   EXPECT_EQ(run.ptx.find("bar."), std::string::npos) << run.ptx;
@@ -166,10 +166,10 @@ TEST(Order, InPlaceThroughTwoArguments) {
     options.seed = seed;
     Emulator gpu("sm_80", options);
     Buffer &x = gpu.upload(std::vector<std::int32_t>(32, 6));
-    const KernelRun run = runKernel(gpu, "sm_80", text, warps, {x, x}, {1}, /*expand=*/true);
+    const KernelRun run = runKernel(gpu, "sm_80", text, warps, {x, x}, {1}, From::Expansion);
     ASSERT_EQ(run.error, "") << "seed " << seed;
     EXPECT_EQ(gpu.download<std::int32_t>(x), std::vector<std::int32_t>(32, 7)) << "seed " << seed;
-    const KernelRun without = runKernel(gpu, "sm_80", text, warps, {x, x}, {1}, /*expand=*/false);
+    const KernelRun without = runKernel(gpu, "sm_80", text, warps, {x, x}, {1}, From::Lowering);
     EXPECT_NE(without.error.find("race.global"), std::string::npos) << "no barrier was needed";
   }
 }

@@ -93,7 +93,7 @@ TEST(AtomicResults, ReachEveryCopy) {
     (void)ba.poison(std::byte(0xCD));
     const SharedStage stage = throughShared(text, target);
     ASSERT_EQ(stage.errors, "") << text;
-    ASSERT_EQ(runKernel(gpu, target, stage.text, 4, {bm, bv, bf, ba}, {}, stage.sharedBytes).error, "");
+    ASSERT_EQ(runKernel(gpu, target, stage.text, 4, {bm, bv, bf, ba}).error, "");
     EXPECT_EQ(gpu.download<std::int32_t>(bf), memory);
     // Thread 0 acts for the scalar after its own element's addition.
     EXPECT_EQ(gpu.download<std::int32_t>(ba), std::vector<std::int32_t>(16, memory[0] + values[0]));

@@ -101,7 +101,7 @@ std::string TileKernel::run(Emulator &gpu, std::string_view target, const std::v
   const SharedStage stage = throughShared(text(), target, scratchBytes);
   if (!stage.errors.empty())
     return stage.errors + "\n" + text() + "\n" + stage.text;
-  return runKernel(gpu, target, stage.text, warps, arguments, {}, stage.sharedBytes).error;
+  return runKernel(gpu, target, stage.text, warps, arguments).error;
 }
 
 std::size_t volume(const Sizes &shape) {

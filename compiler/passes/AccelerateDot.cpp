@@ -1,0 +1,205 @@
+// Which unit computes each tile.dot, and how its warps share the result: stated as the layouts around the dot, which
+// assign-layouts then takes as given.
+#include "compiler/passes/Passes.h"
+
+#include "compiler/tile_gpu/LayoutInference.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln {
+#define GEN_PASS_DEF_ACCELERATEDOT
+#include "compiler/passes/Passes.h.inc"
+
+namespace {
+
+using layout::Sizes;
+using tile_gpu::LayoutAttr;
+
+/// Extents of one product, and the powers of two in them: odd factors are repetitions of the same registers.
+struct Extents {
+  int64_t m, n, coreM, coreN, coreK, coreBatch;
+};
+
+Extents extentsOf(tile::DotOp dot) {
+  const auto a = cast<RankedTensorType>(dot.getLhs().getType()), c = cast<RankedTensorType>(dot.getType());
+  const int64_t rank = c.getRank(), m = c.getDimSize(rank - 2), n = c.getDimSize(rank - 1),
+                batch = rank == 3 ? c.getDimSize(0) : 1;
+  const int64_t k = a.getDimSize(rank - 1);
+  return {m, n, m & -m, n & -n, k & -k, batch & -batch};
+}
+
+/// K of the shortest matrix instruction for such operands on the target; 0 if it has none.
+int64_t shortestK(tile::DotOp dot, const Target &target) {
+  const Type element = dot.getLhs().getType().getElementType();
+  if (element.isF16())
+    return 8;
+  if (element.isBF16())
+    return target.has(Capability::Bf16Mma) ? 8 : 0;
+  if (element.isF32())
+    return target.has(Capability::Bf16Mma) && dot.getPrecision() != tile::Precision::Ieee ? 4 : 0;
+  if (element.isInteger(8))
+    return 16;
+  if (isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return target.has(Capability::Fp8Mma) ? 32 : 0;
+  return 0;
+}
+
+/// The largest power of two of `whole` that leaves at least `least` to each of so many parts, at most `limit`.
+int64_t partsOf(int64_t whole, int64_t least, int64_t limit) {
+  int64_t parts = 1;
+  while (parts < limit && whole / (2 * parts) >= least)
+    parts *= 2;
+  return parts;
+}
+
+class Accelerator {
+public:
+  Accelerator(func::FuncOp f, const Target &target) : f(f), target(target), warps(tile::numWarps(f)) {}
+
+  LogicalResult run() {
+    llvm::SmallVector<tile::DotOp> dots;
+    f.walk([&](tile::DotOp dot) {
+      if (!tile_gpu::layoutAttrOf(dot.getType()))
+        dots.push_back(dot);
+    });
+    for (tile::DotOp dot : dots) {
+      widen(dot);
+      const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
+      if (failed(anchor(dot, work)))
+        return failure();
+    }
+    return success();
+  }
+
+private:
+  /// Element types that the target's matrix unit does not take, as ones that hold every value of theirs.
+  void widen(tile::DotOp dot) {
+    OpBuilder b(dot);
+    const auto extend = [&](OpOperand &operand, Type element) {
+      const Type type = tile::withElementType(operand.get().getType(), element);
+      operand.set(arith::ExtFOp::create(b, dot.getLoc(), type, operand.get()));
+    };
+    const auto isFloat8 = [](Value v) {
+      return isa<Float8E4M3FNType, Float8E5M2Type>(cast<RankedTensorType>(v.getType()).getElementType());
+    };
+    const bool tooShort = extentsOf(dot).coreK < shortestK(dot, target);
+    if (isFloat8(dot.getLhs()) && (!target.has(Capability::Fp8Mma) || tooShort)) {
+      extend(dot.getLhsMutable(), b.getF16Type());
+      extend(dot.getRhsMutable(), b.getF16Type());
+    }
+  }
+
+  /// The result goes into another product: its rows should stay in one warp.
+  bool isChained(tile::DotOp dot) const {
+    SetVector<Operation *> after, before;
+    getForwardSlice(dot.getResult(), &after);
+    if (llvm::any_of(after, [](Operation *op) { return isa<tile::DotOp>(op); }))
+      return true;
+    BackwardSliceOptions options;
+    options.omitUsesFromAbove = false;
+    for (Value v : {dot.getLhs(), dot.getRhs()})
+      (void)getBackwardSlice(v, &before, options);
+    return llvm::any_of(before, [](Operation *op) { return isa<tile::DotOp>(op); });
+  }
+
+  layout::Encoding choose(tile::DotOp dot) const {
+    const Extents e = extentsOf(dot);
+    const int64_t least = shortestK(dot, target);
+    return least && e.coreK >= least ? layout::Encoding(matrixUnit(dot, e)) : layout::Encoding(threads(dot, e));
+  }
+
+  /// mma.sync: a warp computes 16 x 8 at a time.
+  layout::Mma matrixUnit(tile::DotOp dot, const Extents &e) const {
+    int64_t alongM = 1, alongN = 1;
+    if (isChained(dot)) {
+      alongM = partsOf(e.coreM, 16, warps);
+      alongN = partsOf(e.coreN, 8, warps / alongM);
+    } else {
+      // As square as possible: each warp reads its rows of lhs and its columns of rhs.
+      while (alongM * alongN < warps) {
+        const bool canM = e.coreM / alongM >= 32, canN = e.coreN / alongN >= 16;
+        if (!canM && !canN)
+          break;
+        if (canM && (!canN || e.m / alongM >= e.n / alongN))
+          alongM *= 2;
+        else
+          alongN *= 2;
+      }
+    }
+    const int64_t alongBatch = partsOf(e.coreBatch, 1, warps / (alongM * alongN));
+    alongM *= warps / (alongM * alongN * alongBatch); // warps beyond the tile hold copies
+    layout::Mma out;
+    out.warpsPerCTA = {alongM, alongN};
+    if (dot.getType().getRank() == 3)
+      out.warpsPerCTA.insert(out.warpsPerCTA.begin(), alongBatch);
+    // Two instructions side by side: one ldmatrix brings rhs for both.
+    out.instrN = e.coreN / alongN >= 16 ? 16 : 8;
+    return out;
+  }
+
+  /// Multiply-adds of each thread.
+  layout::Blocked threads(tile::DotOp dot, const Extents &e) const {
+    const int64_t threads = layout::warpSize * warps, each = std::max<int64_t>(1, e.coreM * e.coreN / threads);
+    const int64_t perN = std::min<int64_t>({4, each, e.coreN}), perM = std::min<int64_t>({4, each / perN, e.coreM});
+    const int64_t lanesN = partsOf(e.coreN / perN, 1, 8), lanesM = layout::warpSize / lanesN;
+    const int64_t alongM = partsOf(e.coreM / perM / std::min(lanesM, e.coreM / perM), 1, warps);
+    layout::Blocked out{{perM, perN}, {lanesM, lanesN}, {alongM, warps / alongM}};
+    if (dot.getType().getRank() == 3)
+      for (Sizes *sizes : {&out.sizePerThread, &out.threadsPerWarp, &out.warpsPerCTA})
+        sizes->insert(sizes->begin(), 1);
+    return out;
+  }
+
+  LogicalResult anchor(tile::DotOp dot, LayoutAttr work) {
+    OpBuilder b(dot);
+    const auto convert = [&](Value v, LayoutAttr layout) {
+      return tile_gpu::ConvertLayoutOp::create(b, dot.getLoc(), tile_gpu::withLayout(v.getType(), layout), v);
+    };
+    llvm::SmallVector<LayoutAttr> layouts;
+    for (OpOperand &operand : dot->getOpOperands()) {
+      const std::optional<LayoutAttr> layout = tile_gpu::operandLayout(operand, work);
+      if (!layout || !tile_gpu::fits(operand.get().getType(), *layout))
+        return dot->emitError() << "no layout for the operand " << operand.get().getType() << " of a dot in "
+                                << work.text();
+      layouts.push_back(*layout);
+    }
+    for (auto [operand, layout] : llvm::zip_equal(dot->getOpOperands(), layouts))
+      if (!tile_gpu::layoutAttrOf(operand.get().getType()))
+        operand.set(convert(operand.get(), layout));
+    const Type plain = dot.getType();
+    dot.getResult().setType(tile_gpu::withLayout(plain, work));
+    b.setInsertionPointAfter(dot);
+    auto result = tile_gpu::ConvertLayoutOp::create(b, dot.getLoc(), cast<RankedTensorType>(plain), dot.getResult());
+    dot.getResult().replaceAllUsesExcept(result, result);
+    return success();
+  }
+
+  func::FuncOp f;
+  const Target &target;
+  const int64_t warps;
+};
+
+struct AccelerateDot : impl::AccelerateDotBase<AccelerateDot> {
+  void runOnOperation() override {
+    for (func::FuncOp f : getOperation().getOps<func::FuncOp>()) {
+      tile::DotOp first;
+      f.walk([&](tile::DotOp dot) { first = first ? first : dot; });
+      if (!first)
+        continue;
+      Result<const Target *> target = tile_gpu::targetOf(f);
+      if (!target) {
+        (void)tile_gpu::report(first, target.takeStatus());
+        return signalPassFailure();
+      }
+      if (failed(Accelerator(f, **target).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace kiln

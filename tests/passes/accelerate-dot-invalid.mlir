@@ -1,0 +1,8 @@
+// RUN: kiln-opt %s --kiln-accelerate-dot -split-input-file -verify-diagnostics
+
+func.func @f(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %c: tensor<64x64xf32>) {
+  // expected-error @+2 {{the module names no target}}
+  // expected-note @+1 {{give it tile_gpu.target}}
+  %0 = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> to tensor<64x64xf32>
+  return
+}

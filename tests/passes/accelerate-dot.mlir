@@ -1,0 +1,83 @@
+// RUN: kiln-opt %s --kiln-accelerate-dot --split-input-file | FileCheck %s
+
+// One product: the warps share it as a square.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+// CHECK-LABEL: func.func @square
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @square(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %c: tensor<64x64xf32>) {
+    // CHECK: convert_layout %{{.*}} : tensor<64x32xf16> to tensor<64x32xf16, #{{.*}}>
+    // CHECK: convert_layout %{{.*}} : tensor<32x64xf16> to tensor<32x64xf16, #{{.*}}>
+    // CHECK: convert_layout %{{.*}} : tensor<64x64xf32> to tensor<64x64xf32, #[[MMA]]>
+    // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+    // CHECK: convert_layout %{{.*}} : tensor<64x64xf32, #[[MMA]]> to tensor<64x64xf32>
+    %0 = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// A chain: warps along M, so that the rows of the first product stay where the second wants them.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
+// CHECK-LABEL: func.func @chain
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @chain(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>, %v: tensor<64x32xbf16>,
+                   %o: tensor<64x32xf32>) {
+    // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+    // CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[MMA]]>
+    %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+    %1 = arith.truncf %0 : tensor<64x64xf32> to tensor<64x64xbf16>
+    %2 = tile.dot %1, %v, %o : tensor<64x64xbf16>, tensor<64x32xbf16> to tensor<64x32xf32>
+    tile.print "d" %2 : tensor<64x32xf32>
+    return
+  }
+}
+
+// -----
+
+// No matrix instruction takes bf16 here: multiply-adds.
+// CHECK-LABEL: func.func @turing
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #blocked>
+module attributes {tile_gpu.target = "sm_75"} {
+  func.func @turing(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>) {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// 8-bit floats where no instruction takes them: f16 holds every value of theirs.
+// CHECK-LABEL: func.func @float8
+// CHECK-COUNT-2: arith.extf {{.*}} to tensor<{{.*}}xf16>
+// CHECK: tile.dot {{.*}} tensor<64x32xf16, #dot>, tensor<32x64xf16, #dot1> to tensor<64x64xf32, #mma>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @float8(%a: tensor<64x32xf8E4M3FN>, %b: tensor<32x64xf8E5M2>, %c: tensor<64x64xf32>)
+      {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xf8E4M3FN>, tensor<32x64xf8E5M2> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// f32 as it is, and K too short for an instruction: multiply-adds; tf32 goes to the matrix unit.
+// CHECK-LABEL: func.func @f32
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #blocked>
+// CHECK: tile.dot {{.*}} precision tf32 {{.*}} to tensor<64x64xf32, #mma>
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #blocked>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @f32(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32>, %s: tensor<64x4xf16>,
+                 %t: tensor<4x64xf16>) {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    %1 = tile.dot %a, %b, %c precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    %2 = tile.dot %s, %t, %c : tensor<64x4xf16>, tensor<4x64xf16> to tensor<64x64xf32>
+    tile.print "0" %0 : tensor<64x64xf32>
+    tile.print "1" %1 : tensor<64x64xf32>
+    tile.print "2" %2 : tensor<64x64xf32>
+    return
+  }
+}
