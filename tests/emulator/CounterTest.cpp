@@ -18,9 +18,9 @@ namespace {
 
 /// Runs and gives the counters of the launch.
 LaunchCounters count(Emulator &gpu, const std::string &text, Dim3 grid, Dim3 block,
-                     const std::vector<Argument> &arguments) {
+                     const std::vector<Argument> &arguments, Dim3 cluster = {0, 0, 0}) {
   EXPECT_TRUE(gpu.device().record({.counters = true}).ok());
-  const Launched r = gpu.run(text, grid, block, arguments);
+  const Launched r = gpu.run(text, grid, block, arguments, 0, {}, cluster);
   EXPECT_TRUE(r.status.ok()) << r.text();
   const std::vector<LaunchCounters> all = gpu.device().takeCounters();
   EXPECT_EQ(all.size(), 1u);
@@ -63,7 +63,9 @@ struct Expected {
 constexpr unsigned numLoads = static_cast<unsigned>(AccessKind::Load),
                    numStores = static_cast<unsigned>(AccessKind::Store),
                    numAtomics = static_cast<unsigned>(AccessKind::Atomic),
-                   numCopies = static_cast<unsigned>(AccessKind::Copy);
+                   numCopies = static_cast<unsigned>(AccessKind::Copy),
+                   numBulkLoads = static_cast<unsigned>(AccessKind::BulkLoad),
+                   numBulkStores = static_cast<unsigned>(AccessKind::BulkStore);
 
 /// A warp's random offsets of `bytes`-sized elements: scattered, in a row, equal, strided; bit 0 set: turned off.
 std::vector<std::uint32_t> offsets(std::mt19937 &random, unsigned warps, unsigned bytes, unsigned elements) {
@@ -258,6 +260,112 @@ TEST(Counters, AtomicsMatricesAndCopies) {
   EXPECT_EQ(c.total.global[numAtomics], (GlobalCounts{2, 2 * 16, 256}));
   EXPECT_EQ(c.total.asyncBytes, 2u * (512 + 256));
   EXPECT_EQ(c.total.barriers, 4u);
+}
+
+namespace {
+
+/// One thread: initialises `bar`, runs `issue`, which announces its bytes, and waits.
+std::string oneThread(const std::string &issue) {
+  return R"(
+      .shared .align 1024 .b8 tile[4096]; .shared .align 8 .b8 bar[8];
+      mbarrier.init.shared::cta.b64 [bar], 1; ld.param.u64 %rd1, [data];
+    )" + issue;
+}
+const std::string waitForBytes = "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p9, [bar], 0; @!%p9 bra WAIT;\n";
+std::string expectBytes(unsigned n) {
+  return "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], " + std::to_string(n) + ";\n";
+}
+
+} // namespace
+
+TEST(Counters, BulkCopies) {
+  Emulator gpu("sm_90a");
+  auto &data = gpu.upload(std::vector<std::uint32_t>(4096), "data");
+  // 1024 bytes from byte 48 on: of sectors 1 to 33 both ends by half.  Then 256 bytes out, 64 reduced, none.
+  const LaunchCounters c = count(gpu,
+                                 kernelText(".param .u64 data", oneThread(expectBytes(1024) + R"(
+      cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1+48], 1024, [bar];)" +
+                                                                          waitForBytes + R"(
+      cp.async.bulk.global.shared::cta.bulk_group [%rd1+8192], [tile], 256;
+      cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1+12304], [tile], 64;
+      mov.u32 %r1, 0; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [tile], %r1;
+      cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;)")),
+                                 {1}, {1}, {data});
+  EXPECT_EQ(c.total.global[numBulkLoads], (GlobalCounts{1, 33, 1024}));
+  EXPECT_EQ(c.total.shared[numBulkLoads], (SharedCounts{1, 0, 0, 1024}));
+  EXPECT_EQ(c.total.global[numBulkStores], (GlobalCounts{2, 8 + 3, 256 + 64}));
+  EXPECT_EQ(c.total.shared[numBulkStores], (SharedCounts{2, 0, 0, 256 + 64}));
+  EXPECT_EQ(c.total.asyncBytes, 1024u + 256 + 64);
+}
+
+TEST(Counters, TensorCopies) {
+  // 6 rows of 20 words, 96 bytes apart.  A box of 4 x 8 at row 3, word 16: 3 rows of 16 bytes are inside.
+  Emulator gpu("sm_90a");
+  auto &data = gpu.upload(std::vector<std::uint32_t>(6 * 24), "data");
+  TensorMapRecipe r;
+  r.type = TensorMapType::U32;
+  r.rank = 2;
+  r.address = data.address();
+  r.dims = {20, 6};
+  r.strides = {96};
+  r.box = {8, 4};
+  for (const TensorMapSwizzle swizzle : {TensorMapSwizzle::None, TensorMapSwizzle::B32}) {
+    r.swizzle = swizzle;
+    auto map = gpu.device().encodeTensorMap(r);
+    ASSERT_TRUE(map.ok()) << map.status().toString();
+    const LaunchCounters c =
+        count(gpu,
+              kernelText(".param .u64 data, .param .align 64 .b8 map[128]", oneThread(expectBytes(128) + R"(
+        mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3; mov.u32 %r1, 16; mov.u32 %r2, 3; mov.u32 %r3, 0;
+        cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%rd3, {%r1, %r2}], [bar];)" +
+                                                                                      waitForBytes + R"(
+        cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r1, %r2}], [tile];
+        cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {%r3, %r3}], [tile];
+        cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;)")),
+              {1}, {1}, {data, *map});
+    EXPECT_EQ(c.total.global[numBulkLoads], (GlobalCounts{1, 3, 48}));
+    EXPECT_EQ(c.total.shared[numBulkLoads], (SharedCounts{1, 0, 0, 128})); // zeros outside, too
+    EXPECT_EQ(c.total.global[numBulkStores], (GlobalCounts{2, 3 + 4, 48 + 128}));
+    EXPECT_EQ(c.total.shared[numBulkStores], (SharedCounts{2, 0, 0, 48 + 128}));
+    EXPECT_EQ(c.total.asyncBytes, 128u + 48 + 128);
+  }
+}
+
+TEST(Counters, BulkCopiesInsideACluster) {
+  Emulator gpu("sm_90a");
+  auto &data = gpu.upload(std::vector<std::uint32_t>(4096), "data");
+  // Block 0 copies 512 bytes to both blocks; then each copies 256 of them to the other block's upper half.
+  const std::string text = kernelText(".param .u64 data", oneThread(R"(
+      mbarrier.init.shared::cta.b64 [bar], 1; mov.u32 %r1, %cluster_ctarank; mov.u16 %h1, 3;
+      )" + expectBytes(512) + R"(
+      fence.mbarrier_init.release.cluster; barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+      setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
+      cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd1], 512, [bar], %h1;)" +
+                                                                    waitForBytes + R"(
+      mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+      barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+      xor.b32 %r2, %r1, 1; mov.u32 %r3, tile; mapa.shared::cluster.u32 %r4, %r3, %r2; mov.u32 %r5, bar;
+      mapa.shared::cluster.u32 %r6, %r5, %r2;
+      cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r4+2048], [tile], 256, [%r6];
+    LAST: mbarrier.try_wait.parity.shared::cta.b64 %p9, [bar], 1; @!%p9 bra LAST;
+      barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;)"));
+  std::string once = text;
+  once.replace(once.find("mbarrier.init"), std::string("mbarrier.init.shared::cta.b64 [bar], 1;").size(), "");
+  const LaunchCounters c = count(gpu, once, {2}, {1}, {data}, {2, 1, 1});
+  EXPECT_EQ(c.total.global[numBulkLoads], (GlobalCounts{1, 16, 512})); // read once
+  EXPECT_EQ(c.total.shared[numBulkLoads], (SharedCounts{4, 0, 0, 2 * 512 + 2 * 256}));
+  EXPECT_EQ(c.total.shared[numBulkStores], (SharedCounts{2, 0, 0, 2 * 256}));
+  EXPECT_EQ(c.total.globalTotal().requests, 1u);
+}
+
+TEST(Counters, FillsOfSharedMemory) {
+  Emulator gpu("sm_100a");
+  const LaunchCounters c = count(
+      gpu,
+      kernelText("", ".shared .align 16 .b8 tile[512]; mov.u64 %rd1, 256; st.bulk.weak.shared::cta [tile], %rd1, 0;",
+                 "sm_100a"),
+      {1}, {1}, {});
+  EXPECT_EQ(c.total.shared[numBulkLoads], (SharedCounts{1, 0, 0, 256}));
 }
 
 TEST(Counters, TheSameForAnyNumberOfThreadsAndCpuLevel) {

@@ -346,3 +346,48 @@ TEST(SeededWgmma, UnwrittenSharedMemory) {
   ASSERT_TRUE(f) << r.text();
   EXPECT_NE(f->message.find("row 48, column 0 of A on, at tile+6144"), std::string::npos) << f->message;
 }
+
+TEST(SeededWgmma, SwizzleOfTheTensorCopy) {
+  // Thread 0 fills 4 KiB of the tile with a copy; B is read with another swizzle, or with the same.
+  constexpr TensorMapSwizzle swizzles[] = {TensorMapSwizzle::None, TensorMapSwizzle::B128, TensorMapSwizzle::B64,
+                                           TensorMapSwizzle::B32};
+  for (const TensorMapSwizzle swizzle : swizzles)
+    for (unsigned mode = 0; mode < 4; ++mode) { // of the descriptor, in the order of `swizzles`
+      const unsigned row = swizzle == TensorMapSwizzle::None ? 16 : tensorMapSwizzleBytes(swizzle);
+      SeededBug b{.id = "wgmma.swizzle", .threads = 128};
+      b.map = [&](std::uint64_t in, std::uint64_t) {
+        TensorMapRecipe r;
+        r.type = TensorMapType::U32;
+        r.rank = 2;
+        r.address = in;
+        r.dims = {row / 4, 4096 / row};
+        r.strides = {row};
+        r.box = {row / 4, 4096 / row};
+        r.swizzle = swizzle;
+        return r;
+      };
+      b.body = R"(
+    setp.ne.u32 %p1, %r2, 0; @%p1 bra READY; mbarrier.init.shared::cta.b64 [bar], 1;
+  READY: bar.sync 0; mov.u32 %r23, 0; @%p1 bra ISSUED; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4096;
+    .loc 1 5 1
+    cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%rd3, {%r23, %r23}], [bar];
+  ISSUED: mbarrier.try_wait.parity.shared::cta.b64 %p9, [bar], 0; @!%p9 bra ISSUED;
+    mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r12, 0; mov.b32 %r13, 0; @@
+)" + describe + "and.b64 %rd10, %rd10, 0x3fffffffffffffff; or.b64 %rd10, %rd10, " +
+               std::to_string(std::uint64_t(mode) << 62) + "U;\n" + fence +
+               mma(10, "%f0,%f1,%f2,%f3", "1", "{%r10,%r11,%r12,%r13}") + commit + waitFor(0) + keep(40);
+      const SeededRun run = runSeeded(b, "", {});
+      ASSERT_TRUE(run.launched.clean()) << run.launched.text();
+      const Finding *f = run.launched.find("wgmma.swizzle");
+      EXPECT_EQ(f != nullptr, swizzles[mode] != swizzle) << mode << " " << run.launched.text();
+      if (!f)
+        continue;
+      EXPECT_TRUE(f->note);
+      b.lines = {10, 5};
+      EXPECT_TRUE(hasLines(b, *f)) << run.launched.text();
+      EXPECT_NE(f->message.find("descriptor of B"), std::string::npos) << f->message;
+      EXPECT_NE(f->message.find("row 0, column 0 of B, at tile+0, was written by a tensor copy at k.cu:5"),
+                std::string::npos)
+          << f->message;
+    }
+}

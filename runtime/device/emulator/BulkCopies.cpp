@@ -61,6 +61,7 @@ Next bulkToCluster(Warp &warp, const Op &op) {
     auto transfer = std::make_shared<BulkTransfer>();
     Load load;
     load.tx = bytes;
+    load.fromShared = true;
     if (reduceOf(op) != ReduceOp::None)
       load.combine = combineOf(reduceOf(op), reduceTypeOf(op));
     if (bytes) {

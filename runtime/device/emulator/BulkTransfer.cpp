@@ -4,6 +4,7 @@
 #include "runtime/device/emulator/Counting.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/Wgmma.h"
 
 #include <algorithm>
 #include <cstring>
@@ -241,6 +242,9 @@ static void recordMap(WarpState &w, const Op &op, AsyncAgent agent, std::uint64_
 
 Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTarget> &targets, const Load &load) {
   bool first = true;
+  if (!targets.empty()) // a multicast reads once
+    countBulk(w, load.fromShared ? CountedSpace::Shared : CountedSpace::Global,
+              load.fromShared ? AccessKind::BulkStore : AccessKind::BulkLoad, load.sources);
   for (const LoadTarget &t : targets) {
     auto work = std::make_unique<LoadWork>(w, op, 1u << l);
     Mbarrier *b = useMbarrier(w, op, 1u << l, t.place);
@@ -264,8 +268,11 @@ Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTa
       AsyncAgent writer = work->agent;
       writer.atomic = load.combine != nullptr;
       races->recordAsync(w, op, writer, ranges, true);
+      if (t.owner->wgmma)
+        noteBulkWrite(*t.owner, load.offsets, w, op, load.swizzle);
     }
     countAsyncBytes(w, load.tx);
+    countBulk(w, CountedSpace::Shared, AccessKind::BulkLoad, load.offsets);
     if (issueAsync(std::move(work)) == Next::Fault)
       return Next::Fault;
   }
@@ -302,6 +309,8 @@ Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRea
     block.async->pendingStores.push_back(pending);
   }
   countAsyncBytes(w, store->bytes);
+  countBulk(w, CountedSpace::Shared, AccessKind::BulkStore, ranges.sources);
+  countBulk(w, CountedSpace::Global, AccessKind::BulkStore, ranges.destinations);
   return issueAsync(std::move(store));
 }
 

@@ -16,7 +16,10 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/BulkReduce.h"
 
+#include "kiln/TensorMap.h"
+
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace kiln::emulator {
@@ -180,9 +183,11 @@ struct Load {
   std::shared_ptr<const BulkTransfer> transfer; ///< destinations are offsets in shared memory
   Combine combine = nullptr;
   std::uint32_t tx = 0;            ///< bytes that it counts for
-  std::vector<AsyncRange> sources; ///< host addresses
-  std::vector<AsyncRange> offsets; ///< of what it writes, in shared memory
-  std::uint64_t map = 0;           ///< address of the tensor map in global memory
+  std::vector<AsyncRange> sources; ///< host addresses, in global memory unless `fromShared`
+  bool fromShared = false;
+  std::optional<TensorMapSwizzle> swizzle; ///< of a tensor
+  std::vector<AsyncRange> offsets;         ///< of what it writes, in shared memory
+  std::uint64_t map = 0;                   ///< address of the tensor map in global memory
 };
 Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTarget> &targets, const Load &load);
 

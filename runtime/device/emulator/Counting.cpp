@@ -3,6 +3,7 @@
 
 #include "runtime/device/emulator/AsyncCopies.h"
 #include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
 
 #include <algorithm>
@@ -136,6 +137,41 @@ void addAccess(Counts &to, CountedSpace space, AccessKind kind, const std::uint6
   s.wavefronts += wavefronts;
   s.conflicts += wavefronts - ideal;
   s.bytes += asked;
+}
+
+/// Different 32-byte sectors of ranges.
+static std::uint64_t sectorsOf(std::span<const AsyncRange> ranges) {
+  std::vector<AsyncRange> sorted(ranges.begin(), ranges.end());
+  std::sort(sorted.begin(), sorted.end(),
+            [](const AsyncRange &a, const AsyncRange &b) { return a.address < b.address; });
+  std::uint64_t sectors = 0, next = 0; // the first sector that has not been counted
+  for (const AsyncRange &r : sorted) {
+    const std::uint64_t first = std::max(next, r.address / 32), end = (r.address + r.bytes + 31) / 32;
+    sectors += end > first ? end - first : 0;
+    next = std::max(next, end);
+  }
+  return sectors;
+}
+
+void countBulk(const WarpState &w, CountedSpace space, AccessKind kind, std::span<const AsyncRange> ranges) {
+  OpTrace *const t = w.block->worker.trace.get();
+  if (!t)
+    return;
+  std::uint64_t bytes = 0;
+  for (const AsyncRange &r : ranges)
+    bytes += r.bytes;
+  if (!bytes)
+    return;
+  if (space == CountedSpace::Shared) {
+    SharedCounts &s = t->pending.shared[static_cast<unsigned>(kind)];
+    ++s.requests;
+    s.bytes += bytes;
+    return;
+  }
+  GlobalCounts &g = t->pending.global[static_cast<unsigned>(kind)];
+  ++g.requests;
+  g.sectors += sectorsOf(ranges);
+  g.bytes += bytes;
 }
 
 static std::size_t indexOf(const WarpState &w, const Op &op) {

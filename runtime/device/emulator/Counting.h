@@ -20,6 +20,8 @@
 
 namespace kiln::emulator {
 
+struct AsyncRange;
+
 /// Of a worker.
 struct OpTrace {
   explicit OpTrace(const std::vector<OpTraits> &traits) : traits(traits), counts(traits.size()) {}
@@ -51,6 +53,9 @@ inline void countAccess(const WarpState &w, CountedSpace space, AccessKind kind,
   if (OpTrace *t = w.block->worker.trace.get())
     addAccess(t->pending, space, kind, at, lanes, bytes);
 }
+
+/// For handlers of bulk and tensor copies: a request for these ranges, of global memory (device addresses) or shared.
+void countBulk(const WarpState &w, CountedSpace space, AccessKind kind, std::span<const AsyncRange> ranges);
 
 /// Different 32-byte sectors of the lanes' accesses, none of which crosses a sector's end.
 unsigned sectorsOf(const std::uint64_t *at, std::uint32_t lanes);

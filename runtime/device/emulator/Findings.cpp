@@ -139,4 +139,8 @@ void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, s
   reportAny(warp, op, id, lanes, std::move(message), false, true);
 }
 
+void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, RawOther other) {
+  reportAny(warp, op, id, lanes, std::move(message), false, true, other);
+}
+
 } // namespace kiln::emulator

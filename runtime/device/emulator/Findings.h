@@ -63,6 +63,8 @@ std::string blockText(std::uint64_t linear, Dim3 grid);
 
 // Like reportFinding and countFinding (Warp.h), with the other access.
 void reportRace(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, RawOther other);
+/// A note with another access.
+void reportNote(Warp &warp, const Op &op, const char *id, std::uint32_t lanes, std::string message, RawOther other);
 bool countRace(Warp &warp, const Op &op, const char *id, std::uint32_t otherOp);
 
 /// The workers' findings as one report.  After a fatal finding in cluster `firstFatal`, what later ones saw is dropped.

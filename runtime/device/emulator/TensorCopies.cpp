@@ -211,6 +211,7 @@ Next loadBox(WarpState &w, const Op &op, unsigned l) {
   joinRanges(load.offsets);
   load.transfer = std::move(transfer);
   load.map = box.mapAddress;
+  load.swizzle = box.map.swizzle;
   return issueLoads(w, op, l, targets, load);
 }
 

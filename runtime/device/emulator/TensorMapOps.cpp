@@ -3,6 +3,7 @@
 // an ordinary store too.
 #include "runtime/device/emulator/BulkCopies.h"
 #include "runtime/device/emulator/BulkTransfer.h"
+#include "runtime/device/emulator/Counting.h"
 #include "runtime/device/emulator/DefinedBits.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 #include "runtime/device/emulator/TensorMap.h"
@@ -148,6 +149,8 @@ Next bulkFill(Warp &warp, const Op &op) {
     std::memset(place->bytes, 0, bytes);
     if (place->side.bits)
       markDefined(place->side.bits, reinterpret_cast<std::uint64_t>(place->bytes) - place->side.origin, bytes);
+    const AsyncRange range{reinterpret_cast<std::uint64_t>(place->bytes), bytes};
+    countBulk(w, CountedSpace::Shared, AccessKind::BulkLoad, {&range, 1});
     ++w.block->worker.progress;
     return Next::Advance;
   });

@@ -1,6 +1,6 @@
 // Products of warpgroups: who has issued them, when they are delivered, what waits for them.
-#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/Wgmma.h"
+#include "runtime/device/emulator/LaneValues.h"
 
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/DefinedBits.h"
@@ -73,6 +73,8 @@ public:
 private:
   bool checkOperand(WarpState &w, const Op &by, char name, std::uint64_t bits, const WgmmaOperand &operand,
                     std::uint32_t *pieces);
+  void checkSwizzle(WarpState &w, const Op &by, char name, std::uint64_t bits, const WgmmaOperand &operand,
+                    const std::uint32_t *pieces);
   void checkDefined(char name, const WgmmaOperand &operand, const std::uint32_t *pieces);
 
   std::uint32_t fragments[warpgroupWarps][wgmmaFragments][warpSize];
@@ -146,8 +148,10 @@ bool WgmmaWork::checkOperand(WarpState &w, const Op &by, char name, std::uint64_
     least = std::min(least, pieces[i]);
     most = std::max(most, pieces[i]);
   }
-  if (least >= block.sharedBegin && most + WgmmaOperand::pieceBytes <= block.sharedEnd) [[likely]]
+  if (least >= block.sharedBegin && most + WgmmaOperand::pieceBytes <= block.sharedEnd) [[likely]] {
+    checkSwizzle(w, by, name, bits, operand, pieces);
     return true;
+  }
   const std::uint32_t *bad = std::find_if(pieces, pieces + count, [&](std::uint32_t p) {
     return p < block.sharedBegin || p + WgmmaOperand::pieceBytes > block.sharedEnd;
   });
@@ -158,6 +162,32 @@ bool WgmmaWork::checkOperand(WarpState &w, const Op &by, char name, std::uint64_
                     std::to_string(block.sharedBegin) + " to " + std::to_string(block.sharedEnd),
                 true);
   return false;
+}
+
+/// The last bulk copy to the operand's bytes was one of a tensor with another swizzle: a note, since ordinary stores
+/// may have come after it.
+void WgmmaWork::checkSwizzle(WarpState &w, const Op &by, char name, std::uint64_t bits, const WgmmaOperand &operand,
+                             const std::uint32_t *pieces) {
+  const WgmmaState &state = *block.wgmma;
+  if (state.writtenBy.empty())
+    return;
+  const std::uint32_t expected = wgmmaDescriptor(bits).swizzleBytes;
+  for (std::uint32_t i = 0; i < operand.pieces(); ++i) {
+    const std::uint32_t number = state.writtenBy[pieces[i] / WgmmaOperand::pieceBytes];
+    if (!number)
+      continue;
+    const WgmmaState::TensorWrite &write = state.tensorWrites[number - 1];
+    if (tensorMapSwizzleBytes(write.swizzle) == expected)
+      continue;
+    if (!countFinding(w, by, "wgmma.swizzle"))
+      reportNote(w, by, "wgmma.swizzle", w.exec,
+                 descriptorText(name, bits) + ": " + elementText(name, operand, i, form.k) + ", at " +
+                     sharedName(*w.program, pieces[i]) + ", was written by a tensor copy at " +
+                     w.program->point(write.op) + " with the swizzle '" +
+                     std::string(tensorMapSwizzleName(write.swizzle)) + "'",
+                 RawOther{write.block, write.warp, write.lanes, write.op});
+    return;
+  }
 }
 
 void WgmmaWork::recordAccesses(const Op &by) {
@@ -226,6 +256,28 @@ void startWgmma(WgmmaState &state) {
   }
   for (WgmmaState::Warpgroup &g : state.groups)
     g = {};
+  state.tensorWrites.clear();
+  state.writtenBy.clear();
+}
+
+void noteBulkWrite(BlockState &block, std::span<const AsyncRange> offsets, const WarpState &w, const Op &op,
+                   std::optional<TensorMapSwizzle> swizzle) {
+  WgmmaState &state = *block.wgmma;
+  constexpr std::uint32_t unit = WgmmaOperand::pieceBytes;
+  if (state.writtenBy.empty())
+    state.writtenBy.resize((block.sharedEnd + unit - 1) / unit);
+  std::uint32_t number = 0;
+  if (swizzle) {
+    const WgmmaState::TensorWrite write{static_cast<std::uint32_t>(&op - w.program->ops.data()), w.exec,
+                                        w.block->linear, w.index, *swizzle};
+    const auto known = std::find(state.tensorWrites.begin(), state.tensorWrites.end(), write);
+    number = static_cast<std::uint32_t>(known - state.tensorWrites.begin()) + 1;
+    if (known == state.tensorWrites.end())
+      state.tensorWrites.push_back(write);
+  }
+  for (const AsyncRange &r : offsets)
+    for (std::uint64_t at = r.address / unit; at * unit < r.address + r.bytes; ++at)
+      state.writtenBy[at] = number;
 }
 
 /// The value of a uniform operand: the first executing lane's; a finding if the lanes differ.

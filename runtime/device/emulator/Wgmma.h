@@ -19,11 +19,14 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_WGMMA_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_WGMMA_H
 
+#include "kiln/TensorMap.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MatrixModel.h"
 #include "runtime/device/emulator/WgmmaDescriptor.h"
 
 #include <deque>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +38,7 @@ constexpr unsigned warpgroupWarps = 4, wgmmaExtentM = 64, wgmmaFragments = 4;
 constexpr unsigned wgmmaAccumulators = 128, wgmmaPiecesA = 2 * wgmmaExtentM, wgmmaPiecesB = 512;
 
 struct WgmmaForm;
+struct AsyncRange;
 
 /// What one product works on.
 struct WgmmaProduct {
@@ -107,6 +111,18 @@ struct WgmmaWarp {
 class WgmmaWork;
 struct WgmmaState {
   std::vector<WgmmaWarp> warps;
+  /// A tensor copy that wrote shared memory, and how.
+  struct TensorWrite {
+    std::uint32_t op = 0, lanes = 0;
+    std::uint64_t block = 0; ///< whose warp `warp` issued it
+    unsigned warp = 0;
+    TensorMapSwizzle swizzle{};
+    bool operator==(const TensorWrite &) const = default;
+  };
+  std::vector<TensorWrite> tensorWrites; ///< each once
+  /// Of every 16 bytes of shared memory, the last bulk copy to them: a tensor copy's place in `tensorWrites` + 1. Empty
+  /// as long as there was none.
+  std::vector<std::uint32_t> writtenBy;
   struct Warpgroup {
     std::uint32_t complete = 0;   ///< products that all four warps issued
     std::deque<WgmmaWork *> open; ///< those after them
@@ -115,6 +131,11 @@ struct WgmmaState {
 };
 std::shared_ptr<WgmmaState> makeWgmmaState(const Program &program, std::size_t warps);
 void startWgmma(WgmmaState &state);
+
+/// The executing lane of `w` issues a bulk copy to these offsets of the shared memory of `block`; of a tensor: with a
+/// swizzle.
+void noteBulkWrite(BlockState &block, std::span<const AsyncRange> offsets, const WarpState &w, const Op &op,
+                   std::optional<TensorMapSwizzle> swizzle);
 
 // Handlers.
 Next wgmmaIssue(Warp &w, const Op &op);

@@ -55,15 +55,17 @@ constexpr std::string_view instructionClassName(InstructionClass c) {
 }
 
 /// How an instruction uses memory.  Copy: cp.async, of which the source is global and the destination shared memory.
-enum class AccessKind : std::uint8_t { Load, Store, Atomic, Copy };
-constexpr unsigned accessKinds = 4;
+/// BulkLoad: what bulk and tensor copies read in global and write in shared memory; BulkStore: what they read in shared
+/// and write or reduce in global memory.
+enum class AccessKind : std::uint8_t { Load, Store, Atomic, Copy, BulkLoad, BulkStore };
+constexpr unsigned accessKinds = 6;
 constexpr std::string_view accessKindName(AccessKind k) {
-  constexpr std::string_view names[] = {"loads", "stores", "atomics", "copies"};
+  constexpr std::string_view names[] = {"loads", "stores", "atomics", "copies", "bulk loads", "bulk stores"};
   return names[static_cast<unsigned>(k)];
 }
 
 struct GlobalCounts {
-  std::uint64_t requests = 0; ///< warp instructions of which a lane accesses global memory
+  std::uint64_t requests = 0; ///< warp instructions of which a lane accesses global memory; bulk copies: each
   std::uint64_t sectors = 0;  ///< different 32-byte sectors of each request
   std::uint64_t bytes = 0;    ///< that lanes ask for: equal addresses count for each lane
   bool operator==(const GlobalCounts &) const = default;
@@ -71,7 +73,7 @@ struct GlobalCounts {
 
 struct SharedCounts {
   std::uint64_t requests = 0;
-  std::uint64_t wavefronts = 0; ///< passes over the 32 banks
+  std::uint64_t wavefronts = 0; ///< passes over the 32 banks; none of bulk copies
   std::uint64_t conflicts = 0;  ///< of them, those that bank conflicts add
   std::uint64_t bytes = 0;
   bool operator==(const SharedCounts &) const = default;
