@@ -51,14 +51,14 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
   return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);
 }
 
-std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes) {
+std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes, const EmulatorOptions &emulator) {
   std::vector<DeviceInfo> out;
   if (auto driver = cuda::Driver::open())
     out = cuda::listCudaDevices(**driver, notes);
   else
     notes.push_back(driver.status().message());
   for (const Target &target : allTargets())
-    out.push_back(emulatorInfo(target));
+    out.push_back(emulatorInfo(target, emulator));
   return out;
 }
 

@@ -1,4 +1,5 @@
 // `kiln devices`: the GPUs and emulator targets of this machine.
+#include "kiln/Knobs.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
 #include "support/Text.h"
@@ -20,6 +21,11 @@ std::string gibibytes(std::uint64_t bytes) {
 }
 std::string capabilityOf(unsigned sm) {
   return format("%u.%u", sm / 10, sm % 10);
+}
+
+/// How it sums matrix products, if not as hardware does.
+std::string modeText(const DeviceInfo &d) {
+  return d.mma == MatrixMode::Exact ? "" : ", mma " + std::string(matrixModeName(d.mma));
 }
 
 std::vector<std::string> capabilityNames(const Target &target) {
@@ -63,8 +69,8 @@ void printReport(const DeviceInfo &d) {
                 d.driver.c_str(), d.multiprocessors, gibibytes(d.memoryBytes).c_str(),
                 static_cast<unsigned long long>(d.memoryBytes));
   else
-    std::printf("  CPU level         %s\n  host threads      %u\n", d.driver.empty() ? "unknown" : d.driver.c_str(),
-                d.hostThreads);
+    std::printf("  CPU level         %s\n  host threads      %u%s\n", d.driver.empty() ? "unknown" : d.driver.c_str(),
+                d.hostThreads, modeText(d).c_str());
   const Target *t = d.target;
   if (!t) {
     std::printf("  target            none of Kiln's: kernels for older targets run\n\n");
@@ -81,8 +87,11 @@ void printReport(const DeviceInfo &d) {
 }
 
 int devices(const Options &o) {
+  const Result<Knobs> knobs = Knobs::fromEnvironment();
+  if (!knobs.ok())
+    return fail("devices", knobs.status(), o.json);
   std::vector<std::string> notes;
-  const std::vector<DeviceInfo> all = listDevices(notes);
+  const std::vector<DeviceInfo> all = listDevices(notes, emulatorOptions(*knobs));
   if (o.json) {
     Json list = Json::array();
     for (const DeviceInfo &d : all)
@@ -99,7 +108,7 @@ int devices(const Options &o) {
       rows.push_back({d.name, d.description, capabilityOf(d.sm), gibibytes(d.memoryBytes),
                       d.kind == DeviceKind::Cuda ? d.driver
                                                  : (d.driver.empty() ? "" : d.driver + ", ") +
-                                                       std::to_string(d.hostThreads) + " host threads"});
+                                                       std::to_string(d.hostThreads) + " host threads" + modeText(d)});
     printTable(rows);
   }
   for (const std::string &note : notes)

@@ -95,7 +95,7 @@ void Bench::launchPacked(const char *kernel, const LaunchConfig &config,
   if (healthy)
     require(device.defaultStream().synchronize());
   for (const Finding &finding : device.takeFindings())
-    if (!finding.note)
+    if (!finding.note || finding.id == "wgmma.swizzle") // the kernels store no operands of wgmma themselves
       fail(lastLaunch + ": finding\n" + finding.toString());
 }
 

@@ -260,7 +260,7 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
 
 /// What this machine offers: every GPU that the driver lists and every emulator target.  `notes` says why there is no
 /// GPU, in one line each.
-std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes);
+std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes, const EmulatorOptions &emulator = {});
 
 } // namespace kiln
 
