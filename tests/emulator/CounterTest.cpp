@@ -302,17 +302,10 @@ TEST(Counters, TensorCopies) {
   // 6 rows of 20 words, 96 bytes apart.  A box of 4 x 8 at row 3, word 16: 3 rows of 16 bytes are inside.
   Emulator gpu("sm_90a");
   auto &data = gpu.upload(std::vector<std::uint32_t>(6 * 24), "data");
-  TensorMapRecipe r;
-  r.type = TensorMapType::U32;
-  r.rank = 2;
-  r.address = data.address();
-  r.dims = {20, 6};
+  TensorMapRecipe r = denseTensor(TensorMapType::U32, data.address(), {20, 6}, {8, 4});
   r.strides = {96};
-  r.box = {8, 4};
   for (const TensorMapSwizzle swizzle : {TensorMapSwizzle::None, TensorMapSwizzle::B32}) {
     r.swizzle = swizzle;
-    auto map = gpu.device().encodeTensorMap(r);
-    ASSERT_TRUE(map.ok()) << map.status().toString();
     const LaunchCounters c =
         count(gpu,
               kernelText(".param .u64 data, .param .align 64 .b8 map[128]", oneThread(expectBytes(128) + R"(
@@ -322,7 +315,7 @@ TEST(Counters, TensorCopies) {
         cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r1, %r2}], [tile];
         cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd3, {%r3, %r3}], [tile];
         cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;)")),
-              {1}, {1}, {data, *map});
+              {1}, {1}, {data, gpu.encode(r)});
     EXPECT_EQ(c.total.global[numBulkLoads], (GlobalCounts{1, 3, 48}));
     EXPECT_EQ(c.total.shared[numBulkLoads], (SharedCounts{1, 0, 0, 128})); // zeros outside, too
     EXPECT_EQ(c.total.global[numBulkStores], (GlobalCounts{2, 3 + 4, 48 + 128}));

@@ -87,6 +87,13 @@ void Emulator::read(const Buffer &b, void *data, std::size_t bytes) {
     giveUp(s);
 }
 
+TensorMap Emulator::encode(const TensorMapRecipe &recipe) {
+  auto map = gpu->encodeTensorMap(recipe);
+  if (!map)
+    giveUp(map.status());
+  return *map;
+}
+
 Result<Module *> Emulator::load(std::string_view text) {
   auto module = gpu->loadPtx(text, "test.ptx");
   if (!module)
@@ -125,6 +132,18 @@ Launched Emulator::run(std::string_view text, Dim3 grid, Dim3 block, const std::
   out.findings = gpu->takeFindings();
   out.statistics = gpu->takeStatistics();
   return out;
+}
+
+TensorMapRecipe denseTensor(TensorMapType type, std::uint64_t address, const std::vector<std::uint64_t> &dims,
+                            const std::vector<std::uint32_t> &box) {
+  TensorMapRecipe r;
+  r.type = type;
+  r.rank = static_cast<unsigned>(dims.size());
+  r.address = address;
+  std::copy(dims.begin(), dims.end(), r.dims.begin());
+  std::copy(box.begin(), box.end(), r.box.begin());
+  r.setDenseStrides();
+  return r;
 }
 
 std::string kernelText(std::string_view parameters, std::string_view body, std::string_view target,

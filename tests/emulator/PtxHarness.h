@@ -74,6 +74,7 @@ public:
   /// Gives a buffer back to the device.
   void release(Buffer &b);
 
+  TensorMap encode(const TensorMapRecipe &recipe);
   Result<Module *> load(std::string_view text);
   /// Loads and launches the entry called `entry`, or the only one.
   Launched run(std::string_view text, Dim3 grid, Dim3 block, const std::vector<Argument> &arguments,
@@ -86,6 +87,10 @@ private:
   std::vector<std::unique_ptr<Module>> modules;
   std::vector<std::unique_ptr<Buffer>> buffers;
 };
+
+/// Of a tensor without gaps, dimension 0 first.
+TensorMapRecipe denseTensor(TensorMapType type, std::uint64_t address, const std::vector<std::uint64_t> &dims,
+                            const std::vector<std::uint32_t> &box);
 
 /// A module with one entry "k".  The body finds registers %r<64>, %rd<64>, %f<64>, %fd<64>, %h<64>, %p<32> declared and
 /// ends with ret.  `outside` stands before the entry.

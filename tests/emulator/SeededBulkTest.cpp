@@ -51,14 +51,7 @@ const std::string fence = "fence.proxy.async.shared::cta;";
 
 /// 8 rows of 32 words at `address`.
 TensorMapRecipe words(std::uint64_t address) {
-  TensorMapRecipe r;
-  r.type = TensorMapType::U32;
-  r.rank = 2;
-  r.address = address;
-  r.dims = {32, 8};
-  r.strides = {128};
-  r.box = {32, 8};
-  return r;
+  return denseTensor(TensorMapType::U32, address, {32, 8}, {32, 8});
 }
 TensorMapRecipe mapOfInput(std::uint64_t in, std::uint64_t) {
   return words(in);

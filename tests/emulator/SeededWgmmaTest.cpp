@@ -356,13 +356,7 @@ TEST(SeededWgmma, SwizzleOfTheTensorCopy) {
       const unsigned row = swizzle == TensorMapSwizzle::None ? 16 : tensorMapSwizzleBytes(swizzle);
       SeededBug b{.id = "wgmma.swizzle", .threads = 128};
       b.map = [&](std::uint64_t in, std::uint64_t) {
-        TensorMapRecipe r;
-        r.type = TensorMapType::U32;
-        r.rank = 2;
-        r.address = in;
-        r.dims = {row / 4, 4096 / row};
-        r.strides = {row};
-        r.box = {row / 4, 4096 / row};
+        TensorMapRecipe r = denseTensor(TensorMapType::U32, in, {row / 4, 4096 / row}, {row / 4, 4096 / row});
         r.swizzle = swizzle;
         return r;
       };

@@ -48,15 +48,7 @@ MapRun runChangedMap(const std::string &publish, const std::string &acquire, con
   auto &in = gpu.upload(words, "in");
   auto &out = gpu.allocate(256, "out");
   auto &maps = gpu.allocate(128, "maps");
-  TensorMapRecipe r;
-  r.type = TensorMapType::U32;
-  r.rank = 2;
-  r.address = in.address();
-  r.dims = {32, 8};
-  r.strides = {128};
-  r.box = {32, 8};
-  auto map = gpu.device().encodeTensorMap(r);
-  EXPECT_TRUE(map.ok());
+  const TensorMap map = gpu.encode(denseTensor(TensorMapType::U32, in.address(), {32, 8}, {32, 8}));
   MapRun run;
   run.launched = gpu.run(
       kernelText(
@@ -67,7 +59,7 @@ MapRun runChangedMap(const std::string &publish, const std::string &acquire, con
               "%rd3, %rd3;\n" +
               changedMap(publish, acquire),
           "sm_90a", ".file 1 \"k.cu\""),
-      {1}, {64}, {in, out, maps, *map});
+      {1}, {64}, {in, out, maps, map});
   run.out = gpu.download<std::uint32_t>(out);
   return run;
 }
@@ -104,16 +96,9 @@ TEST(TensorMapOps, S44MapChangedWithoutAcquire) {
 TEST(TensorMapOps, ReplacingInPlaceInGlobalMemory) {
   Emulator gpu("sm_90a");
   auto &in = gpu.upload(std::vector<std::uint32_t>(256, 1), "in");
-  TensorMapRecipe r;
-  r.type = TensorMapType::U32;
-  r.rank = 2;
-  r.address = in.address();
-  r.dims = {32, 8};
-  r.strides = {128};
-  r.box = {32, 8};
-  auto map = gpu.device().encodeTensorMap(r);
-  ASSERT_TRUE(map.ok());
-  auto &maps = gpu.upload(std::vector<std::byte>(map->bytes.begin(), map->bytes.end()), "maps");
+  TensorMapRecipe r = denseTensor(TensorMapType::U32, in.address(), {32, 8}, {32, 8});
+  const TensorMap map = gpu.encode(r);
+  auto &maps = gpu.upload(std::vector<std::byte>(map.bytes.begin(), map.bytes.end()), "maps");
   const std::string text = kernelText(".param .u64 maps", R"(
     ld.param.u64 %rd1, [maps]; mov.u32 %r1, 3; mov.b64 %rd2, 256;
     tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 1, %r1;
@@ -129,9 +114,8 @@ TEST(TensorMapOps, ReplacingInPlaceInGlobalMemory) {
   r.type = TensorMapType::F32;
   r.swizzle = TensorMapSwizzle::B128;
   r.fill = TensorMapFill::Nan;
-  const auto wanted = gpu.device().encodeTensorMap(r);
-  ASSERT_TRUE(wanted.ok());
-  EXPECT_EQ(gpu.download<std::byte>(maps), std::vector<std::byte>(wanted->bytes.begin(), wanted->bytes.end()));
+  const TensorMap wanted = gpu.encode(r);
+  EXPECT_EQ(gpu.download<std::byte>(maps), std::vector<std::byte>(wanted.bytes.begin(), wanted.bytes.end()));
   // What is no map, and a value that no map holds.
   EXPECT_TRUE(gpu.run(kernelText(".param .u64 maps", "ld.param.u64 %rd1, [maps]; "
                                                      "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], 1;"),
@@ -165,22 +149,15 @@ TEST(TensorCopy, FindingsOfMaps) {
              "'add' of elements of type u16"}}) {
     Emulator gpu("sm_90a");
     auto &in = gpu.upload(std::vector<std::uint16_t>(256, 1), "in");
-    TensorMapRecipe r;
-    r.type = TensorMapType::U16;
-    r.rank = 2;
-    r.address = in.address();
-    r.dims = {64, 5}; // the buffer ends after 4 rows
-    r.strides = {128};
-    r.box = {64, 2};
-    auto map = gpu.device().encodeTensorMap(r);
-    ASSERT_TRUE(map.ok());
+    // The buffer ends after 4 rows.
+    const TensorMap map = gpu.encode(denseTensor(TensorMapType::U16, in.address(), {64, 5}, {64, 2}));
     const Launched run = gpu.run(kernelText(".param .align 64 .b8 map[128]", R"(
     .shared .align 128 .b8 tile[1024]; .shared .align 16 .b8 bar[16];
     mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3; mov.u64 %rd4, tile; cvta.shared.u64 %rd4, %rd4; add.u64 %rd5, %rd3, 32;
     add.u64 %rd6, %rd3, 64; mov.u64 %rd7, 4096; mbarrier.init.shared::cta.b64 [bar], 1;
     mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 256;
     )" + c.instruction + " cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"),
-                                 {1}, {1}, {*map});
+                                 {1}, {1}, {map});
     ASSERT_TRUE(run.has(c.id)) << c.instruction << "\n" << run.text();
     EXPECT_NE(run.find(c.id)->message.find(c.says), std::string::npos) << run.text();
   }
@@ -191,14 +168,7 @@ TEST(TensorCopy, BoxesStartAtMultiplesOf16Bytes) {
     for (const int at : {-1, 4, 12}) {
       Emulator gpu("sm_90a");
       auto &in = gpu.upload(std::vector<std::uint16_t>(256, 1), "in");
-      TensorMapRecipe r;
-      r.type = TensorMapType::U16;
-      r.rank = 1;
-      r.address = in.address();
-      r.dims = {256};
-      r.box = {64};
-      auto map = gpu.device().encodeTensorMap(r);
-      ASSERT_TRUE(map.ok());
+      const TensorMap map = gpu.encode(denseTensor(TensorMapType::U16, in.address(), {256}, {64}));
       const Launched run = gpu.run(
           kernelText(".param .align 64 .b8 map[128]",
                      R"(
@@ -208,7 +178,7 @@ TEST(TensorCopy, BoxesStartAtMultiplesOf16Bytes) {
                          (isLoad ? "; cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes "
                                    "[tile], [%rd3, {%r1}], [bar];"
                                  : "; cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd3, {%r1}], [tile];")),
-          {1}, {1}, {*map});
+          {1}, {1}, {map});
       const Finding *f = run.find("tma.coordinate");
       ASSERT_TRUE(f) << run.text();
       EXPECT_TRUE(f->fatal);
@@ -221,20 +191,13 @@ TEST(TensorCopy, StoresWriteWholeUnitsPastTheEndOfARow) {
   for (const unsigned words : {25u, 28u}) {
     Emulator gpu("sm_90a");
     auto &out = gpu.upload(std::vector<std::uint32_t>(words, 7), "out");
-    TensorMapRecipe r;
-    r.type = TensorMapType::U32;
-    r.rank = 1;
-    r.address = out.address();
-    r.dims = {25};
-    r.box = {32};
-    auto map = gpu.device().encodeTensorMap(r);
-    ASSERT_TRUE(map.ok());
+    const TensorMap map = gpu.encode(denseTensor(TensorMapType::U32, out.address(), {25}, {32}));
     const Launched run = gpu.run(kernelText(".param .align 64 .b8 map[128]", R"(
     .shared .align 128 .b8 tile[128]; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2;
     mov.u32 %r3, tile; add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1; fence.proxy.async.shared::cta; bar.warp.sync -1;
     setp.ne.u32 %p1, %r1, 0; @%p1 bra DONE; cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd3, {0}], [tile];
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; DONE: )"),
-                                 {1}, {32}, {*map});
+                                 {1}, {32}, {map});
     EXPECT_EQ(run.ids(), words == 25 ? "oob.global" : "") << run.text();
     if (words == 28) {
       const auto got = gpu.download<std::uint32_t>(out);
@@ -249,15 +212,7 @@ TEST(TensorCopy, StoresWriteWholeUnitsPastTheEndOfARow) {
 TEST(TensorCopy, TensorLargerThanItsBuffer) {
   Emulator gpu("sm_90a");
   auto &in = gpu.upload(std::vector<std::uint16_t>(256, 1), "in");
-  TensorMapRecipe r;
-  r.type = TensorMapType::U16;
-  r.rank = 2;
-  r.address = in.address();
-  r.dims = {64, 5};
-  r.strides = {128};
-  r.box = {64, 2};
-  auto map = gpu.device().encodeTensorMap(r);
-  ASSERT_TRUE(map.ok());
+  const TensorMap map = gpu.encode(denseTensor(TensorMapType::U16, in.address(), {64, 5}, {64, 2}));
   for (const char *instruction :
        {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd3, {0, 3}], [bar];",
         "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd3, {0, 3}], [tile];"}) {
@@ -265,7 +220,7 @@ TEST(TensorCopy, TensorLargerThanItsBuffer) {
     .shared .align 128 .b8 tile[1024]; .shared .align 8 .b64 bar; mov.b64 %rd3, map; cvta.param.u64 %rd3, %rd3;
     mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 256;
     )") + instruction),
-                                 {1}, {1}, {*map});
+                                 {1}, {1}, {map});
     ASSERT_TRUE(run.has("oob.global")) << run.text();
     EXPECT_NE(run.find("oob.global")->message.find("128 bytes of the box at (0, 3)"), std::string::npos) << run.text();
     EXPECT_NE(run.find("oob.global")->message.find("'in'"), std::string::npos) << run.text();
