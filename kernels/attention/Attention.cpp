@@ -1,0 +1,187 @@
+#include "kernels/attention/Attention.h"
+
+#include "compiler/language/Language.h"
+
+#include <limits>
+
+namespace kiln::kernels {
+
+using namespace language;
+
+namespace {
+
+constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
+
+/// What a row has met so far: its largest logit (base 2), the sum of 2^(logit - largest), the weighted values.
+struct Running {
+  Tile<f32> largest, total, values;
+};
+
+/// `x` in place of minus infinity: differences to it are taken, and (-inf) - (-inf) is no number.
+template <typename V> V finite(const V &x, Location loc = Location::current()) {
+  const LocationScope scope(loc);
+  return select(x == minusInfinity, 0.0f, x);
+}
+
+template <Element T> Kernel attentionOf(const AttentionConfig &c) {
+  return kernel(
+      "attention",
+      {.warps = c.warps,
+       .config = {{"blockM", c.blockM},
+                  {"blockN", c.blockN},
+                  {"dim", c.dim},
+                  {"dimV", c.dimV},
+                  {"left", c.left},
+                  {"right", c.right},
+                  {"bottomRight", c.bottomRight},
+                  {"softcap", c.softcap},
+                  {"alibi", c.alibi},
+                  {"sink", c.sink},
+                  {"packed", c.packed},
+                  {"usedQ", c.usedQ},
+                  {"usedK", c.usedK},
+                  {"lse", c.lse}}},
+      [&](Arg<Pointer<T>, "q"> q, Arg<i64, "q_batch_stride"> qBatch, Arg<i64, "q_row_stride"> qRow,
+          Arg<i64, "q_group_stride"> qGroup, Arg<i64, "q_head_stride"> qHead, Arg<Pointer<T>, "k"> k,
+          Arg<i64, "k_batch_stride"> kBatch, Arg<i64, "k_row_stride"> kRow, Arg<i64, "k_head_stride"> kHead,
+          Arg<Pointer<T>, "v"> v, Arg<i64, "v_batch_stride"> vBatch, Arg<i64, "v_row_stride"> vRow,
+          Arg<i64, "v_head_stride"> vHead, Arg<Pointer<T>, "o"> o, Arg<i64, "o_batch_stride"> oBatch,
+          Arg<i64, "o_row_stride"> oRow, Arg<i64, "o_group_stride"> oGroup, Arg<i64, "o_head_stride"> oHead,
+          Arg<Pointer<f32>, "lse"> lse, Arg<i64, "lse_batch_stride"> lseBatch, Arg<i64, "lse_head_stride"> lseHead,
+          Arg<i64, "lse_row_stride"> lseRow, Arg<Pointer<f32>, "sink"> sink, Arg<i64, "sink_stride"> sinkStride,
+          Arg<Pointer<f32>, "alibi"> alibi, Arg<i64, "alibi_batch_stride"> alibiBatch,
+          Arg<i64, "alibi_head_stride"> alibiHead, Arg<Pointer<i32>, "cu_q"> cuQ, Arg<Pointer<i32>, "cu_k"> cuK,
+          Arg<Pointer<i32>, "used_q"> usedQ, Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries,
+          Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group, Arg<i32, "head_dim"> headDim,
+          Arg<i32, "value_dim"> valueDim, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
+          Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+        const auto blocks = ceilDiv(queries, c.blockM);
+        const auto program = programId();
+        const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
+        // The last rows see the most keys under a causal mask: they come first.
+        const auto row0 = (c.right ? blocks - 1 - rest % blocks : rest % blocks) * c.blockM;
+        const auto kvHead = head / group, member = head % group;
+
+        // This sequence's rows.
+        Scalar<i32> queryRows = queries, keyRows = keys;
+        Scalar<i64> startQ = cast<i64>(batch) * 0, startK = startQ;
+        Scalar<i64> ofBatch = cast<i64>(batch);
+        if (c.packed) {
+          const auto beginQ = load(cuQ + batch), beginK = load(cuK + batch);
+          queryRows = load(cuQ + batch + 1) - beginQ;
+          keyRows = load(cuK + batch + 1) - beginK;
+          startQ = cast<i64>(beginQ);
+          startK = cast<i64>(beginK);
+          ofBatch = ofBatch * 0; // the batch stride of a packed tensor means nothing
+        }
+        if (c.usedQ)
+          queryRows = load(usedQ + batch);
+        if (c.usedK)
+          keyRows = load(usedK + batch);
+
+        when(row0 < queryRows, [&] {
+          const auto qView =
+              makeView(q + (ofBatch * qBatch + startQ * qRow + cast<i64>(kvHead) * qGroup + cast<i64>(member) * qHead),
+                       {queryRows, headDim}, {qRow, 1}, {c.blockM, c.dim});
+          const auto kView = makeView(k + (ofBatch * kBatch + startK * kRow + cast<i64>(kvHead) * kHead),
+                                      {keyRows, headDim}, {kRow, 1}, {c.blockN, c.dim});
+          const auto vView = makeView(v + (ofBatch * vBatch + startK * vRow + cast<i64>(kvHead) * vHead),
+                                      {keyRows, valueDim}, {vRow, 1}, {c.blockN, c.dimV});
+          const auto oView =
+              makeView(o + (ofBatch * oBatch + startQ * oRow + cast<i64>(kvHead) * oGroup + cast<i64>(member) * oHead),
+                       {queryRows, valueDim}, {oRow, 1}, {c.blockM, c.dimV});
+
+          const auto shift = c.bottomRight ? keyRows - queryRows : keyRows * 0;
+          const auto query = loadView(qView, {row0, 0});
+          const auto i = row0 + range(0, c.blockM);
+          const auto p = expandDims(i + shift, 1);
+          Scalar<f32> slope = scale;
+          if (c.alibi)
+            slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead)) * log2e;
+
+          const auto step = [&](const Scalar<i32> &first, const Running &seen, bool masked) {
+            const auto keyTile = loadView(kView, {first, 0});
+            const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
+            Tile<f32> z = x * (scale * log2e);
+            if (c.softcap)
+              z = tanh(x * (scale / cap), approx) * (cap * log2e);
+            const auto j = expandDims(first + range(0, c.blockN), 0);
+            if (c.alibi)
+              z = z - slope * cast<f32>(abs(p - j));
+            if (masked) {
+              auto visible = broadcastTo(j < keyRows, {c.blockM, c.blockN});
+              if (c.right)
+                visible = visible & (j <= p + windowRight);
+              if (c.left)
+                visible = visible & (j >= p - windowLeft);
+              z = select(visible, z, minusInfinity);
+            }
+            const auto largest = maximum(seen.largest, maximum(z, along(1)));
+            const auto base = finite(largest);
+            const auto power = exp2(z - expandDims(base, 1), approx);
+            const auto fade = exp2(seen.largest - base, approx);
+            return Running{largest, seen.total * fade + sum(power, along(1)),
+                           dot(cast<T>(power), loadView(vView, {first, 0}), seen.values * expandDims(fade, 1))};
+          };
+          const auto walk = [&](const Scalar<i32> &from, const Scalar<i32> &to, const Running &start, bool masked) {
+            const auto [largest, total, values] =
+                loop(over(from, to, c.blockN), start.largest, start.total, start.values,
+                     [&](auto first, auto largest, auto total, auto values) {
+                       const Running next = step(first, {largest, total, values}, masked);
+                       return std::tuple{next.largest, next.total, next.values};
+                     });
+            return Running{largest, total, values};
+          };
+
+          // Blocks of keys: some row may see one from `begin` to `end`; from `inner` to `outer` every row sees all.
+          const auto down = [&](const auto &x) { return x / c.blockN * c.blockN; };
+          const auto clamp = [&](const auto &x) { return max(min(x, keyRows), 0); };
+          Scalar<i32> begin = keyRows * 0, end = keyRows, inner = begin, outer = down(keyRows);
+          const auto lastRow = min(row0 + c.blockM, queryRows) - 1;
+          if (c.right) {
+            end = clamp(lastRow + shift + windowRight + 1);
+            outer = min(outer, down(clamp(row0 + shift + windowRight + 1)));
+          }
+          if (c.left) {
+            begin = down(clamp(row0 + shift - windowLeft));
+            inner = down(clamp(lastRow + shift - windowLeft + c.blockN - 1));
+          }
+          Running seen{full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM}), zeros<f32>({c.blockM, c.dimV})};
+          if (c.left) {
+            inner = min(inner, end);
+            seen = walk(begin, inner, seen, true);
+          }
+          outer = max(outer, inner);
+          seen = walk(inner, outer, seen, false);
+          seen = walk(outer, end, seen, true);
+
+          Tile<f32> largest = seen.largest, total = seen.total, values = seen.values;
+          if (c.sink) { // one more logit without a value
+            const auto logit = load(sink + cast<i64>(head) * sinkStride) * log2e;
+            const auto with = maximum(largest, full<f32>({c.blockM}, logit));
+            const auto base = finite(with);
+            const auto fade = exp2(largest - base, approx);
+            total = total * fade + exp2(full<f32>({c.blockM}, logit) - base, approx);
+            values = values * expandDims(fade, 1);
+            largest = with;
+          }
+          const auto nothing = total == 0.0f;
+          const auto result = values * expandDims(select(nothing, 0.0f, 1.0f / total), 1);
+          storeView(oView, {row0, 0}, cast<T>(result));
+          if (c.lse) {
+            const auto logSum = select(nothing, minusInfinity, (finite(largest) + log2(total)) * ln2);
+            const auto at = lse + (ofBatch * lseBatch + cast<i64>(head) * lseHead) + (startQ + cast<i64>(i)) * lseRow;
+            store(at, logSum, i < queryRows);
+          }
+        });
+      });
+}
+
+} // namespace
+
+Kernel attention(ElementType element, const AttentionConfig &config) {
+  return withElement<f16, bf16>(element, "attention", [&]<Element T>() { return attentionOf<T>(config); });
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,36 @@
+//===- Attention.h - Flash attention, forward -----------------------------------===//
+//
+// o = softmax(mask(softcap(scale * q k^T) + alibi)) v for every query head, without the matrix of scores: a program
+// takes blockM rows of one head and walks over the keys blockN at a time, with a running maximum and sum
+// (specification "Attention kernels", sections 2 to 5).
+//
+// Only what the configuration asks for is in the code: no mask, cap, slope or sink that is not there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_ATTENTION_ATTENTION_H
+#define KILN_KERNELS_ATTENTION_ATTENTION_H
+
+#include "compiler/language/Kernel.h"
+
+namespace kiln::kernels {
+
+/// Grid [ceil(longest q / blockM) * query heads * batch].
+struct AttentionConfig {
+  int blockM = 128, blockN = 64; ///< query rows of a program; keys of a step
+  int warps = 8;
+  int dim = 128, dimV = 128; ///< tile widths of q and k, and of v and o: at least the head dims, which are arguments
+  bool left = false, right = false; ///< keys before p - window_left, after p + window_right are hidden
+  bool bottomRight = true;          ///< p = i + (keys - queries), else p = i
+  bool softcap = false, alibi = false, sink = false;
+  bool packed = false;               ///< cu_q, cu_k: where each sequence starts in [T, heads, dim]
+  bool usedQ = false, usedK = false; ///< used_q, used_k: rows of each sequence that count
+  bool lse = false;
+};
+
+/// f16 or bf16.  Arguments by name: q, k, v, o with their strides (batch, row, head; q and o: two for the head, by key
+/// head and by member of its group), lse, sink, alibi, cu_q, cu_k, used_q, used_k, and the scalars.
+language::Kernel attention(language::ElementType element, const AttentionConfig &config = {});
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_ATTENTION_H

@@ -1,0 +1,230 @@
+#include "kernels/attention/AttentionOperation.h"
+
+#include "kernels/support/Grid.h"
+
+#include <cmath>
+
+namespace kiln::kernels {
+namespace {
+
+/// q or o: the heads in one dimension, or split into key heads and members of their groups.
+struct Heads {
+  std::int64_t batch, rows, heads, dim, batchStride, rowStride, groupStride, headStride;
+  bool split;
+  Heads(const Tensor &t, bool packed, std::int64_t group) {
+    const unsigned lead = packed ? 0 : 1; // dimensions before the rows
+    split = t.rank == lead + 4;
+    batch = packed ? 1 : t.shape[0];
+    batchStride = packed ? 0 : t.strides[0];
+    rows = t.shape[lead];
+    rowStride = t.strides[lead];
+    dim = t.shape[t.rank - 1];
+    headStride = t.strides[t.rank - 2];
+    heads = split ? t.shape[lead + 1] * t.shape[lead + 2] : t.shape[lead + 1];
+    groupStride = split ? t.strides[lead + 1] : headStride * group;
+  }
+};
+
+/// The narrowest tile for so many columns: a multiple of 16, so that matrix instructions have their depth.
+int tileWidth(std::int64_t columns) {
+  return static_cast<int>(std::max<std::int64_t>(16, (columns + 15) / 16 * 16));
+}
+
+Status badDim(const char *name, std::int64_t dim) {
+  return Status::invalid(std::string("attention: argument '") + name + "' has the head dim " + std::to_string(dim) +
+                             ": a multiple of 8 from 8 to 256",
+                         "pad the last dimension with zeros");
+}
+
+Status badWindow(const char *name, std::int64_t value) {
+  return Status::invalid(std::string("attention: ") + name + " = " + std::to_string(value) +
+                             ": -1 (everything), or 0 to 2^30",
+                         "give -1 for an open side");
+}
+
+} // namespace
+
+Status AttentionOperation::check(const AttentionArguments &a) const {
+  const Device &device = jit().device();
+  const bool packed = a.cuQ.has_value();
+  if (packed != a.cuK.has_value())
+    return Status::invalid(std::string("attention: ") + (packed ? "cu_k" : "cu_q") + " is missing",
+                           "give both for packed sequences, neither for a dense batch");
+  const unsigned rank = packed ? 3 : 4;
+  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::Bf16}).rankBetween(rank, rank + 1).status());
+  KILN_TRY(checkTensor("k", a.k).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
+  KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
+  KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
+  const std::int64_t keyHeads = a.k.shape[rank - 2], dimV = a.v.shape[rank - 1];
+  const Heads q(a.q, packed, 1);
+  if (keyHeads == 0 ? q.heads != 0 : q.heads % keyHeads != 0)
+    return Status::invalid("attention: q has " + std::to_string(q.heads) + " heads, k " + std::to_string(keyHeads) +
+                               ": the first must be a multiple of the second",
+                           "give q so many heads that each key head serves equally many");
+  if (q.split && a.q.shape[rank - 2] != keyHeads)
+    return Status::invalid("attention: q is split into " + std::to_string(a.q.shape[rank - 2]) +
+                               " groups of heads, k has " + std::to_string(keyHeads) + " heads",
+                           "give q the shape [.., heads of k, heads of a group, D]");
+  for (const auto &[name, d] : {std::pair("q", q.dim), std::pair("v", dimV)})
+    if (d < 8 || d > 256 || d % 8)
+      return badDim(name, d);
+  KILN_TRY(checkTensor("k", a.k).extent(rank - 1, q.dim, "the head dim of q").status());
+  auto v = checkTensor("v", a.v)
+               .extent(rank - 2, keyHeads, "the heads of k")
+               .extent(rank - 3, a.k.shape[rank - 3], "the rows of k");
+  if (!packed) {
+    KILN_TRY(checkTensor("k", a.k).extent(0, a.q.shape[0], "the batch of q").status());
+    v.extent(0, a.q.shape[0], "the batch of q");
+  }
+  KILN_TRY(v.status());
+  auto o = checkTensor("o", a.o).on(device).dtypeOf("q", a.q).rank(a.q.rank);
+  KILN_TRY(o.status());
+  for (unsigned d = 0; d + 1 < a.q.rank; ++d)
+    o.extent(d, a.q.shape[d], "as of q");
+  KILN_TRY(o.extent(a.o.rank - 1, dimV, "the head dim of v")
+               .stride(a.o.rank - 1, 1)
+               .writable()
+               .notOverlapping("q", a.q)
+               .notOverlapping("k", a.k)
+               .notOverlapping("v", a.v)
+               .status());
+  const std::int64_t batch = packed ? a.cuQ->shape[0] - 1 : a.q.shape[0];
+  if (packed) {
+    KILN_TRY(checkTensor("cu_q", *a.cuQ).on(device).dtype({DType::I32}).rank(1).stride(0, 1).status());
+    if (batch < 0)
+      return Status::invalid("attention: cu_q is empty", "give batch + 1 offsets, the first of them 0");
+    KILN_TRY(checkTensor("cu_k", *a.cuK)
+                 .on(device)
+                 .dtype({DType::I32})
+                 .rank(1)
+                 .stride(0, 1)
+                 .extent(0, batch + 1, "as of cu_q")
+                 .status());
+    if (a.maxQueries < 0 || (a.maxQueries == 0 && q.rows > 0 && batch > 0))
+      return Status::invalid("attention: max_queries = " + std::to_string(a.maxQueries),
+                             "give the longest sequence's number of queries, or more");
+  }
+  for (const auto &[name, t] : {std::pair("used_q", &a.usedQ), std::pair("used_k", &a.usedK)})
+    if (*t)
+      KILN_TRY(checkTensor(name, **t)
+                   .on(device)
+                   .dtype({DType::I32})
+                   .rank(1)
+                   .stride(0, 1)
+                   .extent(0, batch, "the batch")
+                   .status());
+  if (a.lse) {
+    auto lse = checkTensor("lse", *a.lse).on(device).dtype({DType::F32}).rank(packed ? 2 : 3);
+    KILN_TRY(lse.status());
+    if (!packed)
+      lse.extent(0, batch, "the batch");
+    KILN_TRY(lse.extent(a.lse->rank - 2, q.heads, "the heads of q")
+                 .extent(a.lse->rank - 1, q.rows, "the rows of q")
+                 .writable()
+                 .status());
+  }
+  if (a.sink)
+    KILN_TRY(checkTensor("sink", *a.sink)
+                 .on(device)
+                 .dtype({DType::F32})
+                 .rank(1)
+                 .extent(0, q.heads, "the heads of q")
+                 .status());
+  if (a.alibi) {
+    auto alibi = checkTensor("alibi", *a.alibi).on(device).dtype({DType::F32}).rankBetween(1, 2);
+    KILN_TRY(alibi.status());
+    if (a.alibi->rank == 2)
+      alibi.extent(0, batch, "the batch");
+    KILN_TRY(alibi.extent(a.alibi->rank - 1, q.heads, "the heads of q").status());
+  }
+  for (const auto &[name, window] : {std::pair("window_left", a.windowLeft), std::pair("window_right", a.windowRight)})
+    if (window < -1 || window > 1 << 30)
+      return badWindow(name, window);
+  if (a.scale && !(std::isfinite(*a.scale) && *a.scale > 0))
+    return Status::invalid("attention: scale = " + std::to_string(*a.scale), "give a finite number above 0");
+  if (!(std::isfinite(a.softcap) && a.softcap >= 0))
+    return Status::invalid("attention: softcap = " + std::to_string(a.softcap),
+                           "give a finite number from 0 up; 0 means none");
+  for (const auto &[name, rows] : {std::pair("q", q.rows), std::pair("k", a.k.shape[rank - 3])})
+    if (rows > 1 << 30)
+      return Status::invalid(std::string("attention: argument '") + name + "' has " + std::to_string(rows) +
+                                 " rows; the limit is 2^30",
+                             "split the call");
+  return {};
+}
+
+Result<JitKernel *> AttentionOperation::kernelFor(DType element, const AttentionConfig &c) {
+  const std::vector<int> key = {static_cast<int>(element),
+                                c.blockM,
+                                c.blockN,
+                                c.warps,
+                                c.dim,
+                                c.dimV,
+                                c.left,
+                                c.right,
+                                c.bottomRight,
+                                c.softcap,
+                                c.alibi,
+                                c.sink,
+                                c.packed,
+                                c.usedQ,
+                                c.usedK,
+                                c.lse};
+  const std::lock_guard lock(mutex);
+  JitKernel *&known = kernels[key];
+  if (!known) {
+    KILN_ASSIGN(const KernelSource source, sourceOf(attention(elementOf(element), c)));
+    KILN_ASSIGN(known, jit().kernel(source));
+  }
+  return known;
+}
+
+Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, DeviceAddress) {
+  const bool packed = a.cuQ.has_value();
+  const unsigned rank = packed ? 3 : 4;
+  const std::int64_t keyHeads = a.k.shape[rank - 2];
+  const std::int64_t group = keyHeads ? Heads(a.q, packed, 1).heads / keyHeads : 0;
+  const Heads q(a.q, packed, group), o(a.o, packed, group);
+  const std::int64_t batch = packed ? a.cuQ->shape[0] - 1 : q.batch;
+  const std::int64_t queries = packed ? std::min(a.maxQueries, q.rows) : q.rows, keys = a.k.shape[rank - 3];
+  if (batch == 0 || q.heads == 0 || queries == 0)
+    return {};
+  AttentionConfig c;
+  c.dim = tileWidth(q.dim);
+  c.dimV = tileWidth(o.dim);
+  // As many rows as the accumulators of 16 rows a warp leave registers for.
+  const int wide = std::max(c.dim, c.dimV);
+  c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
+  c.blockN = wide <= 128 ? 64 : 32;
+  c.warps = c.blockM / 16;
+  const std::int64_t right = a.causal ? 0 : a.windowRight;
+  c.left = a.windowLeft >= 0;
+  c.right = right >= 0;
+  c.bottomRight = a.alignment == Alignment::BottomRight;
+  c.softcap = a.softcap > 0;
+  c.alibi = a.alibi.has_value();
+  c.sink = a.sink.has_value();
+  c.packed = packed;
+  c.usedQ = a.usedQ.has_value();
+  c.usedK = a.usedK.has_value();
+  c.lse = a.lse.has_value();
+  KILN_ASSIGN(JitKernel * kernel, kernelFor(a.q.dtype, c));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
+  // What is not there is not read; its pointer is q's.
+  const auto pointer = [&](const std::optional<Tensor> &t) { return t ? *t : a.q; };
+  const auto stride = [](const std::optional<Tensor> &t, unsigned fromEnd) {
+    return t && t->rank >= fromEnd ? t->strides[t->rank - fromEnd] : std::int64_t(0);
+  };
+  const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
+  const float scale = a.scale.value_or(1 / std::sqrt(static_cast<float>(q.dim)));
+  return kernel->launch(grid, stream, a.q, q.batchStride, q.rowStride, q.groupStride, q.headStride, a.k,
+                        packed ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,
+                        packed ? 0 : a.v.strides[0], a.v.strides[rank - 3], a.v.strides[rank - 2], a.o, o.batchStride,
+                        o.rowStride, o.groupStride, o.headStride, pointer(a.lse), stride(a.lse, 3), stride(a.lse, 2),
+                        stride(a.lse, 1), pointer(a.sink), stride(a.sink, 1), pointer(a.alibi), stride(a.alibi, 2),
+                        stride(a.alibi, 1), pointer(a.cuQ), pointer(a.cuK), pointer(a.usedQ), pointer(a.usedK),
+                        i32(queries), i32(keys), i32(q.heads), i32(group), i32(q.dim), i32(o.dim), i32(a.windowLeft),
+                        i32(right), scale, a.softcap);
+}
+
+} // namespace kiln::kernels

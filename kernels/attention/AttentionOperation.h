@@ -1,0 +1,53 @@
+//===- AttentionOperation.h - Flash attention, forward, as users call it --------===//
+#ifndef KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
+#define KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
+
+#include "kernels/attention/Attention.h"
+#include "kernels/support/KernelSlots.h"
+
+#include <map>
+#include <mutex>
+
+namespace kiln::kernels {
+
+/// Where the diagonal of a mask starts if q and k differ in length: so that the last query sees the last key, or that
+/// the first sees the first.
+enum class Alignment : std::uint8_t { BottomRight, TopLeft };
+
+/// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16 or bf16, any
+/// strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
+/// D and Dv are multiples of 8 up to 256.
+struct AttentionArguments {
+  Tensor q, k, v, o;
+  std::optional<Tensor> lse = {};  ///< out: f32 [B, H, Sq], packed [H, T]; natural logarithm, with the sink
+  std::optional<float> scale = {}; ///< of the scores; none: 1 / sqrt(D)
+  bool causal = false;             ///< a right window of 0
+  std::int64_t windowLeft = -1, windowRight = -1; ///< keys on each side that a query sees; -1: all
+  Alignment alignment = Alignment::BottomRight;
+  float softcap = 0;                ///< scores become softcap * tanh(score / softcap); 0: they stay
+  std::optional<Tensor> sink = {};  ///< f32 [H]: a logit of each head that has no value
+  std::optional<Tensor> alibi = {}; ///< f32 [H] or [B, H]: slopes
+  /// Packed: i32 [B + 1], where each sequence starts; and an upper bound of the queries of one.
+  std::optional<Tensor> cuQ = {}, cuK = {};
+  std::int64_t maxQueries = 0;
+  std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count
+};
+
+class AttentionOperation : public Operation<AttentionArguments> {
+public:
+  using Operation::Operation;
+  std::string_view name() const override { return "attention"; }
+  Status check(const AttentionArguments &arguments) const override;
+
+protected:
+  Status launch(const AttentionArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+
+private:
+  Result<JitKernel *> kernelFor(DType element, const AttentionConfig &config);
+  std::mutex mutex;
+  std::map<std::vector<int>, JitKernel *> kernels; ///< by type and configuration
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
