@@ -65,6 +65,11 @@ protected:
     ASSERT_TRUE(on);
   }
 
+  /// In the default tier each device takes another sample: every `stride`-th case.
+  static bool chosen(unsigned number, unsigned stride) {
+    return isFullTier() || number % stride == GetParam() * 3 % stride;
+  }
+
   Held upload(DType type, const std::vector<std::int64_t> &shape, const Numbers &values,
               std::vector<unsigned> order = {}) {
     const std::size_t rank = shape.size();
@@ -365,7 +370,7 @@ TEST_P(AttentionForward, LengthsAndMasks) {
   for (const auto &[Q, K] :
        {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 128}, {3, 97}, {113, 203}, {128, 128}, {200, 70}})
     for (unsigned mask = 0; mask < 5; ++mask) {
-      if (number++ % pick(7u, 1u)) // a sample
+      if (!chosen(number++, 12))
         continue;
       Problem p = with(Q, K, mask % 2 ? DType::F16 : DType::Bf16);
       p.causal = mask == 1 || mask == 2;
@@ -386,7 +391,7 @@ TEST_P(AttentionForward, HeadDims) {
                                   {192, 128},
                                   {256, 256},
                                   {64, 24}}) {
-    if (number++ % pick(3u, 1u)) // a sample
+    if (!chosen(number++, 8))
       continue;
     Problem p = with(70, 90);
     p.dim = dim, p.dimV = dimV, p.causal = true;
@@ -395,7 +400,10 @@ TEST_P(AttentionForward, HeadDims) {
 }
 
 TEST_P(AttentionForward, GroupsOfHeads) {
+  unsigned number = 0;
   for (const auto &[heads, keyHeads] : {std::pair<std::int64_t, std::int64_t>{6, 2}, {5, 1}, {3, 3}}) {
+    if (!chosen(number++, 3))
+      continue;
     Problem p = with(40, 50);
     p.heads = heads, p.keyHeads = keyHeads, p.batch = 2;
     both(p);
@@ -403,7 +411,9 @@ TEST_P(AttentionForward, GroupsOfHeads) {
 }
 
 TEST_P(AttentionForward, SoftcapSinkAlibiScale) {
-  for (unsigned options = 1; options < 16; options += pick(5u, 1u)) {
+  for (unsigned options = 1; options < 16; ++options) {
+    if (!chosen(options, 8))
+      continue;
     Problem p = with(65, 80, options % 2 ? DType::F16 : DType::Bf16);
     p.softcap = options & 1 ? 15 : 0;
     p.sink = options & 2;
@@ -565,6 +575,36 @@ TEST_P(AttentionForward, OneCompileForManyLengths) {
     run(p, randomData(p));
     EXPECT_EQ(on->jit->counters().compiles, 1u) << n;
   }
+}
+
+/// The bits of the usual order under seeds of every schedule, and with every warp late somewhere; no findings.
+TEST_P(AttentionForward, SeedsOfEverySchedule) {
+  const std::string name = deviceNames()[GetParam()];
+  const TemporaryDirectory folder;
+  Problem p = with(100, 150);
+  p.batch = 2, p.causal = true, p.left = 60;
+  const Data d = randomData(p);
+  const Results usual = run(p, d);
+  const auto again = [&](const Opening &how, const std::string &what) {
+    SCOPED_TRACE(name + " " + what);
+    const std::unique_ptr<Opened> other = openWith(name, how);
+    ASSERT_TRUE(other);
+    Opened *const before = std::exchange(on, other.get());
+    const Results got = run(p, d);
+    on = before;
+    ASSERT_EQ(got.o, usual.o);
+    ASSERT_EQ(got.lse, usual.lse);
+  };
+  const bool emulated = on->emulated();
+  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
+    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
+      Opening how{{}, folder.path() + "/kernels", ""};
+      how.emulator.schedule = schedule;
+      how.emulator.seed = GetParam() + seed;
+      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
+    }
+  for (const char *stress : {"1", "3:2"})
+    again({{}, folder.path() + "/kernels", stress}, std::string("KILN_STRESS=") + stress);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionForward, testing::Range<std::size_t>(0, deviceNames().size()),

@@ -120,11 +120,9 @@ std::string familyAndDevice(const testing::TestParamInfo<FamilyOnDevice> &info) 
   return std::get<0>(info.param) + "_" + testName(deviceNames()[std::get<1>(info.param)]);
 }
 
-std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThreads) {
+std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how) {
   auto out = std::make_unique<Opened>();
-  EmulatorOptions emulator;
-  emulator.hostThreads = hostThreads;
-  auto device = openDevice(name, emulator);
+  auto device = openDevice(name, how.emulator);
   if (!device.ok()) {
     ADD_FAILURE() << name << ": " << device.status().toString();
     return nullptr;
@@ -132,7 +130,11 @@ std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThread
   out->device = std::move(*device);
   JitOptions options;
   options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
-  options.diskCache = false;
+  options.knobs.stress = how.stress;
+  if (how.cache.empty())
+    options.diskCache = false;
+  else
+    options.knobs.cacheDir = how.cache;
   auto jit = Jit::create(*out->device, std::move(options));
   if (!jit.ok()) {
     ADD_FAILURE() << name << ": " << jit.status().toString();
@@ -140,6 +142,12 @@ std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThread
   }
   out->jit = std::move(*jit);
   return out;
+}
+
+std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThreads) {
+  Opening how;
+  how.emulator.hostThreads = hostThreads;
+  return openWith(name, how);
 }
 
 Opened *openedDevice(const std::string &name) {

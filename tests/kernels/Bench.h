@@ -27,6 +27,12 @@ void setDevice(std::string name);
 std::vector<std::string> deviceNames();
 /// Kept open between tests; nullptr and a test failure if it cannot be opened.
 Opened *openedDevice(const std::string &name);
+/// How a device is opened: `cache` is the folder of the disk cache, empty: none; `stress` as KILN_STRESS.
+struct Opening {
+  EmulatorOptions emulator = {};
+  std::string cache = {}, stress = {};
+};
+std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how);
 /// A device with a Jit of its own; an emulator with `hostThreads` of them, 0: one a core.
 std::unique_ptr<Opened> freshDevice(const std::string &name, unsigned hostThreads = 0);
 void closeDevices();

@@ -304,6 +304,37 @@ TEST_P(Matmul, OneCompileForManySizes) {
   EXPECT_EQ(on->jit->counters().compiles, 1u);
 }
 
+/// The bits of the usual order under seeds of every schedule; no findings.
+TEST_P(Matmul, SeedsOfEverySchedule) {
+  const std::string name = deviceNames()[GetParam()];
+  if (!on->emulated())
+    GTEST_SKIP() << name << " is no emulator: nobody can choose its schedule";
+  const TemporaryDirectory folder;
+  std::vector<double> usual;
+  for (std::uint64_t seed = 0; seed <= 2 * pick(1u, 20u); ++seed) {
+    Opening how{{}, folder.path() + "/kernels", ""};
+    if (seed) { // 0: in order
+      how.emulator.schedule = seed % 2 ? Schedule::Random : Schedule::Adversarial;
+      how.emulator.seed = seed + GetParam();
+    }
+    const std::unique_ptr<Opened> other = openWith(name, how);
+    ASSERT_TRUE(other);
+    on = other.get();
+    random.seed(5);
+    const Operand a = operand(DType::Bf16, {150, 70}, {0, 1}, 2), b = operand(DType::Bf16, {70, 140}, {1, 0}, 0);
+    Operand out = operand(DType::F32, {150, 140}, {0, 1}, 0);
+    MatmulOperation operation(*on->jit);
+    const Status s = operation.run({a.tensor, b.tensor, out.tensor});
+    ASSERT_TRUE(s.ok()) << s.toString();
+    for (const Finding &f : on->device->takeFindings())
+      ADD_FAILURE() << "seed " << seed << ": " << f.message;
+    const std::vector<double> got = read(out, std::byte(0));
+    if (seed == 0)
+      usual = got;
+    ASSERT_EQ(got, usual) << "seed " << seed;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Matmul, testing::Range<std::size_t>(0, deviceNames().size()),
                          [](const auto &info) { return testName(deviceNames()[info.param]); });
 

@@ -4,8 +4,8 @@
 // equivalent-mutants.txt with the reason why it behaves like the original.  Default tier: a sample.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/kernels/Bench.h"
 #include "tests/mutants/Mutants.h"
+#include "tests/kernels/Bench.h"
 #include "tests/support/TestTier.h"
 
 #include <algorithm>

@@ -20,22 +20,7 @@ protected:
   static void TearDownTestSuite() { cache.reset(); }
 
   std::unique_ptr<Opened> open(const std::string &name, const EmulatorOptions &emulator, std::string stress = "") {
-    auto out = std::make_unique<Opened>();
-    auto device = openDevice(name, emulator);
-    EXPECT_TRUE(device.ok()) << device.status().toString();
-    if (!device.ok())
-      return nullptr;
-    out->device = std::move(*device);
-    JitOptions options;
-    options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
-    options.knobs.cacheDir = cache->path() + "/kernels";
-    options.knobs.stress = std::move(stress);
-    auto jit = Jit::create(*out->device, std::move(options));
-    EXPECT_TRUE(jit.ok()) << jit.status().toString();
-    if (!jit.ok())
-      return nullptr;
-    out->jit = std::move(*jit);
-    return out;
+    return openWith(name, {emulator, cache->path() + "/kernels", std::move(stress)});
   }
 
   static std::unique_ptr<TemporaryDirectory> cache;
