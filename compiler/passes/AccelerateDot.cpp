@@ -143,9 +143,9 @@ private:
 
   /// Multiply-adds of each thread.
   layout::Blocked threads(tile::DotOp dot, const Extents &e) const {
-    const int64_t threads = layout::warpSize * warps, each = std::max<int64_t>(1, e.coreM * e.coreN / threads);
-    const int64_t perN = std::min<int64_t>({4, each, e.coreN}), perM = std::min<int64_t>({4, each / perN, e.coreM});
-    const int64_t lanesN = partsOf(e.coreN / perN, 1, 8), lanesM = layout::warpSize / lanesN;
+    // Lanes first: what a thread holds of the operands grows with its rows and columns.
+    const int64_t lanesN = partsOf(e.coreN, 1, 8), lanesM = layout::warpSize / lanesN;
+    const int64_t perN = std::min<int64_t>(4, e.coreN / lanesN), perM = std::clamp<int64_t>(e.coreM / lanesM, 1, 4);
     const int64_t alongM = partsOf(e.coreM / perM / std::min(lanesM, e.coreM / perM), 1, warps);
     layout::Blocked out{{perM, perN}, {lanesM, lanesN}, {alongM, warps / alongM}};
     if (dot.getType().getRank() == 3)

@@ -144,6 +144,10 @@ void checkDot(std::mt19937_64 &random, const Kind &kind, const Sizes &batch, std
          &bo = gpu.allocate(z.bytes.size());
   (void)bo.poison(std::byte(0xCD));
   const KernelRun run = runKernel(gpu, target, text, warps, {bx, by, bz, bo}, {}, From::Tile);
+  if (run.error.find("L18: ") != std::string::npos) { // multiply-adds keep all of K in a thread: named, not wrong
+    ++found["too large"];
+    return;
+  }
   ASSERT_EQ(run.error, "");
   const std::vector<double> got = read(gpu.download<unsigned char>(bo), sum);
   const bool narrow = run.ptx.find(".e4m3.") != std::string::npos || run.ptx.find(".e5m2.") != std::string::npos;
@@ -181,8 +185,6 @@ TEST(Dot, RandomShapesOfEveryTypeOnEveryTarget) {
         std::int64_t M = extent(0, 6), N = extent(0, 6), K = extent(0, 6);
         if (round % 3 == 2) // one extent with an odd factor
           (random() % 3 == 0 ? M : random() % 2 ? N : K) *= 3;
-        if (kind.bytes >= 4) // multiply-adds keep all of K in a thread
-          K = std::min<std::int64_t>(K, 24);
         const Sizes batch = random() % 4 ? Sizes{} : Sizes{2};
         checkDot(random, kind, batch, M, N, K, 1u << random() % 4, target, found);
       }
@@ -190,6 +192,7 @@ TEST(Dot, RandomShapesOfEveryTypeOnEveryTarget) {
     for (const auto &[name, n] : found)
       text += " " + name + ": " + std::to_string(n);
     std::printf("%s%s:%s\n", kind.name, kind.precision, text.c_str());
+    EXPECT_LE(found["too large"], 6 * pick(3u, 12u) / 4);
     // Both ways were taken where there are two.
     const std::string name = kind.name;
     EXPECT_EQ(found.count("mma.sync"), name != "f64" && !(name == "f32" && !*kind.precision));
