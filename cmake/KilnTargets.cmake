@@ -38,17 +38,12 @@ if(KILN_PRECOMPILE)
     FLAGS ${KILN_UNTIMED_OPTIONS})
 endif()
 
-# MLIR: for what includes MLIR and has its flags.
 function(kiln_add_library name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   # Kiln's own flags are not for those who use the installed library.
   target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:kiln-flags> ${ARG_DEPS})
-  if(ARG_MLIR)
-    kiln_use_precompiled(${name} kiln-mlir-pch)
-  else()
-    kiln_use_precompiled(${name} kiln-pch)
-  endif()
+  kiln_use_precompiled(${name} kiln-pch)
 endfunction()
 
 function(kiln_add_program name)

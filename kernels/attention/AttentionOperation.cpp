@@ -1,6 +1,7 @@
 #include "kernels/attention/AttentionOperation.h"
 
 #include "kernels/support/Grid.h"
+#include "kernels/support/KernelSlots.h"
 
 #include <cmath>
 
@@ -40,6 +41,26 @@ Status badWindow(const char *name, std::int64_t value) {
   return Status::invalid(std::string("attention: ") + name + " = " + std::to_string(value) +
                              ": -1 (everything), or 0 to 2^30",
                          "give -1 for an open side");
+}
+
+/// What decides which code a call needs.
+std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
+  return {static_cast<int>(element),
+          c.blockM,
+          c.blockN,
+          c.warps,
+          c.dim,
+          c.dimV,
+          c.left,
+          c.right,
+          c.bottomRight,
+          c.softcap,
+          c.alibi,
+          c.sink,
+          c.packed,
+          c.usedQ,
+          c.usedK,
+          c.lse};
 }
 
 } // namespace
@@ -153,32 +174,6 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   return {};
 }
 
-Result<JitKernel *> AttentionOperation::kernelFor(DType element, const AttentionConfig &c) {
-  const std::vector<int> key = {static_cast<int>(element),
-                                c.blockM,
-                                c.blockN,
-                                c.warps,
-                                c.dim,
-                                c.dimV,
-                                c.left,
-                                c.right,
-                                c.bottomRight,
-                                c.softcap,
-                                c.alibi,
-                                c.sink,
-                                c.packed,
-                                c.usedQ,
-                                c.usedK,
-                                c.lse};
-  const std::lock_guard lock(mutex);
-  JitKernel *&known = kernels[key];
-  if (!known) {
-    KILN_ASSIGN(const KernelSource source, sourceOf(attention(elementOf(element), c)));
-    KILN_ASSIGN(known, jit().kernel(source));
-  }
-  return known;
-}
-
 Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, DeviceAddress) {
   const bool packed = a.cuQ.has_value();
   const unsigned rank = packed ? 3 : 4;
@@ -208,7 +203,8 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   c.usedQ = a.usedQ.has_value();
   c.usedK = a.usedK.has_value();
   c.lse = a.lse.has_value();
-  KILN_ASSIGN(JitKernel * kernel, kernelFor(a.q.dtype, c));
+  KILN_ASSIGN(JitKernel * kernel,
+              variants.get(jit(), choicesOf(a.q.dtype, c), [&] { return attention(elementOf(a.q.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
   // What is not there is not read; its pointer is q's.
   const auto pointer = [&](const std::optional<Tensor> &t) { return t ? *t : a.q; };

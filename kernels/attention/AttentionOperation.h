@@ -3,10 +3,9 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
 
 #include "kernels/attention/Attention.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelVariants.h"
 
-#include <map>
-#include <mutex>
+#include <optional>
 
 namespace kiln::kernels {
 
@@ -43,9 +42,7 @@ protected:
   Status launch(const AttentionArguments &arguments, Stream *stream, DeviceAddress workspace) override;
 
 private:
-  Result<JitKernel *> kernelFor(DType element, const AttentionConfig &config);
-  std::mutex mutex;
-  std::map<std::vector<int>, JitKernel *> kernels; ///< by type and configuration
+  KernelVariants variants;
 };
 
 } // namespace kiln::kernels

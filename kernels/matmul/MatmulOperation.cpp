@@ -48,6 +48,24 @@ bool isEighth(DType t) {
   return t == DType::E4m3 || t == DType::E5m2;
 }
 
+/// What decides which code a call needs.
+std::vector<int> choicesOf(DType element, DType out, const MatmulConfig &c) {
+  return {static_cast<int>(element),
+          static_cast<int>(out),
+          c.blockM,
+          c.blockN,
+          c.blockK,
+          c.warps,
+          c.groupM,
+          c.aUnit,
+          c.bUnit,
+          c.outUnit,
+          c.bias,
+          c.scaled,
+          static_cast<int>(c.activation),
+          static_cast<int>(c.precision)};
+}
+
 } // namespace
 
 Status MatmulOperation::check(const MatmulArguments &a) const {
@@ -100,30 +118,6 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   return {};
 }
 
-Result<JitKernel *> MatmulOperation::kernelFor(DType element, DType out, const MatmulConfig &c) {
-  const std::vector<int> key = {static_cast<int>(element),
-                                static_cast<int>(out),
-                                c.blockM,
-                                c.blockN,
-                                c.blockK,
-                                c.warps,
-                                c.groupM,
-                                c.aUnit,
-                                c.bUnit,
-                                c.outUnit,
-                                c.bias,
-                                c.scaled,
-                                static_cast<int>(c.activation),
-                                static_cast<int>(c.precision)};
-  const std::lock_guard lock(mutex);
-  JitKernel *&known = kernels[key];
-  if (!known) {
-    KILN_ASSIGN(const KernelSource source, sourceOf(matmul(frontEndType(element), frontEndType(out), c)));
-    KILN_ASSIGN(known, jit().kernel(source));
-  }
-  return known;
-}
-
 Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceAddress) {
   const Matrices x(a.a), y(a.b), z(a.out);
   if (z.batch == 0 || z.rows == 0 || z.columns == 0)
@@ -146,7 +140,9 @@ Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceA
   c.scaled = a.scale != 1;
   c.activation = a.activation;
   c.precision = a.precision;
-  KILN_ASSIGN(JitKernel * kernel, kernelFor(type, a.out.dtype, c));
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), choicesOf(type, a.out.dtype, c), [&] {
+    return matmul(frontEndType(type), frontEndType(a.out.dtype), c);
+  }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const Tensor &bias = a.bias ? *a.bias : a.out; // not read without
   return kernel->launch(grid, stream, a.a, x.batchStride, x.rowStride, x.columnStride, a.b, y.batchStride, y.rowStride,

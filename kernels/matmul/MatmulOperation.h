@@ -3,10 +3,9 @@
 #define KILN_KERNELS_MATMUL_MATMULOPERATION_H
 
 #include "kernels/matmul/Matmul.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelVariants.h"
 
-#include <map>
-#include <mutex>
+#include <optional>
 
 namespace kiln::kernels {
 
@@ -38,9 +37,7 @@ protected:
   Status launch(const MatmulArguments &arguments, Stream *stream, DeviceAddress workspace) override;
 
 private:
-  Result<JitKernel *> kernelFor(DType element, DType out, const MatmulConfig &config);
-  std::mutex mutex;
-  std::map<std::vector<int>, JitKernel *> kernels; ///< by types and configuration
+  KernelVariants variants;
 };
 
 } // namespace kiln::kernels
