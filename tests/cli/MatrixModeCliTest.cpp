@@ -103,7 +103,8 @@ TEST_F(MatrixModeCliTest, OtherWordsAreRefused) {
 TEST_F(MatrixModeCliTest, AGpuHasNone) {
   const Outcome o = kiln({"devices", "--json"}, fakeDriver());
   ASSERT_EQ(o.status, 0) << o.err;
-  for (const Json &d : Json::parse(o.out)["devices"])
+  const Json report = Json::parse(o.out);
+  for (const Json &d : report["devices"])
     EXPECT_EQ(d.contains("mma"), d["kind"] == "emulator") << d["name"];
 }
 
