@@ -1,0 +1,144 @@
+#include "tests/kernels/AttentionHarness.h"
+
+#include "tests/support/TestTier.h"
+
+#include <cmath>
+
+namespace kiln::test {
+
+using namespace kernels;
+
+void AttentionForward::SetUp() {
+  on = openedDevice(deviceName());
+  ASSERT_TRUE(on);
+}
+
+bool AttentionForward::chosen(unsigned number, unsigned stride) const {
+  return isFullTier() || number % stride == GetParam() * 3 % stride;
+}
+
+Results AttentionForward::run(const Problem &p, const Data &d) {
+  Device &device = *on->device;
+  const auto shape = [&](std::int64_t rows, std::int64_t heads, std::int64_t dim) {
+    return p.packed() ? std::vector<std::int64_t>{rows, heads, dim}
+                      : std::vector<std::int64_t>{p.batch, rows / p.batch, heads, dim};
+  };
+  MemoryOrder order;
+  if (!p.packed())
+    order.dims = p.order;
+  MemoryOrder orderO = order, around;
+  orderO.pad = p.pad;
+  orderO.around = around.around = p.around;
+  const std::vector<std::int64_t> shapeLse = p.packed() ? std::vector<std::int64_t>{p.heads, p.rowsQ()}
+                                                        : std::vector<std::int64_t>{p.batch, p.heads, p.queries};
+  const Operand q = upload(device, p.type, shape(p.rowsQ(), p.heads, p.dim), d.q, order),
+                k = upload(device, p.type, shape(p.rowsK(), p.keyHeads, p.dim), d.k, order),
+                v = upload(device, p.type, shape(p.rowsK(), p.keyHeads, p.dimV), d.v, order),
+                o = allocateOutput(device, p.type, shape(p.rowsQ(), p.heads, p.dimV), orderO),
+                lse = allocateOutput(device, DType::F32, shapeLse, around);
+  AttentionArguments a;
+  a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
+  a.lse = lse.tensor;
+  if (p.scale > 0)
+    a.scale = p.scale;
+  a.causal = p.causal, a.windowLeft = p.left, a.windowRight = p.right, a.alignment = p.alignment;
+  a.softcap = p.softcap;
+  std::vector<Operand> more;
+  const auto given = [&](std::optional<Tensor> &to, DType type, const Numbers &values) {
+    more.push_back(upload(device, type, {std::ssize(values)}, values));
+    to = more.back().tensor;
+  };
+  if (p.sink)
+    given(a.sink, DType::F32, d.sink);
+  if (p.alibi)
+    given(a.alibi, DType::F32, d.alibi);
+  if (p.packed()) {
+    const auto starts = [](const std::vector<std::int64_t> &lengths) {
+      Numbers out = {0};
+      for (const std::int64_t n : lengths)
+        out.push_back(out.back() + static_cast<double>(n));
+      return out;
+    };
+    given(a.cuQ, DType::I32, starts(p.lengthsQ));
+    given(a.cuK, DType::I32, starts(p.lengthsK));
+    a.maxQueries = *std::max_element(p.lengthsQ.begin(), p.lengthsQ.end());
+  }
+  if (!p.usedQ.empty())
+    given(a.usedQ, DType::I32, Numbers(p.usedQ.begin(), p.usedQ.end()));
+  if (!p.usedK.empty())
+    given(a.usedK, DType::I32, Numbers(p.usedK.begin(), p.usedK.end()));
+  AttentionOperation operation(*on->jit);
+  const Status s = operation.run(a);
+  EXPECT_TRUE(s.ok()) << s.toString();
+  for (const Finding &f : device.takeFindings())
+    ADD_FAILURE() << f.message;
+  return {download(o), download(lse)};
+}
+
+void AttentionForward::compare(const Problem &p, const Data &d, const Results &got) {
+  SCOPED_TRACE(deviceName() + ": " + p.text());
+  const Results want = define(p, d), base = define(p, d, /*roundSteps=*/true);
+  ASSERT_EQ(got.o.size(), want.o.size());
+  double most = 0, worst = 0, worstBase = 0, total = 0, totalBase = 0;
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < got.o.size(); ++i) {
+    if (std::isnan(want.o[i])) {
+      ASSERT_TRUE(isUntouched(got.o[i], p.type)) << "row that is not used, element " << i;
+      continue;
+    }
+    const double e = std::abs(got.o[i] - want.o[i]), b = std::abs(base.o[i] - want.o[i]);
+    ASSERT_FALSE(std::isnan(e)) << "element " << i;
+    most = std::max(most, std::abs(want.o[i])), worst = std::max(worst, e), worstBase = std::max(worstBase, b);
+    total += e, totalBase += b, ++n;
+  }
+  const double u = std::ldexp(1, p.type == DType::Bf16 ? -9 : -12), a = 2 * u * most + 1e-5, f = p.softcap > 0 ? 3 : 2;
+  EXPECT_LE(worst, f * worstBase + a);
+  EXPECT_LE(total, 1.5 * totalBase + static_cast<double>(n) * a / 8);
+  for (std::size_t i = 0; i < got.lse.size(); ++i) {
+    if (std::isnan(want.lse[i]))
+      ASSERT_TRUE(isUntouched(got.lse[i], DType::F32)) << "lse of a row that is not used, " << i;
+    else if (want.lse[i] == -INFINITY)
+      ASSERT_EQ(got.lse[i], want.lse[i]) << i;
+    else
+      ASSERT_NEAR(got.lse[i], want.lse[i], (p.softcap > 0 ? 1e-3 * p.softcap : 1e-4) + 1e-5 * std::abs(want.lse[i]))
+          << i;
+  }
+}
+
+void AttentionForward::compare(const Problem &p, const Data &d) {
+  compare(p, d, run(p, d));
+}
+
+void AttentionForward::compareProbe(const Problem &p, const Data &d, const Results &got) {
+  const Results want = define(p, d);
+  for (std::size_t i = 0; i < got.lse.size(); ++i) {
+    if (std::isnan(want.lse[i]))
+      ASSERT_TRUE(isUntouched(got.lse[i], DType::F32)) << i;
+    else if (want.lse[i] == -INFINITY)
+      ASSERT_EQ(got.lse[i], want.lse[i]) << i;
+    else
+      ASSERT_NEAR(got.lse[i], want.lse[i], 1e-5 + 1e-6 * std::abs(want.lse[i])) << i;
+  }
+  const double u = std::ldexp(1, p.type == DType::Bf16 ? -8 : -11);
+  for (std::size_t i = 0; i < got.o.size(); ++i)
+    if (std::isnan(want.o[i]))
+      ASSERT_TRUE(isUntouched(got.o[i], p.type)) << i;
+    else
+      ASSERT_NEAR(got.o[i], want.o[i], want.o[i] == 0 ? 0 : u * want.o[i] * 1.01 + 1e-6) << i;
+}
+
+void AttentionForward::probe(const Problem &p, std::int64_t by) {
+  SCOPED_TRACE("probe " + std::to_string(by) + ", " + deviceName() + ": " + p.text());
+  const Data d = probeData(p, by, random);
+  compareProbe(p, d, run(p, d));
+}
+
+void AttentionForward::both(const Problem &p) {
+  compare(p, randomData(p, random));
+  if (!p.sink && !p.alibi && !HasFatalFailure()) {
+    probe(p, 0);
+    probe(p, p.dimV / 2);
+  }
+}
+
+} // namespace kiln::test

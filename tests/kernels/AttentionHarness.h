@@ -1,0 +1,42 @@
+//===- AttentionHarness.h - Attention forward against float64, and the mask probe -===//
+//
+// The tolerance is the specification's (section 10): with `base` the same mathematics in the working type,
+//   max |x - ref| <= f max |base - ref| + a,  mean |x - ref| <= 1.5 mean |base - ref| + a / 8,
+// a = 2 u max |ref| + 1e-5, u = 2^-9 (bf16), 2^-12 (f16), f = 2, with softcap 3; lse within 1e-4 + 1e-5 |lse|, with
+// softcap 1e-3 softcap.  Random numbers cannot see one wrong key among hundreds; the probe does: q = 0, v one-hot, so
+// lse is the logarithm of the number of visible keys and o counts them by class.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TESTS_KERNELS_ATTENTIONHARNESS_H
+#define KILN_TESTS_KERNELS_ATTENTIONHARNESS_H
+
+#include "tests/kernels/AttentionProblem.h"
+#include "tests/kernels/Bench.h"
+#include "tests/kernels/Operand.h"
+
+namespace kiln::test {
+
+class AttentionForward : public testing::TestWithParam<std::size_t> {
+protected:
+  void SetUp() override;
+
+  std::string deviceName() const { return deviceNames()[GetParam()]; }
+  /// In the default tier each device takes another sample: every `stride`-th case.
+  bool chosen(unsigned number, unsigned stride) const;
+
+  /// The call's tensors on the device; findings and failures are the test's.
+  Results run(const Problem &p, const Data &d);
+  void compare(const Problem &p, const Data &d, const Results &got);
+  void compare(const Problem &p, const Data &d);
+  void compareProbe(const Problem &p, const Data &d, const Results &got);
+  void probe(const Problem &p, std::int64_t by);
+  /// Random numbers; and the probe where the options allow it.
+  void both(const Problem &p);
+
+  Opened *on = nullptr;
+  std::mt19937_64 random{41};
+};
+
+} // namespace kiln::test
+
+#endif // KILN_TESTS_KERNELS_ATTENTIONHARNESS_H

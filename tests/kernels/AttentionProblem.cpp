@@ -1,0 +1,167 @@
+#include "tests/kernels/AttentionProblem.h"
+
+#include "tests/kernels/Operand.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace kiln::test {
+
+using kernels::Alignment;
+
+namespace {
+
+std::int64_t sum(const std::vector<std::int64_t> &lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), std::int64_t(0));
+}
+
+} // namespace
+
+std::int64_t Problem::rowsQ() const {
+  return packed() ? sum(lengthsQ) : batch * queries;
+}
+std::int64_t Problem::rowsK() const {
+  return packed() ? sum(lengthsK) : batch * keys;
+}
+
+std::string Problem::text() const {
+  const auto n = [](auto v) { return std::to_string(v); };
+  std::string out = std::string(dtypeName(type)) + " B" + n(batch) + " Sq" + n(queries) + " Sk" + n(keys) + " H" +
+                    n(heads) + "/" + n(keyHeads) + " D" + n(dim) + "/" + n(dimV);
+  out += (causal ? " causal" : "") + std::string(" window ") + n(left) + "," + n(right);
+  out += alignment == Alignment::TopLeft ? " top_left" : "";
+  out += softcap > 0 ? " softcap " + n(softcap) : "";
+  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lengthsQ.empty() ? "" : " packed");
+  return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
+}
+
+Problem with(std::int64_t queries, std::int64_t keys, DType type) {
+  Problem p;
+  p.queries = queries, p.keys = keys, p.type = type;
+  return p;
+}
+
+Data randomData(const Problem &p, std::mt19937_64 &random) {
+  Data d;
+  std::normal_distribution<double> normal;
+  const auto fill = [&](Numbers &to, std::int64_t n, double factor = 1) {
+    for (std::int64_t i = 0; i < n; ++i)
+      to.push_back(rounded(normal(random) * factor, p.type));
+  };
+  fill(d.q, p.rowsQ() * p.heads * p.dim, p.softcap > 0 ? 2 * p.softcap : 1); // so that scores reach the cap
+  fill(d.k, p.rowsK() * p.keyHeads * p.dim);
+  fill(d.v, p.rowsK() * p.keyHeads * p.dimV);
+  for (std::int64_t h = 0; h < p.heads; ++h) {
+    d.sink.push_back(normal(random));
+    d.alibi.push_back(std::ldexp(1, -static_cast<int>(h) - 1));
+  }
+  return d;
+}
+
+Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random) {
+  Data d = randomData(p, random);
+  std::fill(d.q.begin(), d.q.end(), 0.0);
+  std::fill(d.v.begin(), d.v.end(), 0.0);
+  std::int64_t k0 = 0;
+  const std::int64_t sequences = p.packed() ? std::ssize(p.lengthsK) : p.batch;
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    const std::int64_t K = p.packed() ? p.lengthsK[static_cast<std::size_t>(b)] : p.keys;
+    for (std::int64_t j = 0; j < K; ++j)
+      for (std::int64_t h = 0; h < p.keyHeads; ++h)
+        d.v[static_cast<std::size_t>(((k0 + j) * p.keyHeads + h) * p.dimV + (j + by) % p.dimV)] = 1;
+    k0 += K;
+  }
+  return d;
+}
+
+namespace {
+
+/// One sequence: where its rows start, how many it has room for, how many count.
+struct Sequence {
+  std::int64_t number, firstQ, firstK, queries, keys;
+};
+
+class Definition {
+public:
+  Definition(const Problem &p, const Data &d, bool roundSteps) : p(p), d(d), roundSteps(roundSteps), scaledK(d.k) {
+    out.o.assign(static_cast<std::size_t>(p.rowsQ() * p.heads * p.dimV), NAN);
+    out.lse.assign(static_cast<std::size_t>(p.rowsQ() * p.heads), NAN);
+    const double scale = p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.dim));
+    for (double &e : scaledK)
+      e = step(e * scale);
+  }
+
+  Results all() {
+    Sequence s{0, 0, 0, 0, 0};
+    for (const std::int64_t n = p.packed() ? std::ssize(p.lengthsQ) : p.batch; s.number < n; ++s.number) {
+      const auto b = static_cast<std::size_t>(s.number);
+      const std::int64_t roomQ = p.packed() ? p.lengthsQ[b] : p.queries, roomK = p.packed() ? p.lengthsK[b] : p.keys;
+      s.queries = p.usedQ.empty() ? roomQ : p.usedQ[b];
+      s.keys = p.usedK.empty() ? roomK : p.usedK[b];
+      for (std::int64_t h = 0; h < p.heads; ++h)
+        for (std::int64_t i = 0; i < s.queries; ++i)
+          row(s, h, i);
+      s.firstQ += roomQ;
+      s.firstK += roomK;
+    }
+    return std::move(out);
+  }
+
+private:
+  double step(double v) const { return roundSteps ? rounded(v, p.type) : v; }
+
+  void row(const Sequence &s, std::int64_t h, std::int64_t i) {
+    const std::int64_t kh = h / (p.heads / p.keyHeads), right = p.causal ? 0 : p.right;
+    const std::int64_t at = i + (p.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
+    const std::int64_t begin = p.left < 0 ? 0 : std::max<std::int64_t>(0, at - p.left),
+                       end = right < 0 ? s.keys : std::min(s.keys, at + right + 1);
+    const double *q = &d.q[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dim)];
+    Numbers z;
+    double most = p.sink ? d.sink[static_cast<std::size_t>(h)] : -INFINITY;
+    for (std::int64_t j = begin; j < end; ++j) {
+      const double *k = &scaledK[static_cast<std::size_t>(((s.firstK + j) * p.keyHeads + kh) * p.dim)];
+      double x = 0;
+      for (std::int64_t c = 0; c < p.dim; ++c)
+        x += q[c] * k[c];
+      x = step(x);
+      if (p.softcap > 0)
+        x = step(p.softcap * std::tanh(x / p.softcap));
+      if (p.alibi)
+        x = step(x - d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j)));
+      z.push_back(x);
+      most = std::max(most, x);
+    }
+    const double base = most == -INFINITY ? 0 : most;
+    double total = p.sink ? std::exp(d.sink[static_cast<std::size_t>(h)] - base) : 0;
+    for (double &e : z)
+      total += e = std::exp(e - base);
+    Numbers o(static_cast<std::size_t>(p.dimV));
+    for (std::size_t j = 0; j < z.size(); ++j) {
+      const double weight = step(z[j] / (total == 0 ? 1 : total));
+      const std::int64_t key = s.firstK + begin + static_cast<std::int64_t>(j);
+      const double *v = &d.v[static_cast<std::size_t>((key * p.keyHeads + kh) * p.dimV)];
+      for (std::size_t c = 0; c < o.size(); ++c)
+        o[c] += weight * v[c];
+    }
+    for (std::size_t c = 0; c < o.size(); ++c)
+      out.o[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dimV) + c] = step(o[c]);
+    // lse of a packed call is [H, T], of a dense one [B, H, Sq].
+    const std::int64_t to = p.packed() ? h * p.rowsQ() + s.firstQ + i : (s.number * p.heads + h) * p.queries + i;
+    out.lse[static_cast<std::size_t>(to)] = total == 0 ? -INFINITY : base + std::log(total);
+  }
+
+  const Problem &p;
+  const Data &d;
+  const bool roundSteps;
+  Numbers scaledK;
+  Results out;
+};
+
+} // namespace
+
+Results define(const Problem &p, const Data &d, bool roundSteps) {
+  return Definition(p, d, roundSteps).all();
+}
+
+} // namespace kiln::test

@@ -1,0 +1,57 @@
+//===- AttentionProblem.h - A call of attention, and its definition in float64 ---===//
+#ifndef KILN_TESTS_KERNELS_ATTENTIONPROBLEM_H
+#define KILN_TESTS_KERNELS_ATTENTIONPROBLEM_H
+
+#include "kernels/attention/AttentionOperation.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace kiln::test {
+
+using Numbers = std::vector<double>;
+
+/// One call, dense or packed.
+struct Problem {
+  DType type = DType::Bf16;
+  std::int64_t batch = 1, queries = 64, keys = 64, heads = 2, keyHeads = 2, dim = 64, dimV = 64;
+  bool causal = false;
+  std::int64_t left = -1, right = -1;
+  kernels::Alignment alignment = kernels::Alignment::BottomRight;
+  float softcap = 0, scale = 0; ///< scale 0: the default
+  bool sink = false, alibi = false;
+  std::vector<std::int64_t> lengthsQ = {}, lengthsK = {}; ///< packed: of each sequence
+  std::vector<std::int64_t> usedQ = {}, usedK = {};
+  std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first
+  std::int64_t pad = 0, around = 0;           ///< elements behind each row of o, before and behind o and lse
+
+  bool packed() const { return !lengthsQ.empty(); }
+  std::int64_t rowsQ() const; ///< of all sequences
+  std::int64_t rowsK() const;
+  std::string text() const;
+};
+
+/// A dense call with so many queries and keys of one sequence.
+Problem with(std::int64_t queries, std::int64_t keys, DType type = DType::Bf16);
+
+/// Values in C order, already rounded to the problem's type.
+struct Data {
+  Numbers q, k, v, sink, alibi;
+};
+struct Results {
+  Numbers o, lse;
+};
+
+Data randomData(const Problem &p, std::mt19937_64 &random);
+
+/// q = 0, v[j][c] = 1 where (j + by) mod Dv is c, every key's weight alike: o counts the visible keys by class.
+Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random);
+
+/// The definition in float64; `roundSteps`: each step rounded to the problem's type.  Rows that are not to be written
+/// are NaN.
+Results define(const Problem &p, const Data &d, bool roundSteps = false);
+
+} // namespace kiln::test
+
+#endif // KILN_TESTS_KERNELS_ATTENTIONPROBLEM_H
