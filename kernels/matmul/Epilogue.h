@@ -24,7 +24,7 @@ enum class Activation : std::uint8_t { None, Relu, Gelu, Silu };
 struct EpilogueTile {
   /// Of the tile's first element.
   language::Scalar<language::i64> batch, row, column;
-  int rows = 0, columns = 0; ///< of the tile
+  int rows = 0, columns = 0;             ///< of the tile
   language::Scalar<language::f32> scale; ///< MatmulArguments::scale
   /// [1, columns]: MatmulArguments::bias.  Recorded where it is called, as `other` is.
   std::function<language::Tile<language::f32>()> bias;

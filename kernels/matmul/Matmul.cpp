@@ -6,87 +6,184 @@ namespace kiln::kernels {
 
 using namespace language;
 
-/// Where a program's tile lies.
+namespace {
+
+/// Where a program's tile lies; `slot`: which product, and part of it.
 struct TilePlace {
-  Scalar<i64> batch, row, column;
+  Scalar<i64> slot, row, column;
 };
 
-static TilePlace placeOf(const Scalar<i64> &m, const Scalar<i64> &n, const MatmulConfig &c) {
+TilePlace placeOf(const Scalar<i64> &m, const Scalar<i64> &n, const MatmulConfig &c) {
   const auto down = ceilDiv(m, c.blockM), across = ceilDiv(n, c.blockN), tiles = down * across;
   const auto program = cast<i64>(programId());
-  const auto batch = program / tiles, tile = program % tiles;
+  const auto slot = program / tiles, tile = program % tiles;
   const auto inGroup = across * c.groupM;
   const auto group = tile / inGroup, first = group * c.groupM;
   const auto rows = min(down - first, c.groupM); // the last group may be smaller
   const auto rest = tile % inGroup;
-  return {batch, (first + rest % rows) * c.blockM, rest / rows * c.blockN};
+  return {slot, (first + rest % rows) * c.blockM, rest / rows * c.blockN};
 }
 
-static Tile<f32> activated(const Tile<f32> &x, Activation activation, Location loc = Location::current()) {
-  const LocationScope scope(loc);
-  switch (activation) {
-  case Activation::None:
-    return x;
-  case Activation::Relu:
-    return max(x, 0.0f);
-  case Activation::Gelu: // x times the normal distribution's share below x
-    return x * 0.5f * (1.0f + erf(x * 0.70710678118654752f));
-  case Activation::Silu:
-    return x / (1.0f + exp(-x));
+/// The strides of a batch of matrices, as arguments.
+struct Strides {
+  Scalar<i64> batch, row, column;
+};
+
+/// out, and what the epilogue reads.
+template <Element O> struct Destination {
+  Pointer<O> out;
+  Strides outStrides;
+  Pointer<O> bias;
+  Scalar<i64> biasStride;
+  Pointer<O> other;
+  Strides otherStrides;
+  Scalar<f32> scale;
+  Scalar<i64> m, n;
+  Status *problem; ///< of the recording
+
+  View<O> view(const Pointer<O> &p, const Strides &strides, const Scalar<i64> &batch, const MatmulConfig &c,
+               int unit) const {
+    return makeView(p + batch * strides.batch, {m, n}, {strides.row, strides.column}, {c.blockM, c.blockN},
+                    unitDim(unit));
   }
-  return x;
+
+  /// The epilogue asks for what the call does not give.
+  Tile<f32> missing(const char *name) const {
+    *problem =
+        Status::invalid(std::string("matmul: the epilogue calls ") + name + "(), and the call has no '" + name + "'",
+                        std::string("give the argument ") + name);
+    return zeros<f32>({1, 1});
+  }
+
+  /// The epilogue of the configuration, and the store.
+  void finish(const Tile<f32> &sums, const Scalar<i64> &batch, const TilePlace &at, const MatmulConfig &c) const {
+    EpilogueTile tile{batch, at.row, at.column, c.blockM, c.blockN, scale, {}, {}};
+    tile.bias = [&] {
+      if (!c.bias)
+        return missing("bias");
+      const auto of = makeView(bias, {n}, {biasStride}, {c.blockN}, Unit::None);
+      return expandDims(cast<f32>(loadView(of, {at.column})), 0);
+    };
+    tile.other = [&] {
+      if (!c.other)
+        return missing("other");
+      return cast<f32>(loadView(view(other, otherStrides, batch, c, c.otherUnit), {at.row, at.column}));
+    };
+    const Epilogue epilogue = inOrder(
+        {c.scaled ? scaled() : Epilogue(), c.bias ? biased() : Epilogue(), activated(c.activation), c.epilogue});
+    storeView(view(out, outStrides, batch, c, c.outUnit), {at.row, at.column},
+              cast<O>(epilogue ? epilogue(sums, tile) : sums));
+  }
+};
+
+std::vector<ConfigEntry> entriesOf(const MatmulConfig &c) {
+  return {{"blockM", c.blockM},
+          {"blockN", c.blockN},
+          {"blockK", c.blockK},
+          {"groupM", c.groupM},
+          {"aUnit", c.aUnit},
+          {"bUnit", c.bUnit},
+          {"outUnit", c.outUnit},
+          {"otherUnit", c.otherUnit},
+          {"sums", static_cast<int>(c.sums)},
+          {"bias", c.bias},
+          {"other", c.other},
+          {"scaled", c.scaled},
+          {"activation", static_cast<int>(c.activation)},
+          {"precision", static_cast<int>(c.precision)}};
 }
 
-template <Element T, Element O> static Kernel matmulOf(const MatmulConfig &c) {
-  return kernel(
-      "matmul",
-      {.warps = c.warps,
-       .config = {{"blockM", c.blockM},
-                  {"blockN", c.blockN},
-                  {"blockK", c.blockK},
-                  {"groupM", c.groupM},
-                  {"aUnit", c.aUnit},
-                  {"bUnit", c.bUnit},
-                  {"outUnit", c.outUnit},
-                  {"bias", c.bias},
-                  {"scaled", c.scaled},
-                  {"activation", static_cast<int>(c.activation)},
-                  {"precision", static_cast<int>(c.precision)}}},
+template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
+  Status problem;
+  Kernel recorded = kernel(
+      "matmul", {.warps = c.warps, .config = entriesOf(c)},
       [&](Arg<Pointer<T>, "a"> a, Arg<i64, "a_batch_stride"> aBatch, Arg<i64, "a_row_stride"> aRow,
           Arg<i64, "a_column_stride"> aColumn, Arg<Pointer<T>, "b"> b, Arg<i64, "b_batch_stride"> bBatch,
           Arg<i64, "b_row_stride"> bRow, Arg<i64, "b_column_stride"> bColumn, Arg<Pointer<O>, "out"> out,
           Arg<i64, "out_batch_stride"> outBatch, Arg<i64, "out_row_stride"> outRow,
           Arg<i64, "out_column_stride"> outColumn, Arg<Pointer<O>, "bias"> bias, Arg<i64, "bias_stride"> biasStride,
-          Arg<f32, "scale"> scale, Arg<i64, "m"> m, Arg<i64, "n"> n, Arg<i64, "k"> k) {
+          Arg<Pointer<O>, "other"> other, Arg<i64, "other_batch_stride"> otherBatch,
+          Arg<i64, "other_row_stride"> otherRow, Arg<i64, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale,
+          Arg<i64, "m"> m, Arg<i64, "n"> n, Arg<i64, "k"> k, Arg<i64, "splits"> splits) {
         using S = Sum<T, T>;
         const TilePlace at = placeOf(m, n, c);
-        const auto left =
-            makeView(a + at.batch * aBatch, {m, k}, {aRow, aColumn}, {c.blockM, c.blockK}, unitDim(c.aUnit));
+        Scalar<i64> batch = at.slot, begin = k * 0, end = k;
+        if (c.sums != Sums::Finish) {
+          batch = at.slot / splits;
+          const auto length = ceilDiv(ceilDiv(k, c.blockK), splits) * c.blockK; // whole steps
+          begin = min(k, at.slot % splits * length);
+          end = min(k, begin + length);
+        }
+        const auto left = makeView(a + batch * aBatch, {m, k}, {aRow, aColumn}, {c.blockM, c.blockK}, unitDim(c.aUnit));
         const auto right =
-            makeView(b + at.batch * bBatch, {k, n}, {bRow, bColumn}, {c.blockK, c.blockN}, unitDim(c.bUnit));
-        const auto to =
-            makeView(out + at.batch * outBatch, {m, n}, {outRow, outColumn}, {c.blockM, c.blockN}, unitDim(c.outUnit));
-        const auto total = loop(over(0, k, c.blockK), zeros<S>({c.blockM, c.blockN}), [&](auto i, auto sum) {
+            makeView(b + batch * bBatch, {k, n}, {bRow, bColumn}, {c.blockK, c.blockN}, unitDim(c.bUnit));
+        const auto total = loop(over(begin, end, c.blockK), zeros<S>({c.blockM, c.blockN}), [&](auto i, auto sum) {
           const auto x = loadView(left, {at.row, i}), y = loadView(right, {i, at.column});
           if constexpr (std::same_as<T, f32>)
             return dot(x, y, sum, c.precision);
           else
             return dot(x, y, sum);
         });
-        if constexpr (std::same_as<O, i32>) {
-          storeView(to, {at.row, at.column}, total);
-        } else {
-          auto value = cast<f32>(total);
-          if (c.scaled)
-            value = value * scale;
-          if (c.bias) {
-            const auto of = makeView(bias, {n}, {biasStride}, {c.blockN}, Unit::None);
-            value = value + expandDims(cast<f32>(loadView(of, {at.column})), 0);
+        const Destination<O> to{out,   {outBatch, outRow, outColumn},
+                                bias,  biasStride,
+                                other, {otherBatch, otherRow, otherColumn},
+                                scale, m,
+                                n,     &problem};
+        if (c.sums == Sums::Finish) {
+          if constexpr (std::same_as<S, f32>)
+            to.finish(total, batch, at, c);
+        }
+        if constexpr (std::same_as<O, S>) {
+          if (c.sums == Sums::Part || (c.sums == Sums::Finish && std::same_as<S, i32>)) {
+            storeView(to.view(out, to.outStrides, at.slot, c, c.outUnit), {at.row, at.column}, total);
+          } else if (c.sums == Sums::Atomic) {
+            const auto rows = expandDims(at.row + range<i64>(0, c.blockM), 1),
+                       columns = expandDims(at.column + range<i64>(0, c.blockN), 0);
+            atomicAdd(out + batch * outBatch + (rows * outRow + columns * outColumn), total,
+                      (rows < m) & (columns < n));
           }
-          storeView(to, {at.row, at.column}, cast<O>(activated(value, c.activation)));
         }
       });
+  return problem.ok() ? recorded : Kernel::failed(problem);
 }
+
+template <Element S, Element O> Kernel finishOf(const MatmulConfig &c) {
+  Status problem;
+  Kernel recorded = kernel(
+      "matmul_finish", {.warps = c.warps, .config = entriesOf(c)},
+      [&](Arg<Pointer<S>, "parts"> parts, Arg<Pointer<O>, "out"> out, Arg<i64, "out_batch_stride"> outBatch,
+          Arg<i64, "out_row_stride"> outRow, Arg<i64, "out_column_stride"> outColumn, Arg<Pointer<O>, "bias"> bias,
+          Arg<i64, "bias_stride"> biasStride, Arg<Pointer<O>, "other"> other, Arg<i64, "other_batch_stride"> otherBatch,
+          Arg<i64, "other_row_stride"> otherRow, Arg<i64, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale,
+          Arg<i64, "m"> m, Arg<i64, "n"> n, Arg<i64, "splits"> splits) {
+        const TilePlace at = placeOf(m, n, c);
+        const auto size = m * n;
+        const auto total = loop(over(0, splits), zeros<S>({c.blockM, c.blockN}), [&](auto split, auto sum) {
+          const auto part = makeView(parts + (at.slot * splits + split) * size, {m, n}, {n, 1}, {c.blockM, c.blockN});
+          return sum + loadView(part, {at.row, at.column});
+        });
+        const Destination<O> to{out,   {outBatch, outRow, outColumn},
+                                bias,  biasStride,
+                                other, {otherBatch, otherRow, otherColumn},
+                                scale, m,
+                                n,     &problem};
+        if constexpr (std::same_as<S, f32>)
+          to.finish(total, at.slot, at, c);
+        else
+          storeView(to.view(out, to.outStrides, at.slot, c, c.outUnit), {at.row, at.column}, total);
+      });
+  return problem.ok() ? recorded : Kernel::failed(problem);
+}
+
+template <Element T> Kernel zeroOf() {
+  constexpr int block = 1024;
+  return kernel("matmul_zero", {.warps = 4}, [&](Arg<Pointer<T>, "out"> out, Arg<i64, "n"> n) {
+    const auto view = makeView(out, {n}, {1}, {block});
+    storeView(view, {cast<i64>(programId()) * block}, zeros<T>({block}));
+  });
+}
+
+} // namespace
 
 Kernel matmul(ElementType element, ElementType out, const MatmulConfig &config) {
   if (element == ElementType::I8)
@@ -94,6 +191,16 @@ Kernel matmul(ElementType element, ElementType out, const MatmulConfig &config) 
   return withElement<f16, bf16, f8e4m3, f8e5m2, f32>(element, "matmul", [&]<Element T>() {
     return withElement<f32, f16, bf16>(out, "matmul", [&]<Element O>() { return matmulOf<T, O>(config); });
   });
+}
+
+Kernel matmulFinish(ElementType sums, ElementType out, const MatmulConfig &config) {
+  if (sums == ElementType::I32)
+    return withElement<i32>(out, "matmul_finish of i32", [&]<Element O>() { return finishOf<i32, O>(config); });
+  return withElement<f32, f16, bf16>(out, "matmul_finish", [&]<Element O>() { return finishOf<f32, O>(config); });
+}
+
+Kernel matmulZero(ElementType element) {
+  return withElement<f32, i32>(element, "matmul_zero", [&]<Element T>() { return zeroOf<T>(); });
 }
 
 } // namespace kiln::kernels

@@ -1,16 +1,28 @@
-//===- Matmul.h - out = activation(scale * a x b + bias) ------------------------===//
+//===- Matmul.h - out = epilogue(a x b) -----------------------------------------===//
+//
+// One kernel does a product.  A product whose K is split takes more: every program sums a part of K, into a workspace
+// of parts that `matmulFinish` adds in order (the same bits in every run), or by atomic additions into one part that
+// `matmulZero` cleared.
+//
+//===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_MATMUL_MATMUL_H
 #define KILN_KERNELS_MATMUL_MATMUL_H
 
 #include "compiler/language/Dot.h"
 #include "compiler/language/Kernel.h"
+#include "kernels/matmul/Epilogue.h"
 
 namespace kiln::kernels {
 
-enum class Activation : std::uint8_t { None, Relu, Gelu, Silu };
+/// What a program does with its sums.
+enum class Sums : std::uint8_t {
+  Finish, ///< epilogue, then out
+  Part,   ///< stored to part batch * splits + split of `out`, which is dense
+  Atomic, ///< added to part batch of `out`
+};
 
-/// matmul(a, a_batch_stride, a_row_stride, a_column_stride, b, .., out, .., bias, bias_stride, scale, m, n, k), strides
-/// in elements; grid [ceil(m / blockM) * ceil(n / blockN) * batch].
+/// matmul(a, a_batch_stride, a_row_stride, a_column_stride, b, .., out, .., bias, bias_stride, other, .., scale, m, n,
+/// k, splits), strides in elements; grid [ceil(m / blockM) * ceil(n / blockN) * splits * batch].
 struct MatmulConfig {
   int blockM = 128, blockN = 128, blockK = 32; ///< the tile of a program, and what it adds at a time
   int warps = 8;
@@ -18,16 +30,29 @@ struct MatmulConfig {
   /// read in the L2 cache.
   int groupM = 8;
   /// The dimension whose stride is 1, of the last two: 0 rows, 1 columns, -1 neither.
-  int aUnit = 1, bUnit = 1, outUnit = 1;
-  bool bias = false; ///< adds bias[column]; else `bias` is not read
+  int aUnit = 1, bUnit = 1, outUnit = 1, otherUnit = 1;
+  Sums sums = Sums::Finish;
+  bool bias = false;  ///< adds bias[column]; else `bias` is not read
+  bool other = false; ///< whether `other` may be read
   bool scaled = false;
   Activation activation = Activation::None;
   language::Precision precision = language::Precision::Ieee; ///< of f32
+  Epilogue epilogue = {};                                    ///< after scale, bias and activation
 };
 
-/// a and b: f16, bf16, f8e4m3, f8e5m2, i8, f32; out: `out`, one of f32, f16, bf16 (i8: i32, without an epilogue).
-/// Everything after the product is computed in fp32 and rounded once.  bias has out's type.
+/// a and b: f16, bf16, f8e4m3, f8e5m2, i8, f32; out: `out`, one of f32, f16, bf16 (i8: i32, without an epilogue); of a
+/// split product: the sums' type, f32 or i32.  Everything after the product is computed in fp32 and rounded once.  bias
+/// and other have out's type.
 language::Kernel matmul(language::ElementType element, language::ElementType out, const MatmulConfig &config = {});
+
+/// matmul_finish(parts, out, out_batch_stride, out_row_stride, out_column_stride, bias, bias_stride, other, .., scale,
+/// m, n, splits): out = epilogue(part 0 + part 1 + ..), for parts of the type `sums` as `Sums::Part` stores them.  Of
+/// the configuration it takes blockM and blockN (its own tile), warps, the units of out and other, and the epilogue;
+/// grid [ceil(m / blockM) * ceil(n / blockN) * batch].
+language::Kernel matmulFinish(language::ElementType sums, language::ElementType out, const MatmulConfig &config);
+
+/// matmul_zero(out, n): n zeros of f32 or i32; grid [ceil(n / 1024)].
+language::Kernel matmulZero(language::ElementType element);
 
 } // namespace kiln::kernels
 

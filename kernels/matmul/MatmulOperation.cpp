@@ -8,6 +8,8 @@
 namespace kiln::kernels {
 namespace {
 
+constexpr std::int64_t maxSplits = 256;
+
 std::string shapeOf(const Tensor &t) {
   std::string out = "[";
   for (unsigned d = 0; d < t.rank; ++d)
@@ -60,7 +62,10 @@ std::vector<int> choicesOf(DType element, DType out, const MatmulConfig &c) {
           c.aUnit,
           c.bUnit,
           c.outUnit,
+          c.otherUnit,
+          static_cast<int>(c.sums),
           c.bias,
+          c.other,
           c.scaled,
           static_cast<int>(c.activation),
           static_cast<int>(c.precision)};
@@ -108,8 +113,20 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
                  .status());
   if (!std::isfinite(a.scale))
     return Status::invalid("matmul: scale = " + std::to_string(a.scale), "give a finite number");
-  if (a.a.dtype == DType::I8 && (a.bias || a.scale != 1 || a.activation != Activation::None))
-    return Status::invalid("matmul: bias, scale or activation with operands of i8, whose sums are i32",
+  if (a.other) {
+    if (!epilogue)
+      return Status::invalid("matmul: argument 'other' is given, and nothing reads it",
+                             "leave it out, or make the operation with an epilogue that calls other()");
+    auto other = checkTensor("other", *a.other).on(device).dtypeOf("out", a.out).rank(a.out.rank);
+    for (unsigned d = 0; other.status().ok() && d < a.out.rank; ++d)
+      other.extent(d, a.out.shape[d], "as of out");
+    KILN_TRY(other.notOverlapping("out", a.out).status());
+  }
+  if (a.splits < 0 || a.splits > maxSplits)
+    return Status::invalid("matmul: splits = " + std::to_string(a.splits) + ": from 0 to " + std::to_string(maxSplits),
+                           "give 0 for as many as fill the device, 1 for none");
+  if (a.a.dtype == DType::I8 && (a.bias || a.scale != 1 || a.activation != Activation::None || epilogue))
+    return Status::invalid("matmul: bias, scale, activation or epilogue with operands of i8, whose sums are i32",
                            "leave them out, and apply them to the sums");
   if (a.a.dtype != DType::F32 && a.precision != language::Precision::Ieee)
     return Status::invalid("matmul: a precision for operands of " + std::string(dtypeName(a.a.dtype)) +
@@ -118,10 +135,8 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   return {};
 }
 
-Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceAddress) {
+Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   const Matrices x(a.a), y(a.b), z(a.out);
-  if (z.batch == 0 || z.rows == 0 || z.columns == 0)
-    return {};
   KILN_ASSIGN(const Target *target, findTarget(jit().codeTarget()));
   const DType type = a.a.dtype;
   const bool matrixUnit = type == DType::F32
@@ -136,18 +151,86 @@ Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceA
   if (matrixUnit)
     c.blockK = type == DType::F32 ? 16 : dtypeBytes(type) == 1 ? 64 : 32;
   c.aUnit = x.unit(), c.bUnit = y.unit(), c.outUnit = z.unit();
+  c.otherUnit = a.other ? Matrices(*a.other).unit() : 1;
   c.bias = a.bias.has_value();
+  c.other = a.other.has_value();
   c.scaled = a.scale != 1;
   c.activation = a.activation;
   c.precision = a.precision;
-  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), choicesOf(type, a.out.dtype, c), [&] {
-    return matmul(frontEndType(type), frontEndType(a.out.dtype), c);
+  c.epilogue = epilogue;
+  return c;
+}
+
+std::int64_t MatmulOperation::splitsOf(const MatmulArguments &a, const MatmulConfig &c) const {
+  const Matrices x(a.a), z(a.out);
+  if (a.splits)
+    return a.splits;
+  const std::int64_t programs = z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN),
+                     steps = ceilDiv(x.columns, c.blockK), processors = jit().device().info().multiprocessors;
+  // A part of fewer steps is not worth its tile of sums.
+  return programs ? std::max<std::int64_t>(1, std::min({processors / programs, steps / 8, maxSplits})) : 1;
+}
+
+std::size_t MatmulOperation::workspaceBytes(const MatmulArguments &a) const {
+  const auto config = configOf(a);
+  const std::int64_t splits = config.ok() ? splitsOf(a, *config) : 1;
+  const Matrices z(a.out);
+  return splits == 1 ? 0 : static_cast<std::size_t>((a.deterministic ? splits : 1) * z.batch * z.rows * z.columns) * 4;
+}
+
+Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceAddress workspace) {
+  const Matrices x(a.a), y(a.b), z(a.out);
+  if (z.batch == 0 || z.rows == 0 || z.columns == 0)
+    return {};
+  KILN_ASSIGN(const MatmulConfig whole, configOf(a));
+  const std::int64_t splits = splitsOf(a, whole), size = z.rows * z.columns;
+  MatmulConfig c = whole;
+  DType outType = a.out.dtype;
+  if (splits > 1) {
+    c.sums = a.deterministic ? Sums::Part : Sums::Atomic;
+    c.outUnit = c.otherUnit = 1;
+    c.bias = c.other = c.scaled = false;
+    c.activation = Activation::None;
+    c.epilogue = {};
+    outType = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
+  }
+  if (c.sums == Sums::Atomic) {
+    KILN_ASSIGN(JitKernel * zero,
+                zeros.get(jit(), {static_cast<int>(outType)}, [&] { return matmulZero(frontEndType(outType)); }));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
+    KILN_TRY(zero->launch(grid, stream, workspace, z.batch * size));
+  }
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), choicesOf(a.a.dtype, outType, c), [&] {
+    return matmul(frontEndType(a.a.dtype), frontEndType(outType), c);
+  }));
+  KILN_ASSIGN(const Dim3 grid,
+              gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
+  const bool direct = splits == 1;
+  const Tensor &bias = a.bias ? *a.bias : a.out, &other = a.other ? *a.other : a.out; // not read without
+  const Matrices w(other);
+  KILN_TRY(kernel->launch(
+      grid, stream, a.a, x.batchStride, x.rowStride, x.columnStride, a.b, y.batchStride, y.rowStride, y.columnStride,
+      direct ? a.out.address : workspace, direct ? z.batchStride : size, direct ? z.rowStride : z.columns,
+      direct ? z.columnStride : std::int64_t(1), bias, a.bias ? a.bias->strides[0] : std::int64_t(1), other,
+      w.batchStride, w.rowStride, w.columnStride, a.scale, z.rows, z.columns, x.columns, splits));
+  return direct ? Status() : finish(a, whole, a.deterministic ? splits : 1, stream, workspace);
+}
+
+Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &whole, std::int64_t parts, Stream *stream,
+                               DeviceAddress workspace) {
+  const Matrices z(a.out);
+  const DType sums = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
+  MatmulConfig c = whole;
+  c.blockM = 32, c.blockN = 64, c.warps = 4;
+  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), choicesOf(sums, a.out.dtype, c), [&] {
+    return matmulFinish(frontEndType(sums), frontEndType(a.out.dtype), c);
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
-  const Tensor &bias = a.bias ? *a.bias : a.out; // not read without
-  return kernel->launch(grid, stream, a.a, x.batchStride, x.rowStride, x.columnStride, a.b, y.batchStride, y.rowStride,
-                        y.columnStride, a.out, z.batchStride, z.rowStride, z.columnStride, bias,
-                        a.bias ? a.bias->strides[0] : std::int64_t(1), a.scale, z.rows, z.columns, x.columns);
+  const Tensor &bias = a.bias ? *a.bias : a.out, &other = a.other ? *a.other : a.out; // not read without
+  const Matrices w(other);
+  return kernel->launch(grid, stream, workspace, a.out, z.batchStride, z.rowStride, z.columnStride, bias,
+                        a.bias ? a.bias->strides[0] : std::int64_t(1), other, w.batchStride, w.rowStride,
+                        w.columnStride, a.scale, z.rows, z.columns, parts);
 }
 
 } // namespace kiln::kernels

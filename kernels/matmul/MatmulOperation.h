@@ -9,35 +9,52 @@
 
 namespace kiln::kernels {
 
-/// out = activation(scale * a x b + bias).  a: [M, K], b: [K, N], out: [M, N], each with a batch in front or not (one
-/// without serves every batch); any strides, those of out without repetition.
+/// out = epilogue(activation(scale * a x b + bias)).  a: [M, K], b: [K, N], out: [M, N], each with a batch in front or
+/// not (one without serves every batch); any strides, those of out without repetition.
 ///
 /// | a and b | out |
 /// |---|---|
 /// | f16, bf16, f32 | the same type, or f32 |
 /// | e4m3, e5m2 | f32, f16, bf16 |
-/// | i8 | i32; no bias, scale or activation |
+/// | i8 | i32; no bias, scale, activation or epilogue |
+///
+/// Splitting K occupies a GPU that few tiles of out do not: `splits` programs sum a part of K each, and a second launch
+/// adds the parts and runs the epilogue.  The workspace holds the parts in fp32 (i8: i32): splits x batch x M x N,
+/// added in order, so that every run gives the same bits; or, if `deterministic` is false, one batch x M x N, to which
+/// the parts are added atomically in whatever order they come.
 struct MatmulArguments {
   Tensor a, b, out;
   std::optional<Tensor> bias = {}; ///< [N], of out's type
   float scale = 1;
   Activation activation = Activation::None;
   language::Precision precision = language::Precision::Ieee; ///< of f32
+  std::int64_t splits = 1;                                   ///< 1 to 256; 0: as many as keep every multiprocessor busy
+  bool deterministic = true;                                 ///< of split products; the others always are
+  std::optional<Tensor> other = {};                          ///< what the caller's epilogue reads: as out, any strides
 };
 
 class MatmulOperation : public Operation<MatmulArguments> {
 public:
-  using Operation::Operation;
+  /// The epilogue (Epilogue.h) runs after scale, bias and activation.
+  explicit MatmulOperation(Jit &jit, Epilogue epilogue = {}) : Operation(jit), epilogue(std::move(epilogue)) {}
   std::string_view name() const override { return "matmul"; }
   /// Names what is wrong: type, rank, an extent that does not belong to the others, overlap, an option that the types
   /// do not have.
   Status check(const MatmulArguments &arguments) const override;
+  std::size_t workspaceBytes(const MatmulArguments &arguments) const override;
 
 protected:
   Status launch(const MatmulArguments &arguments, Stream *stream, DeviceAddress workspace) override;
 
 private:
-  KernelVariants variants;
+  Result<MatmulConfig> configOf(const MatmulArguments &arguments) const;
+  std::int64_t splitsOf(const MatmulArguments &arguments, const MatmulConfig &config) const;
+  /// The second launch of a split product.
+  Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts, Stream *stream,
+                DeviceAddress workspace);
+
+  Epilogue epilogue;
+  KernelVariants variants, finishers, zeros;
 };
 
 } // namespace kiln::kernels

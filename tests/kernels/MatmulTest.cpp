@@ -1,130 +1,13 @@
 //===- MatmulTest.cpp - Matrix products of any size, stride and type ------------===//
-//
-// Against float64.  |error| <= half a unit of out's type at the result + (K + 1) 2^-22 sum |a b|, where the sum's
-// bound is 2^-13 for 8-bit floats (their matrix instructions keep 14 bits) and 2^-9 for tf32's operands.
-//
-//===----------------------------------------------------------------------===//
-#include "kernels/matmul/MatmulOperation.h"
-#include "kernels/support/Rounding.h"
-#include "tests/kernels/Bench.h"
-#include "tests/kernels/Operand.h"
+#include "tests/kernels/MatmulHarness.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>
-#include <random>
 
 namespace kiln::test {
 namespace {
 
 using namespace kernels;
-
-class Matmul : public testing::TestWithParam<std::size_t> {
-protected:
-  void SetUp() override {
-    on = openedDevice(deviceNames()[GetParam()]);
-    ASSERT_TRUE(on);
-  }
-
-  /// Random numbers.
-  Operand operand(DType type, const std::vector<std::int64_t> &shape, const MemoryOrder &order = {}) {
-    std::normal_distribution<double> normal;
-    std::size_t count = 1;
-    for (const std::int64_t e : shape)
-      count *= static_cast<std::size_t>(e);
-    std::vector<double> values(count);
-    for (double &v : values)
-      v = type == DType::I8 ? static_cast<double>(static_cast<std::int8_t>(random())) : normal(random);
-    return upload(*on->device, type, shape, values, order);
-  }
-  Operand output(DType type, const std::vector<std::int64_t> &shape, const MemoryOrder &order = {}) {
-    return allocateOutput(*on->device, type, shape, order);
-  }
-
-  struct Problem {
-    DType type, out;
-    std::int64_t batch, m, n, k; ///< batch 0: no such dimension
-    bool aColumns = false, bColumns = false, outColumns = false;
-    std::int64_t pad = 0, around = 0;
-    bool bias = false;
-    float scale = 1;
-    Activation activation = Activation::None;
-    language::Precision precision = language::Precision::Ieee;
-    std::string text() const {
-      return std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " + std::to_string(batch) + " x " +
-             std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) +
-             (aColumns ? ", a by columns" : "") + (bColumns ? ", b by columns" : "") +
-             (outColumns ? ", out by columns" : "") + ", pad " + std::to_string(pad);
-    }
-  };
-
-  void check(const Problem &p) {
-    SCOPED_TRACE(deviceNames()[GetParam()] + ": " + p.text());
-    const auto shape = [&](std::int64_t rows, std::int64_t columns) {
-      return p.batch ? std::vector<std::int64_t>{p.batch, rows, columns} : std::vector<std::int64_t>{rows, columns};
-    };
-    const auto order = [&](bool byColumns) {
-      MemoryOrder out{{}, p.pad, p.around};
-      if (byColumns)
-        out.dims = p.batch ? std::vector<unsigned>{0, 2, 1} : std::vector<unsigned>{1, 0};
-      return out;
-    };
-    const Operand a = operand(p.type, shape(p.m, p.k), order(p.aColumns)),
-                  b = operand(p.type, shape(p.k, p.n), order(p.bColumns)),
-                  out = output(p.out, shape(p.m, p.n), order(p.outColumns));
-    MatmulArguments arguments{a.tensor, b.tensor, out.tensor, {}, p.scale, p.activation, p.precision};
-    Operand bias;
-    if (p.bias) {
-      bias = operand(p.out, {p.n});
-      arguments.bias = bias.tensor;
-    }
-    MatmulOperation operation(*on->jit);
-    const Status s = operation.run(arguments);
-    ASSERT_TRUE(s.ok()) << s.toString();
-    for (const Finding &f : on->device->takeFindings())
-      ADD_FAILURE() << f.message;
-    const std::vector<double> got = download(out);
-    const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k, std::int64_t rows, std::int64_t columns) {
-      return static_cast<std::size_t>((i * rows + j) * columns + k);
-    };
-    const bool eighth = p.type == DType::E4m3 || p.type == DType::E5m2;
-    const double product = p.precision == language::Precision::Tf32     ? std::ldexp(1, -9)
-                           : p.precision == language::Precision::Tf32x3 ? std::ldexp(1, -19)
-                                                                        : 0;
-    for (std::int64_t g = 0; g < std::max<std::int64_t>(1, p.batch); ++g)
-      for (std::int64_t i = 0; i < p.m; ++i)
-        for (std::int64_t j = 0; j < p.n; ++j) {
-          double want = 0, size = 0;
-          for (std::int64_t k = 0; k < p.k; ++k) {
-            const double v = a.values[at(g, i, k, p.m, p.k)] * b.values[at(g, k, j, p.k, p.n)];
-            want += v;
-            size += std::abs(v);
-          }
-          double bound = (static_cast<double>(p.k + 1) * std::ldexp(1, eighth ? -13 : -22) + product) * size;
-          if (p.out == DType::I32)
-            bound = 0;
-          want *= p.scale;
-          bound *= std::abs(p.scale);
-          if (p.bias)
-            want += bias.values[static_cast<std::size_t>(j)];
-          // The activations are steep at most 1.13; their own error is some units of fp32.
-          const double x = want;
-          if (p.activation == Activation::Relu)
-            want = std::max(want, 0.0);
-          else if (p.activation == Activation::Gelu)
-            want = x * 0.5 * (1 + std::erf(x * std::sqrt(0.5)));
-          else if (p.activation == Activation::Silu)
-            want = x / (1 + std::exp(-x));
-          if (p.activation != Activation::None)
-            bound = 1.13 * bound + 8 * std::ldexp(1, -23) * std::abs(x);
-          if (p.out != DType::I32) // rounded once; bias and scale are applied in fp32
-            bound += halfUlp(std::abs(want) + bound, p.out) + 4 * std::ldexp(1, -24) * std::abs(x);
-          ASSERT_NEAR(got[at(g, i, j, p.m, p.n)], want, bound) << g << ", " << i << ", " << j;
-        }
-  }
-
-  Opened *on = nullptr;
-  std::mt19937_64 random{31};
-};
 
 TEST_P(Matmul, AnySize) {
   for (const auto &[m, n, k] : {std::array<std::int64_t, 3>{1, 1, 1},
@@ -144,7 +27,7 @@ TEST_P(Matmul, OddKMasked16BitLoads) {
   for (const DType type : {DType::F16, DType::Bf16})
     for (const std::int64_t k : {1, 3, 7, 15, 31, 33, 65, 127})
       for (unsigned columns = 0; columns < 4; ++columns) {
-        if (!isFullTier() && number++ % 8 != GetParam() * 3 % 8)
+        if (!chosen(number++, 8))
           continue;
         Problem p{type, type, k % 4 == 3 ? 2 : 0, 37, 41, k};
         p.aColumns = columns & 1, p.bColumns = columns & 2;
