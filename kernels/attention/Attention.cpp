@@ -38,7 +38,8 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                   {"softcap", c.softcap},
                   {"alibi", c.alibi},
                   {"sink", c.sink},
-                  {"packed", c.packed},
+                  {"packedQ", c.packedQ},
+                  {"packedK", c.packedK},
                   {"usedQ", c.usedQ},
                   {"usedK", c.usedK},
                   {"lse", c.lse}}},
@@ -65,15 +66,20 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
 
         // This sequence's rows.
         Scalar<i32> queryRows = queries, keyRows = keys;
-        Scalar<i64> startQ = cast<i64>(batch) * 0, startK = startQ;
-        Scalar<i64> ofBatch = cast<i64>(batch);
-        if (c.packed) {
-          const auto beginQ = load(cuQ + batch), beginK = load(cuK + batch);
-          queryRows = load(cuQ + batch + 1) - beginQ;
-          keyRows = load(cuK + batch + 1) - beginK;
-          startQ = cast<i64>(beginQ);
-          startK = cast<i64>(beginK);
-          ofBatch = ofBatch * 0; // the batch stride of a packed tensor means nothing
+        // The batch stride of a packed tensor means nothing.
+        const Scalar<i64> zero = cast<i64>(batch) * 0;
+        Scalar<i64> startQ = zero, startK = zero, batchQ = cast<i64>(batch), batchK = batchQ;
+        if (c.packedQ) {
+          const auto begin = load(cuQ + batch);
+          queryRows = load(cuQ + batch + 1) - begin;
+          startQ = cast<i64>(begin);
+          batchQ = zero;
+        }
+        if (c.packedK) {
+          const auto begin = load(cuK + batch);
+          keyRows = load(cuK + batch + 1) - begin;
+          startK = cast<i64>(begin);
+          batchK = zero;
         }
         if (c.usedQ)
           queryRows = load(usedQ + batch);
@@ -82,14 +88,14 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
 
         when(row0 < queryRows, [&] {
           const auto qView =
-              makeView(q + (ofBatch * qBatch + startQ * qRow + cast<i64>(kvHead) * qGroup + cast<i64>(member) * qHead),
+              makeView(q + (batchQ * qBatch + startQ * qRow + cast<i64>(kvHead) * qGroup + cast<i64>(member) * qHead),
                        {queryRows, headDim}, {qRow, 1}, {c.blockM, c.dim});
-          const auto kView = makeView(k + (ofBatch * kBatch + startK * kRow + cast<i64>(kvHead) * kHead),
+          const auto kView = makeView(k + (batchK * kBatch + startK * kRow + cast<i64>(kvHead) * kHead),
                                       {keyRows, headDim}, {kRow, 1}, {c.blockN, c.dim});
-          const auto vView = makeView(v + (ofBatch * vBatch + startK * vRow + cast<i64>(kvHead) * vHead),
+          const auto vView = makeView(v + (batchK * vBatch + startK * vRow + cast<i64>(kvHead) * vHead),
                                       {keyRows, valueDim}, {vRow, 1}, {c.blockN, c.dimV});
           const auto oView =
-              makeView(o + (ofBatch * oBatch + startQ * oRow + cast<i64>(kvHead) * oGroup + cast<i64>(member) * oHead),
+              makeView(o + (batchQ * oBatch + startQ * oRow + cast<i64>(kvHead) * oGroup + cast<i64>(member) * oHead),
                        {queryRows, valueDim}, {oRow, 1}, {c.blockM, c.dimV});
 
           const auto shift = c.bottomRight ? keyRows - queryRows : keyRows * 0;
@@ -171,7 +177,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           storeView(oView, {row0, 0}, cast<T>(result));
           if (c.lse) {
             const auto logSum = select(nothing, minusInfinity, (finite(largest) + log2(total)) * ln2);
-            const auto at = lse + (ofBatch * lseBatch + cast<i64>(head) * lseHead) + (startQ + cast<i64>(i)) * lseRow;
+            const auto at = lse + (batchQ * lseBatch + cast<i64>(head) * lseHead) + (startQ + cast<i64>(i)) * lseRow;
             store(at, logSum, i < queryRows);
           }
         });

@@ -22,8 +22,8 @@ struct AttentionConfig {
   bool left = false, right = false; ///< keys before p - window_left, after p + window_right are hidden
   bool bottomRight = true;          ///< p = i + (keys - queries), else p = i
   bool softcap = false, alibi = false, sink = false;
-  bool packed = false;               ///< cu_q, cu_k: where each sequence starts in [T, heads, dim]
-  bool usedQ = false, usedK = false; ///< used_q, used_k: rows of each sequence that count
+  bool packedQ = false, packedK = false; ///< cu_q, cu_k: where each sequence starts in [T, heads, dim]
+  bool usedQ = false, usedK = false;     ///< used_q, used_k: rows of each sequence that count
   bool lse = false;
 };
 

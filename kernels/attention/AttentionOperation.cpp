@@ -57,7 +57,8 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
           c.softcap,
           c.alibi,
           c.sink,
-          c.packed,
+          c.packedQ,
+          c.packedK,
           c.usedQ,
           c.usedK,
           c.lse};
@@ -67,23 +68,25 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
 
 Status AttentionOperation::check(const AttentionArguments &a) const {
   const Device &device = jit().device();
-  const bool packed = a.cuQ.has_value();
-  if (packed != a.cuK.has_value())
-    return Status::invalid(std::string("attention: ") + (packed ? "cu_k" : "cu_q") + " is missing",
-                           "give both for packed sequences, neither for a dense batch");
-  const unsigned rank = packed ? 3 : 4;
-  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::Bf16}).rankBetween(rank, rank + 1).status());
+  const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
+  const unsigned rankQ = packedQ ? 3 : 4, rank = packedK ? 3 : 4;
+  for (const auto &[name, tensor, t, packed] :
+       {std::tuple("cu_seqlens_q", "q", &a.q, packedQ), std::tuple("cu_seqlens_k", "k", &a.k, packedK)})
+    if (!packed && t->rank == 3)
+      return Status::invalid(std::string("attention: ") + name + " is missing: argument '" + tensor + "' has rank 3",
+                             std::string("give ") + name + " for packed sequences, or " + tensor + " a batch in front");
+  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::Bf16}).rankBetween(rankQ, rankQ + 1).status());
   KILN_TRY(checkTensor("k", a.k).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
   const std::int64_t keyHeads = a.k.shape[rank - 2], dimV = a.v.shape[rank - 1];
-  const Heads q(a.q, packed, 1);
+  const Heads q(a.q, packedQ, 1);
   if (keyHeads == 0 ? q.heads != 0 : q.heads % keyHeads != 0)
     return Status::invalid("attention: q has " + std::to_string(q.heads) + " heads, k " + std::to_string(keyHeads) +
                                ": the first must be a multiple of the second",
                            "give q so many heads that each key head serves equally many");
-  if (q.split && a.q.shape[rank - 2] != keyHeads)
-    return Status::invalid("attention: q is split into " + std::to_string(a.q.shape[rank - 2]) +
+  if (q.split && a.q.shape[rankQ - 2] != keyHeads)
+    return Status::invalid("attention: q is split into " + std::to_string(a.q.shape[rankQ - 2]) +
                                " groups of heads, k has " + std::to_string(keyHeads) + " heads",
                            "give q the shape [.., heads of k, heads of a group, D]");
   for (const auto &[name, d] : {std::pair("q", q.dim), std::pair("v", dimV)})
@@ -93,11 +96,34 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   auto v = checkTensor("v", a.v)
                .extent(rank - 2, keyHeads, "the heads of k")
                .extent(rank - 3, a.k.shape[rank - 3], "the rows of k");
-  if (!packed) {
-    KILN_TRY(checkTensor("k", a.k).extent(0, a.q.shape[0], "the batch of q").status());
-    v.extent(0, a.q.shape[0], "the batch of q");
+  // The batch is that of q, or what the offsets say.
+  std::int64_t batch = a.q.shape[0];
+  const char *const of = packedQ   ? "one less than cu_seqlens_q's"
+                         : packedK ? "one less than cu_seqlens_k's"
+                                   : "the batch of q";
+  for (const auto &[name, cu] : {std::pair("cu_seqlens_k", &a.cuK), std::pair("cu_seqlens_q", &a.cuQ)}) {
+    if (!*cu)
+      continue;
+    KILN_TRY(checkTensor(name, **cu).on(device).dtype({DType::I32}).rank(1).stride(0, 1).status());
+    batch = (*cu)->shape[0] - 1;
+    if (batch < 0)
+      return Status::invalid(std::string("attention: ") + name + " is empty",
+                             "give batch + 1 offsets, the first of them 0");
+  }
+  if (packedK)
+    KILN_TRY(checkTensor("cu_seqlens_k", *a.cuK)
+                 .extent(0, batch + 1, packedQ ? "as of cu_seqlens_q" : "one more than q's batch")
+                 .status());
+  if (!packedQ)
+    KILN_TRY(checkTensor("q", a.q).extent(0, batch, of).status());
+  if (!packedK) {
+    KILN_TRY(checkTensor("k", a.k).extent(0, batch, of).status());
+    v.extent(0, batch, of);
   }
   KILN_TRY(v.status());
+  if (packedQ && (a.maxQueries < 0 || (a.maxQueries == 0 && q.rows > 0 && batch > 0)))
+    return Status::invalid("attention: max_queries = " + std::to_string(a.maxQueries),
+                           "give the longest sequence's number of queries, or more");
   auto o = checkTensor("o", a.o).on(device).dtypeOf("q", a.q).rank(a.q.rank);
   KILN_TRY(o.status());
   for (unsigned d = 0; d + 1 < a.q.rank; ++d)
@@ -109,23 +135,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                .notOverlapping("k", a.k)
                .notOverlapping("v", a.v)
                .status());
-  const std::int64_t batch = packed ? a.cuQ->shape[0] - 1 : a.q.shape[0];
-  if (packed) {
-    KILN_TRY(checkTensor("cu_q", *a.cuQ).on(device).dtype({DType::I32}).rank(1).stride(0, 1).status());
-    if (batch < 0)
-      return Status::invalid("attention: cu_q is empty", "give batch + 1 offsets, the first of them 0");
-    KILN_TRY(checkTensor("cu_k", *a.cuK)
-                 .on(device)
-                 .dtype({DType::I32})
-                 .rank(1)
-                 .stride(0, 1)
-                 .extent(0, batch + 1, "as of cu_q")
-                 .status());
-    if (a.maxQueries < 0 || (a.maxQueries == 0 && q.rows > 0 && batch > 0))
-      return Status::invalid("attention: max_queries = " + std::to_string(a.maxQueries),
-                             "give the longest sequence's number of queries, or more");
-  }
-  for (const auto &[name, t] : {std::pair("used_q", &a.usedQ), std::pair("used_k", &a.usedK)})
+  for (const auto &[name, t] : {std::pair("seqused_q", &a.usedQ), std::pair("seqused_k", &a.usedK)})
     if (*t)
       KILN_TRY(checkTensor(name, **t)
                    .on(device)
@@ -135,9 +145,9 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                    .extent(0, batch, "the batch")
                    .status());
   if (a.lse) {
-    auto lse = checkTensor("lse", *a.lse).on(device).dtype({DType::F32}).rank(packed ? 2 : 3);
+    auto lse = checkTensor("lse", *a.lse).on(device).dtype({DType::F32}).rank(packedQ ? 2 : 3);
     KILN_TRY(lse.status());
-    if (!packed)
+    if (!packedQ)
       lse.extent(0, batch, "the batch");
     KILN_TRY(lse.extent(a.lse->rank - 2, q.heads, "the heads of q")
                  .extent(a.lse->rank - 1, q.rows, "the rows of q")
@@ -175,13 +185,13 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
 }
 
 Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, DeviceAddress) {
-  const bool packed = a.cuQ.has_value();
-  const unsigned rank = packed ? 3 : 4;
+  const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
+  const unsigned rank = packedK ? 3 : 4;
   const std::int64_t keyHeads = a.k.shape[rank - 2];
-  const std::int64_t group = keyHeads ? Heads(a.q, packed, 1).heads / keyHeads : 0;
-  const Heads q(a.q, packed, group), o(a.o, packed, group);
-  const std::int64_t batch = packed ? a.cuQ->shape[0] - 1 : q.batch;
-  const std::int64_t queries = packed ? std::min(a.maxQueries, q.rows) : q.rows, keys = a.k.shape[rank - 3];
+  const std::int64_t group = keyHeads ? Heads(a.q, packedQ, 1).heads / keyHeads : 0;
+  const Heads q(a.q, packedQ, group), o(a.o, packedQ, group);
+  const std::int64_t batch = packedQ ? a.cuQ->shape[0] - 1 : q.batch;
+  const std::int64_t queries = packedQ ? std::min(a.maxQueries, q.rows) : q.rows, keys = a.k.shape[rank - 3];
   if (batch == 0 || q.heads == 0 || queries == 0)
     return {};
   AttentionConfig c;
@@ -199,7 +209,8 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   c.softcap = a.softcap > 0;
   c.alibi = a.alibi.has_value();
   c.sink = a.sink.has_value();
-  c.packed = packed;
+  c.packedQ = packedQ;
+  c.packedK = packedK;
   c.usedQ = a.usedQ.has_value();
   c.usedK = a.usedK.has_value();
   c.lse = a.lse.has_value();
@@ -214,8 +225,8 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   const float scale = a.scale.value_or(1 / std::sqrt(static_cast<float>(q.dim)));
   return kernel->launch(grid, stream, a.q, q.batchStride, q.rowStride, q.groupStride, q.headStride, a.k,
-                        packed ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,
-                        packed ? 0 : a.v.strides[0], a.v.strides[rank - 3], a.v.strides[rank - 2], a.o, o.batchStride,
+                        packedK ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,
+                        packedK ? 0 : a.v.strides[0], a.v.strides[rank - 3], a.v.strides[rank - 2], a.o, o.batchStride,
                         o.rowStride, o.groupStride, o.headStride, pointer(a.lse), stride(a.lse, 3), stride(a.lse, 2),
                         stride(a.lse, 1), pointer(a.sink), stride(a.sink, 1), pointer(a.alibi), stride(a.alibi, 2),
                         stride(a.alibi, 1), pointer(a.cuQ), pointer(a.cuK), pointer(a.usedQ), pointer(a.usedK),

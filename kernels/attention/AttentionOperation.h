@@ -15,7 +15,8 @@ enum class Alignment : std::uint8_t { BottomRight, TopLeft };
 
 /// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16 or bf16, any
 /// strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
-/// D and Dv are multiples of 8 up to 256.
+/// D and Dv are multiples of 8 up to 256.  Packed q with a dense k and v, or the other way round, is possible.
+/// Tensors that lie in memory otherwise: AttentionLayouts.h.
 struct AttentionArguments {
   Tensor q, k, v, o;
   std::optional<Tensor> lse = {};  ///< out: f32 [B, H, Sq], packed [H, T]; natural logarithm, with the sink
@@ -26,7 +27,7 @@ struct AttentionArguments {
   float softcap = 0;                ///< scores become softcap * tanh(score / softcap); 0: they stay
   std::optional<Tensor> sink = {};  ///< f32 [H]: a logit of each head that has no value
   std::optional<Tensor> alibi = {}; ///< f32 [H] or [B, H]: slopes
-  /// Packed: i32 [B + 1], where each sequence starts; and an upper bound of the queries of one.
+  /// Packed q and o; k and v: i32 [B + 1], where each sequence starts.  And an upper bound of the queries of one.
   std::optional<Tensor> cuQ = {}, cuK = {};
   std::int64_t maxQueries = 0;
   std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count

@@ -2,6 +2,9 @@
 
 #include "support/Text.h"
 
+#include <algorithm>
+#include <set>
+
 namespace kiln::kernels {
 
 #define KILN_FAMILY(name) std::unique_ptr<Family> make##name();
@@ -41,11 +44,62 @@ Result<std::vector<const Family *>> selectFamilies(const std::vector<std::string
   return chosen;
 }
 
+Result<std::vector<DType>> chooseTypes(const Family &family, const std::vector<DType> &wanted) {
+  const std::vector<DType> all = family.dtypes();
+  std::vector<DType> out;
+  std::vector<std::string> names, asked;
+  for (const DType t : wanted) {
+    asked.emplace_back(dtypeName(t));
+    if (std::find(all.begin(), all.end(), t) != all.end())
+      out.push_back(t);
+  }
+  for (const DType t : all)
+    names.emplace_back(dtypeName(t));
+  if (out.empty())
+    return Status::invalid("--dtype " + join(asked) + ": kernel '" + std::string(family.name()) + "' exists for " +
+                               join(names),
+                           "name one of these");
+  return out;
+}
+
 Numbers defaultNumbers(const Family &family) {
   Numbers numbers;
   for (const NumberParameter &p : family.numbers())
-    numbers[p.name] = p.value;
+    if (p.value)
+      for (const std::string &key : p.keys.empty() ? std::vector{p.name} : p.keys)
+        numbers[key] = *p.value;
   return numbers;
+}
+
+std::vector<Sample> Family::samples(DType dtype, SampleUse use, bool gpu) const {
+  const Numbers numbers = defaultNumbers(*this);
+  if (use != SampleUse::Check)
+    return {{example(dtype, use == SampleUse::Bench && gpu), numbers}};
+  // Extents of the innermost dimensions, and of all others: one that fills nothing, odd ones, more than one tile.
+  // Extents that are equal stay equal.
+  struct Size {
+    std::uint64_t inner, outer;
+  };
+  std::vector<Sample> out;
+  for (const Size &size : {Size{1, 1}, {31, 3}, {1000, 5}, {4097, 2}}) {
+    TensorTypes types = example(dtype, false);
+    std::set<std::uint64_t> inner;
+    for (const auto &[name, type] : types)
+      if (!type.shape.empty())
+        inner.insert(type.shape.back());
+    for (auto &[name, type] : types)
+      for (std::uint64_t &extent : type.shape)
+        extent = inner.count(extent) ? size.inner : size.outer;
+    out.push_back({std::move(types), numbers});
+  }
+  return out;
+}
+
+std::string Family::sizeText(const TensorTypes &inputs, const Numbers &) const {
+  for (const TensorParameter &p : tensors())
+    if (const auto found = inputs.find(p.name); found != inputs.end() && !p.output)
+      return shapeText(found->second.shape);
+  return {};
 }
 
 } // namespace kiln::kernels

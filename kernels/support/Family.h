@@ -20,24 +20,36 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace kiln::kernels {
 
+/// An optional output is made if the call's numbers have its name.
 struct TensorParameter {
   std::string name; ///< "x": also the command line's --x
   bool output = false, optional = false;
-  std::string description; ///< "rows x columns, f32, f16 or bf16"
+  std::string description;         ///< "rows x columns, f32, f16 or bf16"
+  std::optional<DType> dtype = {}; ///< none: see Family::inputType
 };
 
 struct NumberParameter {
   std::string name;
-  double value = 0; ///< if the caller gives none
-  std::string description;
+  std::optional<double> value = {}; ///< if the caller gives none; none: the call goes without
+  std::string description = {};
+  std::vector<std::string> choices = {}; ///< written as one of these words; the number is its place among them
+  bool flag = false;                     ///< written --name, without a value: 1
+  std::vector<std::string> keys = {};    ///< several numbers with commas between, and their names in Numbers
 };
 
 using Numbers = std::map<std::string, double, std::less<>>;
+
+/// The number, or `otherwise` if the call goes without.
+inline double numberOr(const Numbers &numbers, std::string_view name, double otherwise) {
+  const auto found = numbers.find(name);
+  return found == numbers.end() ? otherwise : found->second;
+}
 
 /// One call on a device.
 struct Call {
@@ -45,16 +57,24 @@ struct Call {
   Numbers numbers;
 };
 
+/// Arrays on the host by parameter.
+using Arrays = std::map<std::string, Array, std::less<>>;
+
 /// A tensor on the host, in C order, as float64.
 struct HostTensor {
   Shape shape;
   std::vector<double> values;
+  /// Of a reference that would take too long as a whole: which elements `values` holds.  Empty: all.
+  std::vector<std::uint64_t> sample = {};
+  DType dtype = DType::F64; ///< of the array that the values come from
 };
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 
 struct TensorType {
   DType dtype = DType::F32;
   Shape shape;
+  /// Of an output: what elements hold that a call may leave alone.  None: it writes them all.
+  std::optional<double> rest = {};
   std::uint64_t elements() const {
     std::uint64_t n = 1;
     for (const std::uint64_t extent : shape)
@@ -63,6 +83,15 @@ struct TensorType {
   }
 };
 using TensorTypes = std::map<std::string, TensorType, std::less<>>;
+
+/// A call to try a kernel with.
+struct Sample {
+  TensorTypes inputs;
+  Numbers numbers;
+};
+
+/// What samples are for: a look at the kernel, its speed, its defects.
+enum class SampleUse : std::uint8_t { Demo, Bench, Check };
 
 /// How a kernel was picked and tuned, as text: `kiln compile softmax --set block=2048`.
 using Settings = std::map<std::string, std::string, std::less<>>;
@@ -75,9 +104,21 @@ public:
   virtual std::string_view summary() const = 0; ///< one line
   virtual std::vector<TensorParameter> tensors() const = 0;
   virtual std::vector<NumberParameter> numbers() const { return {}; }
+  /// Types of the inputs for which it exists; the first is what commands take if nobody names one.
+  virtual std::vector<DType> dtypes() const { return {DType::F32, DType::F16, DType::Bf16}; }
+
+  /// What an input of a file is converted to; `called`: the type that the caller named.  None: it stays as it is.
+  virtual std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
+                                         const Numbers &numbers) const {
+    return parameter.dtype ? parameter.dtype : called;
+  }
 
   /// Types of the outputs for inputs of these types, or what is wrong with the inputs.
   virtual Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const = 0;
+
+  /// Refuses values that types do not show to be wrong, such as tables of offsets that fall, and adds numbers that
+  /// follow from values.  For inputs that `outputs` accepts.
+  virtual Status complete(const Arrays &inputs, Numbers &numbers) const { return {}; }
 
   /// Checks the call and launches it on `options.stream`.
   virtual Status run(Jit &jit, const Call &call, const RunOptions &options) const = 0;
@@ -92,11 +133,22 @@ public:
   /// Bytes that must cross the memory bus: what bandwidths are counted with.
   virtual double bytes(const Call &call) const = 0;
 
-  /// What each launch of a call on dense tensors must cost on any target: held against the emulator's counters.
-  virtual std::vector<Traffic> traffic(const TensorTypes &inputs) const = 0;
+  /// Floating-point operations, by the usual count; 0: not what the kernel's speed is measured in.
+  virtual double flops(const Call &call) const { return 0; }
 
-  /// Inputs of a size worth looking at, for the demo and the benchmark: "small" for the emulator, else "large".
-  virtual TensorTypes example(DType dtype, bool large) const = 0;
+  /// What each launch of a call on dense tensors must cost on any target: held against the emulator's counters.
+  /// Nothing: not stated in closed form.
+  virtual std::vector<Traffic> traffic(const TensorTypes &inputs) const { return {}; }
+
+  /// Inputs of a size worth looking at: "small" for the emulator, else "large".
+  virtual TensorTypes example(DType dtype, bool large) const { return {}; }
+  /// Calls of that type; `gpu`: sizes that fill one.  By default of the example, for Check in four sizes.
+  virtual std::vector<Sample> samples(DType dtype, SampleUse use, bool gpu) const;
+  /// The call's size in a few words; by default the shape of the first input.
+  virtual std::string sizeText(const TensorTypes &inputs, const Numbers &numbers) const;
+
+  /// The kernel's stride arguments that are 1 for dense tensors; none: of each pointer the last.
+  virtual std::optional<std::vector<std::string>> unitStrides() const { return {}; }
 
   /// The kernel for `kiln compile`, with the settings' names checked against the configuration's.
   virtual language::Kernel record(language::ElementType element, const Settings &settings) const = 0;
@@ -109,7 +161,10 @@ Result<const Family *> findFamily(std::string_view name);
 /// The named ones, in that order; all of them for no name.
 Result<std::vector<const Family *>> selectFamilies(const std::vector<std::string> &names);
 
-/// Every number parameter at its default.
+/// Those of `wanted` that the family has; of none, a failure that lists them.
+Result<std::vector<DType>> chooseTypes(const Family &family, const std::vector<DType> &wanted);
+
+/// Every number parameter that has a default, at it.
 Numbers defaultNumbers(const Family &family);
 
 } // namespace kiln::kernels

@@ -36,6 +36,18 @@ private:
   std::chrono::steady_clock::time_point hostBegin;
 };
 
+/// What the kernel does not write stays as it is now: poison, unless it may leave elements alone.
+Status fillOutput(Buffer &buffer, const TensorType &type) {
+  if (!type.rest)
+    return buffer.poison(std::byte(0xCD));
+  Array all{DType::F64, type.shape, {}};
+  const std::vector<double> values(type.elements(), *type.rest);
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  all.data.assign(bytes.begin(), bytes.end());
+  KILN_ASSIGN(const Array converted, convertArray(std::move(all), type.dtype, "rest"));
+  return buffer.copyFromHost(0, converted.data);
+}
+
 } // namespace
 
 Status PlacedCall::place(Device &device, const std::string &name, const TensorType &type) {
@@ -54,13 +66,14 @@ Result<PlacedCall> PlacedCall::create(Device &device, const Family &family, cons
   for (const auto &[name, array] : inputs)
     types[name] = {array.type, array.shape};
   KILN_ASSIGN(out.outputTypes, family.outputs(types, numbers));
+  KILN_TRY(family.complete(inputs, out.tensors.numbers));
   for (const auto &[name, array] : inputs) {
     KILN_TRY(out.place(device, name, types[name]));
     KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
   }
   for (const auto &[name, type] : out.outputTypes) {
     KILN_TRY(out.place(device, name, type));
-    KILN_TRY(out.buffers[name]->poison(std::byte(0xCD)));
+    KILN_TRY(fillOutput(*out.buffers[name], type));
   }
   return out;
 }
@@ -83,6 +96,7 @@ Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inp
 
   RunnerResult out;
   out.bytes = family.bytes(call);
+  out.flops = family.flops(call);
   for (unsigned i = 0; i < options.repeat; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     Stopwatch watch;
@@ -114,6 +128,12 @@ Array randomArray(const TensorType &type, std::uint64_t seed) {
   for (std::uint64_t extent : type.shape)
     n *= extent;
   std::mt19937_64 random(seed);
+  if (type.dtype == DType::I8) {
+    Array out{type.dtype, type.shape, std::vector<std::byte>(n)};
+    for (std::byte &b : out.data)
+      b = static_cast<std::byte>(random());
+    return out;
+  }
   std::normal_distribution<float> normal(0.0f, 2.0f);
   std::vector<float> values(n);
   for (std::uint64_t i = 0; i < n; ++i) {
@@ -136,7 +156,7 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
 }
 
 HostTensor toHost(const Array &array) {
-  HostTensor out{array.shape, std::vector<double>(array.elements())};
+  HostTensor out{array.shape, std::vector<double>(array.elements()), {}, array.type};
   const unsigned bytes = dtypeBytes(array.type);
   for (std::uint64_t i = 0; i < out.values.size(); ++i)
     out.values[i] = loadElement(array.data.data() + i * bytes, array.type);
@@ -144,12 +164,14 @@ HostTensor toHost(const Array &array) {
 }
 
 std::string Comparison::toString() const {
+  const std::string sampled =
+      elements < all ? format(", a sample of %llu", static_cast<unsigned long long>(all)) : std::string();
   if (good())
-    return format("%llu elements within tolerance (worst %.2g of it, largest difference %.3g)",
-                  static_cast<unsigned long long>(elements), worstExcess, worstDifference);
-  return format("%llu of %llu elements of '%s' are wrong; the worst is element %llu: %.9g, expected %.9g",
-                static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(elements), output.c_str(),
-                static_cast<unsigned long long>(worstIndex), got, wanted);
+    return format("%llu elements%s within tolerance (worst %.2g of it, largest difference %.3g)",
+                  static_cast<unsigned long long>(elements), sampled.c_str(), worstExcess, worstDifference);
+  return format("%llu of %llu elements%s of '%s' are wrong; the worst is element %llu: %.9g, expected %.9g",
+                static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(elements), sampled.c_str(),
+                output.c_str(), static_cast<unsigned long long>(worstIndex), got, wanted);
 }
 
 Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const Numbers &numbers,
@@ -165,12 +187,15 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
       return Status(StatusCode::Internal, "the reference of '" + name + "' does not have the output's shape");
     const HostTensor got = toHost(found->second);
     const std::vector<double> allowed = family.allowed(name, found->second.type, host, wanted, numbers);
-    if (allowed.size() != got.values.size())
+    const std::uint64_t compared = reference.sample.empty() ? got.values.size() : reference.sample.size();
+    if (allowed.size() != compared || reference.values.size() != compared)
       return Status(StatusCode::Internal, "'" + name + "' has no tolerance for each element");
-    out.elements += got.values.size();
+    out.elements += compared;
+    out.all += got.values.size();
     const DType type = found->second.type;
-    for (std::uint64_t i = 0; i < got.values.size(); ++i) {
-      const double g = got.values[i], w = reference.values[i];
+    for (std::uint64_t i = 0; i < compared; ++i) {
+      const std::uint64_t at = reference.sample.empty() ? i : reference.sample[i];
+      const double g = got.values[at], w = reference.values[i];
       // Infinity is the rounded result where the value before rounding may lie beyond the type's largest.
       const bool overflows = std::isinf(g) && std::signbit(g) == std::signbit(w) &&
                              std::abs(w) + std::max(0.0, allowed[i] - halfUlp(w, type)) >= overflowThreshold(type);
@@ -184,7 +209,7 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
       if (excess > out.worstExcess || (wrong && out.wrong == 1)) {
         out.output = name;
         out.worstExcess = std::isnan(excess) ? INFINITY : excess;
-        out.worstIndex = i;
+        out.worstIndex = at;
         out.got = g;
         out.wanted = w;
       }

@@ -11,8 +11,6 @@
 
 namespace kiln::kernels {
 
-using Arrays = std::map<std::string, Array, std::less<>>;
-
 /// A call whose tensors lie in buffers of their own: inputs copied there, outputs poisoned.
 class PlacedCall {
 public:
@@ -39,13 +37,14 @@ struct RunnerResult {
   std::vector<double> milliseconds; ///< of each run; host time of the emulator's launches, event time on a GPU
   double firstCallMilliseconds = 0; ///< the first run, compiles included
   double bytes = 0;                 ///< that must cross the memory bus in one run
+  double flops = 0;                 ///< of one run; 0: see Family::flops
 };
 
 /// Inputs by parameter name; a missing optional one is left out of the call.
 Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
                                const RunnerOptions &options = {});
 
-/// Random values of a type, the same for a seed: normal, with a share of zeros and of exact repeats.
+/// Random values of a type, the same for a seed: normal, with a share of zeros and of exact repeats.  Of i8: any.
 Array randomArray(const TensorType &type, std::uint64_t seed);
 /// Random arrays for every input among `types`.
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
@@ -53,12 +52,13 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
 HostTensor toHost(const Array &array);
 
 struct Comparison {
-  std::string output;           ///< the worst one
-  double worstExcess = 0;       ///< largest |difference| / allowed; 0 where both are 0; at most 1 is good
-  double worstDifference = 0;   ///< largest |difference|
-  std::uint64_t worstIndex = 0; ///< of the worst excess
-  double got = 0, wanted = 0;   ///< there
-  std::uint64_t wrong = 0, elements = 0;
+  std::string output;                    ///< the worst one
+  double worstExcess = 0;                ///< largest |difference| / allowed; 0 where both are 0; at most 1 is good
+  double worstDifference = 0;            ///< largest |difference|
+  std::uint64_t worstIndex = 0;          ///< of the worst excess
+  double got = 0, wanted = 0;            ///< there
+  std::uint64_t wrong = 0, elements = 0; ///< of those that were compared
+  std::uint64_t all = 0;                 ///< more than `elements` if the reference is a sample
   bool good() const { return wrong == 0; }
   std::string toString() const;
 };

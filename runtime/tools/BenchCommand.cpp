@@ -1,6 +1,7 @@
 // `kiln bench`: the library's kernels at sizes that fill a GPU, beside the device's own copy in the same run.
 #include "kernels/support/Runner.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/FamilyWords.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/Report.h"
 #include "support/Text.h"
@@ -18,7 +19,7 @@ using namespace kernels;
 
 struct Options {
   RunOptions run;
-  std::vector<std::string> kernels, dtypes{"f32", "bf16"};
+  std::vector<std::string> kernels, dtypes{"f32", "bf16"}, with;
   unsigned samples = 15, batch = 20;
   bool check = true;
 };
@@ -46,24 +47,87 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
-    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.kernels));
     KILN_ASSIGN(device, openChosenDevice(o.run));
-    KILN_ASSIGN(jit, Jit::create(*device));
     large = device->info().kind == DeviceKind::Cuda;
+    KILN_ASSIGN(const std::vector<TimedCall> calls, chooseCalls());
+    KILN_ASSIGN(jit, Jit::create(*device));
     report["device"] = device->info().name;
     report["description"] = device->info().description;
     report["driver"] = device->info().driver;
     report["results"] = Json::array();
     if (!o.run.json)
-      std::printf("%s (%s)\n%-12s %-5s %-14s %9s %9s %9s %9s  %s\n", device->info().name.c_str(),
+      std::printf("%s (%s)\n%-12s %-5s %-27s %9s %9s %9s %9s %8s  %s\n", device->info().name.c_str(),
                   device->info().description.c_str(), "kernel", "type", "shape", "median ms", "min ms", "max ms",
-                  "GB/s", "check");
+                  "GB/s", "TFLOP/s", "check");
     KILN_TRY(deviceCopy());
-    for (const Family *family : chosen)
-      for (const std::string &name : o.dtypes) {
-        KILN_ASSIGN(const DType type, parseDType(name));
-        KILN_TRY(one(*family, type).withContext(std::string(family->name()) + " " + name));
+    for (const auto &[family, sample, type] : calls)
+      KILN_TRY(
+          one(*family, type, sample).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
+    return {};
+  }
+
+  struct TimedCall {
+    const Family *family;
+    Sample sample;
+    DType type;
+  };
+
+  /// Everything that is to be timed, so that a wrong word ends the command before anything runs.
+  Result<std::vector<TimedCall>> chooseCalls() const {
+    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.kernels));
+    if (!o.with.empty() && o.kernels.size() != 1)
+      return Status::invalid("--with " + o.with[0] + ": its parameters are of one kernel, " +
+                                 std::to_string(o.kernels.size()) + " are named",
+                             "name one kernel");
+    std::vector<DType> types;
+    for (const std::string &name : o.dtypes) {
+      KILN_ASSIGN(const DType type, parseDType(name));
+      types.push_back(type);
+    }
+    std::vector<TimedCall> calls;
+    for (const Family *family : chosen) {
+      const Result<std::vector<DType>> has = chooseTypes(*family, types);
+      if (!has.ok() && o.kernels.empty())
+        continue; // every kernel, of the types that it has
+      if (!has.ok())
+        return has.status();
+      for (const DType type : *has) {
+        std::vector<Sample> samples = family->samples(type, SampleUse::Bench, large);
+        KILN_TRY(applyWith(*family, type, samples));
+        for (Sample &sample : samples)
+          calls.push_back({family, std::move(sample), type});
       }
+    }
+    return calls;
+  }
+
+  /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V beside their numbers.
+  Status applyWith(const Family &family, DType type, std::vector<Sample> &samples) const {
+    std::vector<std::string> words;
+    for (const std::string &text : o.with)
+      words.push_back("--" + text);
+    KILN_ASSIGN(const FamilyWords given, parseFamilyWords(family, words));
+    TensorTypes tensors;
+    for (const TensorParameter &p : family.tensors())
+      if (const auto word = given.tensors.find(p.name); word != given.tensors.end()) {
+        KILN_ASSIGN(const Shape shape, parseShape(word->second));
+        if (p.output)
+          return Status::invalid("--with " + p.name + "=" + word->second +
+                                     ": the sizes of outputs follow from the inputs",
+                                 "leave it out");
+        const DType own = family.inputType(p, type, given.numbers).value_or(type);
+        if (own == DType::I32)
+          return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
+                                 "leave it out");
+        tensors[p.name] = {own, shape};
+      }
+    if (!tensors.empty()) {
+      KILN_TRY(requireInputs(family, tensors));
+      samples = {{tensors, defaultNumbers(family)}};
+    }
+    for (Sample &sample : samples)
+      for (const auto &[name, value] : given.numbers)
+        sample.numbers[name] = value;
     return {};
   }
 
@@ -94,8 +158,8 @@ private:
   }
 
   void row(std::string_view kernel, std::string_view type, const std::string &shape, const Spread &t, double bytes,
-           const std::string &verdict) {
-    const double rate = bytes / t.median * 1e-6;
+           double flops, const std::string &verdict) {
+    const double rate = bytes / t.median * 1e-6, work = flops / t.median * 1e-9;
     report["results"].push_back({{"kernel", kernel},
                                  {"dtype", type},
                                  {"shape", shape},
@@ -105,9 +169,12 @@ private:
                                  {"bytes", bytes},
                                  {"gigabytesPerSecond", rate},
                                  {"check", verdict}});
+    if (flops > 0)
+      report["results"].back().update({{"flops", flops}, {"teraflopsPerSecond", work}});
     if (!o.run.json)
-      std::printf("%-12s %-5s %-14s %9.4f %9.4f %9.4f %9.1f  %s\n", std::string(kernel).c_str(),
-                  std::string(type).c_str(), shape.c_str(), t.median, t.least, t.most, rate, verdict.c_str());
+      std::printf("%-12s %-5s %-27s %9.4f %9.4f %9.4f %9.1f %8s  %s\n", std::string(kernel).c_str(),
+                  std::string(type).c_str(), shape.c_str(), t.median, t.least, t.most, rate,
+                  flops > 0 ? format(large ? "%.1f" : "%.5f", work).c_str() : "-", verdict.c_str());
     std::fflush(stdout);
   }
 
@@ -117,7 +184,7 @@ private:
     KILN_ASSIGN(auto to, device->allocate(bytes, "to"));
     KILN_TRY(from->fill(std::byte(1)));
     KILN_ASSIGN(const Spread t, time([&] { return to->copyFrom(*from); }));
-    row("device copy", "bytes", std::to_string(bytes), t, 2.0 * static_cast<double>(bytes), "the device's own");
+    row("device copy", "bytes", std::to_string(bytes), t, 2.0 * static_cast<double>(bytes), 0, "the device's own");
     return {};
   }
 
@@ -137,12 +204,11 @@ private:
     return out;
   }
 
-  Status one(const Family &family, DType type) {
-    const TensorTypes example = family.example(type, large);
+  Status one(const Family &family, DType type, const Sample &sample) {
     Arrays inputs;
-    for (const auto &[name, t] : example)
+    for (const auto &[name, t] : sample.inputs)
       inputs[name] = inputOf(t, inputs.size() + 1);
-    const Numbers numbers = defaultNumbers(family);
+    const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, family, inputs, numbers));
     const Call &call = placed.call();
     KILN_ASSIGN(const Spread t, time([&] { return family.run(*jit, call, {}); }));
@@ -153,7 +219,8 @@ private:
       wrong += !comparison.good();
       verdict = comparison.good() ? "good" : "WRONG: " + comparison.toString();
     }
-    row(family.name(), dtypeName(type), shapeText(example.at("x").shape), t, family.bytes(call), verdict);
+    row(family.name(), dtypeName(type), family.sizeText(sample.inputs, numbers), t, family.bytes(call),
+        family.flops(call), verdict);
     return {};
   }
 
@@ -172,18 +239,27 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   CLI::App *c = app.add_subcommand("bench", "Time the library's kernels beside the device's own copy");
   c->add_option("kernels", o->kernels, "kernels to time (default: all)")->type_name("KERNEL");
   c->add_option("--dtype", o->dtypes, "types (default: f32 bf16)")->type_name("DTYPE");
+  c->add_option("--with", o->with,
+                "NAME=SHAPE or NAME=V: sizes of the one kernel's inputs, numbers, flags; default: its own")
+      ->type_name("NAME=V")
+      ->allow_extra_args(false);
   c->add_option("--samples", o->samples, "batches; their median is reported")->type_name("N");
   c->add_option("--batch", o->batch, "launches of a batch, between two events")->type_name("N");
   c->add_option("--device", o->run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   c->add_flag("!--no-check", o->check, "do not compare what was timed with float64");
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
-  c->footer("On a GPU the tensors are far larger than its caches; GB/s counts each input and output once.\n"
-            "On the emulator sizes are small and times say nothing about a GPU.\n"
-            "Examples:\n"
-            "  kiln bench softmax --dtype f32 --target sm_80\n"
-            "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
-            "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
+  c->footer(
+      "On a GPU the tensors are far larger than its caches; GB/s counts each input and output once,\n"
+      "TFLOP/s the usual operations: 2 M N K of matmul; of attention 2 (D + Dv) for each pair of a query and a key\n"
+      "that it sees, causal half.  What was timed is compared with float64: all of it, or of large products a sample.\n"
+      "On the emulator sizes are small and times say nothing about a GPU.\n"
+      "Examples:\n"
+      "  kiln bench softmax --dtype f32 --target sm_80\n"
+      "  kiln bench attention --dtype bf16 --target sm_80 --with q=1x128x2x64 --with k=1x128x1x64 --with v=1x128x1x64 "
+      "--with causal\n"
+      "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
+      "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Bench(*o)(); });
 }
 

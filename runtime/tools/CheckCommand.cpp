@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -28,25 +29,6 @@ struct Options {
   RunOptions run; ///< file, --grid, --arg and the like
   bool json = false;
 };
-
-/// Extents of the innermost dimensions, and of all others: one that fills nothing, odd ones, more than one tile.
-struct Size {
-  std::uint64_t inner, outer;
-};
-constexpr Size sizes[] = {{1, 1}, {31, 3}, {1000, 5}, {4097, 2}};
-
-/// The example's tensors with other extents; those that are equal stay equal.
-TensorTypes resized(const TensorTypes &example, const Size &size) {
-  std::set<std::uint64_t> inner;
-  for (const auto &[name, type] : example)
-    if (!type.shape.empty())
-      inner.insert(type.shape.back());
-  TensorTypes out = example;
-  for (auto &[name, type] : out)
-    for (std::uint64_t &extent : type.shape)
-      extent = inner.count(extent) ? size.inner : size.outer;
-  return out;
-}
 
 class Check {
 public:
@@ -104,20 +86,23 @@ private:
     std::vector<DType> types;
     for (const std::string &name : o.dtypes) {
       KILN_ASSIGN(const DType type, parseDType(name));
-      if (type != DType::F32 && type != DType::F16 && type != DType::Bf16)
-        return Status::invalid("--dtype " + name + ": the library's kernels exist for f32, f16 and bf16");
       types.push_back(type);
+    }
+    std::vector<std::pair<const Family *, DType>> what;
+    for (const Family *family : chosen) {
+      KILN_ASSIGN(const std::vector<DType> has, chooseTypes(*family, types));
+      for (const DType type : has)
+        what.emplace_back(family, type);
     }
     for (const std::string &target : o.targets.empty() ? std::vector<std::string>{"sm_80", "sm_90a"} : o.targets) {
       first.clear();
       for (Schedule schedule : schedules) {
         KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target, schedule));
         KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device));
-        for (const Family *family : chosen)
-          for (DType type : types)
-            for (const Size &size : sizes)
-              KILN_TRY(unlessFailed(std::string(family->name()) + " " + std::string(dtypeName(type)), target,
-                                    [&] { return checkLibrary(*jit, *family, type, size, target, schedule); }));
+        for (const auto &[family, type] : what)
+          for (const Sample &sample : family->samples(type, SampleUse::Check, false))
+            KILN_TRY(unlessFailed(std::string(family->name()) + " " + std::string(dtypeName(type)), target,
+                                  [&] { return checkLibrary(*jit, *family, type, sample, target, schedule); }));
       }
     }
     return {};
@@ -197,15 +182,18 @@ private:
     return {};
   }
 
-  Status checkLibrary(Jit &jit, const Family &family, DType type, const Size &size, const std::string &target,
+  Status checkLibrary(Jit &jit, const Family &family, DType type, const Sample &sample, const std::string &target,
                       Schedule schedule) {
-    const TensorTypes types = resized(family.example(type, false), size);
-    const Arrays inputs = randomInputs(family, types, o.seed);
-    const Numbers numbers = defaultNumbers(family);
+    const Arrays inputs = randomInputs(family, sample.inputs, o.seed);
+    const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const RunnerResult result, runFamily(jit, family, inputs, numbers));
     std::string what(dtypeName(type));
     for (const auto &[name, array] : inputs)
       what += ", " + name + " " + shapeText(array.shape);
+    const Numbers usual = defaultNumbers(family);
+    for (const auto &[name, value] : numbers)
+      if (numberOr(usual, name, NAN) != value)
+        what += format(", %s %g", name.c_str(), value);
     std::string wrong;
     const bool defects = std::any_of(result.findings.begin(), result.findings.end(), isDefect);
     if (!defects) {

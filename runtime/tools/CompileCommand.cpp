@@ -18,7 +18,7 @@ namespace kiln::tools {
 namespace {
 
 struct Options {
-  std::string kernel, entry, target = "sm_80", arch, dtype = "f32", emit = "ptx", output;
+  std::string kernel, entry, target = "sm_80", arch, dtype, emit = "ptx", output;
   std::vector<std::string> settings, divisible, equals;
   bool lineInfo = false, json = false, report = false;
 };
@@ -150,7 +150,8 @@ void addCompileCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--entry", options->entry, "the kernel of the file; not needed if there is one");
   c->add_option("--target", options->target, "what the code may use")->capture_default_str();
   c->add_option("--arch", options->arch, "what --emit cubin and --report assemble for (default: the target)");
-  c->add_option("--dtype", options->dtype, "element type of a library kernel: f32, f16, bf16")->capture_default_str();
+  c->add_option("--dtype", options->dtype,
+                "element type of a library kernel: f32, f16, bf16 (default: f32, of attention bf16)");
   c->add_option("--set", options->settings, "NAME=VALUE of a library kernel's configuration, such as block=2048");
   c->add_option("--divisible", options->divisible, "ARGUMENT=N: compile for values divisible by N, such as x=16");
   c->add_option("--equals", options->equals, "ARGUMENT=N: compile for this value");

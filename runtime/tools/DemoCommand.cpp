@@ -50,18 +50,25 @@ private:
     report["device"] = device->info().name;
     report["kernels"] = Json::array();
     if (!o.run.json)
-      std::printf("%-12s %-5s %-14s %10s %10s  %s\n", "kernel", "type", "shape", "first ms", "again ms",
+      std::printf("%-12s %-5s %-27s %10s %10s  %s\n", "kernel", "type", "shape", "first ms", "again ms",
                   "against float64");
-    for (const Family *family : chosen)
-      for (DType type : types)
-        KILN_TRY(one(*family, type).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
+    for (const Family *family : chosen) {
+      const Result<std::vector<DType>> has = chooseTypes(*family, types);
+      if (!has.ok() && o.kernels.empty())
+        continue; // every kernel, of the types that it has
+      if (!has.ok())
+        return has.status();
+      for (const DType type : *has)
+        for (const Sample &sample : family->samples(type, SampleUse::Demo, device->info().kind == DeviceKind::Cuda))
+          KILN_TRY(
+              one(*family, type, sample).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
+    }
     return {};
   }
 
-  Status one(const Family &family, DType type) {
-    const TensorTypes example = family.example(type, false);
-    const Arrays inputs = randomInputs(family, example, o.seed);
-    const Numbers numbers = defaultNumbers(family);
+  Status one(const Family &family, DType type, const Sample &sample) {
+    const Arrays inputs = randomInputs(family, sample.inputs, o.seed);
+    const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const RunnerResult result, runFamily(*jit, family, inputs, numbers, {.repeat = 2}));
     ++total;
     std::string verdict;
@@ -74,20 +81,19 @@ private:
       verdict = comparison.toString();
     }
     wrong += !good;
-    const TensorType &first = example.begin()->second;
-    const TensorType &shown = example.count("x") ? example.at("x") : first;
+    const std::string size = family.sizeText(sample.inputs, numbers);
     const double again = result.milliseconds.size() > 1 ? result.milliseconds[1] : 0;
     report["kernels"].push_back({{"kernel", family.name()},
                                  {"dtype", dtypeName(type)},
-                                 {"shape", shown.shape},
+                                 {"shape", size},
                                  {"firstCallMs", result.firstCallMilliseconds},
                                  {"milliseconds", again},
                                  {"good", good},
                                  {"comparison", verdict}});
     if (!o.run.json)
-      std::printf("%-12s %-5s %-14s %10.2f %10.3f  %s%s\n", std::string(family.name()).c_str(),
-                  std::string(dtypeName(type)).c_str(), shapeText(shown.shape).c_str(), result.firstCallMilliseconds,
-                  again, good ? "" : "WRONG: ", verdict.c_str());
+      std::printf("%-12s %-5s %-27s %10.2f %10.3f  %s%s\n", std::string(family.name()).c_str(),
+                  std::string(dtypeName(type)).c_str(), size.c_str(), result.firstCallMilliseconds, again,
+                  good ? "" : "WRONG: ", verdict.c_str());
     std::fflush(stdout);
     return {};
   }

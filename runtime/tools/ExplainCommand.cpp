@@ -190,9 +190,10 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
       ->needs("--layout");
   for (CLI::Option *option :
        {command->add_option("--entry", k->entry, "The kernel of a file; not needed if there is one")->type_name("NAME"),
-        command->add_option("--dtype", k->dtype, "Element type of a library kernel: f32, f16, bf16")
-            ->type_name("DTYPE")
-            ->capture_default_str(),
+        command
+            ->add_option("--dtype", k->dtype,
+                         "Element type of a library kernel: f32, f16, bf16 (default: f32, of attention bf16)")
+            ->type_name("DTYPE"),
         command->add_option("--set", k->settings, "NAME=VALUE of a library kernel's configuration, such as block=2048")
             ->type_name("NAME=VALUE"),
         command
@@ -210,6 +211,7 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
   command->add_flag("--json", o->json, "One JSON object on standard output");
   command->footer("Examples:\n"
                   "  kiln explain softmax --target sm_90a --dtype bf16\n"
+                  "  kiln explain attention --target sm_80 --set right=true --set lse=true\n"
                   "  kiln explain transpose --target sm_80 --equals x_stride_1=1 --svg tile.svg --draw B\n"
                   "  kiln explain docs/examples/scale.mlir --target sm_89 --json\n"
                   "  kiln explain --layout 'blocked<sizePerThread=[1,4], threadsPerWarp=[8,4], warpsPerCTA=[4,1], "

@@ -3,6 +3,7 @@
 #include "compiler/codegen/Assembler.h"
 #include "compiler/layout/LayoutPicture.h"
 #include "compiler/layout/LayoutText.h"
+#include "kernels/support/Family.h"
 #include "kiln/Knobs.h"
 #include "runtime/io/File.h"
 #include "runtime/jit/CompilerLibrary.h"
@@ -10,6 +11,7 @@
 #include "runtime/tools/TextKernel.h"
 #include "support/Text.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace kiln::tools {
@@ -70,16 +72,21 @@ private:
   }
 
   /// What the caller stated; or else what dense, aligned tensors give, with rows of a multiple of 16 elements: of the
-  /// strides that follow a pointer the last is 1, the others are divisible by 16.
+  /// strides that follow a pointer the last is 1 (or those that the family names), the others are divisible by 16.
   Result<std::string> statedFacts(const KernelSource &source) {
     std::vector<std::string> names, divisible = o.divisible, equals = o.equals;
     const std::vector<ArgumentSpec> &all = source.arguments;
+    std::optional<std::vector<std::string>> unit;
+    if (!namesTextFile(o.kernel)) {
+      KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
+      unit = family->unitStrides();
+    }
     for (std::size_t i = 0; i < all.size(); ++i) {
       names.push_back(all[i].name);
       if (!o.divisible.empty() || !o.equals.empty())
         continue;
       const auto isStride = [&](std::size_t at) { return at < all.size() && all[at].specialise == Specialise::Stride; };
-      if (isStride(i) && !isStride(i + 1))
+      if (unit ? std::find(unit->begin(), unit->end(), all[i].name) != unit->end() : isStride(i) && !isStride(i + 1))
         equals.push_back(std::to_string(i) + "=1");
       else if (isStride(i) || all[i].specialise == Specialise::Divisibility)
         divisible.push_back(std::to_string(i) + "=16");

@@ -12,7 +12,7 @@
 namespace kiln::tools {
 
 struct KernelExplainOptions {
-  std::string kernel, entry, target, dtype = "f32", svg, draw = "A";
+  std::string kernel, entry, target, dtype, svg, draw = "A";
   std::vector<std::string> settings, divisible, equals;
   bool json = false, plans = false;
 };

@@ -15,7 +15,7 @@ namespace kiln::tools {
 /// Whether the word names a file rather than a kernel of the library.
 bool namesTextFile(const std::string &word);
 
-/// The kernel `name` of the library for --dtype and --set NAME=VALUE.
+/// The kernel `name` of the library for --dtype (empty: the first that it exists for) and --set NAME=VALUE.
 Result<KernelSource> recordLibraryKernel(const std::string &name, const std::string &dtype,
                                          const std::vector<std::string> &settings);
 

@@ -1,12 +1,12 @@
 #include "runtime/tools/LibraryRun.h"
 
 #include "kernels/support/Runner.h"
+#include "runtime/tools/FamilyWords.h"
 #include "runtime/tools/FirstCalls.h"
 #include "runtime/tools/RunRecording.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 
 namespace kiln::tools {
@@ -51,68 +51,40 @@ private:
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
     KILN_ASSIGN(family, findFamily(o.file));
     KILN_TRY(recording.prepare());
-    KILN_TRY(readExtras());
+    KILN_TRY(readWords());
     for (std::size_t i = 0; i < o.outputs.size(); ++i) {
       const std::vector<TensorParameter> all = family->tensors();
       const auto first = std::find_if(all.begin(), all.end(), [](const TensorParameter &p) { return p.output; });
       if (i > 0 || first == all.end())
         return Status::invalid("--output was given " + std::to_string(o.outputs.size()) + " times",
-                               "name each output: " + parameterList());
+                               "name each output: " + parameterList(*family));
       KILN_TRY(addOutput(first->name, o.outputs[i]));
     }
-    for (const TensorParameter &p : family->tensors())
-      if (!p.output && !p.optional && !inputs.count(p.name))
-        return Status::invalid("kernel '" + o.file + "' needs --" + p.name + " FILE.npy (" + p.description + ")",
-                               "its parameters are " + parameterList());
+    for (const auto &[name, array] : inputs)
+      types[name] = {array.type, array.shape};
+    KILN_TRY(requireInputs(*family, types));
     return {};
   }
 
-  Status readExtras() {
-    for (std::size_t i = 0; i < extras.size(); ++i) {
-      std::string word = extras[i], value;
-      if (!word.starts_with("--"))
-        return Status::invalid("'" + word + "' was not expected", "parameters are written --NAME VALUE");
-      word = word.substr(2);
-      if (const std::size_t equal = word.find('='); equal != std::string::npos) {
-        value = word.substr(equal + 1);
-        word = word.substr(0, equal);
-      } else if (i + 1 < extras.size()) {
-        value = extras[++i];
-      } else {
-        return Status::invalid("--" + word + " has no value");
-      }
-      KILN_TRY(addParameter(word, value));
-    }
-    return {};
-  }
-
-  Status addParameter(std::string name, const std::string &value) {
-    const std::vector<TensorParameter> all = family->tensors();
-    if (name == "input")
-      name = std::find_if(all.begin(), all.end(), [](const TensorParameter &p) { return !p.output; })->name;
-    for (const TensorParameter &p : all)
-      if (p.name == name)
-        return p.output ? addOutput(name, value) : addInput(name, value);
-    for (const NumberParameter &p : family->numbers())
-      if (p.name == name) {
-        double number = 0;
-        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-        if (error != std::errc() || end != value.data() + value.size())
-          return Status::invalid("--" + name + " " + value + ": expected a number (" + p.description + ")");
-        numbers[name] = number;
-        return {};
-      }
-    return Status::invalid("kernel '" + o.file + "' has no parameter '" + name + "'",
-                           "its parameters are " + parameterList());
-  }
-
-  Status addInput(const std::string &name, const std::string &file) {
-    KILN_ASSIGN(Array array, readNpy(file));
-    DType type = array.type == DType::F64 ? DType::F32 : array.type;
+  Status readWords() {
+    KILN_ASSIGN(FamilyWords words, parseFamilyWords(*family, extras));
+    numbers = std::move(words.numbers);
+    std::optional<DType> type;
     if (!o.dtype.empty()) {
       KILN_ASSIGN(type, parseDType(o.dtype));
     }
-    KILN_ASSIGN(inputs[name], convertArray(std::move(array), type, file));
+    for (const TensorParameter &p : family->tensors()) {
+      const auto word = words.tensors.find(p.name);
+      if (word == words.tensors.end())
+        continue;
+      if (p.output) {
+        KILN_TRY(addOutput(p.name, word->second));
+        if (p.optional)
+          numbers[p.name] = 1;
+      } else {
+        KILN_ASSIGN(inputs[p.name], readInput(p.name, word->second, family->inputType(p, type, numbers)));
+      }
+    }
     return {};
   }
 
@@ -125,20 +97,12 @@ private:
     return {};
   }
 
-  std::string parameterList() const {
-    std::vector<std::string> names;
-    for (const TensorParameter &p : family->tensors())
-      names.push_back("--" + p.name);
-    for (const NumberParameter &p : family->numbers())
-      names.push_back("--" + p.name);
-    return join(names);
-  }
-
   Status execute() {
     KILN_ASSIGN(device, openChosenDevice(o));
     KILN_TRY(recording.start(*device));
     report["kernel"] = o.file;
     report["device"] = device->info().name;
+    report["size"] = family->sizeText(types, numbers);
     KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
     firstCalls.collect(options);
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
@@ -180,6 +144,9 @@ private:
                          {"medianMs", median},
                          {"bytes", result.bytes},
                          {"gigabytesPerSecond", median > 0 ? result.bytes / median * 1e-6 : 0}};
+      if (result.flops > 0)
+        report["times"].update(
+            {{"flops", result.flops}, {"teraflopsPerSecond", median > 0 ? result.flops / median * 1e-9 : 0}});
     }
     report["status"] = status;
     if (o.json) {
@@ -187,14 +154,19 @@ private:
       return status;
     }
     std::fputs(firstCalls.toString(o.explainMiss).c_str(), stdout);
-    std::printf("%s: kernel '%s': %s; %llu compiled, %llu from the cache on disk\n", device->info().name.c_str(),
-                o.file.c_str(), defects ? "findings; no output was written" : "good",
+    std::printf("%s: kernel '%s' (%s): %s; %llu compiled, %llu from the cache on disk\n", device->info().name.c_str(),
+                o.file.c_str(), report.value("size", "").c_str(), defects ? "findings; no output was written" : "good",
                 static_cast<unsigned long long>(counters.compiles), static_cast<unsigned long long>(counters.diskHits));
     recording.print();
-    if (report.contains("times"))
-      std::printf("time: %u run%s, median %.4f ms, %.2f GB/s of what must cross the memory bus; first call %.2f ms\n",
-                  o.repeat, o.repeat == 1 ? "" : "s", report["times"]["medianMs"].get<double>(),
-                  report["times"]["gigabytesPerSecond"].get<double>(), result.firstCallMilliseconds);
+    if (report.contains("times")) {
+      const Json &times = report["times"];
+      const std::string work =
+          times.contains("flops")
+              ? format("%.2f TFLOP/s", times["teraflopsPerSecond"].get<double>())
+              : format("%.2f GB/s of what must cross the memory bus", times["gigabytesPerSecond"].get<double>());
+      std::printf("time: %u run%s, median %.4f ms, %s; first call %.2f ms\n", o.repeat, o.repeat == 1 ? "" : "s",
+                  times["medianMs"].get<double>(), work.c_str(), result.firstCallMilliseconds);
+    }
     for (const Json &out : report.value("outputs", Json::array()))
       std::printf("%s -> %s\n", out["parameter"].get<std::string>().c_str(), out["file"].get<std::string>().c_str());
     return status;
@@ -204,6 +176,7 @@ private:
   const std::vector<std::string> &extras;
   const Family *family = nullptr;
   Arrays inputs;
+  TensorTypes types; ///< of the inputs
   Numbers numbers;
   std::map<std::string, std::pair<OutputFile, std::string>> outputFiles;
   std::unique_ptr<Device> device; // before what it makes
@@ -226,14 +199,8 @@ int runLibraryKernel(const RunOptions &options, const std::vector<std::string> &
 
 std::string libraryHelp() {
   std::string text;
-  for (const auto &family : families()) {
-    text += "  " + std::string(family->name());
-    for (const TensorParameter &p : family->tensors())
-      text += (p.optional ? " [--" : " --") + p.name + (p.output ? " OUT.npy" : " FILE.npy") + (p.optional ? "]" : "");
-    for (const NumberParameter &p : family->numbers())
-      text += " [--" + p.name + " V]";
-    text += "\n      " + std::string(family->summary()) + "\n";
-  }
+  for (const auto &family : families())
+    text += familyHelp(*family);
   return text;
 }
 

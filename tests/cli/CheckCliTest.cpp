@@ -178,7 +178,7 @@ TEST_F(CheckCliTest, WrongUsesAreNamed) {
   refused({}, "what is required");
   refused({"sofmax"}, "did you mean softmax");
   refused({"add", "--target", "sm_81"}, "sm_81");
-  refused({"add", "--dtype", "i32"}, "f32, f16 and bf16");
+  refused({"add", "--dtype", "i32"}, "kernel 'add' exists for f32, f16, bf16");
   refused({"add", "--schedule", "backwards"}, "backwards");
   refused({"add", "--grid", "4"}, "--grid, --block and --arg are for files");
   refused({ptx, "add", "--grid", "1", "--block", "1"}, "a file is checked alone");

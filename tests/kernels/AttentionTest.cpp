@@ -118,10 +118,11 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.scale = 0.0f; }, {"scale"});
   refused([&](A &a) { a.scale = -1.0f; }, {"scale"});
   refused([&](A &a) { a.softcap = -1; }, {"softcap"});
-  refused([&](A &a) { a.cuQ = offsets.tensor; }, {"cu_k"});
+  refused([&](A &a) { a.k.rank = 3; }, {"cu_seqlens_k", "'k'"});
+  refused([&](A &a) { a.cuQ = offsets.tensor; }, {"16 groups of heads", "2"}); // packed q of rank 4: heads are split
   refused([&](A &a) { a.cuQ = a.cuK = offsets.tensor; }, {"rank 4", "3"});
   refused([&](A &a) { a.sink = offsets.tensor; }, {"'sink'"});
-  refused([&](A &a) { a.usedK = offsets.tensor; }, {"'used_k'", "3", "2"});
+  refused([&](A &a) { a.usedK = offsets.tensor; }, {"'seqused_k'", "3", "2"});
   refused([&](A &a) { a.q.address += 1; }, {"'q'"});
   EXPECT_EQ(on->jit->counters().compiles, before);
 }

@@ -108,9 +108,17 @@ std::vector<std::string> deviceNames() {
   return {"emulator:sm_80", "emulator:sm_89", "emulator:sm_90a", "emulator:sm_120a"};
 }
 
+std::vector<const Family *> shapeFamilies() {
+  std::vector<const Family *> out;
+  for (const auto &family : families())
+    if (family->tensors().front().name == "x")
+      out.push_back(family.get());
+  return out;
+}
+
 std::vector<FamilyOnDevice> familiesOnDevices() {
   std::vector<FamilyOnDevice> out;
-  for (const auto &family : families())
+  for (const Family *family : shapeFamilies())
     for (std::size_t i = 0; i < deviceNames().size(); ++i)
       out.emplace_back(family->name(), i);
   return out;

@@ -39,7 +39,9 @@ void closeDevices();
 /// "sm_80" of "emulator:sm_80", for names of tests.
 std::string testName(std::string_view text);
 
-/// Parameter of a suite that runs every family on every device: the family's name and the device's index.
+/// The families of a tensor x, which suites run with any shape.  attention and matmul have suites of their own.
+std::vector<const kernels::Family *> shapeFamilies();
+/// Parameter of a suite that runs each of them on every device: the family's name and the device's index.
 using FamilyOnDevice = std::tuple<std::string, std::size_t>;
 std::vector<FamilyOnDevice> familiesOnDevices();
 /// "softmax_sm_80", the test's name.

@@ -1,0 +1,252 @@
+#include "kernels/attention/AttentionCall.h"
+
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::kernels {
+namespace {
+
+const Tensor *find(const Tensors &tensors, std::string_view name) {
+  const auto found = tensors.find(name);
+  return found == tensors.end() ? nullptr : &found->second;
+}
+
+/// A number that counts: no fraction, within 2^53.
+Result<std::int64_t> wholeNumber(const Numbers &numbers, std::string_view name, std::int64_t otherwise) {
+  const double value = numberOr(numbers, name, static_cast<double>(otherwise));
+  if (!(std::abs(value) <= 0x1p53) || value != std::floor(value))
+    return Status::invalid("attention: " + std::string(name) + " = " + format("%g", value), "give a whole number");
+  return static_cast<std::int64_t>(value);
+}
+
+/// Which of the three ways q, k and v were given.
+Result<std::vector<std::string>> givenTensors(const Tensors &tensors) {
+  const bool q = find(tensors, "q"), k = find(tensors, "k"), v = find(tensors, "v"), kv = find(tensors, "kv"),
+             qkv = find(tensors, "qkv");
+  if (qkv && !q && !k && !v && !kv)
+    return std::vector<std::string>{"qkv"};
+  if (q && kv && !k && !v && !qkv)
+    return std::vector<std::string>{"q", "kv"};
+  if (q && k && v && !kv && !qkv)
+    return std::vector<std::string>{"q", "k", "v"};
+  std::string got;
+  for (const char *name : {"q", "k", "v", "kv", "qkv"})
+    if (find(tensors, name))
+      got += (got.empty() ? "" : ", ") + std::string(name);
+  return Status::invalid("attention needs q, k and v; or q and kv; or qkv; given: " + (got.empty() ? "none" : got),
+                         "give --q, --k and --v; or --q and --kv; or --qkv");
+}
+
+Status badEntry(const char *table, std::size_t at, double value, const std::string &why) {
+  return Status::invalid("attention: " + std::string(table) + "[" + std::to_string(at) +
+                             "] = " + format("%.0f", value) + ": " + why,
+                         "correct the table");
+}
+
+/// Offsets that begin at 0, do not fall, and end within the rows.
+Status checkOffsets(const char *table, const std::vector<double> &cu, std::int64_t rows) {
+  for (std::size_t i = 0; i < cu.size(); ++i) {
+    if (i == 0 && cu[0] != 0)
+      return badEntry(table, i, cu[i], "the first offset must be 0");
+    if (i > 0 && cu[i] < cu[i - 1])
+      return badEntry(table, i, cu[i], "below the offset before it, " + format("%.0f", cu[i - 1]));
+    if (cu[i] > static_cast<double>(rows))
+      return badEntry(table, i, cu[i], "the tensor has " + std::to_string(rows) + " rows");
+  }
+  return {};
+}
+
+Status checkUsed(const char *table, std::size_t i, double used, std::int64_t rows) {
+  if (used < 0 || used > static_cast<double>(rows))
+    return badEntry(table, i, used, "the sequence has " + std::to_string(rows) + " rows");
+  return {};
+}
+
+std::int64_t integer(double v) {
+  return static_cast<std::int64_t>(v);
+}
+
+} // namespace
+
+Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numbers) {
+  KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
+  const bool packed = find(tensors, "cu_seqlens_q");
+  AttentionLayout layout;
+  if (const auto named = numbers.find(layoutNumber); named != numbers.end()) {
+    const auto index = static_cast<std::size_t>(named->second);
+    if (!(named->second >= 0) || index >= attentionLayouts().size())
+      return Status::invalid("attention: layout = " + format("%g", named->second), "give the name of a layout");
+    layout = attentionLayouts()[index];
+  } else {
+    const bool flat = given.size() == 1 && numberOr(numbers, "heads", 0) != 0;
+    const char *const name = flat                ? (packed ? "t_flat_gqa" : "flat_gqa")
+                             : given.size() == 1 ? (packed ? "t3hd" : "bs3hd")
+                             : given.size() == 2 ? (packed ? "thd_t2hd" : "bshd_bs2hd")
+                                                 : (packed ? "thd_thd_thd" : "bshd_bshd_bshd");
+    KILN_ASSIGN(layout, attentionLayout(name));
+  }
+  for (const auto &[name, isPacked] :
+       {std::pair("cu_seqlens_q", layout.packedQ()), std::pair("cu_seqlens_k", layout.packedK())})
+    if (const bool table = find(tensors, name); table != isPacked)
+      return Status::invalid("attention: layout " + layout.name + (table ? " takes no " : " needs ") + name,
+                             table ? "leave it out, or give a layout with t" : "give it, or a layout with b and s");
+  return layout;
+}
+
+Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers &numbers) {
+  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, numbers));
+  KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
+  std::vector<Tensor> list;
+  for (const std::string &name : given)
+    list.push_back(tensors.at(name));
+  KILN_ASSIGN(const std::int64_t heads, wholeNumber(numbers, "heads", 0));
+  KILN_ASSIGN(const std::int64_t keyHeads, wholeNumber(numbers, "key_heads", 0));
+  KILN_ASSIGN(const AttentionViews views, attentionViews(layout, list, heads, keyHeads));
+  AttentionArguments a;
+  a.q = views.q, a.k = views.k, a.v = views.v;
+  if (const auto scale = numbers.find("scale"); scale != numbers.end())
+    a.scale = static_cast<float>(scale->second);
+  a.causal = numberOr(numbers, "causal", 0) != 0;
+  KILN_ASSIGN(a.windowLeft, wholeNumber(numbers, "window_left", -1));
+  KILN_ASSIGN(a.windowRight, wholeNumber(numbers, "window_right", -1));
+  a.alignment = numberOr(numbers, "align", 0) == 0 ? Alignment::BottomRight : Alignment::TopLeft;
+  a.softcap = static_cast<float>(numberOr(numbers, "softcap", 0));
+  const auto optional = [&](std::optional<Tensor> &to, std::string_view name) {
+    if (const Tensor *t = find(tensors, name))
+      to = *t;
+  };
+  optional(a.sink, "sink");
+  optional(a.alibi, "alibi");
+  optional(a.cuQ, "cu_seqlens_q");
+  optional(a.cuK, "cu_seqlens_k");
+  optional(a.usedQ, "seqused_q");
+  optional(a.usedK, "seqused_k");
+  KILN_ASSIGN(a.maxQueries, wholeNumber(numbers, maxQueriesNumber, 0));
+  return a;
+}
+
+Tensors tensorsOfTypes(const TensorTypes &types) {
+  Tensors out;
+  for (const auto &[name, type] : types) {
+    Tensor &t = out[name];
+    t.dtype = type.dtype;
+    t.rank = static_cast<unsigned>(std::min<std::size_t>(type.shape.size(), Tensor::maxRank));
+    std::int64_t stride = 1;
+    for (unsigned d = t.rank; d-- > 0; stride *= t.shape[d]) {
+      t.shape[d] = static_cast<std::int64_t>(type.shape[d]);
+      t.strides[d] = stride;
+    }
+  }
+  return out;
+}
+
+AttentionExtents extentsOf(const AttentionArguments &a) {
+  const unsigned q = a.cuQ ? 0 : 1, k = a.cuK ? 0 : 1;
+  const bool split = a.q.rank == q + 4;
+  return {a.cuQ   ? a.cuQ->shape[0] - 1
+          : a.cuK ? a.cuK->shape[0] - 1
+                  : a.q.shape[0],
+          a.q.shape[q],
+          a.k.shape[k],
+          split ? a.q.shape[q + 1] * a.q.shape[q + 2] : a.q.shape[q + 1],
+          a.k.shape[k + 1],
+          a.q.shape[a.q.rank - 1],
+          a.v.shape[a.v.rank - 1]};
+}
+
+Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const Numbers &numbers) {
+  const Tensors tensors = tensorsOfTypes(inputs);
+  KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensors, numbers));
+  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, numbers));
+  const AttentionExtents e = extentsOf(a);
+  TensorTypes out;
+  TensorType &o = out["o"] = {a.q.dtype, {}};
+  for (const char axis : layout.output())
+    o.shape.push_back(static_cast<std::uint64_t>(axis == 'b'   ? a.q.shape[0]
+                                                 : axis == 'h' ? e.heads
+                                                 : axis == 'd' ? e.dimV
+                                                               : e.rowsQ));
+  // Rows that no sequence uses are left alone.
+  const bool partial = a.cuQ || a.usedQ;
+  if (partial)
+    o.rest = 0;
+  if (numbers.count("lse")) {
+    TensorType &lse = out["lse"] = {DType::F32, {}};
+    if (!a.cuQ)
+      lse.shape.push_back(static_cast<std::uint64_t>(a.q.shape[0]));
+    lse.shape.push_back(static_cast<std::uint64_t>(e.heads));
+    lse.shape.push_back(static_cast<std::uint64_t>(e.rowsQ));
+    if (partial)
+      lse.rest = -INFINITY;
+  }
+  return out;
+}
+
+AttentionTables tablesOf(const HostTensors &inputs) {
+  AttentionTables out;
+  for (const auto &[name, table] : {std::pair("cu_seqlens_q", &out.cuQ), std::pair("cu_seqlens_k", &out.cuK),
+                                    std::pair("seqused_q", &out.usedQ), std::pair("seqused_k", &out.usedK)})
+    if (const auto found = inputs.find(name); found != inputs.end())
+      *table = found->second.values;
+  return out;
+}
+
+Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &a, const AttentionTables &tables) {
+  const AttentionExtents e = extentsOf(a);
+  KILN_TRY(checkOffsets("cu_seqlens_q", tables.cuQ, e.rowsQ));
+  KILN_TRY(checkOffsets("cu_seqlens_k", tables.cuK, e.rowsK));
+  for (const auto &[name, given, table] : {std::tuple("cu_seqlens_q", a.cuQ.has_value(), &tables.cuQ),
+                                           std::tuple("cu_seqlens_k", a.cuK.has_value(), &tables.cuK)})
+    if (given && table->empty())
+      return Status::invalid("attention: argument '" + std::string(name) + "' is empty",
+                             "give batch + 1 offsets, the first of them 0");
+  const auto batch = static_cast<std::size_t>(e.batch);
+  for (const auto &[name, table, extra] :
+       {std::tuple("cu_seqlens_q", &tables.cuQ, 1), std::tuple("cu_seqlens_k", &tables.cuK, 1),
+        std::tuple("seqused_q", &tables.usedQ, 0), std::tuple("seqused_k", &tables.usedK, 0)})
+    if (const std::size_t wanted = batch + static_cast<std::size_t>(extra); !table->empty() && table->size() != wanted)
+      return Status::invalid("attention: argument '" + std::string(name) + "' has " + std::to_string(table->size()) +
+                                 " entries; a batch of " + std::to_string(batch) + " needs " + std::to_string(wanted),
+                             "give one for each sequence" + std::string(extra ? ", and where the last one ends" : ""));
+  std::vector<AttentionSequence> out;
+  for (std::size_t b = 0; b < batch; ++b) {
+    AttentionSequence s;
+    s.batchQ = s.batchK = static_cast<std::int64_t>(b);
+    s.queries = e.rowsQ, s.keys = e.rowsK;
+    if (a.cuQ)
+      s.batchQ = 0, s.startQ = integer(tables.cuQ[b]), s.queries = integer(tables.cuQ[b + 1]) - s.startQ;
+    if (a.cuK)
+      s.batchK = 0, s.startK = integer(tables.cuK[b]), s.keys = integer(tables.cuK[b + 1]) - s.startK;
+    if (!tables.usedQ.empty()) {
+      KILN_TRY(checkUsed("seqused_q", b, tables.usedQ[b], s.queries));
+      s.queries = integer(tables.usedQ[b]);
+    }
+    if (!tables.usedK.empty()) {
+      KILN_TRY(checkUsed("seqused_k", b, tables.usedK[b], s.keys));
+      s.keys = integer(tables.usedK[b]);
+    }
+    out.push_back(s);
+  }
+  return out;
+}
+
+double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
+  const auto queries = static_cast<double>(s.queries), keys = static_cast<double>(s.keys);
+  const std::int64_t right = a.causal ? 0 : a.windowRight;
+  if (a.windowLeft < 0 && right < 0)
+    return queries * keys;
+  if (a.causal && a.windowLeft < 0 && a.alignment == Alignment::BottomRight)
+    return s.queries <= s.keys ? queries * keys - queries * queries / 2 : keys * keys / 2;
+  const std::int64_t shift = a.alignment == Alignment::BottomRight ? s.keys - s.queries : 0;
+  double pairs = 0;
+  for (std::int64_t i = 0; i < s.queries; ++i) {
+    const std::int64_t first = a.windowLeft < 0 ? 0 : std::max<std::int64_t>(0, i + shift - a.windowLeft);
+    const std::int64_t last = right < 0 ? s.keys - 1 : std::min(s.keys - 1, i + shift + right);
+    pairs += static_cast<double>(std::max<std::int64_t>(0, last - first + 1));
+  }
+  return pairs;
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,59 @@
+//===- AttentionCall.h - A call of attention from the command line's parameters ---===//
+//
+// What parameters by name (q, kv, window_left, ..) say together: the layout, the views, which rows belong to which
+// sequence.  The command runs it, and the reference computes it in float64.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_ATTENTION_ATTENTIONCALL_H
+#define KILN_KERNELS_ATTENTION_ATTENTIONCALL_H
+
+#include "kernels/attention/AttentionLayouts.h"
+#include "kernels/attention/AttentionOperation.h"
+
+namespace kiln::kernels {
+
+using Tensors = std::map<std::string, Tensor, std::less<>>;
+
+/// The numbers' names that several files need.
+constexpr std::string_view layoutNumber = "layout", maxQueriesNumber = "max_queries", pairsNumber = "pairs";
+
+/// The layout that was named: by default bshd_bshd_bshd, bshd_bs2hd, bs3hd, or flat_gqa where heads are given; with
+/// cu_seqlens_q thd_thd_thd, thd_t2hd, t3hd, t_flat_gqa.  The failure says which tensors are missing.
+Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numbers);
+
+/// Everything but o and lse.
+Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers &numbers);
+
+/// Tensors of these types that lie nowhere, dense.
+Tensors tensorsOfTypes(const TensorTypes &types);
+
+struct AttentionExtents {
+  std::int64_t batch, rowsQ, rowsK; ///< rows: of a sequence, or of all if packed
+  std::int64_t heads, keyHeads, dim, dimV;
+};
+AttentionExtents extentsOf(const AttentionArguments &arguments);
+
+/// Types of o, and of lse where it is asked for.
+Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const Numbers &numbers);
+
+/// A sequence: where its rows lie, and how many count.
+struct AttentionSequence {
+  std::int64_t startQ = 0, queries = 0, startK = 0, keys = 0; ///< rows; of a dense tensor from the batch's first on
+  std::int64_t batchQ = 0, batchK = 0;                        ///< index of the batch; 0 if packed
+};
+
+/// Values of the integer tables, as the host has them.
+struct AttentionTables {
+  std::vector<double> cuQ, cuK, usedQ, usedK; ///< empty: not given
+};
+AttentionTables tablesOf(const HostTensors &inputs);
+/// The sequences, or the first entry that is wrong.
+Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &arguments, const AttentionTables &tables);
+
+/// Pairs of a query and a key that it sees, of one head: the full count, Sq Sk - Sq^2 / 2 for causal (of as many
+/// queries as keys half), windows exactly.
+double pairsOf(const AttentionSequence &sequence, const AttentionArguments &arguments);
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_ATTENTIONCALL_H

@@ -1,0 +1,215 @@
+// `attention` for commands and tests: parameters, layouts by name, tolerance.  The reference is AttentionReference.cpp.
+#include "kernels/attention/AttentionCall.h"
+#include "kernels/attention/AttentionReference.h"
+#include "kernels/support/Runner.h"
+#include "kernels/support/Settings.h"
+
+#include <cmath>
+
+namespace kiln::kernels {
+namespace {
+
+class AttentionFamily : public Family {
+public:
+  std::string_view name() const override { return "attention"; }
+  std::string_view summary() const override {
+    return "o = softmax(mask(softcap(scale q k^T) + alibi)) v for every head; lse: the softmax's logarithm";
+  }
+  std::vector<DType> dtypes() const override { return {DType::Bf16, DType::F16}; }
+
+  std::vector<TensorParameter> tensors() const override {
+    return {{"q", false, true, "B x Sq x H x D, f16 or bf16; other layouts by --layout"},
+            {"k", false, true, "B x Sk x Hk x D"},
+            {"v", false, true, "B x Sk x Hk x Dv"},
+            {"kv", false, true, "instead of k and v: B x Sk x 2 x Hk x D"},
+            {"qkv", false, true, "instead of all three: B x S x 3 x H x D, or with --heads S x B x (H + 2 Hk) x D"},
+            {"sink", false, true, "H, f32: a logit of each head that has no value", DType::F32},
+            {"alibi", false, true, "H or B x H, f32: slopes", DType::F32},
+            {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
+            {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
+            {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
+            {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32},
+            {"o", true, false, "as q, with the columns of v"},
+            {"lse", true, true, "B x H x Sq, packed H x T, f32"}};
+  }
+
+  std::vector<NumberParameter> numbers() const override {
+    std::vector<std::string> layouts;
+    for (const AttentionLayout &layout : attentionLayouts())
+      layouts.push_back(layout.name);
+    return {
+        {"layout", {}, "how q, k and v lie in memory", layouts},
+        {"heads", {}, "H,Hk: of q and of k, for the flat layouts", {}, false, {"heads", "key_heads"}},
+        {"causal", {}, "a query sees no key after its own", {}, true},
+        {"align", {}, "where the diagonal starts if q and k differ in length", {"bottom_right", "top_left"}},
+        {"window", -1, "L,R: keys on each side that a query sees; -1: all", {}, false, {"window_left", "window_right"}},
+        {"softcap", 0, "scores become X tanh(score / X); 0: they stay"},
+        {"scale", {}, "of the scores; default 1 / sqrt(D)"}};
+  }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
+    return attentionOutputs(inputs, numbers);
+  }
+
+  Status complete(const Arrays &inputs, Numbers &numbers) const override {
+    TensorTypes types;
+    HostTensors tables;
+    for (const auto &[name, array] : inputs) {
+      types[name] = {array.type, array.shape};
+      if (array.type == DType::I32)
+        tables[name] = toHost(array);
+    }
+    KILN_ASSIGN(const AttentionArguments arguments, argumentsOfCall(tensorsOfTypes(types), numbers));
+    KILN_ASSIGN(const std::vector<AttentionSequence> sequences, sequencesOf(arguments, tablesOf(tables)));
+    double pairs = 0;
+    std::int64_t most = 0;
+    for (const AttentionSequence &s : sequences) {
+      pairs += pairsOf(s, arguments);
+      most = std::max(most, s.queries);
+    }
+    numbers[std::string(pairsNumber)] = pairs;
+    numbers[std::string(maxQueriesNumber)] = static_cast<double>(std::max<std::int64_t>(most, 1));
+    return {};
+  }
+
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
+    KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.numbers));
+    KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.numbers));
+    KILN_ASSIGN(a.o, attentionOutputView(layout, call.tensors.at("o"), {a.q, a.k, a.v}));
+    if (const auto lse = call.tensors.find("lse"); lse != call.tensors.end())
+      a.lse = lse->second;
+    AttentionOperation operation(jit);
+    return operation.run(a, options);
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
+    return attentionReference(inputs, numbers);
+  }
+
+  /// The specification's section 10: with `base` the same computation in the working type,
+  /// f max |base - reference| + 2 u max |reference| + 1e-5, where u = 2^-9 (bf16) or 2^-12 (f16), and f = 2, with
+  /// softcap 3.  lse: 1e-4 + 1e-5 |lse|, with softcap X 1e-3 X.
+  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
+                              const HostTensors &reference, const Numbers &numbers) const override {
+    const HostTensor &wanted = reference.find(name)->second;
+    const double cap = numberOr(numbers, "softcap", 0);
+    std::vector<double> limits(wanted.values.size());
+    if (name == "lse") {
+      for (std::size_t i = 0; i < limits.size(); ++i)
+        limits[i] =
+            std::isinf(wanted.values[i]) ? 0 : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(wanted.values[i]);
+      return limits;
+    }
+    const auto base = attentionReference(inputs, numbers, dtype);
+    if (!base.ok())
+      return {};
+    const std::vector<double> &rounded = base->find(name)->second.values;
+    double most = 0, worst = 0;
+    for (std::size_t i = 0; i < limits.size(); ++i) {
+      most = std::max(most, std::abs(wanted.values[i]));
+      worst = std::max(worst, std::abs(rounded[i] - wanted.values[i]));
+    }
+    const double u = dtype == DType::Bf16 ? 0x1p-9 : 0x1p-12;
+    limits.assign(limits.size(), (cap > 0 ? 3 : 2) * worst + 2 * u * most + 1e-5);
+    return limits;
+  }
+
+  double bytes(const Call &call) const override {
+    double total = 0;
+    for (const auto &[name, t] : call.tensors)
+      total += static_cast<double>(t.elements()) * dtypeBytes(t.dtype);
+    return total;
+  }
+
+  /// 2 pairs (D + Dv) of each head.
+  double flops(const Call &call) const override {
+    const auto a = argumentsOfCall(call.tensors, call.numbers);
+    if (!a.ok())
+      return 0;
+    const AttentionExtents e = extentsOf(*a);
+    return 2 * numberOr(call.numbers, pairsNumber, 0) * static_cast<double>(e.heads) *
+           static_cast<double>(e.dim + e.dimV);
+  }
+
+  /// Demo: a layer of Llama 3 8B.  Bench: 16,384 tokens in sequences of 8,192 and 2,048 columns in all heads, full and
+  /// causal.  Check: each option somewhere.
+  std::vector<Sample> samples(DType dtype, SampleUse use, bool gpu) const override {
+    const auto call = [&](std::uint64_t batch, std::uint64_t queries, std::uint64_t keys, std::uint64_t heads,
+                          std::uint64_t keyHeads, std::uint64_t dim, Numbers numbers) {
+      return Sample{{{"q", {dtype, {batch, queries, heads, dim}}},
+                     {"k", {dtype, {batch, keys, keyHeads, dim}}},
+                     {"v", {dtype, {batch, keys, keyHeads, dim}}}},
+                    std::move(numbers)};
+    };
+    const Numbers causal = {{"causal", 1}};
+    if (use == SampleUse::Demo)
+      return {call(1, gpu ? 8192 : 256, gpu ? 8192 : 256, 32, 8, 128, causal)};
+    if (use == SampleUse::Bench) {
+      if (!gpu)
+        return {call(1, 256, 256, 2, 2, 64, {}), call(1, 256, 256, 2, 2, 64, causal)};
+      return {call(2, 8192, 8192, 32, 32, 64, {}), call(2, 8192, 8192, 32, 32, 64, causal),
+              call(2, 8192, 8192, 16, 16, 128, {}), call(2, 8192, 8192, 16, 16, 128, causal)};
+    }
+    Sample windowed =
+        call(1, 40, 150, 3, 1, 40, {{"window_left", 30}, {"window_right", 4}, {"softcap", 20}, {"lse", 1}});
+    windowed.inputs["sink"] = {DType::F32, {3}};
+    Sample biased = call(1, 97, 97, 2, 2, 64, {{"causal", 1}, {"align", 1}});
+    biased.inputs["alibi"] = {DType::F32, {1, 2}};
+    return {call(1, 1, 1, 1, 1, 8, {{"lse", 1}}), call(2, 70, 133, 4, 2, 64, {{"causal", 1}, {"lse", 1}}), windowed,
+            biased};
+  }
+
+  std::string sizeText(const TensorTypes &inputs, const Numbers &numbers) const override {
+    const Tensors tensors = tensorsOfTypes(inputs);
+    const auto a = argumentsOfCall(tensors, numbers);
+    const auto layout = layoutOfCall(tensors, numbers);
+    if (!a.ok() || !layout.ok())
+      return {};
+    const auto n = [](std::int64_t v) { return std::to_string(v); };
+    const AttentionExtents e = extentsOf(*a);
+    std::string out = "B" + n(e.batch) + (a->cuQ ? " T" : " S") + n(e.rowsQ);
+    out += (e.rowsK == e.rowsQ ? "" : "," + n(e.rowsK)) + " H" + n(e.heads);
+    out +=
+        (e.keyHeads == e.heads ? "" : "/" + n(e.keyHeads)) + " D" + n(e.dim) + (e.dim == e.dimV ? "" : "," + n(e.dimV));
+    if (a->causal)
+      out += " causal";
+    if (a->windowLeft >= 0 || a->windowRight >= 0)
+      out += " window " + n(a->windowLeft) + "," + n(a->windowRight);
+    return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
+  }
+
+  std::optional<std::vector<std::string>> unitStrides() const override {
+    return {{"lse_row_stride", "sink_stride", "alibi_head_stride"}};
+  }
+
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    AttentionConfig c;
+    if (Status s = applySettings(settings, {{"blockM", &c.blockM},
+                                            {"blockN", &c.blockN},
+                                            {"warps", &c.warps},
+                                            {"dim", &c.dim},
+                                            {"dimV", &c.dimV},
+                                            {"left", &c.left},
+                                            {"right", &c.right},
+                                            {"bottomRight", &c.bottomRight},
+                                            {"softcap", &c.softcap},
+                                            {"alibi", &c.alibi},
+                                            {"sink", &c.sink},
+                                            {"packedQ", &c.packedQ},
+                                            {"packedK", &c.packedK},
+                                            {"usedQ", &c.usedQ},
+                                            {"usedK", &c.usedK},
+                                            {"lse", &c.lse}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return attention(element, c);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeAttention() {
+  return std::make_unique<AttentionFamily>();
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,37 @@
+//===- FamilyWords.h - The parameters of a library kernel on a command line --------===//
+//
+// --NAME VALUE for tensors and numbers, --NAME alone for flags; a dash in NAME stands for the underscore of the
+// parameter.  Which names there are, the family says.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_FAMILYWORDS_H
+#define KILN_RUNTIME_TOOLS_FAMILYWORDS_H
+
+#include "kernels/support/Family.h"
+
+namespace kiln::tools {
+
+struct FamilyWords {
+  std::map<std::string, std::string, std::less<>> tensors; ///< what was written after --NAME, by parameter
+  kernels::Numbers numbers;
+};
+
+/// The failure names the word, and what exists.
+Result<FamilyWords> parseFamilyWords(const kernels::Family &family, const std::vector<std::string> &words);
+
+/// Every input that a call cannot go without is there; the failure names one that is not.
+Status requireInputs(const kernels::Family &family, const kernels::TensorTypes &inputs);
+
+/// "--x, --out, --eps".
+std::string parameterList(const kernels::Family &family);
+
+/// The lines of --help for a family: its parameters, its summary.
+std::string familyHelp(const kernels::Family &family);
+
+/// An input from a file, converted to `type`; none: as it is, f64 as f32.  64-bit integers become 32-bit ones where
+/// those are asked for and every value fits.  `name` is the parameter's, for the failure.
+Result<Array> readInput(const std::string &name, const std::string &file, std::optional<DType> type);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_FAMILYWORDS_H
