@@ -19,6 +19,11 @@ struct SharedMemory : mlir::SideEffects::Resource::Base<SharedMemory> {
   llvm::StringRef getName() final { return "shared memory"; }
 };
 
+/// The groups of each thread's asynchronous copies.
+struct AsyncGroups : mlir::SideEffects::Resource::Base<AsyncGroups> {
+  llvm::StringRef getName() final { return "groups of asynchronous copies"; }
+};
+
 constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 
