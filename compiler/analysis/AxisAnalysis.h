@@ -49,7 +49,7 @@ public:
   /// The power of two that divides a scalar.
   std::uint32_t divisibility(mlir::Value scalar) const;
 
-  /// Of a load, store, atomic, load_view or store_view of a tile; nothing for other operations.
+  /// Of a load, store, atomic, load_view, store_view or asynchronous copy of a tile; nothing for other operations.
   std::optional<AccessFacts> access(mlir::Operation *memoryOp) const;
 
   /// The widest access that facts, mask and the layout of the operation's tile allow, at most `maxBytes` wide.  One
@@ -70,6 +70,13 @@ mlir::Type accessedTile(mlir::Operation *memoryOp);
 /// AxisAnalysis::vectorAccess with the facts at hand, in another layout than the operation's own.
 VectorAccess vectorAccess(mlir::Operation *memoryOp, const AccessFacts &facts, const layout::TileLayout &layout,
                           unsigned maxBytes = 16);
+
+/// The same where no element is masked out: what a view's access may do wholly inside.  Other operations: vectorAccess.
+VectorAccess unmaskedAccess(mlir::Operation *memoryOp, const AccessFacts &facts, const layout::TileLayout &layout);
+
+/// The first valid coordinate of the view's unit dimension is 0, so that elements before a valid one are valid: an
+/// asynchronous copy can leave out the end of a run of bytes, but not its beginning.
+bool beginsAtZero(mlir::Value view);
 
 } // namespace kiln::analysis
 

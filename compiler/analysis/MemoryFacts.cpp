@@ -18,9 +18,10 @@ using Facts = AxisInfo::Facts;
 
 Type accessedTile(Operation *op) {
   Type type = llvm::TypeSwitch<Operation *, Type>(op)
-                  .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp>(
+                  .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile_gpu::AsyncCopyOp>(
                       [](auto access) { return access.getPointer().getType(); })
                   .Case([](tile::LoadViewOp load) -> Type { return load.getType(); })
+                  .Case([](tile_gpu::AsyncCopyViewOp copy) -> Type { return copy.tile(); })
                   .Case([](tile::StoreViewOp store) -> Type { return store.getValue().getType(); })
                   .Default([](Operation *) { return Type(); });
   return type && isa<RankedTensorType>(type) ? type : Type();
@@ -94,10 +95,10 @@ std::optional<AccessFacts> AxisAnalysis::access(Operation *op) const {
     return AccessFacts{*address, *m};
   };
   return llvm::TypeSwitch<Operation *, std::optional<AccessFacts>>(op)
-      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp>(
+      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile_gpu::AsyncCopyOp>(
           [&](auto access) { return masked(access.getPointer(), access.getMask()); })
       .Case([&](tile::AtomicCasOp cas) { return masked(cas.getPointer(), {}); })
-      .Case<tile::LoadViewOp, tile::StoreViewOp>(
+      .Case<tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyViewOp>(
           [&](auto access) { return viewFacts(*this, access.getView(), access.getCoords(), *shape); })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -121,6 +122,29 @@ VectorAccess vectorAccess(Operation *op, const AccessFacts &facts, const layout:
       best = {d, elements};
   }
   return best;
+}
+
+VectorAccess unmaskedAccess(Operation *op, const AccessFacts &facts, const layout::TileLayout &layout) {
+  const int64_t unit = llvm::TypeSwitch<Operation *, int64_t>(op)
+                           .Case<tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyViewOp>(
+                               [](auto access) { return access.getView().getType().getUnit(); })
+                           .Default(tile::ViewType::noUnit);
+  auto cache = op->getAttrOfType<tile::CacheAttr>("cache");
+  if (unit == tile::ViewType::noUnit || (cache && cache.getValue() == tile::Cache::Volatile))
+    return vectorAccess(op, facts, layout);
+  const unsigned bits = tile::storageBits(tile::elementTypeOf(accessedTile(op))), d = static_cast<unsigned>(unit);
+  const std::uint32_t alignment = product(facts.address.divisibility(d), bits / 8);
+  return {d, layout::vectorElements(layout.core(), d, bits, facts.address.contiguity(d), alignment)};
+}
+
+bool beginsAtZero(Value view) {
+  const int64_t unit = cast<tile::ViewType>(view.getType()).getUnit();
+  while (auto narrow = view.getDefiningOp<tile::NarrowViewOp>()) {
+    if (static_cast<int64_t>(narrow.getDim()) == unit)
+      return false;
+    view = narrow.getView();
+  }
+  return view.getDefiningOp<tile::MakeViewOp>() != nullptr;
 }
 
 VectorAccess AxisAnalysis::vectorAccess(Operation *op, unsigned maxBytes) const {

@@ -47,6 +47,9 @@ struct ConfigEntry {
 
 struct KernelOptions {
   int warps = 4; ///< of one block: 1, 2, 4, 8, 16 or 32
+  /// Tiles that loops over products have under way: while one is multiplied, the next ones are copied to shared memory
+  /// beside it, where the target can.  1 to 8; 1: no loop is pipelined.
+  int stages = 1;
   /// At most so many registers a thread, 24 to 255, so that more blocks fit a multiprocessor; 0: the assembler decides.
   int maxRegisters = 0;
   /// What the kernel was made for: `{{"block", c.block}}`.  The first line of the text, and so part of every key.
@@ -86,10 +89,11 @@ public:
   /// One module of the tile dialect.  Empty if recording failed.
   const std::string &text() const { return module; }
   int warps() const { return warpCount; }
+  int stages() const { return stageCount; }
   int maxRegisters() const { return registerLimit; }
   const std::vector<KernelArgument> &arguments() const { return args; }
   const std::vector<ConfigEntry> &config() const { return configEntries; }
-  /// "block = 1024, warps = 4", and ", maxRegisters = 32" where there is a limit.
+  /// "block = 1024, warps = 4", ", stages = 3" where loops are pipelined, ", maxRegisters = 32" where there is a limit.
   std::string configText() const;
 
 private:
@@ -98,7 +102,7 @@ private:
   std::string kernelName, module;
   std::vector<KernelArgument> args;
   std::vector<ConfigEntry> configEntries;
-  int warpCount = 4, registerLimit = 0;
+  int warpCount = 4, stageCount = 1, registerLimit = 0;
 };
 
 /// A string as a template argument.

@@ -377,6 +377,7 @@ Kernel Recorder::finish() {
   kernel.args = arguments;
   kernel.configEntries = options.config;
   kernel.warpCount = options.warps;
+  kernel.stageCount = options.stages;
   kernel.registerLimit = options.maxRegisters;
   kernel.state = std::move(failure);
   if (!kernel.state.ok())
@@ -401,6 +402,8 @@ Kernel Recorder::finish() {
     putLocation(location);
   }
   putAll(") attributes {tile.kernel, tile.num_warps = ", options.warps, " : i32");
+  if (options.stages > 1)
+    putAll(", tile.num_stages = ", options.stages, " : i32");
   if (options.maxRegisters)
     putAll(", tile.max_registers = ", options.maxRegisters, " : i32");
   putAll("} {\n", std::string_view(body));

@@ -41,6 +41,7 @@ void convertAttributes(func::FuncOp function) {
   function->removeAttr(tile::maxRegistersAttr);
   function->removeAttr(tile::kernelAttr);
   function->removeAttr(tile::numWarpsAttr);
+  function->removeAttr(tile::numStagesAttr);
 }
 
 void declareSharedMemory(ModuleOp module) {
@@ -80,6 +81,7 @@ LogicalResult lowerFunction(func::FuncOp function) {
   populateAtomicPatterns(patterns, converter, *context);
   populateConvertPatterns(patterns, converter, *context);
   populateLocalPatterns(patterns, converter, *context);
+  populateAsyncPatterns(patterns, converter, *context);
   populateBarrierPatterns(patterns, converter, *context);
   populateCheckPatterns(patterns, converter, *context);
   populateProgramPatterns(patterns, converter, *context);

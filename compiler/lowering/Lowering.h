@@ -94,6 +94,9 @@ public:
   /// The same where no element is masked out: what a view's access may do wholly inside.
   analysis::VectorAccess unmaskedAccess(mlir::Operation *memoryOp) const { return accesses.lookup(memoryOp).unmasked; }
 
+  /// analysis::beginsAtZero of this asynchronous copy's view.
+  bool beginsAtZero(mlir::Operation *copy) const { return accesses.lookup(copy).beginsAtZero; }
+
   //===--- where registers are ---------------------------------------------===//
 
   /// The coordinate of a register's element along dimension d, i32; made where `builder` stands.
@@ -128,6 +131,7 @@ private:
   mutable llvm::DenseMap<mlir::Type, std::unique_ptr<layout::TileLayout>> layouts;
   struct Accesses {
     analysis::VectorAccess masked, unmasked;
+    bool beginsAtZero = false;
   };
   llvm::DenseMap<mlir::Operation *, Accesses> accesses;
   mutable std::map<std::vector<layout::BitVector>, mlir::Value> linearValues;
@@ -170,6 +174,7 @@ void populateViewPatterns(mlir::RewritePatternSet &patterns, const TileTypeConve
 void populateAtomicPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateConvertPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateLocalPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
+void populateAsyncPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateBarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateCheckPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateProgramPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);

@@ -39,6 +39,8 @@ std::unique_ptr<LoweringContext> LoweringContext::create(func::FuncOp function) 
     for (Type t : op->getResultTypes())
       if (isa<RankedTensorType>(t) && !out->checkedLayout(op, t))
         return WalkResult::interrupt();
+    if (auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op); copy && !out->checkedLayout(op, copy.tile()))
+      return WalkResult::interrupt();
     for (Region &region : op->getRegions())
       for (Block &block : region)
         for (BlockArgument a : block.getArguments())
@@ -65,26 +67,14 @@ void LoweringContext::findAccesses() {
   // Facts are of the IR before it is rewritten.
   const analysis::AxisAnalysis facts(function);
   function.walk([&](Operation *op) {
-    if (!isa<tile::LoadOp, tile::StoreOp, tile::LoadViewOp, tile::StoreViewOp>(op))
+    if (!isa<tile::LoadOp, tile::StoreOp, tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyOp,
+             tile_gpu::AsyncCopyViewOp>(op))
       return;
-    Accesses found{facts.vectorAccess(op), {}};
-    found.unmasked = found.masked;
-    Value view;
-    if (auto load = dyn_cast<tile::LoadViewOp>(op))
-      view = load.getView();
-    else if (auto store = dyn_cast<tile::StoreViewOp>(op))
-      view = store.getView();
-    const int64_t unit = view ? cast<tile::ViewType>(view.getType()).getUnit() : tile::ViewType::noUnit;
-    const bool isVolatile = op->getAttrOfType<tile::CacheAttr>("cache").getValue() == tile::Cache::Volatile;
-    if (unit != tile::ViewType::noUnit && !isVolatile)
-      if (std::optional<analysis::AccessFacts> access = facts.access(op)) {
-        const Type tile = analysis::accessedTile(op);
-        const unsigned bits = tile::storageBits(tile::elementTypeOf(tile)), d = static_cast<unsigned>(unit);
-        const std::uint64_t alignment = std::uint64_t(access->address.divisibility(d)) * bits / 8;
-        found.unmasked = {d, layout::vectorElements(layout(tile).core(), d, bits, access->address.contiguity(d),
-                                                    static_cast<std::uint32_t>(
-                                                        std::min<std::uint64_t>(alignment, layout::AxisInfo::big)))};
-      }
+    Accesses found{facts.vectorAccess(op), facts.vectorAccess(op)};
+    if (auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op))
+      found.beginsAtZero = analysis::beginsAtZero(copy.getView());
+    if (std::optional<analysis::AccessFacts> access = facts.access(op))
+      found.unmasked = analysis::unmaskedAccess(op, *access, layout(analysis::accessedTile(op)));
     accesses[op] = found;
   });
 }
@@ -312,7 +302,8 @@ Type memoryType(Type element) {
 
 TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   addConversion([](Type t) -> std::optional<Type> {
-    if (isa<RankedTensorType, tile::PtrType, tile::ViewType, tile_gpu::BufferType, tile_gpu::ScratchType>(t))
+    if (isa<RankedTensorType, tile::PtrType, tile::ViewType, tile_gpu::BufferType, tile_gpu::ScratchType,
+            tile_gpu::TokenType>(t))
       return std::nullopt;
     return t;
   });
@@ -332,6 +323,10 @@ TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   });
   addConversion([](tile_gpu::BufferType t) -> std::optional<Type> {
     return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
+  });
+  // Says in the text which copies a wait is for; at run time there is nothing of it.
+  addConversion([](tile_gpu::TokenType, llvm::SmallVectorImpl<Type> &) -> std::optional<LogicalResult> {
+    return success();
   });
   addConversion([](tile_gpu::ScratchType t) -> std::optional<Type> {
     return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);

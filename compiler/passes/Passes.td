@@ -63,6 +63,18 @@ def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
+def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
+  let summary = "Copies the tiles of later rounds of a loop to shared memory beside the work on this one";
+  let description = [{
+    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's), loads that go into a product or into a layout
+    conversion become asynchronous copies into s buffers, s - 1 rounds ahead; their users read shared memory in the
+    layout that they want.  Addresses of later rounds are computed from what the loop counts and carries.  A loop that
+    cannot be pipelined stays as it is and a remark says why: a target without such copies, rows that are not aligned
+    to 4 bytes, stores in the loop, addresses that depend on what the loop computes, no room in shared memory.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def VerifyStage : Pass<"kiln-verify-stage", "::mlir::ModuleOp"> {
   let summary = "Checks that a module holds only what a stage allows";
   let description = [{

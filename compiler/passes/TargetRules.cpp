@@ -21,9 +21,14 @@ bool spansBlocks(Operation *op) {
   });
 }
 
+bool copiesBeside(Operation *op) {
+  return isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp, tile_gpu::AsyncCommitOp, tile_gpu::AsyncWaitOp>(op);
+}
+
 /// A new operation that not every target has: a row here.
 constexpr Rule rules[] = {
     {"a tile spread over the blocks of a cluster", Capability::Clusters, spansBlocks},
+    {"a copy that runs beside the program", Capability::CpAsync, copiesBeside},
 };
 
 } // namespace

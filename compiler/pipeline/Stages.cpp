@@ -133,6 +133,10 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createAssignLayouts());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // Before conversions move: those that staged loads need are none, shared memory is read in any layout.
+  pm.addPass(createPipelineLoops());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
   pm.addPass(createOptimizeLayouts());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -34,18 +34,21 @@ struct Console : mlir::SideEffects::Resource::Base<Console> {
 // Attributes of kernels and their arguments.
 constexpr llvm::StringLiteral kernelAttr = "tile.kernel";
 constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
+constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
 
-constexpr unsigned defaultNumWarps = 4;
+constexpr unsigned defaultNumWarps = 4, maxNumStages = 8;
 
 inline bool isKernel(mlir::func::FuncOp f) {
   return f->hasAttr(kernelAttr);
 }
 /// Warps of a block of the kernel.
 unsigned numWarps(mlir::func::FuncOp kernel);
+/// Stages of the pipelined loops below `op`: the operation's own, else those of what it is in, else 1.
+unsigned numStages(mlir::Operation *op);
 /// The kernel's argument as messages call it: its tile.name, or "argument N".
 std::string argumentName(mlir::func::FuncOp kernel, unsigned index);
 

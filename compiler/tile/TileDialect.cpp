@@ -73,6 +73,13 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << numWarpsAttr << " is " << attr.getValue() << ": a block has 1, 2, 4, 8, 16 or 32 warps";
     return success();
   }
+  if (attr.getName() == numStagesAttr) {
+    auto n = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!n || n.getInt() < 1 || n.getInt() > maxNumStages)
+      return op->emitError() << numStagesAttr << " is " << attr.getValue() << ": a pipeline has 1 to " << maxNumStages
+                             << " stages";
+    return success();
+  }
   if (attr.getName() == maxRegistersAttr) {
     // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can
     // have.
@@ -82,7 +89,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return success();
   }
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << " and " << maxRegistersAttr;
+                         << numWarpsAttr << ", " << numStagesAttr << " and " << maxRegistersAttr;
 }
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {
@@ -112,6 +119,13 @@ LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 unsigned numWarps(func::FuncOp kernel) {
   auto n = kernel->getAttrOfType<IntegerAttr>(numWarpsAttr);
   return n ? static_cast<unsigned>(n.getInt()) : defaultNumWarps;
+}
+
+unsigned numStages(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto n = op->getAttrOfType<IntegerAttr>(numStagesAttr))
+      return static_cast<unsigned>(n.getInt());
+  return 1;
 }
 
 std::string argumentName(func::FuncOp kernel, unsigned index) {

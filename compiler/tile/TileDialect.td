@@ -25,6 +25,7 @@ def Tile_Dialect : Dialect {
     |---|---|
     | `tile.kernel` | this function is a kernel (unit) |
     | `tile.num_warps` | warps of a block, i32; 4 if absent |
+    | `tile.num_stages` | buffers that each pipelined loop goes round, i32, 1 to 8; 1, no pipelining, if absent; a loop may have its own |
     | `tile.max_registers` | at most so many 32-bit registers a thread, i32; the assembler decides if absent |
     | `tile.divisibility` (argument) | the integer, or the pointer's address in bytes, is a multiple of this, i32 |
     | `tile.name` (argument) | its name in messages, string |

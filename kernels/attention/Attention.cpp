@@ -28,6 +28,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
   return kernel(
       "attention",
       {.warps = c.warps,
+       .stages = c.stages,
        .config = {{"blockM", c.blockM},
                   {"blockN", c.blockN},
                   {"dim", c.dim},

@@ -49,6 +49,7 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
           c.blockM,
           c.blockN,
           c.warps,
+          c.stages,
           c.dim,
           c.dimV,
           c.left,

@@ -96,7 +96,7 @@ std::vector<ConfigEntry> entriesOf(const MatmulConfig &c) {
 template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
   Status problem;
   Kernel recorded = kernel(
-      "matmul", {.warps = c.warps, .config = entriesOf(c)},
+      "matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
       [&](Arg<Pointer<T>, "a"> a, Arg<i64, "a_batch_stride"> aBatch, Arg<i64, "a_row_stride"> aRow,
           Arg<i64, "a_column_stride"> aColumn, Arg<Pointer<T>, "b"> b, Arg<i64, "b_batch_stride"> bBatch,
           Arg<i64, "b_row_stride"> bRow, Arg<i64, "b_column_stride"> bColumn, Arg<Pointer<O>, "out"> out,

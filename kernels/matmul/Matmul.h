@@ -26,6 +26,7 @@ enum class Sums : std::uint8_t {
 struct MatmulConfig {
   int blockM = 128, blockN = 128, blockK = 32; ///< the tile of a program, and what it adds at a time
   int warps = 8;
+  int stages = 3; ///< tiles of a and b that are under way
   /// Tiles of so many rows of tiles are visited column by column, so that programs beside each other share what they
   /// read in the L2 cache.
   int groupM = 8;

@@ -57,6 +57,7 @@ std::vector<int> choicesOf(DType element, DType out, const MatmulConfig &c) {
           c.blockM,
           c.blockN,
           c.blockK,
+          c.stages,
           c.warps,
           c.groupM,
           c.aUnit,

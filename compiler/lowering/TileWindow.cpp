@@ -1,0 +1,128 @@
+#include "compiler/lowering/TileWindow.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+
+using layout::TileLayout;
+
+ViewScalars::ViewScalars(ValueRange all) : base(all.front()) {
+  const size_t rank = (all.size() - 1) / 3;
+  first = all.slice(1, rank);
+  end = all.slice(1 + rank, rank);
+  strides = all.slice(1 + 2 * rank, rank);
+}
+
+Value atLeast(const Emit &e, Value x, Value bound) {
+  return arith::MaxSIOp::create(e.b, e.loc, x, bound);
+}
+Value atMost(const Emit &e, Value x, Value bound) {
+  return arith::MinSIOp::create(e.b, e.loc, x, bound);
+}
+
+TileWindow::TileWindow(const LoweringContext &context, const Emit &e, const TileLayout &layout, tile::ViewType type,
+                       ValueRange scalars, ArrayRef<ValueRange> coords)
+    : context(context), layout(layout), view(scalars), stored(memoryType(type.getElementType())), unit(type.getUnit()) {
+  Value at;
+  for (unsigned d = 0; d < layout.dims(); ++d) {
+    const Value c = e.to64(coords[d].front());
+    const Value step = isUnit(d) ? c : e.mul(c, view.strides[d]);
+    at = at ? e.add(at, step) : step;
+    const Value zero = e.i64(0), extent = e.i64(layout.shape(d));
+    auto inTile = [&](Value bound) {
+      Value v = atMost(e, atLeast(e, e.sub(bound, c), zero), extent);
+      return arith::TruncIOp::create(e.b, e.loc, e.i(32), v).getResult();
+    };
+    first.push_back(inTile(view.first[d]));
+    end.push_back(inTile(view.end[d]));
+    length.push_back(atLeast(e, e.sub(end.back(), first.back()), e.i32(0)));
+  }
+  // The thread's own part of the address.
+  Value own;
+  for (unsigned d = 0; d < layout.dims(); ++d)
+    if (Value t = context.threadCoordinate(layout, d)) {
+      const Value step = offset(e, d, e.widen(t));
+      own = own ? e.add(own, step) : step;
+    }
+  origin = e.gep(view.base, stored, at);
+  threadOrigin = e.gep(origin, stored, own);
+}
+
+Value TileWindow::whole(const Emit &e) const {
+  Value all;
+  for (unsigned d = 0; d < layout.dims(); ++d)
+    all = e.both(all, e.compare(arith::CmpIPredicate::eq, length[d], e.i32(layout.shape(d))));
+  return all;
+}
+
+Value TileWindow::insideAlong(const Emit &e, unsigned d, unsigned reg) {
+  Value &known = insides[{d, LoweringContext::registerCoordinate(layout, d, reg)}];
+  if (!known) {
+    const Value t = context.coordinate(e.b, e.loc, layout, d, reg);
+    known = e.compare(arith::CmpIPredicate::ult, e.sub(t, first[d]), length[d]);
+  }
+  return known;
+}
+
+Value TileWindow::inside(const Emit &e, unsigned reg) {
+  Value all;
+  for (unsigned d = 0; d < layout.dims(); ++d)
+    all = e.both(all, insideAlong(e, d, reg));
+  return all;
+}
+
+Value TileWindow::validRun(const Emit &e, unsigned reg, unsigned count) {
+  Value others;
+  for (unsigned d = 0; d < layout.dims(); ++d)
+    if (!isUnit(d))
+      others = e.both(others, insideAlong(e, d, reg));
+  const auto u = static_cast<unsigned>(unit);
+  const Value t = context.coordinate(e.b, e.loc, layout, u, reg);
+  const Value run = atMost(e, atLeast(e, e.sub(end[u], t), e.i32(0)), e.i32(count));
+  return others ? e.select(others, run, e.i32(0)) : run;
+}
+
+Value TileWindow::offset(const Emit &e, unsigned d, Value coordinate) const {
+  return isUnit(d) ? coordinate : e.mul(coordinate, view.strides[d]);
+}
+
+Value TileWindow::address(const Emit &e, unsigned reg) {
+  bool exclusive = false;
+  for (unsigned d = 0; d < layout.dims(); ++d)
+    exclusive |= LoweringContext::registerCoordinate(layout, d, reg).exclusive != 0;
+  if (exclusive) {
+    Value at;
+    for (unsigned d = 0; d < layout.dims(); ++d) {
+      const Value step = offset(e, d, e.widen(context.coordinate(e.b, e.loc, layout, d, reg)));
+      at = at ? e.add(at, step) : step;
+    }
+    return e.gep(origin, stored, at);
+  }
+  // Rows share a pointer; along the dimension of stride 1 the rest is an immediate.
+  std::vector<unsigned> row;
+  Value at;
+  int64_t along = 0;
+  for (unsigned d = 0; d < layout.dims(); ++d) {
+    const unsigned added = LoweringContext::registerCoordinate(layout, d, reg).added;
+    if (isUnit(d)) {
+      along = added;
+      continue;
+    }
+    row.push_back(added);
+  }
+  Value &pointer = rows[row];
+  if (!pointer) {
+    for (unsigned d = 0, i = 0; d < layout.dims(); ++d) {
+      if (isUnit(d))
+        continue;
+      if (const unsigned added = row[i++]) {
+        const Value step = e.mul(view.strides[d], e.i64(added));
+        at = at ? e.add(at, step) : step;
+      }
+    }
+    pointer = e.gep(threadOrigin, stored, at);
+  }
+  return e.gep(pointer, stored, along);
+}
+
+} // namespace kiln::lowering

@@ -1,0 +1,347 @@
+// Loads become asynchronous copies, some rounds ahead of their use.
+//
+//   buffers of S slots; copies of rounds 0 .. S-2 into slots 0 .. S-2, one group a round
+//   for .. carrying (read = 0, write = S-1, the addresses' carried values S-1 rounds ahead, the S-1 groups under way):
+//     wait for the oldest group; barrier               // slot `read` is there for all; slot `write` is read by no one
+//     if round + S-1 exists: copy it into slot `write`; commit
+//     .. users read slot `read` ..
+//     read, write = the next slots; groups move up by one
+//   wait for all groups
+//
+// One barrier a round serves both: it comes behind the wait for what this round reads, and behind the last round's
+// reads of the slot that this round's copies write.  A group is committed in every round, so that the number of groups
+// under way does not depend on the trip count.
+#include "compiler/passes/Passes.h"
+
+#include "compiler/layout/StagingBuffer.h"
+#include "compiler/passes/StagedLoads.h"
+#include "compiler/tile_gpu/LayoutInference.h"
+
+#include "mlir/IR/Matchers.h"
+
+#include <vector>
+
+using namespace mlir;
+
+namespace kiln {
+#define GEN_PASS_DEF_PIPELINELOOPS
+#include "compiler/passes/Passes.h.inc"
+
+using namespace tile_gpu;
+
+namespace {
+
+/// A staged load and its buffers.
+struct Stage {
+  StagedLoad staged;
+  BufferType type; ///< of one slot
+  Value buffers;
+};
+
+class Pipeliner {
+public:
+  Pipeliner(scf::ForOp loop, StagedLoop &plan, const Target &target)
+      : loop(loop), plan(plan), target(target), rewriter(loop.getContext()) {}
+
+  /// False if the buffers do not fit: nothing has changed then, and `why` says so.
+  bool run(unsigned stages, std::string &why) {
+    if (!chooseBuffers(stages, why))
+      return false;
+    prologue();
+    replaceLoop();
+    body();
+    rewriter.setInsertionPointAfter(loop);
+    AsyncWaitOp::create(rewriter, loop.getLoc(), ValueRange(), ValueRange(), IntegerAttr());
+    return true;
+  }
+  unsigned stages() const { return count; }
+
+private:
+  bool chooseBuffers(unsigned wanted, std::string &why) {
+    uint64_t bytes = 0;
+    for (const StagedLoad &staged : plan.loads) {
+      const RankedTensorType tile = staged.tile();
+      std::vector<layout::TileLayout> readers;
+      for (OpOperand &use : staged.load->getResult(0).getUses()) {
+        const LayoutAttr layout = wantedLayout(use).value_or(layoutAttrOf(tile));
+        if (Result<layout::TileLayout> reader = layoutOf(withLayout(tile, layout)))
+          readers.push_back(std::move(*reader));
+      }
+      const unsigned bits = planBits(tile);
+      const llvm::ArrayRef<int64_t> shape = tile.getShape();
+      Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.run.dim,
+                                                             staged.run.elements, bits, readers, target);
+      if (!how) {
+        why = how.status().toString();
+        return false;
+      }
+      auto type = BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
+                                  SharedLayoutAttr::get(loop.getContext(), *how));
+      const Result<layout::SharedTile> buffer = type.lowered();
+      bytes += llvm::alignTo(buffer->bytes(), buffer->alignment());
+      all.push_back({staged, type, Value()});
+    }
+    count = static_cast<unsigned>(std::min<uint64_t>(wanted, target.sharedOptIn / bytes));
+    if (count >= 2)
+      return true;
+    why = "two buffers of each tile take " + std::to_string(2 * bytes) + " bytes of shared memory; " +
+          std::string(target.name) + " has " + std::to_string(target.sharedOptIn);
+    return false;
+  }
+
+  Value constant(Type type, int64_t v) {
+    return arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getIntegerAttr(type, v));
+  }
+  Type countType() { return loop.getInductionVar().getType(); }
+
+  /// `rounds` rounds after the one that counts `from`; whether it exists is another question.
+  Value later(Value from, unsigned rounds) {
+    if (rounds == 0)
+      return from;
+    return arith::AddIOp::create(rewriter, loop.getLoc(), from, constant(countType(), rounds * step));
+  }
+
+  /// The round `rounds` after the one that counts `from`, which exists, exists too.  The difference of the bounds is
+  /// exact as an unsigned number, whatever the bounds.
+  Value exists(Value from, unsigned rounds) {
+    const Value left = arith::SubIOp::create(rewriter, loop.getLoc(), loop.getUpperBound(), from);
+    return arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::ugt, left,
+                                 constant(countType(), rounds * step));
+  }
+
+  /// The slice's operations with these values in place of the counter and the carried arguments.
+  void clone(const LoopSlice &slice, Value counter, llvm::ArrayRef<Value> carried, IRMapping &map) {
+    map.map(loop.getInductionVar(), counter);
+    for (auto [argument, value] : llvm::zip_equal(plan.updates.carried, carried))
+      map.map(argument, value);
+    for (Operation *op : slice.ordered())
+      rewriter.clone(*op, map);
+  }
+
+  /// Copies the tiles of the round that counts `counter` if it exists, and closes a group.
+  Value copyRound(Value counter, llvm::ArrayRef<Value> carried, Value slot, Value condition) {
+    auto branch = scf::IfOp::create(rewriter, loop.getLoc(), condition, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(branch.thenBlock());
+      IRMapping map;
+      clone(plan.addresses, counter, carried, map);
+      for (const Stage &stage : all) {
+        const Location loc = stage.staged.load->getLoc();
+        const Value to = slotOf(stage, slot, loc);
+        if (auto view = dyn_cast<tile::LoadViewOp>(stage.staged.load)) {
+          llvm::SmallVector<Value> coords;
+          for (Value c : view.getCoords())
+            coords.push_back(map.lookupOrDefault(c));
+          AsyncCopyViewOp::create(rewriter, loc, map.lookupOrDefault(Value(view.getView())), coords, to,
+                                  layoutAttrOf(view.getType()));
+        } else {
+          auto load = cast<tile::LoadOp>(stage.staged.load);
+          AsyncCopyOp::create(rewriter, loc, map.lookupOrDefault(load.getPointer()), to,
+                              load.getMask() ? map.lookupOrDefault(load.getMask()) : Value());
+        }
+      }
+    }
+    return AsyncCommitOp::create(rewriter, loop.getLoc(), TokenType::get(loop.getContext()));
+  }
+
+  Value slotOf(const Stage &stage, Value slot, Location loc) {
+    return LocalSubviewOp::create(rewriter, loc, stage.type, stage.buffers, slot);
+  }
+
+  /// The carried values of the next round.
+  llvm::SmallVector<Value> nextCarried(Value counter, llvm::ArrayRef<Value> carried) {
+    if (carried.empty())
+      return {};
+    IRMapping map;
+    clone(plan.updates, counter, carried, map);
+    llvm::SmallVector<Value> out;
+    for (BlockArgument argument : plan.updates.carried)
+      out.push_back(map.lookupOrDefault(loop.getTiedLoopYieldedValue(argument)->get()));
+    return out;
+  }
+
+  void prologue() {
+    APInt by;
+    matchPattern(loop.getStep(), m_ConstantInt(&by));
+    step = by.getSExtValue();
+    rewriter.setInsertionPoint(loop);
+    for (Stage &stage : all) {
+      auto type = BufferType::get(loop.getContext(), count, stage.type.getShape(), stage.type.getElementType(),
+                                  stage.type.getLayout());
+      stage.buffers = LocalAllocOp::create(rewriter, stage.staged.load->getLoc(), type, IntegerAttr());
+    }
+    const Type i32 = rewriter.getI32Type();
+    const Value some = arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
+                                             loop.getUpperBound());
+    for (BlockArgument argument : plan.updates.carried)
+      ahead.push_back(loop.getTiedLoopInit(argument)->get());
+    for (unsigned round = 0; round + 1 < count; ++round) {
+      const Value counter = later(loop.getLowerBound(), round);
+      Value condition = some;
+      if (round)
+        condition = arith::AndIOp::create(rewriter, loop.getLoc(), some, exists(loop.getLowerBound(), round));
+      groups.push_back(copyRound(counter, ahead, constant(i32, round), condition));
+      ahead = nextCarried(counter, ahead);
+    }
+  }
+
+  /// The loop with the new carried values: slots, addresses, groups.
+  void replaceLoop() {
+    const Type i32 = rewriter.getI32Type();
+    llvm::SmallVector<Value> inits = {constant(i32, 0), constant(i32, count - 1)};
+    inits.append(ahead);
+    inits.append(groups);
+    const unsigned before = loop.getNumRegionIterArgs();
+    // The slices' operations move along with the body; its arguments are new.
+    llvm::SmallVector<unsigned> numbers;
+    for (BlockArgument argument : plan.updates.carried)
+      numbers.push_back(argument.getArgNumber());
+    rewriter.setInsertionPoint(loop);
+    auto keep = [](OpBuilder &, Location, llvm::ArrayRef<BlockArgument> arguments) {
+      return llvm::SmallVector<Value>(arguments.begin(), arguments.end());
+    };
+    const DictionaryAttr attributes = loop->getDiscardableAttrDictionary();
+    loop = cast<scf::ForOp>(**loop.replaceWithAdditionalYields(rewriter, inits, false, keep));
+    loop->setDiscardableAttrs(attributes);
+    plan.updates.carried.clear();
+    for (unsigned number : numbers)
+      plan.updates.carried.insert(loop.getBody()->getArgument(number));
+    llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(before);
+    read = added[0];
+    write = added[1];
+    ahead.assign(added.begin() + 2, added.end() - groups.size());
+    groups.assign(added.end() - groups.size(), added.end());
+    firstAdded = before;
+  }
+
+  Value nextSlot(Value slot) {
+    const Type i32 = slot.getType();
+    const Value one = arith::AddIOp::create(rewriter, loop.getLoc(), slot, constant(i32, 1));
+    const Value past =
+        arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::eq, one, constant(i32, count));
+    return arith::SelectOp::create(rewriter, loop.getLoc(), past, constant(i32, 0), one);
+  }
+
+  void body() {
+    const Location loc = loop.getLoc();
+    rewriter.setInsertionPointToStart(loop.getBody());
+    llvm::SmallVector<Value> slots;
+    for (const Stage &stage : all)
+      slots.push_back(slotOf(stage, read, stage.staged.load->getLoc()));
+    AsyncWaitOp::create(rewriter, loc, ValueRange(groups.front()), slots, IntegerAttr());
+    BarrierOp::create(rewriter, loc);
+    const Value counter = later(loop.getInductionVar(), count - 1);
+    llvm::SmallVector<Value> yields = {nextSlot(read), nextSlot(write)};
+    const Value group = copyRound(counter, ahead, write, exists(loop.getInductionVar(), count - 1));
+    yields.append(nextCarried(counter, ahead));
+    groups.push_back(group);
+    yields.append(groups.begin() + 1, groups.end());
+    for (auto [i, v] : llvm::enumerate(yields))
+      loop.getBody()->getTerminator()->setOperand(firstAdded + static_cast<unsigned>(i), v);
+    for (auto [stage, slot] : llvm::zip_equal(all, slots))
+      readFrom(stage.staged.load, slot);
+  }
+
+  /// The users of a load read its slot, each in the layout that it wants.
+  void readFrom(Operation *load, Value slot) {
+    const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
+    llvm::SmallVector<OpOperand *> uses;
+    for (OpOperand &use : load->getResult(0).getUses())
+      uses.push_back(&use);
+    // In program order, each read as late as its first user allows.
+    llvm::SmallVector<std::pair<OpOperand *, LayoutAttr>> wanted;
+    for (OpOperand *use : uses)
+      wanted.push_back({use, wantedLayout(*use).value_or(layoutAttrOf(tile))});
+    llvm::DenseMap<LayoutAttr, Value> loaded;
+    for (auto [use, layout] : wanted) {
+      Value &value = loaded[layout];
+      if (!value) {
+        Operation *first = nullptr;
+        for (auto [other, its] : wanted) {
+          Operation *at = loop.getBody()->findAncestorOpInBlock(*other->getOwner());
+          if (its == layout && (!first || at->isBeforeInBlock(first)))
+            first = at;
+        }
+        rewriter.setInsertionPoint(first);
+        value = LocalLoadOp::create(rewriter, load->getLoc(), withLayout(tile, layout), slot);
+      }
+    }
+    for (auto [use, layout] : wanted)
+      feed(*use, loaded[layout]);
+    rewriter.eraseOp(load);
+  }
+
+  /// Gives the use `value`; conversions at the end of its chain are not needed any more.
+  void feed(OpOperand &use, Value value) {
+    Operation *op = use.getOwner();
+    if (value.getType() == use.get().getType() && !isa<ConvertLayoutOp>(op)) {
+      use.set(value);
+      return;
+    }
+    if (isa<ConvertLayoutOp>(op)) {
+      rewriter.replaceOp(op, value);
+      return;
+    }
+    OpOperand &next = *op->getResult(0).use_begin();
+    rewriter.setInsertionPoint(op);
+    IRMapping map;
+    map.map(use.get(), value);
+    Operation *other = rewriter.clone(*op, map);
+    other->getResult(0).setType(withLayout(op->getResult(0).getType(), *wantedLayout(next)));
+    feed(next, other->getResult(0));
+    rewriter.eraseOp(op);
+  }
+
+  scf::ForOp loop;
+  StagedLoop &plan;
+  const Target &target;
+  IRRewriter rewriter;
+  llvm::SmallVector<Stage> all;
+  unsigned count = 0, firstAdded = 0;
+  int64_t step = 1;
+  Value read, write;
+  llvm::SmallVector<Value> ahead, groups;
+};
+
+struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+      llvm::SmallVector<scf::ForOp> loops; // inner ones first
+      function.walk([&](scf::ForOp loop) {
+        if (tile::numStages(loop) > 1)
+          loops.push_back(loop);
+      });
+      if (loops.empty())
+        continue;
+      Result<const Target *> target = targetOf(function);
+      if (!target) {
+        (void)report(function, target.takeStatus());
+        return signalPassFailure();
+      }
+      const analysis::AxisAnalysis facts(function);
+      for (scf::ForOp loop : loops)
+        pipeline(loop, **target, facts);
+    }
+  }
+
+  static void pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {
+    StagedLoop plan(loop, target, facts);
+    const StagedLoop::Answer answer = plan.examine();
+    for (const auto &[op, why] : plan.refused)
+      op->emitRemark() << (op == loop ? "this loop" : "this load") << " is not pipelined: " << why;
+    if (answer != StagedLoop::Answer::Yes)
+      return;
+    const unsigned wanted = tile::numStages(loop);
+    Pipeliner pipeliner(loop, plan, target);
+    std::string why;
+    if (!pipeliner.run(wanted, why))
+      loop.emitRemark() << "this loop is not pipelined: " << why;
+    else if (pipeliner.stages() < wanted)
+      loop.emitRemark() << "this loop has " << pipeliner.stages() << " stages, not " << wanted << ": "
+                        << target.name.data() << " has " << target.sharedOptIn << " bytes of shared memory";
+  }
+};
+
+} // namespace
+} // namespace kiln

@@ -1,0 +1,267 @@
+// Loops with pipelined loads: what a kernel calculates does not depend on its number of stages.
+//
+// Random loops over products.  Where the tiles of a round lie is a random expression of the loop's counter, an outer
+// loop's counter, a carried number, and numbers loaded from tables (one through the other); loads are of views or of
+// pointers, in the loop or in a conditional; tiles lie partly outside.  Each loop runs with 1 to 4 stages and 0, 1, 2,
+// s - 1, s and s + 1 rounds: the results are equal bit for bit, and the emulator finds nothing.
+#include "tests/lowering/LoweringHarness.h"
+#include "tests/support/TestTier.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+
+namespace kiln::test {
+namespace {
+
+constexpr int rows = 150, columns = 190, pitch = 208, tableSize = 32, outers = 2;
+
+/// A loop, as text; %n is its number of rounds.
+class RandomLoop {
+public:
+  explicit RandomLoop(std::uint64_t seed) : random(seed) {
+    m = 16 << below(3);
+    n = 16 << below(3);
+    k = 16 << below(3);
+    warps = 1u << below(3);
+    nested = below(3) == 0;
+    body();
+  }
+
+  std::string text(unsigned stages) const {
+    return kernelModule("%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 "
+                        ": i32}, %t: !tile.ptr<i32>, %u: !tile.ptr<i32>, %c: !tile.ptr<f32>, %n: i32",
+                        all, warps, ", tile.num_stages = " + std::to_string(stages) + " : i32");
+  }
+  std::size_t results() const { return static_cast<std::size_t>(outers) * m * n; }
+  unsigned numWarps() const { return warps; }
+
+private:
+  unsigned below(unsigned bound) { return static_cast<unsigned>(random() % bound); }
+  void line(const std::string &s) { all += "    " + s + "\n"; }
+  std::string fresh() { return "%x" + std::to_string(next++); }
+  std::string make(const std::string &operation) {
+    const std::string name = fresh();
+    line(name + " = " + operation);
+    return name;
+  }
+  std::string number(std::int64_t v) { return make("arith.constant " + std::to_string(v) + " : i32"); }
+  std::string both(const char *op, const std::string &x, const std::string &y) {
+    return make(std::string("arith.") + op + " " + x + ", " + y + " : i32");
+  }
+
+  /// table[x mod its size].
+  std::string lookUp(const char *table, const std::string &x) {
+    const std::string at = both("andi", x, number(tableSize - 1));
+    return make("tile.load " + make(std::string("tile.addptr ") + table + ", " + at + " : !tile.ptr<i32>, i32") +
+                " : !tile.ptr<i32>");
+  }
+
+  /// A number that changes from round to round.
+  std::string place() {
+    std::string x = "%i";
+    switch (below(5)) {
+    case 0:
+      break;
+    case 1:
+      x = "%p";
+      break;
+    case 2:
+      x = lookUp("%t", below(2) ? "%i" : "%p");
+      break;
+    case 3: // loads at two depths
+      x = lookUp("%u", lookUp("%t", "%i"));
+      break;
+    default:
+      x = both("addi", "%i", "%p");
+    }
+    if (nested && below(2))
+      x = both("addi", x, both("muli", "%o", number(3)));
+    return x;
+  }
+  /// A first row or column of a tile: a multiple of `unit` below 16 * unit.
+  std::string coordinate(int unit) { return both("muli", both("andi", place(), number(15)), number(unit)); }
+
+  /// One operand, loaded.
+  std::string operand(const std::string &pointer, int height, int width) {
+    const std::string shape = std::to_string(height) + "x" + std::to_string(width) + "x";
+    constexpr int units[] = {8, 8, 8, 16, 2, 1};
+    const std::string row = coordinate(below(2) ? 8 : 1), column = coordinate(units[below(6)]);
+    if (below(3)) {
+      std::string base = pointer;
+      if (below(3) == 0) // made in the loop, at another place each round
+        base = make("tile.addptr " + pointer + ", " + both("muli", both("andi", "%i", number(3)), number(pitch)) +
+                    " : !tile.ptr<f16>, i32");
+      const std::string view =
+          make("tile.make_view " + base + ", extents [%rows, %columns], strides [%pitch, %one] : !tile.view<" + shape +
+               "f16>, i32");
+      return make("tile.load_view " + view + "[" + row + ", " + column + "] : !tile.view<" + shape +
+                  "f16>, i32 -> tensor<" + shape + "f16>");
+    }
+    const auto range = [&](int extent, int axis) {
+      const std::string e = std::to_string(extent);
+      return make("tile.expand_dims " + make("tile.range 0 to " + e + " : tensor<" + e + "xi32>") +
+                  " {axis = " + std::to_string(axis) + " : i32} : tensor<" + e + "xi32> to tensor<" +
+                  (axis ? e + "x1" : "1x" + e) + "xi32>");
+    };
+    const std::string h = std::to_string(height), w = std::to_string(width), tall = "tensor<" + h + "x1xi32>",
+                      wide = "tensor<1x" + w + "xi32>", full = "tensor<" + shape + "i32>";
+    const std::string down =
+        make("arith.addi " + range(height, 1) + ", " + make("tile.splat " + row + " : i32 to " + tall) + " : " + tall);
+    const std::string scaled =
+        make("arith.muli " + down + ", " + make("tile.splat %pitch : i32 to " + tall) + " : " + tall);
+    const std::string across = make("arith.addi " + range(width, 0) + ", " +
+                                    make("tile.splat " + column + " : i32 to " + wide) + " : " + wide);
+    const std::string offsets =
+        make("arith.addi " + make("tile.broadcast " + scaled + " : " + tall + " to " + full) + ", " +
+             make("tile.broadcast " + across + " : " + wide + " to " + full) + " : " + full);
+    const std::string pointers = "tensor<" + shape + "!tile.ptr<f16>>";
+    const std::string at = make("tile.addptr " + make("tile.splat " + pointer + " : !tile.ptr<f16> to " + pointers) +
+                                ", " + offsets + " : " + pointers + ", " + full);
+    const std::string bound = make("tile.splat %rows : i32 to " + tall);
+    const std::string inside = make("tile.broadcast " + make("arith.cmpi slt, " + down + ", " + bound + " : " + tall) +
+                                    " : tensor<" + h + "x1xi1> to tensor<" + shape + "i1>");
+    return make("tile.load " + at + " mask " + inside + " : " + pointers);
+  }
+
+  /// An operand of height x width, perhaps as the transpose of what is loaded.
+  std::string factor(const std::string &pointer, int height, int width) {
+    const auto type = [](int h, int w) { return "tensor<" + std::to_string(h) + "x" + std::to_string(w) + "xf16>"; };
+    if (below(3))
+      return operand(pointer, height, width);
+    return make("tile.transpose " + operand(pointer, width, height) + " [1, 0] : " + type(width, height) + " to " +
+                type(height, width));
+  }
+
+  void loop() {
+    const std::string sum = "tensor<" + std::to_string(m) + "x" + std::to_string(n) + "xf32>";
+    line("%zeros = arith.constant dense<0.0> : " + sum);
+    line("%first = arith.constant " + std::to_string(static_cast<int>(below(7)) - 3) + " : i32");
+    line("%step = arith.constant " + std::to_string(1 + below(3)) + " : i32");
+    line("%length = arith.muli %n, %step : i32");
+    line("%last = arith.addi %first, %length : i32");
+    line("%start = arith.constant " + std::to_string(below(16)) + " : i32");
+    line("%result:2 = scf.for %i = %first to %last step %step iter_args(%acc = %zeros, %p = %start) -> (" + sum +
+         ", i32) : i32 {");
+    const std::string x = factor("%a", m, k);
+    std::string y;
+    const std::string right = "tensor<" + std::to_string(k) + "x" + std::to_string(n) + "xf16>";
+    if (below(5) == 0) {
+      const std::string odd = make("arith.cmpi ne, " + both("andi", "%i", number(1)) + ", " + number(0) + " : i32");
+      y = fresh();
+      line(y + " = scf.if " + odd + " -> " + right + " {");
+      line("scf.yield " + operand("%b", k, n) + " : " + right);
+      line("} else {");
+      line("scf.yield " + operand("%b", k, n) + " : " + right);
+      line("}");
+    } else {
+      y = factor("%b", k, n);
+    }
+    const std::string left = "tensor<" + std::to_string(m) + "x" + std::to_string(k) + "xf16>";
+    const std::string added = make("tile.dot " + x + ", " + y + ", %acc : " + left + ", " + right + " to " + sum);
+    const std::string moved = both("addi", both("muli", "%p", number(5)), number(1 + static_cast<int>(below(7))));
+    line("scf.yield " + added + ", " + moved + " : " + sum + ", i32");
+    line("}");
+  }
+
+  void body() {
+    line("%rows = arith.constant " + std::to_string(rows) + " : i32");
+    line("%columns = arith.constant " + std::to_string(columns) + " : i32");
+    line("%pitch = arith.constant " + std::to_string(pitch) + " : i32");
+    line("%one = arith.constant 1 : i32");
+    line("%none = arith.constant 0 : i32");
+    line("%outers = arith.constant " + std::to_string(outers) + " : i32");
+    line("%m = arith.constant " + std::to_string(m) + " : i32");
+    line("%wide = arith.constant " + std::to_string(n) + " : i32");
+    line("%high = arith.muli %m, %outers : i32");
+    const std::string shape = std::to_string(m) + "x" + std::to_string(n);
+    line("%to = tile.make_view %c, extents [%high, %wide], strides [%wide, %one] : !tile.view<" + shape + "xf32>, i32");
+    if (nested)
+      line("scf.for %o = %none to %outers step %one : i32 {");
+    loop();
+    line(std::string("%at = arith.muli ") + (nested ? "%o" : "%one") + ", %m : i32");
+    line("tile.store_view %to[%at, %none], %result#0 : !tile.view<" + shape + "xf32>, i32, tensor<" + shape + "xf32>");
+    if (nested)
+      line("}");
+  }
+
+  std::mt19937_64 random;
+  int m = 0, n = 0, k = 0;
+  unsigned warps = 1, next = 0;
+  bool nested = false;
+  std::string all;
+};
+
+std::vector<std::uint16_t> randomHalves(std::mt19937_64 &random) {
+  std::vector<std::uint16_t> out(static_cast<std::size_t>(rows + 64) * pitch);
+  for (std::uint16_t &v : out) // 0.25 to 4, both signs
+    v = static_cast<std::uint16_t>((random() & 0x8000) | (0x3400 + random() % 0x1000));
+  return out;
+}
+
+struct Data {
+  explicit Data(Emulator &gpu) {
+    std::mt19937_64 random(7);
+    a = &gpu.upload(randomHalves(random));
+    b = &gpu.upload(randomHalves(random));
+    std::vector<std::int32_t> numbers(tableSize);
+    for (Buffer **table : {&t, &u}) {
+      for (std::int32_t &v : numbers)
+        v = static_cast<std::int32_t>(random() % 64);
+      *table = &gpu.upload(numbers);
+    }
+  }
+  Buffer *a, *b, *t, *u;
+};
+
+class PipelineTest : public testing::TestWithParam<const char *> {};
+
+TEST_P(PipelineTest, RandomLoopsAreEqualWithAnyNumberOfStages) {
+  Emulator gpu(GetParam());
+  const Data data(gpu);
+  const unsigned loops = pick(6u, 125u);
+  unsigned pipelined = 0, changing = 0;
+  for (std::uint64_t seed = 0; seed < loops && !HasFailure(); ++seed) {
+    const RandomLoop loop(1000 * seed + static_cast<std::uint64_t>(GetParam()[3]));
+    SCOPED_TRACE("loop " + std::to_string(seed));
+    std::map<int, std::vector<std::uint32_t>> expected;
+    for (unsigned stages = 1; stages <= 4; ++stages) {
+      const LoweredKernel kernel = lowered(loop.text(stages), GetParam(), /*keepStages=*/false, From::Tile);
+      ASSERT_TRUE(kernel.ok) << kernel.errors << "\n" << loop.text(stages);
+      if (stages == 1)
+        EXPECT_EQ(kernel.ptx.find("cp.async"), std::string::npos);
+      else if (stages == 2)
+        pipelined += kernel.ptx.find("cp.async.") != std::string::npos;
+      const int s = static_cast<int>(stages);
+      const std::set<int> trips = stages == 1 ? std::set{0, 1, 2, 3, 4, 5} : std::set{0, 1, 2, s - 1, s, s + 1};
+      for (const int trip : trips) {
+        Buffer &c = gpu.upload(std::vector<std::uint32_t>(loop.results(), 0x7fc0dead));
+        const Launched launched = gpu.run(kernel.ptx, {}, {loop.numWarps() * 32},
+                                          {*data.a, *data.b, *data.t, *data.u, c, trip}, kernel.sharedBytes, "k");
+        ASSERT_TRUE(launched.clean()) << stages << " stages, " << trip << " rounds: " << launched.text() << "\n"
+                                      << loop.text(stages) << kernel.ptx;
+        auto result = gpu.download<std::uint32_t>(c);
+        gpu.release(c);
+        if (stages == 1)
+          expected[trip] = std::move(result);
+        else
+          ASSERT_EQ(result, expected[trip]) << stages << " stages, " << trip << " rounds\n" << loop.text(stages);
+      }
+      if (stages == 1) // unless all of a round's tile is outside
+        changing += expected[1] != expected[2];
+    }
+  }
+  EXPECT_GT(4 * changing, 3 * loops) << "too few results depend on the number of rounds";
+  const bool able = std::string_view(GetParam()) != "sm_75";
+  if (able)
+    EXPECT_GT(4 * pipelined, loops) << "the loops hardly test what they are for";
+  else
+    EXPECT_EQ(pipelined, 0u);
+  RecordProperty("pipelined", static_cast<int>(pipelined));
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, PipelineTest, testing::Values("sm_75", "sm_80", "sm_90a", "sm_120a"),
+                         [](const auto &info) { return std::string(info.param); });
+
+} // namespace
+} // namespace kiln::test
