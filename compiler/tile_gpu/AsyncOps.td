@@ -73,13 +73,13 @@ def TileGpu_AsyncWaitOp : TileGpu_Op<"async_wait",
   let description = [{
     ```mlir
     tile_gpu.async_wait %t ready %b : !tile_gpu.buffer<64x32xf16, #sh>
-    tile_gpu.async_wait                                                   // for all groups
+    tile_gpu.async_wait all                                               // groups
     ```
     `ready` names the buffers that those groups filled: other threads may read them after a barrier.  `groups`, how many
     of the last groups may still be under way, is filled in by count-groups; one that is there already stays.
   }];
   let arguments = (ins Variadic<TileGpu_Token>:$tokens, Variadic<TileGpu_Buffer>:$ready, OptionalAttr<I32Attr>:$groups);
-  let assemblyFormat = "($tokens^)? (`ready` $ready^ `:` qualified(type($ready)))? attr-dict";
+  let assemblyFormat = "($tokens^) : (`all`)? (`ready` $ready^ `:` qualified(type($ready)))? attr-dict";
   let hasVerifier = 1;
 }
 
