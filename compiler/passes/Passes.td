@@ -121,6 +121,16 @@ def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::ub::UBDialect"];
 }
 
+def CountGroups : Pass<"kiln-count-groups", "::mlir::ModuleOp"> {
+  let summary = "Counts how many groups of asynchronous copies each wait may leave under way";
+  let description = [{
+    Fills in `groups` of every async_wait: the least number of commits, over all paths, behind that of the youngest token
+    it waits for.  0, which waits for everything, where there is no token or where nobody knows which commit it is of.
+    A number that is there already stays.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
+}
+
 def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "Adds the barriers that accesses to memory need";
   let description = [{

@@ -144,6 +144,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(verifyStage("tile_gpu"));
   pm.addPass(createExpandShared());
   pm.addPass(createAllocateShared());
+  pm.addPass(createCountGroups());
   pm.addPass(createInsertBarriers());
   KILN_TRY(insert(pm, "barriers", added.barriers));
   pm.addPass(createVerifyBarriers());

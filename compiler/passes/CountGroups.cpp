@@ -1,0 +1,173 @@
+#include "compiler/passes/Passes.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace kiln {
+#define GEN_PASS_DEF_COUNTGROUPS
+#include "compiler/passes/Passes.h.inc"
+
+using namespace tile_gpu;
+
+namespace {
+
+/// No wait leaves more under way, and none needs a larger count.
+constexpr unsigned mostGroups = 63;
+
+/// How many groups each token's group has behind it at least.  A token that is not here may be the last group.
+using Behind = llvm::MapVector<Value, unsigned>;
+
+unsigned behind(const Behind &state, Value token) {
+  auto it = state.find(token);
+  return it == state.end() ? 0 : it->second;
+}
+
+/// Both paths: the smaller count.
+void join(Behind &into, const Behind &other) {
+  Behind both;
+  for (const auto &[token, count] : into)
+    if (auto it = other.find(token); it != other.end())
+      both[token] = std::min(count, it->second);
+  into = std::move(both);
+}
+
+bool same(const Behind &a, const Behind &b) {
+  return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
+           auto it = b.find(entry.first);
+           return it != b.end() && it->second == entry.second;
+         });
+}
+
+/// A forward data flow over the structured control flow.  Counts only fall from one round of a fixpoint to the next, so
+/// it ends, and the last visit of a wait sees what holds on every path.
+class Counter {
+public:
+  void run(Block &block, Behind &state) {
+    for (Operation &op : block)
+      step(&op, state);
+  }
+  llvm::DenseMap<Operation *, unsigned> groups; ///< of each wait that was reached
+
+private:
+  void step(Operation *op, Behind &state) {
+    if (auto commit = dyn_cast<AsyncCommitOp>(op)) {
+      for (auto &[token, count] : state)
+        count = std::min(count + 1, mostGroups);
+      state[commit.getToken()] = 0;
+    } else if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
+      unsigned least = wait.getTokens().empty() ? 0 : mostGroups;
+      for (Value token : wait.getTokens())
+        least = std::min(least, behind(state, token));
+      groups[wait] = least;
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      Behind other = state;
+      arm(branch, branch.getThenRegion(), state);
+      arm(branch, branch.getElseRegion(), other);
+      join(state, other);
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      pass(loop.getInitArgs(), loop.getRegionIterArgs(), state);
+      repeat(state, [&](Behind &round) {
+        run(*loop.getBody(), round);
+        pass(loop.getYieldedValues(), loop.getRegionIterArgs(), round);
+      });
+      pass(loop.getRegionIterArgs(), loop.getResults(), state);
+    } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
+      pass(loop.getInits(), loop.getBeforeArguments(), state);
+      Behind left;
+      repeat(state, [&](Behind &round) {
+        run(*loop.getBeforeBody(), round);
+        left = round; // the loop is left from here
+        pass(loop.getConditionOp().getArgs(), loop.getAfterArguments(), round);
+        run(*loop.getAfterBody(), round);
+        pass(loop.getYieldOp().getResults(), loop.getBeforeArguments(), round);
+      });
+      state = std::move(left);
+      pass(loop.getConditionOp().getArgs(), loop.getResults(), state);
+    }
+  }
+
+  void arm(scf::IfOp op, Region &region, Behind &state) {
+    if (region.empty())
+      return;
+    run(region.front(), state);
+    pass(region.front().getTerminator()->getOperands(), op.getResults(), state);
+  }
+
+  /// Each of `to` becomes what stands at its place in `from`, all at once.
+  static void pass(ValueRange from, ValueRange to, Behind &state) {
+    llvm::SmallVector<std::pair<Value, std::optional<unsigned>>> counts;
+    for (auto [source, target] : llvm::zip_equal(from, to))
+      if (isa<TokenType>(source.getType())) {
+        auto it = state.find(source);
+        counts.push_back({target, it == state.end() ? std::nullopt : std::optional(it->second)});
+      }
+    for (const auto &[target, count] : counts) {
+      if (count)
+        state[target] = *count;
+      else
+        state.erase(target);
+    }
+  }
+
+  /// Until the state before a round is also what a round leaves behind.
+  static void repeat(Behind &state, llvm::function_ref<void(Behind &)> body) {
+    for (;;) {
+      Behind after = state, joined = state;
+      body(after);
+      join(joined, after);
+      if (same(joined, state))
+        return;
+      state = std::move(joined);
+    }
+  }
+};
+
+struct CountGroups : impl::CountGroupsBase<CountGroups> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(count(function)))
+        return signalPassFailure();
+  }
+
+  static LogicalResult count(func::FuncOp function) {
+    if (failed(checkControlFlow(function)))
+      return failure();
+    Counter counter;
+    Behind state;
+    counter.run(function.getBody().front(), state);
+    function.walk([&](AsyncWaitOp wait) {
+      if (!wait.getGroups())
+        wait.setGroups(counter.groups.lookup(wait));
+    });
+    return success();
+  }
+
+  /// Commits and waits only where the data flow follows them.
+  static LogicalResult checkControlFlow(func::FuncOp function) {
+    const WalkResult walked = function.walk([&](Operation *op) {
+      if (!isa<AsyncCommitOp, AsyncWaitOp>(op))
+        return WalkResult::advance();
+      for (Region *region = op->getParentRegion(); region; region = region->getParentRegion()) {
+        Operation *parent = region->getParentOp();
+        const bool known = isa<func::FuncOp, scf::IfOp, scf::ForOp, scf::WhileOp>(parent) && region->hasOneBlock();
+        if (!known) {
+          parent->emitError("'") << parent->getName()
+                                 << "' holds groups of asynchronous copies: they are counted in scf.for, scf.if and "
+                                    "scf.while";
+          return WalkResult::interrupt();
+        }
+        if (parent == function)
+          break;
+      }
+      return WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
+  }
+};
+
+} // namespace
+} // namespace kiln
