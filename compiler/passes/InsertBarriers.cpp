@@ -5,6 +5,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace kiln {
@@ -15,17 +17,31 @@ using namespace tile_gpu;
 
 namespace {
 
-/// What an operation accesses.
-struct Accesses {
+/// One access of an operation: to a buffer, to global memory, or to both.
+struct Access {
+  Operation *op = nullptr;
   std::optional<SharedFootprint> shared;
   std::optional<GlobalAccess> global;
+
+  const SlotNumber *slot() const { return shared && shared->slotNumber() ? &*shared->slotNumber() : nullptr; }
+  bool waits() const { return isa<AsyncWaitOp>(op); }
 };
 
-/// An access; 1: of an earlier round of a loop that it is in.
-using Past = std::pair<Operation *, unsigned>;
+/// An access that lies behind on a path.
+struct Past {
+  const Access *access = nullptr;
+  unsigned carried = 0; ///< 1: of an earlier round of a loop that it is in
+  /// Rounds since then of the loop that counts its slot, modulo the number of slots; `unknown` where that loop has been
+  /// entered again.
+  int64_t rounds = 0;
+  static constexpr int64_t unknown = -1;
+
+  auto key() const { return std::tuple(access, carried, rounds); }
+};
+using PastKey = decltype(Past().key());
 /// Accesses since the last barrier of the block, on some path; true: a barrier of the warp lies behind them on every
 /// one.
-using Pending = llvm::MapVector<Past, bool>;
+using Pending = llvm::MapVector<PastKey, bool>;
 
 bool sameState(const Pending &a, const Pending &b) {
   return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
@@ -42,12 +58,25 @@ void join(Pending &into, const Pending &other) {
   }
 }
 
+Past pastOf(const PastKey &key) {
+  return {std::get<0>(key), std::get<1>(key), std::get<2>(key)};
+}
+
 /// Another round of the loop begins.
 void nextRound(Pending &state, Operation *loop) {
   Pending aged;
-  for (const auto &[past, synced] : state) {
+  for (const auto &[key, synced] : state) {
+    Past past = pastOf(key);
+    past.carried |= unsigned(loop->isProperAncestor(past.access->op));
+    if (const SlotNumber *slot = past.access->slot(); slot && past.rounds != Past::unknown) {
+      scf::ForOp counts = slot->loop;
+      if (loop == counts)
+        past.rounds = (past.rounds + 1) % slot->count;
+      else if (loop->isProperAncestor(counts))
+        past.rounds = Past::unknown;
+    }
     Pending one;
-    one[{past.first, past.second | unsigned(loop->isProperAncestor(past.first))}] = synced;
+    one[past.key()] = synced;
     join(aged, one);
   }
   state = std::move(aged);
@@ -57,6 +86,11 @@ void nextRound(Pending &state, Operation *loop) {
 struct Found {
   Operation *first = nullptr, *second = nullptr;
   Hazard kind = Hazard::None;
+
+  /// Of two hazards at one place the one that needs more, and behind a wait before any other.
+  bool worseThan(const Found &other) const {
+    return std::pair(kind, isa<AsyncWaitOp>(first)) > std::pair(other.kind, isa<AsyncWaitOp>(other.first));
+  }
 };
 
 /// Looks for hazards in a function, as its barriers are now.  What operations access and what they need of each other
@@ -71,14 +105,21 @@ public:
     const WalkResult walked = function.walk([&](Operation *op) {
       if (isBarrier(op))
         return WalkResult::advance();
-      Result<std::optional<SharedFootprint>> footprint = SharedFootprint::of(op);
-      if (!footprint) {
-        (void)report(op, footprint.status());
+      Result<std::vector<SharedFootprint>> footprints = SharedFootprint::of(op);
+      if (!footprints) {
+        (void)report(op, footprints.status());
         return WalkResult::interrupt();
       }
-      std::optional<GlobalAccess> global = GlobalAccess::of(op, roots);
-      if (footprint->has_value() || global)
-        accesses[op] = std::make_unique<Accesses>(Accesses{std::move(*footprint), std::move(global)});
+      std::vector<Access> of;
+      for (SharedFootprint &one : *footprints)
+        of.push_back({op, std::move(one), std::nullopt});
+      if (std::optional<GlobalAccess> global = GlobalAccess::of(op, roots)) {
+        if (of.empty())
+          of.push_back({op, std::nullopt, std::nullopt});
+        of.front().global = std::move(global);
+      }
+      if (!of.empty())
+        accesses[op] = std::move(of);
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
@@ -118,14 +159,15 @@ private:
     return failure(walked.wasInterrupted());
   }
 
-  Hazard between(const Past &past, Operation *op) {
-    auto [it, fresh] = hazards.insert({{past, op}, Hazard::None});
+  Hazard between(const Past &past, const Access &now) {
+    auto [it, fresh] = hazards.insert({{past.key(), &now}, Hazard::None});
     if (fresh) {
-      const Accesses &a = *accesses[past.first], &b = *accesses[op];
-      if (a.shared && b.shared)
-        it->second = a.shared->against(*b.shared);
-      if (a.global && b.global)
-        it->second = std::max(it->second, a.global->against(*b.global, past.second));
+      const Access &before = *past.access;
+      const bool known = past.rounds != Past::unknown;
+      if (before.shared && now.shared)
+        it->second = before.shared->against(*now.shared, known ? std::optional(past.rounds) : std::nullopt);
+      if (before.global && now.global)
+        it->second = std::max(it->second, before.global->against(*now.global, past.carried));
     }
     return it->second;
   }
@@ -189,18 +231,26 @@ private:
   }
 
   void access(Operation *op, Pending &state) {
-    for (const auto &[past, synced] : state) {
-      const Hazard kind = between(past, op);
-      if (kind == Hazard::Warps || (kind == Hazard::Lanes && !synced))
-        if (!found || found->kind < kind)
-          found = Found{past.first, op, kind};
+    const std::vector<Access> &all = accesses.find(op)->second;
+    for (const Access &now : all) {
+      // A wait only hands over: what it is for came before it by itself.
+      if (now.waits())
+        break;
+      for (const auto &[key, synced] : state) {
+        const Past past = pastOf(key);
+        const Found here{past.access->op, op, between(past, now)};
+        if (here.kind == Hazard::Warps || (here.kind == Hazard::Lanes && !synced))
+          if (!found || here.worseThan(*found))
+            found = here;
+      }
     }
-    state[{op, 0}] = false;
+    for (const Access &now : all)
+      state[Past{&now}.key()] = false;
   }
 
   func::FuncOp function;
-  llvm::DenseMap<Operation *, std::unique_ptr<Accesses>> accesses;
-  llvm::DenseMap<std::pair<Past, Operation *>, Hazard> hazards;
+  std::map<Operation *, std::vector<Access>> accesses; ///< places that stay: pasts point there
+  llvm::DenseMap<std::pair<PastKey, const Access *>, Hazard> hazards;
   std::optional<Found> found;
 };
 
@@ -211,8 +261,13 @@ Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
   return WarpBarrierOp::create(b, loc);
 }
 
-/// As late as possible, but before a loop that only the second access is in.
+/// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
+/// and where a wait hands over, behind it, for all that comes.
 Operation *placeFor(const Found &found) {
+  if (isa<AsyncWaitOp>(found.first))
+    if (Operation *later = found.first->getBlock()->findAncestorOpInBlock(*found.second);
+        later && found.first->isBeforeInBlock(later))
+      return found.first->getNextNode();
   Operation *at = found.second;
   for (Operation *p = at->getParentOp(); p && !p->isAncestor(found.first); p = p->getParentOp())
     if (isa<scf::ForOp, scf::WhileOp>(p))

@@ -136,7 +136,9 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
   let description = [{
     Between two accesses to the same bytes, one of them a write: a barrier of the block if different warps access them,
     one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
-    and layouts, at the buffers' offsets: run allocate-shared before.  A load and a store of global memory may meet if their
+    and layouts, at the buffers' offsets: run allocate-shared before.  Buffers of one allocation are told apart by
+    constant numbers, and by numbers that a loop counts round.  An async_wait hands its buffers to everyone: who reads
+    them next needs a barrier behind it.  A copy that nobody waits for cannot be mended here.  A load and a store of global memory may meet if their
     addresses come from the same argument of the kernel, or from nobody knows where; an atomic operation that releases
     comes after every access before it, one that acquires before every access after it.
   }];

@@ -3,7 +3,9 @@
 #include "compiler/layout/LocalAccess.h"
 #include "compiler/tile_gpu/Exchange.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <bit>
 
@@ -37,26 +39,34 @@ Result<uint64_t> offsetOf(LocalAllocOp alloc) {
 
 /// The slots of the local_alloc that a buffer may be: its first byte, the slots' stride, and which.
 struct Slots {
+  LocalAllocOp alloc;
   uint64_t base = 0, stride = 0;
   unsigned first = 0, last = 0;
+  std::optional<SlotNumber> number;
 };
 
 /// Nothing if the buffer cannot be followed to one local_alloc.
 Result<std::optional<Slots>> slotsOf(Value buffer) {
   std::optional<unsigned> index;
+  std::optional<SlotNumber> number;
   for (;;) {
     Operation *op = buffer.getDefiningOp();
     if (auto transpose = dyn_cast_or_null<LocalTransposeOp>(op)) {
       buffer = transpose.getBuffer();
     } else if (auto view = dyn_cast_or_null<LocalSubviewOp>(op)) {
-      APInt value;
-      if (!index && view.getBuffer().getType().getCount() > 1 && matchPattern(view.getIndex(), m_ConstantInt(&value)))
-        index = static_cast<unsigned>(value.getLimitedValue());
+      if (APInt value; !index && view.getBuffer().getType().getCount() > 1) {
+        if (matchPattern(view.getIndex(), m_ConstantInt(&value)))
+          index = static_cast<unsigned>(value.getLimitedValue());
+        else
+          number = SlotNumber::of(view.getIndex());
+      }
       buffer = view.getBuffer();
     } else if (auto alloc = dyn_cast_or_null<LocalAllocOp>(op)) {
       auto type = cast<BufferType>(alloc.getType());
       KILN_ASSIGN(const layout::SharedTile tile, type.lowered());
       Slots slots;
+      slots.alloc = alloc;
+      slots.number = number;
       KILN_ASSIGN(slots.base, offsetOf(alloc));
       slots.stride = llvm::alignTo(tile.bytes(), tile.alignment());
       const unsigned most = static_cast<unsigned>(type.getCount()) - 1;
@@ -67,6 +77,41 @@ Result<std::optional<Slots>> slotsOf(Value buffer) {
       return std::optional<Slots>();
     }
   }
+}
+
+/// One element at a time, by its owner: which of them a copy moves together changes nothing.
+Access byElement(const layout::LinearLayout &core, const layout::SharedTile &shared) {
+  Access out;
+  out.bytes = std::max(8u, shared.bits()) / 8;
+  const auto offsets = [&](layout::InDim in) {
+    std::vector<layout::Mask> columns;
+    for (unsigned i = 0; i < core.bits(in); ++i)
+      columns.push_back(layout::coordsOf(shared.inverse(), core.column(in, i)));
+    return columns;
+  };
+  out.registerOffset = offsets(layout::InDim::Register);
+  out.lane = offsets(layout::InDim::Lane);
+  out.warp = offsets(layout::InDim::Warp);
+  for (unsigned i = 0; i < core.bits(layout::InDim::Register); ++i)
+    if (!(core.freeMask(layout::InDim::Register) >> i & 1))
+      out.instruction.push_back(layout::Mask(1) << i);
+  out.lanePredicate = core.freeMask(layout::InDim::Lane);
+  out.warpPredicate = core.freeMask(layout::InDim::Warp);
+  return out;
+}
+
+/// The buffers that a wait hands over: those it names, else all that are ever copied to.
+llvm::SmallVector<Value> handedOver(AsyncWaitOp wait) {
+  if (!wait.getReady().empty())
+    return llvm::to_vector(wait.getReady());
+  llvm::SetVector<Value> copied;
+  wait->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
+    if (auto copy = dyn_cast<AsyncCopyOp>(op))
+      copied.insert(copy.getBuffer());
+    else if (auto copy = dyn_cast<AsyncCopyViewOp>(op))
+      copied.insert(copy.getBuffer());
+  });
+  return copied.takeVector();
 }
 
 } // namespace
@@ -158,7 +203,10 @@ struct SharedFootprint::Builder {
     return {};
   }
 
-  Status local(Operation *op, Value buffer, Type tile, bool store) {
+  /// Who touches which part of a buffer.
+  enum class By { Plan, Element, Everyone };
+
+  Status local(Operation *op, Value buffer, Type tile, By by) {
     KILN_ASSIGN(const std::optional<Slots> slots, slotsOf(buffer));
     if (!slots) {
       everyone(op, 0, everywhere);
@@ -171,22 +219,31 @@ struct SharedFootprint::Builder {
     if (end > mostBytes)
       return Status(StatusCode::CompileError, "a buffer ends at byte " + std::to_string(end) + " of shared memory",
                     "use smaller or fewer buffers; allocate-shared says what the target has");
-    if (!tile || slots->last - slots->first >= mostSlots) {
+    out.several = slots->alloc;
+    out.number = slots->number;
+    if (by == By::Everyone || slots->last - slots->first >= mostSlots) {
       everyone(op, begin, end);
       return {};
     }
-    KILN_ASSIGN(const Target *target, targetOf(op));
     KILN_ASSIGN(const layout::TileLayout distributed, layoutOf(tile));
-    KILN_ASSIGN(const layout::LocalAccessPlan plan,
-                layout::planLocalAccess(distributed.core(), shared.core(), planBits(tile), *target, store));
-    open(begin, end, plan.storageBytes);
+    const layout::LinearLayout &core = distributed.core();
+    Access access;
+    if (by == By::Element) {
+      access = byElement(core, shared);
+    } else {
+      KILN_ASSIGN(const Target *target, targetOf(op));
+      KILN_ASSIGN(layout::LocalAccessPlan plan,
+                  layout::planLocalAccess(core, shared.core(), planBits(tile), *target, out.write));
+      access = std::move(plan.access);
+    }
+    open(begin, end, std::max(8u, shared.bits()) / 8);
     Frame f;
-    f.warpBits = distributed.core().bits(layout::InDim::Warp);
+    f.warpBits = core.bits(layout::InDim::Warp);
     f.encoding = &shared.encoding();
     for (unsigned slot = slots->first; slot <= slots->last; ++slot)
       for (unsigned rep = 0; rep < shared.tile().repetitions(); ++rep) {
         f.base = slots->base + slot * slots->stride + rep * shared.slabBytes();
-        access(plan.access, f);
+        this->access(access, f);
       }
     return {};
   }
@@ -197,20 +254,33 @@ struct SharedFootprint::Builder {
     if (auto load = dyn_cast<ExchangeLoadOp>(op))
       return exchange(op, load.getScratch(), exchangePlan(load), load.getPass(), false);
     if (auto store = dyn_cast<LocalStoreOp>(op))
-      return local(op, store.getBuffer(), store.getValue().getType(), true);
+      return local(op, store.getBuffer(), store.getValue().getType(), By::Plan);
     if (auto load = dyn_cast<LocalLoadOp>(op))
-      return local(op, load.getBuffer(), load.getType(), false);
+      return local(op, load.getBuffer(), load.getType(), By::Plan);
     if (auto gather = dyn_cast<GatherSharedOp>(op))
-      return local(op, gather.getBuffer(), Type(), false);
+      return local(op, gather.getBuffer(), Type(), By::Everyone);
+    if (auto copy = dyn_cast<AsyncCopyOp>(op))
+      return local(op, copy.getBuffer(), copy.getPointer().getType(), By::Element);
+    if (auto copy = dyn_cast<AsyncCopyViewOp>(op))
+      return local(op, copy.getBuffer(), copy.tile(), By::Element);
     everyone(op, 0, everywhere);
     return {};
   }
 };
 
-Result<std::optional<SharedFootprint>> SharedFootprint::of(Operation *op) {
+Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
+  std::vector<SharedFootprint> all;
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects || op->getNumRegions() > 0)
-    return std::optional<SharedFootprint>();
+    return all;
+  if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
+    for (Value buffer : handedOver(wait)) {
+      SharedFootprint &one = all.emplace_back();
+      one.write = true;
+      KILN_TRY(Builder{one}.local(op, buffer, Type(), Builder::By::Everyone));
+    }
+    return all;
+  }
   llvm::SmallVector<MemoryEffects::EffectInstance> list;
   effects.getEffects(list);
   bool reads = false, writes = false;
@@ -220,11 +290,11 @@ Result<std::optional<SharedFootprint>> SharedFootprint::of(Operation *op) {
       writes |= isa<MemoryEffects::Write>(e.getEffect());
     }
   if (!reads && !writes)
-    return std::optional<SharedFootprint>();
-  SharedFootprint out;
-  out.write = writes;
-  KILN_TRY(Builder{out}.fill(op));
-  return std::optional(std::move(out));
+    return all;
+  SharedFootprint &one = all.emplace_back();
+  one.write = writes;
+  KILN_TRY(Builder{one}.fill(op));
+  return all;
 }
 
 const SharedFootprint::Cell *SharedFootprint::cellAt(uint64_t byte) const {
@@ -233,8 +303,10 @@ const SharedFootprint::Cell *SharedFootprint::cellAt(uint64_t byte) const {
   return cells.empty() ? &everyone : &cells[(byte - begin) / cellBytes];
 }
 
-Hazard SharedFootprint::against(const SharedFootprint &other) const {
+Hazard SharedFootprint::against(const SharedFootprint &other, std::optional<int64_t> rounds) const {
   if (!write && !other.write)
+    return Hazard::None;
+  if (rounds && number && other.number && several == other.several && number->differs(*other.number, *rounds))
     return Hazard::None;
   const uint64_t from = std::max(begin, other.begin), to = std::min(end, other.end);
   if (from >= to)

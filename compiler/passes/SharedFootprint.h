@@ -4,10 +4,14 @@
 // and the lanes that do.  It is worked out by walking the operation's plan place by place; what has no plan (a gather,
 // an unknown buffer) is every thread on every byte it may reach.
 //
+// An asynchronous copy writes from the operation on.  A wait hands over what was copied: from there on it counts as
+// written by everyone, at that moment.
+//
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_SHAREDFOOTPRINT_H
 #define KILN_PASSES_SHAREDFOOTPRINT_H
 
+#include "compiler/passes/SlotNumber.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 namespace kiln {
@@ -17,13 +21,18 @@ enum class Hazard { None, Lanes, Warps };
 
 class SharedFootprint {
 public:
-  /// Nothing for an operation that does not touch shared memory; a failure names what is wrong with one that does.
-  static Result<std::optional<SharedFootprint>> of(mlir::Operation *op);
+  /// One for each buffer; nothing for an operation that does not touch shared memory.  A failure names what is wrong
+  /// with one that does.
+  static Result<std::vector<SharedFootprint>> of(mlir::Operation *op);
 
   bool writes() const { return write; }
 
   /// Warps: some byte is touched by two warps; Lanes: by two lanes of one warp, and by no other; and one is a write.
-  Hazard against(const SharedFootprint &other) const;
+  /// Rounds: how many of the loop that counts this one's slot lie between; nothing if that is not known.
+  Hazard against(const SharedFootprint &other, std::optional<int64_t> rounds) const;
+
+  /// The loop's number of the buffer, where it is one of several that is known.
+  const std::optional<SlotNumber> &slotNumber() const { return number; }
 
 private:
   struct Cell {
@@ -35,6 +44,8 @@ private:
   const Cell *cellAt(uint64_t byte) const;
 
   bool write = false;
+  tile_gpu::LocalAllocOp several; ///< of whose buffers `number` picks one
+  std::optional<SlotNumber> number;
   uint64_t begin = 0, end = 0; ///< bytes of the kernel's shared memory
   unsigned cellBytes = 1;
   std::vector<Cell> cells; ///< from `begin` on; empty: every byte in begin .. end is touched by `everyone`
