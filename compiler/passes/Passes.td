@@ -138,9 +138,9 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
     one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
     and layouts, at the buffers' offsets: run allocate-shared before.  Buffers of one allocation are told apart by
     constant numbers, and by numbers that a loop counts round.  An async_wait hands its buffers to everyone: who reads
-    them next needs a barrier behind it.  A copy that nobody waits for cannot be mended here.  A load and a store of global memory may meet if their
-    addresses come from the same argument of the kernel, or from nobody knows where; an atomic operation that releases
-    comes after every access before it, one that acquires before every access after it.
+    them next needs a barrier behind it.  A copy that nobody waits for cannot be mended here.  A load and a store of
+    global memory may meet if their addresses come from the same argument of the kernel, or from nobody knows where; an
+    atomic operation that releases comes after every access before it, one that acquires before every access after it.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -148,9 +148,11 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
 def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
   let summary = "Proves that no two warps race on shared memory, or says where they may";
   let description = [{
-    Independent of insert-barriers, for any function with offsets on its buffers.  Every path is looked at, loops as two
-    rounds of their body.  Errors: a race, with both accesses and the path between them; or what cannot be proved, with
-    the expression that is not known.
+    Independent of insert-barriers, for any function with offsets on its buffers.  Every path is looked at; a loop whose
+    numbers of buffers come back after a few rounds is unrolled so far.  An asynchronous copy writes until a wait on the
+    path covers its group, by the commits between and the wait's `groups`; then until a barrier.  Errors: a race, with both
+    accesses and the path between them; an access to bytes that a copy in flight may still write; or what cannot be
+    proved, with the expression that is not known.
   }];
   let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }

@@ -4,7 +4,7 @@
 #include "compiler/tile_gpu/Exchange.h"
 
 #include "mlir/IR/AsmState.h"
-#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <bit>
 
@@ -154,29 +154,36 @@ struct BufferPlace {
   std::vector<uint64_t> slots; ///< byte at which each buffer begins that it may be
 };
 
-/// Follows views to the allocation.  Without one, or with an index that is no constant, `unknown` names it.
-Result<BufferPlace> placeOf(Value buffer, std::string &unknown) {
-  std::optional<int64_t> slot;
-  BufferPlace out;
+/// What the views of a buffer are of, and the number by which one of several was taken, if it was.
+std::pair<Value, Value> sourceOf(Value buffer) {
+  Value index;
   for (;;) {
     if (auto view = buffer.getDefiningOp<LocalSubviewOp>()) {
       // Views of a view of one buffer have no choice left.
-      if (view.getBuffer().getType().getCount() > 1) {
-        APInt index;
-        if (matchPattern(view.getIndex(), m_ConstantInt(&index)))
-          slot = index.getSExtValue();
-        else
-          unknown = "the index " + textOf(view.getIndex());
-      }
+      if (view.getBuffer().getType().getCount() > 1)
+        index = view.getIndex();
       buffer = view.getBuffer();
-      continue;
-    }
-    if (auto view = buffer.getDefiningOp<LocalTransposeOp>()) {
+    } else if (auto view = buffer.getDefiningOp<LocalTransposeOp>()) {
       buffer = view.getBuffer();
-      continue;
+    } else {
+      return {buffer, index};
     }
-    break;
   }
+}
+
+Value bufferOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<LocalStoreOp, LocalLoadOp, GatherSharedOp, AsyncCopyOp, AsyncCopyViewOp>(
+          [](auto access) { return access.getBuffer(); })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// Finds the allocation.  Without one, or with a choice that is not known, `unknown` names it.
+Result<BufferPlace> placeOf(Value view, std::optional<int64_t> slot, std::string &unknown) {
+  BufferPlace out;
+  const auto [buffer, index] = sourceOf(view);
+  if (index && !slot)
+    unknown = "the index " + textOf(index);
   out.alloc = buffer.getDefiningOp<LocalAllocOp>();
   if (!out.alloc) {
     unknown = "the buffer " + textOf(buffer);
@@ -194,8 +201,10 @@ Result<BufferPlace> placeOf(Value buffer, std::string &unknown) {
   return out;
 }
 
-Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile) {
-  KILN_ASSIGN(const BufferPlace place, placeOf(buffer, out.unknown));
+/// Of `tile`, its elements by their threads; of no tile, everything by everyone.
+Status addLocal(SharedAccess &out, Operation *op, Type tile, std::optional<int64_t> chosen) {
+  const Value buffer = bufferOf(op);
+  KILN_ASSIGN(const BufferPlace place, placeOf(buffer, chosen, out.unknown));
   if (!place.alloc) {
     addAnywhere(out, op, 0, allBytes);
     return {};
@@ -209,13 +218,17 @@ Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile) {
     addAnywhere(out, op, place.slots.front(), end - place.slots.front());
     return {};
   }
-  KILN_ASSIGN(const Target *target, targetOf(op));
   KILN_ASSIGN(const layout::TileLayout distributed, layoutOf(tile));
   const layout::LinearLayout &core = distributed.core();
-  KILN_ASSIGN(const layout::LocalAccessPlan plan,
-              layout::planLocalAccess(core, shared.core(), planBits(tile), *target, out.write));
-  const uint64_t element = plan.storageBytes;
+  const uint64_t element = std::max(8u, shared.bits()) / 8;
   Piece piece;
+  // A thread copies its own elements.  Stores and loads may be matrix instructions, which move those of other lanes.
+  if (!out.copy) {
+    KILN_ASSIGN(const Target *target, targetOf(op));
+    KILN_ASSIGN(const layout::LocalAccessPlan plan,
+                layout::planLocalAccess(core, shared.core(), planBits(tile), *target, out.write));
+    piece.everyLane = isMatrix(plan.access.form);
+  }
   for (InDim in : {InDim::Register, InDim::Lane, InDim::Warp})
     for (unsigned i = 0; i < core.bits(in); ++i) {
       // Only owners store: their free bits are 0.
@@ -228,7 +241,6 @@ Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile) {
       piece.free.push_back(p);
     }
   freeBytes(piece, element);
-  piece.everyLane = isMatrix(plan.access.form);
   piece.bytes = uint64_t(core.numElements()) * element;
   piece.reach = shared.slabBytes();
   if (const auto *padded = std::get_if<layout::Padded>(&shared.encoding().kind)) {
@@ -282,7 +294,7 @@ Meet solve(const Piece &a, const Piece &b, uint64_t origin) {
     return Meet::Warps;
   if (a.everyLane || b.everyLane || differs([](const Place &p) { return p.lane; }))
     return Meet::Lanes;
-  return Meet::Never;
+  return Meet::Thread;
 }
 
 /// Calls visit(byte, place) for every place of a piece.
@@ -320,8 +332,10 @@ Meet compareBytes(const Piece &a, const Piece &b, uint64_t from, uint64_t to) {
     const uint32_t lanes = lanesOf(b, at);
     if (other.warps & ~(uint32_t(1) << at.warp))
       worst = Meet::Warps;
-    else if (((lanes | other.lanes) & ((lanes | other.lanes) - 1)) && worst == Meet::Never)
-      worst = Meet::Lanes;
+    else if ((lanes | other.lanes) & ((lanes | other.lanes) - 1))
+      worst = std::max(worst, Meet::Lanes);
+    else
+      worst = std::max(worst, Meet::Thread);
   });
   return worst;
 }
@@ -348,13 +362,20 @@ Meet meet(const Piece &a, const Piece &b) {
 
 } // namespace
 
-Result<std::optional<SharedAccess>> accessOf(Operation *op) {
+Value chosenBy(Operation *op) {
+  const Value buffer = bufferOf(op);
+  return buffer ? sourceOf(buffer).second : Value();
+}
+
+Result<std::optional<SharedAccess>> accessOf(Operation *op, std::optional<int64_t> chosen) {
   SharedAccess out;
   auto found = [&](Status status) -> Result<std::optional<SharedAccess>> {
     if (!status.ok())
       return status;
     return std::optional(std::move(out));
   };
+  if (isa<AsyncWaitOp>(op))
+    return std::optional<SharedAccess>();
   if (auto store = dyn_cast<ExchangeStoreOp>(op)) {
     out.write = true;
     return found(addExchange(out, op, store.getScratch(), exchangePlan(store), store.getPass()));
@@ -363,12 +384,17 @@ Result<std::optional<SharedAccess>> accessOf(Operation *op) {
     return found(addExchange(out, op, load.getScratch(), exchangePlan(load), load.getPass()));
   if (auto store = dyn_cast<LocalStoreOp>(op)) {
     out.write = true;
-    return found(addLocal(out, op, store.getBuffer(), store.getValue().getType()));
+    return found(addLocal(out, op, store.getValue().getType(), chosen));
   }
   if (auto load = dyn_cast<LocalLoadOp>(op))
-    return found(addLocal(out, op, load.getBuffer(), load.getType()));
-  if (auto gather = dyn_cast<GatherSharedOp>(op))
-    return found(addLocal(out, op, gather.getBuffer(), Type()));
+    return found(addLocal(out, op, load.getType(), chosen));
+  if (isa<GatherSharedOp>(op))
+    return found(addLocal(out, op, Type(), chosen));
+  if (isa<AsyncCopyOp, AsyncCopyViewOp>(op)) {
+    out.write = out.copy = true;
+    auto view = dyn_cast<AsyncCopyViewOp>(op);
+    return found(addLocal(out, op, view ? Type(view.tile()) : cast<AsyncCopyOp>(op).getPointer().getType(), chosen));
+  }
   // Anything else says by its effects whether it touches shared memory.
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects)

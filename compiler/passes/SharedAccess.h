@@ -15,8 +15,8 @@
 
 namespace kiln::proof {
 
-/// How far apart the threads are that may touch one byte in two accesses.
-enum class Meet { Never, Lanes, Warps };
+/// How far apart the threads are that may touch one byte in two accesses; Never: there is no such byte.
+enum class Meet { Never, Thread, Lanes, Warps };
 
 /// Byte offset, lane and warp of one place, or the xor of two.
 struct Place {
@@ -38,13 +38,18 @@ struct Piece {
 /// Everything that one operation touches.
 struct SharedAccess {
   bool write = false;
+  bool copy = false; ///< asynchronous: goes on until a wait for it
   std::vector<Piece> pieces;
   /// Set if the pieces are all that it may touch, but maybe not what it does: names what is not known.
   std::string unknown;
 };
 
-/// Nothing for operations that leave shared memory alone.
-Result<std::optional<SharedAccess>> accessOf(mlir::Operation *op);
+/// The number by which the operation's buffer is chosen among several; null if there is no choice.
+mlir::Value chosenBy(mlir::Operation *op);
+
+/// `chosen`: what chosenBy is, where that is known.  Nothing for operations that leave shared memory alone, and for
+/// waits: what they do depends on the path.
+Result<std::optional<SharedAccess>> accessOf(mlir::Operation *op, std::optional<int64_t> chosen);
 
 /// Never if neither writes.
 Meet meet(const SharedAccess &a, const SharedAccess &b);

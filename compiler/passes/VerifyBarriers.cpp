@@ -1,9 +1,5 @@
+#include "compiler/passes/BarrierPaths.h"
 #include "compiler/passes/Passes.h"
-#include "compiler/passes/SharedAccess.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
-#include <deque>
 
 using namespace mlir;
 
@@ -11,205 +7,122 @@ namespace kiln {
 #define GEN_PASS_DEF_VERIFYBARRIERS
 #include "compiler/passes/Passes.h.inc"
 
-using namespace tile_gpu;
+using proof::BarrierPaths;
+using proof::Event;
 using proof::Meet;
 using proof::SharedAccess;
 
 namespace {
 
-/// A step that a program may take: an access, a barrier, or a turn that the report of a path mentions.
-struct Event {
-  enum Kind { Start, Access, WarpBarrier, BlockBarrier, Turn } kind = Start;
-  Operation *op = nullptr;
-  llvm::StringRef turn;
-  llvm::SmallVector<unsigned, 2> next;
-};
+/// What lies between an access and a place behind it on a path.  Bytes that a thread accessed: no barrier, a barrier of
+/// the warp.  A copy before that: it is in no group yet, or in one, with so many groups behind it.
+using Between = unsigned;
+constexpr Between nothing = 0, warpBarrier = 1, noGroup = 2, lastGroup = 3;
 
-/// All paths of a function as a graph without cycles: a loop is none, one or two rounds of its body.  Two are enough:
-/// what meets over n rounds without a barrier meets over two, because the rounds between could be left out.
-class Paths {
-public:
-  explicit Paths(func::FuncOp function) : threads(tile::numWarps(function) * layout::warpSize) {
-    events.emplace_back();
-    ends = {0};
-    failed = !build(function.getBody());
-  }
-
-  bool failed = false; ///< reported
-  std::vector<Event> events;
-  llvm::DenseMap<Operation *, SharedAccess> accesses;
-
-private:
-  using Ends = llvm::SmallVector<unsigned>;
-
-  unsigned add(Event::Kind kind, Operation *op, llvm::StringRef turn = {}) {
-    const auto id = static_cast<unsigned>(events.size());
-    for (unsigned e : ends)
-      events[e].next.push_back(id);
-    events.push_back({kind, op, turn, {}});
-    ends = {id};
-    return id;
-  }
-
-  bool build(Region &region) {
-    if (region.empty())
-      return true;
-    if (!region.hasOneBlock()) {
-      region.getParentOp()->emitError(
-          "cannot be proved: its control flow has branches; barriers are proved in scf.for, "
-          "scf.if and scf.while");
-      return false;
-    }
-    for (Operation &op : region.front())
-      if (!step(&op))
-        return false;
-    return true;
-  }
-
-  bool step(Operation *op) {
-    if (auto named = dyn_cast<NamedBarrierOp>(op)) {
-      // One of fewer threads is no barrier for all accesses; it proves nothing here.
-      if (named.getThreads() == threads)
-        add(Event::BlockBarrier, op);
-      return true;
-    }
-    if (isa<NamedArriveOp>(op))
-      return true;
-    if (isa<BarrierOp>(op))
-      return add(Event::BlockBarrier, op), true;
-    if (isa<WarpBarrierOp>(op))
-      return add(Event::WarpBarrier, op), true;
-    if (auto branch = dyn_cast<scf::IfOp>(op))
-      return conditional(branch);
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      return rounds(op, [&] { return build(loop.getRegion()); });
-    if (auto loop = dyn_cast<scf::WhileOp>(op))
-      return build(loop.getBefore()) && rounds(op, [&] { return build(loop.getAfter()) && build(loop.getBefore()); });
-    if (auto call = dyn_cast<CallOpInterface>(op)) {
-      op->emitError("cannot be proved: what the called function does to shared memory is not known here; inline it");
-      return false;
-    }
-    if (op->getNumRegions() > 0)
-      return opaque(op);
-    auto known = accesses.find(op);
-    if (known == accesses.end()) {
-      Result<std::optional<SharedAccess>> access = proof::accessOf(op);
-      if (!access) {
-        (void)report(op, access.status());
-        return false;
-      }
-      if (!access->has_value())
-        return true;
-      accesses.insert({op, std::move(**access)});
-    }
-    add(Event::Access, op);
-    return true;
-  }
-
-  bool conditional(scf::IfOp op) {
-    const Ends before = ends;
-    add(Event::Turn, op, "into the 'then' arm");
-    if (!build(op.getThenRegion()))
-      return false;
-    Ends after = ends;
-    ends = before;
-    if (op.getElseRegion().empty()) {
-      add(Event::Turn, op, "past the conditional");
-    } else {
-      add(Event::Turn, op, "into the 'else' arm");
-      if (!build(op.getElseRegion()))
-        return false;
-    }
-    ends.append(after);
-    return true;
-  }
-
-  bool rounds(Operation *op, llvm::function_ref<bool()> body) {
-    const Ends none = ends;
-    add(Event::Turn, op, "into the loop");
-    if (!body())
-      return false;
-    Ends one = ends;
-    add(Event::Turn, op, "into the loop's next round");
-    if (!body())
-      return false;
-    ends.append(none);
-    ends.append(one);
-    add(Event::Turn, op); // one end again
-    return true;
-  }
-
-  /// An operation whose regions are not control flow that is known here.
-  bool opaque(Operation *op) {
-    const WalkResult walked = op->walk([&](Operation *inner) {
-      if (inner == op)
-        return WalkResult::advance();
-      Result<std::optional<SharedAccess>> access = proof::accessOf(inner);
-      const bool quiet = access && !access->has_value() && !isa<CallOpInterface>(inner);
-      return quiet ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    if (!walked.wasInterrupted())
-      return true;
-    op->emitError("cannot be proved: '") << op->getName() << "' is no control flow that the proof knows";
-    return false;
-  }
-
-  unsigned threads;
-  Ends ends;
-};
-
-/// From one access forward, to everything that no barrier keeps apart from it.
+/// From one access forward, to everything that no barrier keeps apart from it.  A barrier does nothing for a copy in
+/// flight: only a wait behind the commit of its group ends that, and then a barrier counts.
 class Search {
 public:
-  explicit Search(const Paths &paths) : paths(paths) {}
+  explicit Search(const BarrierPaths &paths) : paths(paths) {}
 
   /// Reports each access that races with one before it, once.  False if there was one.
   bool run() {
-    for (unsigned start = 0; start < paths.events.size(); ++start)
-      if (paths.events[start].kind == Event::Access)
-        from(start);
+    for (const Event &event : paths.events)
+      if (event.kind == Event::Access)
+        from(event);
     return good;
   }
   size_t pairs() const { return compared.size(); }
 
 private:
-  void from(unsigned start) {
-    // State: event, and whether a barrier of the warp lies behind.
-    std::vector<int> parent(2 * paths.events.size(), unseen);
-    std::deque<unsigned> work;
-    auto visit = [&](unsigned event, bool synced, int via) {
-      const unsigned state = 2 * event + synced;
-      if (parent[state] != unseen)
-        return;
-      parent[state] = via;
-      work.push_back(state);
+  /// A place that was reached, and from which one.
+  struct Reached {
+    unsigned event = 0;
+    Between between = nothing;
+    int via = noParent;
+  };
+
+  void from(const Event &start) {
+    llvm::SmallVector<Reached> reached;
+    llvm::DenseSet<std::pair<unsigned, Between>> seen;
+    auto visit = [&](const Event &last, Between between, int via) {
+      for (unsigned n : last.next)
+        if (seen.insert({n, between}).second)
+          reached.push_back({n, between, via});
     };
-    for (unsigned n : paths.events[start].next)
-      visit(n, false, noParent);
-    while (!work.empty()) {
-      const unsigned state = work.front();
-      work.pop_front();
-      const Event &event = paths.events[state / 2];
-      bool synced = state & 1;
-      if (event.kind == Event::BlockBarrier)
-        continue;
-      if (event.kind == Event::WarpBarrier)
-        synced = true;
+    visit(start, paths.accesses[start.access].copy ? noGroup : nothing, noParent);
+    for (size_t i = 0; i < reached.size(); ++i) {
+      const Event &event = paths.events[reached[i].event];
+      const Between between = reached[i].between;
       if (event.kind == Event::Access)
-        check(start, state, synced, parent);
-      for (unsigned n : event.next)
-        visit(n, synced, static_cast<int>(state));
+        between >= noGroup ? checkCopy(start, reached, i) : check(start, reached, i);
+      if (event.kind == Event::BlockBarrier && between < noGroup)
+        continue;
+      visit(event, past(event, between), static_cast<int>(i));
     }
   }
 
-  void check(unsigned start, unsigned state, bool synced, const std::vector<int> &parent) {
-    Operation *first = paths.events[start].op, *second = paths.events[state / 2].op;
-    auto [it, fresh] = compared.insert({{first, second}, Meet::Never});
-    const SharedAccess &a = paths.accesses.at(first), &b = paths.accesses.at(second);
+  /// What lies between once the event is past too.
+  Between past(const Event &event, Between between) const {
+    if (event.kind == Event::WarpBarrier && between == nothing)
+      return warpBarrier;
+    if (event.kind == Event::Commit && between >= noGroup) // counts that no wait tells apart are one
+      return between == noGroup ? lastGroup : std::min(between + 1, lastGroup + paths.mostGroups);
+    if (event.kind == Event::Wait && between >= lastGroup + event.groups)
+      return nothing;
+    return between;
+  }
+
+  Meet meet(const Event &first, const Event &second) {
+    auto [it, fresh] = compared.insert({{first.access, second.access}, Meet::Never});
     if (fresh)
-      it->second = proof::meet(a, b);
-    const Meet met = it->second;
-    if (met == Meet::Never || (met == Meet::Lanes && synced) || !reported.insert(second).second)
+      it->second = proof::meet(paths.accesses[first.access], paths.accesses[second.access]);
+    return it->second;
+  }
+
+  /// Of a place that is reached with a copy in flight.
+  void checkCopy(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    if (meet(start, event) == Meet::Never || !reported.insert(event.op).second)
+      return;
+    good = false;
+    const SharedAccess &a = paths.accesses[start.access], &b = paths.accesses[event.access];
+    const std::string &unknown = a.unknown.empty() ? b.unknown : a.unknown;
+    const char *what = b.write ? "writes" : "reads";
+    InFlightDiagnostic d = unknown.empty()
+                               ? event.op->emitError() << what
+                                                       << " bytes that a copy in flight may still write: wait "
+                                                          "for its group first"
+                               : event.op->emitError()
+                                     << "cannot be proved: whether this " << what
+                                     << " bytes that a copy in flight may still write depends on " << unknown;
+    d.attachNote(start.op->getLoc()) << "the copy";
+    const Reached *wait = nullptr;
+    for (int s = reached[at].via; s != noParent && !wait; s = reached[static_cast<size_t>(s)].via)
+      if (const Reached &one = reached[static_cast<size_t>(s)]; paths.events[one.event].kind == Event::Wait)
+        wait = &one;
+    if (reached[at].between == noGroup) {
+      d.attachNote() << "no async_commit on this path puts it into a group";
+    } else if (!wait) {
+      d.attachNote() << "no async_wait lies on this path";
+    } else {
+      const Event &weak = paths.events[wait->event];
+      Diagnostic &note = d.attachNote(weak.op->getLoc()) << "this wait leaves " << weak.groups << " groups under way: ";
+      if (wait->between == noGroup)
+        note << "the copy is in a later one";
+      else
+        note << "the copy's group has only " << wait->between - lastGroup << " behind it";
+    }
+    path(d, reached, at);
+  }
+
+  void check(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    Operation *first = start.op, *second = event.op;
+    const SharedAccess &a = paths.accesses[start.access], &b = paths.accesses[event.access];
+    const Meet met = meet(start, event);
+    if (met < Meet::Lanes || (met == Meet::Lanes && reached[at].between == warpBarrier) ||
+        !reported.insert(second).second)
       return;
     good = false;
     const char *who = met == Meet::Warps ? "different warps" : "different lanes of a warp";
@@ -224,23 +137,23 @@ private:
                                   << (a.write ? "a write" : "a read") << " before it, with no " << what
                                   << " between, depends on " << unknown;
     d.attachNote(first->getLoc()) << "the " << (a.write ? "write" : "read");
-    path(d, state, parent);
+    path(d, reached, at);
     d.attachNote() << "put a tile_gpu." << (met == Meet::Warps ? "barrier" : "warp_barrier") << " on this path";
   }
 
-  void path(InFlightDiagnostic &d, unsigned state, const std::vector<int> &parent) {
+  void path(InFlightDiagnostic &d, llvm::ArrayRef<Reached> reached, size_t at) {
     llvm::SmallVector<const Event *> turns;
-    for (int s = static_cast<int>(state); s != noParent; s = parent[static_cast<size_t>(s)])
-      if (const Event &event = paths.events[static_cast<size_t>(s) / 2];
+    for (int s = static_cast<int>(at); s != noParent; s = reached[static_cast<size_t>(s)].via)
+      if (const Event &event = paths.events[reached[static_cast<size_t>(s)].event];
           event.kind == Event::Turn && !event.turn.empty())
         turns.push_back(&event);
     for (const Event *event : llvm::reverse(turns))
       d.attachNote(event->op->getLoc()) << "the path goes " << event->turn;
   }
 
-  static constexpr int unseen = -2, noParent = -1;
-  const Paths &paths;
-  llvm::DenseMap<std::pair<Operation *, Operation *>, Meet> compared;
+  static constexpr int noParent = -1;
+  const BarrierPaths &paths;
+  llvm::DenseMap<std::pair<unsigned, unsigned>, Meet> compared; ///< accesses
   llvm::DenseSet<Operation *> reported;
   bool good = true;
 };
@@ -254,7 +167,7 @@ struct VerifyBarriers : impl::VerifyBarriersBase<VerifyBarriers> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      const Paths paths(function);
+      const BarrierPaths paths(function);
       if (paths.failed) {
         good = false;
         continue;
@@ -263,7 +176,7 @@ struct VerifyBarriers : impl::VerifyBarriersBase<VerifyBarriers> {
       if (!search.run())
         good = false;
       else if (remarks)
-        function.emitRemark("proved: ") << paths.accesses.size() << " accesses, " << search.pairs()
+        function.emitRemark("proved: ") << paths.accessOps << " accesses, " << search.pairs()
                                         << " pairs that meet without a barrier of the block";
     }
     if (!good)

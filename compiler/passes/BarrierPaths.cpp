@@ -1,0 +1,174 @@
+#include "compiler/passes/BarrierPaths.h"
+
+using namespace mlir;
+
+namespace kiln::proof {
+
+using namespace tile_gpu;
+
+namespace {
+
+/// A loop stands there at most so often, code in nested ones in all at most so often.
+constexpr size_t mostRounds = 16, mostCopies = 64;
+
+} // namespace
+
+BarrierPaths::BarrierPaths(func::FuncOp function) : threads(tile::numWarps(function) * layout::warpSize) {
+  events.emplace_back();
+  ends = {0};
+  failed = !build(function.getBody());
+}
+
+unsigned BarrierPaths::add(Event::Kind kind, Operation *op, llvm::StringRef turn) {
+  const auto id = static_cast<unsigned>(events.size());
+  for (unsigned e : ends)
+    events[e].next.push_back(id);
+  Event &event = events.emplace_back();
+  event.kind = kind;
+  event.op = op;
+  event.turn = turn;
+  ends = {id};
+  return id;
+}
+
+bool BarrierPaths::build(Region &region) {
+  if (region.empty())
+    return true;
+  if (!region.hasOneBlock()) {
+    region.getParentOp()->emitError("cannot be proved: its control flow has branches; barriers are proved in scf.for, "
+                                    "scf.if and scf.while");
+    return false;
+  }
+  for (Operation &op : region.front())
+    if (!step(&op))
+      return false;
+  return true;
+}
+
+bool BarrierPaths::step(Operation *op) {
+  if (auto named = dyn_cast<NamedBarrierOp>(op)) {
+    // One of fewer threads is no barrier for all accesses; it proves nothing here.
+    if (named.getThreads() == threads)
+      add(Event::BlockBarrier, op);
+    return true;
+  }
+  if (isa<NamedArriveOp>(op))
+    return true;
+  if (isa<BarrierOp>(op))
+    return add(Event::BlockBarrier, op), true;
+  if (isa<WarpBarrierOp>(op))
+    return add(Event::WarpBarrier, op), true;
+  if (isa<AsyncCommitOp>(op))
+    return add(Event::Commit, op), true;
+  if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
+    const unsigned groups = wait.getGroups().value_or(0);
+    mostGroups = std::max(mostGroups, groups);
+    events[add(Event::Wait, op)].groups = groups;
+    return true;
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return conditional(branch);
+  if (auto counted = dyn_cast<scf::ForOp>(op))
+    return loop(counted);
+  if (auto free = dyn_cast<scf::WhileOp>(op))
+    return loop(free);
+  if (isa<CallOpInterface>(op)) {
+    op->emitError("cannot be proved: what the called function does to shared memory is not known here; inline it");
+    return false;
+  }
+  return op->getNumRegions() > 0 ? opaque(op) : access(op);
+}
+
+bool BarrierPaths::access(Operation *op) {
+  const Value index = chosenBy(op);
+  const std::optional<APInt> number = index ? numbers.of(index) : std::nullopt;
+  const auto at = number ? std::optional(number->getSExtValue()) : std::nullopt;
+  auto it = known.find({op, at});
+  if (it == known.end()) {
+    Result<std::optional<SharedAccess>> made = accessOf(op, at);
+    if (!made) {
+      (void)report(op, made.status());
+      return false;
+    }
+    if (!made->has_value())
+      return true;
+    const auto before = known.lower_bound({op, std::nullopt});
+    accessOps += before == known.end() || before->first.first != op;
+    it = known.insert({{op, at}, static_cast<unsigned>(accesses.size())}).first;
+    accesses.push_back(std::move(**made));
+  }
+  events[add(Event::Access, op)].access = it->second;
+  return true;
+}
+
+bool BarrierPaths::conditional(scf::IfOp op) {
+  const Ends before = ends;
+  add(Event::Turn, op, "into the 'then' arm");
+  if (!build(op.getThenRegion()))
+    return false;
+  Ends after = ends;
+  ends = before;
+  if (op.getElseRegion().empty()) {
+    add(Event::Turn, op, "past the conditional");
+  } else {
+    add(Event::Turn, op, "into the 'else' arm");
+    if (!build(op.getElseRegion()))
+      return false;
+  }
+  ends.append(after);
+  return true;
+}
+
+bool BarrierPaths::loop(scf::ForOp op) {
+  const KnownNumbers outside = numbers;
+  const Rounds all = roundsOf(op, outside, std::min(mostRounds, mostCopies / copies));
+  copies *= all.states.size();
+  const bool built = rounds(op, all.states.size(), all.back, [&](size_t k) {
+    numbers = all.states[k];
+    return build(op.getRegion());
+  });
+  copies /= all.states.size();
+  numbers = outside;
+  return built;
+}
+
+bool BarrierPaths::loop(scf::WhileOp op) {
+  // before (after before)*: the loop is left after `before`.
+  return build(op.getBefore()) &&
+         rounds(op, 1, 0, [&](size_t) { return build(op.getAfter()) && build(op.getBefore()); });
+}
+
+bool BarrierPaths::rounds(Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body) {
+  Ends left = ends;
+  llvm::SmallVector<unsigned> heads;
+  add(Event::Turn, op, "into the loop");
+  for (size_t k = 0; k < count; ++k) {
+    heads.push_back(add(Event::Turn, op));
+    if (!body(k))
+      return false;
+    left.append(ends);
+    const unsigned next = add(Event::Turn, op, "into the loop's next round");
+    if (k + 1 == count)
+      events[next].next.push_back(heads[back]);
+  }
+  ends = left;
+  add(Event::Turn, op); // one end again
+  return true;
+}
+
+/// An operation whose regions are not control flow that is known here.
+bool BarrierPaths::opaque(Operation *op) {
+  const WalkResult walked = op->walk([&](Operation *inner) {
+    if (inner == op)
+      return WalkResult::advance();
+    Result<std::optional<SharedAccess>> access = accessOf(inner, std::nullopt);
+    const bool quiet = access && !access->has_value() && !isa<CallOpInterface, AsyncCommitOp, AsyncWaitOp>(inner);
+    return quiet ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (!walked.wasInterrupted())
+    return true;
+  op->emitError("cannot be proved: '") << op->getName() << "' is no control flow that the proof knows";
+  return false;
+}
+
+} // namespace kiln::proof

@@ -1,0 +1,69 @@
+//===- BarrierPaths.h - Every path of a function as a graph of events -------===//
+//
+// For verify-barriers.  Nodes are accesses to shared memory, barriers, and the commits and waits of asynchronous
+// copies; every run of the function, as far as these go, is a path through the graph from its first node.  Conditionals
+// fork it; a loop is left out or goes round.
+//
+// A loop whose buffers are chosen by numbers that it carries stands there once for each set of numbers that a round may
+// have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
+// the round before, so a run goes through the copies in their order, and behind the last one back to the copy that has
+// the same numbers; no path of a run is missing.  A loop without such numbers is one copy with an edge back to itself.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PASSES_BARRIERPATHS_H
+#define KILN_PASSES_BARRIERPATHS_H
+
+#include "compiler/passes/KnownNumbers.h"
+#include "compiler/passes/SharedAccess.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <deque>
+#include <map>
+
+namespace kiln::proof {
+
+/// A step that a program may take; Turn: nothing but a place that the report of a path mentions.
+struct Event {
+  enum Kind { Start, Access, Commit, Wait, WarpBarrier, BlockBarrier, Turn } kind = Start;
+  mlir::Operation *op = nullptr;
+  llvm::StringRef turn;
+  unsigned access = 0; ///< number in `accesses`
+  unsigned groups = 0; ///< that a wait leaves under way
+  llvm::SmallVector<unsigned, 2> next;
+};
+
+class BarrierPaths {
+public:
+  explicit BarrierPaths(mlir::func::FuncOp function);
+
+  bool failed = false; ///< reported
+  std::vector<Event> events;
+  std::deque<SharedAccess> accesses;
+  unsigned accessOps = 0;  ///< operations that access shared memory
+  unsigned mostGroups = 0; ///< that a wait leaves under way
+
+private:
+  using Ends = llvm::SmallVector<unsigned>;
+
+  unsigned add(Event::Kind kind, mlir::Operation *op, llvm::StringRef turn = {});
+  bool build(mlir::Region &region);
+  bool step(mlir::Operation *op);
+  bool conditional(mlir::scf::IfOp op);
+  bool loop(mlir::scf::ForOp op);
+  bool loop(mlir::scf::WhileOp op);
+  bool access(mlir::Operation *op);
+  bool opaque(mlir::Operation *op);
+  /// From where the path is now into the loop, `count` bodies one after the other, and from the last to that of `back`.
+  bool rounds(mlir::Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body);
+
+  unsigned threads;
+  size_t copies = 1; ///< of the code at hand
+  Ends ends;         ///< the events that the next one follows
+  KnownNumbers numbers;
+  std::map<std::pair<mlir::Operation *, std::optional<int64_t>>, unsigned> known; ///< by the index that is known
+};
+
+} // namespace kiln::proof
+
+#endif // KILN_PASSES_BARRIERPATHS_H
