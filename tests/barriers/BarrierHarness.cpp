@@ -40,6 +40,7 @@ bool BarrierHarness::prepare(mlir::ModuleOp module, std::int64_t scratchBytes) {
   options.scratchBytes = scratchBytes;
   pm.addPass(createExpandShared(options));
   pm.addPass(createAllocateShared());
+  pm.addPass(createCountGroups());
   pm.addPass(createInsertBarriers());
   return mlir::succeeded(pm.run(module));
 }

@@ -19,7 +19,7 @@ public:
 
   /// A module, or nothing with `errors` set.
   mlir::OwningOpRef<mlir::ModuleOp> parse(std::string_view text);
-  /// expand-shared, allocate-shared and insert-barriers.
+  /// expand-shared, allocate-shared, count-groups and insert-barriers.
   bool prepare(mlir::ModuleOp module, std::int64_t scratchBytes = 49152);
   bool verifies(mlir::ModuleOp module);
   /// insert-barriers on a copy adds something, or fails.

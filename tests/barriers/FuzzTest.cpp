@@ -2,10 +2,10 @@
 // one or two rounds) on every byte of every thread; the proof must say what the judge says, and what insert-barriers
 // makes must be free of hazards, with no barrier that could go.
 #include "tests/barriers/BarrierHarness.h"
+#include "tests/barriers/JudgedAccess.h"
 #include "tests/support/TestTier.h"
 
 #include "compiler/layout/LayoutText.h"
-#include "compiler/layout/LocalAccess.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -24,70 +24,11 @@ using layout::Sizes;
 // The judge
 //===----------------------------------------------------------------------===//
 
-/// Who touches a byte: warps and lanes.
-struct Threads {
-  std::uint32_t warps = 0, lanes = 0;
-};
-using Footprint = std::map<std::uint64_t, Threads>;
-
-struct JudgedAccess {
-  bool write = false;
-  Footprint bytes;
-};
-
-/// Element by element from the layouts: owners write, every copy reads.
-JudgedAccess judged(Operation *op) {
-  JudgedAccess out;
-  out.write = isa<tile_gpu::LocalStoreOp>(op);
-  const Type tile = out.write ? op->getOperand(0).getType() : op->getResult(0).getType();
-  Value buffer = op->getOperand(out.write ? 1 : 0);
+JudgedAccess judgedByConstant(Operation *op) {
   std::int64_t slot = 0;
-  if (auto view = buffer.getDefiningOp<tile_gpu::LocalSubviewOp>()) {
+  if (auto view = op->getOperand(isa<tile_gpu::LocalStoreOp>(op) ? 1 : 0).getDefiningOp<tile_gpu::LocalSubviewOp>())
     slot = cast<IntegerAttr>(view.getIndex().getDefiningOp<arith::ConstantOp>().getValue()).getInt();
-    buffer = view.getBuffer();
-  }
-  auto alloc = buffer.getDefiningOp<tile_gpu::LocalAllocOp>();
-  const auto layout = tile_gpu::layoutOf(tile);
-  const auto shared = cast<tile_gpu::BufferType>(alloc.getType()).lowered();
-  const std::uint64_t align = shared->alignment(), stride = (shared->bytes() + align - 1) / align * align;
-  const std::uint64_t base = *alloc.getOffset() + static_cast<std::uint64_t>(slot) * stride;
-  const unsigned bytes = tile_gpu::planBits(tile) / 8;
-  const auto plan =
-      layout::planLocalAccess(layout->core(), shared->core(), bytes * 8, **tile_gpu::targetOf(op), out.write);
-  const bool matrix = isMatrix(plan->access.form);
-  const unsigned registers = layout->core().size(layout::InDim::Register),
-                 warps = layout->core().size(layout::InDim::Warp);
-  const auto free = layout->core().freeMasks();
-  for (unsigned warp = 0; warp < warps; ++warp)
-    for (unsigned lane = 0; lane < 32; ++lane)
-      for (unsigned r = 0; r < layout->registers(); ++r) {
-        if (out.write && ((r % registers & free[0]) || (lane & free[1]) || (warp & free[2])))
-          continue;
-        const layout::Coords at = layout->coords(r, lane, warp, 0);
-        const std::uint64_t first = base + shared->byteOffset(at);
-        for (unsigned b = 0; b < bytes; ++b) {
-          Threads &t = out.bytes[first + b];
-          t.warps |= 1u << warp;
-          t.lanes |= matrix ? ~0u : 1u << lane;
-        }
-      }
-  return out;
-}
-
-/// 0 nothing, 1 a barrier of the warp, 2 one of the block is needed between.
-int need(const JudgedAccess &a, const JudgedAccess &b) {
-  int worst = 0;
-  if (!a.write && !b.write)
-    return 0;
-  for (const auto &[byte, x] : a.bytes)
-    if (auto it = b.bytes.find(byte); it != b.bytes.end()) {
-      const Threads &y = it->second;
-      if (std::popcount(x.warps | y.warps) > 1)
-        return 2;
-      if (std::popcount(x.lanes | y.lanes) > 1)
-        worst = 1;
-    }
-  return worst;
+  return judged(op, slot);
 }
 
 class Judge {
@@ -166,7 +107,7 @@ private:
   }
   const JudgedAccess &of(std::int64_t id, Operation *op) {
     auto it = accesses.find(id);
-    return it == accesses.end() ? accesses.emplace(id, judged(op)).first->second : it->second;
+    return it == accesses.end() ? accesses.emplace(id, judgedByConstant(op)).first->second : it->second;
   }
 
   std::map<std::int64_t, JudgedAccess> accesses;

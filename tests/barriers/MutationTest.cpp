@@ -28,7 +28,8 @@ constexpr std::string_view layouts = R"(
 #sv = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
 )";
 
-/// Bodies of kernels; %x: tensor<64x32xf32, #row>, %v: tensor<512xf32, #vec>, %n: i32, %p: i1, %i0, %i1 constants.
+/// Bodies of kernels; %x: tensor<64x32xf32, #row>, %v: tensor<512xf32, #vec>, %view, %n: i32, %p: i1, %i0, %i1
+/// constants.
 struct Kernel {
   const char *name, *body;
   std::int64_t scratch = 49152;
@@ -149,12 +150,48 @@ std::vector<Kernel> kernels() {
        "%a = tile_gpu.local_load %s0 : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #col>\n"
        "tile_gpu.local_store %a, %s0 : tensor<64x32xf32, #col>, !tile_gpu.buffer<64x32xf32, #sh>\n"
        "%b = tile_gpu.local_load %s1 : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #col>\n"},
+      {"asynchronous copy, there and back",
+       "%l = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>\n"
+       "%r = scf.for %i = %i0 to %n step %i1 iter_args(%w = %x) -> tensor<64x32xf32, #row> : i32 {\n"
+       "tile_gpu.async_copy_view %view[%i, %i0], %l by #row : !tile.view<64x32xf32>, i32, !tile_gpu.buffer<64x32xf32, "
+       "#sh>\n"
+       "%t = tile_gpu.async_commit\n"
+       "tile_gpu.async_wait %t ready %l : !tile_gpu.buffer<64x32xf32, #sh>\n"
+       "%a = tile_gpu.local_load %l : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #col>\n"
+       "%z = tile_gpu.convert_layout %a : tensor<64x32xf32, #col> to tensor<64x32xf32, #row>\n"
+       "scf.yield %z : tensor<64x32xf32, #row>\n}\n"},
+      {"pipelined loop",
+       "%i2 = arith.constant 2 : i32\n"
+       "%l = tile_gpu.local_alloc : !tile_gpu.buffer<[2] x 64x32xf32, #sh>\n"
+       "%s0 = tile_gpu.local_subview %l[%i0] : !tile_gpu.buffer<[2] x 64x32xf32, #sh>\n"
+       "tile_gpu.async_copy_view %view[%i0, %i0], %s0 by #row : !tile.view<64x32xf32>, i32, "
+       "!tile_gpu.buffer<64x32xf32, "
+       "#sh>\n"
+       "%t = tile_gpu.async_commit\n"
+       "%r:3 = scf.for %i = %i0 to %n step %i1 iter_args(%k = %i0, %m = %i1, %u = %t) -> (i32, i32, !tile_gpu.token) : "
+       "i32 {\n"
+       "%s = tile_gpu.local_subview %l[%k] : !tile_gpu.buffer<[2] x 64x32xf32, #sh>\n"
+       "tile_gpu.async_wait %u ready %s : !tile_gpu.buffer<64x32xf32, #sh>\n"
+       "scf.if %p {\n"
+       "%d = tile_gpu.local_subview %l[%m] : !tile_gpu.buffer<[2] x 64x32xf32, #sh>\n"
+       "tile_gpu.async_copy_view %view[%i, %i0], %d by #row : !tile.view<64x32xf32>, i32, !tile_gpu.buffer<64x32xf32, "
+       "#sh>\n"
+       "}\n"
+       "%o = tile_gpu.async_commit\n"
+       "%a = tile_gpu.local_load %s : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #col>\n"
+       "%k1 = arith.addi %k, %i1 : i32\n%k2 = arith.cmpi eq, %k1, %i2 : i32\n"
+       "%k3 = arith.select %k2, %i0, %k1 : i32\n"
+       "%m1 = arith.addi %m, %i1 : i32\n%m2 = arith.cmpi eq, %m1, %i2 : i32\n"
+       "%m3 = arith.select %m2, %i0, %m1 : i32\n"
+       "scf.yield %k3, %m3, %o : i32, i32, !tile_gpu.token\n}\n"
+       "tile_gpu.async_wait all\n"},
   };
 }
 
 std::string moduleText(const Kernel &k) {
-  const char *vector =
-      k.warps == 1 ? "%o: tensor<512xf32, #one>" : "%x: tensor<64x32xf32, #row>, %v: tensor<512xf32, #vec>";
+  const char *vector = k.warps == 1
+                           ? "%o: tensor<512xf32, #one>"
+                           : "%x: tensor<64x32xf32, #row>, %v: tensor<512xf32, #vec>, %view: !tile.view<64x32xf32>";
   return std::string(layouts) + "module attributes {tile_gpu.target = \"sm_80\"} {\nfunc.func @k(" + vector +
          ", %n: i32, %p: i1) attributes {tile.num_warps = " + std::to_string(k.warps) +
          " : i32} {\n%i0 = arith.constant 0 : i32\n%i1 = arith.constant 1 : i32\n" + k.body + "return\n}\n}\n";
