@@ -50,7 +50,7 @@ func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps and tile.max_registers}}
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages and tile.max_registers}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }
