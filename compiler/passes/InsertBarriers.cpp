@@ -264,10 +264,8 @@ Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
 /// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
 /// and where a wait hands over, behind it, for all that comes.
 Operation *placeFor(const Found &found) {
-  if (isa<AsyncWaitOp>(found.first))
-    if (Operation *later = found.first->getBlock()->findAncestorOpInBlock(*found.second);
-        later && found.first->isBeforeInBlock(later))
-      return found.first->getNextNode();
+  if (isa<AsyncWaitOp>(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
+    return found.first->getNextNode();
   Operation *at = found.second;
   for (Operation *p = at->getParentOp(); p && !p->isAncestor(found.first); p = p->getParentOp())
     if (isa<scf::ForOp, scf::WhileOp>(p))

@@ -338,6 +338,65 @@ func.func @one_warp(%v: !tile.view<64x32xf16>) attributes {tile.num_warps = 1 : 
   return
 }
 
+// One tile after the other: behind the last wait everyone has read, and the next tile's copies may begin.
+// CHECK-LABEL: @tile_by_tile
+// CHECK: scf.for
+// CHECK-NOT: barrier
+// CHECK: scf.for
+// CHECK: async_wait
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NOT: barrier
+// CHECK: async_wait all
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @tile_by_tile(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #mix>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %cs = arith.constant 3 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x32xf16, #col>
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  scf.for %tile = %c0 to %n step %c1 : i32 {
+    %p0 = arith.cmpi sgt, %n, %c0 : i32
+    %a0 = tile_gpu.local_subview %a[%c0] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+    scf.if %p0 {
+      tile_gpu.async_copy_view %v[%c0, %c0], %a0 by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+    }
+    %t0 = tile_gpu.async_commit
+    %p1 = arith.cmpi sgt, %n, %c1 : i32
+    %a1 = tile_gpu.local_subview %a[%c1] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+    scf.if %p1 {
+      tile_gpu.async_copy_view %v[%c1, %c0], %a1 by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+    }
+    %t1 = tile_gpu.async_commit
+    %r:5 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %read = %c0, %write = %c2, %k0 = %t0, %k1 = %t1)
+        -> (tensor<64x32xf16, #col>, i32, i32, !tile_gpu.token, !tile_gpu.token) : i32 {
+      %ar = tile_gpu.local_subview %a[%read] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+      tile_gpu.async_wait %k0 ready %ar : !tile_gpu.buffer<64x32xf16, #sh>
+      tile_gpu.barrier
+      %next = arith.addi %i, %c2 : i32
+      %more = arith.cmpi slt, %next, %n : i32
+      scf.if %more {
+        %aw = tile_gpu.local_subview %a[%write] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+        tile_gpu.async_copy_view %v[%next, %c0], %aw by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+      }
+      %k = tile_gpu.async_commit
+      %al = tile_gpu.local_load %ar : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #col>
+      %as = arith.addf %s, %al : tensor<64x32xf16, #col>
+      %read1 = arith.addi %read, %c1 : i32
+      %read2 = arith.cmpi eq, %read1, %cs : i32
+      %read3 = arith.select %read2, %c0, %read1 : i32
+      %write1 = arith.addi %write, %c1 : i32
+      %write2 = arith.cmpi eq, %write1, %cs : i32
+      %write3 = arith.select %write2, %c0, %write1 : i32
+      scf.yield %as, %read3, %write3, %k1, %k : tensor<64x32xf16, #col>, i32, i32, !tile_gpu.token, !tile_gpu.token
+    }
+    tile_gpu.async_wait all
+  }
+  return
+}
+
 // Other ways to count slots: a comparison the other way round, a remainder.  Each round stores to one slot and reads
 // another one, with one barrier between; the last round's read is of a slot that no store reaches before the next barrier.
 // CHECK-LABEL: @counted
