@@ -333,13 +333,14 @@ struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
     if (answer != StagedLoop::Answer::Yes)
       return;
     const unsigned wanted = tile::numStages(loop);
+    const Location loc = loop.getLoc(); // the loop is another one afterwards
     Pipeliner pipeliner(loop, plan, target);
     std::string why;
     if (!pipeliner.run(wanted, why))
-      loop.emitRemark() << "this loop is not pipelined: " << why;
+      emitRemark(loc) << "this loop is not pipelined: " << why;
     else if (pipeliner.stages() < wanted)
-      loop.emitRemark() << "this loop has " << pipeliner.stages() << " stages, not " << wanted << ": "
-                        << target.name.data() << " has " << target.sharedOptIn << " bytes of shared memory";
+      emitRemark(loc) << "this loop has " << pipeliner.stages() << " stages, not " << wanted << ": "
+                      << target.name.data() << " has " << target.sharedOptIn << " bytes of shared memory";
   }
 };
 

@@ -23,3 +23,14 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_75"} {
+  func.func @copies() attributes {tile.kernel, tile.num_warps = 4 : i32} {
+    // expected-error @+2 {{tile_gpu.async_commit: a copy that runs beside the program needs the capability 'cp.async', which sm_75 lacks}}
+    // expected-note @+1 {{targets that have it: sm_80}}
+    %t = tile_gpu.async_commit
+    return
+  }
+}

@@ -43,6 +43,13 @@ func.func @k() attributes {tile.kernel, tile.max_registers = 16 : i32} {
 
 // -----
 
+// expected-error @+1 {{tile.num_stages is 0 : i32: a pipeline has 1 to 8 stages}}
+func.func @k() attributes {tile.kernel, tile.num_stages = 0 : i32} {
+  return
+}
+
+// -----
+
 // expected-error @+1 {{tile.max_registers is 256 : i32: a thread has 24 to 255 registers}}
 func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
   return

@@ -1,0 +1,130 @@
+// RUN: kiln-opt %s --kiln-pipeline-loops --canonicalize --cse --split-input-file | FileCheck %s
+
+// Two operands, three slots each, one group a round.  Both are read as the product wants them.
+// CHECK-LABEL: @product
+// CHECK: %[[A:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 64x32xf16, #[[SA:swizzled[0-9]*]]>
+// CHECK: %[[B:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 32x64xf16, #[[SB:swizzled[0-9]*]]>
+// CHECK: scf.if
+// CHECK: async_copy_view %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}} by #[[ROW:blocked[0-9]*]]
+// CHECK: async_copy_view
+// CHECK: }
+// CHECK: %[[T0:.*]] = tile_gpu.async_commit
+// CHECK: scf.if
+// CHECK: %[[T1:.*]] = tile_gpu.async_commit
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c2_i32, %[[U0:.*]] = %[[T0]], %[[U1:.*]] = %[[T1]])
+// CHECK: %[[RA:.*]] = tile_gpu.local_subview %[[A]][%[[READ]]]
+// CHECK: %[[RB:.*]] = tile_gpu.local_subview %[[B]][%[[READ]]]
+// CHECK: tile_gpu.async_wait %[[U0]] ready %[[RA]], %[[RB]]
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK: scf.if
+// CHECK: tile_gpu.local_subview %[[A]][%[[WRITE]]]
+// CHECK: tile_gpu.local_subview %[[B]][%[[WRITE]]]
+// CHECK: %[[T2:.*]] = tile_gpu.async_commit
+// CHECK-NOT: load_view
+// CHECK-NOT: convert_layout
+// CHECK-DAG: tile_gpu.local_load %[[RA]] {{.*}} to tensor<64x32xf16, #[[DA:dot[0-9]*]]>
+// CHECK-DAG: tile_gpu.local_load %[[RB]] {{.*}} to tensor<32x64xf16, #[[DB:dot[0-9]*]]>
+// CHECK: tile.dot {{.*}} tensor<64x32xf16, #[[DA]]>, tensor<32x64xf16, #[[DB]]>
+// CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %[[U1]], %[[T2]]
+// CHECK: }
+// CHECK-NEXT: tile_gpu.async_wait all
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#wide = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#mma = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+#x = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+#y = #tile_gpu.dot<op=1, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @product(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32})
+      attributes {tile.kernel, tile.num_stages = 3 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x32xf16>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<32x64xf16>, i32
+    %sum = scf.for %i = %c0 to %n step %c32 iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %a = tile.load_view %v[%c0, %i] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %b = tile.load_view %w[%i, %c0] : !tile.view<32x64xf16>, i32 -> tensor<32x64xf16, #wide>
+      %x = tile_gpu.convert_layout %a : tensor<64x32xf16, #row> to tensor<64x32xf16, #x>
+      %y = tile_gpu.convert_layout %b : tensor<32x64xf16, #wide> to tensor<32x64xf16, #y>
+      %d = tile.dot %x, %y, %acc : tensor<64x32xf16, #x>, tensor<32x64xf16, #y> to tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tile.print "sum" %sum : tensor<64x64xf32, #mma>
+    return
+  }
+}
+
+// -----
+
+// A transposed operand: shared memory is read so that the transpose costs nothing.
+// CHECK-LABEL: @transposed
+// CHECK: %[[L:.*]] = tile_gpu.local_load %{{.*}} to tensor<64x32xf16, #[[LINEAR:.*]]>
+// CHECK-NEXT: tile.transpose %[[L]] [1, 0] : tensor<64x32xf16, #[[LINEAR]]> to tensor<32x64xf16, #{{dot.*}}>
+// CHECK-NOT: convert_layout
+// CHECK: return
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#column = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[4,8], warpsPerCTA=[1,4], order=[0,1]>
+#mma = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
+#x = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1], instrN=16>>
+#y = #tile_gpu.dot<op=1, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1], instrN=16>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @transposed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %q: tensor<64x32xf16, #x>, %n: i32,
+                        %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x32xf16>, i32
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %a = tile.load_view %v[%i, %c0] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %t = tile.transpose %a [1, 0] : tensor<64x32xf16, #row> to tensor<32x64xf16, #column>
+      %y = tile_gpu.convert_layout %t : tensor<32x64xf16, #column> to tensor<32x64xf16, #y>
+      %d = tile.dot %q, %y, %acc : tensor<64x32xf16, #x>, tensor<32x64xf16, #y> to tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tile.print "sum" %sum : tensor<64x64xf32, #mma>
+    return
+  }
+}
+
+// -----
+
+// Pointers that the loop carries run ahead; the index of a later round is read only if that round exists.
+// CHECK-LABEL: @carried
+// CHECK: scf.for {{.*}} iter_args(%[[NOW:.*]] = %{{.*}}, %{{.*}} = %c0_i32, %{{.*}} = %c1_i32, %[[AHEAD:.*]] = %[[NEXT:.*]], %{{.*}} = %{{.*}})
+// CHECK: scf.if
+// CHECK: tile.load %{{.*}} : !tile.ptr<i32>
+// CHECK: %[[OFF:.*]] = tile.addptr %[[AHEAD]]
+// CHECK: tile_gpu.async_copy %[[OFF]], %{{.*}}
+// CHECK: }
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#column = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+#across = #tile_gpu.slice<dim=0, parent=blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @carried(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %t: !tile.ptr<i32>, %n: i32)
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c8 = arith.constant 8 : i32
+    %by = arith.constant dense<2048> : tensor<64x32xi32, #row>
+    %range = tile.range 0 to 32 : tensor<32xi32, #across>
+    %one = tile.expand_dims %range {axis = 0 : i32} : tensor<32xi32, #across> to tensor<1x32xi32, #row>
+    %all = tile.broadcast %one : tensor<1x32xi32, #row> to tensor<64x32xi32, #row>
+    %base = tile.splat %p : !tile.ptr<f16> to tensor<64x32x!tile.ptr<f16>, #row>
+    %start = tile.addptr %base, %all : tensor<64x32x!tile.ptr<f16>, #row>, tensor<64x32xi32, #row>
+    %end = scf.for %i = %c0 to %n step %c1 iter_args(%at = %start) -> (tensor<64x32x!tile.ptr<f16>, #row>) : i32 {
+      %q = tile.addptr %t, %i : !tile.ptr<i32>, i32
+      %index = tile.load %q : !tile.ptr<i32>
+      %moved = arith.muli %index, %c8 : i32
+      %splat = tile.splat %moved : i32 to tensor<64x32xi32, #row>
+      %there = tile.addptr %at, %splat : tensor<64x32x!tile.ptr<f16>, #row>, tensor<64x32xi32, #row>
+      %x = tile.load %there : tensor<64x32x!tile.ptr<f16>, #row>
+      %y = tile_gpu.convert_layout %x : tensor<64x32xf16, #row> to tensor<64x32xf16, #column>
+      tile.print "y" %y : tensor<64x32xf16, #column>
+      %next = tile.addptr %at, %by : tensor<64x32x!tile.ptr<f16>, #row>, tensor<64x32xi32, #row>
+      scf.yield %next : tensor<64x32x!tile.ptr<f16>, #row>
+    }
+    return
+  }
+}
