@@ -42,7 +42,7 @@ func.func @layout(%p: tensor<64x32x!tile.ptr<f16>>, %b: !tile_gpu.buffer<64x32xf
 #sh = #tile_gpu.swizzled<vec=8, perPhase=2, maxPhase=4>
 func.func @by(%v: !tile.view<64x32xf16>, %b: !tile_gpu.buffer<64x32xf16, #sh>, %i: i32) {
   // expected-error @+1 {{is no layout of tiles}}
-  tile_gpu.async_copy_view %v[%i, %i], %b by "row" : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.async_copy_view %v[%i, %i], %b by #sh : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
   return
 }
 
