@@ -8,9 +8,6 @@
 namespace kiln::kernels {
 namespace {
 
-/// Multiply-adds that a reference may cost; more, and it is a sample of rows.
-constexpr double affordable = 0x1p31;
-
 class Reference {
 public:
   Reference(const HostTensors &inputs, const Numbers &numbers, std::optional<DType> working)
@@ -19,6 +16,7 @@ public:
   Result<HostTensors> operator()() {
     KILN_TRY(place());
     double work = 0;
+    const double affordable = affordableWork(numbers);
     for (const AttentionSequence &s : sequences)
       work += static_cast<double>(s.queries * s.keys) * static_cast<double>(heads * (dim + dimV));
     const auto rows = static_cast<std::uint64_t>(rowsQ * batchOfQ * heads);

@@ -9,9 +9,6 @@
 namespace kiln::kernels {
 namespace {
 
-/// Multiply-adds that a reference may cost; more, and it is a sample of elements.
-constexpr double affordable = 0x1p31;
-
 constexpr DType outTypes[] = {DType::F32, DType::F16, DType::Bf16}; // the choices of --out-dtype
 
 /// Extents of a call: a has batchA x rows x depth, b batchB x depth x columns; a batch of 0 is no such dimension.
@@ -259,7 +256,7 @@ private:
     out.shape.insert(out.shape.end(), {e.rows, e.columns});
     const std::uint64_t matrix = e.rows * e.columns, all = e.batch() * matrix;
     const double work = static_cast<double>(all) * static_cast<double>(e.depth);
-    if (work > affordable)
+    if (const double affordable = affordableWork(numbers); work > affordable)
       out.sample = sampleOf(all, static_cast<std::uint64_t>(affordable / static_cast<double>(e.depth)));
     const std::uint64_t count = out.sample.empty() ? all : out.sample.size();
     std::vector<double> left, right; // rows of a, columns of b, each of them adjacent

@@ -50,7 +50,9 @@ private:
     KILN_ASSIGN(device, openChosenDevice(o.run));
     large = device->info().kind == DeviceKind::Cuda;
     KILN_ASSIGN(const std::vector<TimedCall> calls, chooseCalls());
-    KILN_ASSIGN(jit, Jit::create(*device));
+    KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
+    KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
+    report["codeTarget"] = jit->codeTarget();
     report["device"] = device->info().name;
     report["description"] = device->info().description;
     report["driver"] = device->info().driver;
@@ -125,9 +127,12 @@ private:
       KILN_TRY(requireInputs(family, tensors));
       samples = {{tensors, defaultNumbers(family)}};
     }
-    for (Sample &sample : samples)
+    for (Sample &sample : samples) {
       for (const auto &[name, value] : given.numbers)
         sample.numbers[name] = value;
+      if (const auto outputs = family.outputs(sample.inputs, sample.numbers); !outputs.ok())
+        return outputs.status();
+    }
     return {};
   }
 
@@ -248,6 +253,7 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--device", o->run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   c->add_flag("!--no-check", o->check, "do not compare what was timed with float64");
+  addCodeTarget(*c, o->run);
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer(
       "On a GPU the tensors are far larger than its caches; GB/s counts each input and output once,\n"

@@ -46,7 +46,9 @@ private:
       types.push_back(type);
     }
     KILN_ASSIGN(device, openChosenDevice(o.run));
-    KILN_ASSIGN(jit, Jit::create(*device));
+    KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
+    KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
+    report["codeTarget"] = jit->codeTarget();
     report["device"] = device->info().name;
     report["kernels"] = Json::array();
     if (!o.run.json)
@@ -115,6 +117,7 @@ void addDemoCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--seed", o->seed, "of the random inputs")->type_name("N");
   c->add_option("--device", o->run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
+  addCodeTarget(*c, o->run);
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer("Inputs are random, outputs are poisoned first, results are compared with float64 within each kernel's\n"
             "documented tolerance.\n"

@@ -103,7 +103,7 @@ private:
     report["kernel"] = o.file;
     report["device"] = device->info().name;
     report["size"] = family->sizeText(types, numbers);
-    KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
+    KILN_ASSIGN(JitOptions options, chosenJitOptions(o));
     firstCalls.collect(options);
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
     // A GPU's first run lasts as long as its compiles: one more, and its time is left out.
@@ -202,6 +202,12 @@ std::string libraryHelp() {
   for (const auto &family : families())
     text += familyHelp(*family);
   return text;
+}
+
+Result<JitOptions> chosenJitOptions(const RunOptions &o) {
+  KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
+  options.codeTarget = o.codeTarget;
+  return options;
 }
 
 Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &o) {

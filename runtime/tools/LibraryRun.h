@@ -2,6 +2,7 @@
 #ifndef KILN_RUNTIME_TOOLS_LIBRARYRUN_H
 #define KILN_RUNTIME_TOOLS_LIBRARYRUN_H
 
+#include "kiln/Jit.h"
 #include "runtime/tools/RunOptions.h"
 
 namespace kiln::tools {
@@ -14,6 +15,9 @@ int runLibraryKernel(const RunOptions &options, const std::vector<std::string> &
 
 /// "kernel  parameters" of every family, for --help.
 std::string libraryHelp();
+
+/// The environment's options, with --code-target.
+Result<JitOptions> chosenJitOptions(const RunOptions &options);
 
 /// The device of --device and --target.
 Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &options);

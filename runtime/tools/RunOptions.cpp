@@ -28,6 +28,7 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       ->allow_extra_args(false);
   c.add_option("--device", o.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c.add_option("--target", o.target, "The same as --device emulator:TARGET")->type_name("TARGET");
+  addCodeTarget(c, o);
   c.add_option("--repeat", o.repeat, "Launches, each from the same inputs")->type_name("N");
   c.add_option("--dtype", o.dtype, "Library kernels: type of the inputs; default: the file's, f32 for f64")
       ->type_name("DTYPE");
@@ -75,6 +76,12 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       "--device "
       "cuda:0 --repeat 20 --time\n"
       "Exit status: 0 good, 1 findings, 2 input, 3 compile, 4 device.");
+}
+
+void addCodeTarget(CLI::App &c, RunOptions &o) {
+  c.add_option("--code-target", o.codeTarget,
+               "Library kernels: what their code may use; default: all that the device has")
+      ->type_name("TARGET");
 }
 
 Result<Dim3> parseDims(const std::string &option, const std::string &text) {

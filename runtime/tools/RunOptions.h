@@ -11,7 +11,7 @@ class App;
 namespace kiln::tools {
 
 struct RunOptions {
-  std::string file, entry, grid, block, cluster, device, target, dtype, timeline, timelineBlock;
+  std::string file, entry, grid, block, cluster, device, target, codeTarget, dtype, timeline, timelineBlock;
   std::uint32_t sharedBytes = 0;
   std::vector<std::string> arguments, outputs;
   unsigned repeat = 1, timelineLaunch = 0;
@@ -20,6 +20,8 @@ struct RunOptions {
 };
 
 void addRunOptions(CLI::App &command, RunOptions &options);
+/// --code-target, of the commands that compile.
+void addCodeTarget(CLI::App &command, RunOptions &options);
 
 /// "4", "4,2" or "4,2,1": positive, missing ones are 1.  `option` names it in messages.
 Result<Dim3> parseDims(const std::string &option, const std::string &text);

@@ -1,0 +1,125 @@
+// `kiln bench` and `kiln demo` of matmul and attention: what they count, the sizes that they are given.
+#include "tests/cli/Program.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kiln::test {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class BenchCliTest : public CliTest {
+protected:
+  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
+  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
+  Json bench(Words words) {
+    words.insert(words.begin(), "bench");
+    words.insert(words.end(), {"--target", "sm_80", "--json"});
+    const Outcome o = kiln(words);
+    EXPECT_EQ(o.status, 0) << o.out << o.err;
+    return Json::parse(o.out, nullptr, false);
+  }
+  void refused(Words words, const std::string &part) {
+    words.insert(words.begin(), "bench");
+    words.insert(words.end(), {"--target", "sm_80"});
+    const Outcome o = kiln(words);
+    EXPECT_EQ(o.status, 2) << part;
+    EXPECT_NE(o.err.find(part), std::string::npos) << "expected: " << part << "\nin: " << o.err;
+    EXPECT_EQ(o.out, "");
+  }
+};
+
+TEST_F(BenchCliTest, CountsOperations) {
+  const Json j = bench({"attention", "matmul", "--dtype", "bf16"});
+  ASSERT_EQ(j["results"].size(), 4u) << j.dump(); // the device's copy, full, causal, a product
+  const Json &full = j["results"][1], &causal = j["results"][2], &product = j["results"][3];
+  EXPECT_EQ(full["flops"], 4.0 * 256 * 256 * 64 * 2);
+  EXPECT_EQ(causal["flops"], 2.0 * 256 * 256 * 64 * 2);
+  EXPECT_EQ(product["flops"], 2.0 * 256 * 256 * 256);
+  EXPECT_EQ(product["shape"], "256x256x256");
+  EXPECT_EQ(causal["shape"], "B1 S256 H2 D64 causal");
+  EXPECT_FALSE(j["results"][0].contains("flops"));
+  for (const Json *row : {&full, &causal, &product}) {
+    EXPECT_EQ((*row)["check"], "good");
+    EXPECT_NEAR((*row)["teraflopsPerSecond"].get<double>(),
+                (*row)["flops"].get<double>() / (*row)["medianMs"].get<double>() * 1e-9, 1e-9);
+    EXPECT_LE((*row)["minMs"].get<double>(), (*row)["medianMs"].get<double>());
+    EXPECT_LE((*row)["medianMs"].get<double>(), (*row)["maxMs"].get<double>());
+  }
+}
+
+TEST_F(BenchCliTest, SizesOfTheCaller) {
+  const Words sizes = {"--with", "q=1x30x4x16", "--with", "k=1x50x2x16", "--with", "v=1x50x2x8"};
+  const auto flops = [&](Words more) {
+    more.insert(more.begin(), sizes.begin(), sizes.end());
+    more.insert(more.begin(), {"attention", "--dtype", "f16"});
+    const Json j = bench(more);
+    EXPECT_EQ(j["results"].size(), 2u);
+    EXPECT_EQ(j["results"][1]["check"], "good");
+    return j["results"][1]["flops"].get<double>();
+  };
+  const double each = 2.0 * (16 + 8) * 4; // of a pair, in all heads
+  EXPECT_EQ(flops({}), each * 30 * 50);
+  EXPECT_EQ(flops({"--with", "causal"}), each * (30 * 50 - 30 * 30 / 2.0));
+  EXPECT_EQ(flops({"--with", "window=3,0"}), each * 30 * 4);                                           // from key 20 on
+  EXPECT_EQ(flops({"--with", "window=3,0", "--with", "align=top_left"}), each * (27 * 4 + 1 + 2 + 3)); // from key 0 on
+  const Json j = bench({"softmax", "--dtype", "f32", "--with", "x=7x33", "--code-target", "sm_75"});
+  EXPECT_EQ(j["results"][1]["shape"], "7x33");
+  EXPECT_EQ(j["codeTarget"], "sm_75");
+}
+
+TEST_F(BenchCliTest, WrongWords) {
+  refused({"attention", "matmul", "--with", "causal"}, "--with causal: its parameters are of one kernel, 2 are named");
+  refused({"--with", "causal"}, "0 are named");
+  refused({"attention", "--dtype", "f32"}, "--dtype f32: kernel 'attention' exists for bf16, f16");
+  refused({"attention", "--dtype", "f16", "--with", "o=1x2x3x4"},
+          "--with o=1x2x3x4: the sizes of outputs follow from the inputs");
+  refused({"attention", "--dtype", "f16", "--with", "cu_seqlens_q=3"}, "a table cannot be");
+  refused({"attention", "--dtype", "f16", "--with", "q=1x2xx4"}, "bad shape '1x2xx4'");
+  refused({"attention", "--dtype", "f16", "--with", "q=1x30x4x16"}, "given: q");
+  refused({"attention", "--dtype", "f16", "--with", "tiles=4"}, "has no parameter 'tiles'");
+  refused({"matmul", "--dtype", "f16", "--with", "a=3x4"}, "kernel 'matmul' needs --b");
+  refused({"add", "--dtype", "f32", "--with", "x=3"}, "kernel 'add' needs --y");
+  const Outcome newer = kiln({"bench", "add", "--dtype", "f32", "--target", "sm_80", "--code-target", "sm_90a"});
+  EXPECT_EQ(newer.status, 3);
+  EXPECT_NE(newer.err.find("code for sm_90a does not run on emulator:sm_80"), std::string::npos) << newer.err;
+}
+
+TEST_F(BenchCliTest, TheDemoOfALlamaLayer) {
+  const Outcome o = kiln({"demo", "attention", "--dtype", "bf16", "--target", "sm_80", "--json"});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const Json j = Json::parse(o.out, nullptr, false);
+  ASSERT_EQ(j["kernels"].size(), 1u);
+  EXPECT_EQ(j["kernels"][0]["shape"], "B1 S256 H32/8 D128 causal");
+  EXPECT_EQ(j["kernels"][0]["good"], true);
+  const Outcome none = kiln({"demo", "attention", "--dtype", "f32", "--target", "sm_80"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.err.find("kernel 'attention' exists for bf16, f16"), std::string::npos) << none.err;
+}
+
+TEST_F(BenchCliTest, AttentionExplained) {
+  const Words line = {"explain", "attention", "--target", "sm_80", "--set",     "lse=true", "--set",
+                      "dim=64",  "--set",     "dimV=64",  "--set", "blockM=64", "--set",    "warps=4"};
+  Words json = line;
+  json.emplace_back("--json");
+  const Outcome o = kiln(json);
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const Json j = Json::parse(o.out, nullptr, false);
+  const Json &e = j["explain"];
+  EXPECT_FALSE(e["conversions"].empty());
+  for (const Json &c : e["conversions"])
+    EXPECT_TRUE(c["plan"].is_object()) << c.dump();
+  EXPECT_FALSE(e["shared"]["buffers"].empty());
+  EXPECT_GT(e["shared"]["bytes"], 0);
+  for (const Json &access : e["shared_accesses"])
+    EXPECT_EQ(access["conflicts"], 0) << access.dump();
+  EXPECT_TRUE(j["resources"].contains("registers") || j["resources"].contains("unknown")) << j["resources"].dump();
+  // The strides of dense tensors: columns are adjacent without a stride; rows of lse have one.
+  const Outcome text = kiln(line);
+  EXPECT_NE(text.out.find("q_head_stride divisible by 16"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("lse_row_stride = 1"), std::string::npos) << text.out;
+}
+
+} // namespace
+} // namespace kiln::test

@@ -1,0 +1,90 @@
+//===- SampleTest.cpp - Samples of large references ------------------------------===//
+#include "kernels/support/Sampling.h"
+#include "tests/kernels/Bench.h"
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+TEST(Sample, OneOfEachPart) {
+  for (const auto &[n, count] :
+       {std::pair<std::uint64_t, std::uint64_t>{100, 7}, {1 << 20, 1000}, {5, 5}, {3, 9}, {1, 0}}) {
+    const std::vector<std::uint64_t> sample = sampleOf(n, count);
+    const std::uint64_t parts = std::clamp<std::uint64_t>(count, 1, n);
+    ASSERT_EQ(sample.size(), parts) << n;
+    for (std::uint64_t i = 0; i < parts; ++i) {
+      EXPECT_GE(sample[i], i * (n / parts));
+      EXPECT_LT(sample[i], (i + 1) * (n / parts));
+    }
+    EXPECT_EQ(sample, sampleOf(n, count)) << "not the same every time";
+  }
+  EXPECT_TRUE(sampleOf(0, 4).empty());
+}
+
+HostTensors hostOf(const Arrays &arrays) {
+  HostTensors out;
+  for (const auto &[name, array] : arrays)
+    out[name] = toHost(array);
+  return out;
+}
+
+/// A sample of a reference holds the whole one's elements, and so do its tolerances; a wrong element in it is found,
+/// with its place, one outside is not looked at.
+void expectSample(const Family &family, const TensorTypes &types, Numbers numbers, double work) {
+  SCOPED_TRACE(family.name());
+  const Arrays inputs = randomInputs(family, types, 11);
+  const HostTensors host = hostOf(inputs);
+  const auto whole = family.reference(host, numbers);
+  Numbers limited = numbers;
+  limited["reference_work"] = work;
+  const auto part = family.reference(host, limited);
+  ASSERT_TRUE(whole.ok() && part.ok());
+  ASSERT_EQ(whole->size(), part->size());
+  const auto typeOf = [](std::string_view name) { return name == "lse" ? DType::F32 : DType::F16; };
+  Arrays outputs;
+  for (const auto &[name, all] : *whole) {
+    const HostTensor &some = part->at(name);
+    EXPECT_TRUE(all.sample.empty());
+    ASSERT_FALSE(some.sample.empty());
+    ASSERT_EQ(some.sample.size(), some.values.size());
+    EXPECT_LT(some.values.size(), all.values.size() / 2);
+    EXPECT_GT(some.values.size(), all.values.size() / 200);
+    for (std::size_t i = 0; i < some.sample.size(); ++i)
+      ASSERT_EQ(some.values[i], all.values[some.sample[i]]) << name << " " << some.sample[i];
+    EXPECT_EQ(family.allowed(name, typeOf(name), host, *part, limited).size(), some.values.size());
+    outputs[name] = arrayOf(typeOf(name), all.shape, all.values);
+  }
+  const auto good = compareWithReference(family, inputs, limited, outputs);
+  ASSERT_TRUE(good.ok());
+  EXPECT_TRUE(good->good()) << good->toString();
+  EXPECT_LT(good->elements, good->all);
+  EXPECT_NE(good->toString().find(", a sample of "), std::string::npos) << good->toString();
+  const auto &[name, some] = *part->begin();
+  const std::uint64_t seen = some.sample.back();
+  std::vector<double> values = whole->at(name).values;
+  values[seen] += 1000;
+  outputs[name] = arrayOf(typeOf(name), some.shape, values);
+  const auto bad = compareWithReference(family, inputs, limited, outputs);
+  ASSERT_TRUE(bad.ok());
+  EXPECT_EQ(bad->wrong, 1u);
+  EXPECT_EQ(bad->worstIndex, seen);
+}
+
+TEST(Sample, OfAttention) {
+  const auto dense = [](std::uint64_t rows) {
+    return TensorTypes{
+        {"q", {DType::F16, {2, rows, 4, 16}}}, {"k", {DType::F16, {2, 50, 2, 16}}}, {"v", {DType::F16, {2, 50, 2, 8}}}};
+  };
+  expectSample(familyOf("attention"), dense(40), {{"causal", 1}, {"lse", 1}}, 40000);
+  expectSample(familyOf("attention"), {{"qkv", {DType::F16, {50, 2, 8, 16}}}}, {{"heads", 4}, {"key_heads", 2}}, 40000);
+}
+
+TEST(Sample, OfMatmul) {
+  expectSample(familyOf("matmul"),
+               {{"a", {DType::F16, {3, 20, 30}}}, {"b", {DType::F16, {24, 30}}}, {"bias", {DType::F16, {24}}}},
+               {{"transpose_b", 1}, {"scale", 0.5}, {"activation", 2}}, 5000);
+}
+
+} // namespace
+} // namespace kiln::test
