@@ -162,7 +162,7 @@ private:
       const Json &times = report["times"];
       const std::string work =
           times.contains("flops")
-              ? format("%.2f TFLOP/s", times["teraflopsPerSecond"].get<double>())
+              ? format("%.3g TFLOP/s", times["teraflopsPerSecond"].get<double>())
               : format("%.2f GB/s of what must cross the memory bus", times["gigabytesPerSecond"].get<double>());
       std::printf("time: %u run%s, median %.4f ms, %s; first call %.2f ms\n", o.repeat, o.repeat == 1 ? "" : "s",
                   times["medianMs"].get<double>(), work.c_str(), result.firstCallMilliseconds);

@@ -6,6 +6,7 @@
 #include "support/Text.h"
 #include "tests/support/TestTier.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -88,7 +89,8 @@ std::vector<LibraryKernel> libraryKernels(bool all) {
        {language::ElementType::F32, language::ElementType::F16, language::ElementType::BF16}) {
     const std::string type(language::elementName(e));
     for (const auto &family : kernels::families()) {
-      if (family->tensors().front().name != "x") // attention and matmul: not of every type on every target
+      const std::vector<DType> types = family->dtypes();
+      if (std::none_of(types.begin(), types.end(), [&](DType t) { return dtypeName(t) == type; }))
         continue;
       record(std::string(family->name()) + " " + type, family->record(e, {}));
       for (const auto &[name, settings] : variants) {
