@@ -106,6 +106,13 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
   KILN_ASSIGN(const AttentionViews views, attentionViews(layout, list, heads, keyHeads));
   AttentionArguments a;
   a.q = views.q, a.k = views.k, a.v = views.v;
+  // So that products of two extents fit, also of tensors without elements, which may have any.
+  for (const auto &[name, t] : {std::pair("q", &a.q), std::pair("k", &a.k), std::pair("v", &a.v)})
+    for (unsigned d = 0; d < t->rank; ++d)
+      if (t->shape[d] > 1 << 30)
+        return Status::invalid("attention: argument '" + std::string(name) + "' has an extent of " +
+                                   std::to_string(t->shape[d]) + "; the limit is 2^30",
+                               "split the call");
   if (const auto scale = numbers.find("scale"); scale != numbers.end())
     a.scale = static_cast<float>(scale->second);
   a.causal = numberOr(numbers, "causal", 0) != 0;
@@ -133,10 +140,10 @@ Tensors tensorsOfTypes(const TensorTypes &types) {
     Tensor &t = out[name];
     t.dtype = type.dtype;
     t.rank = static_cast<unsigned>(std::min<std::size_t>(type.shape.size(), Tensor::maxRank));
-    std::int64_t stride = 1;
-    for (unsigned d = t.rank; d-- > 0; stride *= t.shape[d]) {
+    std::uint64_t stride = 1; // of tensors without elements it may be any number
+    for (unsigned d = t.rank; d-- > 0; stride *= type.shape[d]) {
       t.shape[d] = static_cast<std::int64_t>(type.shape[d]);
-      t.strides[d] = stride;
+      t.strides[d] = static_cast<std::int64_t>(stride);
     }
   }
   return out;
@@ -211,7 +218,8 @@ Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &a, 
                                  " entries; a batch of " + std::to_string(batch) + " needs " + std::to_string(wanted),
                              "give one for each sequence" + std::string(extra ? ", and where the last one ends" : ""));
   std::vector<AttentionSequence> out;
-  for (std::size_t b = 0; b < batch; ++b) {
+  // Without elements there is nothing to list, however large the batch says it is.
+  for (std::size_t b = 0; b < batch && e.rowsQ > 0 && e.heads > 0 && e.dim > 0; ++b) {
     AttentionSequence s;
     s.batchQ = s.batchK = static_cast<std::int64_t>(b);
     s.queries = e.rowsQ, s.keys = e.rowsK;

@@ -47,7 +47,7 @@ struct AttentionTables {
   std::vector<double> cuQ, cuK, usedQ, usedK; ///< empty: not given
 };
 AttentionTables tablesOf(const HostTensors &inputs);
-/// The sequences, or the first entry that is wrong.
+/// The sequences (none if q has no elements), or the first entry that is wrong.
 Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &arguments, const AttentionTables &tables);
 
 /// Pairs of a query and a key that it sees, of one head: the full count, Sq Sk - Sq^2 / 2 for causal (of as many

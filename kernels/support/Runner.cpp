@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 namespace kiln::kernels {
@@ -40,12 +41,13 @@ private:
 Status fillOutput(Buffer &buffer, const TensorType &type) {
   if (!type.rest)
     return buffer.poison(std::byte(0xCD));
-  Array all{DType::F64, type.shape, {}};
-  const std::vector<double> values(type.elements(), *type.rest);
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
-  all.data.assign(bytes.begin(), bytes.end());
-  KILN_ASSIGN(const Array converted, convertArray(std::move(all), type.dtype, "rest"));
-  return buffer.copyFromHost(0, converted.data);
+  Array one{DType::F64, {1}, std::vector<std::byte>(sizeof(double))};
+  std::memcpy(one.data.data(), &*type.rest, sizeof(double));
+  KILN_ASSIGN(one, convertArray(std::move(one), type.dtype, "rest"));
+  std::vector<std::byte> all(buffer.size());
+  for (std::size_t at = 0; at < all.size(); at += one.data.size())
+    std::copy(one.data.begin(), one.data.end(), all.begin() + static_cast<std::ptrdiff_t>(at));
+  return buffer.copyFromHost(0, all);
 }
 
 } // namespace

@@ -25,6 +25,19 @@ TEST_F(CompileCliTest, EveryStageOfALibraryKernel) {
   }
 }
 
+TEST_F(CompileCliTest, TheTypeIsTheFirstThatAKernelHas) {
+  for (const auto &[kernel, type] : {std::pair("add", "xf32"), {"matmul", "xf32"}, {"attention", "xbf16"}}) {
+    const Outcome o = kiln({"compile", kernel, "--emit", "tile", "--target", "sm_80"});
+    EXPECT_EQ(o.status, 0) << o.err;
+    EXPECT_NE(o.out.find(type), std::string::npos) << kernel;
+  }
+  const Outcome o = kiln({"compile", "attention", "--dtype", "f32"});
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.err.find("kernel 'attention' has no variant for elements of type f32 (use one of f16, bf16)"),
+            std::string::npos)
+      << o.err;
+}
+
 TEST_F(CompileCliTest, TheSameTextEveryTime) {
   const std::vector<std::string> line = {"compile", "softmax", "--target", "sm_90a", "--dtype", "bf16"};
   const Outcome first = kiln(line), second = kiln(line);

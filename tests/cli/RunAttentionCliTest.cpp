@@ -292,6 +292,20 @@ TEST_F(RunAttentionCliTest, PackedSequencesAndRowsThatAreNotUsed) {
   }
 }
 
+/// Nothing to compute: no launch, files without elements; no keys: every row is empty.
+TEST_F(RunAttentionCliTest, NoQueriesAndNoKeys) {
+  const std::string none = zeros("none.npy", {2, 0, 2, 16}), some = zeros("some.npy", {2, 5, 2, 16});
+  Outcome o = run({"--q", none, "--k", some, "--v", some, "--output", file("o.npy"), "--lse", file("lse.npy")});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  Shape shape;
+  EXPECT_TRUE(valuesOf(file("o.npy"), &shape).empty());
+  EXPECT_EQ(shape, (Shape{2, 0, 2, 16}));
+  o = run({"--q", some, "--k", none, "--v", none, "--output", file("o.npy"), "--lse", file("lse.npy")});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  EXPECT_EQ(valuesOf(file("o.npy")), std::vector<double>(2 * 5 * 2 * 16));
+  EXPECT_EQ(valuesOf(file("lse.npy")), std::vector<double>(2 * 2 * 5, -INFINITY));
+}
+
 TEST_F(RunAttentionCliTest, WhatIsNotThere) {
   const std::string q = zeros("q.npy", {1, 8, 4, 16}), k = zeros("k.npy", {1, 8, 2, 16}),
                     qkv = zeros("qkv.npy", {1, 8, 3, 4, 16});
@@ -328,6 +342,7 @@ TEST_F(RunAttentionCliTest, Shapes) {
   three(q, k, zeros("v1.npy", {2, 8, 1, 16}), "the heads of k");
   three(q, k, zeros("v7.npy", {2, 7, 2, 16}), "the rows of k");
   three(q, zeros("kb.npy", {1, 8, 2, 16}), k, "the batch of q");
+  three(zeros("wide.npy", {2, 8, 1ull << 33, 0}), k, k, "argument 'q' has an extent of 8589934592; the limit is 2^30");
   three(zeros("q3.npy", {8, 4, 16}), k, k,
         "argument 'q' has the shape [8, 4, 16], in layout bshd_bshd_bshd its axes are bshd");
   refused({"--q", q, "--kv", zeros("kv.npy", {2, 8, 3, 2, 16})}, "dimension 2 must be 2");
