@@ -2,6 +2,7 @@
 
 #include "compiler/passes/Passes.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Parser/Parser.h"
@@ -12,8 +13,8 @@ namespace {
 
 mlir::DialectRegistry dialects() {
   mlir::DialectRegistry registry;
-  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
-                  tile::TileDialect, tile_gpu::TileGpuDialect>();
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
+                  mlir::ub::UBDialect, tile::TileDialect, tile_gpu::TileGpuDialect>();
   return registry;
 }
 
@@ -31,6 +32,17 @@ BarrierHarness::BarrierHarness() : context(dialects(), mlir::MLIRContext::Thread
 mlir::OwningOpRef<mlir::ModuleOp> BarrierHarness::parse(std::string_view text) {
   errors.clear();
   return mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text.data(), text.size()), &context);
+}
+
+bool BarrierHarness::stage(mlir::ModuleOp module, const SpecializeFacts &facts) {
+  errors.clear();
+  mlir::PassManager pm(&context);
+  for (const Status &built : {buildTileStage(pm, facts), buildTileGpuStage(pm)})
+    if (!built.ok()) {
+      errors = built.toString();
+      return false;
+    }
+  return mlir::succeeded(pm.run(module));
 }
 
 bool BarrierHarness::prepare(mlir::ModuleOp module, std::int64_t scratchBytes) {

@@ -2,6 +2,7 @@
 #ifndef KILN_TESTS_BARRIERS_BARRIERHARNESS_H
 #define KILN_TESTS_BARRIERS_BARRIERHARNESS_H
 
+#include "compiler/pipeline/Stages.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -19,6 +20,8 @@ public:
 
   /// A module, or nothing with `errors` set.
   mlir::OwningOpRef<mlir::ModuleOp> parse(std::string_view text);
+  /// The stages tile and tile_gpu: from a kernel's text to where its barriers stand and are verified.
+  bool stage(mlir::ModuleOp module, const SpecializeFacts &facts);
   /// expand-shared, allocate-shared, count-groups and insert-barriers.
   bool prepare(mlir::ModuleOp module, std::int64_t scratchBytes = 49152);
   bool verifies(mlir::ModuleOp module);

@@ -1,15 +1,9 @@
 // Each barrier of each kernel is deleted, weakened, moved past an access, moved into one arm of a conditional, moved
 // out of its loop.  A deleted barrier must be missed, or it had no use.  For every other mutant the proof and
 // insert-barriers, which share nothing, must agree on whether a barrier is missing now.
-#include "tests/barriers/BarrierHarness.h"
-#include "tests/support/TestTier.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "tests/barriers/BarrierMutants.h"
 
 #include <gtest/gtest.h>
-
-#include <functional>
-#include <map>
 
 namespace kiln::test {
 namespace {
@@ -201,97 +195,28 @@ struct Tally {
   unsigned barriers = 0, mutants = 0, harmful = 0;
 };
 
-class Mutations {
-public:
-  Mutations(BarrierHarness &harness, const Kernel &kernel, ModuleOp module, Tally &tally)
-      : harness(harness), kernel(kernel), module(module), tally(tally) {}
-
-  void run() {
-    const size_t count = BarrierHarness::barriers(module).size();
-    tally.barriers += static_cast<unsigned>(count);
-    for (size_t i = 0; i < count; ++i) {
-      mutate(i, "deleted", true, [](Operation *op) { return op->erase(), true; });
-      mutate(i, "moved into one arm", true, [](Operation *op) {
-        OpBuilder b(op);
-        auto f = op->getParentOfType<func::FuncOp>();
-        Value condition = f.getArguments().back();
-        auto branch = scf::IfOp::create(b, op->getLoc(), condition, /*withElseRegion=*/false);
-        op->moveBefore(branch.thenBlock()->getTerminator());
-        return true;
-      });
-      mutate(i, "weakened", false, [](Operation *op) {
-        if (!isa<tile_gpu::BarrierOp>(op))
-          return false;
-        OpBuilder b(op);
-        tile_gpu::WarpBarrierOp::create(b, op->getLoc());
-        return op->erase(), true;
-      });
-      mutate(i, "moved past the next access", false, [](Operation *op) {
-        Operation *next = op->getNextNode();
-        while (next && !BarrierHarness::isAccess(next))
-          next = next->getNextNode();
-        return next && (op->moveAfter(next), true);
-      });
-      mutate(i, "moved before the last access", false, [](Operation *op) {
-        Operation *last = op->getPrevNode();
-        while (last && !BarrierHarness::isAccess(last))
-          last = last->getPrevNode();
-        return last && (op->moveBefore(last), true);
-      });
-      mutate(i, "doubled", false, [](Operation *op) {
-        OpBuilder b(op);
-        b.clone(*op);
-        return true;
-      });
-      for (bool after : {false, true})
-        mutate(i, "moved over what touches no shared memory", false, [after](Operation *op) {
-          Operation *other = after ? op->getNextNode() : op->getPrevNode();
-          if (!other || BarrierHarness::isAccess(other) || other->getNumRegions() > 0 ||
-              other->hasTrait<OpTrait::IsTerminator>())
-            return false;
-          after ? op->moveAfter(other) : op->moveBefore(other);
-          return true;
-        });
-      for (bool after : {false, true})
-        mutate(i, after ? "moved behind its loop" : "moved before its loop", false, [after](Operation *op) {
-          Operation *loop = op->getParentOp();
-          while (loop && !isa<scf::ForOp, scf::WhileOp>(loop))
-            loop = loop->getParentOp();
-          if (!loop)
-            return false;
-          after ? op->moveAfter(loop) : op->moveBefore(loop);
-          return true;
-        });
-    }
-  }
-
-private:
-  void mutate(size_t index, const char *what, bool mustHarm, const std::function<bool(Operation *)> &change) {
-    OwningOpRef<ModuleOp> mutant(module.clone());
-    if (!change(BarrierHarness::barriers(*mutant)[index]))
-      return;
+/// The proof and insert-barriers must agree on each.
+void check(BarrierHarness &harness, const Kernel &kernel, ModuleOp module, Tally &tally) {
+  tally.barriers += static_cast<unsigned>(BarrierHarness::barriers(module).size());
+  const Condition flag = [](OpBuilder &, func::FuncOp f) { return Value(f.getArguments().back()); };
+  forEachBarrierMutant(module, flag, [&](BarrierMutant &mutant) {
     ++tally.mutants;
-    const bool accepted = harness.verifies(*mutant);
+    const bool accepted = harness.verifies(*mutant.module);
     const std::string said = harness.errors;
-    const bool missing = harness.insertAdds(*mutant);
+    const bool missing = harness.insertAdds(*mutant.module);
     tally.harmful += missing;
     auto where = [&] {
-      return std::string(kernel.name) + ": barrier " + std::to_string(index) + " " + what + "\n" +
-             BarrierHarness::text(*mutant) + said;
+      return std::string(kernel.name) + ": barrier " + std::to_string(mutant.barrier) + " " + mutant.what + "\n" +
+             BarrierHarness::text(*mutant.module) + said;
     };
-    if (mustHarm)
+    if (mutant.mustHarm)
       EXPECT_FALSE(accepted) << "a barrier without a use: " << where();
     EXPECT_EQ(accepted, !missing) << (missing ? "not noticed: " : "rejected without need: ") << where();
     if (!accepted)
       EXPECT_TRUE(said.find("races with") != std::string::npos || said.find("cannot be proved") != std::string::npos)
           << where();
-  }
-
-  BarrierHarness &harness;
-  const Kernel &kernel;
-  ModuleOp module;
-  Tally &tally;
-};
+  });
+}
 
 TEST(BarrierMutations, EveryHarmfulOneIsNoticed) {
   BarrierHarness harness;
@@ -303,7 +228,7 @@ TEST(BarrierMutations, EveryHarmfulOneIsNoticed) {
     ASSERT_TRUE(harness.prepare(*module, kernel.scratch)) << harness.errors;
     ASSERT_TRUE(harness.verifies(*module)) << harness.errors << BarrierHarness::text(*module);
     Tally tally;
-    Mutations(harness, kernel, *module, tally).run();
+    check(harness, kernel, *module, tally);
     std::printf("  %-40s%3u barriers, %4u mutants, %4u harmful\n", kernel.name, tally.barriers, tally.mutants,
                 tally.harmful);
     EXPECT_GT(tally.barriers, 0u);

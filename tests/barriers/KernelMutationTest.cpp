@@ -1,0 +1,178 @@
+// Each barrier of matmul and of attention is changed, as it stands in the kernel that runs: verify-barriers must agree
+// with insert-barriers on every mutant, and the emulator, which shares nothing with either, must report every one that
+// is rejected (each loop runs several rounds, so every counter-example is executed) and none that is accepted.
+#include "tests/barriers/BarrierMutants.h"
+
+#include "kernels/attention/Attention.h"
+#include "kernels/matmul/Matmul.h"
+#include "tests/lowering/LoweringHarness.h"
+#include "tests/support/TestTier.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace kiln::test {
+namespace {
+
+using namespace mlir;
+using kernels::AttentionConfig;
+using kernels::MatmulConfig;
+using language::ElementType;
+
+constexpr const char *targets[] = {"sm_75", "sm_80", "sm_90a", "sm_120a"};
+
+/// A kernel, and a call of it.
+struct Subject {
+  std::string name;
+  language::Kernel kernel;
+  SpecializeFacts facts;
+  Dim3 grid;
+  std::vector<std::size_t> inputs; ///< elements of each, f16 and random
+  std::size_t output;              ///< elements, f32
+  /// The arguments, given the addresses of the inputs and of the output.
+  std::function<std::vector<Argument>(const std::vector<const Buffer *> &, const Buffer &)> arguments;
+};
+
+Subject matmulOf(const char *target) {
+  const std::int64_t M = 128, N = 128, K = 96;
+  MatmulConfig c;
+  Subject s{"matmul", kernels::matmul(ElementType::F16, ElementType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0,
+            {}};
+  s.facts.divisible = {"0=16", "2=16", "4=16", "6=16", "8=16", "10=16"};
+  s.facts.equals = {"3=1", "7=1", "11=1"};
+  s.inputs = {std::size_t(M * K), std::size_t(K * N)};
+  s.output = std::size_t(M * N);
+  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) -> std::vector<Argument> {
+    const std::int64_t zero = 0, one = 1;
+    return {*in[0], zero, K,   one,  *in[1], zero, N,    one, out, zero, N,  one,
+            out,    one,  out, zero, zero,   zero, 1.0f, M,   N,   K,    one};
+  };
+  return s;
+}
+
+Subject attentionOf(const char *target) {
+  const std::int64_t S = 256, D = 64;
+  AttentionConfig c;
+  c.dim = c.dimV = static_cast<int>(D);
+  c.right = true; // a loop without a mask, and one with
+  c.lse = true;
+  Subject s{"attention", kernels::attention(ElementType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
+  const auto names = s.kernel.arguments();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i].isPointer || names[i].name.ends_with("row_stride"))
+      s.facts.divisible.push_back(std::to_string(i) + "=16");
+  s.grid = {2};
+  s.inputs = {std::size_t(S * D), std::size_t(S * D), std::size_t(S * D)};
+  s.output = std::size_t(S * D); // o, of f16, in the first half; then lse
+  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) {
+    std::vector<Argument> all;
+    for (const auto &a : names) {
+      const auto is = [&](const char *name) { return a.name == name; };
+      if (a.isPointer)
+        all.push_back(is("q") || is("sink") || is("alibi") || is("cu_q") || is("cu_k") || is("used_q") || is("used_k")
+                          ? Argument(*in[0])
+                      : is("k") ? Argument(*in[1])
+                      : is("v") ? Argument(*in[2])
+                      : is("o") ? Argument(out)
+                                : Argument(std::uint64_t(out.address() + 2 * S * D)));
+      else if (a.element == ElementType::F32)
+        all.push_back(is("scale") ? 1 / std::sqrt(static_cast<float>(D)) : 0.0f);
+      else if (a.element == ElementType::I64)
+        all.push_back(is("lse_row_stride") ? std::int64_t(1) : a.name.ends_with("row_stride") ? D : std::int64_t(0));
+      else
+        all.push_back(static_cast<std::int32_t>(is("queries") || is("keys")         ? S
+                                                : is("heads") || is("group")        ? 1
+                                                : is("head_dim") || is("value_dim") ? D
+                                                : is("window_left")                 ? -1
+                                                                                    : 0));
+    }
+    return all;
+  };
+  return s;
+}
+
+struct Run {
+  std::string finding;
+  std::vector<std::uint32_t> bits;
+};
+
+/// Lowers and runs what stands in `module`.
+Run run(const Subject &s, const char *target, ModuleOp module) {
+  Run out;
+  const LoweredKernel lower = lowered(BarrierHarness::text(module), target);
+  if (!lower.ok) {
+    ADD_FAILURE() << "does not lower: " << lower.errors;
+    return out;
+  }
+  Emulator gpu(target);
+  std::mt19937_64 random(3);
+  std::vector<const Buffer *> inputs;
+  for (const std::size_t n : s.inputs) {
+    std::vector<std::uint16_t> halves(n); // of magnitude 0.5 to 1
+    for (std::uint16_t &h : halves)
+      h = static_cast<std::uint16_t>(0x3800 | (random() & 0x83ff));
+    inputs.push_back(&gpu.upload(halves));
+  }
+  Buffer &output = gpu.allocate(4 * s.output);
+  (void)output.poison(std::byte(0xCD));
+  const Launched launched = gpu.run(lower.ptx, s.grid, {static_cast<std::uint32_t>(s.kernel.warps()) * 32},
+                                    s.arguments(inputs, output), lower.sharedBytes, s.name);
+  if (!launched.clean())
+    out.finding = launched.text();
+  out.bits = gpu.download<std::uint32_t>(output);
+  return out;
+}
+
+struct Tally {
+  unsigned mutants = 0, harmful = 0;
+};
+
+void check(BarrierHarness &harness, const Subject &s, const char *target, unsigned &turn, Tally &tally) {
+  SCOPED_TRACE(s.name + " on " + target);
+  ASSERT_TRUE(s.kernel.ok()) << s.kernel.status().toString();
+  auto module = harness.parse(s.kernel.text());
+  ASSERT_TRUE(module && harness.stage(*module, s.facts)) << harness.errors;
+  const Run right = run(s, target, *module);
+  ASSERT_EQ(right.finding, "");
+  const std::size_t barriers = BarrierHarness::barriers(*module).size();
+  EXPECT_GT(barriers, 0u);
+  // Programs have numbers from 0 on: the arm is not taken.
+  const Condition never = [](OpBuilder &b, func::FuncOp f) -> Value {
+    Value number = tile::ProgramIdOp::create(b, f.getLoc(), tile::Axis::X);
+    Value zero = arith::ConstantOp::create(b, f.getLoc(), b.getI32IntegerAttr(0));
+    return arith::CmpIOp::create(b, f.getLoc(), arith::CmpIPredicate::slt, number, zero);
+  };
+  forEachBarrierMutant(*module, never, [&](BarrierMutant &mutant) {
+    if (turn++ % pick(31u, 1u) || testing::Test::HasFatalFailure())
+      return;
+    ++tally.mutants;
+    const bool accepted = harness.verifies(*mutant.module);
+    const bool missing = harness.insertAdds(*mutant.module);
+    tally.harmful += !accepted;
+    const std::string where =
+        "barrier " + std::to_string(mutant.barrier) + " of " + std::to_string(barriers) + " " + mutant.what;
+    EXPECT_EQ(accepted, !missing) << where;
+    if (mutant.mustHarm)
+      EXPECT_FALSE(accepted) << "a barrier without a use: " << where;
+    const Run ran = run(s, target, *mutant.module);
+    EXPECT_EQ(ran.finding.empty(), accepted) << where << "\n" << ran.finding;
+    if (accepted)
+      EXPECT_EQ(ran.bits, right.bits) << where;
+  });
+}
+
+TEST(KernelBarrierMutations, TheProofAndTheEmulatorAgree) {
+  BarrierHarness harness;
+  unsigned turn = 0;
+  for (const auto make : {matmulOf, attentionOf}) {
+    Tally tally;
+    for (const char *target : targets)
+      check(harness, make(target), target, turn, tally);
+    std::printf("  %s: %u mutants, %u harmful\n", make(targets[0]).name.c_str(), tally.mutants, tally.harmful);
+    EXPECT_GT(tally.harmful, 0u);
+  }
+}
+
+} // namespace
+} // namespace kiln::test
