@@ -198,10 +198,11 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   AttentionConfig c;
   c.dim = tileWidth(q.dim);
   c.dimV = tileWidth(o.dim);
-  // As many rows as the accumulators of 16 rows a warp leave registers for.
+  // As many rows as the accumulators of 16 rows a warp leave registers for, and as many keys as the rest does: more of
+  // either spills.
   const int wide = std::max(c.dim, c.dimV);
   c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
-  c.blockN = wide <= 128 ? 64 : 32;
+  c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
   c.warps = c.blockM / 16;
   const std::int64_t right = a.causal ? 0 : a.windowRight;
   c.left = a.windowLeft >= 0;

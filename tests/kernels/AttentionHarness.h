@@ -20,7 +20,7 @@ class AttentionForward : public testing::TestWithParam<std::size_t> {
 protected:
   void SetUp() override;
 
-  std::string deviceName() const { return deviceNames()[GetParam()]; }
+  std::string deviceName() const { return on ? on->device->info().name : deviceNames()[GetParam()]; }
   /// In the default tier each device takes another sample: every `stride`-th case.
   bool chosen(unsigned number, unsigned stride) const;
 

@@ -32,7 +32,8 @@ std::string Problem::text() const {
   out += (causal ? " causal" : "") + std::string(" window ") + n(left) + "," + n(right);
   out += alignment == Alignment::TopLeft ? " top_left" : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
-  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lengthsQ.empty() ? "" : " packed");
+  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
+         (lengthsQ.empty() ? "" : " packed");
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
 }
 

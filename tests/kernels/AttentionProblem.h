@@ -20,7 +20,7 @@ struct Problem {
   std::int64_t left = -1, right = -1;
   kernels::Alignment alignment = kernels::Alignment::BottomRight;
   float softcap = 0, scale = 0; ///< scale 0: the default
-  bool sink = false, alibi = false;
+  bool sink = false, alibi = false, lse = true;
   std::vector<std::int64_t> lengthsQ = {}, lengthsK = {}; ///< packed: of each sequence
   std::vector<std::int64_t> usedQ = {}, usedK = {};
   std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first

@@ -1,5 +1,7 @@
 #include "tests/kernels/Bench.h"
 
+#include "tests/kernels/SwappingDevice.h"
+
 #include "support/Text.h"
 
 #include <cmath>
@@ -136,6 +138,9 @@ std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how) {
     return nullptr;
   }
   out->device = std::move(*device);
+  if (how.texts)
+    out->device =
+        std::make_unique<SwappingDevice>(std::move(out->device), std::map<std::string, std::string>(), how.texts);
   JitOptions options;
   options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
   options.knobs.stress = how.stress;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "tests/mutants/Mutants.h"
 #include "tests/kernels/Bench.h"
+#include "tests/kernels/SwappingDevice.h"
 #include "tests/support/TestTier.h"
 
 #include <algorithm>
@@ -17,37 +18,6 @@ namespace kiln::test {
 namespace {
 
 using namespace kernels;
-
-/// An emulator that loads something else than it is given.
-class SwappingDevice final : public Device {
-public:
-  SwappingDevice(std::unique_ptr<Device> inner, const std::map<std::string, std::string> &swaps,
-                 std::vector<std::string> *seen)
-      : inner(std::move(inner)), swaps(swaps), seen(seen) {}
-  const DeviceInfo &info() const override { return inner->info(); }
-  Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label) override {
-    return inner->allocate(bytes, label);
-  }
-  Result<std::unique_ptr<Stream>> createStream() override { return inner->createStream(); }
-  Result<std::unique_ptr<Event>> createEvent() override { return inner->createEvent(); }
-  Stream &defaultStream() override { return inner->defaultStream(); }
-  Result<std::unique_ptr<Module>> loadPtx(std::string_view text, std::string_view fileName) override {
-    if (seen)
-      seen->emplace_back(text);
-    const auto swap = swaps.find(std::string(text));
-    return inner->loadPtx(swap == swaps.end() ? text : std::string_view(swap->second), fileName);
-  }
-  Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) override {
-    return inner->loadCubin(image);
-  }
-  std::vector<Finding> takeFindings() override { return inner->takeFindings(); }
-  LaunchStatistics takeStatistics() override { return inner->takeStatistics(); }
-
-private:
-  std::unique_ptr<Device> inner;
-  std::map<std::string, std::string> swaps;
-  std::vector<std::string> *seen;
-};
 
 struct Outcome {
   std::string defect; ///< empty: none

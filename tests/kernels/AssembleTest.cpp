@@ -1,0 +1,207 @@
+//===- AssembleTest.cpp - Options of attention x targets: compiled, run, assembled ---===//
+//
+// Full tier, of options (mask, alignment, softcap, ALiBi, sink, lse, packed or dense, used lengths), types, head dims
+// and every target of the table: every combination of the options but the last, at D = 64, targets and types in turn;
+// and every two levels of two of all.  Default tier: four of these.
+//
+// Each is compiled by the operation, run on the emulator of its target, compared with float64, and assembled where an
+// assembler is found.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/kernels/AttentionHarness.h"
+#include "tests/kernels/MatmulHarness.h"
+#include "tests/kernels/Pairwise.h"
+
+#include "compiler/codegen/Assembler.h"
+#include "support/Text.h"
+#include "tests/support/TestTier.h"
+
+#include <cstdio>
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+/// What a row of levels stands for.
+enum Factor : std::uint8_t { OfTarget, OfType, OfDims, OfMask, OfAlign, OfSoftcap, OfAlibi, OfSink, OfLse, OfBatch };
+const std::vector<std::pair<std::int64_t, std::int64_t>> headDims = {{64, 64},   {128, 128}, {96, 96}, {192, 128},
+                                                                     {256, 256}, {40, 40},   {8, 24}};
+const std::vector<unsigned> levels = {
+    static_cast<unsigned>(allTargets().size()), 2, static_cast<unsigned>(headDims.size()), 4, 2, 2, 2, 2, 2, 4};
+
+Problem problemOf(const std::vector<unsigned> &row) {
+  Problem p = with(21, 45, row[OfType] ? DType::F16 : DType::Bf16);
+  std::tie(p.dim, p.dimV) = headDims[row[OfDims]];
+  p.causal = row[OfMask] == 1;
+  p.left = row[OfMask] >= 2 ? 9 : -1;
+  p.right = row[OfMask] == 3 ? 4 : -1;
+  p.alignment = row[OfAlign] ? Alignment::TopLeft : Alignment::BottomRight;
+  p.softcap = row[OfSoftcap] ? 15 : 0;
+  p.scale = row[OfSoftcap] ? 0.125f : 0;
+  p.alibi = row[OfAlibi];
+  p.sink = row[OfSink];
+  p.lse = row[OfLse];
+  if (row[OfBatch] & 1)
+    p.lengthsQ = {9, 0, 21}, p.lengthsK = {20, 4, 45};
+  else
+    p.batch = 3;
+  if (row[OfBatch] & 2)
+    p.usedQ = {9, 0, 17}, p.usedK = {20, 4, 33};
+  return p;
+}
+
+/// The assembler, or null with the reason printed.
+std::shared_ptr<const Assembler> assembler() {
+  auto found = findAssembler();
+  if (!found.ok()) {
+    std::printf("not assembled: %s\n", found.status().toString().c_str());
+    return nullptr;
+  }
+  return std::move(*found);
+}
+
+class AttentionOptions : public AttentionForward {
+protected:
+  void SetUp() override {} // each row has a device of its own
+  /// Runs the row; assembles what it compiled.
+  void check(const std::vector<unsigned> &row, const std::shared_ptr<const Assembler> &assembler) {
+    const std::string target(allTargets()[row[OfTarget]].name);
+    texts.clear();
+    const std::unique_ptr<Opened> opened = openWith("emulator:" + target, {{}, {}, {}, &texts});
+    ASSERT_TRUE(opened);
+    on = opened.get();
+    const Problem p = problemOf(row);
+    SCOPED_TRACE(target + ": " + p.text());
+    compare(p, randomData(p, random));
+    EXPECT_EQ(texts.size(), 1u);
+    for (const std::string &text : texts) {
+      ++compiled;
+      if (!assembler)
+        continue;
+      const Result<AssembledModule> made = assembler->assemble(text, target);
+      ASSERT_TRUE(made.ok()) << made.status().toString();
+      EXPECT_TRUE(made->warnings.empty()) << join(made->warnings, "; ");
+      ++assembled;
+    }
+  }
+
+  std::vector<std::string> texts;
+  unsigned compiled = 0, assembled = 0;
+};
+
+/// All rows, in the order of the file's head.
+std::vector<std::vector<unsigned>> allRows() {
+  std::vector<std::vector<unsigned>> rows;
+  for (unsigned i = 0; i < 4 * 64; ++i) // mask, then one bit each
+    rows.push_back({i % levels[OfTarget], i / 13 % 2, 0, i / 64, i & 1, i >> 1 & 1, i >> 2 & 1, i >> 3 & 1, i >> 4 & 1,
+                    (i >> 5 & 1) | (i / 5 % 2 * 2)});
+  for (const auto &row : pairwise(levels))
+    rows.push_back(row);
+  // Without matrix instructions for bf16 there are thousands of multiply-adds, which assemblers take minutes for: one.
+  bool some = false;
+  for (auto &row : rows)
+    if (!allTargets()[row[OfTarget]].has(Capability::Bf16Mma) && row[OfType] == 0 &&
+        std::exchange(some, some || row[OfDims] == 0))
+      row[OfType] = 1;
+  return rows;
+}
+
+TEST_P(AttentionOptions, CompileRunAndAssemble) {
+  if (!openedDevice(deviceNames()[0])->emulated())
+    GTEST_SKIP() << "every target's code runs on the emulator of that target";
+  const auto rows = allRows();
+  const auto with = assembler();
+  const auto number = static_cast<std::size_t>(GetParam());
+  if (!isFullTier())
+    check(rows[86 * number + 1], with);
+  for (std::size_t i = number; isFullTier() && i < rows.size() && !HasFatalFailure(); i += 4)
+    check(rows[i], with);
+  std::printf("%zu combinations in all; %u compiled, %u assembled\n", rows.size(), compiled, assembled);
+  EXPECT_GT(compiled, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Quarters, AttentionOptions, testing::Range<std::size_t>(0, 4));
+
+//===----------------------------------------------------------------------===//
+// Registers and spills
+//===----------------------------------------------------------------------===//
+
+/// What `call` compiles for `target`, assembled for it: registers and spilled bytes of each kernel, printed.
+class DefaultConfigurations : public testing::TestWithParam<const char *> {
+protected:
+  template <typename Call> void report(const std::string &what, Call call) {
+    std::vector<std::string> texts;
+    const std::unique_ptr<Opened> on = openWith(std::string("emulator:") + GetParam(), {{}, {}, {}, &texts});
+    ASSERT_TRUE(on);
+    call(*on);
+    ASSERT_EQ(texts.size(), 1u) << what;
+    const auto with = assembler();
+    if (!with)
+      GTEST_SKIP() << "no assembler";
+    const Result<AssembledModule> made = with->assemble(texts[0], GetParam());
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    // Besides the kernel there are subroutines of the assembler's own, such as division.
+    const KernelResources *k = made->resources.find(what.substr(0, what.find(' ')));
+    ASSERT_TRUE(k && k->spillStoreBytes && k->spillLoadBytes) << "the report says nothing of spills";
+    std::printf("  %-8s%-40s%4u registers, %5u bytes spilled\n", GetParam(), what.c_str(), k->registers,
+                *k->spillStoreBytes);
+    EXPECT_EQ(*k->spillStoreBytes + *k->spillLoadBytes, 0u) << what;
+  }
+};
+
+TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
+  for (const auto &[type, out] : {std::pair(DType::F16, DType::F16),
+                                  {DType::Bf16, DType::Bf16},
+                                  {DType::Bf16, DType::F32},
+                                  {DType::E4m3, DType::Bf16},
+                                  {DType::I8, DType::I32},
+                                  {DType::F32, DType::F32}})
+    for (const std::int64_t size : {64, 128}) { // the two tiles
+      if (!isFullTier() && size == 64 && type != DType::E4m3)
+        continue;
+      report("matmul " + std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " +
+                 std::to_string(size),
+             [&, type = type, out = out](Opened &on) {
+               const std::vector<std::int64_t> shape = {size, size};
+               const std::vector<double> ones(static_cast<std::size_t>(size * size), 1.0);
+               const Operand a = upload(*on.device, type, shape, ones), b = upload(*on.device, type, shape, ones),
+                             c = allocateOutput(*on.device, out, shape);
+               MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
+               if (type == DType::F32)
+                 arguments.precision = language::Precision::Tf32;
+               MatmulOperation operation(*on.jit);
+               const Status s = operation.run(arguments);
+               EXPECT_TRUE(s.ok()) << s.toString();
+             });
+    }
+}
+
+TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
+  for (const auto &[dim, dimV] : headDims)
+    for (const bool causal : {false, true}) {
+      if (!isFullTier() && dim != 64)
+        continue;
+      report("attention D" + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : ""),
+             [&, dim = dim, dimV = dimV](Opened &on) {
+               const auto tensor = [&](std::int64_t columns) {
+                 return upload(*on.device, DType::Bf16, {1, 128, 1, columns},
+                               std::vector<double>(static_cast<std::size_t>(128 * columns), 1.0));
+               };
+               const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
+                             o = allocateOutput(*on.device, DType::Bf16, {1, 128, 1, dimV}),
+                             lse = allocateOutput(*on.device, DType::F32, {1, 1, 128});
+               AttentionArguments a;
+               a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor, a.lse = lse.tensor;
+               a.causal = causal;
+               AttentionOperation operation(*on.jit);
+               const Status s = operation.run(a);
+               EXPECT_TRUE(s.ok()) << s.toString();
+             });
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, DefaultConfigurations, testing::Values("sm_80", "sm_90"));
+
+} // namespace
+} // namespace kiln::test
