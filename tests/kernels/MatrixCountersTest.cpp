@@ -1,0 +1,156 @@
+//===- MatrixCountersTest.cpp - Counters of matmul and attention in closed form ------===//
+//
+// At the default configurations, where tiles divide the tensors and tensors are dense: what programs must load, store
+// and multiply, in full sectors, and no bank conflict in any conversion or load of operands.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/kernels/AttentionHarness.h"
+#include "tests/kernels/MatmulHarness.h"
+
+#include "tests/support/TestTier.h"
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+/// What one launch must count.
+struct Wanted {
+  std::optional<std::uint64_t> loadBytes;
+  std::uint64_t storeBytes, flops;
+  /// Bytes that may go between memory and fragments without shared memory, 16 of a sector at a time.
+  std::uint64_t halfLoaded = 0, halfStored = 0;
+  bool bytewise = false; ///< 8-bit operands that lie across: lanes pick bytes, two in a bank
+};
+
+class MatrixCounters : public testing::TestWithParam<std::size_t> {
+protected:
+  void SetUp() override {
+    on = openedDevice(deviceNames()[GetParam()]);
+    ASSERT_TRUE(on);
+    if (!on->emulated())
+      GTEST_SKIP() << "a GPU counts nothing";
+  }
+
+  template <typename Call> void check(const std::string &what, const Wanted &wanted, Call call) {
+    SCOPED_TRACE(on->device->info().name + ": " + what);
+    on->device->takeCounters();
+    ASSERT_TRUE(on->device->record({.counters = true}).ok());
+    call();
+    EXPECT_TRUE(on->device->record({}).ok());
+    const std::vector<LaunchCounters> got = on->device->takeCounters();
+    ASSERT_EQ(got.size(), 1u);
+    const Counts &c = got[0].total;
+    if (wanted.bytewise)
+      EXPECT_LE(2 * c.sharedTotal().conflicts, c.sharedTotal().wavefronts);
+    for (const LineCounts &line : got[0].lines)
+      if (!wanted.bytewise)
+        EXPECT_EQ(line.counts.sharedTotal().conflicts, 0u)
+            << line.file << ":" << line.line << ", of " << line.counts.sharedTotal().wavefronts << " wavefronts";
+    EXPECT_EQ(c.localRequests, 0u) << "registers are spilled";
+    EXPECT_EQ(c.matrixFlops, wanted.flops);
+    const auto total = [&](std::initializer_list<AccessKind> kinds) {
+      GlobalCounts out;
+      for (const AccessKind kind : kinds) {
+        const GlobalCounts &g = c.global[static_cast<unsigned>(kind)];
+        out.bytes += g.bytes, out.sectors += g.sectors;
+      }
+      return out;
+    };
+    const GlobalCounts loads = total({AccessKind::Load, AccessKind::Copy, AccessKind::BulkLoad}),
+                       stores = total({AccessKind::Store, AccessKind::BulkStore});
+    if (wanted.loadBytes) {
+      EXPECT_EQ(loads.bytes, *wanted.loadBytes);
+    }
+    EXPECT_GE(loads.sectors, loads.bytes / 32);
+    EXPECT_LE(loads.sectors, (loads.bytes + wanted.halfLoaded) / 32);
+    EXPECT_EQ(stores.bytes, wanted.storeBytes);
+    EXPECT_GE(stores.sectors, stores.bytes / 32);
+    EXPECT_LE(stores.sectors, (stores.bytes + wanted.halfStored) / 32);
+    EXPECT_EQ(c.global[static_cast<unsigned>(AccessKind::Atomic)].requests, 0u);
+  }
+
+  /// In the default tier each target takes another quarter.
+  bool chosen(unsigned number) const { return isFullTier() || number % 4 == GetParam(); }
+
+  Opened *on = nullptr;
+};
+
+TEST_P(MatrixCounters, OfMatmul) {
+  unsigned number = 0;
+  for (const auto &[type, out] : {std::pair(DType::F16, DType::F16),
+                                  {DType::Bf16, DType::F32},
+                                  {DType::I8, DType::I32},
+                                  {DType::E4m3, DType::Bf16},
+                                  {DType::F32, DType::F32}})
+    for (unsigned columns = 0; columns < 4; ++columns) {
+      if (!chosen(number++))
+        continue;
+      const std::int64_t M = 256, N = 128, K = 128, inBytes = dtypeBytes(type), tile = 128;
+      // Each tile of out loads its rows of a and its columns of b.
+      const std::int64_t tiles = M / tile * (N / tile), loaded = tiles * 2 * tile * K * inBytes;
+      Wanted wanted{static_cast<std::uint64_t>(loaded), static_cast<std::uint64_t>(M * N * dtypeBytes(out)),
+                    static_cast<std::uint64_t>(2 * M * N * K)};
+      const auto operand = [&](std::int64_t r, std::int64_t c, bool byColumns) {
+        return upload(*on->device, type, {r, c}, std::vector<double>(static_cast<std::size_t>(r * c), 1.0),
+                      {byColumns ? std::vector<unsigned>{1, 0} : std::vector<unsigned>{0, 1}});
+      };
+      if (type == DType::F32 && columns & 1) // a may go straight to its fragments, two warps each
+        wanted.loadBytes = {};
+      wanted.bytewise = inBytes == 1 && columns != 2;
+      const Operand a = operand(M, K, columns & 1), b = operand(K, N, columns & 2),
+                    c = allocateOutput(*on->device, out, {M, N});
+      MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
+      if (type == DType::F32)
+        arguments.precision = language::Precision::Tf32;
+      check(std::string(dtypeName(type)) + (columns & 1 ? ", a by columns" : "") +
+                (columns & 2 ? ", b by columns" : ""),
+            wanted, [&] {
+              MatmulOperation operation(*on->jit);
+              const Status s = operation.run(arguments);
+              EXPECT_TRUE(s.ok()) << s.toString();
+            });
+    }
+}
+
+TEST_P(MatrixCounters, OfAttention) {
+  unsigned number = 0;
+  for (const auto &[dim, dimV] :
+       {std::pair<std::int64_t, std::int64_t>{64, 64}, {128, 128}, {96, 96}, {192, 128}, {256, 256}})
+    for (const bool causal : {false, true}) {
+      if (!chosen(number++) || (!isFullTier() && dim > 128))
+        continue;
+      const std::int64_t S = 256, H = 1, wide = std::max(dim, dimV), blockM = wide <= 128 ? 128 : 64,
+                         blockN = wide <= 128   ? 64
+                                  : wide <= 192 ? 32
+                                                : 16;
+      std::uint64_t keys = 0; // that programs of one head meet, with multiplicity
+      for (std::int64_t row = 0; row < S; row += blockM)
+        keys += static_cast<std::uint64_t>(causal ? (row + blockM + blockN - 1) / blockN * blockN : S);
+      const auto h = static_cast<std::uint64_t>(H), s = static_cast<std::uint64_t>(S),
+                 d = static_cast<std::uint64_t>(dim), dv = static_cast<std::uint64_t>(dimV);
+      const Wanted wanted{h * 2 * (s * d + keys * (d + dv)), h * s * (2 * dv + 4),
+                          2 * h * static_cast<std::uint64_t>(blockM) * keys * (d + dv), h * 2 * s * d, h * 2 * s * dv};
+      const auto tensor = [&](std::int64_t columns) {
+        return upload(*on->device, DType::F16, {1, S, H, columns},
+                      std::vector<double>(static_cast<std::size_t>(S * H * columns), 0.5));
+      };
+      const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
+                    o = allocateOutput(*on->device, DType::F16, {1, S, H, dimV}),
+                    lse = allocateOutput(*on->device, DType::F32, {1, H, S});
+      AttentionArguments a;
+      a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor, a.lse = lse.tensor;
+      a.causal = causal;
+      check("D " + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : ""), wanted, [&] {
+        AttentionOperation operation(*on->jit);
+        const Status status = operation.run(a);
+        EXPECT_TRUE(status.ok()) << status.toString();
+      });
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, MatrixCounters, testing::Range<std::size_t>(0, deviceNames().size()),
+                         [](const auto &info) { return testName(deviceNames()[info.param]); });
+
+} // namespace
+} // namespace kiln::test
