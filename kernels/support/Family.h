@@ -67,6 +67,8 @@ struct HostTensor {
   /// Of a reference that would take too long as a whole: which elements `values` holds.  Empty: all.
   std::vector<std::uint64_t> sample = {};
   DType dtype = DType::F64; ///< of the array that the values come from
+  /// Of a reference whose tolerance is stated in it: the same computation rounded to the call's type at every step.
+  std::vector<double> rounded = {};
 };
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 
@@ -129,6 +131,11 @@ public:
   /// The largest |kernel - reference| that is allowed for each element of output `name` of type `dtype`; 0: bit-equal.
   virtual std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
                                       const HostTensors &reference, const Numbers &numbers) const = 0;
+
+  /// The largest mean of |kernel - reference| over an output, beside what is allowed for each element; none: any.
+  virtual std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensor &reference) const {
+    return {};
+  }
 
   /// Bytes that must cross the memory bus: what bandwidths are counted with.
   virtual double bytes(const Call &call) const = 0;

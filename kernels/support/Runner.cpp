@@ -168,6 +168,10 @@ HostTensor toHost(const Array &array) {
 std::string Comparison::toString() const {
   const std::string sampled =
       elements < all ? format(", a sample of %llu", static_cast<unsigned long long>(all)) : std::string();
+  if (wrong == 0 && !good())
+    return format("the mean difference of '%s' is %.3g times what is allowed, though each of %llu elements%s is within "
+                  "tolerance",
+                  output.c_str(), meanExcess, static_cast<unsigned long long>(elements), sampled.c_str());
   if (good())
     return format("%llu elements%s within tolerance (worst %.2g of it, largest difference %.3g)",
                   static_cast<unsigned long long>(elements), sampled.c_str(), worstExcess, worstDifference);
@@ -195,6 +199,7 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
     out.elements += compared;
     out.all += got.values.size();
     const DType type = found->second.type;
+    double total = 0;
     for (std::uint64_t i = 0; i < compared; ++i) {
       const std::uint64_t at = reference.sample.empty() ? i : reference.sample[i];
       const double g = got.values[at], w = reference.values[i];
@@ -206,6 +211,7 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
       const double excess = same ? 0 : allowed[i] > 0 ? difference / allowed[i] : INFINITY;
       const bool wrong = !(excess <= 1); // a NaN on one side is wrong
       out.wrong += wrong;
+      total += difference;
       if (difference > out.worstDifference)
         out.worstDifference = difference;
       if (excess > out.worstExcess || (wrong && out.wrong == 1)) {
@@ -215,6 +221,12 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
         out.got = g;
         out.wanted = w;
       }
+    }
+    if (const std::optional<double> mean = family.allowedMean(name, type, reference); mean && compared) {
+      const double excess = total / static_cast<double>(compared) / *mean;
+      out.meanExcess = std::isnan(excess) ? INFINITY : std::max(out.meanExcess, excess);
+      if (excess > 1 && out.wrong == 0)
+        out.output = name;
     }
   }
   return out;

@@ -59,7 +59,9 @@ struct Comparison {
   double got = 0, wanted = 0;            ///< there
   std::uint64_t wrong = 0, elements = 0; ///< of those that were compared
   std::uint64_t all = 0;                 ///< more than `elements` if the reference is a sample
-  bool good() const { return wrong == 0; }
+  /// Of the output whose mean difference is the largest part of what is allowed; 0: means are not limited.
+  double meanExcess = 0;
+  bool good() const { return wrong == 0 && meanExcess <= 1; }
   std::string toString() const;
 };
 

@@ -179,7 +179,7 @@ private:
     if (!o.run.json)
       std::printf("%-12s %-5s %-27s %9.4f %9.4f %9.4f %9.1f %8s  %s\n", std::string(kernel).c_str(),
                   std::string(type).c_str(), shape.c_str(), t.median, t.least, t.most, rate,
-                  flops > 0 ? format(large ? "%.1f" : "%.5f", work).c_str() : "-", verdict.c_str());
+                  flops > 0 ? format(large ? "%.1f" : "%.2g", work).c_str() : "-", verdict.c_str());
     std::fflush(stdout);
   }
 

@@ -80,6 +80,26 @@ TEST(Sample, OfAttention) {
   expectSample(familyOf("attention"), {{"qkv", {DType::F16, {50, 2, 8, 16}}}}, {{"heads", 4}, {"key_heads", 2}}, 40000);
 }
 
+/// A small error in every element: each is within tolerance, their mean is not.
+TEST(Sample, TheMeanOfAttentionIsLimited) {
+  const Family &family = familyOf("attention");
+  const Arrays inputs = randomInputs(family, family.samples(DType::F16, SampleUse::Check, false)[1].inputs, 3);
+  const auto reference = family.reference(hostOf(inputs), {});
+  ASSERT_TRUE(reference.ok());
+  const HostTensor &o = reference->at("o");
+  const double each = family.allowed("o", DType::F16, hostOf(inputs), *reference, {})[0];
+  for (const double part : {0.0, 0.9}) {
+    std::vector<double> values = o.values;
+    for (double &v : values)
+      v += part * each;
+    const auto compared = compareWithReference(family, inputs, {}, {{"o", arrayOf(DType::F16, o.shape, values)}});
+    ASSERT_TRUE(compared.ok());
+    EXPECT_EQ(compared->wrong, 0u);
+    EXPECT_EQ(compared->good(), part == 0) << compared->toString();
+    EXPECT_EQ(compared->toString().find("the mean difference of 'o' is") != std::string::npos, part != 0);
+  }
+}
+
 TEST(Sample, OfMatmul) {
   expectSample(familyOf("matmul"),
                {{"a", {DType::F16, {3, 20, 30}}}, {"b", {DType::F16, {24, 30}}}, {"bias", {DType::F16, {24}}}},
