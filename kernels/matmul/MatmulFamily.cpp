@@ -109,26 +109,13 @@ public:
     return TensorTypes{{"out", out}};
   }
 
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    MatmulArguments arguments;
-    arguments.a = call.tensors.at("a");
-    arguments.b = call.tensors.at("b");
-    arguments.out = call.tensors.at("out");
-    for (const auto &[flag, t] : {std::pair("transpose_a", &arguments.a), std::pair("transpose_b", &arguments.b)})
-      if (call.numbers.count(flag) && t->rank >= 2)
-        *t = t->transposed(t->rank - 2, t->rank - 1);
-    if (const auto bias = call.tensors.find("bias"); bias != call.tensors.end())
-      arguments.bias = bias->second;
-    arguments.scale = static_cast<float>(numberOr(call.numbers, "scale", 1));
-    arguments.activation = activationOf(call.numbers);
-    arguments.precision = precisionOf(call.numbers);
-    const double splits = numberOr(call.numbers, "splits", 1);
-    if (splits != std::floor(splits) || !(std::abs(splits) <= 0x1p53))
-      return Status::invalid(format("matmul: splits = %g", splits), "give a whole number");
-    arguments.splits = static_cast<std::int64_t>(splits);
-    arguments.deterministic = !call.numbers.count("atomic");
-    MatmulOperation operation(jit);
-    return operation.run(arguments, options);
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const override { return bind(jit)(call, options); }
+
+  std::function<Status(const Call &, const RunOptions &)> bind(Jit &jit) const override {
+    return [operation = std::make_shared<MatmulOperation>(jit)](const Call &call, const RunOptions &options) -> Status {
+      KILN_ASSIGN(const MatmulArguments arguments, argumentsOf(call));
+      return operation->run(arguments, options);
+    };
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
@@ -239,6 +226,27 @@ public:
   }
 
 private:
+  static Result<MatmulArguments> argumentsOf(const Call &call) {
+    MatmulArguments arguments;
+    arguments.a = call.tensors.at("a");
+    arguments.b = call.tensors.at("b");
+    arguments.out = call.tensors.at("out");
+    for (const auto &[flag, t] : {std::pair("transpose_a", &arguments.a), std::pair("transpose_b", &arguments.b)})
+      if (call.numbers.count(flag) && t->rank >= 2)
+        *t = t->transposed(t->rank - 2, t->rank - 1);
+    if (const auto bias = call.tensors.find("bias"); bias != call.tensors.end())
+      arguments.bias = bias->second;
+    arguments.scale = static_cast<float>(numberOr(call.numbers, "scale", 1));
+    arguments.activation = activationOf(call.numbers);
+    arguments.precision = precisionOf(call.numbers);
+    const double splits = numberOr(call.numbers, "splits", 1);
+    if (splits != std::floor(splits) || !(std::abs(splits) <= 0x1p53))
+      return Status::invalid(format("matmul: splits = %g", splits), "give a whole number");
+    arguments.splits = static_cast<std::int64_t>(splits);
+    arguments.deterministic = !call.numbers.count("atomic");
+    return arguments;
+  }
+
   static Activation activationOf(const Numbers &numbers) {
     return static_cast<Activation>(static_cast<int>(numberOr(numbers, "activation", 0)));
   }

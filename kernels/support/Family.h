@@ -125,6 +125,12 @@ public:
   /// Checks the call and launches it on `options.stream`.
   virtual Status run(Jit &jit, const Call &call, const RunOptions &options) const = 0;
 
+  /// `run` for many calls: what it returns may keep an operation that has recorded its kernels.  Lives shorter than
+  /// `jit`.
+  virtual std::function<Status(const Call &, const RunOptions &)> bind(Jit &jit) const {
+    return [this, &jit](const Call &call, const RunOptions &options) { return run(jit, call, options); };
+  }
+
   /// The outputs in float64.
   virtual Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const = 0;
 
