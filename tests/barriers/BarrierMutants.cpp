@@ -6,6 +6,12 @@ namespace kiln::test {
 
 using namespace mlir;
 
+/// Accesses, copies to shared memory, and waits for them.
+static bool touchesShared(Operation *op) {
+  return BarrierHarness::isAccess(op) ||
+         isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp, tile_gpu::AsyncWaitOp>(op);
+}
+
 void forEachBarrierMutant(ModuleOp module, const Condition &condition,
                           const std::function<void(BarrierMutant &)> &use) {
   const auto mutate = [&](std::size_t index, const char *what, bool mustHarm,
@@ -33,13 +39,13 @@ void forEachBarrierMutant(ModuleOp module, const Condition &condition,
     });
     mutate(i, "moved past the next access", false, [](Operation *op) {
       Operation *next = op->getNextNode();
-      while (next && !BarrierHarness::isAccess(next))
+      while (next && !touchesShared(next))
         next = next->getNextNode();
       return next && (op->moveAfter(next), true);
     });
     mutate(i, "moved before the last access", false, [](Operation *op) {
       Operation *last = op->getPrevNode();
-      while (last && !BarrierHarness::isAccess(last))
+      while (last && !touchesShared(last))
         last = last->getPrevNode();
       return last && (op->moveBefore(last), true);
     });
@@ -51,8 +57,7 @@ void forEachBarrierMutant(ModuleOp module, const Condition &condition,
     for (bool after : {false, true})
       mutate(i, "moved over what touches no shared memory", false, [after](Operation *op) {
         Operation *other = after ? op->getNextNode() : op->getPrevNode();
-        if (!other || BarrierHarness::isAccess(other) || other->getNumRegions() > 0 ||
-            other->hasTrait<OpTrait::IsTerminator>())
+        if (!other || touchesShared(other) || other->getNumRegions() > 0 || other->hasTrait<OpTrait::IsTerminator>())
           return false;
         after ? op->moveAfter(other) : op->moveBefore(other);
         return true;
