@@ -52,6 +52,10 @@ public:
   /// Of a load, store, atomic, load_view, store_view or asynchronous copy of a tile; nothing for other operations.
   std::optional<AccessFacts> access(mlir::Operation *memoryOp) const;
 
+  /// The same for choosing layouts by: of the tiles of a product's operands and results nearly all lie wholly inside
+  /// their views, so that nothing is masked.
+  std::optional<AccessFacts> usualAccess(mlir::Operation *memoryOp) const;
+
   /// The widest access that facts, mask and the layout of the operation's tile allow, at most `maxBytes` wide.  One
   /// element for scalars, atomics, volatile accesses and tiles without a layout.
   VectorAccess vectorAccess(mlir::Operation *memoryOp, unsigned maxBytes = 16) const;

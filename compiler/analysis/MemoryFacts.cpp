@@ -6,6 +6,7 @@
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -101,6 +102,31 @@ std::optional<AccessFacts> AxisAnalysis::access(Operation *op) const {
       .Case<tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyViewOp>(
           [&](auto access) { return viewFacts(*this, access.getView(), access.getCoords(), *shape); })
       .Default([](Operation *) { return std::nullopt; });
+}
+
+/// A tile of a view that goes into a product, or comes from one.
+static bool isTileOfProduct(Operation *op) {
+  const auto holdsDot = [](const SetVector<Operation *> &slice) {
+    return llvm::any_of(slice, [](Operation *o) { // itself, or the loop that adds up
+      return o->walk([](tile::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    });
+  };
+  SetVector<Operation *> slice;
+  if (isa<tile::LoadViewOp>(op)) {
+    getForwardSlice(op, &slice);
+  } else if (auto store = dyn_cast<tile::StoreViewOp>(op)) {
+    BackwardSliceOptions options;
+    options.omitUsesFromAbove = false;
+    (void)getBackwardSlice(store.getValue(), &slice, options);
+  }
+  return holdsDot(slice);
+}
+
+std::optional<AccessFacts> AxisAnalysis::usualAccess(Operation *op) const {
+  std::optional<AccessFacts> out = access(op);
+  if (out && isTileOfProduct(op))
+    out->mask = noMask(*factShape(accessedTile(op)));
+  return out;
 }
 
 VectorAccess vectorAccess(Operation *op, const AccessFacts &facts, const layout::TileLayout &layout,

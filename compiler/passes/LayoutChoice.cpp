@@ -3,7 +3,6 @@
 #include "compiler/layout/MemoryAccess.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -110,22 +109,6 @@ struct Access {
   std::uint64_t traffic; ///< bits of the tile, for each loop around it 8 times as many
 };
 
-/// A tile of a view that goes into a product, or comes from one.
-bool isTileOfProduct(Operation *op) {
-  const auto holdsDot = [](const SetVector<Operation *> &slice) {
-    return llvm::any_of(slice, [](Operation *o) { return isa<tile::DotOp>(o); });
-  };
-  SetVector<Operation *> slice;
-  if (isa<tile::LoadViewOp>(op)) {
-    getForwardSlice(op, &slice);
-  } else if (auto store = dyn_cast<tile::StoreViewOp>(op)) {
-    BackwardSliceOptions options;
-    options.omitUsesFromAbove = false;
-    (void)getBackwardSlice(store.getValue(), &slice, options);
-  }
-  return holdsDot(slice);
-}
-
 std::uint64_t trafficOf(Operation *op, Type tile, unsigned bits) {
   std::uint64_t out = static_cast<std::uint64_t>(cast<RankedTensorType>(tile).getNumElements()) * bits;
   unsigned loops = 0;
@@ -147,7 +130,7 @@ LogicalResult LayoutChoice::demandCoalesced() {
       demands[op] = canonical(tile, given);
       continue;
     }
-    const std::optional<analysis::AccessFacts> facts = axes.access(op);
+    const std::optional<analysis::AccessFacts> facts = axes.usualAccess(op);
     Type element = tile::elementTypeOf(tile);
     if (auto pointer = dyn_cast<tile::PtrType>(element))
       element = pointer.getPointee();
@@ -164,11 +147,8 @@ LogicalResult LayoutChoice::demandCoalesced() {
           fastest = d;
       }
       known = contiguity[fastest] > 1;
-      alignment = facts->address.divisibility(fastest);
-      // Elements that the mask may split gain nothing by sitting in one thread; but of the many tiles of a matrix
-      // product only those at its edges are split.
-      if (!isTileOfProduct(op))
-        alignment = std::min<std::int64_t>(alignment, facts->mask.constancy(fastest));
+      // Elements that the mask may split gain nothing by sitting in one thread.
+      alignment = std::int64_t(std::min(facts->address.divisibility(fastest), facts->mask.constancy(fastest)));
       if (isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
         alignment = 1;
     }

@@ -54,7 +54,7 @@ LayoutCosts::LayoutCosts(func::FuncOp f, const Target &target) : target(target),
   const analysis::AxisAnalysis axes(f);
   Builder b(f.getContext());
   f.walk([&](Operation *op) {
-    if (std::optional<analysis::AccessFacts> known = axes.access(op)) {
+    if (std::optional<analysis::AccessFacts> known = axes.usualAccess(op)) {
       op->setAttr(factsAttr, b.getI32IntegerAttr(static_cast<int32_t>(facts.size())));
       facts.push_back(*known);
     }

@@ -94,8 +94,8 @@ private:
   }
 
   void access(Operation *op) {
-    if (!isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::LoadViewOp, tile::StoreViewOp>(
-            op))
+    if (!isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::LoadViewOp, tile::StoreViewOp,
+             AsyncCopyOp, AsyncCopyViewOp>(op))
       return;
     const Type tile = analysis::accessedTile(op);
     json.object([&] {
@@ -108,17 +108,24 @@ private:
       if (auto pointer = dyn_cast<tile::PtrType>(element))
         element = pointer.getPointee();
       const unsigned bits = tile::storageBits(element);
-      const analysis::VectorAccess vector = axes.vectorAccess(op);
+      const Result<TileLayout> lowered = layoutOf(tile);
+      const std::optional<analysis::AccessFacts> facts = axes.access(op);
+      analysis::VectorAccess vector = axes.vectorAccess(op), whole = vector;
+      if (facts && lowered)
+        whole = analysis::unmaskedAccess(op, *facts, *lowered);
+      if (isa<AsyncCopyViewOp>(op)) // leaves out the ends of runs
+        vector = whole;
       json.attribute("type", typeText(tile::withElementType(tile, element)));
       json.attribute("dimension", int64_t(vector.dim));
       json.attribute("elements", int64_t(vector.elements));
       json.attribute("bytes", int64_t(vector.elements * bits / 8));
-      const Result<TileLayout> lowered = layoutOf(tile);
       if (!lowered)
         return error(lowered.status());
       json.attribute("layout", layoutAttrOf(tile).text());
       json.attribute("accesses", int64_t(lowered->registers() / vector.elements));
-      if (const std::optional<analysis::AccessFacts> facts = axes.access(op)) {
+      if (whole.elements > vector.elements)
+        json.attribute("whole_elements", int64_t(whole.elements));
+      if (facts) {
         json.attribute("contiguous", int64_t(facts->address.contiguity(vector.dim)));
         json.attribute("aligned_bytes", int64_t(facts->address.divisibility(vector.dim)) * bits / 8);
       }

@@ -128,7 +128,10 @@ private:
         else
           what = plural(a.value("elements", 0u), "element") + " (" + plural(a.value("bytes", 0u), "byte") +
                  ") an access along dimension " + std::to_string(a.value("dimension", 0)) + ", " +
-                 plural(a.value("accesses", 0u), "access", "es") + " a thread";
+                 plural(a.value("accesses", 0u), "access", "es") + " a thread" +
+                 (a.contains("whole_elements")
+                      ? "; in tiles wholly inside " + plural(a.value("whole_elements", 0u), "element") + " an access"
+                      : "");
       }
       rows.push_back({place(a), a.value("op", ""), a.value("type", ""), legend.letterOf(a.value("layout", "")), what});
     }
