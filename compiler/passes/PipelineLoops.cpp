@@ -14,6 +14,7 @@
 #include "compiler/passes/Passes.h"
 
 #include "compiler/layout/StagingBuffer.h"
+#include "compiler/passes/ResidentOperands.h"
 #include "compiler/passes/StagedLoads.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
@@ -55,6 +56,7 @@ public:
     return true;
   }
   unsigned stages() const { return count; }
+  scf::ForOp replaced() const { return loop; }
 
 private:
   bool chooseBuffers(unsigned wanted, std::string &why) {
@@ -320,27 +322,33 @@ struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
         return signalPassFailure();
       }
       const analysis::AxisAnalysis facts(function);
+      ResidentOperands residents(**target);
       for (scf::ForOp loop : loops)
-        pipeline(loop, **target, facts);
+        if (scf::ForOp pipelined = pipeline(loop, **target, facts))
+          residents.relieve(pipelined);
     }
   }
 
-  static void pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {
+  /// The loop that takes its place; null if it stays.
+  static scf::ForOp pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {
     StagedLoop plan(loop, target, facts);
     const StagedLoop::Answer answer = plan.examine();
     for (const auto &[op, why] : plan.refused)
       op->emitRemark() << (op == loop ? "this loop" : "this load") << " is not pipelined: " << why;
     if (answer != StagedLoop::Answer::Yes)
-      return;
+      return {};
     const unsigned wanted = tile::numStages(loop);
     const Location loc = loop.getLoc(); // the loop is another one afterwards
     Pipeliner pipeliner(loop, plan, target);
     std::string why;
-    if (!pipeliner.run(wanted, why))
+    if (!pipeliner.run(wanted, why)) {
       emitRemark(loc) << "this loop is not pipelined: " << why;
-    else if (pipeliner.stages() < wanted)
+      return {};
+    }
+    if (pipeliner.stages() < wanted)
       emitRemark(loc) << "this loop has " << pipeliner.stages() << " stages, not " << wanted << ": "
                       << target.name.data() << " has " << target.sharedOptIn << " bytes of shared memory";
+    return pipeliner.replaced();
   }
 };
 

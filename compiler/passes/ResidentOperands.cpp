@@ -1,0 +1,107 @@
+#include "compiler/passes/ResidentOperands.h"
+
+#include "compiler/layout/StagingBuffer.h"
+#include "compiler/tile_gpu/LayoutInference.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+using namespace tile_gpu;
+
+namespace {
+
+/// 32-bit registers of a thread that a tile takes; 0 for other types.
+unsigned wordsOf(Type type) {
+  if (!isTile(type))
+    return 0;
+  const Result<layout::TileLayout> layout = layoutOf(type);
+  return layout ? (layout->registers() * std::max(8u, planBits(type)) + 31) / 32 : 0;
+}
+
+/// Of a thread's registers so many are left for tiles: the rest holds addresses, counters, and the pieces of the other
+/// operands that are on their way to the matrix unit.
+unsigned roomForTiles(const Target &target) {
+  constexpr unsigned others = 56;
+  return target.registersPerThread - others;
+}
+
+/// Conversions are left to shared memory.
+Value unconverted(Value v) {
+  while (auto convert = v.getDefiningOp<ConvertLayoutOp>())
+    v = convert.getSource();
+  return v;
+}
+
+} // namespace
+
+Value ResidentOperands::bufferOf(Value stored, RankedTensorType tile) {
+  auto [it, fresh] = buffers.try_emplace({stored, tile});
+  if (!fresh)
+    return it->second;
+  const Result<layout::TileLayout> reader = layoutOf(tile), writer = layoutOf(stored.getType());
+  if (!reader || !writer)
+    return {};
+  // Runs along the writer's own: 16 bytes where a thread holds them side by side.
+  const auto *blocked = std::get_if<layout::Blocked>(&layoutAttrOf(stored.getType()).encoding().kind);
+  const unsigned last = static_cast<unsigned>(tile.getRank()) - 1, bits = planBits(tile);
+  const unsigned dim = blocked && !blocked->order.empty() ? static_cast<unsigned>(blocked->order.front()) : last;
+  const auto run = static_cast<std::uint32_t>(128 / std::max(8u, bits));
+  const llvm::ArrayRef<int64_t> shape = tile.getShape();
+  const layout::TileLayout readers[] = {*reader};
+  Result<layout::Swizzled> how =
+      layout::stagingEncoding(std::span(shape.data(), shape.size()), dim, run, bits, readers, target);
+  if (!how)
+    return {};
+  OpBuilder b(stored.getContext());
+  b.setInsertionPointAfterValue(stored);
+  auto type = BufferType::get(stored.getContext(), 1, shape, tile.getElementType(),
+                              SharedLayoutAttr::get(stored.getContext(), *how));
+  const Value buffer = LocalAllocOp::create(b, stored.getLoc(), type, IntegerAttr());
+  LocalStoreOp::create(b, stored.getLoc(), stored, buffer);
+  return it->second = buffer;
+}
+
+void ResidentOperands::relieve(scf::ForOp loop) {
+  unsigned alive = 0, largest = 0;
+  for (Value v : loop.getRegionIterArgs())
+    alive += wordsOf(v.getType());
+  struct Use {
+    OpOperand *operand;
+    Value stored;
+    RankedTensorType tile;
+  };
+  llvm::SmallVector<Use> outside;
+  llvm::SmallDenseSet<std::pair<Value, Type>> counted, moved;
+  loop.getBody()->walk([&](tile::DotOp dot) {
+    if (!llvm::is_contained(loop.getRegionIterArgs(), dot.getAccumulator()))
+      largest = std::max(largest, wordsOf(dot.getType()));
+    for (OpOperand *operand : {&dot->getOpOperand(0), &dot->getOpOperand(1)}) {
+      const Value stored = unconverted(operand->get());
+      Operation *def = stored.getDefiningOp();
+      if (!def || loop->isAncestor(def))
+        continue;
+      const auto tile = cast<RankedTensorType>(operand->get().getType());
+      outside.push_back({operand, stored, tile});
+      if (counted.insert({stored, tile}).second)
+        alive += wordsOf(tile);
+    }
+  });
+  alive += largest;
+  llvm::stable_sort(outside, [](const Use &a, const Use &b) { return wordsOf(a.tile) > wordsOf(b.tile); });
+  for (const Use &use : outside) {
+    const bool already = moved.contains({use.stored, use.tile});
+    if (!already && alive <= roomForTiles(target))
+      continue;
+    const Value buffer = bufferOf(use.stored, use.tile);
+    if (!buffer)
+      continue;
+    if (moved.insert({use.stored, use.tile}).second)
+      alive -= wordsOf(use.tile);
+    Operation *dot = use.operand->getOwner();
+    OpBuilder b(dot);
+    use.operand->set(LocalLoadOp::create(b, dot->getLoc(), use.tile, buffer));
+  }
+}
+
+} // namespace kiln
