@@ -1,5 +1,7 @@
 #include "compiler/codegen/Ptx.h"
 
+#include "compiler/codegen/CheapValues.h"
+
 #include "compiler/codegen/InstructionNeeds.h"
 #include "compiler/codegen/LocationScopes.h"
 #include "support/Text.h"
@@ -268,6 +270,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   optimise(*llvmModule, *machine);
   if (failed)
     return mlir::failure();
+  computeCheapValuesWhereUsed(*llvmModule);
   if (options.lineInfo)
     completeLocations(*llvmModule);
   if (options.keepLlvmIr)

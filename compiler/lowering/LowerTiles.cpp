@@ -2,6 +2,7 @@
 #include "compiler/passes/Passes.h"
 
 #include "compiler/lowering/Emit.h"
+#include "compiler/lowering/SinkLoads.h"
 
 #include "mlir/Dialect/Func/Transforms/FuncConversions.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -105,6 +106,7 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
         continue;
       if (failed(lowerFunction(function)))
         return signalPassFailure();
+      sinkSharedLoads(function);
       convertAttributes(function);
     }
   }

@@ -100,27 +100,32 @@ Value TileWindow::address(const Emit &e, unsigned reg) {
   }
   // Rows share a pointer; along the dimension of stride 1 the rest is an immediate.
   std::vector<unsigned> row;
-  Value at;
   int64_t along = 0;
   for (unsigned d = 0; d < layout.dims(); ++d) {
     const unsigned added = LoweringContext::registerCoordinate(layout, d, reg).added;
-    if (isUnit(d)) {
+    if (isUnit(d))
       along = added;
-      continue;
-    }
-    row.push_back(added);
+    else
+      row.push_back(added);
   }
   Value &pointer = rows[row];
   if (!pointer) {
+    // From the row before, by steps that are mostly alike: a product of a stride for each row would be alive through
+    // every loop around.
+    Value at;
     for (unsigned d = 0, i = 0; d < layout.dims(); ++d) {
       if (isUnit(d))
         continue;
-      if (const unsigned added = row[i++]) {
-        const Value step = e.mul(view.strides[d], e.i64(added));
-        at = at ? e.add(at, step) : step;
-      }
+      const int64_t by = static_cast<int64_t>(row[i]) - (lastPointer ? lastRow[i] : 0);
+      ++i;
+      if (by == 0)
+        continue;
+      const Value step = e.mul(view.strides[d], e.i64(by));
+      at = at ? e.add(at, step) : step;
     }
-    pointer = e.gep(threadOrigin, stored, at);
+    pointer = e.gep(lastPointer ? lastPointer : threadOrigin, stored, at);
+    lastRow = row;
+    lastPointer = pointer;
   }
   return e.gep(pointer, stored, along);
 }

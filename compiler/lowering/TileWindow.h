@@ -48,6 +48,7 @@ public:
   void leaveBranch() {
     insides.clear();
     rows.clear();
+    lastPointer = {};
   }
 
 private:
@@ -64,7 +65,9 @@ private:
   mlir::Value origin, threadOrigin;
   Scalars first, end, length;
   std::map<std::pair<unsigned, LoweringContext::RegisterPart>, mlir::Value> insides;
-  std::map<std::vector<unsigned>, mlir::Value> rows;
+  std::map<std::vector<unsigned>, mlir::Value> rows; ///< pointers, by what the register adds in the other dimensions
+  std::vector<unsigned> lastRow;
+  mlir::Value lastPointer;
 };
 
 } // namespace kiln::lowering

@@ -13,7 +13,8 @@ namespace {
 constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
-/// What a row has met so far: its largest logit (base 2), the sum of 2^(logit - largest), the weighted values.
+/// What a row has met so far: its largest logit (to base 2; where `plain` the product before scaling), the sum of
+/// 2^(logit - largest), the weighted values.
 struct Running {
   Tile<f32> largest, total, values;
 };
@@ -107,10 +108,17 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           if (c.alibi)
             slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead)) * log2e;
 
+          // Where the logits are multiples of the products, these are compared, and one multiply-add scales them and
+          // takes the base off.  The scale is above 0 (the operation refuses others).
+          const bool plain = !c.softcap && !c.alibi;
+          const auto unit = scale * log2e;
+
           const auto step = [&](const Scalar<i32> &first, const Running &seen, bool masked) {
             const auto keyTile = loadView(kView, {first, 0});
             const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
-            Tile<f32> z = x * (scale * log2e);
+            Tile<f32> z = x;
+            if (c.alibi && !c.softcap)
+              z = x * unit;
             if (c.softcap)
               z = tanh(x * (scale / cap), approx) * (cap * log2e);
             const auto j = expandDims(first + range(0, c.blockN), 0);
@@ -126,8 +134,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             }
             const auto largest = maximum(seen.largest, maximum(z, along(1)));
             const auto base = finite(largest);
-            const auto power = exp2(z - expandDims(base, 1), approx);
-            const auto fade = exp2(seen.largest - base, approx);
+            const auto power =
+                plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);
+            const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
             return Running{largest, seen.total * fade + sum(power, along(1)),
                            dot(cast<T>(power), loadView(vView, {first, 0}), seen.values * expandDims(fade, 1))};
           };
@@ -163,7 +172,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           seen = walk(inner, outer, seen, false);
           seen = walk(outer, end, seen, true);
 
-          Tile<f32> largest = seen.largest, total = seen.total, values = seen.values;
+          Tile<f32> largest = plain ? seen.largest * unit : seen.largest, total = seen.total, values = seen.values;
           if (c.sink) { // one more logit without a value
             const auto logit = load(sink + cast<i64>(head) * sinkStride) * log2e;
             const auto with = maximum(largest, full<f32>({c.blockM}, logit));

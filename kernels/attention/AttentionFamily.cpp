@@ -207,6 +207,7 @@ public:
     if (Status s = applySettings(settings, {{"blockM", &c.blockM},
                                             {"blockN", &c.blockN},
                                             {"warps", &c.warps},
+                                            {"stages", &c.stages},
                                             {"dim", &c.dim},
                                             {"dimV", &c.dimV},
                                             {"left", &c.left},

@@ -203,7 +203,8 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const int wide = std::max(c.dim, c.dimV);
   c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
   c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
-  c.warps = c.blockM / 16;
+  // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them.
+  c.warps = c.blockM / (wide <= 64 && c.blockM > 64 ? 32 : 16);
   const std::int64_t right = a.causal ? 0 : a.windowRight;
   c.left = a.windowLeft >= 0;
   c.right = right >= 0;

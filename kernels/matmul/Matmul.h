@@ -25,7 +25,8 @@ enum class Sums : std::uint8_t {
 /// k, splits), strides in elements; grid [ceil(m / blockM) * ceil(n / blockN) * splits * batch].
 struct MatmulConfig {
   int blockM = 128, blockN = 128, blockK = 32; ///< the tile of a program, and what it adds at a time
-  int warps = 8;
+  int warps =
+      4; ///< each reads its rows of a and its columns of b from shared memory: the fewer, the less is read twice
   int stages = 3; ///< tiles of a and b that are under way
   /// Tiles of so many rows of tiles are visited column by column, so that programs beside each other share what they
   /// read in the L2 cache.

@@ -206,6 +206,7 @@ public:
                                             {"blockN", &c.blockN},
                                             {"blockK", &c.blockK},
                                             {"warps", &c.warps},
+                                            {"stages", &c.stages},
                                             {"groupM", &c.groupM},
                                             {"aUnit", &c.aUnit},
                                             {"bUnit", &c.bUnit},

@@ -1,0 +1,83 @@
+// Reads of shared memory move down to their first use.
+//
+// A tile is read whole before a product begins; the matrix unit takes it piece by piece.  Left as they are, all pieces
+// are alive at once, and the assembler does not always bring them back together with their uses.  So each read, and
+// what is only a renaming of what was read, goes to where it is needed first, but never past a write or a barrier.
+#include "compiler/lowering/SinkLoads.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+namespace {
+
+bool readsShared(Operation *op) {
+  if (isa<NVVM::LdMatrixOp>(op))
+    return true;
+  auto load = dyn_cast<LLVM::LoadOp>(op);
+  constexpr unsigned sharedSpace = 3;
+  return load && !load.getVolatile_() &&
+         cast<LLVM::LLVMPointerType>(load.getAddr().getType()).getAddressSpace() == sharedSpace;
+}
+
+/// Reads do not pass it.  Products and shuffles touch registers only, though they do not say so.
+bool holdsReads(Operation *op) {
+  if (isMemoryEffectFree(op) || readsShared(op) || isa<NVVM::MmaOp, NVVM::ShflOp>(op))
+    return false;
+  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op); call && call.getIntrin().starts_with("llvm.nvvm.mma."))
+    return false;
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  return !effects || !effects.onlyHasEffect<MemoryEffects::Read>();
+}
+
+void sink(Block &block) {
+  // Positions are those of the beginning; what moves has the position of what it moves to.
+  llvm::DenseMap<Operation *, unsigned> position;
+  llvm::SmallVector<unsigned> stops;
+  llvm::SmallPtrSet<Operation *, 32> movable;
+  llvm::SmallVector<Operation *> order;
+  for (Operation &op : block) {
+    const unsigned at = static_cast<unsigned>(position.size());
+    position[&op] = at;
+    if (holdsReads(&op))
+      stops.push_back(at);
+    const bool follows = llvm::any_of(
+        op.getOperands(), [&](Value v) { return v.getDefiningOp() && movable.contains(v.getDefiningOp()); });
+    const bool renames =
+        isa<LLVM::ExtractValueOp, LLVM::BitcastOp, LLVM::ExtractElementOp, LLVM::InsertElementOp>(op) ||
+        (op.getDialect() && op.getDialect()->getNamespace() == "arith");
+    if (readsShared(&op) || (follows && renames && op.getNumRegions() == 0)) {
+      movable.insert(&op);
+      order.push_back(&op);
+    }
+  }
+  for (Operation *op : llvm::reverse(order)) {
+    Operation *first = nullptr;
+    for (Operation *user : op->getUsers()) {
+      Operation *at = block.findAncestorOpInBlock(*user);
+      if (at &&
+          (!first || position[at] < position[first] || (position[at] == position[first] && at->isBeforeInBlock(first))))
+        first = at;
+    }
+    if (!first)
+      continue;
+    if (readsShared(op)) {
+      const auto *stop = llvm::upper_bound(stops, position[op]);
+      if (stop != stops.end() && *stop < position[first])
+        continue;
+    }
+    op->moveBefore(first);
+    position[op] = position[first];
+  }
+}
+
+} // namespace
+
+void sinkSharedLoads(Operation *function) {
+  function->walk([](Block *block) { sink(*block); });
+}
+
+} // namespace kiln::lowering
