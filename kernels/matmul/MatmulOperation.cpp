@@ -151,6 +151,8 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
     c.blockM = c.blockN = 64, c.warps = 4;
   if (matrixUnit)
     c.blockK = type == DType::F32 ? 16 : dtypeBytes(type) == 1 ? 64 : 32;
+  if (matrixUnit && dtypeBytes(type) == 1 && c.blockM == 128)
+    c.warps = 8; // operands that lie across are put together byte by byte: 64 x 64 a warp would spill
   c.aUnit = x.unit(), c.bUnit = y.unit(), c.outUnit = z.unit();
   c.otherUnit = a.other ? Matrices(*a.other).unit() : 1;
   c.bias = a.bias.has_value();
