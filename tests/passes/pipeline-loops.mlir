@@ -128,3 +128,48 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// The first operand stays the same in every round, and 128 registers of sums beside 64 of a product leave no room for
+// its 64: it waits in shared memory, stored as it was before its conversion.
+// CHECK-LABEL: @resident
+// CHECK: %[[Q:.*]] = tile.load_view
+// CHECK: %[[B:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<128x128xbf16, #{{.*}}>
+// CHECK: tile_gpu.local_store %[[Q]], %[[B]]
+// CHECK: scf.for
+// CHECK: tile_gpu.barrier
+// CHECK: %[[A:.*]] = tile_gpu.local_load %[[B]] : {{.*}} to tensor<128x128xbf16, #[[X:dot[0-9]*]]>
+// CHECK-NEXT: tile.dot %[[A]]
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[2,16], warpsPerCTA=[4,1], order=[1,0]>
+#mma = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
+#x = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1], instrN=16>>
+#y = #tile_gpu.dot<op=1, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1], instrN=16>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @resident(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32})
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<128x64xf32, #mma>
+    %none = arith.constant dense<0.0> : tensor<128x128xf32, #mma>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<128x128xbf16>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<128x64xbf16>, i32
+    %u = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x128xbf16>, i32
+    %q = tile.load_view %v[%c0, %c0] : !tile.view<128x128xbf16>, i32 -> tensor<128x128xbf16, #row>
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %none) -> (tensor<128x128xf32, #mma>) : i32 {
+      %a = tile.load_view %w[%c0, %i] : !tile.view<128x64xbf16>, i32 -> tensor<128x64xbf16, #row>
+      %b = tile.load_view %u[%i, %c0] : !tile.view<64x128xbf16>, i32 -> tensor<64x128xbf16, #row>
+      %x = tile_gpu.convert_layout %q : tensor<128x128xbf16, #row> to tensor<128x128xbf16, #x>
+      %y = tile_gpu.convert_layout %a : tensor<128x64xbf16, #row> to tensor<128x64xbf16, #y>
+      %d = tile.dot %x, %y, %zero : tensor<128x128xbf16, #x>, tensor<128x64xbf16, #y> to tensor<128x64xf32, #mma>
+      %e = arith.truncf %d : tensor<128x64xf32, #mma> to tensor<128x64xbf16, #mma>
+      %f = tile_gpu.convert_layout %e : tensor<128x64xbf16, #mma> to tensor<128x64xbf16, #x>
+      %g = tile_gpu.convert_layout %b : tensor<64x128xbf16, #row> to tensor<64x128xbf16, #y>
+      %h = tile.dot %f, %g, %acc : tensor<128x64xbf16, #x>, tensor<64x128xbf16, #y> to tensor<128x128xf32, #mma>
+      scf.yield %h : tensor<128x128xf32, #mma>
+    }
+    tile.print "sum" %sum : tensor<128x128xf32, #mma>
+    return
+  }
+}
