@@ -49,6 +49,7 @@ constexpr const char *triple = "nvptx64-nvidia-cuda";
 /// addresses have 32 bits.  Kiln chooses the width of every access itself, so vector combine must not cut vector loads
 /// into scalar ones, and the load/store vectorizer must not make new ones: it pads loads (five bytes become eight),
 /// which reads bytes that no kernel asked for, past the end of a buffer or while another thread writes them.
+/// Loop strength reduction would carry a 64-bit pointer round a loop for each row of a tile, in two registers each.
 void initialiseBackEnd() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -57,7 +58,8 @@ void initialiseBackEnd() {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
     auto &options = llvm::cl::getRegisteredOptions();
-    for (const char *name : {"nvptx-short-ptr", "disable-nvptx-load-store-vectorizer", "disable-vector-combine"})
+    for (const char *name :
+         {"nvptx-short-ptr", "disable-nvptx-load-store-vectorizer", "disable-vector-combine", "disable-lsr"})
       if (auto found = options.find(name); found != options.end())
         static_cast<llvm::cl::opt<bool> *>(found->second)->setValue(true);
   });

@@ -55,11 +55,21 @@ Value TileWindow::whole(const Emit &e) const {
   return all;
 }
 
+Value TileWindow::fromFirst(const Emit &e, unsigned d, unsigned reg) {
+  // What the register adds comes last: its sum with the thread's coordinate alone would be the same value in every
+  // window, and alive from the first of them to the last.
+  const LoweringContext::RegisterPart part = LoweringContext::registerCoordinate(layout, d, reg);
+  if (part.exclusive)
+    return e.sub(context.coordinate(e.b, e.loc, layout, d, reg), first[d]);
+  const Value thread = context.threadCoordinate(layout, d);
+  const Value base = thread ? e.sub(thread, first[d]) : e.sub(e.i32(0), first[d]);
+  return part.added ? e.add(base, e.i32(part.added)) : base;
+}
+
 Value TileWindow::insideAlong(const Emit &e, unsigned d, unsigned reg) {
   Value &known = insides[{d, LoweringContext::registerCoordinate(layout, d, reg)}];
   if (!known) {
-    const Value t = context.coordinate(e.b, e.loc, layout, d, reg);
-    known = e.compare(arith::CmpIPredicate::ult, e.sub(t, first[d]), length[d]);
+    known = e.compare(arith::CmpIPredicate::ult, fromFirst(e, d, reg), length[d]);
   }
   return known;
 }
@@ -77,8 +87,9 @@ Value TileWindow::validRun(const Emit &e, unsigned reg, unsigned count) {
     if (!isUnit(d))
       others = e.both(others, insideAlong(e, d, reg));
   const auto u = static_cast<unsigned>(unit);
-  const Value t = context.coordinate(e.b, e.loc, layout, u, reg);
-  const Value run = atMost(e, atLeast(e, e.sub(end[u], t), e.i32(0)), e.i32(count));
+  // The first valid coordinate is 0: length is the end.
+  const Value left = e.sub(length[u], fromFirst(e, u, reg));
+  const Value run = atMost(e, atLeast(e, left, e.i32(0)), e.i32(count));
   return others ? e.select(others, run, e.i32(0)) : run;
 }
 

@@ -54,6 +54,8 @@ public:
 private:
   bool isUnit(unsigned d) const { return static_cast<int64_t>(d) == unit; }
   mlir::Value offset(const Emit &e, unsigned d, mlir::Value coordinate) const;
+  /// Coordinate d of a register's element less the first valid one of the tile.
+  mlir::Value fromFirst(const Emit &e, unsigned d, unsigned reg);
   /// Coordinate d of a register's element is valid.
   mlir::Value insideAlong(const Emit &e, unsigned d, unsigned reg);
 
