@@ -3,6 +3,7 @@
 #include "kernels/support/Grid.h"
 #include "kernels/support/KernelSlots.h"
 
+#include <bit>
 #include <cmath>
 
 namespace kiln::kernels {
@@ -203,8 +204,10 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const int wide = std::max(c.dim, c.dimV);
   c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
   c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
-  // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them.
-  c.warps = c.blockM / (wide <= 64 && c.blockM > 64 ? 32 : 16);
+  // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them,
+  // nor do tiles of several slabs, each with addresses of its own.
+  const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
+  c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
   const std::int64_t right = a.causal ? 0 : a.windowRight;
   c.left = a.windowLeft >= 0;
   c.right = right >= 0;
