@@ -1,11 +1,11 @@
 // Which unit computes each tile.dot, and how its warps share the result: stated as the layouts around the dot, which
 // assign-layouts then takes as given.
+#include "compiler/passes/CarriedTiles.h"
 #include "compiler/passes/Passes.h"
 
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -93,17 +93,44 @@ private:
     }
   }
 
-  /// The result goes into another product: its rows should stay in one warp.
-  bool isChained(tile::DotOp dot) const {
-    SetVector<Operation *> after, before;
-    getForwardSlice(dot.getResult(), &after);
-    if (llvm::any_of(after, [](Operation *op) { return isa<tile::DotOp>(op); }))
-      return true;
-    BackwardSliceOptions options;
-    options.omitUsesFromAbove = false;
-    for (Value v : {dot.getLhs(), dot.getRhs()})
-      (void)getBackwardSlice(v, &before, options);
-    return llvm::any_of(before, [](Operation *op) { return isa<tile::DotOp>(op); });
+  /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
+  /// everything that computes with it, through loops and conditionals.
+  static bool isChained(tile::DotOp dot) {
+    const auto isFactor = [](OpOperand &use) {
+      auto user = dyn_cast<tile::DotOp>(use.getOwner());
+      return user && (use.get() == user.getLhs() || use.get() == user.getRhs());
+    };
+    const auto isTile = [](Value v) { return isa<RankedTensorType>(v.getType()); };
+    SetVector<Value> after;
+    after.insert(dot.getResult());
+    for (size_t at = 0; at < after.size(); ++at)
+      for (OpOperand &use : after[at].getUses()) {
+        if (isFactor(use))
+          return true;
+        Operation *user = use.getOwner();
+        for (Operation *carrier : {carrierOf(user), user})
+          if (carrier)
+            if (const auto tiles = carriedTiles(carrier); const CarriedTile *tile = tileFedBy(tiles, use))
+              after.insert_range(tile->values);
+        if (user->getNumRegions() == 0)
+          after.insert_range(llvm::make_filter_range(user->getResults(), isTile));
+      }
+    SetVector<Value> before;
+    before.insert(dot.getLhs());
+    before.insert(dot.getRhs());
+    for (size_t at = 0; at < before.size(); ++at) {
+      if (Operation *carrier = carrierOf(before[at])) {
+        const auto tiles = carriedTiles(carrier);
+        if (const CarriedTile *tile = tileWith(tiles, before[at]))
+          for (OpOperand *feed : tile->feeds)
+            before.insert(feed->get());
+      } else if (Operation *from = before[at].getDefiningOp()) {
+        if (isa<tile::DotOp>(from))
+          return true;
+        before.insert_range(llvm::make_filter_range(from->getOperands(), isTile));
+      }
+    }
+    return false;
   }
 
   layout::Encoding choose(tile::DotOp dot) const {

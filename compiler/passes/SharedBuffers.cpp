@@ -59,9 +59,19 @@ private:
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> span;
 };
 
+/// The wait behind which the copy has certainly written its bytes: the next on every path that waits for all of them.
+/// Null if there is none.
+Operation *landing(Operation *copy) {
+  for (Operation *level = copy; level && !isa<func::FuncOp>(level); level = level->getParentOp())
+    for (Operation *next = level->getNextNode(); next; next = next->getNextNode())
+      if (auto wait = dyn_cast<AsyncWaitOp>(next); wait && wait.getTokens().empty())
+        return wait;
+  return nullptr;
+}
+
 /// From where to where the buffer is alive: itself, its views, and what loops and conditionals make of it.  A use in a
 /// loop that the buffer enters from outside lasts to the loop's end; a buffer that a loop carries lives through the
-/// loop.
+/// loop; one that asynchronous copies write lives until these have landed.
 void findLife(SharedBuffer &buffer, const Order &order) {
   LocalAllocOp alloc = buffer.op;
   buffer.first = order.begin(alloc);
@@ -102,6 +112,10 @@ void findLife(SharedBuffer &buffer, const Order &order) {
       for (Operation *p = user->getParentOp(); p && !p->isAncestor(alloc); p = p->getParentOp())
         if (!isa<scf::IfOp>(p))
           to(p);
+      if (isa<AsyncCopyOp, AsyncCopyViewOp>(user)) {
+        Operation *landed = landing(user);
+        to(landed ? landed : alloc->getParentOfType<func::FuncOp>());
+      }
       followInto(user);
       if (user->hasTrait<OpTrait::IsTerminator>()) {
         Operation *parent = user->getParentOp();

@@ -56,9 +56,11 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           Arg<Pointer<f32>, "alibi"> alibi, Arg<i64, "alibi_batch_stride"> alibiBatch,
           Arg<i64, "alibi_head_stride"> alibiHead, Arg<Pointer<i32>, "cu_q"> cuQ, Arg<Pointer<i32>, "cu_k"> cuK,
           Arg<Pointer<i32>, "used_q"> usedQ, Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries,
-          Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group, Arg<i32, "head_dim"> headDim,
-          Arg<i32, "value_dim"> valueDim, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
+          Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group, Arg<i32, "head_dim_eighth"> headEighth,
+          Arg<i32, "value_dim_eighth"> valueEighth, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
           Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+        // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
+        const auto headDim = headEighth * 8, valueDim = valueEighth * 8;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
         const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
@@ -113,43 +115,6 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const bool plain = !c.softcap && !c.alibi;
           const auto unit = scale * log2e;
 
-          const auto step = [&](const Scalar<i32> &first, const Running &seen, bool masked) {
-            const auto keyTile = loadView(kView, {first, 0});
-            const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
-            Tile<f32> z = x;
-            if (c.alibi && !c.softcap)
-              z = x * unit;
-            if (c.softcap)
-              z = tanh(x * (scale / cap), approx) * (cap * log2e);
-            const auto j = expandDims(first + range(0, c.blockN), 0);
-            if (c.alibi)
-              z = z - slope * cast<f32>(abs(p - j));
-            if (masked) {
-              auto visible = broadcastTo(j < keyRows, {c.blockM, c.blockN});
-              if (c.right)
-                visible = visible & (j <= p + windowRight);
-              if (c.left)
-                visible = visible & (j >= p - windowLeft);
-              z = select(visible, z, minusInfinity);
-            }
-            const auto largest = maximum(seen.largest, maximum(z, along(1)));
-            const auto base = finite(largest);
-            const auto power =
-                plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);
-            const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
-            return Running{largest, seen.total * fade + sum(power, along(1)),
-                           dot(cast<T>(power), loadView(vView, {first, 0}), seen.values * expandDims(fade, 1))};
-          };
-          const auto walk = [&](const Scalar<i32> &from, const Scalar<i32> &to, const Running &start, bool masked) {
-            const auto [largest, total, values] =
-                loop(over(from, to, c.blockN), start.largest, start.total, start.values,
-                     [&](auto first, auto largest, auto total, auto values) {
-                       const Running next = step(first, {largest, total, values}, masked);
-                       return std::tuple{next.largest, next.total, next.values};
-                     });
-            return Running{largest, total, values};
-          };
-
           // Blocks of keys: some row may see one from `begin` to `end`; from `inner` to `outer` every row sees all.
           const auto down = [&](const auto &x) { return x / c.blockN * c.blockN; };
           const auto clamp = [&](const auto &x) { return max(min(x, keyRows), 0); };
@@ -163,16 +128,50 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             begin = down(clamp(row0 + shift - windowLeft));
             inner = down(clamp(lastRow + shift - windowLeft + c.blockN - 1));
           }
-          Running seen{full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM}), zeros<f32>({c.blockM, c.dimV})};
-          if (c.left) {
-            inner = min(inner, end);
-            seen = walk(begin, inner, seen, true);
-          }
-          outer = max(outer, inner);
-          seen = walk(inner, outer, seen, false);
-          seen = walk(outer, end, seen, true);
 
-          Tile<f32> largest = plain ? seen.largest * unit : seen.largest, total = seen.total, values = seen.values;
+          const auto step = [&](const Scalar<i32> &first, const Running &seen) {
+            const auto keyTile = loadView(kView, {first, 0});
+            const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
+            Tile<f32> z = x;
+            if (c.alibi && !c.softcap)
+              z = x * unit;
+            if (c.softcap)
+              z = tanh(x * (scale / cap), approx) * (cap * log2e);
+            const auto j = expandDims(first + range(0, c.blockN), 0);
+            if (c.alibi)
+              z = z - slope * cast<f32>(abs(p - j));
+            // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
+            // code to compile, and the copies of the next keys go on across the border.
+            Scalar<i1> cut = first >= outer;
+            if (c.left)
+              cut = cut | (first < inner);
+            z = when(
+                cut,
+                [&] {
+                  auto visible = broadcastTo(j < keyRows, {c.blockM, c.blockN});
+                  if (c.right)
+                    visible = visible & (j <= p + windowRight);
+                  if (c.left)
+                    visible = visible & (j >= p - windowLeft);
+                  return select(visible, z, minusInfinity);
+                },
+                [&] { return z; });
+            const auto largest = maximum(seen.largest, maximum(z, along(1)));
+            const auto base = finite(largest);
+            const auto power =
+                plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);
+            const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
+            return Running{largest, seen.total * fade + sum(power, along(1)),
+                           dot(cast<T>(power), loadView(vView, {first, 0}), seen.values * expandDims(fade, 1))};
+          };
+          const auto [highest, sums, weighted] =
+              loop(over(begin, end, c.blockN), full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM}),
+                   zeros<f32>({c.blockM, c.dimV}), [&](auto first, auto largest, auto total, auto values) {
+                     const Running next = step(first, {largest, total, values});
+                     return std::tuple{next.largest, next.total, next.values};
+                   });
+
+          Tile<f32> largest = plain ? highest * unit : highest, total = sums, values = weighted;
           if (c.sink) { // one more logit without a value
             const auto logit = load(sink + cast<i64>(head) * sinkStride) * log2e;
             const auto with = maximum(largest, full<f32>({c.blockM}, logit));

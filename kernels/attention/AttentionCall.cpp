@@ -131,6 +131,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
   optional(a.usedQ, "seqused_q");
   optional(a.usedK, "seqused_k");
   KILN_ASSIGN(a.maxQueries, wholeNumber(numbers, maxQueriesNumber, 0));
+  KILN_ASSIGN(a.tiling, tilingOf("attention", numbers));
   return a;
 }
 

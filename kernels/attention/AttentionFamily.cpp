@@ -53,7 +53,7 @@ public:
     std::vector<std::string> layouts;
     for (const AttentionLayout &layout : attentionLayouts())
       layouts.push_back(layout.name);
-    return {
+    std::vector<NumberParameter> out = {
         {"layout", {}, "how q, k and v lie in memory", layouts},
         {"heads", {}, "H,Hk: of q and of k, for the flat layouts", {}, false, {"heads", "key_heads"}},
         {"causal", {}, "a query sees no key after its own", {}, true},
@@ -61,6 +61,8 @@ public:
         {"window", -1, "L,R: keys on each side that a query sees; -1: all", {}, false, {"window_left", "window_right"}},
         {"softcap", 0, "scores become X tanh(score / X); 0: they stay"},
         {"scale", {}, "of the scores; default 1 / sqrt(D)"}};
+    addTilingParameters(out, false);
+    return out;
   }
 
   Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {

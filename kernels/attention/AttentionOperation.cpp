@@ -173,6 +173,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   for (const auto &[name, window] : {std::pair("window_left", a.windowLeft), std::pair("window_right", a.windowRight)})
     if (window < -1 || window > 1 << 30)
       return badWindow(name, window);
+  KILN_TRY(checkTiling(name(), a.tiling));
   if (a.scale && !(std::isfinite(*a.scale) && *a.scale > 0))
     return Status::invalid("attention: scale = " + std::to_string(*a.scale), "give a finite number above 0");
   if (!(std::isfinite(a.softcap) && a.softcap >= 0))
@@ -204,10 +205,21 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const int wide = std::max(c.dim, c.dimV);
   c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
   c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
+  // Wider heads have 16 rows a warp (below), and registers for twice as many keys.
+  KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
+  const auto bytesWith = [&](int keysOfStep) {
+    return 2 * (c.blockM * c.dim + c.stages * keysOfStep * (c.dim + c.dimV));
+  };
+  if (wide > 64 && wide <= 128 && keys > 64 && bytesWith(128) <= shared)
+    c.blockN = 128;
   // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them,
   // nor do tiles of several slabs, each with addresses of its own.
   const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
   c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
+  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
+                                     std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
+    if (given)
+      *field = given;
   const std::int64_t right = a.causal ? 0 : a.windowRight;
   c.left = a.windowLeft >= 0;
   c.right = right >= 0;
@@ -236,8 +248,8 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
                         o.rowStride, o.groupStride, o.headStride, pointer(a.lse), stride(a.lse, 3), stride(a.lse, 2),
                         stride(a.lse, 1), pointer(a.sink), stride(a.sink, 1), pointer(a.alibi), stride(a.alibi, 2),
                         stride(a.alibi, 1), pointer(a.cuQ), pointer(a.cuK), pointer(a.usedQ), pointer(a.usedK),
-                        i32(queries), i32(keys), i32(q.heads), i32(group), i32(q.dim), i32(o.dim), i32(a.windowLeft),
-                        i32(right), scale, a.softcap);
+                        i32(queries), i32(keys), i32(q.heads), i32(group), i32(q.dim / 8), i32(o.dim / 8),
+                        i32(a.windowLeft), i32(right), scale, a.softcap);
 }
 
 } // namespace kiln::kernels

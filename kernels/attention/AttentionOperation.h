@@ -4,6 +4,7 @@
 
 #include "kernels/attention/Attention.h"
 #include "kernels/support/KernelVariants.h"
+#include "kernels/support/Tiling.h"
 
 #include <optional>
 
@@ -31,6 +32,7 @@ struct AttentionArguments {
   std::optional<Tensor> cuQ = {}, cuK = {};
   std::int64_t maxQueries = 0;
   std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count
+  Tiling tiling = {};                           ///< blockN: keys of a step
 };
 
 class AttentionOperation : public Operation<AttentionArguments> {

@@ -11,9 +11,9 @@
 
 namespace kiln::kernels {
 
-/// o and lse, in float64, of a call that the operation accepts.  `working`: every tensor of the computation (k times scale, scores, probabilities, o) is
-/// rounded to that type, which gives the error that the type brings with it.  Rows that no sequence uses: 0, and minus
-/// infinity.
+/// o and lse, in float64, of a call that the operation accepts.  `working`: every tensor of the computation (k times
+/// scale, scores, probabilities, o) is rounded to that type, which gives the error that the type brings with it.  Rows
+/// that no sequence uses: 0, and minus infinity.
 Result<HostTensors> attentionReference(const HostTensors &inputs, const Numbers &numbers,
                                        std::optional<DType> working = {});
 

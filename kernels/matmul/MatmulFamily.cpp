@@ -80,14 +80,17 @@ public:
             {"out", true, false, "M x N, or B x M x N; of a's type, of 8-bit floats f32, of i8 i32"}};
   }
   std::vector<NumberParameter> numbers() const override {
-    return {{"scale", 1, "of the product"},
-            {"activation", {}, "after scale and bias", {"none", "relu", "gelu", "silu"}},
-            {"precision", {}, "of f32", {"ieee", "tf32", "tf32x3"}},
-            {"out_dtype", {}, "another type of out", {"f32", "f16", "bf16"}},
-            {"splits", 1, "programs that share K; 0: as many as keep the GPU busy"},
-            {"atomic", {}, "they add in any order, so that runs may differ in their last bits", {}, true},
-            {"transpose_a", {}, "a is K x M", {}, true},
-            {"transpose_b", {}, "b is N x K", {}, true}};
+    std::vector<NumberParameter> out = {
+        {"scale", 1, "of the product"},
+        {"activation", {}, "after scale and bias", {"none", "relu", "gelu", "silu"}},
+        {"precision", {}, "of f32", {"ieee", "tf32", "tf32x3"}},
+        {"out_dtype", {}, "another type of out", {"f32", "f16", "bf16"}},
+        {"splits", 1, "programs that share K; 0: as many as keep the GPU busy"},
+        {"atomic", {}, "they add in any order, so that runs may differ in their last bits", {}, true},
+        {"transpose_a", {}, "a is K x M", {}, true},
+        {"transpose_b", {}, "b is N x K", {}, true}};
+    addTilingParameters(out, true);
+    return out;
   }
   /// bias has the type of out.
   std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
@@ -245,6 +248,7 @@ private:
       return Status::invalid(format("matmul: splits = %g", splits), "give a whole number");
     arguments.splits = static_cast<std::int64_t>(splits);
     arguments.deterministic = !call.numbers.count("atomic");
+    KILN_ASSIGN(arguments.tiling, tilingOf("matmul", call.numbers));
     return arguments;
   }
 

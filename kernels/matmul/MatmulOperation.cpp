@@ -25,6 +25,12 @@ struct Matrices {
         batchStride(t.rank == 3 ? t.strides[0] : 0), rowStride(t.strides[t.rank - 2]),
         columnStride(t.strides[t.rank - 1]) {}
   int unit() const { return columnStride == 1 ? 1 : rowStride == 1 ? 0 : -1; }
+  /// Rows (or columns, whatever is adjacent) start at multiples of 16 bytes.
+  bool aligned(const Tensor &t) const {
+    const std::int64_t bytes = dtypeBytes(t.dtype);
+    const std::int64_t across = unit() == 1 ? rowStride : columnStride;
+    return unit() >= 0 && t.address % 16 == 0 && across * bytes % 16 == 0 && batchStride * bytes % 16 == 0;
+  }
 };
 
 language::ElementType frontEndType(DType t) {
@@ -126,6 +132,7 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   if (a.splits < 0 || a.splits > maxSplits)
     return Status::invalid("matmul: splits = " + std::to_string(a.splits) + ": from 0 to " + std::to_string(maxSplits),
                            "give 0 for as many as fill the device, 1 for none");
+  KILN_TRY(checkTiling(name(), a.tiling));
   if (a.a.dtype == DType::I8 && (a.bias || a.scale != 1 || a.activation != Activation::None || epilogue))
     return Status::invalid("matmul: bias, scale, activation or epilogue with operands of i8, whose sums are i32",
                            "leave them out, and apply them to the sums");
@@ -153,6 +160,22 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
     c.blockK = type == DType::F32 ? 16 : dtypeBytes(type) == 1 ? 64 : 32;
   if (matrixUnit && dtypeBytes(type) == 1 && c.blockM == 128)
     c.warps = 8; // operands that lie across are put together byte by byte: 64 x 64 a warp would spill
+  if (matrixUnit && dtypeBytes(type) == 2 && c.blockM == 128 && x.aligned(a.a) && y.aligned(a.b)) {
+    // Deeper steps wait less often, and tiles twice as high read less of b; where there are enough of them.
+    KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
+    const auto fits = [&](int m, int n, int k) { return std::int64_t(2) * c.stages * (m + n) * k <= shared; };
+    if (fits(128, 128, 64))
+      c.blockK = 64;
+    if (fits(256, 128, 64) && z.rows > 128 &&
+        z.batch * ceilDiv(z.rows, 256) * ceilDiv(z.columns, 128) >= jit().device().info().multiprocessors)
+      c.blockM = 256, c.warps = 8;
+  }
+  const Tiling &t = a.tiling;
+  for (const auto &[field, given] :
+       {std::pair(&c.blockM, t.blockM), std::pair(&c.blockN, t.blockN), std::pair(&c.blockK, t.blockK),
+        std::pair(&c.warps, t.warps), std::pair(&c.stages, t.stages)})
+    if (given)
+      *field = given;
   c.aUnit = x.unit(), c.bUnit = y.unit(), c.outUnit = z.unit();
   c.otherUnit = a.other ? Matrices(*a.other).unit() : 1;
   c.bias = a.bias.has_value();

@@ -4,6 +4,7 @@
 
 #include "kernels/matmul/Matmul.h"
 #include "kernels/support/KernelVariants.h"
+#include "kernels/support/Tiling.h"
 
 #include <optional>
 
@@ -31,6 +32,7 @@ struct MatmulArguments {
   std::int64_t splits = 1;                                   ///< 1 to 256; 0: as many as keep every multiprocessor busy
   bool deterministic = true;                                 ///< of split products; the others always are
   std::optional<Tensor> other = {};                          ///< what the caller's epilogue reads: as out, any strides
+  Tiling tiling = {};                                        ///< of the product
 };
 
 class MatmulOperation : public Operation<MatmulArguments> {

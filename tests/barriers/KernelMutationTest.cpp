@@ -85,12 +85,12 @@ Subject attentionOf(const char *target, bool aligned) {
       else if (a.element == ElementType::I64)
         all.push_back(is("lse_row_stride") ? std::int64_t(1) : a.name.ends_with("row_stride") ? D : std::int64_t(0));
       else
-        all.push_back(static_cast<std::int32_t>(is("queries")                       ? S
-                                                : is("keys")                        ? keys
-                                                : is("heads") || is("group")        ? 1
-                                                : is("head_dim") || is("value_dim") ? D
-                                                : is("window_left")                 ? -1
-                                                                                    : 0));
+        all.push_back(static_cast<std::int32_t>(is("queries")                                     ? S
+                                                : is("keys")                                      ? keys
+                                                : is("heads") || is("group")                      ? 1
+                                                : is("head_dim_eighth") || is("value_dim_eighth") ? D / 8
+                                                : is("window_left")                               ? -1
+                                                                                                  : 0));
     }
     return all;
   };
