@@ -2,7 +2,9 @@
 
 #include "tests/support/TestTier.h"
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 namespace kiln::test {
 
@@ -17,8 +19,13 @@ bool AttentionForward::chosen(unsigned number, unsigned stride) const {
   return isFullTier() || number % stride == GetParam() * 3 % stride;
 }
 
-Results AttentionForward::run(const Problem &p, const Data &d) {
-  Device &device = *on->device;
+bool AttentionForward::shared(unsigned number, unsigned stride) const {
+  if (!on->emulated())
+    return true;
+  return isFullTier() ? number % deviceNames().size() == GetParam() : number % stride == GetParam() * 7 % stride;
+}
+
+PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
   const auto shape = [&](std::int64_t rows, std::int64_t heads, std::int64_t dim) {
     return p.packed() ? std::vector<std::int64_t>{rows, heads, dim}
                       : std::vector<std::int64_t>{p.batch, rows / p.batch, heads, dim};
@@ -31,23 +38,23 @@ Results AttentionForward::run(const Problem &p, const Data &d) {
   orderO.around = around.around = p.around;
   const std::vector<std::int64_t> shapeLse = p.packed() ? std::vector<std::int64_t>{p.heads, p.rowsQ()}
                                                         : std::vector<std::int64_t>{p.batch, p.heads, p.queries};
-  const Operand q = upload(device, p.type, shape(p.rowsQ(), p.heads, p.dim), d.q, order),
-                k = upload(device, p.type, shape(p.rowsK(), p.keyHeads, p.dim), d.k, order),
-                v = upload(device, p.type, shape(p.rowsK(), p.keyHeads, p.dimV), d.v, order),
-                o = allocateOutput(device, p.type, shape(p.rowsQ(), p.heads, p.dimV), orderO),
-                lse = allocateOutput(device, DType::F32, shapeLse, around);
-  AttentionArguments a;
-  a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
+  PreparedCall out;
+  out.q = upload(device, p.type, shape(p.rowsQ(), p.heads, p.dim), d.q, order);
+  out.k = upload(device, p.type, shape(p.rowsK(), p.keyHeads, p.dim), d.k, order);
+  out.v = upload(device, p.type, shape(p.rowsK(), p.keyHeads, p.dimV), d.v, order);
+  out.o = allocateOutput(device, p.type, shape(p.rowsQ(), p.heads, p.dimV), orderO);
+  out.lse = allocateOutput(device, DType::F32, shapeLse, around);
+  AttentionArguments &a = out.arguments;
+  a.q = out.q.tensor, a.k = out.k.tensor, a.v = out.v.tensor, a.o = out.o.tensor;
   if (p.lse)
-    a.lse = lse.tensor;
+    a.lse = out.lse.tensor;
   if (p.scale > 0)
     a.scale = p.scale;
   a.causal = p.causal, a.windowLeft = p.left, a.windowRight = p.right, a.alignment = p.alignment;
   a.softcap = p.softcap;
-  std::vector<Operand> more;
   const auto given = [&](std::optional<Tensor> &to, DType type, const Numbers &values) {
-    more.push_back(upload(device, type, {std::ssize(values)}, values));
-    to = more.back().tensor;
+    out.tables.push_back(upload(device, type, {std::ssize(values)}, values));
+    to = out.tables.back().tensor;
   };
   if (p.sink)
     given(a.sink, DType::F32, d.sink);
@@ -55,25 +62,30 @@ Results AttentionForward::run(const Problem &p, const Data &d) {
     given(a.alibi, DType::F32, d.alibi);
   if (p.packed()) {
     const auto starts = [](const std::vector<std::int64_t> &lengths) {
-      Numbers out = {0};
+      Numbers at = {0};
       for (const std::int64_t n : lengths)
-        out.push_back(out.back() + static_cast<double>(n));
-      return out;
+        at.push_back(at.back() + static_cast<double>(n));
+      return at;
     };
     given(a.cuQ, DType::I32, starts(p.lengthsQ));
     given(a.cuK, DType::I32, starts(p.lengthsK));
-    a.maxQueries = *std::max_element(p.lengthsQ.begin(), p.lengthsQ.end());
+    a.maxQueries = *std::max_element(p.lengthsQ.begin(), p.lengthsQ.end()) + p.slack;
   }
   if (!p.usedQ.empty())
     given(a.usedQ, DType::I32, Numbers(p.usedQ.begin(), p.usedQ.end()));
   if (!p.usedK.empty())
     given(a.usedK, DType::I32, Numbers(p.usedK.begin(), p.usedK.end()));
+  return out;
+}
+
+Results AttentionForward::run(const Problem &p, const Data &d) {
+  const PreparedCall call = prepare(*on->device, p, d);
   AttentionOperation operation(*on->jit);
-  const Status s = operation.run(a);
+  const Status s = operation.run(call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();
-  for (const Finding &f : device.takeFindings())
+  for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.message;
-  return {download(o), download(lse)};
+  return {download(call.o), download(call.lse)};
 }
 
 void AttentionForward::compare(const Problem &p, const Data &d, const Results &got) {
@@ -113,7 +125,7 @@ void AttentionForward::compare(const Problem &p, const Data &d) {
 void AttentionForward::compareProbe(const Problem &p, const Data &d, const Results &got) {
   const Results want = define(p, d);
   for (std::size_t i = 0; i < got.lse.size(); ++i) {
-    if (std::isnan(want.lse[i]))
+    if (!p.lse || std::isnan(want.lse[i]))
       ASSERT_TRUE(isUntouched(got.lse[i], DType::F32)) << i;
     else if (want.lse[i] == -INFINITY)
       ASSERT_EQ(got.lse[i], want.lse[i]) << i;
@@ -128,18 +140,35 @@ void AttentionForward::compareProbe(const Problem &p, const Data &d, const Resul
       ASSERT_NEAR(got.o[i], want.o[i], want.o[i] == 0 ? 0 : u * want.o[i] * 1.01 + 1e-6) << i;
 }
 
-void AttentionForward::probe(const Problem &p, std::int64_t by) {
+void AttentionForward::probe(const Problem &p, std::int64_t by, std::mt19937_64 &engine) {
   SCOPED_TRACE("probe " + std::to_string(by) + ", " + deviceName() + ": " + p.text());
-  const Data d = probeData(p, by, random);
+  Data d = probeData(p, by, engine);
+  poisonUnused(p, d);
   compareProbe(p, d, run(p, d));
 }
 
-void AttentionForward::both(const Problem &p) {
-  compare(p, randomData(p, random));
-  if (!p.sink && !p.alibi && !HasFatalFailure()) {
-    probe(p, 0);
-    probe(p, p.dimV / 2);
-  }
+void AttentionForward::both(const Problem &p, std::mt19937_64 &engine) {
+  Data d = randomData(p, engine);
+  poisonUnused(p, d);
+  compare(p, d);
+  probe(p, 0, engine);
+  probe(p, p.dimV / 2, engine);
+}
+
+void AttentionForward::bothOfAll(const std::vector<Problem> &problems) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < problems.size(); i = next++) {
+      std::mt19937_64 engine(41 + i);
+      both(problems[i], engine);
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (unsigned i = 1; !on->emulated() && i < std::thread::hardware_concurrency(); ++i)
+    helpers.emplace_back(work);
+  work();
+  for (std::thread &t : helpers)
+    t.join();
 }
 
 } // namespace kiln::test

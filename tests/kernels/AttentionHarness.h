@@ -3,8 +3,8 @@
 // The tolerance is the specification's (section 10): with `base` the same mathematics in the working type,
 //   max |x - ref| <= f max |base - ref| + a,  mean |x - ref| <= 1.5 mean |base - ref| + a / 8,
 // a = 2 u max |ref| + 1e-5, u = 2^-9 (bf16), 2^-12 (f16), f = 2, with softcap 3; lse within 1e-4 + 1e-5 |lse|, with
-// softcap 1e-3 softcap.  Random numbers cannot see one wrong key among hundreds; the probe does: q = 0, v one-hot, so
-// lse is the logarithm of the number of visible keys and o counts them by class.
+// softcap 1e-3 softcap.  Random numbers cannot see one wrong key among hundreds; the probe does: q = 0, slopes 0, v
+// one-hot, so lse is the logarithm of the number of visible keys (and the sink's weight) and o counts them by class.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TESTS_KERNELS_ATTENTIONHARNESS_H
@@ -16,6 +16,14 @@
 
 namespace kiln::test {
 
+/// A call's tensors on a device.
+struct PreparedCall {
+  Operand q, k, v, o, lse;
+  std::vector<Operand> tables;
+  kernels::AttentionArguments arguments;
+};
+PreparedCall prepare(Device &device, const Problem &p, const Data &d);
+
 class AttentionForward : public testing::TestWithParam<std::size_t> {
 protected:
   void SetUp() override;
@@ -24,14 +32,20 @@ protected:
   /// In the default tier each device takes another sample: every `stride`-th case.
   bool chosen(unsigned number, unsigned stride) const;
 
+  /// A GPU runs all cases; in the full tier the emulators share them, in the default tier each takes one of `stride`.
+  bool shared(unsigned number, unsigned stride) const;
+
   /// The call's tensors on the device; findings and failures are the test's.
   Results run(const Problem &p, const Data &d);
   void compare(const Problem &p, const Data &d, const Results &got);
   void compare(const Problem &p, const Data &d);
   void compareProbe(const Problem &p, const Data &d, const Results &got);
-  void probe(const Problem &p, std::int64_t by);
-  /// Random numbers; and the probe where the options allow it.
-  void both(const Problem &p);
+  void probe(const Problem &p, std::int64_t by, std::mt19937_64 &engine);
+  /// Random numbers, with NaN in rows that are not used; and the probe, twice.
+  void both(const Problem &p) { both(p, random); }
+  void both(const Problem &p, std::mt19937_64 &engine);
+  /// `both` of each.  Beside a GPU all the host's cores work: float64 takes the time there.
+  void bothOfAll(const std::vector<Problem> &problems);
 
   Opened *on = nullptr;
   std::mt19937_64 random{41};

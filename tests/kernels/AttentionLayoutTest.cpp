@@ -18,6 +18,7 @@ TEST_P(AttentionForward, PackedSequencesWithEmptyOnes) {
   both(p);
 }
 
+/// Rows that are not used hold NaN, and reach nothing.
 TEST_P(AttentionForward, UsedLengthsOfADenseBatch) {
   Problem p = with(60, 90);
   p.batch = 3;

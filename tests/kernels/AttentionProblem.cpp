@@ -33,7 +33,7 @@ std::string Problem::text() const {
   out += alignment == Alignment::TopLeft ? " top_left" : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
   out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
-         (lengthsQ.empty() ? "" : " packed");
+         (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
 }
 
@@ -60,10 +60,26 @@ Data randomData(const Problem &p, std::mt19937_64 &random) {
   return d;
 }
 
+void poisonUnused(const Problem &p, Data &d) {
+  const auto poison = [&](Numbers &rows, std::int64_t width, const std::vector<std::int64_t> &lengths,
+                          std::int64_t dense, const std::vector<std::int64_t> &used) {
+    std::int64_t first = 0;
+    for (std::size_t b = 0; b < used.size(); ++b) {
+      const std::int64_t room = p.packed() ? lengths[b] : dense;
+      std::fill(rows.begin() + (first + used[b]) * width, rows.begin() + (first + room) * width, NAN);
+      first += room;
+    }
+  };
+  poison(d.q, p.heads * p.dim, p.lengthsQ, p.queries, p.usedQ);
+  poison(d.k, p.keyHeads * p.dim, p.lengthsK, p.keys, p.usedK);
+  poison(d.v, p.keyHeads * p.dimV, p.lengthsK, p.keys, p.usedK);
+}
+
 Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random) {
   Data d = randomData(p, random);
   std::fill(d.q.begin(), d.q.end(), 0.0);
   std::fill(d.v.begin(), d.v.end(), 0.0);
+  std::fill(d.alibi.begin(), d.alibi.end(), 0.0);
   std::int64_t k0 = 0;
   const std::int64_t sequences = p.packed() ? std::ssize(p.lengthsK) : p.batch;
   for (std::int64_t b = 0; b < sequences; ++b) {
@@ -122,10 +138,11 @@ private:
     double most = p.sink ? d.sink[static_cast<std::size_t>(h)] : -INFINITY;
     for (std::int64_t j = begin; j < end; ++j) {
       const double *k = &scaledK[static_cast<std::size_t>(((s.firstK + j) * p.keyHeads + kh) * p.dim)];
-      double x = 0;
-      for (std::int64_t c = 0; c < p.dim; ++c)
-        x += q[c] * k[c];
-      x = step(x);
+      double sums[8] = {}; // the host adds several at a time
+      for (std::int64_t c = 0; c < p.dim; c += 8)
+        for (std::int64_t lane = 0; lane < 8; ++lane)
+          sums[lane] += q[c + lane] * k[c + lane];
+      double x = step(std::accumulate(std::begin(sums), std::end(sums), 0.0));
       if (p.softcap > 0)
         x = step(p.softcap * std::tanh(x / p.softcap));
       if (p.alibi)

@@ -23,6 +23,7 @@ struct Problem {
   bool sink = false, alibi = false, lse = true;
   std::vector<std::int64_t> lengthsQ = {}, lengthsK = {}; ///< packed: of each sequence
   std::vector<std::int64_t> usedQ = {}, usedK = {};
+  std::int64_t slack = 0;                     ///< packed: what max_queries is too large by
   std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first
   std::int64_t pad = 0, around = 0;           ///< elements behind each row of o, before and behind o and lse
 
@@ -45,7 +46,11 @@ struct Results {
 
 Data randomData(const Problem &p, std::mt19937_64 &random);
 
-/// q = 0, v[j][c] = 1 where (j + by) mod Dv is c, every key's weight alike: o counts the visible keys by class.
+/// Rows of q, k and v that are not used become NaN.
+void poisonUnused(const Problem &p, Data &d);
+
+/// q = 0, slopes of 0, v[j][c] = 1 where (j + by) mod Dv is c, every key's weight alike: o counts the visible keys by
+/// class.
 Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random);
 
 /// The definition in float64; `roundSteps`: each step rounded to the problem's type.  Rows that are not to be written

@@ -70,21 +70,6 @@ TEST_P(AttentionForward, SoftcapSinkAlibiScale) {
   }
 }
 
-/// Keys behind the used ones hold NaN, and reach nothing.
-TEST_P(AttentionForward, WhatIsNotUsedMayBeNaN) {
-  Problem p = with(40, 90);
-  p.batch = 2;
-  p.usedK = {50, 7};
-  Data d = randomData(p, random);
-  for (std::int64_t b = 0; b < 2; ++b)
-    for (std::int64_t j = p.usedK[b]; j < p.keys; ++j)
-      for (std::int64_t i = 0; i < p.keyHeads * p.dim; ++i)
-        d.k[static_cast<std::size_t>((b * p.keys + j) * p.keyHeads * p.dim +
-                                     i)] = NAN,
-                                     d.v[static_cast<std::size_t>((b * p.keys + j) * p.keyHeads * p.dimV + i)] = NAN;
-  compare(p, d);
-}
-
 /// Wrong arguments: named, with a remedy, before anything is compiled.
 TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   const auto tensor = [&](DType type, const std::vector<std::int64_t> &shape) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace kiln::test {
@@ -34,6 +36,18 @@ std::size_t offsetOf(std::size_t i, const Tensor &t) {
   return static_cast<std::size_t>(at);
 }
 
+/// f(i, offset of element i) for every element, in C order.
+template <typename F> void forEachElement(const Tensor &t, F f) {
+  const auto elements = static_cast<std::size_t>(t.elements());
+  const std::size_t columns = t.rank ? static_cast<std::size_t>(t.shape[t.rank - 1]) : 1,
+                    stride = t.rank ? static_cast<std::size_t>(t.strides[t.rank - 1]) : 0;
+  for (std::size_t first = 0; first < elements; first += columns) {
+    const std::size_t row = offsetOf(first, t);
+    for (std::size_t j = 0; j < columns; ++j)
+      f(first + j, row + j * stride);
+  }
+}
+
 Operand placed(Device &device, DType type, const std::vector<std::int64_t> &shape, const MemoryOrder &order) {
   std::vector<unsigned> dims = order.dims;
   for (unsigned d = 0; order.dims.empty() && d < shape.size(); ++d)
@@ -61,6 +75,18 @@ Operand placed(Device &device, DType type, const std::vector<std::int64_t> &shap
 } // namespace
 
 double rounded(double value, DType type) {
+  // Tests round millions of numbers: those that are normal in the type, and f16's smaller ones, without encoding.
+  if (type == DType::F16 || type == DType::Bf16) {
+    const int drop = type == DType::F16 ? 42 : 45, most = type == DType::F16 ? 15 : 127;
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;
+    if (exponent > -most && exponent < most) {
+      const std::uint64_t one = std::uint64_t(1) << drop;
+      return std::bit_cast<double>((bits + (one / 2 - 1) + (bits >> drop & 1)) & ~(one - 1));
+    }
+    if (type == DType::F16 && exponent <= -most) // multiples of 2^-24, as those of a double from 2^28 to 2^29
+      return std::copysign((value + 0x1.8p28) - 0x1.8p28, value);
+  }
   std::byte element[8];
   return storeElement(element, value, type);
 }
@@ -73,8 +99,10 @@ Operand upload(Device &device, DType type, const std::vector<std::int64_t> &shap
     return out;
   std::vector<std::byte> data(out.buffer->size(), besideInputs);
   std::byte *first = data.data() + (out.tensor.address - out.buffer->address());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    out.values.push_back(storeElement(first + offsetOf(i, out.tensor) * dtypeBytes(type), values[i], type));
+  out.values.resize(values.size());
+  forEachElement(out.tensor, [&](std::size_t i, std::size_t at) {
+    out.values[i] = storeElement(first + at * dtypeBytes(type), values[i], type);
+  });
   EXPECT_TRUE(out.buffer->copyFromHost(0, data).ok());
   return out;
 }
@@ -92,12 +120,12 @@ std::vector<double> download(const Operand &output) {
   std::vector<bool> isElement(bytes.size());
   const Tensor &t = output.tensor;
   const std::size_t size = dtypeBytes(t.dtype), first = t.address - output.buffer->address();
-  std::vector<double> values;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(t.elements()); ++i) {
-    const std::size_t at = first + offsetOf(i, t) * size;
+  std::vector<double> values(static_cast<std::size_t>(t.elements()));
+  forEachElement(t, [&](std::size_t i, std::size_t offset) {
+    const std::size_t at = first + offset * size;
     std::fill_n(isElement.begin() + static_cast<std::ptrdiff_t>(at), size, true);
-    values.push_back(loadElement(&bytes[at], t.dtype));
-  }
+    values[i] = loadElement(&bytes[at], t.dtype);
+  });
   std::size_t stray = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i)
     stray += !isElement[i] && bytes[i] != outputPoison;

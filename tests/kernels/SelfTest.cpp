@@ -1,7 +1,13 @@
 //===- SelfTest.cpp - The bench sees what it must see --------------------------===//
 #include "tests/kernels/Bench.h"
+#include "tests/kernels/Operand.h"
 
+#include "runtime/io/Numbers.h"
+
+#include <bit>
+#include <cmath>
 #include <gtest/gtest-spi.h>
+#include <random>
 
 namespace kiln::test {
 namespace {
@@ -23,6 +29,34 @@ protected:
   Opened *on = nullptr;
   Case c;
 };
+
+/// The short ways of `rounded` against the encoding of files.
+TEST(RoundedTest, IsTheNearestCode) {
+  std::mt19937_64 random(3);
+  for (const auto &[type, format] : {std::pair(DType::F16, formatF16), {DType::Bf16, formatBf16}}) {
+    const auto check = [&, type = type, format = format](double value) {
+      const double got = rounded(value, type), wanted = decodeFloat(encodeFloat(value, format), format);
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(got), std::bit_cast<std::uint64_t>(wanted)) << value;
+    };
+    for (std::uint32_t code = 0; code < 0x10000; ++code) {
+      const double value = decodeFloat(code, format);
+      if (std::isnan(value))
+        continue;
+      const double up = decodeFloat((code & 0x7fff) == format.largestFinite ? code : code + 1, format);
+      for (const double x : {value, (value + up) / 2}) { // numbers of the type, and ties
+        if (std::isnan(x) || std::isinf(x))
+          continue;
+        for (const double near : {x, std::nextafter(x, INFINITY), std::nextafter(x, -INFINITY)})
+          check(near);
+      }
+      check(std::bit_cast<double>(random() & ~(std::uint64_t(1) << 62))); // any number below 2
+    }
+    for (const double x : {0.0, -0.0, 65519.999, 65520.0, -65520.0, 0x1.FEFFFFp127, 0x1.FFp127, 1e300})
+      check(x);
+    check(INFINITY);
+    EXPECT_TRUE(std::isnan(rounded(NAN, type)));
+  }
+}
 
 TEST_F(SelfTest, GoodAsItIs) {
   runCase(*on, c);
