@@ -144,6 +144,7 @@ std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how) {
   JitOptions options;
   options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
   options.knobs.stress = how.stress;
+  options.codeTarget = how.codeTarget;
   if (how.cache.empty())
     options.diskCache = false;
   else
