@@ -140,6 +140,13 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
     return Status::invalid("matmul: a precision for operands of " + std::string(dtypeName(a.a.dtype)) +
                                ": only f32 has one",
                            "leave precision out");
+  if (a.tiling.given()) {
+    KILN_ASSIGN(const MatmulConfig c, configOf(a));
+    KILN_TRY(checkStages(jit(), name(), c.stages,
+                         std::int64_t(dtypeBytes(a.a.dtype)) * (c.blockM + c.blockN) * c.blockK,
+                         "block_m = " + std::to_string(c.blockM) + ", block_n = " + std::to_string(c.blockN) +
+                             ", block_k = " + std::to_string(c.blockK)));
+  }
   return {};
 }
 

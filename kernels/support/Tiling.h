@@ -20,7 +20,8 @@ namespace kiln::kernels {
 struct Tiling {
   int blockM = 0, blockN = 0, blockK = 0; ///< powers of two, 16 to 256
   int warps = 0;                          ///< a power of two, 1 to 32
-  int stages = 0;                         ///< tiles under way, 1 to 8
+  int stages = 0; ///< tiles under way, 1 to 8; refused where a block's shared memory does not hold them
+  bool given() const { return blockM || blockN || blockK || warps || stages; }
 };
 
 struct TilingField {
@@ -57,6 +58,24 @@ inline Result<std::int64_t> sharedBytesOf(const Jit &jit) {
   KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
   const Target *const device = jit.device().info().target;
   return std::min<std::int64_t>(code->sharedOptIn, device ? device->sharedOptIn : code->sharedOptIn);
+}
+
+/// Refuses stages that the shared memory of a block does not hold; the compiler would make fewer than were asked for.
+/// `tiles` says whose `bytesOfStage` these are.  Code without asynchronous copies has no stages.
+inline Status checkStages(const Jit &jit, std::string_view operation, int stages, std::int64_t bytesOfStage,
+                          const std::string &tiles) {
+  KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
+  KILN_ASSIGN(const std::int64_t available, sharedBytesOf(jit));
+  const std::int64_t needed = stages * bytesOfStage;
+  if (stages == 1 || needed <= available || !code->has(Capability::CpAsync))
+    return {};
+  const std::int64_t most = available / bytesOfStage;
+  return Status::invalid(std::string(operation) + ": stages = " + std::to_string(stages) + " of " + tiles + " need " +
+                             std::to_string(needed) + " bytes of shared memory; a block of " +
+                             jit.device().info().name + " has " + std::to_string(available),
+                         (most > 1 ? "give at most " + std::to_string(most) + " stages, or smaller tiles"
+                                   : std::string("give smaller tiles, or 1 stage")) +
+                             "; 0 has them chosen");
 }
 
 /// The parameters of a command, without block_k where a kernel has none.

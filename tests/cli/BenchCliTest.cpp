@@ -86,6 +86,35 @@ TEST_F(BenchCliTest, WrongWords) {
   EXPECT_NE(newer.err.find("code for sm_90a does not run on emulator:sm_80"), std::string::npos) << newer.err;
 }
 
+/// Tilings that no kernel takes, and stages that a block's shared memory does not hold: named, and nothing is compiled.
+TEST_F(BenchCliTest, WrongTilings) {
+  const Words products = {"matmul", "--dtype", "f16", "--with", "a=64x64", "--with", "b=64x64"};
+  const Words heads = {"attention", "--dtype",     "f16",    "--with",     "q=1x40x2x64",
+                       "--with",    "k=1x40x2x64", "--with", "v=1x40x2x64"};
+  const auto wrong = [&](Words words, const Words &tiling, const Words &parts) {
+    words.insert(words.begin(), "bench");
+    words.insert(words.end(), {"--target", "sm_80"});
+    for (const std::string &t : tiling)
+      words.insert(words.end(), {"--with", t});
+    const Outcome o = kiln(words);
+    EXPECT_EQ(o.status, 2) << o.out << o.err;
+    for (const std::string &part : parts)
+      EXPECT_NE(o.err.find(part), std::string::npos) << "expected: " << part << "\nin: " << o.err;
+    EXPECT_EQ(o.err.find("cannot be compiled"), std::string::npos) << o.err;
+  };
+  for (const Words &kernel : {products, heads}) {
+    const std::string name = kernel.front() + ": ";
+    wrong(kernel, {"block_m=48"}, {name + "block_m = 48: a power of two from 16 to 256"});
+    wrong(kernel, {"warps=3"}, {name + "warps = 3: a power of two from 1 to 32"});
+    wrong(kernel, {"stages=9"}, {name + "stages = 9: from 1 to 8"});
+    wrong(kernel, {"stages=1.5"}, {name + "stages = 1.5", "a whole number"});
+  }
+  wrong(heads, {"block_k=16"}, {"has no parameter 'block_k'"});
+  wrong(products, {"block_m=256", "block_n=256", "block_k=256", "stages=2"},
+        {"stages = 2", "block_m = 256, block_n = 256, block_k = 256", "need 524288 bytes of shared memory",
+         "has 166912", "give smaller tiles, or 1 stage"});
+}
+
 TEST_F(BenchCliTest, TheDemoOfALlamaLayer) {
   const Outcome o = kiln({"demo", "attention", "--dtype", "bf16", "--target", "sm_80", "--json"});
   ASSERT_EQ(o.status, 0) << o.out << o.err;

@@ -323,6 +323,9 @@ TEST_F(RunAttentionCliTest, WhatIsNotThere) {
   refused({"--qkv", qkv, "--causal", "--causal"}, "--causal was given twice");
   refused({"--qkv", qkv, "--lse", file("o.npy")}, "two outputs are written to");
   refused({"--qkv", file("none.npy")}, "none.npy");
+  refused({"--qkv", qkv, "--block-m", "48"}, "attention: block_m = 48: a power of two from 16 to 256");
+  refused({"--qkv", qkv, "--warps", "3"}, "attention: warps = 3");
+  refused({"--qkv", qkv, "--stages", "9"}, "attention: stages = 9: from 1 to 8");
 }
 
 TEST_F(RunAttentionCliTest, Shapes) {

@@ -109,6 +109,10 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.sink = offsets.tensor; }, {"'sink'"});
   refused([&](A &a) { a.usedK = offsets.tensor; }, {"'seqused_k'", "3", "2"});
   refused([&](A &a) { a.q.address += 1; }, {"'q'"});
+  refused([&](A &a) { a.tiling.blockM = 48; }, {"block_m = 48", "power of two"});
+  refused([&](A &a) { a.tiling.blockN = 512; }, {"block_n = 512", "256"});
+  refused([&](A &a) { a.tiling.warps = 3; }, {"warps = 3", "power of two"});
+  refused([&](A &a) { a.tiling.stages = 9; }, {"stages = 9", "8"});
   EXPECT_EQ(on->jit->counters().compiles, before);
 }
 

@@ -133,6 +133,20 @@ TEST_P(Matmul, WrongArgumentsAreRefused) {
   MatmulArguments biased{x, y, z};
   biased.bias = z;
   refused(biased, {"'bias'"});
+  const auto tiled = [&](const Tiling &tiling, std::initializer_list<const char *> parts) {
+    MatmulArguments arguments{x, y, z};
+    arguments.tiling = tiling;
+    refused(arguments, parts);
+  };
+  tiled({.blockM = 48}, {"block_m = 48", "power of two"});
+  tiled({.blockK = 8}, {"block_k = 8", "16"});
+  tiled({.warps = 3}, {"warps = 3", "power of two"});
+  tiled({.stages = 9}, {"stages = 9", "8"});
+  const auto available = sharedBytesOf(*on->jit); // 4 x 256 x 256 elements of both operands take 1 MiB
+  ASSERT_TRUE(available.ok()) << available.status().toString();
+  const std::string bytes = std::to_string(*available);
+  tiled({.blockM = 256, .blockN = 256, .blockK = 256, .stages = 4},
+        {"stages = 4", "block_m = 256, block_n = 256, block_k = 256", "1048576 bytes", bytes.c_str()});
   EXPECT_EQ(on->jit->counters().compiles, before);
 }
 
