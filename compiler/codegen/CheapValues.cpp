@@ -1,4 +1,5 @@
 #include "compiler/codegen/CheapValues.h"
+#include "compiler/codegen/MatrixFunctions.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DepthFirstIterator.h"
@@ -11,14 +12,6 @@
 
 namespace kiln {
 namespace {
-
-bool multipliesMatrices(const llvm::Function &function) {
-  return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction &i) {
-    const auto *call = llvm::dyn_cast<llvm::CallInst>(&i);
-    const llvm::Function *callee = call ? call->getCalledFunction() : nullptr;
-    return callee && callee->getName().starts_with("llvm.nvvm.mma.");
-  });
-}
 
 /// The value that a cheap instruction combines with a constant; null for others.
 llvm::Value *baseOf(const llvm::Instruction &i) {

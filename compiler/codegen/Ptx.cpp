@@ -1,5 +1,6 @@
 #include "compiler/codegen/Ptx.h"
 
+#include "compiler/codegen/BesideLoops.h"
 #include "compiler/codegen/CheapValues.h"
 
 #include "compiler/codegen/InstructionNeeds.h"
@@ -272,6 +273,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   optimise(*llvmModule, *machine);
   if (failed)
     return mlir::failure();
+  recomputeBesideLoops(*llvmModule);
   computeCheapValuesWhereUsed(*llvmModule);
   if (options.lineInfo)
     completeLocations(*llvmModule);

@@ -56,9 +56,10 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           Arg<Pointer<f32>, "alibi"> alibi, Arg<i64, "alibi_batch_stride"> alibiBatch,
           Arg<i64, "alibi_head_stride"> alibiHead, Arg<Pointer<i32>, "cu_q"> cuQ, Arg<Pointer<i32>, "cu_k"> cuK,
           Arg<Pointer<i32>, "used_q"> usedQ, Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries,
-          Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group, Arg<i32, "head_dim_eighth"> headEighth,
-          Arg<i32, "value_dim_eighth"> valueEighth, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
-          Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group,
+          Arg<i32, "head_dim_eighth"> headEighth, Arg<i32, "value_dim_eighth"> valueEighth,
+          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight, Arg<f32, "scale_log2e"> unit,
+          Arg<f32, "cap"> cap) {
         // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
         const auto headDim = headEighth * 8, valueDim = valueEighth * 8;
         const auto blocks = ceilDiv(queries, c.blockM);
@@ -106,28 +107,31 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(i + shift, 1);
-          Scalar<f32> slope = scale;
+          Scalar<f32> slope = unit;
           if (c.alibi)
             slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead)) * log2e;
 
           // Where the logits are multiples of the products, these are compared, and one multiply-add scales them and
           // takes the base off.  The scale is above 0 (the operation refuses others).
           const bool plain = !c.softcap && !c.alibi;
-          const auto unit = scale * log2e;
 
-          // Blocks of keys: some row may see one from `begin` to `end`; from `inner` to `outer` every row sees all.
-          const auto down = [&](const auto &x) { return x / c.blockN * c.blockN; };
+          // Some row may see a key from `begin` (a multiple of blockN) to `end`.
           const auto clamp = [&](const auto &x) { return max(min(x, keyRows), 0); };
-          Scalar<i32> begin = keyRows * 0, end = keyRows, inner = begin, outer = down(keyRows);
-          const auto lastRow = min(row0 + c.blockM, queryRows) - 1;
-          if (c.right) {
-            end = clamp(lastRow + shift + windowRight + 1);
-            outer = min(outer, down(clamp(row0 + shift + windowRight + 1)));
-          }
-          if (c.left) {
-            begin = down(clamp(row0 + shift - windowLeft));
-            inner = down(clamp(lastRow + shift - windowLeft + c.blockN - 1));
-          }
+          Scalar<i32> begin = keyRows * 0, end = keyRows;
+          if (c.right)
+            end = clamp(min(row0 + c.blockM, queryRows) + shift + windowRight);
+          if (c.left)
+            begin = clamp(row0 + shift - windowLeft) / c.blockN * c.blockN;
+          // Whether some row sees not all keys of a block.
+          const auto isCut = [&](const Scalar<i32> &first) {
+            const auto next = first + c.blockN;
+            Scalar<i1> cut = next > keyRows;
+            if (c.right)
+              cut = cut | (next > row0 + shift + windowRight + 1);
+            if (c.left)
+              cut = cut | (first < row0 + c.blockM - 1 + shift - windowLeft);
+            return cut;
+          };
 
           const auto step = [&](const Scalar<i32> &first, const Running &seen) {
             const auto keyTile = loadView(kView, {first, 0});
@@ -136,17 +140,14 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             if (c.alibi && !c.softcap)
               z = x * unit;
             if (c.softcap)
-              z = tanh(x * (scale / cap), approx) * (cap * log2e);
+              z = tanh(x * (unit * ln2 / cap), approx) * (cap * log2e);
             const auto j = expandDims(first + range(0, c.blockN), 0);
             if (c.alibi)
               z = z - slope * cast<f32>(abs(p - j));
             // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
             // code to compile, and the copies of the next keys go on across the border.
-            Scalar<i1> cut = first >= outer;
-            if (c.left)
-              cut = cut | (first < inner);
             z = when(
-                cut,
+                isCut(first),
                 [&] {
                   auto visible = broadcastTo(j < keyRows, {c.blockM, c.blockN});
                   if (c.right)

@@ -205,17 +205,15 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const int wide = std::max(c.dim, c.dimV);
   c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
   c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
-  // Wider heads have 16 rows a warp (below), and registers for twice as many keys.
-  KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
-  const auto bytesWith = [&](int keysOfStep) {
-    return 2 * (c.blockM * c.dim + c.stages * keysOfStep * (c.dim + c.dimV));
-  };
-  if (wide > 64 && wide <= 128 && keys > 64 && bytesWith(128) <= shared)
-    c.blockN = 128;
   // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them,
   // nor do tiles of several slabs, each with addresses of its own.
   const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
   c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
+  // Twice as many keys wait half as often; where a multiprocessor still has room for 8 warps.
+  KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
+  const std::int64_t bytes = 2 * (c.blockM * c.dim + c.stages * 128 * (c.dim + c.dimV));
+  if (wide <= 128 && keys > 64 && bytes * 8 / c.warps <= shared)
+    c.blockN = 128;
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
     if (given)
@@ -241,6 +239,7 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
     return t && t->rank >= fromEnd ? t->strides[t->rank - fromEnd] : std::int64_t(0);
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
+  constexpr float log2e = 1.4426950408889634f; // the kernel computes to base 2
   const float scale = a.scale.value_or(1 / std::sqrt(static_cast<float>(q.dim)));
   return kernel->launch(grid, stream, a.q, q.batchStride, q.rowStride, q.groupStride, q.headStride, a.k,
                         packedK ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,
@@ -249,7 +248,7 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
                         stride(a.lse, 1), pointer(a.sink), stride(a.sink, 1), pointer(a.alibi), stride(a.alibi, 2),
                         stride(a.alibi, 1), pointer(a.cuQ), pointer(a.cuK), pointer(a.usedQ), pointer(a.usedK),
                         i32(queries), i32(keys), i32(q.heads), i32(group), i32(q.dim / 8), i32(o.dim / 8),
-                        i32(a.windowLeft), i32(right), scale, a.softcap);
+                        i32(a.windowLeft), i32(right), scale * log2e, a.softcap);
 }
 
 } // namespace kiln::kernels

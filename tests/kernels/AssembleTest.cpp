@@ -157,16 +157,18 @@ TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
                                   {DType::E4m3, DType::Bf16},
                                   {DType::I8, DType::I32},
                                   {DType::F32, DType::F32}})
-    for (const std::int64_t size : {64, 128}) { // the two tiles
-      if (!isFullTier() && (size == 64 || out == DType::F32))
+    for (const auto &[M, N] : {std::pair<std::int64_t, std::int64_t>{64, 64}, {128, 128}, {3072, 1536}}) { // the tiles
+      if (!isFullTier() && (M == 64 || out == DType::F32))
         continue;
-      report("matmul " + std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " +
-                 std::to_string(size),
-             [&, type = type, out = out](Opened &on) {
-               const std::vector<std::int64_t> shape = {size, size};
-               const std::vector<double> ones(static_cast<std::size_t>(size * size), 1.0);
-               const Operand a = upload(*on.device, type, shape, ones), b = upload(*on.device, type, shape, ones),
-                             c = allocateOutput(*on.device, out, shape);
+      constexpr std::int64_t K = 64;
+      report("matmul " + std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " + std::to_string(M) +
+                 " x " + std::to_string(N),
+             [&, type = type, out = out, M = M, N = N](Opened &on) {
+               const auto ones = [&](std::int64_t rows, std::int64_t columns) {
+                 return upload(*on.device, type, {rows, columns},
+                               std::vector<double>(static_cast<std::size_t>(rows * columns), 1.0));
+               };
+               const Operand a = ones(M, K), b = ones(K, N), c = allocateOutput(*on.device, out, {M, N});
                MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
                if (type == DType::F32)
                  arguments.precision = language::Precision::Tf32;
