@@ -56,6 +56,11 @@ bool isEighth(DType t) {
   return t == DType::E4m3 || t == DType::E5m2;
 }
 
+/// Of a tensor that the kernel reads.  Without one it gets an address that it does not read, aligned as any type asks.
+DeviceAddress addressOf(bool read, const std::optional<Tensor> &t, const Tensor &out) {
+  return read ? t->address : out.address / 16 * 16;
+}
+
 /// What decides which code a call needs.
 std::vector<int> choicesOf(DType element, DType out, const MatmulConfig &c) {
   return {static_cast<int>(element),
@@ -239,13 +244,13 @@ Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceA
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
-  const Tensor &bias = a.bias ? *a.bias : a.out, &other = a.other ? *a.other : a.out; // not read without
-  const Matrices w(other);
-  KILN_TRY(kernel->launch(
-      grid, stream, a.a, x.batchStride, x.rowStride, x.columnStride, a.b, y.batchStride, y.rowStride, y.columnStride,
-      direct ? a.out.address : workspace, direct ? z.batchStride : size, direct ? z.rowStride : z.columns,
-      direct ? z.columnStride : std::int64_t(1), bias, a.bias ? a.bias->strides[0] : std::int64_t(1), other,
-      w.batchStride, w.rowStride, w.columnStride, a.scale, z.rows, z.columns, x.columns, splits));
+  const Matrices w(a.other ? *a.other : a.out);
+  KILN_TRY(kernel->launch(grid, stream, a.a, x.batchStride, x.rowStride, x.columnStride, a.b, y.batchStride,
+                          y.rowStride, y.columnStride, direct ? a.out.address : workspace,
+                          direct ? z.batchStride : size, direct ? z.rowStride : z.columns,
+                          direct ? z.columnStride : std::int64_t(1), addressOf(c.bias, a.bias, a.out),
+                          a.bias ? a.bias->strides[0] : std::int64_t(1), addressOf(c.other, a.other, a.out),
+                          w.batchStride, w.rowStride, w.columnStride, a.scale, z.rows, z.columns, x.columns, splits));
   return direct ? Status() : finish(a, whole, a.deterministic ? splits : 1, stream, workspace);
 }
 
@@ -259,11 +264,11 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
     return matmulFinish(frontEndType(sums), frontEndType(a.out.dtype), c);
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
-  const Tensor &bias = a.bias ? *a.bias : a.out, &other = a.other ? *a.other : a.out; // not read without
-  const Matrices w(other);
-  return kernel->launch(grid, stream, workspace, a.out, z.batchStride, z.rowStride, z.columnStride, bias,
-                        a.bias ? a.bias->strides[0] : std::int64_t(1), other, w.batchStride, w.rowStride,
-                        w.columnStride, a.scale, z.rows, z.columns, parts);
+  const Matrices w(a.other ? *a.other : a.out);
+  return kernel->launch(grid, stream, workspace, a.out, z.batchStride, z.rowStride, z.columnStride,
+                        addressOf(c.bias, a.bias, a.out), a.bias ? a.bias->strides[0] : std::int64_t(1),
+                        addressOf(c.other, a.other, a.out), w.batchStride, w.rowStride, w.columnStride, a.scale, z.rows,
+                        z.columns, parts);
 }
 
 } // namespace kiln::kernels

@@ -37,6 +37,10 @@ TEST_P(Matmul, SplitKOfEveryTypeStrideAndBatch) {
       p.pad = 2;
       check(p);
     }
+    Problem odd{DType::F16, DType::F16, 2, 33, 41, 150};
+    odd.splits = 3, odd.deterministic = deterministic;
+    odd.around = 5; // tensors at no multiple of 4 bytes
+    check(odd);
     Problem empty{DType::F16, DType::F16, 0, 5, 3, 0};
     empty.splits = 4, empty.deterministic = deterministic;
     check(empty);
