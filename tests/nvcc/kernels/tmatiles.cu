@@ -90,7 +90,9 @@ extern "C" __global__ void __launch_bounds__(32) tmaReductions(const TensorMap *
 
 // Boxes of one, three and five dimensions, at coordinates that start before and end behind the tensor.
 template <int Rank> __device__ __forceinline__ void box(const TensorMap *map, int *out, int count, const int *at) {
-  extern __shared__ __align__(128) int data[];
+  // Not a dynamic array: for debug builds ptxas gives these an alignment of 16 bytes, whatever they are declared with,
+  // and a GPU faults.
+  __shared__ alignas(128) int data[192];
   __shared__ alignas(8) uint64_t full;
   uint32_t barrier = sharedAddress(&full), to = sharedAddress(data);
   if (threadIdx.x == 0) {
