@@ -66,6 +66,55 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
           c.lse};
 }
 
+/// Of a sequence, at most.
+std::int64_t queriesOf(const AttentionArguments &a) {
+  return a.cuQ ? std::min(a.maxQueries, a.q.shape[0]) : a.q.shape[1];
+}
+
+/// Keys after its own that a query sees; -1: all.
+std::int64_t rightOf(const AttentionArguments &a) {
+  return a.causal ? 0 : a.windowRight;
+}
+
+/// The code for a call, with what the caller leaves open chosen.
+Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
+  const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
+  const std::int64_t queries = queriesOf(a), keys = a.k.shape[packedK ? 0 : 1];
+  AttentionConfig c;
+  c.dim = tileWidth(a.q.shape[a.q.rank - 1]);
+  c.dimV = tileWidth(a.v.shape[a.v.rank - 1]);
+  // As many rows as the accumulators of 16 rows a warp leave registers for, and as many keys as the rest does: more of
+  // either spills.
+  const int wide = std::max(c.dim, c.dimV);
+  c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
+  c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
+  // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them,
+  // nor do tiles of several slabs, each with addresses of its own.
+  const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
+  c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
+  // Twice as many keys wait half as often; where a multiprocessor still has room for 8 warps.
+  KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit));
+  const std::int64_t bytes = 2 * (c.blockM * c.dim + c.stages * 128 * (c.dim + c.dimV));
+  if (wide <= 128 && keys > 64 && bytes * 8 / c.warps <= shared)
+    c.blockN = 128;
+  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
+                                     std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
+    if (given)
+      *field = given;
+  c.left = a.windowLeft >= 0;
+  c.right = rightOf(a) >= 0;
+  c.bottomRight = a.alignment == Alignment::BottomRight;
+  c.softcap = a.softcap > 0;
+  c.alibi = a.alibi.has_value();
+  c.sink = a.sink.has_value();
+  c.packedQ = packedQ;
+  c.packedK = packedK;
+  c.usedQ = a.usedQ.has_value();
+  c.usedK = a.usedK.has_value();
+  c.lse = a.lse.has_value();
+  return c;
+}
+
 } // namespace
 
 Status AttentionOperation::check(const AttentionArguments &a) const {
@@ -184,6 +233,12 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
       return Status::invalid(std::string("attention: argument '") + name + "' has " + std::to_string(rows) +
                                  " rows; the limit is 2^30",
                              "split the call");
+  if (a.tiling.given()) {
+    KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
+    KILN_TRY(checkStages(jit(), name(), c.stages, std::int64_t(2) * c.blockN * (c.dim + c.dimV),
+                         "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
+                             std::to_string(c.dimV) + " columns"));
+  }
   return {};
 }
 
@@ -194,42 +249,10 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const std::int64_t group = keyHeads ? Heads(a.q, packedQ, 1).heads / keyHeads : 0;
   const Heads q(a.q, packedQ, group), o(a.o, packedQ, group);
   const std::int64_t batch = packedQ ? a.cuQ->shape[0] - 1 : q.batch;
-  const std::int64_t queries = packedQ ? std::min(a.maxQueries, q.rows) : q.rows, keys = a.k.shape[rank - 3];
+  const std::int64_t queries = queriesOf(a), keys = a.k.shape[rank - 3], right = rightOf(a);
   if (batch == 0 || q.heads == 0 || queries == 0)
     return {};
-  AttentionConfig c;
-  c.dim = tileWidth(q.dim);
-  c.dimV = tileWidth(o.dim);
-  // As many rows as the accumulators of 16 rows a warp leave registers for, and as many keys as the rest does: more of
-  // either spills.
-  const int wide = std::max(c.dim, c.dimV);
-  c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
-  c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
-  // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them,
-  // nor do tiles of several slabs, each with addresses of its own.
-  const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
-  c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
-  // Twice as many keys wait half as often; where a multiprocessor still has room for 8 warps.
-  KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
-  const std::int64_t bytes = 2 * (c.blockM * c.dim + c.stages * 128 * (c.dim + c.dimV));
-  if (wide <= 128 && keys > 64 && bytes * 8 / c.warps <= shared)
-    c.blockN = 128;
-  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
-                                     std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
-    if (given)
-      *field = given;
-  const std::int64_t right = a.causal ? 0 : a.windowRight;
-  c.left = a.windowLeft >= 0;
-  c.right = right >= 0;
-  c.bottomRight = a.alignment == Alignment::BottomRight;
-  c.softcap = a.softcap > 0;
-  c.alibi = a.alibi.has_value();
-  c.sink = a.sink.has_value();
-  c.packedQ = packedQ;
-  c.packedK = packedK;
-  c.usedQ = a.usedQ.has_value();
-  c.usedK = a.usedK.has_value();
-  c.lse = a.lse.has_value();
+  KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
   KILN_ASSIGN(JitKernel * kernel,
               variants.get(jit(), choicesOf(a.q.dtype, c), [&] { return attention(elementOf(a.q.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));

@@ -110,6 +110,9 @@ TEST_F(BenchCliTest, WrongTilings) {
     wrong(kernel, {"stages=1.5"}, {name + "stages = 1.5", "a whole number"});
   }
   wrong(heads, {"block_k=16"}, {"has no parameter 'block_k'"});
+  wrong(heads, {"block_n=256", "stages=4"},
+        {"stages = 4", "block_n = 256", "need 262144 bytes of shared memory", "emulator:sm_80 has 166912",
+         "give at most 2 stages, or smaller tiles"});
   wrong(products, {"block_m=256", "block_n=256", "block_k=256", "stages=2"},
         {"stages = 2", "block_m = 256, block_n = 256, block_k = 256", "need 524288 bytes of shared memory",
          "has 166912", "give smaller tiles, or 1 stage"});

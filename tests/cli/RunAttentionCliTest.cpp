@@ -326,6 +326,9 @@ TEST_F(RunAttentionCliTest, WhatIsNotThere) {
   refused({"--qkv", qkv, "--block-m", "48"}, "attention: block_m = 48: a power of two from 16 to 256");
   refused({"--qkv", qkv, "--warps", "3"}, "attention: warps = 3");
   refused({"--qkv", qkv, "--stages", "9"}, "attention: stages = 9: from 1 to 8");
+  const std::string layer = zeros("layer.npy", {1, 8, 3, 1, 128});
+  refused({"--qkv", layer, "--block-n", "256", "--stages", "4"},
+          "need 524288 bytes of shared memory; a block of emulator:sm_80 has 166912 (give smaller tiles, or 1 stage");
 }
 
 TEST_F(RunAttentionCliTest, Shapes) {

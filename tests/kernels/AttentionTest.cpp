@@ -113,6 +113,11 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.tiling.blockN = 512; }, {"block_n = 512", "256"});
   refused([&](A &a) { a.tiling.warps = 3; }, {"warps = 3", "power of two"});
   refused([&](A &a) { a.tiling.stages = 9; }, {"stages = 9", "8"});
+  const auto available = sharedBytesOf(*on->jit); // 8 x 256 rows of k and v take 512 KiB
+  ASSERT_TRUE(available.ok()) << available.status().toString();
+  const std::string bytes = std::to_string(*available);
+  refused([&](A &a) { a.tiling.blockN = 256, a.tiling.stages = 8; },
+          {"stages = 8", "block_n = 256", "524288 bytes", bytes.c_str()});
   EXPECT_EQ(on->jit->counters().compiles, before);
 }
 
