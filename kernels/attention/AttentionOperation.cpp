@@ -256,8 +256,8 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   KILN_ASSIGN(JitKernel * kernel,
               variants.get(jit(), choicesOf(a.q.dtype, c), [&] { return attention(elementOf(a.q.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
-  // What is not there is not read; its pointer is q's.
-  const auto pointer = [&](const std::optional<Tensor> &t) { return t ? *t : a.q; };
+  // What is not there is not read; its pointer is q's, aligned as any type asks.
+  const auto pointer = [&](const std::optional<Tensor> &t) { return t ? t->address : a.q.address / 16 * 16; };
   const auto stride = [](const std::optional<Tensor> &t, unsigned fromEnd) {
     return t && t->rank >= fromEnd ? t->strides[t->rank - fromEnd] : std::int64_t(0);
   };

@@ -78,8 +78,7 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
   return out;
 }
 
-Results AttentionForward::run(const Problem &p, const Data &d) {
-  const PreparedCall call = prepare(*on->device, p, d);
+Results AttentionForward::run(const PreparedCall &call) {
   AttentionOperation operation(*on->jit);
   const Status s = operation.run(call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();

@@ -36,7 +36,8 @@ protected:
   bool shared(unsigned number, unsigned stride) const;
 
   /// The call's tensors on the device; findings and failures are the test's.
-  Results run(const Problem &p, const Data &d);
+  Results run(const PreparedCall &call);
+  Results run(const Problem &p, const Data &d) { return run(prepare(*on->device, p, d)); }
   void compare(const Problem &p, const Data &d, const Results &got);
   void compare(const Problem &p, const Data &d);
   void compareProbe(const Problem &p, const Data &d, const Results &got);

@@ -42,5 +42,19 @@ TEST_P(AttentionForward, ThousandRunsGiveTheSameBits) {
     }
 }
 
+/// Launches one behind the other, the host waits for none; the outputs are those of the last.
+TEST_P(AttentionForward, BackToBackLaunches) {
+  Problem p = with(64, on->emulated() ? 300 : 8192);
+  p.heads = on->emulated() ? 2 : 16, p.keyHeads = 2, p.causal = true;
+  const Data d = randomData(p, random);
+  const PreparedCall call = prepare(*on->device, p, d);
+  AttentionOperation operation(*on->jit);
+  for (unsigned i = 0; i < (on->emulated() ? 2u : 100u); ++i) {
+    const Status s = operation.run(call.arguments);
+    ASSERT_TRUE(s.ok()) << s.toString();
+  }
+  compare(p, d, run(call));
+}
+
 } // namespace
 } // namespace kiln::test
