@@ -15,7 +15,7 @@ namespace {
 
 using Handle = struct HandleTag *;
 constexpr int inputPtx = 2;
-constexpr int errorUnrecognizedArch = 16, errorUnsupportedArch = 17;
+constexpr int unrecognizedOption = 1, errorUnrecognizedArch = 16, errorUnsupportedArch = 17;
 
 struct Functions {
   int (*create)(Handle *, std::uint32_t optionCount, const char **options) = nullptr;
@@ -108,6 +108,8 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
   std::vector<const char *> arguments{archOption.c_str(), level.c_str(), "-Xptxas=-v"};
   if (options.lineInfo)
     arguments.push_back("-lineinfo");
+  // Its own cache, in the home folder, would answer without a log: no registers, no spills.
+  arguments.push_back("-no-cache");
 
   Handle handle = nullptr;
   struct Destroy {
@@ -118,10 +120,17 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
         destroy(handle);
     }
   } destroy{call.destroy, &handle};
-  if (int result = call.create(&handle, static_cast<std::uint32_t>(arguments.size()), arguments.data()))
+  int result = call.create(&handle, static_cast<std::uint32_t>(arguments.size()), arguments.data());
+  if (result == unrecognizedOption) { // before CUDA 12.4
+    if (handle)
+      call.destroy(&handle);
+    handle = nullptr;
+    result = call.create(&handle, static_cast<std::uint32_t>(arguments.size()) - 1, arguments.data());
+  }
+  if (result)
     return failure(result, {}, arch, fileName);
 
-  int result = call.addData(handle, inputPtx, text.c_str(), text.size() + 1, "ptx");
+  result = call.addData(handle, inputPtx, text.c_str(), text.size() + 1, "ptx");
   if (!result)
     result = call.complete(handle);
   AssembledModule module;

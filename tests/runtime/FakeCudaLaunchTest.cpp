@@ -132,6 +132,28 @@ TEST_F(FakeCudaLaunchTest, ClustersAreALaunchAttribute) {
   EXPECT_EQ(fake->attributesSet, (std::vector<std::pair<int, int>>{{14, 1}}));
 }
 
+/// As an H200 answers for .reqnctapercluster: the size must be set, and is that.
+TEST_F(FakeCudaLaunchTest, AKernelsOwnClusterIsGivenToTheLaunch) {
+  fake->functionAttributes[10] = 1;
+  fake->functionAttributes[11] = 2;
+  fake->functionAttributes[12] = 1;
+  fake->functionAttributes[13] = 1;
+  load();
+  LaunchConfig c = config();
+  c.grid = {32, 1, 1};
+  ASSERT_TRUE(launch(c).ok());
+  EXPECT_EQ(fake->launches[0].cluster[0], 2u);
+  c.cluster = {2, 1, 1};
+  ASSERT_TRUE(launch(c).ok());
+  c.cluster = {4, 1, 1};
+  EXPECT_NE(launch(c).message().find("the kernel requires (2, 1, 1) (.reqnctapercluster)"), std::string::npos)
+      << launch(c).message();
+  c.cluster = {};
+  c.cluster.x = c.cluster.y = c.cluster.z = 0;
+  c.grid = {31, 1, 1};
+  EXPECT_NE(launch(c).message().find("is no multiple of the cluster"), std::string::npos) << launch(c).message();
+}
+
 TEST_F(FakeCudaLaunchTest, ALaunchFailureNamesTheKernelAndTheShape) {
   load();
   fake->failures = {{"cuLaunchKernel", 701}};

@@ -45,6 +45,17 @@ Status CudaKernel::readAttributes() {
   }
   int value = 0; // drivers before clusters answer with an error
   clusterRequired = driver.funcGetAttribute(&value, function_attribute::clusterSizeMustBeSet, function) == 0 && value;
+  // A kernel that declares its cluster "must" be given one as well.
+  Dim3 declared{0, 0, 0};
+  for (const auto &[to, which] : {std::pair(&declared.x, function_attribute::requiredClusterX),
+                                  std::pair(&declared.y, function_attribute::requiredClusterY),
+                                  std::pair(&declared.z, function_attribute::requiredClusterZ)}) {
+    value = 0;
+    if (driver.funcGetAttribute(&value, which, function) == 0 && value > 0)
+      *to = static_cast<std::uint32_t>(value);
+  }
+  if (declared.count())
+    declaredCluster = declared;
   value = 0;
   if (driver.funcGetAttribute(&value, function_attribute::maxDynamicSharedBytes, function) == 0 && value > 0)
     dynamicLimit = static_cast<std::uint32_t>(value);
@@ -118,6 +129,10 @@ Status CudaKernel::checkLaunch(const LaunchConfig &c, std::size_t argumentBytes)
         std::to_string(c.dynamicSharedBytes) + " bytes of dynamic and " + std::to_string(kernelInfo.staticSharedBytes) +
             " of static shared memory are more than the GPU's " + std::to_string(limits.sharedOptIn) + " a block",
         "use less shared memory");
+  if (c.cluster.count() && declaredCluster.count() && !(c.cluster == declaredCluster))
+    return refuse("the cluster is " + dims(c.cluster) + ", the kernel requires " + dims(declaredCluster) +
+                      " (.reqnctapercluster)",
+                  "leave it out, or give that");
   if (c.cluster.count()) {
     if (!context->driver().launchKernelEx)
       return Status(StatusCode::Unsupported,
@@ -158,8 +173,11 @@ Status CudaKernel::optIn(const LaunchConfig &c) {
   return {};
 }
 
-Status CudaKernel::launch(const LaunchConfig &c, std::span<const std::byte> arguments) {
-  KILN_TRY(checkLaunch(c, arguments.size()));
+Status CudaKernel::launch(const LaunchConfig &config, std::span<const std::byte> arguments) {
+  LaunchConfig c = config;
+  if (!c.cluster.count())
+    c.cluster = declaredCluster;
+  KILN_TRY(checkLaunch(c, arguments.size())); // with the kernel's own cluster
   const ContextScope scope(*context);
   KILN_TRY(scope.status());
   KILN_TRY(optIn(c));

@@ -32,7 +32,8 @@ private:
   KernelInfo kernelInfo;
   const char *internedName;
   bool parametersKnown = false;
-  bool clusterRequired = false;  ///< the kernel leaves its cluster to the launch
+  bool clusterRequired = false;  ///< a launch must give a cluster
+  Dim3 declaredCluster{0, 0, 0}; ///< the kernel's own; none: 0
   std::uint32_t paddedBytes = 0; ///< parameterBytes with the padding at the end of a C struct
   std::mutex optInMutex;
   std::atomic<std::uint32_t> dynamicLimit{0}; ///< dynamic shared bytes that the function accepts now

@@ -42,7 +42,8 @@ inline constexpr int maxThreadsPerBlock = 1, maxBlockX = 2, maxBlockY = 3, maxBl
 /// CUfunction_attribute.
 namespace function_attribute {
 inline constexpr int maxThreadsPerBlock = 0, sharedBytes = 1, localBytes = 3, registers = 4, maxDynamicSharedBytes = 8,
-                     clusterSizeMustBeSet = 10, nonPortableClusterAllowed = 14;
+                     clusterSizeMustBeSet = 10, requiredClusterX = 11, requiredClusterY = 12, requiredClusterZ = 13,
+                     nonPortableClusterAllowed = 14;
 } // namespace function_attribute
 
 /// CUjit_option.
