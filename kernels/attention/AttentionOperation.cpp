@@ -92,10 +92,10 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   // nor do tiles of several slabs, each with addresses of its own.
   const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
   c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
-  // Twice as many keys wait half as often; where a multiprocessor still has room for 8 warps.
+  // Twice as many keys wait half as often; 32 rows a warp have no registers for them.
   KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit));
   const std::int64_t bytes = 2 * (c.blockM * c.dim + c.stages * 128 * (c.dim + c.dimV));
-  if (wide <= 128 && keys > 64 && bytes * 8 / c.warps <= shared)
+  if (wide <= 128 && keys > 64 && c.warps * 16 == c.blockM && bytes <= shared)
     c.blockN = 128;
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
