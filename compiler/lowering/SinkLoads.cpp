@@ -36,12 +36,16 @@ bool holdsReads(Operation *op) {
 void sink(Block &block) {
   // Positions are those of the beginning; what moves has the position of what it moves to.
   llvm::DenseMap<Operation *, unsigned> position;
+  // And a place among those of the same position: halfway between its neighbours.  Asking the block for the order
+  // would number all of it again after each move.
+  llvm::DenseMap<Operation *, double> place;
   llvm::SmallVector<unsigned> stops;
   llvm::SmallPtrSet<Operation *, 32> movable;
   llvm::SmallVector<Operation *> order;
   for (Operation &op : block) {
     const unsigned at = static_cast<unsigned>(position.size());
     position[&op] = at;
+    place[&op] = at;
     if (holdsReads(&op))
       stops.push_back(at);
     const bool follows = llvm::any_of(
@@ -58,8 +62,7 @@ void sink(Block &block) {
     Operation *first = nullptr;
     for (Operation *user : op->getUsers()) {
       Operation *at = block.findAncestorOpInBlock(*user);
-      if (at &&
-          (!first || position[at] < position[first] || (position[at] == position[first] && at->isBeforeInBlock(first))))
+      if (at && (!first || place[at] < place[first] || (place[at] == place[first] && at->isBeforeInBlock(first))))
         first = at;
     }
     if (!first)
@@ -69,7 +72,10 @@ void sink(Block &block) {
       if (stop != stops.end() && *stop < position[first])
         continue;
     }
-    op->moveBefore(first);
+    if (Operation *before = first->getPrevNode(); before != op) {
+      op->moveBefore(first);
+      place[op] = (place[before] + place[first]) / 2;
+    }
     position[op] = position[first];
   }
 }
