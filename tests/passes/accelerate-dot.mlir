@@ -36,6 +36,62 @@ module attributes {tile_gpu.target = "sm_90a"} {
 
 // -----
 
+// A chain through a conditional, and one that closes over the rounds of a loop.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
+// CHECK-LABEL: func.func @chain_through_if
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+// CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[MMA]]>
+// CHECK-LABEL: func.func @chain_through_for
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @chain_through_if(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>,
+                              %v: tensor<64x32xbf16>, %o: tensor<64x32xf32>, %when: i1) {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+    %1 = scf.if %when -> (tensor<64x64xf32>) {
+      %3 = arith.addf %0, %c : tensor<64x64xf32>
+      scf.yield %3 : tensor<64x64xf32>
+    } else {
+      scf.yield %0 : tensor<64x64xf32>
+    }
+    %2 = arith.truncf %1 : tensor<64x64xf32> to tensor<64x64xbf16>
+    %4 = tile.dot %2, %v, %o : tensor<64x64xbf16>, tensor<64x32xbf16> to tensor<64x32xf32>
+    tile.print "d" %4 : tensor<64x32xf32>
+    return
+  }
+  func.func @chain_through_for(%x: tensor<64x64xbf16>, %b: tensor<64x64xbf16>, %c: tensor<64x64xf32>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %0 = scf.for %i = %zero to %n step %one iter_args(%state = %x) -> (tensor<64x64xbf16>) : i32 {
+      %1 = tile.dot %state, %b, %c : tensor<64x64xbf16>, tensor<64x64xbf16> to tensor<64x64xf32>
+      %2 = arith.truncf %1 : tensor<64x64xf32> to tensor<64x64xbf16>
+      scf.yield %2 : tensor<64x64xbf16>
+    }
+    tile.print "d" %0 : tensor<64x64xbf16>
+    return
+  }
+}
+
+// -----
+
+// Sums that a loop carries are no chain: a square share of the tile reads least.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+// CHECK-LABEL: func.func @sums
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @sums(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %0 = scf.for %i = %zero to %n step %one iter_args(%sum = %c) -> (tensor<64x64xf32>) : i32 {
+      %1 = tile.dot %a, %b, %sum : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+      scf.yield %1 : tensor<64x64xf32>
+    }
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
 // No matrix instruction takes bf16 here: multiply-adds.
 // CHECK-LABEL: func.func @turing
 // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #blocked>

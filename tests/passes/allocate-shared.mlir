@@ -94,6 +94,29 @@ func.func @align(%v: tensor<8xf32, #tile_gpu.blocked<sizePerThread=[1], threadsP
   return
 }
 
+// What asynchronous copies write is theirs until a wait for all of them: not the last read, and not the end of the
+// conditional that copies.
+// CHECK-LABEL: @landing
+// CHECK: local_alloc {offset = 0 : i32}
+// CHECK: async_copy_view
+// CHECK: local_alloc {offset = 8192 : i32}
+// CHECK: async_wait all
+// CHECK: local_alloc {offset = 0 : i32}
+func.func @landing(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>, %c: i1) {
+  %zero = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  %read = tile_gpu.local_load %a : !tile_gpu.buffer<64x32xf32, #sh> to tensor<64x32xf32, #row>
+  scf.if %c {
+    tile_gpu.async_copy_view %view[%zero, %zero], %a by #row : !tile.view<64x32xf32>, i32, !tile_gpu.buffer<64x32xf32, #sh>
+  }
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %b : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.async_wait all
+  %d = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %d : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  return
+}
+
 // An author's offset stays.
 // CHECK-LABEL: @fixed
 // CHECK-SAME: tile_gpu.shared_bytes = 12288 : i32
