@@ -76,6 +76,10 @@ public:
                                            const AssembleOptions &options = {},
                                            std::string_view fileName = "<ptx>") const = 0;
 
+  /// Does what only a process's first `assemble` needs, which takes tens of milliseconds; later calls do nothing.  May
+  /// run beside other work, also beside `assemble`.
+  virtual void warmUp(std::string_view arch) const {}
+
   bool hasDefect(AssemblerDefect defect) const;
 };
 

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <mutex>
 #include <sys/stat.h>
 
 namespace kiln {
@@ -78,6 +79,12 @@ public:
   const std::string &path() const override { return libraryPath; }
   Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch, const AssembleOptions &options,
                                    std::string_view fileName) const override;
+  void warmUp(std::string_view arch) const override {
+    std::call_once(warm, [&] {
+      constexpr std::string_view nothing = ".version 7.0\n.target sm_75\n.address_size 64\n.entry nothing() { ret; }\n";
+      (void)assemble(nothing, arch, {}, "<nothing>");
+    });
+  }
 
 private:
   Status failure(int result, std::string_view log, std::string_view arch, std::string_view fileName) const {
@@ -92,6 +99,7 @@ private:
     return {StatusCode::CompileError, text};
   }
 
+  mutable std::once_flag warm;
   Functions call;
   std::string libraryPath;
   AssemblerVersion number;

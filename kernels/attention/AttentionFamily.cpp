@@ -220,6 +220,7 @@ public:
                                             {"sink", &c.sink},
                                             {"packedQ", &c.packedQ},
                                             {"packedK", &c.packedK},
+                                            {"ragged", &c.ragged},
                                             {"usedQ", &c.usedQ},
                                             {"usedK", &c.usedK},
                                             {"lse", &c.lse}});

@@ -6,12 +6,16 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <system_error>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace kiln {
 
@@ -41,21 +45,58 @@ struct Descriptor {
   }
 };
 
-Result<std::string> contentHash(int fd, const std::string &path) {
+/// Segments are hashed by several threads: a compiler of a hundred megabytes is read at the first call of every process
+/// that finds no cache.
+constexpr std::size_t segmentBytes = std::size_t(4) << 20;
+
+/// One segment; 0 on success, else errno.  A file that became shorter gives what is there.
+int hashSegment(int fd, std::size_t segment, XXH128_canonical_t &out) {
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
-  std::string block(std::size_t(1) << 20, '\0');
-  for (;;) {
-    const ssize_t n = ::read(fd, block.data(), block.size());
+  std::string block(std::size_t(256) << 10, '\0'); // stays in a core's cache
+  for (std::size_t at = 0; at < segmentBytes;) {
+    const ssize_t n = ::pread(fd, block.data(), std::min(block.size(), segmentBytes - at),
+                              static_cast<off_t>(segment * segmentBytes + at));
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
-      return cannot("read", path);
+      return errno;
     if (n == 0)
       break;
     XXH3_128bits_update(&state, block.data(), static_cast<std::size_t>(n));
+    at += static_cast<std::size_t>(n);
   }
-  const XXH128_hash_t h = XXH3_128bits_digest(&state);
+  XXH128_canonicalFromHash(&out, XXH3_128bits_digest(&state));
+  return 0;
+}
+
+Result<std::string> contentHash(int fd, std::size_t bytes, const std::string &path) {
+  const std::size_t segments = bytes / segmentBytes + 1;
+  std::vector<XXH128_canonical_t> hashes(segments);
+  std::atomic<std::size_t> next{0};
+  std::atomic<int> failure{0};
+  const auto work = [&] {
+    for (std::size_t s = next++; s < segments && !failure; s = next++)
+      if (const int error = hashSegment(fd, s, hashes[s]))
+        failure = error;
+  };
+  {
+    constexpr std::size_t mostThreads = 8;
+    std::vector<std::jthread> helpers;
+    try {
+      for (std::size_t t = 1; t < std::min({segments, mostThreads, std::size_t(std::thread::hardware_concurrency())});
+           ++t)
+        helpers.emplace_back(work);
+    } catch (const std::system_error &) {
+      // Fewer threads, then.
+    }
+    work();
+  }
+  if (failure) {
+    errno = failure;
+    return cannot("read", path);
+  }
+  const XXH128_hash_t h = XXH3_128bits(hashes.data(), hashes.size() * sizeof hashes[0]);
   return cache::hexText({h.high64, h.low64});
 }
 
@@ -68,7 +109,7 @@ cache::KeyText memoKey(std::string_view what, const std::string &path) {
 } // namespace
 
 Result<FileStamp> FileStamp::of(const std::string &path) {
-  struct stat s{};
+  struct stat s {};
   if (::stat(path.c_str(), &s) != 0)
     return cannot("read", path);
   return stampOf(s);
@@ -100,7 +141,8 @@ Result<FileHashes::Hashed> FileHashes::hash(const std::string &path) const {
     const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (file.fd < 0)
       return cannot("open", path);
-    struct stat before{}, after{};
+    struct stat before {
+    }, after{};
     if (::fstat(file.fd, &before) != 0)
       return cannot("read", path);
     Hashed out;
@@ -109,7 +151,7 @@ Result<FileHashes::Hashed> FileHashes::hash(const std::string &path) const {
     if (!out.hash.empty())
       return out;
     out.read = true;
-    KILN_ASSIGN(out.hash, contentHash(file.fd, path));
+    KILN_ASSIGN(out.hash, contentHash(file.fd, static_cast<std::size_t>(before.st_size), path));
     if (::fstat(file.fd, &after) != 0)
       return cannot("read", path);
     if (stampOf(after) == out.stamp) {

@@ -38,7 +38,7 @@ public:
       : memo(std::move(memo)), now(std::move(now)) {}
 
   struct Hashed {
-    std::string hash;  ///< XXH3-128 of the contents, 32 hexadecimal digits
+    std::string hash;  ///< XXH3-128 of the XXH3-128 of each 4 MiB, 32 hexadecimal digits
     FileStamp stamp;   ///< of the file that was hashed
     bool read = false; ///< the file was read: nothing was remembered
   };

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <future>
+#include <system_error>
 
 namespace kiln {
 
@@ -120,6 +122,17 @@ Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
   return Out(std::move(made));
 }
 
+/// The assembler's first steps, beside the compiler.
+static std::future<void> warmUp(const std::shared_ptr<const Assembler> &assembler, const std::string &arch) {
+  if (!assembler)
+    return {};
+  try {
+    return std::async(std::launch::async, [assembler, arch] { assembler->warmUp(arch); });
+  } catch (const std::system_error &) {
+    return {}; // no thread: the first assembly takes these steps
+  }
+}
+
 /// Nothing: what was opened is not what the key says.
 Result<std::optional<cache::Entry>> FirstCall::compile() {
   using Out = std::optional<cache::Entry>;
@@ -132,6 +145,7 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
   since = Clock::now();
   const std::shared_ptr<const Assembler> assembler = service.assembler.assembler(service.hashes);
   stage("open assembler", since);
+  const std::future<void> warm = warmUp(assembler, parts.assemblyArch); // ends before `assembler` does
   KILN_ASSIGN(const JitService::PluginState plugins, service.pluginState());
   if (identity != parts.compiler || service.assembler.identity(service.hashes) != parts.assembler ||
       plugins.hashes != parts.plugins)

@@ -40,12 +40,34 @@ protected:
   std::int64_t later = 0;
 };
 
+/// By its definition, one segment after the other: whatever threads do.
 TEST_F(FileHashTest, TheHashIsThatOfTheContents) {
-  const std::string contents(3 << 20, 'k');
-  write(contents + "ernel");
-  EXPECT_EQ(hash(FileHashes(nullptr)).hash, cache::hexText(cache::hash128(contents + "ernel")));
-  write("");
-  EXPECT_EQ(hash(FileHashes(nullptr)).hash, cache::hexText(cache::hash128("")));
+  const auto expected = [](const std::string &contents) {
+    constexpr std::size_t segment = std::size_t(4) << 20;
+    std::string hashes;
+    for (std::size_t i = 0; i <= contents.size() / segment; ++i) {
+      const std::string text = cache::hexText(cache::hash128(contents.substr(i * segment, segment)));
+      for (std::size_t k = 0; k < text.size(); k += 2)
+        hashes.push_back(static_cast<char>(std::stoi(text.substr(k, 2), nullptr, 16)));
+    }
+    return cache::hexText(cache::hash128(hashes));
+  };
+  std::string contents(std::size_t(9) << 20, 'k');
+  for (std::size_t i = 0; i < contents.size(); i += 4097)
+    contents[i] = static_cast<char>(i / 4097);
+  for (const std::size_t size : {std::size_t(0), std::size_t(5), std::size_t(4) << 20, contents.size() - 3}) {
+    write(contents.substr(0, size));
+    EXPECT_EQ(hash(FileHashes(nullptr)).hash, expected(contents.substr(0, size))) << size;
+  }
+  write(contents);
+  const std::string whole = hash(FileHashes(nullptr)).hash;
+  EXPECT_EQ(whole, expected(contents));
+  for (const std::size_t at : {std::size_t(0), std::size_t(5) << 20, contents.size() - 1}) {
+    std::string other = contents;
+    other[at] ^= 1;
+    write(other);
+    EXPECT_NE(hash(FileHashes(nullptr)).hash, whole) << at;
+  }
 }
 
 TEST_F(FileHashTest, RememberedOnceTheFileIsAtRestAndForgottenWhenItChanges) {
@@ -59,7 +81,7 @@ TEST_F(FileHashTest, RememberedOnceTheFileIsAtRestAndForgottenWhenItChanges) {
   EXPECT_EQ(hash(hashes).hash, first);
 
   // The same size and the old time of modification: the time of change gives it away.
-  struct stat before{};
+  struct stat before {};
   ASSERT_EQ(::stat(path.c_str(), &before), 0);
   write("FIRST contents");
   const timespec times[2] = {before.st_atim, before.st_mtim};
