@@ -3,7 +3,6 @@
 #include "compiler/language/Language.h"
 
 #include <limits>
-#include <optional>
 
 namespace kiln::kernels {
 
@@ -43,7 +42,6 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                   {"sink", c.sink},
                   {"packedQ", c.packedQ},
                   {"packedK", c.packedK},
-                  {"ragged", c.ragged},
                   {"usedQ", c.usedQ},
                   {"usedK", c.usedK},
                   {"lse", c.lse}}},
@@ -124,17 +122,14 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             end = clamp(min(row0 + c.blockM, queryRows) + shift + windowRight);
           if (c.left)
             begin = clamp(row0 + shift - windowLeft) / c.blockN * c.blockN;
-          // Whether some row sees not all keys of a block; nothing: no row of any block.
+          // Whether some row sees not all keys of a block.
           const auto isCut = [&](const Scalar<i32> &first) {
             const auto next = first + c.blockN;
-            std::optional<Scalar<i1>> cut;
-            const auto add = [&](const Scalar<i1> &also) { cut = cut ? *cut | also : also; };
-            if (c.ragged)
-              add(next > keyRows);
+            Scalar<i1> cut = next > keyRows;
             if (c.right)
-              add(next > row0 + shift + windowRight + 1);
+              cut = cut | (next > row0 + shift + windowRight + 1);
             if (c.left)
-              add(first < row0 + c.blockM - 1 + shift - windowLeft);
+              cut = cut | (first < row0 + c.blockM - 1 + shift - windowLeft);
             return cut;
           };
 
@@ -151,18 +146,17 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
               z = z - slope * cast<f32>(abs(p - j));
             // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
             // code to compile, and the copies of the next keys go on across the border.
-            if (const auto cut = isCut(first))
-              z = when(
-                  *cut,
-                  [&] {
-                    auto visible = broadcastTo(j < keyRows, {c.blockM, c.blockN});
-                    if (c.right)
-                      visible = visible & (j <= p + windowRight);
-                    if (c.left)
-                      visible = visible & (j >= p - windowLeft);
-                    return select(visible, z, minusInfinity);
-                  },
-                  [&] { return z; });
+            z = when(
+                isCut(first),
+                [&] {
+                  auto visible = broadcastTo(j < keyRows, {c.blockM, c.blockN});
+                  if (c.right)
+                    visible = visible & (j <= p + windowRight);
+                  if (c.left)
+                    visible = visible & (j >= p - windowLeft);
+                  return select(visible, z, minusInfinity);
+                },
+                [&] { return z; });
             const auto largest = maximum(seen.largest, maximum(z, along(1)));
             const auto base = finite(largest);
             const auto power =

@@ -24,7 +24,6 @@ struct AttentionConfig {
   bool bottomRight = true;          ///< p = i + (keys - queries), else p = i
   bool softcap = false, alibi = false, sink = false;
   bool packedQ = false, packedK = false; ///< cu_q, cu_k: where each sequence starts in [T, heads, dim]
-  bool ragged = true;                    ///< keys may end inside a step
   bool usedQ = false, usedK = false;     ///< used_q, used_k: rows of each sequence that count
   bool lse = false;
 };

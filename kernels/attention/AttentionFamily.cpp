@@ -220,7 +220,6 @@ public:
                                             {"sink", &c.sink},
                                             {"packedQ", &c.packedQ},
                                             {"packedK", &c.packedK},
-                                            {"ragged", &c.ragged},
                                             {"usedQ", &c.usedQ},
                                             {"usedK", &c.usedK},
                                             {"lse", &c.lse}});

@@ -61,7 +61,6 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
           c.sink,
           c.packedQ,
           c.packedK,
-          c.ragged,
           c.usedQ,
           c.usedK,
           c.lse};
@@ -110,8 +109,6 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   c.sink = a.sink.has_value();
   c.packedQ = packedQ;
   c.packedK = packedK;
-  // Causal calls have the code for masks anyway: one kernel for all lengths.
-  c.ragged = packedK || a.usedK || c.left || c.right || keys % c.blockN != 0;
   c.usedQ = a.usedQ.has_value();
   c.usedK = a.usedK.has_value();
   c.lse = a.lse.has_value();
