@@ -136,13 +136,6 @@ public:
     return 1.5 * base.mean + base.rest / 8;
   }
 
-  double bytes(const Call &call) const override {
-    double total = 0;
-    for (const auto &[name, t] : call.tensors)
-      total += static_cast<double>(t.elements()) * dtypeBytes(t.dtype);
-    return total;
-  }
-
   /// 2 pairs (D + Dv) of each head.
   double flops(const Call &call) const override {
     const auto a = argumentsOfCall(call.tensors, call.numbers);

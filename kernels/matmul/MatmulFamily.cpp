@@ -161,13 +161,6 @@ public:
     return limits;
   }
 
-  double bytes(const Call &call) const override {
-    double total = 0;
-    for (const auto &[name, t] : call.tensors)
-      total += static_cast<double>(t.elements()) * dtypeBytes(t.dtype);
-    return total;
-  }
-
   /// 2 M N K of each matrix.
   double flops(const Call &call) const override {
     const Tensor &a = call.tensors.at("a"), &out = call.tensors.at("out");

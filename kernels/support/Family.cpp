@@ -95,6 +95,13 @@ std::vector<Sample> Family::samples(DType dtype, SampleUse use, bool gpu) const 
   return out;
 }
 
+double Family::bytes(const Call &call) const {
+  double total = 0;
+  for (const auto &[name, t] : call.tensors)
+    total += static_cast<double>(t.elements()) * dtypeBytes(t.dtype);
+  return total;
+}
+
 std::string Family::sizeText(const TensorTypes &inputs, const Numbers &) const {
   for (const TensorParameter &p : tensors())
     if (const auto found = inputs.find(p.name); found != inputs.end() && !p.output)

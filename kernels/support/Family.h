@@ -143,8 +143,8 @@ public:
     return {};
   }
 
-  /// Bytes that must cross the memory bus: what bandwidths are counted with.
-  virtual double bytes(const Call &call) const = 0;
+  /// Bytes that must cross the memory bus: what bandwidths are counted with.  By default each tensor once.
+  virtual double bytes(const Call &call) const;
 
   /// Floating-point operations, by the usual count; 0: not what the kernel's speed is measured in.
   virtual double flops(const Call &call) const { return 0; }
