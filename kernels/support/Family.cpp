@@ -62,6 +62,25 @@ Result<std::vector<DType>> chooseTypes(const Family &family, const std::vector<D
   return out;
 }
 
+Result<std::vector<KernelTypes>> selectKernels(const std::vector<std::string> &names,
+                                               const std::vector<std::string> &dtypes) {
+  KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(names));
+  std::vector<DType> wanted;
+  for (const std::string &name : dtypes) {
+    KILN_ASSIGN(const DType type, parseDType(name));
+    wanted.push_back(type);
+  }
+  std::vector<KernelTypes> out;
+  for (const Family *family : chosen) {
+    Result<std::vector<DType>> has = chooseTypes(*family, wanted);
+    if (has.ok())
+      out.push_back({family, std::move(*has)});
+    else if (!names.empty())
+      return has.takeStatus();
+  }
+  return out;
+}
+
 Numbers defaultNumbers(const Family &family) {
   Numbers numbers;
   for (const NumberParameter &p : family.numbers())

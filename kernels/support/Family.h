@@ -177,6 +177,15 @@ Result<std::vector<const Family *>> selectFamilies(const std::vector<std::string
 /// Those of `wanted` that the family has; of none, a failure that lists them.
 Result<std::vector<DType>> chooseTypes(const Family &family, const std::vector<DType> &wanted);
 
+struct KernelTypes {
+  const Family *family;
+  std::vector<DType> types;
+};
+/// Each named kernel with those of the types that it has; a failure if it has none.  Without names: every kernel that
+/// has some.
+Result<std::vector<KernelTypes>> selectKernels(const std::vector<std::string> &names,
+                                               const std::vector<std::string> &dtypes);
+
 /// Every number parameter that has a default, at it.
 Numbers defaultNumbers(const Family &family);
 

@@ -76,30 +76,19 @@ private:
 
   /// Everything that is to be timed, so that a wrong word ends the command before anything runs.
   Result<std::vector<TimedCall>> chooseCalls() const {
-    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.kernels));
     if (!o.with.empty() && o.kernels.size() != 1)
       return Status::invalid("--with " + o.with[0] + ": its parameters are of one kernel, " +
                                  std::to_string(o.kernels.size()) + " are named",
                              "name one kernel");
-    std::vector<DType> types;
-    for (const std::string &name : o.dtypes) {
-      KILN_ASSIGN(const DType type, parseDType(name));
-      types.push_back(type);
-    }
+    KILN_ASSIGN(const std::vector<KernelTypes> chosen, selectKernels(o.kernels, o.dtypes));
     std::vector<TimedCall> calls;
-    for (const Family *family : chosen) {
-      const Result<std::vector<DType>> has = chooseTypes(*family, types);
-      if (!has.ok() && o.kernels.empty())
-        continue; // every kernel, of the types that it has
-      if (!has.ok())
-        return has.status();
-      for (const DType type : *has) {
+    for (const auto &[family, types] : chosen)
+      for (const DType type : types) {
         std::vector<Sample> samples = family->samples(type, SampleUse::Bench, large);
         KILN_TRY(applyWith(*family, type, samples));
         for (Sample &sample : samples)
           calls.push_back({family, std::move(sample), type});
       }
-    }
     return calls;
   }
 

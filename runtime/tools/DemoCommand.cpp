@@ -39,12 +39,7 @@ public:
 
 private:
   Status execute() {
-    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.kernels));
-    std::vector<DType> types;
-    for (const std::string &name : o.dtypes) {
-      KILN_ASSIGN(const DType type, parseDType(name));
-      types.push_back(type);
-    }
+    KILN_ASSIGN(const std::vector<KernelTypes> chosen, selectKernels(o.kernels, o.dtypes));
     KILN_ASSIGN(device, openChosenDevice(o.run));
     KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
@@ -54,17 +49,11 @@ private:
     if (!o.run.json)
       std::printf("%-12s %-5s %-27s %10s %10s  %s\n", "kernel", "type", "shape", "first ms", "again ms",
                   "against float64");
-    for (const Family *family : chosen) {
-      const Result<std::vector<DType>> has = chooseTypes(*family, types);
-      if (!has.ok() && o.kernels.empty())
-        continue; // every kernel, of the types that it has
-      if (!has.ok())
-        return has.status();
-      for (const DType type : *has)
+    for (const auto &[family, types] : chosen)
+      for (const DType type : types)
         for (const Sample &sample : family->samples(type, SampleUse::Demo, device->info().kind == DeviceKind::Cuda))
           KILN_TRY(
               one(*family, type, sample).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
-    }
     return {};
   }
 

@@ -23,10 +23,7 @@ protected:
   void refused(Words words, const std::string &part) {
     words.insert(words.begin(), "bench");
     words.insert(words.end(), {"--target", "sm_80"});
-    const Outcome o = kiln(words);
-    EXPECT_EQ(o.status, 2) << part;
-    EXPECT_NE(o.err.find(part), std::string::npos) << "expected: " << part << "\nin: " << o.err;
-    EXPECT_EQ(o.out, "");
+    expectRefused(words, part);
   }
 };
 

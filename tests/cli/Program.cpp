@@ -96,4 +96,15 @@ std::string CliTest::fakeDriver() const {
   return libraries;
 }
 
+void CliTest::expectRefused(const std::vector<std::string> &arguments, const std::string &part) const {
+  std::vector<std::string> before = files();
+  const Outcome o = kiln(arguments);
+  EXPECT_EQ(o.status, 2) << part << "\n" << o.err << o.out;
+  EXPECT_NE(o.err.find(part), std::string::npos) << "expected: " << part << "\nin: " << o.err;
+  EXPECT_EQ(o.out, "");
+  std::vector<std::string> after = files();
+  std::erase(before, "cache"), std::erase(after, "cache");
+  EXPECT_EQ(after, before) << part;
+}
+
 } // namespace kiln::test

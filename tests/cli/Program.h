@@ -30,6 +30,8 @@ protected:
   std::vector<std::string> files() const;
   /// A folder in which the driver library is the fake one: `kiln` sees one GPU, on which kernels do nothing.
   std::string fakeDriver() const;
+  /// Status 2, `part` in the message, nothing on standard output, no file made (but in the folder "cache").
+  void expectRefused(const std::vector<std::string> &arguments, const std::string &part) const;
 
   test::TemporaryDirectory folder;
 };
