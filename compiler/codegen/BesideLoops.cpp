@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InlineAsm.h"
@@ -76,9 +77,8 @@ bool isUniform(const llvm::Value *v, unsigned depth = 0) {
   if (const llvm::StringRef name = specialRegister(*i); !name.empty())
     return name != "%tid.x";
   const bool computes = isCheap(*i) || divides(*i) || llvm::isa<llvm::FreezeInst>(i);
-  return computes && depth < deepest && llvm::all_of(i->operands(), [&](const llvm::Value *o) {
-           return llvm::isa<llvm::Function>(o) || isUniform(o, depth + 1);
-         });
+  return computes && depth < deepest &&
+         llvm::all_of(i->operands(), [&](const llvm::Value *o) { return isUniform(o, depth + 1); });
 }
 
 /// Asynchronous copies of pieces that are wholly inside their tensor, or of which a number says how much is.
@@ -108,7 +108,9 @@ public:
         places.push_back(block);
     // Behind: where the path round the loop, which is taken for no rounds, joins the one through it.
     llvm::BasicBlock *exit = loop.getUniqueExitBlock();
-    while (exit && exit->getFirstNonPHIIt() == exit->getTerminator()->getIterator() && exit->getSingleSuccessor())
+    llvm::SmallPtrSet<llvm::BasicBlock *, 8> passed; // empty blocks may go round
+    while (exit && exit->getFirstNonPHIIt() == exit->getTerminator()->getIterator() && exit->getSingleSuccessor() &&
+           passed.insert(exit).second)
       exit = exit->getSingleSuccessor();
     if (exit)
       places.push_back(exit);

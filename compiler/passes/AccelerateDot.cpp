@@ -112,7 +112,7 @@ private:
           if (carrier)
             if (const auto tiles = carriedTiles(carrier); const CarriedTile *tile = tileFedBy(tiles, use))
               after.insert_range(tile->values);
-        if (user->getNumRegions() == 0)
+        if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(user))
           after.insert_range(llvm::make_filter_range(user->getResults(), isTile));
       }
     SetVector<Value> before;

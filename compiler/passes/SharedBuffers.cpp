@@ -59,13 +59,21 @@ private:
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> span;
 };
 
-/// The wait behind which the copy has certainly written its bytes: the next on every path that waits for all of them.
-/// Null if there is none.
-Operation *landing(Operation *copy) {
-  for (Operation *level = copy; level && !isa<func::FuncOp>(level); level = level->getParentOp())
-    for (Operation *next = level->getNextNode(); next; next = next->getNextNode())
-      if (auto wait = dyn_cast<AsyncWaitOp>(next); wait && wait.getTokens().empty())
+/// The wait behind which the copy has certainly written its bytes: the next on every path that waits for all groups,
+/// once the copy belongs to one.  Null if there is none.  `leaving` gets each loop around the copy that ends before it:
+/// the copy may still be under way in the next round.
+Operation *landing(Operation *copy, llvm::function_ref<void(Operation *)> leaving) {
+  bool committed = false;
+  for (Operation *level = copy; level && !isa<func::FuncOp>(level); level = level->getParentOp()) {
+    for (Operation *next = level->getNextNode(); next; next = next->getNextNode()) {
+      committed |= isa<AsyncCommitOp>(next);
+      if (auto wait = dyn_cast<AsyncWaitOp>(next);
+          wait && committed && wait.getTokens().empty() && wait.getGroups().value_or(0) == 0)
         return wait;
+    }
+    if (Operation *around = level->getParentOp(); isa_and_nonnull<scf::ForOp, scf::WhileOp>(around))
+      leaving(around);
+  }
   return nullptr;
 }
 
@@ -113,7 +121,11 @@ void findLife(SharedBuffer &buffer, const Order &order) {
         if (!isa<scf::IfOp>(p))
           to(p);
       if (isa<AsyncCopyOp, AsyncCopyViewOp>(user)) {
-        Operation *landed = landing(user);
+        // A buffer that the loop makes anew each round: what else lies there in the next round waits as well.
+        Operation *landed = landing(user, [&](Operation *loop) {
+          from(loop);
+          to(loop);
+        });
         to(landed ? landed : alloc->getParentOfType<func::FuncOp>());
       }
       followInto(user);

@@ -9,6 +9,8 @@
 namespace kiln::kernels {
 namespace {
 
+constexpr float log2e = 1.4426950408889634f; // the kernel computes to base 2
+
 /// q or o: the heads in one dimension, or split into key heads and members of their groups.
 struct Heads {
   std::int64_t batch, rows, heads, dim, batchStride, rowStride, groupStride, headStride;
@@ -223,15 +225,15 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
     if (window < -1 || window > 1 << 30)
       return badWindow(name, window);
   KILN_TRY(checkTiling(name(), a.tiling));
-  if (a.scale && !(std::isfinite(*a.scale) && *a.scale > 0))
-    return Status::invalid("attention: scale = " + std::to_string(*a.scale), "give a finite number above 0");
+  if (a.scale && !(std::isfinite(*a.scale * log2e) && *a.scale > 0))
+    return Status::invalid("attention: scale = " + std::to_string(*a.scale), "give a number above 0, at most 2e38");
   if (!(std::isfinite(a.softcap) && a.softcap >= 0))
     return Status::invalid("attention: softcap = " + std::to_string(a.softcap),
                            "give a finite number from 0 up; 0 means none");
   for (const auto &[name, rows] : {std::pair("q", q.rows), std::pair("k", a.k.shape[rank - 3])})
-    if (rows > 1 << 30)
+    if (rows > 1 << 29) // sums of a row, a shift and a window stay in 32 bits
       return Status::invalid(std::string("attention: argument '") + name + "' has " + std::to_string(rows) +
-                                 " rows; the limit is 2^30",
+                                 " rows; the limit is 2^29",
                              "split the call");
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
@@ -262,7 +264,6 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
     return t && t->rank >= fromEnd ? t->strides[t->rank - fromEnd] : std::int64_t(0);
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  constexpr float log2e = 1.4426950408889634f; // the kernel computes to base 2
   const float scale = a.scale.value_or(1 / std::sqrt(static_cast<float>(q.dim)));
   return kernel->launch(grid, stream, a.q, q.batchStride, q.rowStride, q.groupStride, q.headStride, a.k,
                         packedK ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <new>
 #include <sys/stat.h>
 #include <system_error>
 #include <thread>
@@ -48,14 +49,17 @@ struct Descriptor {
 /// Segments are hashed by several threads: a compiler of a hundred megabytes is read at the first call of every process
 /// that finds no cache.
 constexpr std::size_t segmentBytes = std::size_t(4) << 20;
+/// What is remembered; another definition of the hash has another name.
+constexpr std::string_view contentHashName = "content hash of segments";
 
-/// One segment; 0 on success, else errno.  A file that became shorter gives what is there.
-int hashSegment(int fd, std::size_t segment, XXH128_canonical_t &out) {
+/// One segment, the last one to the end of the file; 0 on success, else errno.  A file that became shorter gives what
+/// is there.
+int hashSegment(int fd, std::size_t segment, bool last, XXH128_canonical_t &out) try {
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
   std::string block(std::size_t(256) << 10, '\0'); // stays in a core's cache
-  for (std::size_t at = 0; at < segmentBytes;) {
-    const ssize_t n = ::pread(fd, block.data(), std::min(block.size(), segmentBytes - at),
+  for (std::size_t at = 0; last || at < segmentBytes;) {
+    const ssize_t n = ::pread(fd, block.data(), last ? block.size() : std::min(block.size(), segmentBytes - at),
                               static_cast<off_t>(segment * segmentBytes + at));
     if (n < 0 && errno == EINTR)
       continue;
@@ -68,6 +72,8 @@ int hashSegment(int fd, std::size_t segment, XXH128_canonical_t &out) {
   }
   XXH128_canonicalFromHash(&out, XXH3_128bits_digest(&state));
   return 0;
+} catch (const std::bad_alloc &) { // in a thread of our own it would end the process
+  return ENOMEM;
 }
 
 Result<std::string> contentHash(int fd, std::size_t bytes, const std::string &path) {
@@ -77,7 +83,7 @@ Result<std::string> contentHash(int fd, std::size_t bytes, const std::string &pa
   std::atomic<int> failure{0};
   const auto work = [&] {
     for (std::size_t s = next++; s < segments && !failure; s = next++)
-      if (const int error = hashSegment(fd, s, hashes[s]))
+      if (const int error = hashSegment(fd, s, s + 1 == segments, hashes[s]))
         failure = error;
   };
   {
@@ -109,7 +115,7 @@ cache::KeyText memoKey(std::string_view what, const std::string &path) {
 } // namespace
 
 Result<FileStamp> FileStamp::of(const std::string &path) {
-  struct stat s {};
+  struct stat s{};
   if (::stat(path.c_str(), &s) != 0)
     return cannot("read", path);
   return stampOf(s);
@@ -141,13 +147,12 @@ Result<FileHashes::Hashed> FileHashes::hash(const std::string &path) const {
     const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (file.fd < 0)
       return cannot("open", path);
-    struct stat before {
-    }, after{};
+    struct stat before{}, after{};
     if (::fstat(file.fd, &before) != 0)
       return cannot("read", path);
     Hashed out;
     out.stamp = stampOf(before);
-    out.hash = recall("content hash", path, out.stamp);
+    out.hash = recall(contentHashName, path, out.stamp);
     if (!out.hash.empty())
       return out;
     out.read = true;
@@ -155,7 +160,7 @@ Result<FileHashes::Hashed> FileHashes::hash(const std::string &path) const {
     if (::fstat(file.fd, &after) != 0)
       return cannot("read", path);
     if (stampOf(after) == out.stamp) {
-      remember("content hash", path, out.stamp, out.hash);
+      remember(contentHashName, path, out.stamp, out.hash);
       return out;
     }
   }

@@ -81,7 +81,7 @@ TEST_F(FileHashTest, RememberedOnceTheFileIsAtRestAndForgottenWhenItChanges) {
   EXPECT_EQ(hash(hashes).hash, first);
 
   // The same size and the old time of modification: the time of change gives it away.
-  struct stat before {};
+  struct stat before{};
   ASSERT_EQ(::stat(path.c_str(), &before), 0);
   write("FIRST contents");
   const timespec times[2] = {before.st_atim, before.st_mtim};

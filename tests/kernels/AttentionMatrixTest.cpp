@@ -125,6 +125,8 @@ TEST_P(AttentionForward, LongSequencesOfWideHeads) {
       p.heads = p.keyHeads = 1;
       problems.push_back(p);
     }
+  if (problems.empty())
+    GTEST_SKIP() << "on the emulator in the full tier";
   std::reverse(problems.begin(), problems.end()); // the longest first
   bothOfAll(problems);
 }
@@ -149,6 +151,7 @@ TEST_P(AttentionForward, EveryNumberOfHeads) {
         p.lengthsQ = {9, 0, 30}, p.lengthsK = {70, 3, 20};
       problems.push_back(p);
     }
+  ASSERT_FALSE(problems.empty());
   bothOfAll(problems);
 }
 

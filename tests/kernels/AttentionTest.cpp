@@ -121,6 +121,39 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   EXPECT_EQ(on->jit->counters().compiles, before);
 }
 
+/// 2^29 keys, all in one place, and the widest right window: sums of rows, shifts and windows stay in 32 bits.  The
+/// query sees the last four keys.
+TEST_P(AttentionForward, ExtentsAndWindowsAtTheirLimits) {
+  constexpr std::int64_t most = std::int64_t(1) << 29, D = 64;
+  std::vector<double> rows[3];
+  for (std::vector<double> &row : rows)
+    for (std::int64_t c = 0; c < D; ++c)
+      row.push_back(static_cast<double>(static_cast<int>(random() % 17) - 8) / 8);
+  const std::vector<std::int64_t> shape = {1, 1, 1, D};
+  const Operand q = upload(*on->device, DType::Bf16, shape, rows[0]),
+                k = upload(*on->device, DType::Bf16, shape, rows[1]),
+                v = upload(*on->device, DType::Bf16, shape, rows[2]),
+                o = allocateOutput(*on->device, DType::Bf16, shape),
+                lse = allocateOutput(*on->device, DType::F32, {1, 1, 1});
+  AttentionArguments a;
+  a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor, a.lse = lse.tensor;
+  a.k.shape[1] = a.v.shape[1] = most;
+  a.k.strides[1] = a.v.strides[1] = 0;
+  a.windowLeft = 3, a.windowRight = 1 << 30;
+  AttentionOperation operation(*on->jit);
+  const Status s = operation.run(a);
+  ASSERT_TRUE(s.ok()) << s.toString();
+  double score = 0;
+  for (std::size_t c = 0; c < std::size_t(D); ++c)
+    score += rows[0][c] * rows[1][c] / std::sqrt(static_cast<double>(D));
+  EXPECT_NEAR(download(lse)[0], score + std::log(4.0), 1e-4);
+  const std::vector<double> got = download(o);
+  for (std::size_t c = 0; c < std::size_t(D); ++c)
+    EXPECT_NEAR(got[c], rows[2][c], 0x1p-7) << c;
+  a.k.shape[1] = a.v.shape[1] = most + 1;
+  EXPECT_NE(operation.run(a).message().find("the limit is 2^29"), std::string::npos);
+}
+
 /// One call compiles one kernel; other lengths compile none.
 TEST_P(AttentionForward, OneCompileForManyLengths) {
   std::unique_ptr<Opened> fresh = freshDevice(deviceName());

@@ -73,6 +73,29 @@ module attributes {tile_gpu.target = "sm_90a"} {
 
 // -----
 
+// A chain through a scan.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
+// CHECK-LABEL: func.func @chain_through_scan
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+// CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[MMA]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @chain_through_scan(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>,
+                                %v: tensor<64x32xbf16>, %o: tensor<64x32xf32>) {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+    %1 = tile.scan(%0) {axis = 1 : i32} : tensor<64x64xf32> {
+    ^bb0(%x: f32, %y: f32):
+      %s = arith.addf %x, %y : f32
+      tile.yield %s : f32
+    }
+    %2 = arith.truncf %1 : tensor<64x64xf32> to tensor<64x64xbf16>
+    %4 = tile.dot %2, %v, %o : tensor<64x64xbf16>, tensor<64x32xbf16> to tensor<64x32xf32>
+    tile.print "d" %4 : tensor<64x32xf32>
+    return
+  }
+}
+
+// -----
+
 // Sums that a loop carries are no chain: a square share of the tile reads least.
 // CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
 // CHECK-LABEL: func.func @sums

@@ -111,9 +111,57 @@ func.func @landing(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>, %c
   }
   %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
   tile_gpu.local_store %x, %b : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  %group = tile_gpu.async_commit
   tile_gpu.async_wait all
   %d = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
   tile_gpu.local_store %x, %d : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  return
+}
+
+// A copy of no group lands nowhere, a wait that leaves groups under way is none, and what a round's copies write is
+// still being written in the next.
+// CHECK-LABEL: @under_way
+// CHECK: local_alloc {offset = 0 : i32}
+// CHECK: async_wait all
+// CHECK: local_alloc {offset = 8192 : i32}
+// CHECK-LABEL: @some_groups
+// CHECK: local_alloc {offset = 0 : i32}
+// CHECK: async_wait all
+// CHECK: local_alloc {offset = 8192 : i32}
+// CHECK-LABEL: @next_round
+// CHECK: local_alloc {offset = [[A:[0-9]+]] : i32}
+// CHECK-NOT: local_alloc {offset = [[A]] : i32}
+// CHECK: return
+func.func @under_way(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>) {
+  %zero = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.async_copy_view %view[%zero, %zero], %a by #row : !tile.view<64x32xf32>, i32, !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.async_wait all
+  %d = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %d : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  return
+}
+func.func @some_groups(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>) {
+  %zero = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.async_copy_view %view[%zero, %zero], %a by #row : !tile.view<64x32xf32>, i32, !tile_gpu.buffer<64x32xf32, #sh>
+  %group = tile_gpu.async_commit
+  tile_gpu.async_wait all {groups = 1 : i32}
+  %d = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+  tile_gpu.local_store %x, %d : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+  return
+}
+func.func @next_round(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %i = %zero to %n step %one : i32 {
+    %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+    tile_gpu.local_store %x, %b : tensor<64x32xf32, #row>, !tile_gpu.buffer<64x32xf32, #sh>
+    %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #sh>
+    tile_gpu.async_copy_view %view[%zero, %zero], %a by #row : !tile.view<64x32xf32>, i32, !tile_gpu.buffer<64x32xf32, #sh>
+    %group = tile_gpu.async_commit
+  }
+  tile_gpu.async_wait all
   return
 }
 
