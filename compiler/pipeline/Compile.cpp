@@ -4,7 +4,7 @@
 #include "compiler/pipeline/Dialects.h"
 #include "compiler/pipeline/KernelReport.h"
 #include "compiler/pipeline/Metadata.h"
-#include "compiler/pipeline/Nesting.h"
+#include "compiler/pipeline/ParserLimits.h"
 #include "compiler/pipeline/Plugins.h"
 #include "compiler/pipeline/Stages.h"
 #include "compiler/tile/Tile.h"
@@ -110,10 +110,8 @@ private:
 
   bool parse() {
     const auto begin = Clock::now();
-    if (const NestingError deep = checkNesting(job.program); deep.line) {
-      out.messages.push_back({"error", job.fileName, deep.line, deep.column,
-                              "the program is nested more than " + std::to_string(maxNesting) + " levels deep",
-                              "nest fewer brackets and regions into each other"});
+    if (const ParserLimit limit = checkParserLimits(job.program); limit.line) {
+      out.messages.push_back({"error", job.fileName, limit.line, limit.column, limit.message, limit.remedy});
       return false;
     }
     llvm::SourceMgr sources;

@@ -236,6 +236,42 @@ TEST(Races, S60BlocksWriteTheSameRows) {
       "32", "31", {2, 32});
 }
 
+TEST(Races, LanesInPiecesOfARow) {
+  // Four lanes a row of eight elements, as in fragments: block 0 has elements 0 to 3, block 1 elements 4 to 7, or one
+  // too early.  Words, then half words, of which two blocks share none.
+  const std::string element = "mov.u32 %r9, %ctaid.x; shr.u32 %r10, %r6, 2; and.b32 %r11, %r6, 3; "
+                              "mad.lo.u32 %r10, %r10, 8, %r11; mad.lo.u32 %r10, %r9, @@, %r10; ";
+  expectFault("race.global", element + "mul.wide.u32 %rd3, %r10, 4; add.u64 %rd3, %rd3, %rd1; st.global.u32 [%rd3], 7;",
+              "4", "3", {2, 32});
+  expectFault("race.global",
+              element + "mul.wide.u32 %rd3, %r10, 2; add.u64 %rd3, %rd3, %rd1; mov.u16 %h1, 7; "
+                        "st.global.u16 [%rd3], %h1;",
+              "4", "3", {2, 32});
+  // Two lanes read the same word, words 0 to 15 in all; another block writes word 16, or the last of these.
+  expectFault("race.global", R"(
+    mov.u32 %r9, %ctaid.x; setp.ne.u32 %p1, %r9, 0; @%p1 bra WRITE;
+    shr.u32 %r10, %r6, 1; mul.wide.u32 %rd3, %r10, 4; add.u64 %rd3, %rd3, %rd1; ld.global.u32 %r20, [%rd3]; bra OUT;
+  WRITE: setp.ne.u32 %p2, %r2, 0; @%p2 bra OUT; st.global.u32 [%rd1+@@], 7;
+  OUT: )",
+              "64", "60", {2, 32});
+}
+
+TEST(Races, LanesInPiecesOfARowOfSharedMemory) {
+  // Lane l writes word l % 4 of row l / 4; lane 9 reads the word of lane 10.
+  const std::string kernel = R"(
+    shr.u32 %r10, %r6, 2; and.b32 %r11, %r6, 3; mad.lo.u32 %r10, %r10, 8, %r11; mov.u32 %r12, tile;
+    mad.lo.u32 %r10, %r10, 4, %r12; st.shared.u32 [%r10], %r2; @@
+    setp.eq.u32 %p1, %r2, 9; @%p1 ld.shared.u32 %r20, [%r10+4];)";
+  expectFault("race.warp", kernel, "bar.warp.sync -1;", "", {1, 32});
+  std::string bad = kernel;
+  bad.replace(bad.find("@@"), 2, "");
+  const Launched r = run(bad, {1, 32}, {});
+  const Finding *f = r.find("race.warp");
+  ASSERT_TRUE(f && f->other) << r.text();
+  EXPECT_EQ(f->lanes, 1u << 9);
+  EXPECT_EQ(f->other->lanes, 1u << 10);
+}
+
 TEST(Races, S61SumsOfBlocksWithoutAtomics) {
   const std::string plain = "ld.global.u32 %r10, [%rd1]; add.u32 %r10, %r10, 1; st.global.u32 [%rd1], %r10;";
   expectFault("race.global", "setp.ne.u32 %p1, %r2, 0; @%p1 bra OUT; @@\nOUT: ", "red.global.add.u32 [%rd1], 1;", plain,

@@ -143,3 +143,23 @@ TEST(Killed, DeepNestingIsRefusedInTheProcess) {
           .status,
       KILN_COMPILE_OK);
 }
+
+/// MLIR's parser does not survive an array attribute of `index`.
+TEST(Killed, ArraysOfIndexAreRefusedInTheProcess) {
+  const auto with = [](const std::string &attribute, const std::string &before = "") {
+    return compile(before + "func.func @k() attributes {tile.kernel, a = " + attribute + "} { return }", {});
+  };
+  const char *message = "an array attribute's elements must be integers or floating-point numbers";
+  for (const char *bad : {"array<index: 2>", "array<index>", "array < index : 2>", "[array<index: 1>]",
+                          "array<// index\n index: 2>", "array // <\n <index: 2>", "array<!alias: 2>"}) {
+    const Compiled c = with(bad, "!alias = index\n");
+    EXPECT_EQ(c.status, KILN_COMPILE_INPUT) << bad;
+    EXPECT_NE(c.diagnostics.find(message), std::string::npos) << bad << c.diagnostics;
+  }
+  for (const char *good :
+       {"array<i64: 2>", "array<f32: 1.0, 2.0>", "array<i1>", "\"array<index: 2>\"", "i32 // array<index: 2>\n",
+        "!llvm.array<2 x i32>", "!llvm.struct<(array<2 x i8>, i32)>", "index", "tuple<index>"}) {
+    const Compiled c = with(good);
+    EXPECT_EQ(c.status, KILN_COMPILE_OK) << good << c.diagnostics;
+  }
+}

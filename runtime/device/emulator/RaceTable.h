@@ -108,6 +108,8 @@ public:
   /// The number of an access like `a` (of which `first`, `lanes` and `regular` are replaced), a new one if `fresh`;
   /// sameLanes: of an access of the same lanes.
   std::uint32_t number(const Access &a, bool fresh = false, bool sameLanes = false);
+  /// Whether number(), which gave `number` once, still knows it.
+  bool holds(std::uint32_t number) const { return number >= accessBase; }
   const Access &access(std::uint32_t number) const { return accesses[number - accessBase]; }
 
   /// What access `a` to `bytes` of a word makes of its state.

@@ -61,9 +61,10 @@ struct BlockRaces::Touch {
   BlockRaces *home = nullptr; ///< of the block whose shared memory is accessed
   std::uint64_t origin = 0;   ///< host address of offset 0
   std::uint32_t number = 0;
-  bool fresh = false;               ///< has a number of its own in every table
-  bool sameLanes = false;           ///< shares its number with accesses of the same lanes only
-  std::uint64_t numberedShards = 0; ///< fresh: where it has that number by now
+  const RaceTable *numberedBy = nullptr; ///< of global memory: whose number that is
+  bool fresh = false;                    ///< has a number of its own in every table
+  bool sameLanes = false;                ///< shares its number with accesses of the same lanes only
+  std::uint64_t numberedShards = 0;      ///< fresh: where it has that number by now
 };
 
 } // namespace kiln::emulator

@@ -30,6 +30,26 @@ private:
   LaunchRaces::Shard *shard;
 };
 
+/// Calls f(lane, n) with the runs of executing lanes whose accesses follow each other: those of lanes lane..lane+n-1.
+/// repeats: lanes that access the same bytes as the one before belong to its run, and n counts it once.
+template <typename Fn> void eachRun(const LaneAccess &m, std::uint32_t lanes, bool repeats, Fn f) {
+  while (lanes) {
+    const auto lane = static_cast<unsigned>(__builtin_ctz(lanes));
+    const std::uint64_t first = m.at[lane];
+    std::uint64_t last = first;
+    unsigned n = 1, l = lane + 1;
+    for (; l < warpSize && lanes >> l & 1; ++l) {
+      if (m.at[l] == last + m.bytes)
+        ++n;
+      else if (!repeats || m.at[l] != last)
+        break;
+      last = m.at[l];
+    }
+    f(lane, n);
+    lanes &= l < warpSize ? ~std::uint32_t(0) << l : 0;
+  }
+}
+
 /// The bytes of word `word` (a multiple of 4) that [first, first + n) covers.
 inline std::uint8_t bytesOf(std::uint64_t word, std::uint64_t first, std::uint64_t n) {
   const std::uint64_t low = std::max(word, first) - word, high = std::min(word + 4, first + n) - word;
@@ -185,7 +205,9 @@ void BlockRaces::recordShared(Touch &t) {
                                                       : static_cast<unsigned>(__builtin_ctz(t.access.lanes)),
                 m.bytes);
   else
-    eachLane(t.w.exec, [&](unsigned l) { touchShared(t, m.at[l] - t.origin, m.bytes, l, m.bytes); });
+    eachRun(m, t.w.exec, false, [&](unsigned l, unsigned n) {
+      touchShared(t, m.at[l] - t.origin, n * std::uint64_t(m.bytes), l, m.bytes);
+    });
 }
 
 /// Whether it is remembered which lanes made an access: of the warp's own ones, and of what it copies with cp.async.
@@ -300,9 +322,12 @@ void BlockRaces::touchGlobal(Touch &t, std::uint64_t first, std::uint64_t bytes)
     RaceTable &table = shard.table;
     if (table.full())
       launch.makeRoom(shard);
-    const std::uint64_t bit = std::uint64_t(1) << (first >> LaunchRaces::shardBits) % launch.shards.size();
-    t.number = table.number(t.access, t.fresh && !(t.numberedShards & bit), t.sameLanes);
-    t.numberedShards |= bit;
+    if (t.numberedBy != &table || !table.holds(t.number)) {
+      const std::uint64_t bit = std::uint64_t(1) << (first >> LaunchRaces::shardBits) % launch.shards.size();
+      t.number = table.number(t.access, t.fresh && !(t.numberedShards & bit), t.sameLanes);
+      t.numberedBy = &table;
+      t.numberedShards |= bit;
+    }
     touchWords(t, table, launch.cells, first - launch.base, n, &launch.base);
     first += n;
     bytes -= n;
@@ -316,7 +341,7 @@ void BlockRaces::recordGlobal(Touch &t) {
   else if (m.uniform)
     touchGlobal(t, m.first, m.bytes);
   else
-    eachLane(t.w.exec, [&](unsigned l) { touchGlobal(t, m.at[l], m.bytes); });
+    eachRun(m, t.w.exec, true, [&](unsigned l, unsigned n) { touchGlobal(t, m.at[l], n * std::uint64_t(m.bytes)); });
 }
 
 // --- Agents that are no warps: here, because they touch words as these do ------
@@ -363,6 +388,7 @@ void BlockRaces::recordAsync(std::span<WarpState *const> issuers, const Op &op, 
         t.home = home;
         home->makeRoom();
         t.number = home->shared.number(a, t.fresh);
+        t.numberedBy = nullptr;
         std::uint32_t &last = home->outsiders[a.row][a.warp];
         last = std::max(last, a.clock);
         if (home != this)
