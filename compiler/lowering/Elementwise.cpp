@@ -29,21 +29,44 @@ public:
                                  << values.size() << ": " << operand.getType() << " and " << result
                                  << " differ in layout";
     const Type scalar = scalarType(cast<RankedTensorType>(result).getElementType());
-    Scalars out;
-    out.reserve(registers);
-    for (unsigned r = 0; r < registers; ++r) {
-      Operation *one = op->cloneWithoutRegions();
-      for (auto [i, values] : llvm::enumerate(operands))
-        one->setOperand(i, values.size() == 1 ? values.front() : values[r]);
-      one->getResult(0).setType(scalar);
-      rewriter.insert(one);
-      out.push_back(one->getResult(0));
-    }
-    replace(rewriter, op, std::move(out));
+    const auto each = [&](OpBuilder &b) {
+      Scalars out;
+      out.reserve(registers);
+      for (unsigned r = 0; r < registers; ++r) {
+        Operation *one = op->cloneWithoutRegions();
+        one->removeAttr(tile::mostlyOneAttr);
+        for (auto [i, values] : llvm::enumerate(operands))
+          one->setOperand(i, values.size() == 1 ? values.front() : values[r]);
+        one->getResult(0).setType(scalar);
+        b.insert(one);
+        out.push_back(one->getResult(0));
+      }
+      return out;
+    };
+    const Emit e(rewriter, op->getLoc());
+    const Value needed = op->hasAttr(tile::mostlyOneAttr) ? differsFromOne(e, operands[1], registers) : Value();
+    replace(rewriter, op,
+            needed ? e.guarded(needed, Scalars(operands[0]), [&](Emit &inside) { return each(inside.b); })
+                   : each(rewriter));
     return success();
   }
 
 private:
+  /// Whether some of the values that a warp's threads hold is not 1; null where it takes longer to ask than it saves.
+  static Value differsFromOne(const Emit &e, ValueRange factors, unsigned registers) {
+    constexpr unsigned worth = 4; // multiplications for each comparison
+    llvm::SmallSetVector<Value, 8> distinct(factors.begin(), factors.end());
+    if (distinct.size() * worth > registers)
+      return {};
+    Value any;
+    for (Value f : distinct) {
+      const Value one = arith::ConstantOp::create(e.b, e.loc, e.b.getFloatAttr(f.getType(), 1.0));
+      const Value differs = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::UNE, f, one);
+      any = any ? e.or_(any, differs) : differs;
+    }
+    return NVVM::VoteSyncOp::create(e.b, e.loc, e.i(1), e.i32(-1), any, NVVM::VoteSyncKind::any);
+  }
+
   const LoweringContext &context;
 };
 

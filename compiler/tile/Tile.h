@@ -37,6 +37,7 @@ constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
 constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
+constexpr llvm::StringLiteral mostlyOneAttr = "tile.mostly_one"; ///< of an arith.mulf
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
 

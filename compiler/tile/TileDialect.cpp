@@ -2,6 +2,7 @@
 
 #include "compiler/layout/TileLayout.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Transforms/InliningUtils.h"
@@ -88,8 +89,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
     return success();
   }
+  if (attr.getName() == mostlyOneAttr) {
+    if (isa<UnitAttr>(attr.getValue()) && isa<arith::MulFOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()))
+      return success();
+    return op->emitError() << mostlyOneAttr << " is a unit attribute of an arith.mulf of tiles";
+  }
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << ", " << numStagesAttr << " and " << maxRegistersAttr;
+                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << " and "
+                         << mostlyOneAttr;
 }
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {

@@ -11,10 +11,12 @@ using namespace language;
 namespace {
 
 constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
+/// What the base of the powers may be too small by, to base 2.
+constexpr float slack = 8;
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
-/// What a row has met so far: its largest logit (to base 2; where `plain` the product before scaling), the sum of
-/// 2^(logit - largest), the weighted values.
+/// What a row has met so far: its largest logit but for `slack` (to base 2; where `plain` the product before scaling),
+/// the sum of 2^(logit - largest), the weighted values.
 struct Running {
   Tile<f32> largest, total, values;
 };
@@ -157,13 +159,17 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                   return select(visible, z, minusInfinity);
                 },
                 [&] { return z; });
-            const auto largest = maximum(seen.largest, maximum(z, along(1)));
+            // A new base costs a multiplication for each value so far.  One that is a little too small serves as well:
+            // powers stay below 2^slack, sums far below the largest float.
+            const auto highest = maximum(seen.largest, maximum(z, along(1)));
+            const auto enough = plain ? seen.largest + div(slack, unit, approx) : seen.largest + slack;
+            const auto largest = select(highest <= enough, seen.largest, highest);
             const auto base = finite(largest);
             const auto power =
                 plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);
             const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
             return Running{largest, seen.total * fade + sum(power, along(1)),
-                           dot(cast<T>(power), loadView(vView, {first, 0}), seen.values * expandDims(fade, 1))};
+                           dot(cast<T>(power), loadView(vView, {first, 0}), rescale(seen.values, expandDims(fade, 1)))};
           };
           const auto [highest, sums, weighted] =
               loop(over(begin, end, c.blockN), full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM}),
@@ -183,7 +189,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             largest = with;
           }
           const auto nothing = total == 0.0f;
-          const auto result = values * expandDims(select(nothing, 0.0f, 1.0f / total), 1);
+          const auto result = values * expandDims(select(nothing, 0.0f, div(1.0f, total, approx)), 1);
           storeView(oView, {row0, 0}, cast<T>(result));
           if (c.lse) {
             const auto logSum = select(nothing, minusInfinity, (finite(largest) + log2(total)) * ln2);

@@ -229,6 +229,49 @@ TEST(Shape, ExpandAndBroadcast) {
   }
 }
 
+TEST(Shape, RowsRescaledByFactorsThatAreMostlyOne) {
+  std::mt19937_64 random(8);
+  // Rows whose number has no bit of the mask in common are multiplied: all of them, some, those of one warp, none.
+  for (unsigned i = 0, n = pick(16u, 120u); i < n; ++i) {
+    const unsigned logWarps = static_cast<unsigned>(random() % 3);
+    const Sizes shape = {std::int64_t(1) << (2 + random() % 4), std::int64_t(1) << (2 + random() % 4)};
+    const Encoding encoding = randomBlocked(random, 2, logWarps);
+    const std::string rows = tensorType({shape[0]}, "i32", layout::Slice{1, encoding}),
+                      factors = tensorType({shape[0]}, "f32", layout::Slice{1, encoding}),
+                      bits = tensorType({shape[0]}, "i1", layout::Slice{1, encoding}),
+                      column = tensorType({shape[0], 1}, "f32", encoding), full = tensorType(shape, "f32", encoding),
+                      words = tensorType(shape, "i32", encoding);
+    const std::uint32_t mask = std::array<std::uint32_t, 4>{0, 1, 28, ~0u}[i % 4];
+    const bool never = i % 4 == 3;
+    const std::string factor = i % 8 < 4 ? "2.0" : "0x7FC00000";
+    auto x = randomWords(random, elementsOf(shape));
+    for (std::int32_t &v : x)
+      v &= 0x3FFFFFFF; // finite, below 2
+    const auto out =
+        run(loadView("a", "x", shape, "i32", words) + "    %t = arith.bitcast %a : " + words + " to " + full +
+                "\n    %i = tile.range 0 to " + std::to_string(shape[0]) + " : " + rows +
+                "\n    %k = arith.constant dense<" + std::to_string(static_cast<std::int32_t>(mask)) + "> : " + rows +
+                "\n    %m = arith.andi %i, %k : " + rows + "\n    %z = arith.constant dense<" + (never ? "-1" : "0") +
+                "> : " + rows + "\n    %c = arith.cmpi eq, %m, %z : " + rows + "\n    %two = arith.constant dense<" +
+                factor + "> : " + factors + "\n    %one = arith.constant dense<1.0> : " + factors +
+                "\n    %f = arith.select %c, %two, %one : " + bits + ", " + factors +
+                "\n    %e = tile.expand_dims %f {axis = 1 : i32} : " + factors + " to " + column +
+                "\n    %b = tile.broadcast %e : " + column + " to " + full +
+                "\n    %s = arith.mulf %t, %b {tile.mostly_one} : " + full + "\n    %r = arith.bitcast %s : " + full +
+                " to " + words + "\n",
+            shape, words, 1u << logWarps, loweringTargets[random() % 4], x);
+    ASSERT_EQ(out.size(), x.size()) << full;
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      const bool changed = !never && (k / static_cast<std::size_t>(shape[1]) & mask) == 0;
+      const float before = std::bit_cast<float>(x[k]), after = std::bit_cast<float>(out[k]);
+      if (changed && factor != "2.0")
+        ASSERT_TRUE(std::isnan(after)) << full << " " << k;
+      else
+        ASSERT_EQ(after, changed ? 2 * before : before) << full << " " << k;
+    }
+  }
+}
+
 TEST(Shape, Transpose) {
   std::mt19937_64 random(6);
   for (unsigned i = 0, n = pick(10u, 80u); i < n; ++i) {

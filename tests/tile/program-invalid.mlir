@@ -57,7 +57,7 @@ func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages and tile.max_registers}}
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers and tile.mostly_one}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }
@@ -102,5 +102,29 @@ func.func @k() {
 
 // expected-error @+1 {{a pointer to 'i7': the types are i1, i8, i16, i32, i64, f16, bf16, f32, f64, f8E4M3FN and f8E5M2}}
 func.func @k(%x: !tile.ptr<i7>) {
+  return
+}
+
+// -----
+
+func.func @k(%x: tensor<8xf32>) {
+  // expected-error @+1 {{tile.mostly_one is a unit attribute of an arith.mulf of tiles}}
+  %y = arith.addf %x, %x {tile.mostly_one} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @k(%x: f32) {
+  // expected-error @+1 {{tile.mostly_one is a unit attribute of an arith.mulf of tiles}}
+  %y = arith.mulf %x, %x {tile.mostly_one} : f32
+  return
+}
+
+// -----
+
+func.func @k(%x: tensor<8xf32>) {
+  // expected-error @+1 {{tile.mostly_one is a unit attribute of an arith.mulf of tiles}}
+  %y = arith.mulf %x, %x {tile.mostly_one = true} : tensor<8xf32>
   return
 }

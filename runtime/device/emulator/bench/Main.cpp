@@ -319,10 +319,11 @@ int main(int argc, char **argv) {
     const bench::MatrixRate &r = (*matrix)[i];
     const std::string mode(matrixModeName(r.mode));
     if (options.json)
-      std::printf("%s{\"kernel\": \"%s\", \"mode\": \"%s\", \"flop_per_second_per_core\": %.4g}", i ? ", " : "",
-                  r.kernel.c_str(), mode.c_str(), r.flops);
+      std::printf("%s{\"kernel\": \"%s\", \"mode\": \"%s\", \"checks\": %s, \"flop_per_second_per_core\": %.4g}",
+                  i ? ", " : "", r.kernel.c_str(), mode.c_str(), r.checks ? "true" : "false", r.flops);
     else
-      std::printf("%-55s %-5s  %6.2f GFLOP / s / core\n", r.kernel.c_str(), mode.c_str(), r.flops * 1e-9);
+      std::printf("%-55s %-5s  checks %-3s  %6.2f GFLOP / s / core\n", r.kernel.c_str(), mode.c_str(),
+                  r.checks ? "on" : "off", r.flops * 1e-9);
   }
   if (options.json)
     std::printf("]}\n");

@@ -28,7 +28,7 @@ MatrixKernel warpgroupLoop(unsigned n, const std::string &types, unsigned k, boo
   std::string d, products, stores;
   for (unsigned i = 0; i < n / 2; ++i) {
     d += (i ? ",%d" : "%d") + std::to_string(i);
-    stores += "st.shared.b32 [tile+" + std::to_string(4 * i) + "], %d" + std::to_string(i) + ";\n";
+    stores += "st.shared.b32 [%r10+" + std::to_string(i % 64 * 512) + "], %d" + std::to_string(i) + ";\n";
   }
   const std::string shape = "m64n" + std::to_string(n) + "k" + std::to_string(k);
   for (unsigned i = 0; i < productsOfRound; ++i)
@@ -47,7 +47,7 @@ MatrixKernel warpgroupLoop(unsigned n, const std::string &types, unsigned k, boo
 .reg .b32 %r<16>; .reg .b64 %rd<8>; .reg .pred %p<4>; .reg .b32 %d<)" +
            std::to_string(n / 2) + R"(>;
 .shared .align 1024 .b8 tile[40960];
-mov.u32 %r0, %tid.x; mov.u32 %r1, tile; mad.lo.u32 %r1, %r0, 4, %r1; mov.u32 %r2, 0;
+mov.u32 %r0, %tid.x; mov.u32 %r1, tile; mad.lo.u32 %r1, %r0, 4, %r1; mov.u32 %r10, %r1; mov.u32 %r2, 0;
 FILL: mad.lo.u32 %r3, %r2, 0x00310007, %r0; and.b32 %r3, %r3, 0x803f803f; or.b32 %r3, %r3, 0x3f803f80;
 st.shared.b32 [%r1], %r3; add.u32 %r1, %r1, 512; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 80; @%p2 bra FILL;
 mov.b32 %r4, %r3; mov.b32 %r5, 0x3f813f82; mov.b32 %r6, %r3; mov.b32 %r7, 0xbf81bf83;
@@ -80,10 +80,16 @@ Result<std::vector<MatrixRate>> measureMatrix(const std::string &cpuLevel, unsig
   kernels.push_back(warpgroupLoop(128, "f32.tf32.tf32", 8, false));
   kernels.push_back(warpgroupLoop(128, "s32.s8.s8", 32, false));
   std::vector<MatrixRate> out;
+  struct Setting {
+    MatrixMode mode;
+    bool checks;
+  };
+  constexpr Setting settings[] = {
+      {MatrixMode::Exact, false}, {MatrixMode::Exact, true}, {MatrixMode::Fast, false}, {MatrixMode::Fast, true}};
   for (const MatrixKernel &m : kernels)
-    for (const MatrixMode mode : {MatrixMode::Exact, MatrixMode::Fast}) {
+    for (const auto [mode, checks] : settings) {
       EmulatorOptions options;
-      options.checks = false;
+      options.checks = checks;
       options.hostThreads = 1;
       options.cpuLevel = cpuLevel;
       options.mma = mode;
@@ -98,7 +104,7 @@ Result<std::vector<MatrixRate>> measureMatrix(const std::string &cpuLevel, unsig
         return kernel.status();
       LaunchConfig config;
       config.block = {m.threads};
-      MatrixRate rate{m.name, mode, 0};
+      MatrixRate rate{m.name, mode, checks, 0};
       for (unsigned i = 0; i < repeat; ++i) {
         const double begin = cpuSeconds();
         if (const Status s = (*kernel)->launch(config, {}); !s.ok())

@@ -12,10 +12,11 @@ namespace kiln::bench {
 struct MatrixRate {
   std::string kernel; ///< "wgmma m64n128k16 f32 += bf16, A shared"
   MatrixMode mode = MatrixMode::Exact;
+  bool checks = false;
   double flops = 0; ///< a second of CPU time a core
 };
 
-/// Loops of products on one worker, checks off, best of `repeat` launches.
+/// Loops of products on one worker, checks off and on, best of `repeat` launches.
 Result<std::vector<MatrixRate>> measureMatrix(const std::string &cpuLevel, unsigned repeat);
 
 } // namespace kiln::bench
