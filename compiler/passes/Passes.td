@@ -80,7 +80,7 @@ def VerifyStage : Pass<"kiln-verify-stage", "::mlir::ModuleOp"> {
   let description = [{
     Foreign operations come from one list (arith, math, scf, func, ub); elementwise operations have one layout; no
     `index` type; loops run on i32 or i64; at stage tile_gpu every tile has a layout, and the target has what every
-    operation needs.
+    operation needs; copies into a buffer of a name come from the argument of that name.
   }];
   let options = [Option<"stage", "stage", "std::string", /*default=*/"\"tile\"", "tile or tile_gpu">];
 }

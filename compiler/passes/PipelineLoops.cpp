@@ -77,8 +77,9 @@ private:
         why = how.status().toString();
         return false;
       }
-      auto type = BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
-                                  SharedLayoutAttr::get(loop.getContext(), *how));
+      auto type =
+          BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
+                          SharedLayoutAttr::get(loop.getContext(), *how), tile::memoryName(staged.load->getOperand(0)));
       const Result<layout::SharedTile> buffer = type.lowered();
       bytes += llvm::alignTo(buffer->bytes(), buffer->alignment());
       all.push_back({staged, type, Value()});
@@ -169,9 +170,8 @@ private:
     step = by.getSExtValue();
     rewriter.setInsertionPoint(loop);
     for (Stage &stage : all) {
-      auto type = BufferType::get(loop.getContext(), count, stage.type.getShape(), stage.type.getElementType(),
-                                  stage.type.getLayout());
-      stage.buffers = LocalAllocOp::create(rewriter, stage.staged.load->getLoc(), type, IntegerAttr());
+      stage.buffers =
+          LocalAllocOp::create(rewriter, stage.staged.load->getLoc(), stage.type.withCount(count), IntegerAttr());
     }
     const Type i32 = rewriter.getI32Type();
     const Value some = arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),

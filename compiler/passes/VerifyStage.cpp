@@ -64,6 +64,7 @@ public:
         good = false;
       if (stage == Stage::TileGpu)
         layouts(op);
+      copies(op);
       if (target)
         if (const Status status = checkTarget(op, *target); !status.ok()) {
           (void)tile_gpu::report(op, status);
@@ -140,6 +141,19 @@ private:
     if (loop && !loop.getInductionVar().getType().isInteger(32) && !loop.getInductionVar().getType().isInteger(64) &&
         !loop.getInductionVar().getType().isIndex())
       fail(op) << "the loop runs on " << loop.getInductionVar().getType() << ": use i32 or i64";
+  }
+
+  /// What is copied into a buffer comes from the argument that its type names.
+  void copies(Operation *op) {
+    if (!isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp>(op))
+      return;
+    tile_gpu::BufferType to;
+    for (Type t : op->getOperandTypes())
+      if (auto buffer = dyn_cast<tile_gpu::BufferType>(t))
+        to = buffer;
+    const llvm::StringRef from = tile::memoryName(op->getOperand(0));
+    if (to && !to.getName().empty() && !from.empty() && to.getName() != from)
+      fail(op) << "copies '" << from << "' into " << to << ": only '" << to.getName() << "' flows through this buffer";
   }
 
   void layouts(Operation *op) {

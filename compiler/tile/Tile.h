@@ -53,6 +53,10 @@ unsigned numStages(mlir::Operation *op);
 /// The kernel's argument as messages call it: its tile.name, or "argument N".
 std::string argumentName(mlir::func::FuncOp kernel, unsigned index);
 
+/// The tile.name of the argument that a view, a pointer or a tile of pointers is made of; empty if it has none or
+/// several could be meant.
+llvm::StringRef memoryName(mlir::Value memory);
+
 /// The type itself, or a tile's element type.
 mlir::Type elementTypeOf(mlir::Type type);
 /// `like`'s shape and encoding with another element type; the element type itself if `like` is a scalar.

@@ -4,8 +4,10 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "llvm/ADT/SetVector.h"
 
 #include "compiler/tile/TileDialect.cpp.inc"
 
@@ -139,6 +141,45 @@ std::string argumentName(func::FuncOp kernel, unsigned index) {
   if (auto name = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(index, nameAttr)))
     return "'" + name.str() + "'";
   return "argument " + std::to_string(index);
+}
+
+llvm::StringRef memoryName(Value memory) {
+  llvm::StringRef name;
+  llvm::SetVector<Value> seen;
+  seen.insert(memory);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    const Value v = seen[i];
+    if (auto argument = dyn_cast<BlockArgument>(v)) {
+      Operation *parent = argument.getOwner()->getParentOp();
+      if (auto f = dyn_cast<func::FuncOp>(parent)) {
+        auto its = dyn_cast_or_null<StringAttr>(f.getArgAttr(argument.getArgNumber(), nameAttr));
+        if (!its || (!name.empty() && its.getValue() != name))
+          return {};
+        name = its.getValue();
+        continue;
+      }
+      auto loop = dyn_cast<LoopLikeOpInterface>(parent);
+      OpOperand *init = loop ? loop.getTiedLoopInit(argument) : nullptr;
+      OpOperand *next = init ? loop.getTiedLoopYieldedValue(argument) : nullptr;
+      if (!next)
+        return {};
+      seen.insert(init->get());
+      seen.insert(next->get());
+      continue;
+    }
+    Operation *op = v.getDefiningOp();
+    if (op->getNumRegions())
+      return {};
+    bool any = false;
+    for (Value operand : op->getOperands())
+      if (isa<ViewType>(operand.getType()) || isa<PtrType>(elementTypeOf(operand.getType()))) {
+        seen.insert(operand);
+        any = true;
+      }
+    if (!any)
+      return {};
+  }
+  return name;
 }
 
 } // namespace kiln::tile

@@ -50,7 +50,7 @@ ParseResult LocalSubviewOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.resolveOperand(buffer, type, result.operands) ||
       parser.resolveOperand(index, parser.getBuilder().getI32Type(), result.operands))
     return failure();
-  result.addTypes(BufferType::get(parser.getContext(), 1, type.getShape(), type.getElementType(), type.getLayout()));
+  result.addTypes(type.withCount(1));
   return success();
 }
 
@@ -62,7 +62,7 @@ void LocalSubviewOp::print(OpAsmPrinter &printer) {
 
 LogicalResult LocalSubviewOp::verify() {
   const BufferType from = getBuffer().getType();
-  if (getType() == BufferType::get(getContext(), 1, from.getShape(), from.getElementType(), from.getLayout()))
+  if (getType() == from.withCount(1))
     return success();
   return emitOpError() << "of " << from << " cannot be " << getType();
 }
@@ -73,7 +73,7 @@ LogicalResult LocalTransposeOp::verify() {
   const size_t rank = from.getShape().size();
   llvm::SmallVector<bool> seen(rank, false);
   bool good = perm.size() == rank && to.getShape().size() == rank && from.getElementType() == to.getElementType() &&
-              from.getCount() == to.getCount();
+              from.getCount() == to.getCount() && from.getName() == to.getName();
   for (size_t i = 0; good && i < rank; ++i) {
     const int64_t p = perm[i];
     good = p >= 0 && p < static_cast<int64_t>(rank) && !seen[p] && to.getShape()[i] == from.getShape()[p];

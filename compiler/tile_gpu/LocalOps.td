@@ -14,14 +14,23 @@ def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
   let description = [{
     `!tile_gpu.buffer<64x32xf16, #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>>`; with a leading count in brackets,
     so many of them one after the other: `!tile_gpu.buffer<[3] x 64x32xf16, #sh>`.
+
+    `!tile_gpu.buffer<"k": [2] x 64x32xf16, #sh>` says what flows through: the name of the argument that the tiles come
+    from.  Buffers of different names have different types, so that one cannot go where the other is expected, and
+    kiln-verify-stage refuses copies of another argument's tiles into them.
   }];
   let parameters = (ins "int64_t":$count, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
-                        "::mlir::Attribute":$layout);
+                        "::mlir::Attribute":$layout, StringRefParameter<"what flows through it, or nothing">:$name);
+  let builders = [TypeBuilder<(ins "int64_t":$count, "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
+                                   "::mlir::Attribute":$layout),
+                              [{ return $_get($_ctxt, count, shape, elementType, layout, ""); }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// One of the buffers, lowered.
     ::kiln::Result<::kiln::layout::SharedTile> lowered() const;
+    /// So many of the same.
+    BufferType withCount(int64_t count) const;
   }];
 }
 

@@ -19,7 +19,7 @@ void TileGpuDialect::registerTypes() {
 }
 
 LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t count,
-                                 llvm::ArrayRef<int64_t> shape, Type elementType, Attribute layout) {
+                                 llvm::ArrayRef<int64_t> shape, Type elementType, Attribute layout, llvm::StringRef) {
   if (count < 1)
     return emitError() << count << " buffers: at least one";
   if (!elementType.isIntOrFloat())
@@ -40,24 +40,39 @@ Type BufferType::parse(AsmParser &parser) {
   llvm::SmallVector<int64_t> shape;
   Type element;
   Attribute layout;
+  std::string name;
   if (parser.parseLess())
     return {};
+  if (const auto at = parser.getCurrentLocation(); succeeded(parser.parseOptionalString(&name))) {
+    if (name.empty())
+      return parser.emitError(at, "a buffer's name is empty: leave it out"), Type();
+    if (parser.parseColon())
+      return {};
+  }
   if (succeeded(parser.parseOptionalLSquare()) &&
       (parser.parseInteger(count) || parser.parseRSquare() || parser.parseKeyword("x")))
     return {};
   if (parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element) || parser.parseComma() ||
       parser.parseAttribute(layout) || parser.parseGreater())
     return {};
-  return parser.getChecked<BufferType>(parser.getContext(), count, shape, element, layout);
+  return parser.getChecked<BufferType>(parser.getContext(), count, shape, element, layout, name);
 }
 
 void BufferType::print(AsmPrinter &printer) const {
   printer << '<';
+  if (!getName().empty()) {
+    printer.printString(getName());
+    printer << ": ";
+  }
   if (getCount() != 1)
     printer << '[' << getCount() << "] x ";
   for (int64_t extent : getShape())
     printer << extent << 'x';
   printer << getElementType() << ", " << getLayout() << '>';
+}
+
+BufferType BufferType::withCount(int64_t count) const {
+  return get(getContext(), count, getShape(), getElementType(), getLayout(), getName());
 }
 
 Result<layout::SharedTile> BufferType::lowered() const {

@@ -59,7 +59,9 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // A transposed operand: shared memory is read so that the transpose costs nothing.
 // CHECK-LABEL: @transposed
-// CHECK: %[[L:.*]] = tile_gpu.local_load %{{.*}} to tensor<64x32xf16, #[[LINEAR:.*]]>
+// The buffers are named for the arguments that they hold.
+// CHECK: tile_gpu.local_alloc : !tile_gpu.buffer<"q": [2] x
+// CHECK: %[[L:.*]] = tile_gpu.local_load %{{.*}} : !tile_gpu.buffer<"q": {{.*}} to tensor<64x32xf16, #[[LINEAR:.*]]>
 // CHECK-NEXT: tile.transpose %[[L]] [1, 0] : tensor<64x32xf16, #[[LINEAR]]> to tensor<32x64xf16, #{{dot.*}}>
 // CHECK-NOT: convert_layout
 // CHECK: return
@@ -69,7 +71,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 #x = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1], instrN=16>>
 #y = #tile_gpu.dot<op=1, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1], instrN=16>>
 module attributes {tile_gpu.target = "sm_80"} {
-  func.func @transposed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %q: tensor<64x32xf16, #x>, %n: i32,
+  func.func @transposed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32, tile.name = "q"}, %q: tensor<64x32xf16, #x>, %n: i32,
                         %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.num_stages = 2 : i32} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32

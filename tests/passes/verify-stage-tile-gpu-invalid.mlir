@@ -99,3 +99,35 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#sh = #tile_gpu.swizzled<vec=8, perPhase=2, maxPhase=4>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @v_into_k(%k: !tile.ptr<f16> {tile.name = "k"}, %v: !tile.ptr<f16> {tile.name = "v"}, %n: i32)
+      attributes {tile.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = tile_gpu.local_alloc : !tile_gpu.buffer<"k": 64x32xf16, #sh>
+    %from = tile.addptr %v, %n : !tile.ptr<f16>, i32
+    %view = tile.make_view %from, extents [%n, %n], strides [%n, %c1] : !tile.view<64x32xf16>, i32
+    %part = tile.narrow_view %view[%c0, %n] {dim = 0 : i32} : !tile.view<64x32xf16>, i32
+    // expected-error @+1 {{copies 'v' into '!tile_gpu.buffer<"k": 64x32xf16}}
+    tile_gpu.async_copy_view %part[%c0, %c0], %b by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<"k": 64x32xf16, #sh>
+    // Pointers that a loop moves on, and tiles of them.
+    %p = scf.for %i = %c0 to %n step %c1 iter_args(%q = %v) -> (!tile.ptr<f16>) : i32 {
+      %all = tile.splat %q : !tile.ptr<f16> to tensor<64x32x!tile.ptr<f16>, #row>
+      // expected-error @+1 {{only 'k' flows through this buffer}}
+      tile_gpu.async_copy %all, %b : tensor<64x32x!tile.ptr<f16>, #row>, !tile_gpu.buffer<"k": 64x32xf16, #sh>
+      %next = tile.addptr %q, %c1 : !tile.ptr<f16>, i32
+      scf.yield %next : !tile.ptr<f16>
+    }
+    // Either of two is nobody's: not refused.
+    %both = arith.cmpi slt, %n, %c1 : i32
+    %one = arith.select %both, %k, %v : !tile.ptr<f16>
+    %some = tile.splat %one : !tile.ptr<f16> to tensor<64x32x!tile.ptr<f16>, #row>
+    tile_gpu.async_copy %some, %b : tensor<64x32x!tile.ptr<f16>, #row>, !tile_gpu.buffer<"k": 64x32xf16, #sh>
+    return
+  }
+}

@@ -74,3 +74,44 @@ func.func @groups() {
   tile_gpu.async_wait %t {groups = 64 : i32}
   return
 }
+
+// -----
+
+#sh = #tile_gpu.swizzled<vec=8, perPhase=2, maxPhase=4>
+// A loop that carries K's buffer cannot go on with V's.
+// expected-note @+1 {{prior use here}}
+func.func @v_for_k(%k: !tile_gpu.buffer<"k": 64x32xf16, #sh>, %v: !tile_gpu.buffer<"v": 64x32xf16, #sh>, %n: i32) {
+  %one = arith.constant 1 : i32
+  %r = scf.for %i = %one to %n step %one iter_args(%b = %k) -> (!tile_gpu.buffer<"k": 64x32xf16, #sh>) : i32 {
+    // expected-error @+1 {{use of value '%v' expects different type than prior uses: '!tile_gpu.buffer<"k": 64x32xf16}}
+    scf.yield %v : !tile_gpu.buffer<"k": 64x32xf16, #sh>
+  }
+  return
+}
+
+// -----
+
+#sh = #tile_gpu.swizzled<vec=8, perPhase=2, maxPhase=4>
+func.func @other_name(%b: !tile_gpu.buffer<"k": [2] x 64x32xf16, #sh>, %i: i32) {
+  // expected-error @+1 {{cannot be '!tile_gpu.buffer<"v": 64x32xf16}}
+  %s = "tile_gpu.local_subview"(%b, %i) : (!tile_gpu.buffer<"k": [2] x 64x32xf16, #sh>, i32) -> !tile_gpu.buffer<"v": 64x32xf16, #sh>
+  return
+}
+
+// -----
+
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=1>
+#column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=1, order=[0,1]>
+func.func @transposed(%b: !tile_gpu.buffer<"k": 64x32xf16, #sh>) {
+  // expected-error @+1 {{does not turn '!tile_gpu.buffer<"k": 64x32xf16}}
+  %t = tile_gpu.local_transpose %b [1, 0] : !tile_gpu.buffer<"k": 64x32xf16, #sh> to !tile_gpu.buffer<"v": 32x64xf16, #column>
+  return
+}
+
+// -----
+
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=1>
+// expected-error @+1 {{a buffer's name is empty: leave it out}}
+func.func @empty(%b: !tile_gpu.buffer<"": 64x32xf16, #sh>) {
+  return
+}
