@@ -69,6 +69,8 @@ public:
     for (tile::DotOp dot : dots) {
       widen(dot);
       const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
+      if (const int64_t part = partOfK(dot, work))
+        dot = inParts(dot, part);
       if (failed(anchor(dot, work)))
         return failure();
     }
@@ -179,6 +181,73 @@ private:
       for (Sizes *sizes : {&out.sizePerThread, &out.threadsPerWarp, &out.warpsPerCTA})
         sizes->insert(sizes->begin(), 1);
     return out;
+  }
+
+  /// Multiply-adds of each thread take all of K of its rows and columns.  Where no registers hold that, how much of K
+  /// is computed at a time; else 0.
+  int64_t partOfK(tile::DotOp dot, LayoutAttr work) const {
+    constexpr uint64_t enough = 64; // words of an operand
+    const int64_t rank = dot.getType().getRank();
+    const auto words = [&](int64_t k) {
+      uint64_t most = 0;
+      for (unsigned i = 0; i < 2; ++i) {
+        OpOperand &operand = dot->getOpOperand(i);
+        const auto type = cast<RankedTensorType>(operand.get().getType());
+        const std::optional<LayoutAttr> layout = tile_gpu::operandLayout(operand, work);
+        if (tile_gpu::layoutAttrOf(type) || !layout || !tile_gpu::fits(type, *layout))
+          return uint64_t(0);
+        Sizes shape(type.getShape().begin(), type.getShape().end());
+        shape[static_cast<size_t>(rank - (i == 0 ? 1 : 2))] = k;
+        most = std::max(most, tile_gpu::threadWords(RankedTensorType::get(shape, type.getElementType(), *layout)));
+      }
+      return most;
+    };
+    const auto a = cast<RankedTensorType>(dot.getLhs().getType());
+    if (words(a.getDimSize(rank - 1)) <= tile_gpu::maxThreadWords)
+      return 0;
+    int64_t part = extentsOf(dot).coreK;
+    while (part > 1 && words(part) > enough)
+      part /= 2;
+    return part;
+  }
+
+  /// The product as a loop over parts of K, which are read from shared memory; what is left is the loop's product.
+  tile::DotOp inParts(tile::DotOp dot, int64_t part) {
+    OpBuilder b(dot);
+    const Location loc = dot.getLoc();
+    const Type i32 = b.getI32Type();
+    const auto number = [&](int64_t v) -> Value { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(i32, v)); };
+    const auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+    const int64_t rank = lhs.getRank(), k = lhs.getDimSize(rank - 1);
+    auto loop = scf::ForOp::create(b, loc, number(0), number(k), number(part), ValueRange{dot.getAccumulator()});
+    dot.getResult().replaceAllUsesWith(loop.getResult(0));
+    b.setInsertionPointToStart(loop.getBody());
+    const auto row = RankedTensorType::get({part}, i32);
+    const Value numbers = arith::AddIOp::create(
+        b, loc, tile::SplatOp::create(b, loc, row, loop.getInductionVar()),
+        tile::RangeOp::create(b, loc, row, b.getI32IntegerAttr(0), b.getI32IntegerAttr(static_cast<int32_t>(part))));
+    const auto partOf = [&](Value operand, int64_t axis) -> Value {
+      const auto type = cast<RankedTensorType>(operand.getType());
+      Sizes thin{part};
+      Value at = numbers;
+      for (int64_t d = 0; d < rank; ++d)
+        if (d != axis) {
+          thin.insert(thin.begin() + d, 1);
+          at = tile::ExpandDimsOp::create(b, loc, RankedTensorType::get(thin, i32), at,
+                                          b.getI32IntegerAttr(static_cast<int32_t>(d)));
+        }
+      Sizes shape(type.getShape().begin(), type.getShape().end());
+      shape[static_cast<size_t>(axis)] = part;
+      at = tile::BroadcastOp::create(b, loc, RankedTensorType::get(shape, i32), at);
+      return tile::GatherOp::create(b, loc, RankedTensorType::get(shape, type.getElementType()), operand, at,
+                                    b.getI32IntegerAttr(static_cast<int32_t>(axis)));
+    };
+    const Value a = partOf(dot.getLhs(), rank - 1), c = partOf(dot.getRhs(), rank - 2);
+    auto inner = cast<tile::DotOp>(b.clone(*dot));
+    inner->setOperands({a, c, loop.getRegionIterArg(0)});
+    scf::YieldOp::create(b, loc, inner.getResult());
+    dot.erase();
+    return inner;
   }
 
   LogicalResult anchor(tile::DotOp dot, LayoutAttr work) {

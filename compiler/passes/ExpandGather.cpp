@@ -1,6 +1,7 @@
 // Gathers and atomic results through a buffer.
 #include "compiler/passes/SharedExpansion.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -24,6 +25,10 @@ Value storedTo(OpBuilder &b, Location loc, Value tile) {
   return buffer;
 }
 
+bool isDefinedOutside(Value v, Operation *op) {
+  return !op->isAncestor(v.getParentBlock()->getParentOp());
+}
+
 /// The value in every thread, given that the owners of its elements have it.
 Value ownersToAll(OpBuilder &b, Location loc, Value tile) {
   return LocalLoadOp::create(b, loc, tile.getType(), storedTo(b, loc, tile));
@@ -35,8 +40,16 @@ LogicalResult expandGather(tile::GatherOp op) {
   if (!layoutAttrOf(op.getType()) || layoutAttrOf(op.getType()) != layoutAttrOf(op.getIndices().getType()))
     return op.emitError("a gather's result has the layout of its indices; here they are ")
            << op.getType() << " and " << op.getIndices().getType();
-  OpBuilder b(op);
+  // Once, not in every round of loops that only read it.
+  Operation *at = op;
+  for (Operation *parent = op->getParentOp(); isa<scf::ForOp, scf::WhileOp>(parent); parent = parent->getParentOp()) {
+    if (!isDefinedOutside(op.getSource(), parent))
+      break;
+    at = parent;
+  }
+  OpBuilder b(at);
   Value buffer = storedTo(b, op.getLoc(), op.getSource());
+  b.setInsertionPoint(op);
   Value result = GatherSharedOp::create(b, op.getLoc(), op.getType(), buffer, op.getIndices(), op.getAxisAttr());
   op.replaceAllUsesWith(result);
   op.erase();

@@ -11,14 +11,6 @@ using namespace tile_gpu;
 
 namespace {
 
-/// 32-bit registers of a thread that a tile takes; 0 for other types.
-unsigned wordsOf(Type type) {
-  if (!isTile(type))
-    return 0;
-  const Result<layout::TileLayout> layout = layoutOf(type);
-  return layout ? (layout->registers() * std::max(8u, planBits(type)) + 31) / 32 : 0;
-}
-
 /// Of a thread's registers so many are left for tiles: the rest holds addresses, counters, and the pieces of the other
 /// operands that are on their way to the matrix unit.
 unsigned roomForTiles(const Target &target) {
@@ -63,9 +55,9 @@ Value ResidentOperands::bufferOf(Value stored, RankedTensorType tile) {
 }
 
 void ResidentOperands::relieve(scf::ForOp loop) {
-  unsigned alive = 0, largest = 0;
+  uint64_t alive = 0, largest = 0;
   for (Value v : loop.getRegionIterArgs())
-    alive += wordsOf(v.getType());
+    alive += threadWords(v.getType());
   struct Use {
     OpOperand *operand;
     Value stored;
@@ -75,7 +67,7 @@ void ResidentOperands::relieve(scf::ForOp loop) {
   llvm::SmallDenseSet<std::pair<Value, Type>> counted, moved;
   loop.getBody()->walk([&](tile::DotOp dot) {
     if (!llvm::is_contained(loop.getRegionIterArgs(), dot.getAccumulator()))
-      largest = std::max(largest, wordsOf(dot.getType()));
+      largest = std::max(largest, threadWords(dot.getType()));
     for (OpOperand *operand : {&dot->getOpOperand(0), &dot->getOpOperand(1)}) {
       const Value stored = unconverted(operand->get());
       Operation *def = stored.getDefiningOp();
@@ -84,11 +76,11 @@ void ResidentOperands::relieve(scf::ForOp loop) {
       const auto tile = cast<RankedTensorType>(operand->get().getType());
       outside.push_back({operand, stored, tile});
       if (counted.insert({stored, tile}).second)
-        alive += wordsOf(tile);
+        alive += threadWords(tile);
     }
   });
   alive += largest;
-  llvm::stable_sort(outside, [](const Use &a, const Use &b) { return wordsOf(a.tile) > wordsOf(b.tile); });
+  llvm::stable_sort(outside, [](const Use &a, const Use &b) { return threadWords(a.tile) > threadWords(b.tile); });
   for (const Use &use : outside) {
     const bool already = moved.contains({use.stored, use.tile});
     if (!already && alive <= roomForTiles(target))
@@ -97,7 +89,7 @@ void ResidentOperands::relieve(scf::ForOp loop) {
     if (!buffer)
       continue;
     if (moved.insert({use.stored, use.tile}).second)
-      alive -= wordsOf(use.tile);
+      alive -= threadWords(use.tile);
     Operation *dot = use.operand->getOwner();
     OpBuilder b(dot);
     use.operand->set(LocalLoadOp::create(b, dot->getLoc(), use.tile, buffer));

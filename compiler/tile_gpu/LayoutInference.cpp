@@ -368,6 +368,13 @@ static std::string listText(Shape shape) {
   return out;
 }
 
+std::uint64_t threadWords(Type type) {
+  if (!isTile(type))
+    return 0;
+  const Result<TileLayout> layout = layoutOf(type);
+  return layout ? (std::uint64_t(layout->registers()) * std::max(8u, planBits(type)) + 31) / 32 : 0;
+}
+
 Status checkPlaces(Type tile, unsigned warps) {
   KILN_ASSIGN(const TileLayout layout, layoutOf(tile));
   if (layout.core().size(InDim::Warp) != warps)
@@ -375,8 +382,7 @@ Status checkPlaces(Type tile, unsigned warps) {
                   format("L05: the layout %s has %u warps, the kernel %u", layoutAttrOf(tile).text().str().c_str(),
                          layout.core().size(InDim::Warp), warps),
                   "make the product of warpsPerCTA (or of the warp bases) and tile.num_warps equal");
-  const std::uint64_t bits = std::uint64_t(layout.registers()) * std::max(8u, planBits(tile));
-  const std::uint64_t words = (bits + 31) / 32;
+  const std::uint64_t words = threadWords(tile);
   if (words <= maxThreadWords)
     return {};
   return Status(StatusCode::CompileError,

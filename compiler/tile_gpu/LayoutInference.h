@@ -61,6 +61,9 @@ bool fits(mlir::Type tile, LayoutAttr layout);
 /// 32-bit registers of a thread that one tile may take.
 constexpr unsigned maxThreadWords = 1u << 9;
 
+/// 32-bit registers of a thread that a value takes; 0 for what is no tile with a layout.
+std::uint64_t threadWords(mlir::Type type);
+
 /// The tile's layout suits a block of so many warps: it is made for them (L05) and takes at most 2^9 words a thread
 /// (L18).
 Status checkPlaces(mlir::Type tile, unsigned warps);

@@ -160,3 +160,23 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// No registers hold a thread's rows and columns with all of K: a loop over parts of it, read from shared memory.
+// CHECK-LABEL: func.func @parts
+// CHECK-SAME: (%[[A:.*]]: tensor<64x64xf64>, %[[C:.*]]: tensor<64x64xf64>)
+// CHECK: scf.for %[[K:.*]] = %c0_i32 to %c64_i32 step %c4_i32 iter_args(%[[SUM:.*]] = %[[C]]) -> (tensor<64x64xf64>)
+// CHECK: %[[X:.*]] = tile.gather %[[A]][%{{.*}}] {axis = 1 : i32} : tensor<64x64xf64>, tensor<64x4xi32>
+// CHECK: %[[Y:.*]] = tile.gather %[[A]][%{{.*}}] {axis = 0 : i32} : tensor<64x64xf64>, tensor<4x64xi32>
+// CHECK-DAG: %[[XC:.*]] = tile_gpu.convert_layout %[[X]]
+// CHECK-DAG: %[[YC:.*]] = tile_gpu.convert_layout %[[Y]]
+// CHECK: tile.dot %[[XC]], %[[YC]], %{{.*}} to tensor<64x64xf64, #blocked>
+// CHECK: scf.yield
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @parts(%a: tensor<64x64xf64>, %c: tensor<64x64xf64>) {
+    %d = tile.dot %a, %a, %c : tensor<64x64xf64>, tensor<64x64xf64> to tensor<64x64xf64>
+    tile.print "d" %d : tensor<64x64xf64>
+    return
+  }
+}

@@ -133,6 +133,29 @@ func.func @gather(%x: tensor<512xf32, #vec>, %i: tensor<128xi32, #vec>) -> tenso
   return %g : tensor<128xf32, #vec>
 }
 
+// What a loop only reads is stored once, before the outermost such loop; what a round makes, in that round.
+// CHECK-LABEL: @gather_in_loops
+// CHECK: %[[B:.*]] = tile_gpu.local_alloc
+// CHECK-NEXT: tile_gpu.local_store %arg0, %[[B]]
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NEXT: %[[G:.*]] = tile_gpu.gather_shared %[[B]]
+// CHECK-NEXT: %[[C:.*]] = tile_gpu.local_alloc
+// CHECK-NEXT: tile_gpu.local_store %[[G]], %[[C]]
+// CHECK-NEXT: tile_gpu.gather_shared %[[C]]
+func.func @gather_in_loops(%x: tensor<512xf32, #vec>, %i: tensor<128xi32, #vec>, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %j = %zero to %n step %one : i32 {
+    scf.for %k = %zero to %n step %one : i32 {
+      %g = tile.gather %x[%i] {axis = 0 : i32} : tensor<512xf32, #vec>, tensor<128xi32, #vec>
+      %h = tile.gather %g[%i] {axis = 0 : i32} : tensor<128xf32, #vec>, tensor<128xi32, #vec>
+      tile.print "h" %h : tensor<128xf32, #vec>
+    }
+  }
+  return
+}
+
 // Old values that other warps need go through a buffer; unused ones do not.
 // CHECK-LABEL: @atomics
 // CHECK: %[[O:.*]] = tile.atomic_rmw
