@@ -6,6 +6,7 @@
 #include "compiler/passes/SharedBuffers.h"
 #include "compiler/tile_gpu/Exchange.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/JSON.h"
 
 #include <bit>
@@ -51,6 +52,8 @@ public:
       json.attributeArray("memory", [&] { each([&](Operation *op) { access(op); }); });
       json.attributeArray("conversions", [&] { each([&](Operation *op) { conversion(op); }); });
       json.attributeArray("reductions", [&] { each([&](Operation *op) { reduction(op); }); });
+      json.attributeArray("roles", [&] { roles(); });
+      json.attributeArray("pipelines", [&] { each([&](Operation *op) { pipeline(op); }); });
       json.attributeObject("shared", [&] { shared(); });
       json.attributeArray("shared_accesses", [&] { each([&](Operation *op) { sharedAccess(op); }); });
       json.attributeArray("barriers", [&] { barriers(); });
@@ -192,6 +195,41 @@ private:
       if (!plan)
         return error(plan.status());
       json.attribute("text", layout::explain(*plan));
+    });
+  }
+
+  /// Who does what.  No operation gives warps different work yet: there is one role, of all warps.
+  void roles() {
+    llvm::SetVector<llvm::StringRef> work;
+    each([&](Operation *op) {
+      if (isa<AsyncCopyOp, AsyncCopyViewOp>(op))
+        work.insert("asynchronous copies to shared memory (cp.async)");
+      else if (auto dot = dyn_cast<tile::DotOp>(op))
+        work.insert(std::holds_alternative<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind)
+                        ? "matrix products (mma.sync)"
+                        : "matrix products (multiply-adds)");
+    });
+    json.object([&] {
+      json.attribute("warps", int64_t(tile::numWarps(kernel)));
+      json.attributeArray("work", [&] {
+        for (llvm::StringRef w : work)
+          json.value(w);
+      });
+    });
+  }
+
+  /// Buffers that copies fill some rounds ahead of their use.
+  void pipeline(Operation *op) {
+    auto alloc = dyn_cast<LocalAllocOp>(op);
+    auto type = alloc ? dyn_cast<BufferType>(alloc.getType()) : BufferType();
+    if (!type || type.getCount() < 2)
+      return;
+    const Result<layout::SharedTile> slot = type.lowered();
+    json.object([&] {
+      place(op);
+      json.attribute("name", llvm::json::fixUTF8(type.getName()));
+      json.attribute("slots", type.getCount());
+      json.attribute("bytes", slot ? int64_t(slot->bytes()) : 0);
     });
   }
 

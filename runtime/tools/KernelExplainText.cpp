@@ -70,6 +70,7 @@ public:
     memory();
     conversions();
     reductions();
+    roles();
     shared();
     barriers();
     resources();
@@ -180,6 +181,28 @@ private:
       if (text.find(exchange) != std::string::npos)
         out += "      (that conversion is above)\n";
     }
+  }
+
+  void roles() {
+    for (const Json &role : explanation.at("roles")) {
+      std::string work;
+      for (const Json &w : role.at("work"))
+        work += w.get<std::string>() + ", ";
+      out += "\nroles: one, of " + plural(role.value("warps", 0u), "warp") + ": " +
+             (work.empty() ? "everything" : work + "everything else") + "\n";
+    }
+    const Json &all = explanation.at("pipelines");
+    if (all.empty())
+      return;
+    out += "pipelines: buffers that are filled while others are read\n";
+    std::vector<std::vector<std::string>> rows;
+    for (const Json &p : all) {
+      const unsigned slots = p.value("slots", 0u);
+      rows.push_back({place(p), p.value("name", ""),
+                      std::to_string(slots) + " slots of " + plural(p.value("bytes", 0u), "byte") + ", copied " +
+                          plural(slots - 1, "round") + " ahead"});
+    }
+    out += columns(rows);
   }
 
   void shared() {

@@ -91,6 +91,26 @@ TEST_F(ExplainKernelCliTest, ATransposeHasOneConversionWithItsPlan) {
   EXPECT_TRUE(has(explain({"transpose", "--target", "sm_80", "--rejected"}).out, "not warp_shuffle: "));
 }
 
+TEST_F(ExplainKernelCliTest, AttentionHasARoleAndTwoPipelines) {
+  const Words line = {"attention", "--target", "sm_80", "--set", "dim=64", "--set", "dimV=64", "--set", "warps=4"};
+  const Json e = json(line)["explain"];
+  ASSERT_EQ(e["roles"].size(), 1u);
+  EXPECT_EQ(e["roles"][0]["warps"], 4);
+  ASSERT_EQ(e["roles"][0]["work"].size(), 2u);
+  ASSERT_EQ(e["pipelines"].size(), 2u);
+  for (const auto &[i, name] : {std::pair(0u, "k"), std::pair(1u, "v")}) {
+    EXPECT_EQ(e["pipelines"][i]["name"], name);
+    EXPECT_EQ(e["pipelines"][i]["slots"], 2);
+    EXPECT_EQ(e["pipelines"][i]["bytes"], 64 * 64 * 2);
+  }
+  const Outcome text = explain(line);
+  EXPECT_TRUE(has(text.out, "roles: one, of 4 warps: asynchronous copies to shared memory (cp.async), "
+                            "matrix products (mma.sync), everything else\n"))
+      << text.out;
+  EXPECT_TRUE(has(text.out, "k  2 slots of 8192 bytes, copied 1 round ahead\n")) << text.out;
+  EXPECT_TRUE(has(explain({"add", "--target", "sm_80"}).out, "roles: one, of 4 warps: everything\n"));
+}
+
 TEST_F(ExplainKernelCliTest, SoftmaxHasReductionsAndNoConversionOfItsTiles) {
   const Json j = json({"softmax", "--target", "sm_90a", "--dtype", "bf16", "--set", "looping=true"});
   const Json &e = j["explain"];

@@ -2,7 +2,8 @@
 //
 // Full tier, of options (mask, alignment, softcap, ALiBi, sink, lse, packed or dense, used lengths), types, head dims
 // and every target of the table: every combination of the options but the last, at D = 64, targets and types in turn;
-// and every two levels of two of all.  Default tier: four of these.
+// and every two levels of two of all.  Default tier: four of these.  KILN_TEST_PRODUCT=1: every combination of all of
+// them at one small pair of head dims, 13,312, which takes an hour of one core.
 //
 // Each is compiled by the operation, run on the emulator of its target, compared with float64, and assembled where an
 // assembler is found.
@@ -17,6 +18,7 @@
 #include "tests/support/TestTier.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 namespace kiln::test {
 namespace {
@@ -90,9 +92,31 @@ protected:
   unsigned compiled = 0, assembled = 0;
 };
 
+bool wholeProduct() {
+  const char *asked = std::getenv("KILN_TEST_PRODUCT");
+  return asked && *asked == '1';
+}
+
 /// All rows, in the order of the file's head.
 std::vector<std::vector<unsigned>> allRows() {
   std::vector<std::vector<unsigned>> rows;
+  if (wholeProduct()) {
+    const auto smallest = static_cast<unsigned>(headDims.size() - 1);
+    std::vector<unsigned> row(levels.size(), 0);
+    row[OfDims] = smallest;
+    for (bool more = true; more;) {
+      rows.push_back(row);
+      more = false;
+      for (std::size_t f = 0; f < row.size() && !more; ++f) {
+        if (f == OfDims)
+          continue;
+        more = ++row[f] < levels[f];
+        if (!more)
+          row[f] = 0;
+      }
+    }
+    return rows;
+  }
   for (unsigned i = 0; i < 4 * 64; ++i) // mask, then one bit each
     rows.push_back({i % levels[OfTarget], i / 13 % 2, 0, i / 64, i & 1, i >> 1 & 1, i >> 2 & 1, i >> 3 & 1, i >> 4 & 1,
                     (i >> 5 & 1) | (i / 5 % 2 * 2)});
@@ -113,9 +137,10 @@ TEST_P(AttentionOptions, CompileRunAndAssemble) {
   const auto rows = allRows();
   const auto with = assembler();
   const auto number = static_cast<std::size_t>(GetParam());
-  if (!isFullTier())
+  const bool every = isFullTier() || wholeProduct();
+  if (!every)
     check(rows[86 * number + 1], with);
-  for (std::size_t i = number; isFullTier() && i < rows.size() && !HasFatalFailure(); i += 4)
+  for (std::size_t i = number; every && i < rows.size() && !HasFatalFailure(); i += 4)
     check(rows[i], with);
   std::printf("%zu combinations in all; %u compiled, %u assembled\n", rows.size(), compiled, assembled);
   EXPECT_GT(compiled, 0u);
