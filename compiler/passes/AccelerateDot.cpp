@@ -187,6 +187,8 @@ private:
   /// is computed at a time; else 0.
   int64_t partOfK(tile::DotOp dot, LayoutAttr work) const {
     constexpr uint64_t enough = 64; // words of an operand
+    if (!std::holds_alternative<layout::Blocked>(work.encoding().kind))
+      return 0;
     const int64_t rank = dot.getType().getRank();
     const auto words = [&](int64_t k) {
       uint64_t most = 0;

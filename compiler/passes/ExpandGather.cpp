@@ -36,20 +36,54 @@ Value ownersToAll(OpBuilder &b, Location loc, Value tile) {
 
 } // namespace
 
-LogicalResult expandGather(tile::GatherOp op) {
-  if (!layoutAttrOf(op.getType()) || layoutAttrOf(op.getType()) != layoutAttrOf(op.getIndices().getType()))
-    return op.emitError("a gather's result has the layout of its indices; here they are ")
-           << op.getType() << " and " << op.getIndices().getType();
-  // Once, not in every round of loops that only read it.
-  Operation *at = op;
+/// Before the outermost loop around `op` that only reads its source; null if there is none, or no room.
+static Operation *storeBefore(tile::GatherOp op, GatherBuffers &buffers) {
+  Operation *at = nullptr;
   for (Operation *parent = op->getParentOp(); isa<scf::ForOp, scf::WhileOp>(parent); parent = parent->getParentOp()) {
     if (!isDefinedOutside(op.getSource(), parent))
       break;
     at = parent;
   }
-  OpBuilder b(at);
-  Value buffer = storedTo(b, op.getLoc(), op.getSource());
-  b.setInsertionPoint(op);
+  if (!at || buffers.of.contains({op.getSource(), at}))
+    return at;
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  const Result<const Target *> target = targetOf(kernel);
+  if (!target)
+    return nullptr;
+  const auto bytesOf = [](BufferType type) {
+    const Result<layout::SharedTile> slot = type.lowered();
+    return slot ? slot->bytes() * static_cast<uint64_t>(type.getCount()) : 0;
+  };
+  auto [bytes, fresh] = buffers.bytes.try_emplace(kernel, 0);
+  if (fresh)
+    kernel.walk([&, sum = &bytes->second](LocalAllocOp alloc) {
+      if (auto type = dyn_cast<BufferType>(alloc.getType()))
+        *sum += bytesOf(type);
+    });
+  // The rest is for what is alive for a short time.
+  const uint64_t its = bytesOf(plainBuffer(cast<RankedTensorType>(op.getSource().getType())));
+  if (bytes->second + its > (*target)->sharedOptIn / 2)
+    return nullptr;
+  bytes->second += its;
+  return at;
+}
+
+LogicalResult expandGather(tile::GatherOp op, GatherBuffers &buffers) {
+  if (!layoutAttrOf(op.getType()) || layoutAttrOf(op.getType()) != layoutAttrOf(op.getIndices().getType()))
+    return op.emitError("a gather's result has the layout of its indices; here they are ")
+           << op.getType() << " and " << op.getIndices().getType();
+  OpBuilder b(op);
+  Value buffer;
+  if (Operation *at = storeBefore(op, buffers)) {
+    Value &once = buffers.of[{op.getSource(), at}];
+    if (!once) {
+      OpBuilder before(at);
+      once = storedTo(before, op.getLoc(), op.getSource());
+    }
+    buffer = once;
+  } else {
+    buffer = storedTo(b, op.getLoc(), op.getSource());
+  }
   Value result = GatherSharedOp::create(b, op.getLoc(), op.getType(), buffer, op.getIndices(), op.getAxisAttr());
   op.replaceAllUsesWith(result);
   op.erase();

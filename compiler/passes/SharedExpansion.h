@@ -27,8 +27,15 @@ mlir::LogicalResult expandReduce(tile::ReduceOp op);
 /// The same for scans; one along an axis that the layout does not hold in a permutation is done in another layout.
 mlir::LogicalResult expandScan(tile::ScanOp op);
 
+/// Buffers that gathers in loops read, stored once before the loops that only read them: one for each source and loop,
+/// as long as there is room for what is alive all that time.
+struct GatherBuffers {
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Operation *>, mlir::Value> of;
+  llvm::DenseMap<mlir::Operation *, uint64_t> bytes; ///< by function: of all buffers that are there already
+};
+
 /// The source goes to a buffer, elements are read from there.
-mlir::LogicalResult expandGather(tile::GatherOp op);
+mlir::LogicalResult expandGather(tile::GatherOp op, GatherBuffers &buffers);
 
 /// An atomic operation whose result several warps (of a scalar: all threads) need: the threads that act write it to a
 /// buffer from which all read it.

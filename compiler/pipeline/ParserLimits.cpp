@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -42,6 +43,8 @@ private:
 ParserLimit checkParserLimits(std::string_view text) {
   unsigned depth = 0, prefixes = 0, line = 1;
   std::size_t lineBegin = 0;
+  unsigned aliases = 0;
+  bool alias = false; ///< the token before was a name of one
   ArrayAttributes arrays;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
@@ -51,10 +54,10 @@ ParserLimit checkParserLimits(std::string_view text) {
       continue;
     }
     if (c == '/' && next == '/') {
-      i = std::min(text.find('\n', i), text.size()) - 1;
+      i = std::min(text.find_first_of("\n\r", i), text.size()) - 1;
       continue;
     }
-    if (c == ' ' || c == '\t' || c == '\r')
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\0')
       continue;
     const std::string_view identifier = identifierAt(text, i);
     if (arrays.refuses(identifier, i ? text[i - 1] : '\0', c))
@@ -64,8 +67,20 @@ ParserLimit checkParserLimits(std::string_view text) {
     if (!identifier.empty()) {
       i += identifier.size() - 1;
       prefixes = 0;
+      alias = false;
       continue;
     }
+    if (c == '#' || c == '!') { // "#a = .." defines an alias: each may hold the one before
+      while (i + 1 < text.size() && isIdentifier(text[i + 1]))
+        ++i;
+      prefixes = 0;
+      alias = true;
+      continue;
+    }
+    if (std::exchange(alias, false) && c == '=' && ++aliases > maxAliases)
+      return {line, static_cast<unsigned>(i - lineBegin + 1),
+              "the program defines more than " + std::to_string(maxAliases) + " aliases",
+              "write attributes and types out where they are used"};
     if (c == '"') { // a string ends on its line
       while (++i < text.size() && text[i] != '"' && text[i] != '\n')
         i += text[i] == '\\';
@@ -74,7 +89,7 @@ ParserLimit checkParserLimits(std::string_view text) {
       prefixes = 0;
       continue;
     }
-    if (c == '-' && next == '>') { // an arrow closes nothing
+    if ((c == '-' && next == '>') || (c == '>' && next == '=')) { // an arrow and a comparison close nothing
       ++i;
       prefixes = 0;
       continue;

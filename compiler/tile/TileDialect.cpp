@@ -151,7 +151,7 @@ llvm::StringRef memoryName(Value memory) {
     const Value v = seen[i];
     if (auto argument = dyn_cast<BlockArgument>(v)) {
       Operation *parent = argument.getOwner()->getParentOp();
-      if (auto f = dyn_cast<func::FuncOp>(parent)) {
+      if (auto f = dyn_cast<func::FuncOp>(parent); f && argument.getOwner()->isEntryBlock()) {
         auto its = dyn_cast_or_null<StringAttr>(f.getArgAttr(argument.getArgNumber(), nameAttr));
         if (!its || (!name.empty() && its.getValue() != name))
           return {};

@@ -162,8 +162,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             // A new base costs a multiplication for each value so far.  One that is a little too small serves as well:
             // powers stay below 2^slack, sums far below the largest float.
             const auto highest = maximum(seen.largest, maximum(z, along(1)));
-            const auto enough = plain ? seen.largest + div(slack, unit, approx) : seen.largest + slack;
-            const auto largest = select(highest <= enough, seen.largest, highest);
+            // (The difference of neighbours is exact; it is no number if both are infinite, and not small.)
+            const auto grown = highest - seen.largest;
+            const auto largest = select((plain ? grown * unit : grown) <= slack, seen.largest, highest);
             const auto base = finite(largest);
             const auto power =
                 plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);

@@ -91,6 +91,36 @@ TEST_P(AttentionForward, ValuesOfOneGiveOne) {
   check(0);
 }
 
+/// Logits that grow from block to block of the keys, by less and by more than what the base of the powers may lag, up
+/// to where neighbouring floats are 16 apart: v = 1 gives 1, and the last keys' values where those win.
+TEST_P(AttentionForward, LogitsThatGrow) {
+  for (const double step : {0.25, 3.0, 40.0, 0x1p20}) {
+    Problem p = with(3, 300, GetParam() % 2 ? DType::Bf16 : DType::F16);
+    p.scale = static_cast<float>(0x1p7 * 0.6931471805599453); // the powers' factor is 2^7
+    Data d = randomData(p, random);
+    std::fill(d.q.begin(), d.q.end(), 0.0);
+    std::fill(d.k.begin(), d.k.end(), 0.0);
+    const bool huge = step > 100;
+    for (std::size_t i = 0; i < d.q.size(); i += static_cast<std::size_t>(p.dim)) {
+      d.q[i] = huge ? 1024 : 1;
+      d.q[i + 1] = 1;
+    }
+    for (std::int64_t row = 0; row < p.rowsK(); ++row)
+      for (std::int64_t head = 0; head < p.keyHeads; ++head) {
+        const auto at = static_cast<std::size_t>((row * p.keyHeads + head) * p.dim);
+        // To base 2 a block of 32 keys is `step` above the one before.
+        d.k[at] = huge ? 1024 : 0;
+        d.k[at + 1] = huge ? (row < 150 ? 0.125 : 0.25) : static_cast<double>(row / 32) * step / 128;
+      }
+    std::fill(d.v.begin(), d.v.end(), 1.0);
+    const Results got = run(p, d);
+    for (std::size_t i = 0; i < got.o.size(); ++i)
+      ASSERT_NEAR(got.o[i], 1, p.type == DType::Bf16 ? 0x1p-7 : 0x1p-10) << step << " " << i;
+    if (!huge)
+      compare(p, d);
+  }
+}
+
 /// Sequences of one length: a packed batch and a dense one are the same rows in memory.
 TEST_P(AttentionForward, PackedIsDense) {
   Problem dense = with(75, 90, GetParam() % 2 ? DType::Bf16 : DType::F16);

@@ -156,6 +156,31 @@ func.func @gather_in_loops(%x: tensor<512xf32, #vec>, %i: tensor<128xi32, #vec>,
   return
 }
 
+// One buffer for all that read the same; none for long where there is no room for what else is alive meanwhile.
+// CHECK-LABEL: @gathers_of_one_source
+// CHECK: %[[B:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<512xf32
+// CHECK-NOT: tile_gpu.local_alloc
+// CHECK: scf.for
+// CHECK-NEXT: tile_gpu.gather_shared %[[B]]
+// CHECK-NEXT: tile_gpu.gather_shared %[[B]]
+// CHECK: tile_gpu.local_alloc : !tile_gpu.buffer<32768xf32
+// CHECK-NEXT: tile_gpu.local_store
+// CHECK-NEXT: tile_gpu.gather_shared
+func.func @gathers_of_one_source(%x: tensor<512xf32, #vec>, %large: tensor<32768xf32, #vec>,
+                                 %i: tensor<128xi32, #vec>, %n: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  scf.for %j = %zero to %n step %one : i32 {
+    %g = tile.gather %x[%i] {axis = 0 : i32} : tensor<512xf32, #vec>, tensor<128xi32, #vec>
+    %h = tile.gather %x[%i] {axis = 0 : i32} : tensor<512xf32, #vec>, tensor<128xi32, #vec>
+    %k = tile.gather %large[%i] {axis = 0 : i32} : tensor<32768xf32, #vec>, tensor<128xi32, #vec>
+    tile.print "g" %g : tensor<128xf32, #vec>
+    tile.print "h" %h : tensor<128xf32, #vec>
+    tile.print "k" %k : tensor<128xf32, #vec>
+  }
+  return
+}
+
 // Old values that other warps need go through a buffer; unused ones do not.
 // CHECK-LABEL: @atomics
 // CHECK: %[[O:.*]] = tile.atomic_rmw

@@ -136,6 +136,27 @@ TEST(Killed, DeepNestingIsRefusedInTheProcess) {
               256)
           << open << depth << c.diagnostics;
     }
+  // Comparisons close nothing; a comment ends with the line, however that ends.
+  std::string sets = "func.func @k() attributes {tile.kernel, a = ", ends;
+  for (int i = 0; i < 300; ++i) {
+    sets += "[affine_set<(d0) : (d0 >= 0, d0 >= 0)>, ";
+    ends += "]";
+  }
+  for (const std::string &text : {sets + "1" + ends + "} { return }", "// c\r" + nested("[", "]", 300)}) {
+    const Compiled c = compile(text, {});
+    EXPECT_EQ(c.status, KILN_COMPILE_INPUT);
+    EXPECT_NE(c.diagnostics.find("nested more than 256 levels deep"), std::string::npos) << c.diagnostics;
+  }
+  // Aliases nest without brackets.
+  const auto aliases = [](int n) {
+    std::string text = "#a0 = 1 : i32\n";
+    for (int i = 1; i < n; ++i)
+      text += "#a" + std::to_string(i) + " = [#a" + std::to_string(i - 1) + "]\n";
+    return text + "func.func @k() attributes {tile.kernel, a = #a" + std::to_string(n - 1) + "} { return }";
+  };
+  EXPECT_EQ(compile(aliases(200), {}).status, KILN_COMPILE_OK);
+  for (const int n : {5000, 500000})
+    EXPECT_NE(compile(aliases(n), {}).diagnostics.find("more than 4096 aliases"), std::string::npos);
   // Nothing nests in strings and comments.
   const std::string brackets(1000, '(');
   EXPECT_EQ(
@@ -150,12 +171,16 @@ TEST(Killed, ArraysOfIndexAreRefusedInTheProcess) {
     return compile(before + "func.func @k() attributes {tile.kernel, a = " + attribute + "} { return }", {});
   };
   const char *message = "an array attribute's elements must be integers or floating-point numbers";
-  for (const char *bad : {"array<index: 2>", "array<index>", "array < index : 2>", "[array<index: 1>]",
-                          "array<// index\n index: 2>", "array // <\n <index: 2>", "array<!alias: 2>"}) {
+  for (const char *bad :
+       {"array<index: 2>", "array<index>", "array < index : 2>", "[array<index: 1>]", "array<// index\n index: 2>",
+        "array // <\n <index: 2>", "array<!alias: 2>", "array<// x\rindex: 2>"}) {
     const Compiled c = with(bad, "!alias = index\n");
     EXPECT_EQ(c.status, KILN_COMPILE_INPUT) << bad;
     EXPECT_NE(c.diagnostics.find(message), std::string::npos) << bad << c.diagnostics;
   }
+  using namespace std::string_literals;
+  for (const std::string &bad : {"array\0<index: 2>"s, "array<\0index: 2>"s})
+    EXPECT_NE(with(bad).diagnostics.find(message), std::string::npos);
   for (const char *good :
        {"array<i64: 2>", "array<f32: 1.0, 2.0>", "array<i1>", "\"array<index: 2>\"", "i32 // array<index: 2>\n",
         "!llvm.array<2 x i32>", "!llvm.struct<(array<2 x i8>, i32)>", "index", "tuple<index>"}) {
