@@ -81,7 +81,7 @@ Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b,
   return binaryOp(*r, op, row.name, a, b, fuses && r->contraction ? " fastmath<contract>" : gradeFlags(grade), loc);
 }
 
-Handle rescale(ElementType, const Operand &a, const Operand &factor, Location loc) {
+Handle rescale(const Operand &a, const Operand &factor, Location loc) {
   Recorder *r = Recorder::current();
   if (!r)
     return {};

@@ -29,12 +29,14 @@ public:
                                  << values.size() << ": " << operand.getType() << " and " << result
                                  << " differ in layout";
     const Type scalar = scalarType(cast<RankedTensorType>(result).getElementType());
+    const bool mostlyOne = op->hasAttr(tile::mostlyOneAttr);
     const auto each = [&](OpBuilder &b) {
       Scalars out;
       out.reserve(registers);
       for (unsigned r = 0; r < registers; ++r) {
         Operation *one = op->cloneWithoutRegions();
-        one->removeAttr(tile::mostlyOneAttr);
+        if (mostlyOne)
+          one->removeAttr(tile::mostlyOneAttr);
         for (auto [i, values] : llvm::enumerate(operands))
           one->setOperand(i, values.size() == 1 ? values.front() : values[r]);
         one->getResult(0).setType(scalar);
@@ -44,7 +46,7 @@ public:
       return out;
     };
     const Emit e(rewriter, op->getLoc());
-    const Value needed = op->hasAttr(tile::mostlyOneAttr) ? differsFromOne(e, operands[1], registers) : Value();
+    const Value needed = mostlyOne ? differsFromOne(e, operands[1], registers) : Value();
     replace(rewriter, op,
             needed ? e.guarded(needed, Scalars(operands[0]), [&](Emit &inside) { return each(inside.b); })
                    : each(rewriter));

@@ -1,7 +1,7 @@
 // Gathers and atomic results through a buffer.
 #include "compiler/passes/SharedExpansion.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -25,10 +25,6 @@ Value storedTo(OpBuilder &b, Location loc, Value tile) {
   return buffer;
 }
 
-bool isDefinedOutside(Value v, Operation *op) {
-  return !op->isAncestor(v.getParentBlock()->getParentOp());
-}
-
 /// The value in every thread, given that the owners of its elements have it.
 Value ownersToAll(OpBuilder &b, Location loc, Value tile) {
   return LocalLoadOp::create(b, loc, tile.getType(), storedTo(b, loc, tile));
@@ -39,11 +35,9 @@ Value ownersToAll(OpBuilder &b, Location loc, Value tile) {
 /// Before the outermost loop around `op` that only reads its source; null if there is none, or no room.
 static Operation *storeBefore(tile::GatherOp op, GatherBuffers &buffers) {
   Operation *at = nullptr;
-  for (Operation *parent = op->getParentOp(); isa<scf::ForOp, scf::WhileOp>(parent); parent = parent->getParentOp()) {
-    if (!isDefinedOutside(op.getSource(), parent))
-      break;
-    at = parent;
-  }
+  for (auto loop = dyn_cast<LoopLikeOpInterface>(op->getParentOp());
+       loop && loop.isDefinedOutsideOfLoop(op.getSource()); loop = dyn_cast<LoopLikeOpInterface>(loop->getParentOp()))
+    at = loop;
   if (!at || buffers.of.contains({op.getSource(), at}))
     return at;
   auto kernel = op->getParentOfType<func::FuncOp>();
@@ -51,8 +45,8 @@ static Operation *storeBefore(tile::GatherOp op, GatherBuffers &buffers) {
   if (!target)
     return nullptr;
   const auto bytesOf = [](BufferType type) {
-    const Result<layout::SharedTile> slot = type.lowered();
-    return slot ? slot->bytes() * static_cast<uint64_t>(type.getCount()) : 0;
+    const Result<uint64_t> bytes = type.bytes();
+    return bytes ? *bytes : 0;
   };
   auto [bytes, fresh] = buffers.bytes.try_emplace(kernel, 0);
   if (fresh)

@@ -31,9 +31,7 @@ Result<SharedBuffer> describe(LocalAllocOp op) {
                   "use at most " + std::to_string(mostBuffers));
   KILN_ASSIGN(const layout::SharedTile tile, type.lowered());
   out.alignment = tile.alignment();
-  // Of several buffers each begins aligned.
-  const uint64_t stride = llvm::alignTo(tile.bytes(), out.alignment);
-  out.bytes = stride * static_cast<uint64_t>(type.getCount() - 1) + tile.bytes();
+  KILN_ASSIGN(out.bytes, type.bytes());
   return out;
 }
 

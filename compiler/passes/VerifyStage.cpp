@@ -145,14 +145,14 @@ private:
 
   /// What is copied into a buffer comes from the argument that its type names.
   void copies(Operation *op) {
-    if (!isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp>(op))
-      return;
-    tile_gpu::BufferType to;
-    for (Type t : op->getOperandTypes())
-      if (auto buffer = dyn_cast<tile_gpu::BufferType>(t))
-        to = buffer;
-    const llvm::StringRef from = tile::memoryName(op->getOperand(0));
-    if (to && !to.getName().empty() && !from.empty() && to.getName() != from)
+    if (auto copy = dyn_cast<tile_gpu::AsyncCopyOp>(op))
+      copied(op, copy.getPointer(), copy.getBuffer().getType());
+    if (auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op))
+      copied(op, copy.getView(), copy.getBuffer().getType());
+  }
+  void copied(Operation *op, Value memory, tile_gpu::BufferType to) {
+    const llvm::StringRef from = tile::memoryName(memory);
+    if (!to.getName().empty() && !from.empty() && to.getName() != from)
       fail(op) << "copies '" << from << "' into " << to << ": only '" << to.getName() << "' flows through this buffer";
   }
 

@@ -368,11 +368,15 @@ static std::string listText(Shape shape) {
   return out;
 }
 
+static std::uint64_t threadWords(Type tile, const TileLayout &layout) {
+  return (std::uint64_t(layout.registers()) * std::max(8u, planBits(tile)) + 31) / 32;
+}
+
 std::uint64_t threadWords(Type type) {
   if (!isTile(type))
     return 0;
   const Result<TileLayout> layout = layoutOf(type);
-  return layout ? (std::uint64_t(layout->registers()) * std::max(8u, planBits(type)) + 31) / 32 : 0;
+  return layout ? threadWords(type, *layout) : 0;
 }
 
 Status checkPlaces(Type tile, unsigned warps) {
@@ -382,7 +386,7 @@ Status checkPlaces(Type tile, unsigned warps) {
                   format("L05: the layout %s has %u warps, the kernel %u", layoutAttrOf(tile).text().str().c_str(),
                          layout.core().size(InDim::Warp), warps),
                   "make the product of warpsPerCTA (or of the warp bases) and tile.num_warps equal");
-  const std::uint64_t words = threadWords(tile);
+  const std::uint64_t words = threadWords(tile, layout);
   if (words <= maxThreadWords)
     return {};
   return Status(StatusCode::CompileError,

@@ -29,6 +29,8 @@ def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
   let extraClassDeclaration = [{
     /// One of the buffers, lowered.
     ::kiln::Result<::kiln::layout::SharedTile> lowered() const;
+    /// Bytes of all of them, each aligned as its layout demands.
+    ::kiln::Result<uint64_t> bytes() const;
     /// So many of the same.
     BufferType withCount(int64_t count) const;
   }];

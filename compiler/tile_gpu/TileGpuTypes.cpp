@@ -71,6 +71,11 @@ void BufferType::print(AsmPrinter &printer) const {
   printer << getElementType() << ", " << getLayout() << '>';
 }
 
+Result<uint64_t> BufferType::bytes() const {
+  KILN_ASSIGN(const layout::SharedTile slot, lowered());
+  return llvm::alignTo(slot.bytes(), slot.alignment()) * static_cast<uint64_t>(getCount() - 1) + slot.bytes();
+}
+
 BufferType BufferType::withCount(int64_t count) const {
   return get(getContext(), count, getShape(), getElementType(), getLayout(), getName());
 }
