@@ -16,7 +16,7 @@ namespace kiln {
 namespace {
 
 /// No value is worth more instructions.
-constexpr unsigned mostOperations = 24;
+constexpr unsigned mostOperations = 48;
 
 /// PTX's name of a special register that such a call reads; empty for others.
 llvm::StringRef specialRegister(const llvm::Instruction &i) {
@@ -49,6 +49,7 @@ bool isCheap(const llvm::Instruction &i) {
   case llvm::Instruction::Trunc:
   case llvm::Instruction::ICmp:
   case llvm::Instruction::Select:
+  case llvm::Instruction::Freeze: // frozen twice, a poison may differ: of numbers that overflow, which no address does
   case llvm::Instruction::GetElementPtr:
     return !i.getType()->isVectorTy();
   default:
@@ -76,7 +77,7 @@ bool isUniform(const llvm::Value *v, unsigned depth = 0) {
   constexpr unsigned deepest = 12;
   if (const llvm::StringRef name = specialRegister(*i); !name.empty())
     return name != "%tid.x";
-  const bool computes = isCheap(*i) || divides(*i) || llvm::isa<llvm::FreezeInst>(i);
+  const bool computes = isCheap(*i) || divides(*i);
   return computes && depth < deepest &&
          llvm::all_of(i->operands(), [&](const llvm::Value *o) { return isUniform(o, depth + 1); });
 }
@@ -160,26 +161,58 @@ private:
                                                                      tree.dominates(from->getParent(), &place) &&
                                                                      isKept(*from) && !isLeaf(*from))
               wanted.insert(from);
+    // What memory said is not read again.  It may live on instead of what follows from it, if it takes fewer registers.
+    llvm::SmallVector<llvm::Instruction *> fromMemory;
+    llvm::DenseSet<const llvm::Instruction *> read;
+    unsigned saved = 0, taken = 0;
     for (llvm::Instruction *i : wanted) {
-      unsigned operations = 0;
-      llvm::DenseSet<const llvm::Instruction *> seen;
-      if (follows(*i, operations, seen))
+      Following f;
+      if (llvm::isa<llvm::LoadInst>(i) || !follows(*i, f))
+        continue;
+      if (f.loads.empty()) {
         replace(*i, place);
+        continue;
+      }
+      fromMemory.push_back(i);
+      saved += registersOf(*i);
+      for (const llvm::Instruction *load : f.loads)
+        if (read.insert(load).second && !wanted.contains(load))
+          taken += registersOf(*load);
     }
+    if (taken < saved)
+      for (llvm::Instruction *i : fromMemory)
+        replace(*i, place);
   }
 
-  /// From what is there anyway, by few operations.
-  bool follows(const llvm::Instruction &i, unsigned &operations,
-               llvm::DenseSet<const llvm::Instruction *> &seen) const {
-    if (!seen.insert(&i).second || !specialRegister(i).empty())
+  static unsigned registersOf(const llvm::Instruction &i) {
+    const llvm::TypeSize bits = i.getModule()->getDataLayout().getTypeSizeInBits(i.getType());
+    return static_cast<unsigned>((bits.getFixedValue() + 31) / 32);
+  }
+
+  /// How a value follows from others.
+  struct Following {
+    unsigned operations = 0;
+    llvm::DenseSet<const llvm::Instruction *> seen;
+    llvm::SmallVector<const llvm::Instruction *, 4> loads;
+  };
+
+  /// From what is there anyway and what memory said, by few operations.
+  bool follows(const llvm::Instruction &i, Following &f) const {
+    if (!f.seen.insert(&i).second || !specialRegister(i).empty())
       return true;
-    if (!(isCheap(i) || (behind && divides(i))) || ++operations > mostOperations)
+    if (isRead(i)) {
+      f.loads.push_back(&i);
+      return true;
+    }
+    if (!(isCheap(i) || (behind && divides(i))) || ++f.operations > mostOperations)
       return false;
     return llvm::all_of(i.operands(), [&](const llvm::Value *v) {
       const auto *from = llvm::dyn_cast<llvm::Instruction>(v);
-      return !from || !isKept(*from) || isLeaf(*from) || follows(*from, operations, seen);
+      return !from || !isKept(*from) || isLeaf(*from) || follows(*from, f);
     });
   }
+
+  static bool isRead(const llvm::Instruction &i) { return llvm::isa<llvm::LoadInst>(i) && !i.getType()->isVectorTy(); }
 
   llvm::Instruction *again(llvm::Instruction &i, llvm::BasicBlock &place) {
     if (const auto known = made.find(&i); known != made.end())
@@ -187,8 +220,9 @@ private:
     llvm::SmallVector<llvm::Value *> operands;
     for (llvm::Value *v : i.operands()) {
       auto *from = llvm::dyn_cast<llvm::Instruction>(v);
-      operands.push_back(from && specialRegister(i).empty() && isKept(*from) && !isLeaf(*from) ? again(*from, place)
-                                                                                               : v);
+      operands.push_back(from && specialRegister(i).empty() && isKept(*from) && !isLeaf(*from) && !isRead(*from)
+                             ? again(*from, place)
+                             : v);
     }
     const auto here = last ? std::next(last->getIterator()) : place.getFirstInsertionPt();
     if (const llvm::StringRef name = specialRegister(i); !name.empty()) {

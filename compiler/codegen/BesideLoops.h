@@ -18,8 +18,9 @@ namespace kiln {
 /// Outermost loops with instructions of the matrix unit have a main path: what every round does, products, and copies
 /// of whole tiles.  Values from in front of the loop that its main path does not use are computed again in the other
 /// places that do: in each conditional part of the loop, and behind it; if they follow by few cheap operations from
-/// special registers, arguments, constants and what lives through the loop anyway.  In the loop, values that are the
-/// same for every thread stay: they have registers of their own.  The special registers are read in a way that no
+/// special registers, arguments, constants and what lives through the loop anyway; or from numbers that were read from
+/// memory, if these take fewer registers than what follows from them.  In the loop, values that are the same for every
+/// thread stay: they have registers of their own.  The special registers are read in a way that no
 /// later pass takes for the first reading.
 void recomputeBesideLoops(llvm::Module &module);
 

@@ -135,6 +135,14 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             return cut;
           };
 
+          // Rows are summed up behind the loop where there are registers for parts of the sums: the lanes of an
+          // accumulator each have those of their columns, and exchange nothing in the loop.
+          const std::int64_t parts = std::max(c.dim, c.dimV) <= 64 ? 8 : 1;
+          const auto partSums = [&](const Tile<f32> &x) {
+            return parts == 1 ? expandDims(sum(x, along(1)), 1)
+                              : sum(reshape(x, {c.blockM, c.blockN / parts, parts}), along(1));
+          };
+
           const auto step = [&](const Scalar<i32> &first, const Running &seen) {
             const auto keyTile = loadView(kView, {first, 0});
             const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
@@ -166,20 +174,23 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             const auto grown = highest - seen.largest;
             const auto largest = select((plain ? grown * unit : grown) <= slack, seen.largest, highest);
             const auto base = finite(largest);
+            // Before the powers: where the branch of `rescale` comes between them and the product, none of them are
+            // taken while the matrix unit works.
+            const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
+            const auto values = rescale(seen.values, expandDims(fade, 1));
             const auto power =
                 plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);
-            const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
-            return Running{largest, seen.total * fade + sum(power, along(1)),
-                           dot(cast<T>(power), loadView(vView, {first, 0}), rescale(seen.values, expandDims(fade, 1)))};
+            return Running{largest, seen.total * expandDims(fade, 1) + partSums(power),
+                           dot(cast<T>(power), loadView(vView, {first, 0}), values)};
           };
           const auto [highest, sums, weighted] =
-              loop(over(begin, end, c.blockN), full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM}),
+              loop(over(begin, end, c.blockN), full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM, parts}),
                    zeros<f32>({c.blockM, c.dimV}), [&](auto first, auto largest, auto total, auto values) {
                      const Running next = step(first, {largest, total, values});
                      return std::tuple{next.largest, next.total, next.values};
                    });
 
-          Tile<f32> largest = plain ? highest * unit : highest, total = sums, values = weighted;
+          Tile<f32> largest = plain ? highest * unit : highest, total = sum(sums, along(1)), values = weighted;
           if (c.sink) { // one more logit without a value
             const auto logit = load(sink + cast<i64>(head) * sinkStride) * log2e;
             const auto with = maximum(largest, full<f32>({c.blockM}, logit));

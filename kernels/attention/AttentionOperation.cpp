@@ -1,9 +1,9 @@
 #include "kernels/attention/AttentionOperation.h"
 
+#include "kernels/attention/AttentionTiling.h"
 #include "kernels/support/Grid.h"
 #include "kernels/support/KernelSlots.h"
 
-#include <bit>
 #include <cmath>
 
 namespace kiln::kernels {
@@ -81,28 +81,9 @@ std::int64_t rightOf(const AttentionArguments &a) {
 /// The code for a call, with what the caller leaves open chosen.
 Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
-  const std::int64_t queries = queriesOf(a), keys = a.k.shape[packedK ? 0 : 1];
   AttentionConfig c;
   c.dim = tileWidth(a.q.shape[a.q.rank - 1]);
   c.dimV = tileWidth(a.v.shape[a.v.rank - 1]);
-  // As many rows as the accumulators of 16 rows a warp leave registers for, and as many keys as the rest does: more of
-  // either spills.
-  const int wide = std::max(c.dim, c.dimV);
-  c.blockM = wide <= 128 && queries > 64 ? 128 : 64;
-  c.blockN = wide <= 128 ? 64 : wide <= 192 ? 32 : 16;
-  // 32 rows a warp read half as much of k and v from shared memory as 16 do; wider heads leave no registers for them,
-  // nor do tiles of several slabs, each with addresses of its own.
-  const bool oneSlab = std::has_single_bit(unsigned(c.dim)) && std::has_single_bit(unsigned(c.dimV));
-  c.warps = c.blockM / (wide <= 64 && oneSlab && c.blockM > 64 ? 32 : 16);
-  // Twice as many keys wait half as often; 32 rows a warp have no registers for them.
-  KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit));
-  const std::int64_t bytes = 2 * (c.blockM * c.dim + c.stages * 128 * (c.dim + c.dimV));
-  if (wide <= 128 && keys > 64 && c.warps * 16 == c.blockM && bytes <= shared)
-    c.blockN = 128;
-  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
-                                     std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
-    if (given)
-      *field = given;
   c.left = a.windowLeft >= 0;
   c.right = rightOf(a) >= 0;
   c.bottomRight = a.alignment == Alignment::BottomRight;
@@ -114,6 +95,15 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   c.usedQ = a.usedQ.has_value();
   c.usedK = a.usedK.has_value();
   c.lse = a.lse.has_value();
+  if (a.tiling.stages)
+    c.stages = a.tiling.stages;
+  KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
+  const Target *const device = jit.device().info().target;
+  chooseTiles(c, queriesOf(a), a.k.shape[packedK ? 0 : 1], *code, device ? *device : *code);
+  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
+                                     std::pair(&c.warps, a.tiling.warps)})
+    if (given)
+      *field = given;
   return c;
 }
 

@@ -85,6 +85,30 @@ TEST_F(BesideLoops, RareRoundsAndTheCodeBehind) {
   EXPECT_EQ(stored("exit"), (std::vector<std::string>{"exit", "exit", "entry"}));
 }
 
+/// Two values that follow from one that was read: that one lives on instead.
+TEST_F(BesideLoops, WhatWasReadLivesOnWhereItTakesFewerRegisters) {
+  std::string source = text;
+  const std::string kept = "%kept = add i32 %loaded, 1";
+  source.replace(source.find(kept), kept.size(), kept + "\n  %wide = zext i32 %loaded to i64");
+  const std::string store = "  store i32 %kept, ptr %p";
+  source.replace(source.find(store), store.size(), store + "\n  store i64 %wide, ptr %p");
+  ASSERT_NO_FATAL_FAILURE(run(source));
+  EXPECT_EQ(stored("exit"), (std::vector<std::string>{"exit", "exit", "exit", "exit"}));
+  unsigned loads = 0;
+  for (const llvm::BasicBlock &block : *module->getFunction("k"))
+    loads += static_cast<unsigned>(llvm::count_if(block, llvm::IsaPred<llvm::LoadInst>));
+  EXPECT_EQ(loads, 1u);
+}
+
+/// Divisions, and what LLVM freezes before it divides by it.
+TEST_F(BesideLoops, FrozenDivisors) {
+  std::string source = text;
+  const std::string half = "%half = udiv i32 %b, %n";
+  source.replace(source.find(half), half.size(), "%sure = freeze i32 %n\n  %half = udiv i32 %b, %sure");
+  ASSERT_NO_FATAL_FAILURE(run(source));
+  EXPECT_EQ(stored("exit"), (std::vector<std::string>{"exit", "exit", "entry"}));
+}
+
 /// Otherwise the next pass would merge them with the first.
 TEST_F(BesideLoops, SpecialRegistersAreReadOnceAPlace) {
   ASSERT_NO_FATAL_FAILURE(run(text));

@@ -206,12 +206,14 @@ TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
 
 TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
   for (const auto &[dim, dimV] : headDims)
-    for (unsigned options = 0; options < 4; ++options) {
-      if (!isFullTier() && (dim != 64 || options == 1))
+    for (unsigned options : {0, 1, 2, 3, 4, 5, 8, 9, 16, 17}) {
+      if (!isFullTier() && (dim != 64 || options == 1 || options > 3))
         continue;
-      const bool causal = options & 1, withLse = options & 2;
+      const bool causal = options & 1, withLse = options & 2, slopes = options & 4, softcap = options & 8,
+                 window = options & 16;
       report("attention D" + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") +
-                 (withLse ? " lse" : ""),
+                 (withLse ? " lse" : "") + (slopes ? " alibi" : "") + (softcap ? " softcap" : "") +
+                 (window ? " window" : ""),
              [&, dim = dim, dimV = dimV](Opened &on) {
                const auto tensor = [&](std::int64_t columns) {
                  return upload(*on.device, DType::Bf16, {1, 128, 1, columns},
@@ -219,11 +221,16 @@ TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
                };
                const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
                              o = allocateOutput(*on.device, DType::Bf16, {1, 128, 1, dimV}),
-                             lse = allocateOutput(*on.device, DType::F32, {1, 1, 128});
+                             lse = allocateOutput(*on.device, DType::F32, {1, 1, 128}),
+                             slope = upload(*on.device, DType::F32, {1}, {0.5});
                AttentionArguments a;
                a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
                if (withLse)
                  a.lse = lse.tensor;
+               if (slopes)
+                 a.alibi = slope.tensor;
+               a.softcap = softcap ? 15 : 0;
+               a.windowLeft = window ? 32 : -1;
                a.causal = causal;
                AttentionOperation operation(*on.jit);
                const Status s = operation.run(a);

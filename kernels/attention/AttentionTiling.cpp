@@ -1,0 +1,75 @@
+#include "kernels/attention/AttentionTiling.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+namespace kiln::kernels {
+namespace {
+
+/// For tiles of up to `widest` columns.
+struct Tiles {
+  int widest, blockM, blockN, warps;
+
+  int rowsOfWarp() const { return blockM / warps; }
+};
+
+/// Good ones first.  32 rows a warp read half as much of k and v from shared memory as 16 do; twice as many keys wait
+/// half as often.
+constexpr Tiles choices[] = {{128, 128, 64, 4}, {128, 128, 128, 8}, {128, 128, 64, 8}, {192, 128, 64, 8},
+                             {256, 64, 32, 4},  {256, 128, 32, 8},  {256, 64, 16, 4}};
+
+/// For at most 64 queries.
+constexpr Tiles lowChoices[] = {
+    {128, 64, 128, 4}, {128, 64, 64, 4}, {192, 64, 32, 4}, {256, 64, 32, 4}, {256, 64, 16, 4}};
+
+/// Whether a thread has the registers for 32 rows: not where heads are wide, where the tiles of keys and values have
+/// different slabs with addresses of their own, or where tiles go through registers instead of being copied; distances
+/// of slopes and capped scores leave less.
+bool hasRoom(const AttentionConfig &c, const Target &code) {
+  const int wide = std::max(c.dim, c.dimV);
+  const bool narrow = wide <= 64 || (c.dim == c.dimV && (wide <= 96 || wide == 128));
+  const bool slabs = !std::has_single_bit(static_cast<unsigned>(wide));
+  return narrow && code.has(Capability::CpAsync) && !(c.alibi && (wide <= 32 || wide == 128)) && !(c.softcap && slabs);
+}
+
+/// Shared memory of a block.
+std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, const Target &code) {
+  const int stages = code.has(Capability::CpAsync) ? c.stages : 1;
+  return std::int64_t(2) * (t.blockM * c.dim + stages * t.blockN * (c.dim + c.dimV));
+}
+
+} // namespace
+
+void chooseTiles(AttentionConfig &c, std::int64_t queries, std::int64_t keys, const Target &code,
+                 const Target &device) {
+  const int wide = std::max(c.dim, c.dimV);
+  const bool low = queries <= 64;
+  const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
+  const std::span<const Tiles> all = low ? std::span<const Tiles>(lowChoices) : std::span<const Tiles>(choices);
+  const Tiles *chosen = nullptr;
+  for (const Tiles &t : all) {
+    if (wide > t.widest || (t.rowsOfWarp() > 16 && !hasRoom(c, code)) ||
+        (t.blockN > 64 && (keys <= 64 || !code.has(Capability::CpAsync))))
+      continue;
+    const std::int64_t bytes = bytesOf(t, c, code);
+    if (bytes > shared)
+      continue;
+    if (!chosen)
+      chosen = &t;
+    // Two warps for each scheduler: one computes powers while the other multiplies.
+    constexpr unsigned enough = 8;
+    const auto warps = static_cast<unsigned>(t.warps);
+    if (low ||
+        warps * residentBlocks(device, warps * 32, static_cast<std::uint64_t>(bytes), device.registersPerThread) >=
+            enough) {
+      chosen = &t;
+      break;
+    }
+  }
+  // What does not fit is refused by the compiler, with the bytes.
+  const Tiles &t = chosen ? *chosen : all.back();
+  c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
+}
+
+} // namespace kiln::kernels

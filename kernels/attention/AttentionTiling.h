@@ -1,0 +1,24 @@
+//===- AttentionTiling.h - Tiles of attention for a call --------------------------===//
+//
+// Rows of a program, keys of a step and warps, for the head dims, the options and the device.  None of the choices
+// spills registers on sm_80 and sm_90 (tests/kernels/AssembleTest.cpp); which is the fastest was measured on an H200
+// (docs/performance.md).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_ATTENTION_ATTENTIONTILING_H
+#define KILN_KERNELS_ATTENTION_ATTENTIONTILING_H
+
+#include "compiler/target/Target.h"
+#include "kernels/attention/Attention.h"
+
+namespace kiln::kernels {
+
+/// Sets blockM, blockN and warps of a configuration whose dim, dimV, stages and options are set.  `queries` and `keys`:
+/// of the longest sequences, at most.  `code`: what the code may use; `device`: what runs it, whose shared memory
+/// counts as well.
+void chooseTiles(AttentionConfig &config, std::int64_t queries, std::int64_t keys, const Target &code,
+                 const Target &device);
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_ATTENTIONTILING_H

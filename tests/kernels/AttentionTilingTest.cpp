@@ -1,0 +1,85 @@
+// Which tiles attention takes: they fit, and where the device has room, two warps for each scheduler.
+#include "kernels/attention/AttentionTiling.h"
+
+#include "compiler/target/Target.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+AttentionConfig tilesOf(int dim, int dimV, const Target &device, std::int64_t queries = 4096, bool alibi = false) {
+  AttentionConfig c;
+  c.dim = dim, c.dimV = dimV, c.alibi = alibi;
+  chooseTiles(c, queries, 4096, device, device);
+  return c;
+}
+const Target &named(const char *name) {
+  return **findTarget(name);
+}
+
+/// Bytes that the compiler asks for: the queries, and `stages` tiles of keys and of values.
+std::int64_t bytesOf(const AttentionConfig &c, const Target &target) {
+  const int stages = target.has(Capability::CpAsync) ? c.stages : 1;
+  return 2 * (std::int64_t(c.blockM) * c.dim + std::int64_t(stages) * c.blockN * (c.dim + c.dimV));
+}
+
+TEST(AttentionTiling, FitsWhereverTheSmallestTilesFit) {
+  unsigned fit = 0, small = 0;
+  for (const Target &target : allTargets())
+    for (int dim = 16; dim <= 256; dim += 16)
+      for (int dimV = 16; dimV <= 256; dimV += 16)
+        for (std::int64_t queries : {1, 64, 65, 4096})
+          for (bool alibi : {false, true}) {
+            const AttentionConfig c = tilesOf(dim, dimV, target, queries, alibi);
+            AttentionConfig least = c;
+            least.blockM = 64, least.blockN = 16;
+            if (bytesOf(least, target) > target.sharedOptIn) {
+              ++small;
+              continue;
+            }
+            ++fit;
+            ASSERT_LE(bytesOf(c, target), target.sharedOptIn) << target.name << " " << dim << " " << dimV;
+            ASSERT_EQ(c.blockM / c.warps % 16, 0);
+            if (queries <= 64)
+              ASSERT_EQ(c.blockM, 64);
+          }
+  EXPECT_GT(fit, 10000u);
+  std::printf("%u fit; for %u the target has too little shared memory\n", fit, small);
+}
+
+/// Four warps with 32 rows each where two such blocks share an SM; else eight in one block.
+TEST(AttentionTiling, RowsOfAWarpFollowTheDevice) {
+  for (const auto &[target, dim, rows, keys] : {std::tuple("sm_90", 64, 32, 64),
+                                                {"sm_90", 128, 32, 64},
+                                                {"sm_80", 64, 32, 64},
+                                                {"sm_80", 96, 32, 64},
+                                                {"sm_80", 128, 16, 128},
+                                                {"sm_86", 64, 32, 64},
+                                                {"sm_86", 128, 16, 64},
+                                                {"sm_90", 192, 16, 64},
+                                                {"sm_86", 192, 16, 32},
+                                                {"sm_90", 256, 16, 32},
+                                                {"sm_75", 64, 16, 64}}) {
+    const AttentionConfig c = tilesOf(dim, dim, named(target));
+    EXPECT_EQ(c.blockM / c.warps, rows) << target << " " << dim;
+    EXPECT_EQ(c.blockN, keys) << target << " " << dim;
+  }
+  // Slopes leave no registers for them at 128 columns.
+  EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 4096, true).warps, 8);
+  EXPECT_EQ(tilesOf(64, 64, named("sm_90"), 4096, true).warps, 4);
+}
+
+/// Code for an older target on a newer device: the device's SM counts.
+TEST(AttentionTiling, OlderCodeOnANewerDevice) {
+  AttentionConfig c;
+  chooseTiles(c, 4096, 4096, named("sm_80"), named("sm_90"));
+  EXPECT_EQ(c.warps, 4);
+  chooseTiles(c, 4096, 4096, named("sm_90"), named("sm_80"));
+  EXPECT_EQ(c.warps, 8);
+}
+
+} // namespace
+} // namespace kiln::test
