@@ -99,7 +99,11 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
     c.stages = a.tiling.stages;
   KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
   const Target *const device = jit.device().info().target;
-  chooseTiles(c, queriesOf(a), a.k.shape[packedK ? 0 : 1], *code, device ? *device : *code);
+  std::int64_t heads = packedQ ? a.cuQ->shape[0] - 1 : a.q.shape[0];
+  for (unsigned d = packedQ ? 1 : 2; d + 1 < a.q.rank; ++d)
+    heads *= a.q.shape[d];
+  chooseTiles(c, {queriesOf(a), a.k.shape[packedK ? 0 : 1], heads}, *code, device ? *device : *code,
+              jit.device().info().multiprocessors);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps)})
     if (given)

@@ -41,16 +41,18 @@ std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, const Target &cod
 
 } // namespace
 
-void chooseTiles(AttentionConfig &c, std::int64_t queries, std::int64_t keys, const Target &code,
-                 const Target &device) {
+void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target &code, const Target &device,
+                 std::int64_t multiprocessors) {
   const int wide = std::max(c.dim, c.dimV);
-  const bool low = queries <= 64;
+  const bool low = extent.queries <= 64;
+  // A block that has its SM for itself needs 8 warps.
+  const bool few = (extent.queries + 127) / 128 * extent.heads <= multiprocessors;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   const std::span<const Tiles> all = low ? std::span<const Tiles>(lowChoices) : std::span<const Tiles>(choices);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all) {
-    if (wide > t.widest || (t.rowsOfWarp() > 16 && !hasRoom(c, code)) ||
-        (t.blockN > 64 && (keys <= 64 || !code.has(Capability::CpAsync))))
+    if (wide > t.widest || (t.rowsOfWarp() > 16 && (few || !hasRoom(c, code))) ||
+        (t.blockN > 64 && (extent.keys <= 64 || !code.has(Capability::CpAsync))))
       continue;
     const std::int64_t bytes = bytesOf(t, c, code);
     if (bytes > shared)

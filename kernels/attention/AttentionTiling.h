@@ -13,11 +13,15 @@
 
 namespace kiln::kernels {
 
-/// Sets blockM, blockN and warps of a configuration whose dim, dimV, stages and options are set.  `queries` and `keys`:
-/// of the longest sequences, at most.  `code`: what the code may use; `device`: what runs it, whose shared memory
-/// counts as well.
-void chooseTiles(AttentionConfig &config, std::int64_t queries, std::int64_t keys, const Target &code,
-                 const Target &device);
+/// What a call computes: rows of the longest sequences, at most, and heads of all sequences together.
+struct AttentionExtent {
+  std::int64_t queries, keys, heads;
+};
+
+/// Sets blockM, blockN and warps of a configuration whose dim, dimV, stages and options are set.  `code`: what the code
+/// may use; `device`: what runs it, whose shared memory counts as well, with so many `multiprocessors`.
+void chooseTiles(AttentionConfig &config, const AttentionExtent &extent, const Target &code, const Target &device,
+                 std::int64_t multiprocessors);
 
 } // namespace kiln::kernels
 

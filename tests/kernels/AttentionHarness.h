@@ -24,6 +24,10 @@ struct PreparedCall {
 };
 PreparedCall prepare(Device &device, const Problem &p, const Data &d);
 
+/// The tiles of such a call if it had so many heads in all its sequences: few programs have others than many.
+kernels::Tiling tilingOfHeads(const Device &device, const kernels::AttentionArguments &a, std::int64_t heads);
+inline constexpr std::int64_t manyHeads = 1 << 20;
+
 class AttentionForward : public testing::TestWithParam<std::size_t> {
 protected:
   void SetUp() override;

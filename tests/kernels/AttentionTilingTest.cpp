@@ -10,10 +10,11 @@ namespace {
 
 using namespace kernels;
 
-AttentionConfig tilesOf(int dim, int dimV, const Target &device, std::int64_t queries = 4096, bool alibi = false) {
+AttentionConfig tilesOf(int dim, int dimV, const Target &device, std::int64_t queries = 4096, bool alibi = false,
+                        std::int64_t heads = 32) {
   AttentionConfig c;
   c.dim = dim, c.dimV = dimV, c.alibi = alibi;
-  chooseTiles(c, queries, 4096, device, device);
+  chooseTiles(c, {queries, 4096, heads}, device, device, 132);
   return c;
 }
 const Target &named(const char *name) {
@@ -72,12 +73,19 @@ TEST(AttentionTiling, RowsOfAWarpFollowTheDevice) {
   EXPECT_EQ(tilesOf(64, 64, named("sm_90"), 4096, true).warps, 4);
 }
 
+/// No second block comes to an SM where there are no more programs than SMs.
+TEST(AttentionTiling, FewProgramsHaveMoreWarps) {
+  EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 128 * 11, false, 12).warps, 8); // 132 programs
+  EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 128 * 11, false, 13).warps, 4);
+  EXPECT_EQ(tilesOf(64, 64, named("sm_80"), 128, false, 2).warps, 8);
+}
+
 /// Code for an older target on a newer device: the device's SM counts.
 TEST(AttentionTiling, OlderCodeOnANewerDevice) {
   AttentionConfig c;
-  chooseTiles(c, 4096, 4096, named("sm_80"), named("sm_90"));
+  chooseTiles(c, {4096, 4096, 32}, named("sm_80"), named("sm_90"), 132);
   EXPECT_EQ(c.warps, 4);
-  chooseTiles(c, 4096, 4096, named("sm_90"), named("sm_80"));
+  chooseTiles(c, {4096, 4096, 32}, named("sm_90"), named("sm_80"), 108);
   EXPECT_EQ(c.warps, 8);
 }
 

@@ -120,17 +120,7 @@ TEST_P(MatrixCounters, OfAttention) {
     for (const bool causal : {false, true}) {
       if (!chosen(number++) || (!isFullTier() && dim > 128))
         continue;
-      const std::int64_t S = 256, H = 1, wide = std::max(dim, dimV), blockM = wide <= 128 ? 128 : 64,
-                         blockN = wide <= 128   ? 64
-                                  : wide <= 192 ? 32
-                                                : 16;
-      std::uint64_t keys = 0; // that programs of one head meet, with multiplicity
-      for (std::int64_t row = 0; row < S; row += blockM)
-        keys += static_cast<std::uint64_t>(causal ? (row + blockM + blockN - 1) / blockN * blockN : S);
-      const auto h = static_cast<std::uint64_t>(H), s = static_cast<std::uint64_t>(S),
-                 d = static_cast<std::uint64_t>(dim), dv = static_cast<std::uint64_t>(dimV);
-      const Wanted wanted{h * 2 * (s * d + keys * (d + dv)), h * s * (2 * dv + 4),
-                          2 * h * static_cast<std::uint64_t>(blockM) * keys * (d + dv), h * 2 * s * d, h * 2 * s * dv};
+      const std::int64_t S = 256, H = 1;
       const auto tensor = [&](std::int64_t columns) {
         return upload(*on->device, DType::F16, {1, S, H, columns},
                       std::vector<double>(static_cast<std::size_t>(S * H * columns), 0.5));
@@ -141,11 +131,25 @@ TEST_P(MatrixCounters, OfAttention) {
       AttentionArguments a;
       a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor, a.lse = lse.tensor;
       a.causal = causal;
-      check("D " + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : ""), wanted, [&] {
-        AttentionOperation operation(*on->jit);
-        const Status status = operation.run(a);
-        EXPECT_TRUE(status.ok()) << status.toString();
-      });
+      for (const std::int64_t heads : {H, manyHeads}) {
+        a.tiling = tilingOfHeads(*on->device, a, heads);
+        const std::int64_t blockM = a.tiling.blockM, blockN = a.tiling.blockN;
+        std::uint64_t keys = 0; // that programs of one head meet, with multiplicity
+        for (std::int64_t row = 0; row < S; row += blockM)
+          keys += static_cast<std::uint64_t>(causal ? (row + blockM + blockN - 1) / blockN * blockN : S);
+        const auto h = static_cast<std::uint64_t>(H), s = static_cast<std::uint64_t>(S),
+                   d = static_cast<std::uint64_t>(dim), dv = static_cast<std::uint64_t>(dimV);
+        const Wanted wanted{h * 2 * (s * d + keys * (d + dv)), h * s * (2 * dv + 4),
+                            2 * h * static_cast<std::uint64_t>(blockM) * keys * (d + dv), h * 2 * s * d,
+                            h * 2 * s * dv};
+        check("D " + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") + " " +
+                  std::to_string(a.tiling.warps) + " warps",
+              wanted, [&] {
+                AttentionOperation operation(*on->jit);
+                const Status status = operation.run(a);
+                EXPECT_TRUE(status.ok()) << status.toString();
+              });
+      }
     }
 }
 
