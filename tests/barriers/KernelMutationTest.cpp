@@ -54,13 +54,14 @@ Subject matmulOf(const char *target, bool aligned) {
   return s;
 }
 
-Subject attentionOf(const char *target, bool aligned) {
+Subject attentionOf(const char *target, bool aligned, int warps) {
   // An odd number of rounds without a mask: the last one reads the slot that the next loop's first copy writes.
   const std::int64_t S = 256, keys = S + 64, D = 64;
   AttentionConfig c;
   c.dim = c.dimV = static_cast<int>(D);
   c.right = true; // a loop without a mask, and one with
   c.lse = true;
+  c.warps = warps;
   Subject s{"attention", kernels::attention(ElementType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
   const auto names = s.kernel.arguments();
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -95,6 +96,13 @@ Subject attentionOf(const char *target, bool aligned) {
     return all;
   };
   return s;
+}
+
+Subject attentionOf16Rows(const char *target, bool aligned) {
+  return attentionOf(target, aligned, 8);
+}
+Subject attentionOf32Rows(const char *target, bool aligned) {
+  return attentionOf(target, aligned, 4);
 }
 
 struct Run {
@@ -177,13 +185,15 @@ class KernelBarrierMutations : public testing::TestWithParam<std::size_t> {};
 TEST_P(KernelBarrierMutations, TheProofAndTheEmulatorAgree) {
   BarrierHarness harness;
   unsigned turn = static_cast<unsigned>(GetParam()) * 5; // the sample of each target is another one
-  for (const auto make : {matmulOf, attentionOf}) {
+  for (const auto make : {matmulOf, attentionOf16Rows, attentionOf32Rows}) {
     Tally tally;
     const char *target = targets[GetParam()];
     for (const bool aligned : {true, false}) // with copies, where there are any; without
       if (aligned || isFullTier() || GetParam() == 0)
         check(harness, make(target, aligned), target, aligned, turn, tally);
-    std::printf("  %s: %u mutants, %u harmful\n", make(target, true).name.c_str(), tally.mutants, tally.harmful);
+    const Subject subject = make(target, true);
+    std::printf("  %s, %u warps: %u mutants, %u harmful\n", subject.name.c_str(),
+                static_cast<unsigned>(subject.kernel.warps()), tally.mutants, tally.harmful);
     EXPECT_GT(tally.mutants, 0u);
   }
 }

@@ -174,27 +174,35 @@ TEST_P(AttentionForward, SeedsOfEverySchedule) {
   Problem p = with(100, 150);
   p.batch = 2, p.causal = true, p.left = 60;
   const Data d = randomData(p, random);
-  const Results usual = run(p, d);
-  const auto again = [&](const Opening &how, const std::string &what) {
-    SCOPED_TRACE(name + " " + what);
-    const std::unique_ptr<Opened> other = openWith(name, how);
-    ASSERT_TRUE(other);
-    Opened *const before = std::exchange(on, other.get());
-    const Results got = run(p, d);
-    on = before;
-    ASSERT_EQ(got.o, usual.o);
-    ASSERT_EQ(got.lse, usual.lse);
-  };
   const bool emulated = on->emulated();
-  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
-    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
-      Opening how{{}, folder.path() + "/kernels", ""};
-      how.emulator.schedule = schedule;
-      how.emulator.seed = GetParam() + seed;
-      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
-    }
-  for (const char *stress : {"1", "3:2"})
-    again({{}, folder.path() + "/kernels", stress}, std::string("KILN_STRESS=") + stress);
+  for (const std::int64_t heads : {std::int64_t(1), manyHeads}) {
+    const auto runOn = [&](Opened &device) {
+      PreparedCall call = prepare(*device.device, p, d);
+      call.arguments.tiling = tilingOfHeads(*device.device, call.arguments, heads);
+      Opened *const before = std::exchange(on, &device);
+      Results got = run(call);
+      on = before;
+      return got;
+    };
+    const Results usual = runOn(*on);
+    const auto again = [&](const Opening &how, const std::string &what) {
+      SCOPED_TRACE(name + " " + what + (heads > 1 ? ", tiles of many programs" : ""));
+      const std::unique_ptr<Opened> other = openWith(name, how);
+      ASSERT_TRUE(other);
+      const Results got = runOn(*other);
+      ASSERT_EQ(got.o, usual.o);
+      ASSERT_EQ(got.lse, usual.lse);
+    };
+    for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
+      for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
+        Opening how{{}, folder.path() + "/kernels", ""};
+        how.emulator.schedule = schedule;
+        how.emulator.seed = GetParam() + seed;
+        again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
+      }
+    for (const char *stress : {"1", "3:2"})
+      again({{}, folder.path() + "/kernels", stress}, std::string("KILN_STRESS=") + stress);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionForward, testing::Range<std::size_t>(0, deviceNames().size()),
