@@ -56,6 +56,28 @@ Scalars renamed(ValueRange values, ArrayRef<unsigned> registers) {
   return out;
 }
 
+struct LowerPart : Lowering<tile_gpu::PartOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::PartOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const TileLayout &from = context.layout(op.getSource().getType()), &to = context.layout(op.getType());
+    const auto dim = static_cast<size_t>(op.getDim());
+    const auto first = static_cast<std::uint32_t>(op.getIndex()) * to.shape(static_cast<unsigned>(dim));
+    const layout::Span registers(from.core().columns(InDim::Register));
+    llvm::SmallVector<unsigned> which;
+    for (unsigned r = 0; r < to.registers(); ++r) {
+      Coords c = to.coords(r, 0, 0, 0);
+      c[dim] += first;
+      const std::optional<BitVector> inner = registers.solve(from.locate(c).coreFlat);
+      if (!inner)
+        return refuse(op, op.getSource().getType(), op.getType());
+      which.push_back(static_cast<unsigned>(*inner));
+    }
+    replace(rewriter, op, renamed(adaptor.getSource(), which));
+    return success();
+  }
+};
+
 struct LowerRange : Lowering<tile::RangeOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile::RangeOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
@@ -181,7 +203,7 @@ struct LowerSplit : Lowering<tile::SplitOp> {
 
 void populateShapePatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                            const LoweringContext &context) {
-  patterns.add<LowerRange, LowerSplat, LowerRenaming<tile::ExpandDimsOp>, LowerRenaming<tile::BroadcastOp>,
+  patterns.add<LowerPart, LowerRange, LowerSplat, LowerRenaming<tile::ExpandDimsOp>, LowerRenaming<tile::BroadcastOp>,
                LowerRenaming<tile::TransposeOp>, LowerRenaming<tile::ReshapeOp>, LowerJoin, LowerSplit>(converter,
                                                                                                         context);
 }

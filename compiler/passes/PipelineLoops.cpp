@@ -8,6 +8,18 @@
 //     read, write = the next slots; groups move up by one
 //   wait for all groups
 //
+// A product whose operands are both staged begins each round by waiting for shared memory.  Where a thread has the
+// registers, a part of both operands along K is read at the end of the round before, in front of that round's last part
+// of the product:
+//
+//   .. wait for the first group; barrier; first parts = those of slot 0 ..
+//   for .. carrying (.., first parts of the operands):
+//     if round + S-1 exists: copy ..; commit
+//     multiply the first parts, and all but the last of the others from slot `read`
+//     wait for the group of the next round; barrier    // slot `read` is read by no one any more
+//     first parts = those of the next slot, if that round exists
+//     multiply the last parts
+//
 // One barrier a round serves both: it comes behind the wait for what this round reads, and behind the last round's
 // reads of the slot that this round's copies write.  A group is committed in every round, so that the number of groups
 // under way does not depend on the trip count.
@@ -49,8 +61,10 @@ public:
     if (!chooseBuffers(stages, why))
       return false;
     prologue();
-    replaceLoop();
-    body();
+    if (const int64_t parts = partsOfProduct(); parts > 1)
+      prefetch(parts);
+    else
+      usual();
     rewriter.setInsertionPointAfter(loop);
     AsyncWaitOp::create(rewriter, loop.getLoc(), ValueRange(), ValueRange(), IntegerAttr());
     return true;
@@ -188,12 +202,18 @@ private:
     }
   }
 
-  /// The loop with the new carried values: slots, addresses, groups.
-  void replaceLoop() {
+  void usual() {
+    replaceLoop({});
+    body();
+  }
+
+  /// The loop with the new carried values: slots, addresses, groups, `others`; what the body has of these.
+  llvm::SmallVector<Value> replaceLoop(ValueRange others) {
     const Type i32 = rewriter.getI32Type();
     llvm::SmallVector<Value> inits = {constant(i32, 0), constant(i32, count - 1)};
     inits.append(ahead);
     inits.append(groups);
+    inits.append(others.begin(), others.end());
     const unsigned before = loop.getNumRegionIterArgs();
     // The slices' operations move along with the body; its arguments are new.
     llvm::SmallVector<unsigned> numbers;
@@ -212,9 +232,17 @@ private:
     llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(before);
     read = added[0];
     write = added[1];
+    const llvm::SmallVector<Value> carried(added.take_back(others.size()).begin(), added.end());
+    added = added.drop_back(others.size());
     ahead.assign(added.begin() + 2, added.end() - groups.size());
     groups.assign(added.end() - groups.size(), added.end());
     firstAdded = before;
+    return carried;
+  }
+
+  void yield(llvm::ArrayRef<Value> values) {
+    for (auto [i, v] : llvm::enumerate(values))
+      loop.getBody()->getTerminator()->setOperand(firstAdded + static_cast<unsigned>(i), v);
   }
 
   Value nextSlot(Value slot) {
@@ -239,10 +267,138 @@ private:
     yields.append(nextCarried(counter, ahead));
     groups.push_back(group);
     yields.append(groups.begin() + 1, groups.end());
-    for (auto [i, v] : llvm::enumerate(yields))
-      loop.getBody()->getTerminator()->setOperand(firstAdded + static_cast<unsigned>(i), v);
+    yield(yields);
     for (auto [stage, slot] : llvm::zip_equal(all, slots))
       readFrom(stage.staged.load, slot);
+  }
+
+  //===--- the first parts of a product a round ahead ----------------------===//
+
+  /// Into how many parts along K the loop's product is cut: 1 if its operands are not read ahead.
+  int64_t partsOfProduct() {
+    tile::DotOp only;
+    bool one = all.size() == 2;
+    loop.getBody()->walk([&](tile::DotOp dot) {
+      one &= !only && dot->getBlock() == loop.getBody();
+      only = dot;
+    });
+    if (!one || !only || !std::holds_alternative<layout::Mma>(layoutAttrOf(only.getType()).encoding().kind))
+      return 1;
+    for (const Stage &stage : all) {
+      const Value tile = stage.staged.load->getResult(0);
+      Value operand = tile;
+      if (tile.hasOneUse())
+        if (auto convert = dyn_cast<ConvertLayoutOp>(*tile.user_begin()); convert && convert->hasOneUse())
+          operand = convert.getResult();
+      if (!operand.hasOneUse() || *operand.user_begin() != only || only.getAccumulator() == operand)
+        return 1;
+    }
+    // Bytes that lie across are put together one by one, which takes all registers that there are.
+    if (only.getLhs() == only.getRhs() || planBits(only.getLhs().getType()) < 16)
+      return 1;
+    product = only;
+    // As deep as an instruction: 32 bytes, 16 of each of two words.
+    const RankedTensorType lhs = only.getLhs().getType(), rhs = only.getRhs().getType();
+    const int64_t depth = lhs.getShape().back(), least = 256 / std::max(8u, planBits(lhs));
+    if (depth % least || depth < 2 * least || !partOf(lhs, lhs.getRank() - 1, depth / least) ||
+        !partOf(rhs, rhs.getRank() - 2, depth / least))
+      return 1;
+    // Beside the sums: the carried parts, those in hand, and what else a thread needs.
+    constexpr std::uint64_t others = 56;
+    const int64_t parts = depth / least;
+    const std::uint64_t words =
+        threadWords(only.getType()) + 2 * (threadWords(lhs) + threadWords(rhs)) / static_cast<std::uint64_t>(parts);
+    return words + others <= target.registersPerThread ? parts : 1;
+  }
+
+  /// Both operands from these slots.
+  std::pair<Value, Value> operandsFrom(llvm::ArrayRef<Value> slots) {
+    Value out[2];
+    for (auto [stage, slot] : llvm::zip_equal(all, slots))
+      for (unsigned i : {0u, 1u})
+        if (Value operand = product->getOperand(i); unconverted(operand) == stage.staged.load->getResult(0))
+          out[i] = LocalLoadOp::create(rewriter, product->getLoc(), operand.getType(), slot);
+    return {out[0], out[1]};
+  }
+  static Value unconverted(Value v) {
+    auto convert = v.getDefiningOp<ConvertLayoutOp>();
+    return convert ? convert.getSource() : v;
+  }
+  Value part(Value operand, bool lhs, int64_t index, int64_t parts) {
+    const auto tile = cast<RankedTensorType>(operand.getType());
+    const int64_t dim = tile.getRank() - (lhs ? 1 : 2);
+    return PartOp::create(rewriter, product->getLoc(), partOf(tile, dim, parts), operand, index, parts, dim);
+  }
+
+  /// Waits for the first of the groups, and reads the first parts from its slots, if `condition` says that its round
+  /// exists.
+  llvm::SmallVector<Value> firstParts(Value slot, Value condition, int64_t parts) {
+    const Location loc = product->getLoc();
+    llvm::SmallVector<Value> slots;
+    for (const Stage &stage : all)
+      slots.push_back(slotOf(stage, slot, stage.staged.load->getLoc()));
+    AsyncWaitOp::create(rewriter, loc, ValueRange(groups.front()), slots, IntegerAttr());
+    groups.erase(groups.begin());
+    BarrierOp::create(rewriter, loc);
+    llvm::SmallVector<Type> types;
+    for (unsigned i : {0u, 1u}) {
+      const auto tile = cast<RankedTensorType>(product->getOperand(i).getType());
+      types.push_back(partOf(tile, tile.getRank() - (i ? 2 : 1), parts));
+    }
+    auto branch = scf::IfOp::create(rewriter, loc, types, condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    const auto [lhs, rhs] = operandsFrom(slots);
+    scf::YieldOp::create(rewriter, loc, ValueRange{part(lhs, true, 0, parts), part(rhs, false, 0, parts)});
+    rewriter.setInsertionPointToStart(branch.elseBlock());
+    llvm::SmallVector<Value> nothing;
+    for (Type type : types)
+      nothing.push_back(arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(type))));
+    scf::YieldOp::create(rewriter, loc, nothing);
+    return branch.getResults();
+  }
+
+  void prefetch(int64_t parts) {
+    const Location loc = loop.getLoc();
+    const Type i32 = rewriter.getI32Type();
+    const Value some =
+        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
+    const llvm::SmallVector<Value> first = replaceLoop(firstParts(constant(i32, 0), some, parts));
+    rewriter.setInsertionPointToStart(loop.getBody());
+    llvm::SmallVector<Value> slots;
+    for (const Stage &stage : all)
+      slots.push_back(slotOf(stage, read, stage.staged.load->getLoc()));
+    const Value counter = later(loop.getInductionVar(), count - 1), next = nextSlot(read);
+    llvm::SmallVector<Value> yields = {next, nextSlot(write)};
+    groups.push_back(copyRound(counter, ahead, write, exists(loop.getInductionVar(), count - 1)));
+    yields.append(nextCarried(counter, ahead));
+
+    rewriter.setInsertionPoint(product);
+    const auto [lhs, rhs] = operandsFrom(slots);
+    Value sum = product.getAccumulator();
+    const auto multiply = [&](Value x, Value y) {
+      IRMapping map;
+      map.map(product.getLhs(), x);
+      map.map(product.getRhs(), y);
+      map.map(product.getAccumulator(), sum);
+      sum = rewriter.clone(*product, map)->getResult(0);
+    };
+    multiply(first[0], first[1]);
+    for (int64_t i = 1; i + 1 < parts; ++i)
+      multiply(part(lhs, true, i, parts), part(rhs, false, i, parts));
+    const Value lastLhs = part(lhs, true, parts - 1, parts), lastRhs = part(rhs, false, parts - 1, parts);
+    const llvm::SmallVector<Value> following = firstParts(next, exists(loop.getInductionVar(), 1), parts);
+    multiply(lastLhs, lastRhs);
+    yields.append(groups.begin(), groups.end());
+    yields.append(following);
+    yield(yields);
+    rewriter.replaceOp(product, sum);
+    for (const Stage &stage : all) {
+      Operation *load = stage.staged.load;
+      for (Operation *user : llvm::make_early_inc_range(load->getUsers()))
+        rewriter.eraseOp(user); // its conversion
+      rewriter.eraseOp(load);
+    }
   }
 
   /// The users of a load read its slot, each in the layout that it wants.
@@ -300,6 +456,7 @@ private:
   const Target &target;
   IRRewriter rewriter;
   llvm::SmallVector<Stage> all;
+  tile::DotOp product; ///< whose operands are read ahead
   unsigned count = 0, firstAdded = 0;
   int64_t step = 1;
   Value read, write;

@@ -64,6 +64,10 @@ constexpr unsigned maxThreadWords = 1u << 9;
 /// 32-bit registers of a thread that a value takes; 0 for what is no tile with a layout.
 std::uint64_t threadWords(mlir::Type type);
 
+/// The type of one of `count` equal parts of a tile along `dim`, if the tile's layout gives every thread its part of
+/// each; null if there is none.
+mlir::RankedTensorType partOf(mlir::RankedTensorType tile, int64_t dim, int64_t count);
+
 /// The tile's layout suits a block of so many warps: it is made for them (L05) and takes at most 2^9 words a thread
 /// (L18).
 Status checkPlaces(mlir::Type tile, unsigned warps);

@@ -1,4 +1,5 @@
 // Verifier, folder and canonicalisations of LayoutOps.td.
+#include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/IR/Matchers.h"
@@ -15,6 +16,41 @@ LogicalResult ConvertLayoutOp::verify() {
   if (!layoutAttrOf(from) && !layoutAttrOf(to))
     return emitOpError() << "needs a layout: " << from << " to " << to;
   return success();
+}
+
+LogicalResult PartOp::verify() {
+  auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getType());
+  const auto dim = static_cast<int64_t>(getDim()), count = static_cast<int64_t>(getCount()),
+             index = static_cast<int64_t>(getIndex());
+  if (dim < 0 || dim >= from.getRank())
+    return emitOpError() << "along dimension " << dim << " of " << from;
+  if (index < 0 || index >= count)
+    return emitOpError() << "has no part " << index << " of " << count;
+  if (to == partOf(from, dim, count))
+    return success();
+  return emitOpError() << "of " << from << " cannot be " << to << ": a thread's registers of one of " << count
+                       << " equal parts, in the same layout";
+}
+
+RankedTensorType partOf(RankedTensorType tile, int64_t dim, int64_t count) {
+  const int64_t extent = tile.getDimSize(static_cast<unsigned>(dim));
+  if (count < 1 || extent % count || !layoutAttrOf(tile))
+    return {};
+  llvm::SmallVector<int64_t> shape(tile.getShape());
+  shape[static_cast<size_t>(dim)] = extent / count;
+  const auto out = RankedTensorType::get(shape, tile.getElementType(), tile.getEncoding());
+  const Result<layout::TileLayout> whole = layoutOf(tile), part = layoutOf(out);
+  if (!whole || !part || whole->repetitions() != 1 || part->repetitions() != 1 ||
+      whole->registers() != part->registers() * count)
+    return {};
+  // What lanes and warps hold is the same in both.
+  for (layout::InDim in : {layout::InDim::Lane, layout::InDim::Warp})
+    for (unsigned i = 0; i < whole->core().bits(in); ++i) {
+      const unsigned lane = in == layout::InDim::Lane ? 1u << i : 0, warp = in == layout::InDim::Warp ? 1u << i : 0;
+      if (whole->coords(0, lane, warp, 0) != part->coords(0, lane, warp, 0))
+        return {};
+    }
+  return out;
 }
 
 OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {

@@ -1,4 +1,4 @@
-//===- LayoutOps.td - Tiles change layout -----------------------------------===//
+//===- LayoutOps.td - Tiles change layout, and parts of tiles ---------------===//
 #ifndef KILN_TILE_GPU_LAYOUT_OPS
 #define KILN_TILE_GPU_LAYOUT_OPS
 
@@ -20,6 +20,23 @@ def TileGpu_ConvertLayoutOp : TileGpu_Op<"convert_layout", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
+}
+
+def TileGpu_PartOp : TileGpu_Op<"part", [Pure]> {
+  let summary = "One of several equal parts of a tile along a dimension";
+  let description = [{
+    ```mlir
+    %y = tile_gpu.part %x [1 of 4] along 1 : tensor<64x64xf16, #k> to tensor<64x16xf16, #k>
+    ```
+    Parts are numbered from 0.  Every thread has its part of each: the operation renames registers, and tiles of which
+    that is not so are refused.
+  }];
+  let arguments = (ins Tile_Tile:$source, I64Attr:$index, I64Attr:$count, I64Attr:$dim);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = [{
+    $source ` ` `[` $index `of` $count `]` `along` $dim attr-dict `:` type($source) `to` type($result)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // KILN_TILE_GPU_LAYOUT_OPS

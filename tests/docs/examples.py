@@ -15,6 +15,7 @@ LAYOUTS = """
 #v = #tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
 #p = #tile_gpu.linear<lane=[[0],[0],[0],[0],[0]], warp=[[1],[2]], shape=[4]>
 #q = #tile_gpu.linear<register=[[1],[2]], lane=[[0],[0],[0],[0],[0]], warp=[[0],[0]], shape=[4]>
+#k = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1]>>
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4, order=[0,1]>
 """
@@ -54,6 +55,7 @@ VALUES = {
     "tile_gpu.delay": "",
     "tile_gpu.barrier": "",
     "tile_gpu.convert_layout": "tensor<64x32xf32, #a>",
+    "tile_gpu.part": "tensor<64x64xf16, #k>",
     "tile_gpu.exchange_load": "!tile_gpu.scratch<4096>, tensor<64x32xf32, #b>",
     "tile_gpu.exchange_store": "tensor<64x32xf32, #a>, !tile_gpu.scratch<4096>",
     "tile_gpu.gather_shared": "!tile_gpu.buffer<64x32xf32, #sh>, tensor<64x16xi32, #a>",
