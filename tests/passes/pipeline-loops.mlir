@@ -1,31 +1,51 @@
 // RUN: kiln-opt %s --kiln-pipeline-loops --canonicalize --cse --split-input-file | FileCheck %s
 
-// Two operands, three slots each, one group a round.  Both are read as the product wants them.
+// Two operands, three slots each, one group a round.  Both are read as the product wants them, their first part along K
+// a round ahead: in front of the last part of the product.
 // CHECK-LABEL: @product
 // CHECK: %[[A:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 64x32xf16, #[[SA:swizzled[0-9]*]]>
 // CHECK: %[[B:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 32x64xf16, #[[SB:swizzled[0-9]*]]>
-// CHECK: scf.if
+// CHECK: %[[SOME:.*]] = arith.cmpi sgt
+// CHECK: scf.if %[[SOME]]
 // CHECK: async_copy_view %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}} by #[[ROW:blocked[0-9]*]]
 // CHECK: async_copy_view
 // CHECK: }
 // CHECK: %[[T0:.*]] = tile_gpu.async_commit
 // CHECK: scf.if
 // CHECK: %[[T1:.*]] = tile_gpu.async_commit
-// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c2_i32, %[[U0:.*]] = %[[T0]], %[[U1:.*]] = %[[T1]])
+// CHECK: %[[FA:.*]] = tile_gpu.local_subview %[[A]][%c0_i32]
+// CHECK: %[[FB:.*]] = tile_gpu.local_subview %[[B]][%c0_i32]
+// CHECK: tile_gpu.async_wait %[[T0]] ready %[[FA]], %[[FB]]
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: %[[FIRST:.*]]:2 = scf.if %[[SOME]] -> (tensor<64x16xf16, #[[DA:dot[0-9]*]]>, tensor<16x64xf16, #[[DB:dot[0-9]*]]>)
+// CHECK-DAG: %[[LA:.*]] = tile_gpu.local_load %[[FA]] {{.*}} to tensor<64x32xf16, #[[DA]]>
+// CHECK-DAG: %[[LB:.*]] = tile_gpu.local_load %[[FB]] {{.*}} to tensor<32x64xf16, #[[DB]]>
+// CHECK-DAG: tile_gpu.part %[[LA]] [0 of 2] along 1 : tensor<64x32xf16, #[[DA]]> to tensor<64x16xf16, #[[DA]]>
+// CHECK-DAG: tile_gpu.part %[[LB]] [0 of 2] along 0 : tensor<32x64xf16, #[[DB]]> to tensor<16x64xf16, #[[DB]]>
+// CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c2_i32, %[[U1:.*]] = %[[T1]], %[[PA:.*]] = %[[FIRST]]#0, %[[PB:.*]] = %[[FIRST]]#1)
 // CHECK: %[[RA:.*]] = tile_gpu.local_subview %[[A]][%[[READ]]]
 // CHECK: %[[RB:.*]] = tile_gpu.local_subview %[[B]][%[[READ]]]
-// CHECK: tile_gpu.async_wait %[[U0]] ready %[[RA]], %[[RB]]
-// CHECK-NEXT: tile_gpu.barrier
+// CHECK: %[[NEXT:.*]] = arith.select %{{.*}}, %c0_i32
 // CHECK: scf.if
 // CHECK: tile_gpu.local_subview %[[A]][%[[WRITE]]]
 // CHECK: tile_gpu.local_subview %[[B]][%[[WRITE]]]
 // CHECK: %[[T2:.*]] = tile_gpu.async_commit
 // CHECK-NOT: load_view
 // CHECK-NOT: convert_layout
-// CHECK-DAG: tile_gpu.local_load %[[RA]] {{.*}} to tensor<64x32xf16, #[[DA:dot[0-9]*]]>
-// CHECK-DAG: tile_gpu.local_load %[[RB]] {{.*}} to tensor<32x64xf16, #[[DB:dot[0-9]*]]>
-// CHECK: tile.dot {{.*}} tensor<64x32xf16, #[[DA]]>, tensor<32x64xf16, #[[DB]]>
-// CHECK: scf.yield %{{.*}}, %{{.*}}, %{{.*}}, %[[U1]], %[[T2]]
+// CHECK: %[[WA:.*]] = tile_gpu.local_load %[[RA]]
+// CHECK: %[[WB:.*]] = tile_gpu.local_load %[[RB]]
+// CHECK: %[[D0:.*]] = tile.dot %[[PA]], %[[PB]], %[[ACC]]
+// CHECK: %[[QA:.*]] = tile_gpu.part %[[WA]] [1 of 2] along 1
+// CHECK: %[[QB:.*]] = tile_gpu.part %[[WB]] [1 of 2] along 0
+// CHECK: %[[NA:.*]] = tile_gpu.local_subview %[[A]][%[[NEXT]]]
+// CHECK: %[[NB:.*]] = tile_gpu.local_subview %[[B]][%[[NEXT]]]
+// CHECK: tile_gpu.async_wait %[[U1]] ready %[[NA]], %[[NB]]
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK: %[[THEN:.*]]:2 = scf.if
+// CHECK: tile_gpu.local_load %[[NA]]
+// CHECK: tile_gpu.local_load %[[NB]]
+// CHECK: %[[D1:.*]] = tile.dot %[[QA]], %[[QB]], %[[D0]]
+// CHECK: scf.yield %[[D1]], %[[NEXT]], %{{.*}}, %[[T2]], %[[THEN]]#0, %[[THEN]]#1
 // CHECK: }
 // CHECK-NEXT: tile_gpu.async_wait all
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
