@@ -2,9 +2,9 @@
 
 #include "compiler/codegen/BesideLoops.h"
 #include "compiler/codegen/CheapValues.h"
-
 #include "compiler/codegen/InstructionNeeds.h"
 #include "compiler/codegen/LocationScopes.h"
+#include "compiler/codegen/WordPhis.h"
 #include "support/Text.h"
 
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
@@ -277,6 +277,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   optimise(*llvmModule, *machine);
   if (failed)
     return mlir::failure();
+  carryWords(*llvmModule);
   recomputeBesideLoops(*llvmModule);
   computeCheapValuesWhereUsed(*llvmModule);
   if (options.lineInfo)

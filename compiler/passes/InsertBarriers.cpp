@@ -34,9 +34,13 @@ struct Past {
   /// Rounds since then of the loop that counts its slot, modulo the number of slots; `unknown` where that loop has been
   /// entered again.
   int64_t rounds = 0;
-  static constexpr int64_t unknown = -1;
+  /// The loop around that was entered last since then, and which of its rounds this is, from 0 on; of accesses to one
+  /// buffer of several.
+  Operation *entered = nullptr;
+  int64_t round = 0;
+  static constexpr int64_t unknown = -1, mostRounds = 16;
 
-  auto key() const { return std::tuple(access, carried, rounds); }
+  auto key() const { return std::tuple(access, carried, rounds, entered, round); }
 };
 using PastKey = decltype(Past().key());
 /// Accesses since the last barrier of the block, on some path; true: a barrier of the warp lies behind them on every
@@ -59,7 +63,7 @@ void join(Pending &into, const Pending &other) {
 }
 
 Past pastOf(const PastKey &key) {
-  return {std::get<0>(key), std::get<1>(key), std::get<2>(key)};
+  return std::make_from_tuple<Past>(key);
 }
 
 /// Another round of the loop begins.
@@ -74,6 +78,20 @@ void nextRound(Pending &state, Operation *loop) {
         past.rounds = (past.rounds + 1) % slot->count;
       else if (loop->isProperAncestor(counts))
         past.rounds = Past::unknown;
+    }
+    if (past.access->shared && past.access->shared->constantNumber()) {
+      if (loop->isProperAncestor(past.access->op)) {
+        past.entered = nullptr;
+        past.round = 0;
+      } else {
+        // The loop's next round; a round of a loop round the last one; else this loop is entered.
+        if (past.entered == loop)
+          past.round =
+              past.round == Past::unknown || past.round + 1 == Past::mostRounds ? Past::unknown : past.round + 1;
+        else
+          past.round = past.entered && loop->isProperAncestor(past.entered) ? Past::unknown : 0;
+        past.entered = loop;
+      }
     }
     Pending one;
     one[past.key()] = synced;
@@ -163,9 +181,12 @@ private:
     auto [it, fresh] = hazards.insert({{past.key(), &now}, Hazard::None});
     if (fresh) {
       const Access &before = *past.access;
-      const bool known = past.rounds != Past::unknown;
-      if (before.shared && now.shared)
-        it->second = before.shared->against(*now.shared, known ? std::optional(past.rounds) : std::nullopt);
+      const auto known = [](int64_t n) { return n == Past::unknown ? std::nullopt : std::optional(n); };
+      if (before.shared && now.shared) {
+        const bool inFront = past.entered && now.slot() && now.slot()->loop == past.entered;
+        it->second =
+            before.shared->against(*now.shared, known(past.rounds), known(inFront ? past.round : Past::unknown));
+      }
       if (before.global && now.global)
         it->second = std::max(it->second, before.global->against(*now.global, past.carried));
     }

@@ -70,7 +70,9 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
   let description = [{
     In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's), loads that go into a product or into a layout
     conversion become asynchronous copies into s buffers, s - 1 rounds ahead; their users read shared memory in the
-    layout that they want.  Addresses of later rounds are computed from what the loop counts and carries.  A loop that
+    layout that they want.  Addresses of later rounds are computed from what the loop counts and carries.  Where both
+    operands of the loop's only product are staged and registers allow, a round's first part of them along K is read
+    into registers before the last part of the round before is multiplied.  A loop that
     cannot be pipelined stays as it is and a remark says why: a target without such copies, rows that are not aligned
     to 4 bytes, stores in the loop, addresses that depend on what the loop computes, no room in shared memory.
   }];

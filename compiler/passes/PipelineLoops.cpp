@@ -12,12 +12,13 @@
 // registers, a part of both operands along K is read at the end of the round before, in front of that round's last part
 // of the product:
 //
-//   .. wait for the first group; barrier; first parts = those of slot 0 ..
+//   zeros into the slot behind the last round, if there are fewer rounds than slots
+//   .. wait for the first group; barrier; first parts = those of slot 0
 //   for .. carrying (.., first parts of the operands):
 //     if round + S-1 exists: copy ..; commit
 //     multiply the first parts, and all but the last of the others from slot `read`
 //     wait for the group of the next round; barrier    // slot `read` is read by no one any more
-//     first parts = those of the next slot, if that round exists
+//     first parts = those of the next slot
 //     multiply the last parts
 //
 // One barrier a round serves both: it comes behind the wait for what this round reads, and behind the last round's
@@ -60,9 +61,10 @@ public:
   bool run(unsigned stages, std::string &why) {
     if (!chooseBuffers(stages, why))
       return false;
+    parts = partsOfProduct();
     prologue();
-    if (const int64_t parts = partsOfProduct(); parts > 1)
-      prefetch(parts);
+    if (parts > 1)
+      prefetch();
     else
       usual();
     rewriter.setInsertionPointAfter(loop);
@@ -187,17 +189,19 @@ private:
       stage.buffers =
           LocalAllocOp::create(rewriter, stage.staged.load->getLoc(), stage.type.withCount(count), IntegerAttr());
     }
-    const Type i32 = rewriter.getI32Type();
-    const Value some = arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
-                                             loop.getUpperBound());
+    llvm::SmallVector<Value> rounds;
+    rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
+                                           loop.getUpperBound()));
+    for (unsigned round = 1; round < count; ++round)
+      rounds.push_back(
+          arith::AndIOp::create(rewriter, loop.getLoc(), rounds.front(), exists(loop.getLowerBound(), round)));
+    if (parts > 1)
+      fill(rounds);
     for (BlockArgument argument : plan.updates.carried)
       ahead.push_back(loop.getTiedLoopInit(argument)->get());
     for (unsigned round = 0; round + 1 < count; ++round) {
       const Value counter = later(loop.getLowerBound(), round);
-      Value condition = some;
-      if (round)
-        condition = arith::AndIOp::create(rewriter, loop.getLoc(), some, exists(loop.getLowerBound(), round));
-      groups.push_back(copyRound(counter, ahead, constant(i32, round), condition));
+      groups.push_back(copyRound(counter, ahead, constant(rewriter.getI32Type(), round), rounds[round]));
       ahead = nextCarried(counter, ahead);
     }
   }
@@ -324,15 +328,14 @@ private:
     auto convert = v.getDefiningOp<ConvertLayoutOp>();
     return convert ? convert.getSource() : v;
   }
-  Value part(Value operand, bool lhs, int64_t index, int64_t parts) {
+  Value part(Value operand, bool lhs, int64_t index) {
     const auto tile = cast<RankedTensorType>(operand.getType());
     const int64_t dim = tile.getRank() - (lhs ? 1 : 2);
     return PartOp::create(rewriter, product->getLoc(), partOf(tile, dim, parts), operand, index, parts, dim);
   }
 
-  /// Waits for the first of the groups, and reads the first parts from its slots, if `condition` says that its round
-  /// exists.
-  llvm::SmallVector<Value> firstParts(Value slot, Value condition, int64_t parts) {
+  /// Waits for the first of the groups, and for everyone's reads before; slot `slot` of each buffer.
+  llvm::SmallVector<Value> arrived(Value slot) {
     const Location loc = product->getLoc();
     llvm::SmallVector<Value> slots;
     for (const Stage &stage : all)
@@ -340,30 +343,35 @@ private:
     AsyncWaitOp::create(rewriter, loc, ValueRange(groups.front()), slots, IntegerAttr());
     groups.erase(groups.begin());
     BarrierOp::create(rewriter, loc);
-    llvm::SmallVector<Type> types;
-    for (unsigned i : {0u, 1u}) {
-      const auto tile = cast<RankedTensorType>(product->getOperand(i).getType());
-      types.push_back(partOf(tile, tile.getRank() - (i ? 2 : 1), parts));
-    }
-    auto branch = scf::IfOp::create(rewriter, loc, types, condition, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(branch.thenBlock());
+    return slots;
+  }
+  llvm::SmallVector<Value> firstParts(llvm::ArrayRef<Value> slots) {
     const auto [lhs, rhs] = operandsFrom(slots);
-    scf::YieldOp::create(rewriter, loc, ValueRange{part(lhs, true, 0, parts), part(rhs, false, 0, parts)});
-    rewriter.setInsertionPointToStart(branch.elseBlock());
-    llvm::SmallVector<Value> nothing;
-    for (Type type : types)
-      nothing.push_back(arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(type))));
-    scf::YieldOp::create(rewriter, loc, nothing);
-    return branch.getResults();
+    return {part(lhs, true, 0), part(rhs, false, 0)};
   }
 
-  void prefetch(int64_t parts) {
+  /// The last round reads ahead too, from the slot of the round behind it: a branch would keep these reads apart from
+  /// the products that they should run beside.  In a loop of fewer rounds than slots nothing was ever copied there.
+  void fill(llvm::ArrayRef<Value> rounds) {
     const Location loc = loop.getLoc();
     const Type i32 = rewriter.getI32Type();
-    const Value some =
-        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
-    const llvm::SmallVector<Value> first = replaceLoop(firstParts(constant(i32, 0), some, parts));
+    Value number = constant(i32, 0);
+    for (Value exists : rounds)
+      number = arith::AddIOp::create(rewriter, loc, number, arith::ExtUIOp::create(rewriter, loc, i32, exists));
+    const Value few = arith::XOrIOp::create(rewriter, loc, rounds.back(), constant(rewriter.getI1Type(), 1));
+    auto branch = scf::IfOp::create(rewriter, loc, few, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    for (const Stage &stage : all) {
+      const auto tile = cast<RankedTensorType>(stage.staged.load->getResult(0).getType());
+      const Value zeros = arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(tile)));
+      LocalStoreOp::create(rewriter, loc, zeros, slotOf(stage, number, loc)); // by the threads that copy there
+    }
+  }
+
+  void prefetch() {
+    const Type i32 = rewriter.getI32Type();
+    const llvm::SmallVector<Value> first = replaceLoop(firstParts(arrived(constant(i32, 0))));
     rewriter.setInsertionPointToStart(loop.getBody());
     llvm::SmallVector<Value> slots;
     for (const Stage &stage : all)
@@ -385,9 +393,9 @@ private:
     };
     multiply(first[0], first[1]);
     for (int64_t i = 1; i + 1 < parts; ++i)
-      multiply(part(lhs, true, i, parts), part(rhs, false, i, parts));
-    const Value lastLhs = part(lhs, true, parts - 1, parts), lastRhs = part(rhs, false, parts - 1, parts);
-    const llvm::SmallVector<Value> following = firstParts(next, exists(loop.getInductionVar(), 1), parts);
+      multiply(part(lhs, true, i), part(rhs, false, i));
+    const Value lastLhs = part(lhs, true, parts - 1), lastRhs = part(rhs, false, parts - 1);
+    const llvm::SmallVector<Value> following = firstParts(arrived(next));
     multiply(lastLhs, lastRhs);
     yields.append(groups.begin(), groups.end());
     yields.append(following);
@@ -457,6 +465,7 @@ private:
   IRRewriter rewriter;
   llvm::SmallVector<Stage> all;
   tile::DotOp product; ///< whose operands are read ahead
+  int64_t parts = 1;   ///< of the product along K
   unsigned count = 0, firstAdded = 0;
   int64_t step = 1;
   Value read, write;

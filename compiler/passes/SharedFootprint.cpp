@@ -43,6 +43,7 @@ struct Slots {
   uint64_t base = 0, stride = 0;
   unsigned first = 0, last = 0;
   std::optional<SlotNumber> number;
+  std::optional<int64_t> constant;
 };
 
 /// Nothing if the buffer cannot be followed to one local_alloc.
@@ -72,6 +73,8 @@ Result<std::optional<Slots>> slotsOf(Value buffer) {
       const unsigned most = static_cast<unsigned>(type.getCount()) - 1;
       slots.first = index && *index <= most ? *index : 0;
       slots.last = index && *index <= most ? *index : most;
+      if (index && *index <= most)
+        slots.constant = *index;
       return std::optional(slots);
     } else {
       return std::optional<Slots>();
@@ -221,6 +224,7 @@ struct SharedFootprint::Builder {
                     "use smaller or fewer buffers; allocate-shared says what the target has");
     out.several = slots->alloc;
     out.number = slots->number;
+    out.constant = slots->constant;
     if (by == By::Everyone || slots->last - slots->first >= mostSlots) {
       everyone(op, begin, end);
       return {};
@@ -303,10 +307,13 @@ const SharedFootprint::Cell *SharedFootprint::cellAt(uint64_t byte) const {
   return cells.empty() ? &everyone : &cells[(byte - begin) / cellBytes];
 }
 
-Hazard SharedFootprint::against(const SharedFootprint &other, std::optional<int64_t> rounds) const {
+Hazard SharedFootprint::against(const SharedFootprint &other, std::optional<int64_t> rounds,
+                                std::optional<int64_t> round) const {
   if (!write && !other.write)
     return Hazard::None;
   if (rounds && number && other.number && several == other.several && number->differs(*other.number, *rounds))
+    return Hazard::None;
+  if (round && constant && other.number && several == other.several && other.number->at(*round) != *constant)
     return Hazard::None;
   const uint64_t from = std::max(begin, other.begin), to = std::min(end, other.end);
   if (from >= to)

@@ -29,10 +29,13 @@ public:
 
   /// Warps: some byte is touched by two warps; Lanes: by two lanes of one warp, and by no other; and one is a write.
   /// Rounds: how many of the loop that counts this one's slot lie between; nothing if that is not known.
-  Hazard against(const SharedFootprint &other, std::optional<int64_t> rounds) const;
+  /// Round: of the loop that counts the other's slot, which this one lies in front of; nothing if that is not known.
+  Hazard against(const SharedFootprint &other, std::optional<int64_t> rounds, std::optional<int64_t> round) const;
 
   /// The loop's number of the buffer, where it is one of several that is known.
   const std::optional<SlotNumber> &slotNumber() const { return number; }
+  /// The number of the buffer, where it is one of several and a constant.
+  std::optional<int64_t> constantNumber() const { return constant; }
 
 private:
   struct Cell {
@@ -44,8 +47,9 @@ private:
   const Cell *cellAt(uint64_t byte) const;
 
   bool write = false;
-  tile_gpu::LocalAllocOp several; ///< of whose buffers `number` picks one
+  tile_gpu::LocalAllocOp several; ///< of whose buffers `number` or `constant` picks one
   std::optional<SlotNumber> number;
+  std::optional<int64_t> constant;
   uint64_t begin = 0, end = 0; ///< bytes of the kernel's shared memory
   unsigned cellBytes = 1;
   std::vector<Cell> cells; ///< from `begin` on; empty: every byte in begin .. end is touched by `everyone`

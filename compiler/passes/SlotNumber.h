@@ -22,6 +22,9 @@ struct SlotNumber {
   /// Nothing for a value of which that is not known, constants among them.
   static std::optional<SlotNumber> of(mlir::Value number);
 
+  /// In that round, counted from 0.
+  int64_t at(int64_t round) const { return (first + round % count * step) % count; }
+
   /// This number, so many rounds ago, is another one than `later` now.
   bool differs(const SlotNumber &later, int64_t roundsAgo) const {
     return loop == later.loop && step == later.step && count == later.count &&

@@ -454,4 +454,116 @@ func.func @entered_again(%x: tensor<64x32xf16, #row>, %n: i32) {
   }
   return
 }
+
+// Slot 0 is read in front of a loop that writes slot 2 first, and slot 0 behind a barrier.
+// CHECK-LABEL: @in_front
+// CHECK: local_load
+// CHECK-NEXT: scf.for
+// CHECK: return
+func.func @in_front(%x: tensor<64x32xf16, #row>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  %slot = tile_gpu.local_subview %a[%c0] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  tile_gpu.local_store %x, %slot : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.barrier
+  %l = tile_gpu.local_load %slot : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #col>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c2) -> i32 : i32 {
+    %s = tile_gpu.local_subview %a[%p] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+    tile_gpu.local_store %x, %s : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+    tile_gpu.barrier
+    %p1 = arith.addi %p, %c1 : i32
+    %wraps = arith.cmpi eq, %p, %c2 : i32
+    %next = arith.select %wraps, %c0, %p1 : i32
+    scf.yield %next : i32
+  }
+  return
+}
+
+// This one writes slot 0 first.
+// CHECK-LABEL: @in_front_same
+// CHECK: local_load
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: scf.for
+// CHECK: return
+func.func @in_front_same(%x: tensor<64x32xf16, #row>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  %slot = tile_gpu.local_subview %a[%c0] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  tile_gpu.local_store %x, %slot : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.barrier
+  %l = tile_gpu.local_load %slot : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #col>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c0) -> i32 : i32 {
+    %s = tile_gpu.local_subview %a[%p] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+    tile_gpu.local_store %x, %s : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+    tile_gpu.barrier
+    %p1 = arith.addi %p, %c1 : i32
+    %wraps = arith.cmpi eq, %p, %c2 : i32
+    %next = arith.select %wraps, %c0, %p1 : i32
+    scf.yield %next : i32
+  }
+  return
+}
+
+// Without a barrier in the loop the second round writes slot 0.
+// CHECK-LABEL: @in_front_later
+// CHECK: local_load
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: scf.for
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @in_front_later(%x: tensor<64x32xf16, #row>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  %slot = tile_gpu.local_subview %a[%c0] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  tile_gpu.local_store %x, %slot : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.barrier
+  %l = tile_gpu.local_load %slot : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #col>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c2) -> i32 : i32 {
+    %s = tile_gpu.local_subview %a[%p] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+    tile_gpu.local_store %x, %s : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+    %p1 = arith.addi %p, %c1 : i32
+    %wraps = arith.cmpi eq, %p, %c2 : i32
+    %next = arith.select %wraps, %c0, %p1 : i32
+    scf.yield %next : i32
+  }
+  return
+}
+
+// In an outer loop the inner one begins anew: slot 2 again.  The barrier in front is for an inner loop of no rounds.
+// CHECK-LABEL: @in_front_again
+// CHECK: scf.for
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: local_store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: local_load
+// CHECK-NEXT: scf.for
+// CHECK: return
+func.func @in_front_again(%x: tensor<64x32xf16, #row>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  %slot = tile_gpu.local_subview %a[%c0] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+  scf.for %j = %c0 to %n step %c1 : i32 {
+    tile_gpu.local_store %x, %slot : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+    tile_gpu.barrier
+    %l = tile_gpu.local_load %slot : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #col>
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %c2) -> i32 : i32 {
+      %s = tile_gpu.local_subview %a[%p] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
+      tile_gpu.local_store %x, %s : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+      tile_gpu.barrier
+      %p1 = arith.addi %p, %c1 : i32
+      %wraps = arith.cmpi eq, %p, %c2 : i32
+      %next = arith.select %wraps, %c0, %p1 : i32
+      scf.yield %next : i32
+    }
+  }
+  return
+}
 }

@@ -1,0 +1,166 @@
+#include "compiler/codegen/WordPhis.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+#include <optional>
+
+namespace kiln {
+namespace {
+
+using llvm::PHINode;
+using llvm::Value;
+using namespace llvm::PatternMatch;
+
+/// The lower and the upper half of what should be one word.
+using Halves = std::pair<Value *, Value *>;
+
+bool isPairOfHalves(const llvm::Type *type) {
+  const auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector && vector->getNumElements() == 2 && vector->getScalarSizeInBits() == 16;
+}
+
+/// The bits of a constant of 16 bits; what is undefined may be anything.
+std::optional<std::uint32_t> bitsOf(Value *value) {
+  if (llvm::isa<llvm::UndefValue>(value))
+    return 0;
+  if (auto *i = llvm::dyn_cast<llvm::ConstantInt>(value))
+    return static_cast<std::uint32_t>(i->getZExtValue());
+  if (auto *f = llvm::dyn_cast<llvm::ConstantFP>(value))
+    return static_cast<std::uint32_t>(f->getValueAPF().bitcastToAPInt().getZExtValue());
+  return std::nullopt;
+}
+
+/// The word, an i32 or a vector of two, of which the value is this half.
+Value *wordOfHalf(Value *half, unsigned which) {
+  Value *inner, *word;
+  while (match(half, m_BitCast(m_Value(inner))) && !inner->getType()->isVectorTy())
+    half = inner;
+  if (match(half, m_ExtractElt(m_Value(word), m_SpecificInt(which))) && isPairOfHalves(word->getType()))
+    return word;
+  const bool found =
+      which == 0 ? match(half, m_Trunc(m_Value(word))) : match(half, m_Trunc(m_LShr(m_Value(word), m_SpecificInt(16))));
+  return found && word->getType()->isIntegerTy(32) ? word : nullptr;
+}
+
+/// The phis behind a value: bitcasts between types of 16 bits do not count.
+PHINode *phiOf(Value *half) {
+  Value *inner;
+  while (match(half, m_BitCast(m_Value(inner))))
+    half = inner;
+  return half->getType()->getScalarSizeInBits() == 16 ? llvm::dyn_cast<PHINode>(half) : nullptr;
+}
+
+/// Used on its own as well: then it would be carried beside the word.
+bool isUsedAlone(const Value *half) {
+  return llvm::any_of(half->users(), [](const llvm::User *user) {
+    return llvm::isa<llvm::BitCastInst>(user) ? isUsedAlone(user) : !llvm::isa<PHINode, llvm::InsertElementInst>(user);
+  });
+}
+
+/// The words of one function.
+class Words {
+public:
+  /// The word of two phis, made if it can be; null if not.
+  Value *make(Halves halves) {
+    PHINode *lower = phiOf(halves.first), *upper = phiOf(halves.second);
+    if (!lower || !upper || lower == upper || lower->getParent() != upper->getParent())
+      return nullptr;
+    if (PHINode *known = words.lookup({lower, upper}))
+      return known;
+    // First all that it comes from; nothing is changed before that is known to be words.
+    llvm::SmallVector<std::pair<PHINode *, PHINode *>> all = {{lower, upper}};
+    llvm::DenseSet<std::pair<PHINode *, PHINode *>> seen = {{lower, upper}};
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (isUsedAlone(all[i].first) || isUsedAlone(all[i].second))
+        return nullptr;
+      for (const auto &[from, half] : llvm::zip_equal(all[i].first->blocks(), all[i].first->incoming_values())) {
+        const Halves before = {half, all[i].second->getIncomingValueForBlock(from)};
+        if (finished(before))
+          continue;
+        PHINode *l = phiOf(before.first), *u = phiOf(before.second);
+        if (!l || !u || l == u || l->getParent() != u->getParent())
+          return nullptr;
+        if (!words.lookup({l, u}) && seen.insert({l, u}).second)
+          all.push_back({l, u});
+      }
+    }
+    llvm::Type *i32 = llvm::Type::getInt32Ty(lower->getContext());
+    for (const auto &[l, u] : all)
+      words[{l, u}] = PHINode::Create(i32, l->getNumIncomingValues(), "word", l->getIterator());
+    for (const auto &[l, u] : all)
+      for (const auto &[from, half] : llvm::zip_equal(l->blocks(), l->incoming_values()))
+        words[{l, u}]->addIncoming(wordAt(from, {half, u->getIncomingValueForBlock(from)}), from);
+    return words[{lower, upper}];
+  }
+
+private:
+  /// Constants, or halves of one word.
+  static bool finished(Halves halves) {
+    if (bitsOf(halves.first) && bitsOf(halves.second))
+      return true;
+    Value *word = wordOfHalf(halves.first, 0);
+    return word && word == wordOfHalf(halves.second, 1);
+  }
+
+  Value *wordAt(llvm::BasicBlock *end, Halves halves) {
+    llvm::Type *i32 = llvm::Type::getInt32Ty(end->getContext());
+    if (llvm::isa<llvm::UndefValue>(halves.first) && llvm::isa<llvm::UndefValue>(halves.second))
+      return llvm::PoisonValue::get(i32);
+    const auto lower = bitsOf(halves.first), upper = bitsOf(halves.second);
+    if (lower && upper)
+      return llvm::ConstantInt::get(i32, *lower | *upper << 16);
+    if (Value *word = wordOfHalf(halves.first, 0))
+      return word->getType() == i32 ? word : llvm::IRBuilder<>(end->getTerminator()).CreateBitCast(word, i32);
+    return words.lookup({phiOf(halves.first), phiOf(halves.second)});
+  }
+
+  llvm::DenseMap<std::pair<PHINode *, PHINode *>, PHINode *> words;
+};
+
+void carryWords(llvm::Function &function) {
+  llvm::SmallVector<llvm::Instruction *> joined;
+  for (llvm::Instruction &i : llvm::instructions(function))
+    if (llvm::isa<llvm::InsertElementInst>(i) && isPairOfHalves(i.getType()))
+      joined.push_back(&i);
+  Words words;
+  llvm::SmallVector<llvm::WeakTrackingVH> dead;
+  for (llvm::Instruction *i : joined) {
+    Value *lower, *upper;
+    if (!match(i,
+               m_InsertElt(m_InsertElt(m_Undef(), m_Value(lower), m_SpecificInt(0)), m_Value(upper), m_SpecificInt(1))))
+      continue;
+    Value *word = words.make({lower, upper});
+    if (!word)
+      continue;
+    i->replaceAllUsesWith(llvm::IRBuilder<>(i).CreateBitCast(word, i->getType()));
+    dead.push_back(i);
+  }
+  llvm::RecursivelyDeleteTriviallyDeadInstructions(dead);
+  // The halves may carry each other round a loop.
+  for (llvm::BasicBlock &block : function) {
+    llvm::SmallVector<llvm::WeakTrackingVH> phis;
+    for (PHINode &phi : block.phis())
+      phis.push_back(&phi);
+    for (const llvm::WeakTrackingVH &phi : phis)
+      if (phi)
+        llvm::RecursivelyDeleteDeadPHINode(llvm::cast<PHINode>(phi));
+  }
+}
+
+} // namespace
+
+void carryWords(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      carryWords(function);
+}
+
+} // namespace kiln
