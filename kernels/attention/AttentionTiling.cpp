@@ -19,7 +19,7 @@ struct Tiles {
 constexpr Tiles choices[] = {{128, 128, 64, 4}, {128, 128, 128, 8}, {128, 128, 64, 8}, {192, 128, 64, 8},
                              {256, 64, 32, 4},  {256, 128, 32, 8},  {256, 64, 16, 4}};
 
-/// For at most 64 queries.
+/// For at most 64 queries, and where programs of 64 rows find an SM each.
 constexpr Tiles lowChoices[] = {
     {128, 64, 128, 4}, {128, 64, 64, 4}, {192, 64, 32, 4}, {256, 64, 32, 4}, {256, 64, 16, 4}};
 
@@ -44,15 +44,18 @@ std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, const Target &cod
 void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target &code, const Target &device,
                  std::int64_t multiprocessors) {
   const int wide = std::max(c.dim, c.dimV);
-  const bool low = extent.queries <= 64;
+  const auto programs = [&](int rows) { return (extent.queries + rows - 1) / rows * extent.heads; };
+  const bool low = extent.queries <= 64 || programs(64) <= multiprocessors;
   // A block that has its SM for itself needs 8 warps.
-  const bool few = (extent.queries + 127) / 128 * extent.heads <= multiprocessors;
+  const bool few = programs(128) <= multiprocessors;
+  // A few microseconds less do not pay for code twice as long, which takes half as long again to compile.
+  const bool brief = low && wide > 64 && extent.keys <= 1024;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   const std::span<const Tiles> all = low ? std::span<const Tiles>(lowChoices) : std::span<const Tiles>(choices);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all) {
     if (wide > t.widest || (t.rowsOfWarp() > 16 && (few || !hasRoom(c, code))) ||
-        (t.blockN > 64 && (extent.keys <= 64 || !code.has(Capability::CpAsync))))
+        (t.blockN > 64 && (brief || extent.keys <= 64 || !code.has(Capability::CpAsync))))
       continue;
     const std::int64_t bytes = bytesOf(t, c, code);
     if (bytes > shared)

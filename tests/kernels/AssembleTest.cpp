@@ -206,15 +206,21 @@ TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
 
 TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
   for (const auto &[dim, dimV] : headDims)
-    for (unsigned options : {0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, 34, 35, 36, 37, 40, 41, 48, 49}) {
+    for (unsigned options : {0,  1,  2,  3,  4,  5,  8,  9,  16, 17, 32, 33, 34, 35, 36,
+                             37, 40, 41, 48, 49, 64, 65, 66, 67, 68, 69, 72, 73, 80, 81}) {
       if (!isFullTier() && options != 35 && (dim != 64 || options % 2 || options > 2))
         continue;
       const bool causal = options & 1, withLse = options & 2, slopes = options & 4, softcap = options & 8,
-                 window = options & 16, many = options & 32;
+                 window = options & 16;
+      const Heads heads = options & 32 ? Heads::Many : options & 64 ? Heads::Some : Heads::Few;
       report("attention D" + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") +
                  (withLse ? " lse" : "") + (slopes ? " alibi" : "") + (softcap ? " softcap" : "") +
-                 (window ? " window" : "") + (many ? ", many programs" : ""),
-             [&, dim = dim, dimV = dimV](Opened &on) {
+                 (window ? " window" : "") +
+                 (heads == Heads::Few    ? ", few"
+                  : heads == Heads::Some ? ", some"
+                                         : ", many") +
+                 " programs",
+             [&, dim = dim, dimV = dimV, heads](Opened &on) {
                const auto tensor = [&](std::int64_t columns) {
                  return upload(*on.device, DType::Bf16, {1, 128, 1, columns},
                                std::vector<double>(static_cast<std::size_t>(128 * columns), 1.0));
@@ -232,8 +238,7 @@ TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
                a.softcap = softcap ? 15 : 0;
                a.windowLeft = window ? 32 : -1;
                a.causal = causal;
-               if (many)
-                 a.tiling = tilingOfHeads(*on.device, a, manyHeads);
+               a.tiling = tilingOf(*on.device, a, heads);
                AttentionOperation operation(*on.jit);
                const Status s = operation.run(a);
                EXPECT_TRUE(s.ok()) << s.toString();

@@ -77,19 +77,22 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
     given(a.usedQ, DType::I32, Numbers(p.usedQ.begin(), p.usedQ.end()));
   if (!p.usedK.empty())
     given(a.usedK, DType::I32, Numbers(p.usedK.begin(), p.usedK.end()));
-  // Every other problem has the tiles that it would have if there were many of its kind.
-  if ((p.queries + p.keys + p.dim / 8 + p.heads + p.causal + p.rowsQ()) % 2)
-    a.tiling = tilingOfHeads(device, a, manyHeads);
+  // Every problem has the tiles that it would have if there were few, some or many of its kind.
+  a.tiling = tilingOf(device, a, everyHeads[(p.queries + p.keys + p.dim / 8 + p.heads + p.causal + p.rowsQ()) % 3]);
   return out;
 }
 
-Tiling tilingOfHeads(const Device &device, const AttentionArguments &a, std::int64_t heads) {
+Tiling tilingOf(const Device &device, const AttentionArguments &a, Heads heads) {
   AttentionConfig c;
   const auto wide = [](const Tensor &t) { return static_cast<int>((t.shape[t.rank - 1] + 15) / 16 * 16); };
   c.dim = wide(a.q), c.dimV = wide(a.v), c.alibi = a.alibi.has_value(), c.softcap = a.softcap > 0;
   const Target &target = *device.info().target;
-  chooseTiles(c, {a.cuQ ? a.maxQueries : a.q.shape[1], a.k.shape[a.cuK ? 0 : 1], heads}, target, target,
-              device.info().multiprocessors);
+  const std::int64_t queries = a.cuQ ? a.maxQueries : a.q.shape[1], processors = device.info().multiprocessors;
+  const std::int64_t count =
+      heads == Heads::Few    ? 1
+      : heads == Heads::Some ? std::max<std::int64_t>(1, processors / std::max<std::int64_t>(1, (queries + 127) / 128))
+                             : 1 << 20;
+  chooseTiles(c, {queries, a.k.shape[a.cuK ? 0 : 1], count}, target, target, processors);
   Tiling out;
   out.blockM = c.blockM, out.blockN = c.blockN, out.warps = c.warps;
   return out;

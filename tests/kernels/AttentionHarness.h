@@ -24,9 +24,12 @@ struct PreparedCall {
 };
 PreparedCall prepare(Device &device, const Problem &p, const Data &d);
 
-/// The tiles of such a call if it had so many heads in all its sequences: few programs have others than many.
-kernels::Tiling tilingOfHeads(const Device &device, const kernels::AttentionArguments &a, std::int64_t heads);
-inline constexpr std::int64_t manyHeads = 1 << 20;
+/// How many heads a call might have in all its sequences: with programs of 64 rows each on an SM of its own; of 128
+/// rows; more.
+enum class Heads { Few, Some, Many };
+inline constexpr Heads everyHeads[] = {Heads::Few, Heads::Some, Heads::Many};
+/// The tiles of such a call.
+kernels::Tiling tilingOf(const Device &device, const kernels::AttentionArguments &a, Heads heads);
 
 class AttentionForward : public testing::TestWithParam<std::size_t> {
 protected:

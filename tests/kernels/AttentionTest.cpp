@@ -175,10 +175,10 @@ TEST_P(AttentionForward, SeedsOfEverySchedule) {
   p.batch = 2, p.causal = true, p.left = 60;
   const Data d = randomData(p, random);
   const bool emulated = on->emulated();
-  for (const std::int64_t heads : {std::int64_t(1), manyHeads}) {
+  for (const Heads heads : everyHeads) {
     const auto runOn = [&](Opened &device) {
       PreparedCall call = prepare(*device.device, p, d);
-      call.arguments.tiling = tilingOfHeads(*device.device, call.arguments, heads);
+      call.arguments.tiling = tilingOf(*device.device, call.arguments, heads);
       Opened *const before = std::exchange(on, &device);
       Results got = run(call);
       on = before;
@@ -186,7 +186,11 @@ TEST_P(AttentionForward, SeedsOfEverySchedule) {
     };
     const Results usual = runOn(*on);
     const auto again = [&](const Opening &how, const std::string &what) {
-      SCOPED_TRACE(name + " " + what + (heads > 1 ? ", tiles of many programs" : ""));
+      SCOPED_TRACE(name + " " + what +
+                   (heads == Heads::Few    ? ", few"
+                    : heads == Heads::Some ? ", some"
+                                           : ", many") +
+                   " programs");
       const std::unique_ptr<Opened> other = openWith(name, how);
       ASSERT_TRUE(other);
       const Results got = runOn(*other);

@@ -73,11 +73,27 @@ TEST(AttentionTiling, RowsOfAWarpFollowTheDevice) {
   EXPECT_EQ(tilesOf(64, 64, named("sm_90"), 4096, true).warps, 4);
 }
 
-/// No second block comes to an SM where there are no more programs than SMs.
+/// No second block comes to an SM where there are no more programs than SMs; where even programs of 64 rows are that
+/// few, these.
 TEST(AttentionTiling, FewProgramsHaveMoreWarps) {
   EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 128 * 11, false, 12).warps, 8); // 132 programs
   EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 128 * 11, false, 13).warps, 4);
-  EXPECT_EQ(tilesOf(64, 64, named("sm_80"), 128, false, 2).warps, 8);
+  EXPECT_EQ(tilesOf(64, 64, named("sm_80"), 128, false, 67).warps, 8); // 134 programs of 64 rows
+  EXPECT_EQ(tilesOf(64, 64, named("sm_80"), 128, false, 66).blockM, 64);
+  EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 64 * 132, false, 1).blockM, 64);
+  EXPECT_EQ(tilesOf(128, 128, named("sm_90"), 64 * 132 + 1, false, 1).blockM, 128);
+}
+
+/// Loops of few rounds have shorter ones where heads are wide.
+TEST(AttentionTiling, FewKeysHaveShortRounds) {
+  for (const auto &[dim, keys, step] :
+       {std::tuple(128, 1024, 64), {128, 1025, 128}, {96, 512, 64}, {64, 512, 128}, {64, 64, 64}}) {
+    AttentionConfig c;
+    c.dim = c.dimV = dim;
+    chooseTiles(c, {512, keys, 2}, named("sm_90"), named("sm_90"), 132);
+    EXPECT_EQ(c.blockM, 64);
+    EXPECT_EQ(c.blockN, step) << dim << " " << keys;
+  }
 }
 
 /// Code for an older target on a newer device: the device's SM counts.

@@ -131,8 +131,8 @@ TEST_P(MatrixCounters, OfAttention) {
       AttentionArguments a;
       a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor, a.lse = lse.tensor;
       a.causal = causal;
-      for (const std::int64_t heads : {H, manyHeads}) {
-        a.tiling = tilingOfHeads(*on->device, a, heads);
+      for (const Heads heads : everyHeads) {
+        a.tiling = tilingOf(*on->device, a, heads);
         const std::int64_t blockM = a.tiling.blockM, blockN = a.tiling.blockN;
         std::uint64_t keys = 0; // that programs of one head meet, with multiplicity
         for (std::int64_t row = 0; row < S; row += blockM)
@@ -143,7 +143,7 @@ TEST_P(MatrixCounters, OfAttention) {
                             2 * h * static_cast<std::uint64_t>(blockM) * keys * (d + dv), h * 2 * s * d,
                             h * 2 * s * dv};
         check("D " + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") + " " +
-                  std::to_string(a.tiling.warps) + " warps",
+                  std::to_string(a.tiling.blockM) + " rows, " + std::to_string(a.tiling.warps) + " warps",
               wanted, [&] {
                 AttentionOperation operation(*on->jit);
                 const Status status = operation.run(a);
