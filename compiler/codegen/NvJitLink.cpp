@@ -111,7 +111,10 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
   const auto start = std::chrono::steady_clock::now();
   KILN_TRY(checkAssemblyArch(arch));
   const std::string text(ptx), archOption = "-arch=" + std::string(arch);
-  const std::string level = format("-O%u", options.optimisation > 3 ? 3 : options.optimisation);
+  // Its own option knows 0 and 3 only.
+  const bool between = options.optimisation == 1 || options.optimisation == 2;
+  const std::string level =
+      format(between ? "-Xptxas=-O%u" : "-O%u", options.optimisation > 3 ? 3 : options.optimisation);
   // "-verbose" would print the same once more for the linked module.
   std::vector<const char *> arguments{archOption.c_str(), level.c_str(), "-Xptxas=-v"};
   if (options.lineInfo)

@@ -30,7 +30,9 @@ std::string Kernel::configText() const {
   out += "warps = " + std::to_string(warpCount);
   if (stageCount > 1)
     out += ", stages = " + std::to_string(stageCount);
-  return registerLimit ? out + ", maxRegisters = " + std::to_string(registerLimit) : out;
+  if (registerLimit)
+    out += ", maxRegisters = " + std::to_string(registerLimit);
+  return level == 3 ? out : out + ", assemblerLevel = " + std::to_string(level);
 }
 
 namespace detail {
@@ -63,6 +65,8 @@ Recording::Recording(std::string_view name, const KernelOptions &options, std::v
     recorder->failKernel("has " + std::to_string(s) + " stages", "a pipeline has 1 to 8");
   else if (const int r = options.maxRegisters; r && (r < 24 || r > 255))
     recorder->failKernel("has maxRegisters " + std::to_string(r), "a thread has 24 to 255 registers, or 0: no limit");
+  else if (const int l = options.assemblerLevel; l < 0 || l > 3)
+    recorder->failKernel("has assemblerLevel " + std::to_string(l), "assemblers have levels 0 to 3");
   recorder->checkArguments();
   Recorder::setCurrent(recorder.get());
 }

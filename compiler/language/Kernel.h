@@ -52,6 +52,8 @@ struct KernelOptions {
   int stages = 1;
   /// At most so many registers a thread, 24 to 255, so that more blocks fit a multiprocessor; 0: the assembler decides.
   int maxRegisters = 0;
+  /// How hard the assembler optimises, 0 to 3.  1 takes two thirds of the time; some kernels lose nothing by it.
+  int assemblerLevel = 3;
   /// What the kernel was made for: `{{"block", c.block}}`.  The first line of the text, and so part of every key.
   std::vector<ConfigEntry> config = {};
   /// This prefix of source files' paths is not recorded.  Targets may use -fmacro-prefix-map instead.
@@ -91,9 +93,11 @@ public:
   int warps() const { return warpCount; }
   int stages() const { return stageCount; }
   int maxRegisters() const { return registerLimit; }
+  int assemblerLevel() const { return level; }
   const std::vector<KernelArgument> &arguments() const { return args; }
   const std::vector<ConfigEntry> &config() const { return configEntries; }
-  /// "block = 1024, warps = 4", ", stages = 3" where loops are pipelined, ", maxRegisters = 32" where there is a limit.
+  /// "block = 1024, warps = 4", ", stages = 3" where loops are pipelined, ", maxRegisters = 32" where there is a limit,
+  /// ", assemblerLevel = 1" where it is not 3.
   std::string configText() const;
 
 private:
@@ -102,7 +106,7 @@ private:
   std::string kernelName, module;
   std::vector<KernelArgument> args;
   std::vector<ConfigEntry> configEntries;
-  int warpCount = 4, stageCount = 1, registerLimit = 0;
+  int warpCount = 4, stageCount = 1, registerLimit = 0, level = 3;
 };
 
 /// A string as a template argument.

@@ -379,6 +379,7 @@ Kernel Recorder::finish() {
   kernel.warpCount = options.warps;
   kernel.stageCount = options.stages;
   kernel.registerLimit = options.maxRegisters;
+  kernel.level = options.assemblerLevel;
   kernel.state = std::move(failure);
   if (!kernel.state.ok())
     return kernel;
@@ -406,6 +407,8 @@ Kernel Recorder::finish() {
     putAll(", tile.num_stages = ", options.stages, " : i32");
   if (options.maxRegisters)
     putAll(", tile.max_registers = ", options.maxRegisters, " : i32");
+  if (options.assemblerLevel != 3)
+    putAll(", tile.assembler_level = ", options.assemblerLevel, " : i32");
   putAll("} {\n", std::string_view(body));
   line(location, Op::Return);
   put("  }");

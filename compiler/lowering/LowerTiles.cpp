@@ -40,6 +40,7 @@ void convertAttributes(func::FuncOp function) {
   if (auto registers = function->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
     function->setAttr(maxRegistersAttr, b.getI32IntegerAttr(static_cast<int>(registers.getInt())));
   function->removeAttr(tile::maxRegistersAttr);
+  function->removeAttr(tile::assemblerLevelAttr); // in the metadata by now
   function->removeAttr(tile::kernelAttr);
   function->removeAttr(tile::numWarpsAttr);
   function->removeAttr(tile::numStagesAttr);

@@ -56,7 +56,7 @@ typedef struct KilnCompileResult {
   KilnText output; /* PTX, or the text of the stage asked for */
   /* JSON object, only if status is 0 and emit is "ptx", or "tile" (then without what later stages find out):
    *   {"kernel": "add", "entry": "add", "target": "sm_80", "ptx_isa": "7.0", "num_warps": 4, "shared_bytes": 0,
-   *    "reproducible": true,
+   *    "assembler_level": 3, "reproducible": true,
    *    "arguments": [{"name": "x", "type": "ptr<f32>", "offset": 0, "bytes": 8}, ..],   types: ptr<T>, i1 i8 .. f64
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},

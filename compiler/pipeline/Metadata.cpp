@@ -33,6 +33,8 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
   Metadata m;
   m.kernel = kernel.getName().str();
   m.numWarps = tile::numWarps(kernel);
+  if (auto level = kernel->getAttrOfType<IntegerAttr>(tile::assemblerLevelAttr))
+    m.assemblerLevel = static_cast<unsigned>(level.getInt());
   m.divisible = job.divisible;
   m.equals = job.equals;
   unsigned offset = 0;
@@ -67,6 +69,7 @@ std::string toJson(const Metadata &m) {
     json.attribute("ptx_isa", m.ptxIsa);
     json.attribute("num_warps", m.numWarps);
     json.attribute("shared_bytes", m.sharedBytes);
+    json.attribute("assembler_level", m.assemblerLevel);
     json.attribute("reproducible", m.reproducible);
     json.attributeArray("arguments", [&] {
       for (const Metadata::Argument &a : m.arguments)

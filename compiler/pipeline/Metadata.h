@@ -8,6 +8,7 @@
 #define KILN_PIPELINE_METADATA_H
 
 #include "compiler/pipeline/Compile.h"
+#include "compiler/tile/Tile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -20,6 +21,7 @@ struct Metadata {
   };
   std::string kernel, target, ptxIsa;
   unsigned numWarps = 0, sharedBytes = 0;
+  unsigned assemblerLevel = tile::maxAssemblerLevel;
   bool reproducible = true; ///< no floating-point atomics
   std::vector<Argument> arguments;
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< guards

@@ -36,12 +36,13 @@ constexpr llvm::StringLiteral kernelAttr = "tile.kernel";
 constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
 constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
+constexpr llvm::StringLiteral assemblerLevelAttr = "tile.assembler_level";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
 constexpr llvm::StringLiteral mostlyOneAttr = "tile.mostly_one"; ///< of an arith.mulf
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
 
-constexpr unsigned defaultNumWarps = 4, maxNumStages = 8;
+constexpr unsigned defaultNumWarps = 4, maxNumStages = 8, maxAssemblerLevel = 3;
 
 inline bool isKernel(mlir::func::FuncOp f) {
   return f->hasAttr(kernelAttr);

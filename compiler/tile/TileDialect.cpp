@@ -91,14 +91,21 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
     return success();
   }
+  if (attr.getName() == assemblerLevelAttr) {
+    auto n = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!n || n.getInt() < 0 || n.getInt() > maxAssemblerLevel)
+      return op->emitError() << assemblerLevelAttr << " is " << attr.getValue() << ": assemblers have levels 0 to "
+                             << maxAssemblerLevel;
+    return success();
+  }
   if (attr.getName() == mostlyOneAttr) {
     if (isa<UnitAttr>(attr.getValue()) && isa<arith::MulFOp>(op) && isa<RankedTensorType>(op->getResult(0).getType()))
       return success();
     return op->emitError() << mostlyOneAttr << " is a unit attribute of an arith.mulf of tiles";
   }
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << " and "
-                         << mostlyOneAttr;
+                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << ", "
+                         << assemblerLevelAttr << " and " << mostlyOneAttr;
 }
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {

@@ -2,6 +2,7 @@
 
 #include "compiler/language/Language.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace kiln::kernels {
@@ -32,6 +33,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
       "attention",
       {.warps = c.warps,
        .stages = c.stages,
+       .assemblerLevel = assemblerLevel(c),
        .config = {{"blockM", c.blockM},
                   {"blockN", c.blockN},
                   {"dim", c.dim},
@@ -213,6 +215,13 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
 }
 
 } // namespace
+
+int assemblerLevel(const AttentionConfig &c) {
+  const int wide = std::max(c.dim, c.dimV);
+  const bool rows32 = wide > 96 && wide <= 128 && c.blockM == 32 * c.warps && c.blockN == 64;
+  const bool widest = wide > 192 && c.blockM == 16 * c.warps && c.blockN == 32;
+  return rows32 || widest ? 1 : 3;
+}
 
 Kernel attention(ElementType element, const AttentionConfig &config) {
   return withElement<f16, bf16>(element, "attention", [&]<Element T>() { return attentionOf<T>(config); });

@@ -28,6 +28,10 @@ struct AttentionConfig {
   bool lse = false;
 };
 
+/// How hard the assembler is to optimise: 1 where that was measured to be as fast (H200), 3 elsewhere.  These take the
+/// longest of all; level 1 saves a third of it.
+int assemblerLevel(const AttentionConfig &config);
+
 /// f16 or bf16.  Arguments by name: q, k, v, o with their strides (batch, row, head; q and o: two for the head, by key
 /// head and by member of its group), lse, sink, alibi, cu_q, cu_k, used_q, used_k, and the scalars.
 language::Kernel attention(language::ElementType element, const AttentionConfig &config = {});

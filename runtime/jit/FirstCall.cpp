@@ -186,6 +186,7 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
     since = Clock::now();
     AssembleOptions how;
     how.lineInfo = parts.lineInfo;
+    how.optimisation = assemblerLevelOf(entry.metadata);
     Result<AssembledModule> cubin =
         assembler->assemble(out.output, parts.assemblyArch, how, kernel.source.name + ".ptx");
     if (!cubin)

@@ -85,6 +85,14 @@ Status parseGuard(const json &guard, const ArgumentLayout &layout, std::vector<G
 
 } // namespace
 
+unsigned assemblerLevelOf(std::string_view text) {
+  constexpr unsigned most = 3;
+  std::int64_t level = most;
+  return getInteger(json::parse(text, nullptr, false), "assembler_level", level) && level >= 0 && level < most
+             ? static_cast<unsigned>(level)
+             : most;
+}
+
 Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &source, const ArgumentLayout &layout) {
   const json parsed = json::parse(text, nullptr, false);
   KernelMetadata out;

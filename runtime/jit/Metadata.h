@@ -21,6 +21,9 @@ struct KernelMetadata {
   std::vector<FirstCallReport::Stage> stages; ///< of the compile that made it
 };
 
+/// How hard the assembler is to optimise the kernel, 0 to 3; 3 where the metadata does not say.
+unsigned assemblerLevelOf(std::string_view json);
+
 Result<KernelMetadata> parseMetadata(std::string_view json, const KernelSource &source, const ArgumentLayout &layout);
 
 /// The JSON texts of a compile request.

@@ -3,6 +3,7 @@
 #include "runtime/cache/KernelCache.h"
 #include "runtime/io/File.h"
 #include "runtime/jit/CompilerLibrary.h"
+#include "runtime/jit/Metadata.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KernelProgram.h"
 #include "runtime/tools/Report.h"
@@ -67,7 +68,7 @@ private:
       report["metadata"] = Json::parse(out.metadata);
     if (!cubin && !o.report)
       return write(std::as_bytes(std::span(out.output.data(), out.output.size())));
-    return assemble(out.output, cubin);
+    return assemble(out.output, cubin, assemblerLevelOf(out.metadata));
   }
 
   Status readProgram() {
@@ -91,13 +92,13 @@ private:
     return {};
   }
 
-  Status assemble(const std::string &ptx, bool emitCubin) {
+  Status assemble(const std::string &ptx, bool emitCubin, unsigned level) {
     AssemblerSearch search;
     search.nvJitLink = knobs.nvJitLink;
     search.ptxas = knobs.ptxas;
     KILN_ASSIGN(const auto assembler, findAssembler(search));
     const std::string arch = o.arch.empty() ? o.target : o.arch;
-    KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {.lineInfo = o.lineInfo}));
+    KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {level, o.lineInfo}));
     for (const std::string &warning : module.warnings)
       std::fprintf(stderr, "%s\n", warning.c_str());
     Json resources = Json::array();

@@ -7,6 +7,7 @@
 #include "kiln/Knobs.h"
 #include "runtime/io/File.h"
 #include "runtime/jit/CompilerLibrary.h"
+#include "runtime/jit/Metadata.h"
 #include "runtime/tools/KernelProgram.h"
 #include "runtime/tools/TextKernel.h"
 #include "support/Text.h"
@@ -67,7 +68,7 @@ private:
     for (const auto &[key, value] : metadata.items())
       report[key] = value;
     report["configuration"] = source.configuration;
-    resources(out.output, *target, knobs);
+    resources(out.output, assemblerLevelOf(out.metadata), *target, knobs);
     return o.svg.empty() ? Status() : draw();
   }
 
@@ -94,7 +95,7 @@ private:
     return factsText(names, divisible, equals);
   }
 
-  void resources(const std::string &ptx, const Target &target, const Knobs &knobs) {
+  void resources(const std::string &ptx, unsigned level, const Target &target, const Knobs &knobs) {
     Json &out = report["resources"];
     AssemblerSearch search;
     search.nvJitLink = knobs.nvJitLink;
@@ -104,7 +105,7 @@ private:
       out["unknown"] = "no assembler was found: " + assembler.status().toString();
       return;
     }
-    const Result<AssembledModule> module = (*assembler)->assemble(ptx, target.name);
+    const Result<AssembledModule> module = (*assembler)->assemble(ptx, target.name, {.optimisation = level});
     const KernelResources *found = module ? module->resources.find(report.value("entry", std::string())) : nullptr;
     if (!found) {
       out["unknown"] = std::string((*assembler)->name()) + ": " +

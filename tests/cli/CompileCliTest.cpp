@@ -51,6 +51,7 @@ TEST_F(CompileCliTest, AFileOfTextInAProcessOfItsOwn) {
   ASSERT_EQ(o.status, 0) << o.err;
   const auto j = nlohmann::json::parse(o.out);
   EXPECT_EQ(j["metadata"]["kernel"], "scale");
+  EXPECT_EQ(j["metadata"]["assembler_level"], 3);
   EXPECT_EQ(j["metadata"]["arguments"][2]["type"], "f32");
   EXPECT_EQ(j["metadata"]["arguments"][2]["name"], "factor");
   const Outcome named = kiln({"compile", scale(), "--divisible", "x=16", "-o", file("n.ptx")});
@@ -61,6 +62,13 @@ TEST_F(CompileCliTest, AFileOfTextInAProcessOfItsOwn) {
                             "--target", "sm_80"});
   EXPECT_EQ(bad.status, 2) << bad.err;
   EXPECT_NE(bad.err.find("bad.mlir:2:"), std::string::npos) << bad.err;
+}
+
+TEST_F(CompileCliTest, AKernelsAssemblerLevelIsInTheMetadata) {
+  const Outcome o = kiln({"compile", "attention", "--target", "sm_80", "--dtype", "bf16", "--set", "dim=128", "--set",
+                          "dimV=128", "--set", "warps=4", "--set", "blockN=64", "-o", file("a.ptx"), "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(nlohmann::json::parse(o.out)["metadata"]["assembler_level"], 1);
 }
 
 TEST_F(CompileCliTest, WrongInputIsNamed) {

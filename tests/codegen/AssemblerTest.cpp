@@ -66,6 +66,18 @@ TEST_P(EachAssembler, CubinAndResources) {
   EXPECT_TRUE(made->warnings.empty());
 }
 
+TEST_P(EachAssembler, EveryLevel) {
+  std::vector<std::vector<std::byte>> cubins;
+  for (const unsigned level : {0u, 1u, 2u, 3u}) {
+    Result<AssembledModule> made = assembler->assemble(kernel("7.0", "sm_80"), "sm_80", {.optimisation = level});
+    ASSERT_TRUE(made.ok()) << level << ": " << made.status().toString();
+    EXPECT_TRUE(made->resources.find("turn")) << level;
+    cubins.push_back(made->cubin);
+  }
+  EXPECT_NE(cubins[0], cubins[3]) << "the level reaches the assembler";
+  EXPECT_NE(cubins[0], cubins[1]);
+}
+
 TEST_P(EachAssembler, TheCubinStatesTheSameResources) {
   // 32 words of local memory indexed at run time: a stack frame.
   std::string text = kernel("7.0", "sm_80");

@@ -1,5 +1,6 @@
 // A wrong class can never launch a wrong kernel: guards are checked at launch, and metadata that cannot be trusted is
 // refused at load.
+#include "runtime/jit/Metadata.h"
 #include "tests/jit/JitFixture.h"
 
 using namespace kiln;
@@ -53,6 +54,20 @@ TEST_F(GuardTest, GuardsThatThisRuntimeDoesNotKnowAreRefused) {
     EXPECT_EQ(s.code(), StatusCode::Internal) << guard << ": " << s.toString();
     EXPECT_NE(s.message().find("relies on a fact that this runtime does not know"), std::string::npos) << s.message();
   }
+}
+
+TEST(Metadata, AssemblerLevel) {
+  for (const auto &[text, level] : {std::pair(R"({"assembler_level": 1})", 1u),
+                                    {R"({"assembler_level": 0})", 0u},
+                                    {R"({"assembler_level": 3})", 3u},
+                                    {R"({"assembler_level": 4})", 3u},
+                                    {R"({"assembler_level": -1})", 3u},
+                                    {R"({"assembler_level": "1"})", 3u},
+                                    {"{}", 3u},
+                                    {"{", 3u},
+                                    {"7", 3u},
+                                    {"", 3u}})
+    EXPECT_EQ(assemblerLevelOf(text), level) << text;
 }
 
 TEST_F(GuardTest, MetadataThatIsIncompleteOrDisagreesIsRefused) {

@@ -96,6 +96,13 @@ TEST(AttentionTiling, FewKeysHaveShortRounds) {
   }
 }
 
+/// Heads of 128 and 256 columns lose nothing at the assembler's level 1; others do.
+TEST(AttentionTiling, AssemblersLevel) {
+  for (const auto &[dim, level] : {std::pair(64, 3), {96, 3}, {128, 1}, {192, 3}, {256, 1}})
+    EXPECT_EQ(assemblerLevel(tilesOf(dim, dim, named("sm_90"))), level) << dim;
+  EXPECT_EQ(assemblerLevel(tilesOf(128, 128, named("sm_90"), 64)), 3);
+}
+
 /// Code for an older target on a newer device: the device's SM counts.
 TEST(AttentionTiling, OlderCodeOnANewerDevice) {
   AttentionConfig c;

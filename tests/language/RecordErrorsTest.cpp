@@ -253,6 +253,14 @@ TEST(RecordErrors, OfTheKernelItself) {
   EXPECT_NE(limited.text().find("tile.max_registers = 32 : i32"), std::string::npos) << limited.text();
   EXPECT_EQ(limited.configText(), "warps = 4, maxRegisters = 32");
   EXPECT_EQ(kernel("k", {}, nothing).text().find("max_registers"), std::string::npos);
+  for (const int level : {-1, 4}) {
+    const Kernel k = kernel("k", {.assemblerLevel = level}, nothing);
+    EXPECT_NE(k.status().message().find("assemblerLevel " + std::to_string(level)), std::string::npos) << level;
+  }
+  const Kernel quick = kernel("k", {.assemblerLevel = 1}, nothing);
+  EXPECT_NE(quick.text().find("tile.assembler_level = 1 : i32"), std::string::npos) << quick.text();
+  EXPECT_EQ(quick.configText(), "warps = 4, assemblerLevel = 1");
+  EXPECT_EQ(kernel("k", {}, nothing).text().find("assembler_level"), std::string::npos);
   for (const char *name : {"", "2x", "a b", "a\"b", "a\nb", "\xC3\xA4"}) {
     const Kernel k = kernel(name, {}, nothing);
     EXPECT_NE(k.status().message().find("no identifier"), std::string::npos) << name;

@@ -57,7 +57,14 @@ func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers and tile.mostly_one}}
+// expected-error @+1 {{tile.assembler_level is 4 : i32: assemblers have levels 0 to 3}}
+func.func @k() attributes {tile.kernel, tile.assembler_level = 4 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers, tile.assembler_level and tile.mostly_one}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }
