@@ -1,6 +1,7 @@
 #include "compiler/codegen/WordPhis.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/InstIterator.h"
@@ -8,8 +9,10 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace kiln {
@@ -97,7 +100,7 @@ public:
       words[{l, u}] = PHINode::Create(i32, l->getNumIncomingValues(), "word", l->getIterator());
     for (const auto &[l, u] : all)
       for (const auto &[from, half] : llvm::zip_equal(l->blocks(), l->incoming_values()))
-        words[{l, u}]->addIncoming(wordAt(from, {half, u->getIncomingValueForBlock(from)}), from);
+        addWord(*words[{l, u}], from, {half, u->getIncomingValueForBlock(from)});
     return words[{lower, upper}];
   }
 
@@ -110,9 +113,15 @@ private:
     return word && word == wordOfHalf(halves.second, 1);
   }
 
+  /// A block may come before by several edges: they bring the same value.
+  void addWord(PHINode &word, llvm::BasicBlock *from, Halves halves) {
+    const int known = word.getBasicBlockIndex(from);
+    word.addIncoming(known >= 0 ? word.getIncomingValue(static_cast<unsigned>(known)) : wordAt(from, halves), from);
+  }
+
   Value *wordAt(llvm::BasicBlock *end, Halves halves) {
     llvm::Type *i32 = llvm::Type::getInt32Ty(end->getContext());
-    if (llvm::isa<llvm::UndefValue>(halves.first) && llvm::isa<llvm::UndefValue>(halves.second))
+    if (llvm::isa<llvm::PoisonValue>(halves.first) && llvm::isa<llvm::PoisonValue>(halves.second))
       return llvm::PoisonValue::get(i32);
     const auto lower = bitsOf(halves.first), upper = bitsOf(halves.second);
     if (lower && upper)
@@ -145,14 +154,8 @@ void carryWords(llvm::Function &function) {
   }
   llvm::RecursivelyDeleteTriviallyDeadInstructions(dead);
   // The halves may carry each other round a loop.
-  for (llvm::BasicBlock &block : function) {
-    llvm::SmallVector<llvm::WeakTrackingVH> phis;
-    for (PHINode &phi : block.phis())
-      phis.push_back(&phi);
-    for (const llvm::WeakTrackingVH &phi : phis)
-      if (phi)
-        llvm::RecursivelyDeleteDeadPHINode(llvm::cast<PHINode>(phi));
-  }
+  for (llvm::BasicBlock &block : function)
+    llvm::DeleteDeadPHIs(&block);
 }
 
 } // namespace

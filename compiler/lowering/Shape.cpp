@@ -56,6 +56,7 @@ Scalars renamed(ValueRange values, ArrayRef<unsigned> registers) {
   return out;
 }
 
+/// The verifier has seen that lanes and warps hold the same of both.
 struct LowerPart : Lowering<tile_gpu::PartOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile_gpu::PartOp op, Adaptor adaptor,

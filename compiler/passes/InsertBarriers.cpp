@@ -38,7 +38,7 @@ struct Past {
   /// buffer of several.
   Operation *entered = nullptr;
   int64_t round = 0;
-  static constexpr int64_t unknown = -1, mostRounds = 16;
+  static constexpr int64_t unknown = -1, mostRounds = 4; ///< that are told apart: a barrier comes soon
 
   auto key() const { return std::tuple(access, carried, rounds, entered, round); }
 };

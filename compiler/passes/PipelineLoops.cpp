@@ -21,6 +21,8 @@
 //     first parts = those of the next slot
 //     multiply the last parts
 //
+// (Lowering sinks reads; the assembler brings these back to between the last products.)
+//
 // One barrier a round serves both: it comes behind the wait for what this round reads, and behind the last round's
 // reads of the slot that this round's copies write.  A group is committed in every round, so that the number of groups
 // under way does not depend on the trip count.

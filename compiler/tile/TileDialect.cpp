@@ -71,14 +71,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyKernel(op, attr);
   if (attr.getName() == numWarpsAttr) {
     auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    const int64_t value = n ? n.getInt() : 0;
+    const int64_t value = n && n.getType().isSignlessInteger() ? n.getInt() : 0;
     if (!n || value < 1 || value > 32 || (value & (value - 1)))
       return op->emitError() << numWarpsAttr << " is " << attr.getValue() << ": a block has 1, 2, 4, 8, 16 or 32 warps";
     return success();
   }
   if (attr.getName() == numStagesAttr) {
     auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!n || n.getInt() < 1 || n.getInt() > maxNumStages)
+    if (!n || !n.getType().isSignlessInteger() || n.getInt() < 1 || n.getInt() > maxNumStages)
       return op->emitError() << numStagesAttr << " is " << attr.getValue() << ": a pipeline has 1 to " << maxNumStages
                              << " stages";
     return success();
@@ -87,15 +87,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can
     // have.
     auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!n || n.getInt() < 24 || n.getInt() > 255)
+    if (!n || !n.getType().isSignlessInteger() || n.getInt() < 24 || n.getInt() > 255)
       return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
     return success();
   }
   if (attr.getName() == assemblerLevelAttr) {
     auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!n || n.getInt() < 0 || n.getInt() > maxAssemblerLevel)
+    if (!n || !n.getType().isSignlessInteger(32) || n.getInt() < 0 || n.getInt() > maxAssemblerLevel)
       return op->emitError() << assemblerLevelAttr << " is " << attr.getValue() << ": assemblers have levels 0 to "
-                             << maxAssemblerLevel;
+                             << maxAssemblerLevel << ", i32";
     return success();
   }
   if (attr.getName() == mostlyOneAttr) {

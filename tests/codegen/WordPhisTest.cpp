@@ -91,20 +91,36 @@ TEST(WordPhis, HalvesOfDifferentWordsStayTwo) {
   EXPECT_EQ(carried(loopOf(plain, "half", "0.0", "%pair, i64 0")), (Phis{2, 1})); // one half twice
 }
 
-TEST(WordPhis, ConstantsKeepTheirBits) {
-  llvm::LLVMContext context;
-  llvm::SMDiagnostic problem;
-  const std::unique_ptr<llvm::Module> module =
-      llvm::parseAssemblyString(loopOf(plain, "i16", "-2", "%pair, i64 1"), problem, context);
-  ASSERT_TRUE(module);
-  carryWords(*module);
-  const llvm::BasicBlock &loop = *std::next(module->getFunction("k")->begin());
-  bool found = false;
-  for (const llvm::PHINode &phi : loop.phis())
-    if (const auto *first =
-            llvm::dyn_cast<llvm::ConstantInt>(phi.getIncomingValueForBlock(&module->getFunction("k")->getEntryBlock())))
-      found |= first->getZExtValue() == 0xfffefffeu;
-  EXPECT_TRUE(found);
+/// What the only word of a block gets from its blocks before, in their order.
+std::vector<std::string> wordsInto(llvm::Module &module, const char *block) {
+  std::vector<std::string> out;
+  for (const llvm::BasicBlock &b : *module.getFunction("k"))
+    if (b.getName() == block)
+      for (const llvm::PHINode &phi : b.phis())
+        if (phi.getName().starts_with("word"))
+          for (const llvm::Value *value : phi.incoming_values()) {
+            while (const auto *cast = llvm::dyn_cast<llvm::BitCastInst>(value))
+              value = cast->getOperand(0);
+            const auto *number = llvm::dyn_cast<llvm::ConstantInt>(value);
+            out.push_back(number ? std::to_string(number->getZExtValue()) : value->getName().str());
+          }
+  return out;
+}
+
+TEST(WordPhis, TheWordIsTheOneOfWhichTheHalvesAre) {
+  for (const auto &[type, lower, upper, bits] : {std::tuple("i16", "1", "2", 0x00020001u),
+                                                 {"half", "1.0", "-2.0", 0xc0003c00u},
+                                                 {"i16", "-2", "undef", 0xfffeu},
+                                                 {"bfloat", "undef", "1.0", 0x3f800000u}}) {
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic problem;
+    std::string text = loopOf(plain, type, lower, "%pair, i64 1");
+    text.replace(text.rfind(lower, text.find("[ %upper")), std::string(lower).size(), upper);
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+    ASSERT_TRUE(module) << problem.getMessage().str();
+    carryWords(*module);
+    EXPECT_EQ(wordsInto(*module, "loop"), (std::vector<std::string>{std::to_string(bits), "word"})) << text;
+  }
 }
 
 /// As O3 leaves what a branch in a loop reads: shifted and truncated, through a phi of the branch, and kept as they are
@@ -144,6 +160,61 @@ exit:
 
 TEST(WordPhis, ThroughBranchesAndRoundLoops) {
   EXPECT_EQ(carried(branched), (Phis{0, 3}));
+}
+
+/// Two ways back into a loop: halves that only carry each other go away, in whatever order.
+TEST(WordPhis, HalvesThatCarryEachOther) {
+  const char *text = R"(
+define void @k(ptr %p, i32 %n, i1 %c, i1 %d) {
+entry:
+  br label %loop
+loop:
+  %l = phi half [ 0.0, %entry ], [ %a, %one ], [ %a, %two ]
+  %l2 = phi half [ 0.0, %entry ], [ %l, %one ], [ %l2, %two ]
+  %u = phi half [ 0.0, %entry ], [ %b, %one ], [ %b, %two ]
+  %u2 = phi half [ 0.0, %entry ], [ %u, %one ], [ %u2, %two ]
+  %v = insertelement <2 x half> poison, half %l2, i64 0
+  %both = insertelement <2 x half> %v, half %u2, i64 1
+  store <2 x half> %both, ptr %p
+  %word = load <2 x half>, ptr %p
+  %a = extractelement <2 x half> %word, i64 0
+  %b = extractelement <2 x half> %word, i64 1
+  br i1 %c, label %one, label %rest
+rest:
+  br i1 %d, label %two, label %exit
+one:
+  br label %loop
+two:
+  br label %loop
+exit:
+  ret void
+}
+)";
+  EXPECT_EQ(carried(text), (Phis{0, 2}));
+}
+
+/// Two edges from one block bring one value.
+TEST(WordPhis, SeveralEdgesFromOneBlock) {
+  const char *text = R"(
+define void @k(ptr %p, i32 %n) {
+entry:
+  %word = load <2 x half>, ptr %p
+  %a = extractelement <2 x half> %word, i64 0
+  %b = extractelement <2 x half> %word, i64 1
+  switch i32 %n, label %other [ i32 0, label %join
+                                i32 1, label %join ]
+other:
+  br label %join
+join:
+  %l = phi half [ %a, %entry ], [ %a, %entry ], [ 0.0, %other ]
+  %u = phi half [ %b, %entry ], [ %b, %entry ], [ 0.0, %other ]
+  %v = insertelement <2 x half> poison, half %l, i64 0
+  %both = insertelement <2 x half> %v, half %u, i64 1
+  store <2 x half> %both, ptr %p
+  ret void
+}
+)";
+  EXPECT_EQ(carried(text), (Phis{0, 1}));
 }
 
 TEST(WordPhis, AHalfThatIsUsedOnItsOwnKeepsBothApart) {

@@ -92,6 +92,129 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
+// Two stages: the group that a round waits for is its own.  Of four parts the second and third are read where they are used.
+// CHECK-LABEL: @four_parts
+// CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c1_i32, %[[PA:.*]] = %{{.*}}, %[[PB:.*]] = %{{.*}})
+// CHECK: %[[T:.*]] = tile_gpu.async_commit
+// CHECK: %[[A:.*]] = tile_gpu.local_load
+// CHECK: %[[B:.*]] = tile_gpu.local_load
+// CHECK: %[[D0:.*]] = tile.dot %[[PA]], %[[PB]], %[[ACC]]
+// CHECK: %[[A1:.*]] = tile_gpu.part %[[A]] [1 of 4] along 1
+// CHECK: %[[B1:.*]] = tile_gpu.part %[[B]] [1 of 4] along 0
+// CHECK: %[[D1:.*]] = tile.dot %[[A1]], %[[B1]], %[[D0]]
+// CHECK: %[[A2:.*]] = tile_gpu.part %[[A]] [2 of 4] along 1
+// CHECK: %[[B2:.*]] = tile_gpu.part %[[B]] [2 of 4] along 0
+// CHECK: %[[D2:.*]] = tile.dot %[[A2]], %[[B2]], %[[D1]]
+// CHECK: %[[A3:.*]] = tile_gpu.part %[[A]] [3 of 4] along 1
+// CHECK: %[[B3:.*]] = tile_gpu.part %[[B]] [3 of 4] along 0
+// CHECK: tile_gpu.async_wait %[[T]]
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK: %[[NA:.*]] = tile_gpu.part %{{.*}} [0 of 4] along 1
+// CHECK: %[[NB:.*]] = tile_gpu.part %{{.*}} [0 of 4] along 0
+// CHECK: %[[D3:.*]] = tile.dot %[[A3]], %[[B3]], %[[D2]]
+// CHECK: scf.yield %[[D3]], %{{.*}}, %{{.*}}, %[[NA]], %[[NB]]
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#wide = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#mma = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+#x = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+#y = #tile_gpu.dot<op=1, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @four_parts(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32})
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xf16>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xf16>, i32
+    %sum = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %a = tile.load_view %v[%c0, %i] : !tile.view<64x64xf16>, i32 -> tensor<64x64xf16, #row>
+      %b = tile.load_view %w[%i, %c0] : !tile.view<64x64xf16>, i32 -> tensor<64x64xf16, #wide>
+      %x = tile_gpu.convert_layout %a : tensor<64x64xf16, #row> to tensor<64x64xf16, #x>
+      %y = tile_gpu.convert_layout %b : tensor<64x64xf16, #wide> to tensor<64x64xf16, #y>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xf16, #x>, tensor<64x64xf16, #y> to tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tile.print "sum" %sum : tensor<64x64xf32, #mma>
+    return
+  }
+}
+
+// -----
+
+// Two products: both operands are staged, and no part is read ahead.
+// CHECK-LABEL: @two_products
+// CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c1_i32, %[[U:.*]] = %{{.*}})
+// CHECK: tile_gpu.async_wait %[[U]]
+// CHECK: tile_gpu.async_commit
+// CHECK-NOT: tile_gpu.part
+// CHECK: return
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#wide = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#mma = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+#x = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+#y = #tile_gpu.dot<op=1, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @two_products(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32})
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant 32 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x32xf16>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<32x64xf16>, i32
+    %sum = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      %a = tile.load_view %v[%c0, %i] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %b = tile.load_view %w[%i, %c0] : !tile.view<32x64xf16>, i32 -> tensor<32x64xf16, #wide>
+      %x = tile_gpu.convert_layout %a : tensor<64x32xf16, #row> to tensor<64x32xf16, #x>
+      %y = tile_gpu.convert_layout %b : tensor<32x64xf16, #wide> to tensor<32x64xf16, #y>
+      %d = tile.dot %x, %y, %acc : tensor<64x32xf16, #x>, tensor<32x64xf16, #y> to tensor<64x64xf32, #mma>
+      %e = tile.dot %x, %y, %d : tensor<64x32xf16, #x>, tensor<32x64xf16, #y> to tensor<64x64xf32, #mma>
+      scf.yield %e : tensor<64x64xf32, #mma>
+    }
+    tile.print "sum" %sum : tensor<64x64xf32, #mma>
+    return
+  }
+}
+
+// -----
+
+// Bytes that lie across take all registers that there are.
+// CHECK-LABEL: @bytes
+// CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[READ:.*]] = %c0_i32, %[[WRITE:.*]] = %c1_i32, %[[U:.*]] = %{{.*}})
+// CHECK: tile_gpu.async_wait %[[U]]
+// CHECK: tile_gpu.async_commit
+// CHECK-NOT: tile_gpu.part
+// CHECK: return
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#wide = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#mma = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+#x = #tile_gpu.dot<op=0, kWidth=4, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+#y = #tile_gpu.dot<op=1, kWidth=4, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @bytes(%p: !tile.ptr<i8> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32})
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant 64 : i32
+    %zero = arith.constant dense<0> : tensor<64x64xi32, #mma>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xi8>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xi8>, i32
+    %sum = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (tensor<64x64xi32, #mma>) : i32 {
+      %a = tile.load_view %v[%c0, %i] : !tile.view<64x64xi8>, i32 -> tensor<64x64xi8, #row>
+      %b = tile.load_view %w[%i, %c0] : !tile.view<64x64xi8>, i32 -> tensor<64x64xi8, #wide>
+      %x = tile_gpu.convert_layout %a : tensor<64x64xi8, #row> to tensor<64x64xi8, #x>
+      %y = tile_gpu.convert_layout %b : tensor<64x64xi8, #wide> to tensor<64x64xi8, #y>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xi8, #x>, tensor<64x64xi8, #y> to tensor<64x64xi32, #mma>
+      scf.yield %d : tensor<64x64xi32, #mma>
+    }
+    tile.print "sum" %sum : tensor<64x64xi32, #mma>
+    return
+  }
+}
+
+// -----
+
 // A transposed operand: shared memory is read so that the transpose costs nothing.
 // CHECK-LABEL: @transposed
 // The buffers are named for the arguments that they hold.

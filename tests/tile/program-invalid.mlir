@@ -57,8 +57,36 @@ func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
 
 // -----
 
-// expected-error @+1 {{tile.assembler_level is 4 : i32: assemblers have levels 0 to 3}}
+// expected-error @+1 {{tile.assembler_level is 4 : i32: assemblers have levels 0 to 3, i32}}
 func.func @k() attributes {tile.kernel, tile.assembler_level = 4 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.assembler_level is 1 : ui32: assemblers have levels 0 to 3, i32}}
+func.func @k() attributes {tile.kernel, tile.assembler_level = 1 : ui32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.num_stages is 2 : ui32: a pipeline has 1 to 8 stages}}
+func.func @k() attributes {tile.kernel, tile.num_stages = 2 : ui32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.max_registers is 64 : si32: a thread has 24 to 255 registers}}
+func.func @k() attributes {tile.kernel, tile.max_registers = 64 : si32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.num_warps is 4 : ui32: a block has 1, 2, 4, 8, 16 or 32 warps}}
+func.func @k() attributes {tile.kernel, tile.num_warps = 4 : ui32} {
   return
 }
 
