@@ -1,7 +1,7 @@
 #include "compiler/codegen/WordPhis.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/InstIterator.h"
@@ -61,6 +61,17 @@ PHINode *phiOf(Value *half) {
   return half->getType()->getScalarSizeInBits() == 16 ? llvm::dyn_cast<PHINode>(half) : nullptr;
 }
 
+/// The lower and the upper half of a word that is carried.
+using Phis = std::pair<PHINode *, PHINode *>;
+
+/// The two phis of one block that the halves are.
+std::optional<Phis> phisOf(Halves halves) {
+  PHINode *lower = phiOf(halves.first), *upper = phiOf(halves.second);
+  if (!lower || !upper || lower == upper || lower->getParent() != upper->getParent())
+    return std::nullopt;
+  return Phis{lower, upper};
+}
+
 /// Used on its own as well: then it would be carried beside the word.
 bool isUsedAlone(const Value *half) {
   return llvm::any_of(half->users(), [](const llvm::User *user) {
@@ -73,35 +84,36 @@ class Words {
 public:
   /// The word of two phis, made if it can be; null if not.
   Value *make(Halves halves) {
-    PHINode *lower = phiOf(halves.first), *upper = phiOf(halves.second);
-    if (!lower || !upper || lower == upper || lower->getParent() != upper->getParent())
+    const std::optional<Phis> phis = phisOf(halves);
+    if (!phis)
       return nullptr;
-    if (PHINode *known = words.lookup({lower, upper}))
+    if (PHINode *known = words.lookup(*phis))
       return known;
     // First all that it comes from; nothing is changed before that is known to be words.
-    llvm::SmallVector<std::pair<PHINode *, PHINode *>> all = {{lower, upper}};
-    llvm::DenseSet<std::pair<PHINode *, PHINode *>> seen = {{lower, upper}};
+    llvm::SetVector<Phis> all;
+    all.insert(*phis);
     for (size_t i = 0; i < all.size(); ++i) {
-      if (isUsedAlone(all[i].first) || isUsedAlone(all[i].second))
+      const auto [l, u] = all[i];
+      if (isUsedAlone(l) || isUsedAlone(u))
         return nullptr;
-      for (const auto &[from, half] : llvm::zip_equal(all[i].first->blocks(), all[i].first->incoming_values())) {
-        const Halves before = {half, all[i].second->getIncomingValueForBlock(from)};
+      for (const auto &[from, half] : llvm::zip_equal(l->blocks(), l->incoming_values())) {
+        const Halves before = {half, u->getIncomingValueForBlock(from)};
         if (finished(before))
           continue;
-        PHINode *l = phiOf(before.first), *u = phiOf(before.second);
-        if (!l || !u || l == u || l->getParent() != u->getParent())
+        const std::optional<Phis> carried = phisOf(before);
+        if (!carried)
           return nullptr;
-        if (!words.lookup({l, u}) && seen.insert({l, u}).second)
-          all.push_back({l, u});
+        if (!words.contains(*carried))
+          all.insert(*carried);
       }
     }
-    llvm::Type *i32 = llvm::Type::getInt32Ty(lower->getContext());
+    llvm::Type *i32 = llvm::Type::getInt32Ty(phis->first->getContext());
     for (const auto &[l, u] : all)
       words[{l, u}] = PHINode::Create(i32, l->getNumIncomingValues(), "word", l->getIterator());
     for (const auto &[l, u] : all)
       for (const auto &[from, half] : llvm::zip_equal(l->blocks(), l->incoming_values()))
         addWord(*words[{l, u}], from, {half, u->getIncomingValueForBlock(from)});
-    return words[{lower, upper}];
+    return words[*phis];
   }
 
 private:
@@ -131,7 +143,7 @@ private:
     return words.lookup({phiOf(halves.first), phiOf(halves.second)});
   }
 
-  llvm::DenseMap<std::pair<PHINode *, PHINode *>, PHINode *> words;
+  llvm::DenseMap<Phis, PHINode *> words;
 };
 
 void carryWords(llvm::Function &function) {

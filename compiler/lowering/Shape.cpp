@@ -17,8 +17,24 @@ using layout::TileLayout;
 /// Where an element of the result comes from: coordinates in the operand.
 using CoordinateMap = llvm::function_ref<Coords(const Coords &)>;
 
-/// For each register of the result the register of the operand that holds the same element in every lane and warp;
-/// nothing if there is none.  `map` must be linear over GF(2) inside a core.
+/// For each register of the result the register of the operand that holds the same element in the first lane of the
+/// first warp; nothing if there is none.
+std::optional<llvm::SmallVector<unsigned>> registersOf(const TileLayout &from, const TileLayout &to,
+                                                       CoordinateMap map) {
+  const layout::Span registers(from.core().columns(InDim::Register));
+  const unsigned sourceRegisters = from.core().size(InDim::Register);
+  llvm::SmallVector<unsigned> out;
+  for (unsigned r = 0; r < to.registers(); ++r) {
+    const layout::TileElement at = from.locate(map(to.coords(r, 0, 0, 0)));
+    const std::optional<BitVector> inner = registers.solve(at.coreFlat);
+    if (!inner)
+      return std::nullopt;
+    out.push_back(at.rep * sourceRegisters + static_cast<unsigned>(*inner));
+  }
+  return out;
+}
+
+/// The same in every lane and warp.  `map` must be linear over GF(2) inside a core.
 std::optional<llvm::SmallVector<unsigned>> matchRegisters(const TileLayout &from, const TileLayout &to,
                                                           CoordinateMap map) {
   const layout::LinearLayout &source = from.core(), &result = to.core();
@@ -29,17 +45,7 @@ std::optional<llvm::SmallVector<unsigned>> matchRegisters(const TileLayout &from
       if (at.rep != 0 || at.coreFlat != source.column(in, i))
         return std::nullopt;
     }
-  const layout::Span registers(source.columns(InDim::Register));
-  const unsigned sourceRegisters = source.size(InDim::Register);
-  llvm::SmallVector<unsigned> out;
-  for (unsigned r = 0; r < to.registers(); ++r) {
-    const layout::TileElement at = from.locate(map(to.coords(r, 0, 0, 0)));
-    const std::optional<BitVector> inner = registers.solve(at.coreFlat);
-    if (!inner)
-      return std::nullopt;
-    out.push_back(at.rep * sourceRegisters + static_cast<unsigned>(*inner));
-  }
-  return out;
+  return registersOf(from, to, map);
 }
 
 LogicalResult refuse(Operation *op, Type from, Type to) {
@@ -64,17 +70,13 @@ struct LowerPart : Lowering<tile_gpu::PartOp> {
     const TileLayout &from = context.layout(op.getSource().getType()), &to = context.layout(op.getType());
     const auto dim = static_cast<size_t>(op.getDim());
     const auto first = static_cast<std::uint32_t>(op.getIndex()) * to.shape(static_cast<unsigned>(dim));
-    const layout::Span registers(from.core().columns(InDim::Register));
-    llvm::SmallVector<unsigned> which;
-    for (unsigned r = 0; r < to.registers(); ++r) {
-      Coords c = to.coords(r, 0, 0, 0);
-      c[dim] += first;
-      const std::optional<BitVector> inner = registers.solve(from.locate(c).coreFlat);
-      if (!inner)
-        return refuse(op, op.getSource().getType(), op.getType());
-      which.push_back(static_cast<unsigned>(*inner));
-    }
-    replace(rewriter, op, renamed(adaptor.getSource(), which));
+    const auto registers = registersOf(from, to, [&](Coords at) {
+      at[dim] += first;
+      return at;
+    });
+    if (!registers)
+      return refuse(op, op.getSource().getType(), op.getType());
+    replace(rewriter, op, renamed(adaptor.getSource(), *registers));
     return success();
   }
 };

@@ -2,7 +2,7 @@
 //
 // A tile is read whole before a product begins; the matrix unit takes it piece by piece.  Left as they are, all pieces
 // are alive at once, and the assembler does not always bring them back together with their uses.  So each read, and
-// what is only a renaming of what was read, goes to where it is needed first, but never past a write or a barrier.  What
+// what is only a renaming of what was read, goes to where it is needed first, but never past a write or a barrier. What
 // nobody needs goes away: of a tile that is read whole a part may be used (LLVM keeps reads of matrices).
 #include "compiler/lowering/SinkLoads.h"
 
@@ -40,18 +40,15 @@ void sink(Block &block) {
   // And a place among those of the same position: halfway between its neighbours.  Asking the block for the order
   // would number all of it again after each move.
   llvm::DenseMap<Operation *, double> place;
-  llvm::SmallVector<unsigned> stops;
-  llvm::SmallVector<Operation *> stopOps;
+  llvm::SmallVector<Operation *> stops;
   llvm::SmallPtrSet<Operation *, 32> movable;
   llvm::SmallVector<Operation *> order;
   for (Operation &op : block) {
     const unsigned at = static_cast<unsigned>(position.size());
     position[&op] = at;
     place[&op] = at;
-    if (holdsReads(&op)) {
-      stops.push_back(at);
-      stopOps.push_back(&op);
-    }
+    if (holdsReads(&op))
+      stops.push_back(&op);
     const bool follows = llvm::any_of(
         op.getOperands(), [&](Value v) { return v.getDefiningOp() && movable.contains(v.getDefiningOp()); });
     const bool renames =
@@ -76,9 +73,10 @@ void sink(Block &block) {
     if (!first)
       continue;
     if (readsShared(op)) {
-      const auto *stop = llvm::upper_bound(stops, position[op]);
-      if (stop != stops.end() && *stop < position[first])
-        first = stopOps[static_cast<size_t>(stop - stops.begin())];
+      const auto *stop =
+          llvm::upper_bound(stops, position[op], [&](unsigned at, Operation *stop) { return at < position[stop]; });
+      if (stop != stops.end() && position[*stop] < position[first])
+        first = *stop;
     }
     if (Operation *before = first->getPrevNode(); before != op) {
       op->moveBefore(first);

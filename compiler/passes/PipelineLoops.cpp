@@ -259,20 +259,37 @@ private:
     return arith::SelectOp::create(rewriter, loop.getLoc(), past, constant(i32, 0), one);
   }
 
-  void body() {
-    const Location loc = loop.getLoc();
-    rewriter.setInsertionPointToStart(loop.getBody());
+  /// Slot `number` of each buffer.
+  llvm::SmallVector<Value> slotsOf(Value number) {
     llvm::SmallVector<Value> slots;
     for (const Stage &stage : all)
-      slots.push_back(slotOf(stage, read, stage.staged.load->getLoc()));
+      slots.push_back(slotOf(stage, number, stage.staged.load->getLoc()));
+    return slots;
+  }
+
+  /// Waits for the first of the groups, and for everyone's reads before; slot `number` of each buffer.
+  llvm::SmallVector<Value> arrived(Value number, Location loc) {
+    llvm::SmallVector<Value> slots = slotsOf(number);
     AsyncWaitOp::create(rewriter, loc, ValueRange(groups.front()), slots, IntegerAttr());
+    groups.erase(groups.begin());
     BarrierOp::create(rewriter, loc);
+    return slots;
+  }
+
+  /// Copies the round that is as far ahead as there are slots; the slots and addresses of the next round.
+  llvm::SmallVector<Value> copyAhead() {
     const Value counter = later(loop.getInductionVar(), count - 1);
     llvm::SmallVector<Value> yields = {nextSlot(read), nextSlot(write)};
-    const Value group = copyRound(counter, ahead, write, exists(loop.getInductionVar(), count - 1));
+    groups.push_back(copyRound(counter, ahead, write, exists(loop.getInductionVar(), count - 1)));
     yields.append(nextCarried(counter, ahead));
-    groups.push_back(group);
-    yields.append(groups.begin() + 1, groups.end());
+    return yields;
+  }
+
+  void body() {
+    rewriter.setInsertionPointToStart(loop.getBody());
+    const llvm::SmallVector<Value> slots = arrived(read, loop.getLoc());
+    llvm::SmallVector<Value> yields = copyAhead();
+    yields.append(groups);
     yield(yields);
     for (auto [stage, slot] : llvm::zip_equal(all, slots))
       readFrom(stage.staged.load, slot);
@@ -336,17 +353,6 @@ private:
     return PartOp::create(rewriter, product->getLoc(), partOf(tile, dim, parts), operand, index, parts, dim);
   }
 
-  /// Waits for the first of the groups, and for everyone's reads before; slot `slot` of each buffer.
-  llvm::SmallVector<Value> arrived(Value slot) {
-    const Location loc = product->getLoc();
-    llvm::SmallVector<Value> slots;
-    for (const Stage &stage : all)
-      slots.push_back(slotOf(stage, slot, stage.staged.load->getLoc()));
-    AsyncWaitOp::create(rewriter, loc, ValueRange(groups.front()), slots, IntegerAttr());
-    groups.erase(groups.begin());
-    BarrierOp::create(rewriter, loc);
-    return slots;
-  }
   llvm::SmallVector<Value> firstParts(llvm::ArrayRef<Value> slots) {
     const auto [lhs, rhs] = operandsFrom(slots);
     return {part(lhs, true, 0), part(rhs, false, 0)};
@@ -372,16 +378,12 @@ private:
   }
 
   void prefetch() {
-    const Type i32 = rewriter.getI32Type();
-    const llvm::SmallVector<Value> first = replaceLoop(firstParts(arrived(constant(i32, 0))));
+    const Location loc = product->getLoc();
+    const llvm::SmallVector<Value> first = replaceLoop(firstParts(arrived(constant(rewriter.getI32Type(), 0), loc)));
     rewriter.setInsertionPointToStart(loop.getBody());
-    llvm::SmallVector<Value> slots;
-    for (const Stage &stage : all)
-      slots.push_back(slotOf(stage, read, stage.staged.load->getLoc()));
-    const Value counter = later(loop.getInductionVar(), count - 1), next = nextSlot(read);
-    llvm::SmallVector<Value> yields = {next, nextSlot(write)};
-    groups.push_back(copyRound(counter, ahead, write, exists(loop.getInductionVar(), count - 1)));
-    yields.append(nextCarried(counter, ahead));
+    const llvm::SmallVector<Value> slots = slotsOf(read);
+    llvm::SmallVector<Value> yields = copyAhead();
+    const Value next = yields.front();
 
     rewriter.setInsertionPoint(product);
     const auto [lhs, rhs] = operandsFrom(slots);
@@ -397,7 +399,7 @@ private:
     for (int64_t i = 1; i + 1 < parts; ++i)
       multiply(part(lhs, true, i), part(rhs, false, i));
     const Value lastLhs = part(lhs, true, parts - 1), lastRhs = part(rhs, false, parts - 1);
-    const llvm::SmallVector<Value> following = firstParts(arrived(next));
+    const llvm::SmallVector<Value> following = firstParts(arrived(next, loc));
     multiply(lastLhs, lastRhs);
     yields.append(groups.begin(), groups.end());
     yields.append(following);

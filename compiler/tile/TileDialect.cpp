@@ -66,19 +66,22 @@ Operation *TileDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+/// A signless integer in least .. most.
+static bool isInteger(Attribute attr, int64_t least, int64_t most) {
+  auto n = dyn_cast<IntegerAttr>(attr);
+  return n && n.getType().isSignlessInteger() && n.getInt() >= least && n.getInt() <= most;
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kernelAttr)
     return verifyKernel(op, attr);
   if (attr.getName() == numWarpsAttr) {
-    auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    const int64_t value = n && n.getType().isSignlessInteger() ? n.getInt() : 0;
-    if (!n || value < 1 || value > 32 || (value & (value - 1)))
+    if (!isInteger(attr.getValue(), 1, 32) || !llvm::isPowerOf2_64(cast<IntegerAttr>(attr.getValue()).getInt()))
       return op->emitError() << numWarpsAttr << " is " << attr.getValue() << ": a block has 1, 2, 4, 8, 16 or 32 warps";
     return success();
   }
   if (attr.getName() == numStagesAttr) {
-    auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!n || !n.getType().isSignlessInteger() || n.getInt() < 1 || n.getInt() > maxNumStages)
+    if (!isInteger(attr.getValue(), 1, maxNumStages))
       return op->emitError() << numStagesAttr << " is " << attr.getValue() << ": a pipeline has 1 to " << maxNumStages
                              << " stages";
     return success();
@@ -86,14 +89,13 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (attr.getName() == maxRegistersAttr) {
     // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can
     // have.
-    auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!n || !n.getType().isSignlessInteger() || n.getInt() < 24 || n.getInt() > 255)
+    if (!isInteger(attr.getValue(), 24, 255))
       return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
     return success();
   }
   if (attr.getName() == assemblerLevelAttr) {
-    auto n = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!n || !n.getType().isSignlessInteger(32) || n.getInt() < 0 || n.getInt() > maxAssemblerLevel)
+    if (!isInteger(attr.getValue(), 0, maxAssemblerLevel) ||
+        !cast<IntegerAttr>(attr.getValue()).getType().isInteger(32))
       return op->emitError() << assemblerLevelAttr << " is " << attr.getValue() << ": assemblers have levels 0 to "
                              << maxAssemblerLevel << ", i32";
     return success();

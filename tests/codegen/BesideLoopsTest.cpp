@@ -1,11 +1,8 @@
 #include "compiler/codegen/BesideLoops.h"
+#include "tests/codegen/ParsedIr.h"
 
-#include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <gtest/gtest.h>
 
@@ -56,9 +53,8 @@ exit:
 
 struct BesideLoops : testing::Test {
   void run(std::string source) {
-    llvm::SMDiagnostic problem;
-    module = llvm::parseAssemblyString(source, problem, context);
-    ASSERT_TRUE(module) << problem.getMessage().str();
+    module = parsedIr(source, context);
+    ASSERT_TRUE(module);
     recomputeBesideLoops(*module);
     ASSERT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
   }

@@ -1,11 +1,8 @@
 #include "compiler/codegen/CheapValues.h"
+#include "tests/codegen/ParsedIr.h"
 
-#include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <gtest/gtest.h>
 
@@ -47,12 +44,9 @@ exit:
 /// Instructions of the first block, and of the loop, after the pass.
 std::pair<size_t, size_t> sizes(bool matrices) {
   llvm::LLVMContext context;
-  llvm::SMDiagnostic problem;
-  const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(loopOf(matrices), problem, context);
-  if (!module) {
-    ADD_FAILURE() << problem.getMessage().str();
+  const std::unique_ptr<llvm::Module> module = parsedIr(loopOf(matrices), context);
+  if (!module)
     return {};
-  }
   computeCheapValuesWhereUsed(*module);
   EXPECT_FALSE(llvm::verifyModule(*module));
   const llvm::Function &k = *module->getFunction("k");

@@ -1,12 +1,9 @@
 #include "compiler/codegen/WordPhis.h"
+#include "tests/codegen/ParsedIr.h"
 
-#include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <gtest/gtest.h>
 
@@ -24,12 +21,9 @@ void PrintTo(const Phis &p, std::ostream *os) {
 
 Phis carried(const std::string &text) {
   llvm::LLVMContext context;
-  llvm::SMDiagnostic problem;
-  const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-  if (!module) {
-    ADD_FAILURE() << problem.getMessage().str();
+  const std::unique_ptr<llvm::Module> module = parsedIr(text, context);
+  if (!module)
     return {};
-  }
   carryWords(*module);
   std::string why;
   llvm::raw_string_ostream os(why);
@@ -113,11 +107,10 @@ TEST(WordPhis, TheWordIsTheOneOfWhichTheHalvesAre) {
                                                  {"i16", "-2", "undef", 0xfffeu},
                                                  {"bfloat", "undef", "1.0", 0x3f800000u}}) {
     llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
     std::string text = loopOf(plain, type, lower, "%pair, i64 1");
     text.replace(text.rfind(lower, text.find("[ %upper")), std::string(lower).size(), upper);
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-    ASSERT_TRUE(module) << problem.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = parsedIr(text, context);
+    ASSERT_TRUE(module);
     carryWords(*module);
     EXPECT_EQ(wordsInto(*module, "loop"), (std::vector<std::string>{std::to_string(bits), "word"})) << text;
   }

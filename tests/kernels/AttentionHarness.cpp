@@ -77,8 +77,11 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
     given(a.usedQ, DType::I32, Numbers(p.usedQ.begin(), p.usedQ.end()));
   if (!p.usedK.empty())
     given(a.usedK, DType::I32, Numbers(p.usedK.begin(), p.usedK.end()));
-  // Every problem has the tiles that it would have if there were few, some or many of its kind.
-  a.tiling = tilingOf(device, a, everyHeads[(p.queries + p.keys + p.dim / 8 + p.heads + p.causal + p.rowsQ()) % 3]);
+  // A third of the problems has the operation's own tiles, the others those that they would have if there were some or
+  // many of their kind.
+  const Heads heads = everyHeads[(p.queries + p.keys + p.dim / 8 + p.heads + p.causal + p.rowsQ()) % 3];
+  if (heads != Heads::Few)
+    a.tiling = tilingOf(device, a, heads);
   return out;
 }
 
