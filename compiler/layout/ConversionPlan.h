@@ -219,7 +219,13 @@ struct ConversionPlan {
   ShufflePlan shuffle; ///< MmaToMma, WarpShuffle
   SharedPlan shared;   ///< Shared, SharedScalar
 
-  double cost = 0;              ///< SM cycles of one block, for ranking only
+  /// Tiles of m * 2^k (TileLayout.h): this plan is run once a repetition of the tile's core.  Through shared memory
+  /// they go in rounds, `perRound` of them (the last round may hold fewer): all their stores, a barrier, all their
+  /// loads, a barrier.  If the core needs several passes, perRound is 1.
+  unsigned repetitions = 1, perRound = 1;
+  double cost = 0; ///< SM cycles of one block for all repetitions, for ranking only
+
+  // Counts of one repetition.
   unsigned shuffles = 0;        ///< shuffle instructions a warp
   unsigned selects = 0;         ///< lane-dependent selects or byte permutes a warp
   std::uint64_t permutes = 0;   ///< byte permutes a warp that form or split 32-bit words (estimate)
@@ -232,6 +238,8 @@ struct ConversionPlan {
   unsigned barriers = 0;
 
   std::vector<Rejected> rejected;
+
+  unsigned rounds() const { return (repetitions + perRound - 1) / perRound; }
 };
 
 } // namespace kiln::layout

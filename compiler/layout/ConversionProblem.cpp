@@ -3,6 +3,8 @@
 #include "compiler/layout/Checks.h"
 #include "support/Text.h"
 
+#include <algorithm>
+
 namespace kiln::layout {
 
 namespace {
@@ -58,7 +60,7 @@ Status checkDistributedSide(const char *name, const LinearLayout &layout) {
 }
 
 Result<ConversionProblem> ConversionProblem::create(const LinearLayout &source, const LinearLayout &destination,
-                                                    unsigned elementBits, const Target &target) {
+                                                    unsigned elementBits, const Target &target, unsigned repetitions) {
   if (!(source.shape() == destination.shape()))
     return Status::invalid("L12: a conversion cannot change the shape; the source has " + shapeText(source.shape()) +
                                ", the destination " + shapeText(destination.shape()),
@@ -89,6 +91,7 @@ Result<ConversionProblem> ConversionProblem::create(const LinearLayout &source, 
   p.logBytes = static_cast<unsigned>(std::countr_zero(p.storageBytes));
   p.warps = source.size(InDim::Warp);
   p.blocks = source.size(InDim::Block);
+  p.repetitions = std::max(1u, repetitions);
   classify(p);
   return p;
 }
@@ -105,6 +108,7 @@ ConversionPlan ConversionProblem::emptyPlan(Strategy strategy) const {
   plan.destinationRegisterBits = destination->bits(InDim::Register);
   plan.warpBits = source->bits(InDim::Warp);
   plan.blockBits = source->bits(InDim::Block);
+  plan.repetitions = plan.perRound = repetitions;
   return plan;
 }
 

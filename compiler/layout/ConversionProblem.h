@@ -21,6 +21,7 @@ struct ConversionProblem {
   unsigned elementBits = 0;
   unsigned storageBytes = 0, logBytes = 0;
   unsigned warps = 1, blocks = 1;
+  unsigned repetitions = 1; ///< of these layouts, that move alike one after the other: what costs are of
   unsigned level = 1;
   ConversionClass cls = ConversionClass::None;
   /// Level 1 only: columns destination register bit -> source register, the part that lanes and warps do not change.
@@ -28,7 +29,7 @@ struct ConversionProblem {
 
   /// Diagnostics L04, L07, L12, L13, L16, L18.
   static Result<ConversionProblem> create(const LinearLayout &source, const LinearLayout &destination,
-                                          unsigned elementBits, const Target &target);
+                                          unsigned elementBits, const Target &target, unsigned repetitions = 1);
 
   /// Fields of the plan that do not depend on the strategy.
   ConversionPlan emptyPlan(Strategy strategy) const;

@@ -133,13 +133,13 @@ std::string explain(const ConversionPlan &p) {
 
 std::string explain(const TileConversionPlan &p) {
   std::string out = explain(p.core);
-  if (p.repetitions == 1)
+  if (p.core.repetitions == 1)
     return out;
-  out += format("  %u repetitions of the core: cost %.1f", p.repetitions, p.cost);
+  out += format("  %u repetitions of the core; the cost is of all, the counts above are of one", p.core.repetitions);
   if (p.core.passes)
     out += format(
         "; %u a round, %u round%s, %llu bytes of scratch, %u barriers, %llu wavefronts, %llu of them bank conflicts",
-        p.perRound, p.rounds(), plural(p.rounds()), wide(p.scratchBytes), p.barriers, wide(p.wavefronts),
+        p.core.perRound, p.core.rounds(), plural(p.core.rounds()), wide(p.scratchBytes), p.barriers, wide(p.wavefronts),
         wide(p.conflicts));
   return out + "\n";
 }

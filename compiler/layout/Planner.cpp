@@ -198,7 +198,8 @@ ConversionPlan realise(const Search &s, const Proposal &proposal) {
 
 Result<ConversionPlan> planConversion(const LinearLayout &source, const LinearLayout &destination, unsigned elementBits,
                                       const Target &target, const PlanOptions &options) {
-  KILN_ASSIGN(ConversionProblem problem, ConversionProblem::create(source, destination, elementBits, target));
+  KILN_ASSIGN(ConversionProblem problem,
+              ConversionProblem::create(source, destination, elementBits, target, options.repetitions));
   Search search(problem, options.scratchBytes, false);
   bool done = false;
   for (const StrategyRow &row : strategies) {
@@ -235,8 +236,9 @@ Result<ConversionPlan> planConversion(const LinearLayout &source, const LinearLa
 
 Result<std::vector<ConversionPlan>> planEveryConversion(const LinearLayout &source, const LinearLayout &destination,
                                                         unsigned elementBits, const Target &target,
-                                                        std::uint64_t scratchBytes) {
-  KILN_ASSIGN(ConversionProblem problem, ConversionProblem::create(source, destination, elementBits, target));
+                                                        std::uint64_t scratchBytes, unsigned repetitions) {
+  KILN_ASSIGN(ConversionProblem problem,
+              ConversionProblem::create(source, destination, elementBits, target, repetitions));
   Search search(problem, scratchBytes, true);
   for (const StrategyRow &row : strategies)
     row.propose(search);

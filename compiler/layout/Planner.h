@@ -23,7 +23,9 @@ constexpr std::uint64_t defaultScratchBytes = 48 * 1024;
 struct PlanOptions {
   std::uint64_t scratchBytes = defaultScratchBytes;
   /// Only this strategy: a plan of it, or a failure with the reason why it does not apply.  For tests and experiments.
-  std::optional<Strategy> force;
+  std::optional<Strategy> force = std::nullopt;
+  /// How often the conversion is done, one after the other, through the same scratch: the plan is the cheapest for all.
+  unsigned repetitions = 1;
 };
 
 /// Diagnostics L04, L07, L12, L13, L16, L18 (warps or blocks beyond the hardware's), L19 (scratch below one element).
@@ -32,14 +34,15 @@ Result<ConversionPlan> planConversion(const LinearLayout &source, const LinearLa
 inline Result<ConversionPlan> planConversion(const LinearLayout &source, const LinearLayout &destination,
                                              unsigned elementBits, const Target &target,
                                              std::uint64_t scratchBytes = defaultScratchBytes) {
-  return planConversion(source, destination, elementBits, target, PlanOptions{scratchBytes, std::nullopt});
+  return planConversion(source, destination, elementBits, target, PlanOptions{.scratchBytes = scratchBytes});
 }
 
 /// Every legal plan: each shuffle schedule, each pair of access forms in each scope, the scalar exchange in each scope
 /// that the limit allows.  For fuzzers; the plan of planConversion is among them (`rejected` is left empty here).
 Result<std::vector<ConversionPlan>> planEveryConversion(const LinearLayout &source, const LinearLayout &destination,
                                                         unsigned elementBits, const Target &target,
-                                                        std::uint64_t scratchBytes = defaultScratchBytes);
+                                                        std::uint64_t scratchBytes = defaultScratchBytes,
+                                                        unsigned repetitions = 1);
 
 } // namespace kiln::layout
 

@@ -54,7 +54,7 @@ struct HardwareColumns {
 } // namespace
 
 Result<ReductionPlan> planReduction(const LinearLayout &layout, unsigned axis, unsigned elementBits,
-                                    const Target &target, std::uint64_t scratchBytes) {
+                                    const Target &target, std::uint64_t scratchBytes, unsigned repetitions) {
   KILN_TRY(checkAxis(layout, axis, elementBits));
   if (layout.dims() >= maxDims)
     return Status::invalid(format("L18: a reduction needs a rank below %u", maxDims), "reshape to fewer dimensions");
@@ -153,13 +153,14 @@ Result<ReductionPlan> planReduction(const LinearLayout &layout, unsigned axis, u
   exchange.numberBits = numberBits;
   KILN_ASSIGN(exchange.source, src.layout(shape));
   KILN_ASSIGN(exchange.destination, dst.layout(shape));
-  KILN_ASSIGN(exchange.plan, planConversion(exchange.source, exchange.destination, elementBits, target, scratchBytes));
+  KILN_ASSIGN(exchange.plan, planConversion(exchange.source, exchange.destination, elementBits, target,
+                                            PlanOptions{.scratchBytes = scratchBytes, .repetitions = repetitions}));
   plan.exchange = std::move(exchange);
   return plan;
 }
 
 Result<std::optional<ScanPlan>> planScan(const LinearLayout &layout, unsigned axis, unsigned elementBits,
-                                         const Target &target, std::uint64_t scratchBytes) {
+                                         const Target &target, std::uint64_t scratchBytes, unsigned repetitions) {
   KILN_TRY(checkAxis(layout, axis, elementBits));
   if (layout.dims() >= maxDims)
     return Status::invalid(format("L18: a scan needs a rank below %u", maxDims), "reshape to fewer dimensions");
@@ -218,7 +219,8 @@ Result<std::optional<ScanPlan>> planScan(const LinearLayout &layout, unsigned ax
   totals.numberBits = numberBits;
   KILN_ASSIGN(totals.source, src.layout(shape));
   KILN_ASSIGN(totals.destination, dst.layout(shape));
-  KILN_ASSIGN(totals.plan, planConversion(totals.source, totals.destination, elementBits, target, scratchBytes));
+  KILN_ASSIGN(totals.plan, planConversion(totals.source, totals.destination, elementBits, target,
+                                          PlanOptions{.scratchBytes = scratchBytes, .repetitions = repetitions}));
   plan.totals = std::move(totals);
   return std::optional(std::move(plan));
 }

@@ -60,15 +60,19 @@ struct ReductionPlan {
   std::vector<Mask> resultRegister;
 };
 
-/// L10 (axis), L04, L07, and the planner's diagnostics for the exchange.
+/// L10 (axis), L04, L07, and the planner's diagnostics for the exchange.  Of a tile of m * 2^k `layout` is the core:
+/// repetitions along the axis are combined first, in registers; `repetitions` of the result are then reduced alike,
+/// their partial results exchanged together.
 Result<ReductionPlan> planReduction(const LinearLayout &layout, unsigned axis, unsigned elementBits,
-                                    const Target &target, std::uint64_t scratchBytes = defaultScratchBytes);
+                                    const Target &target, std::uint64_t scratchBytes = defaultScratchBytes,
+                                    unsigned repetitions = 1);
 
 enum class ScanKind : unsigned char { Register, Shuffle };
 
 /// Combines every element whose axis bit is set with the *total* of the sibling half: the element with this bit clear
 /// and all lower axis bits set, as left operand.  (Reverse: elements with the bit clear, with the element that has it
-/// set and all lower bits clear, as right operand.)
+/// set and all lower bits clear, as right operand.)  So the left operand always is the one of the lower indices: a
+/// reverse scan passes what it has combined so far as the right one.
 struct ScanStep {
   ScanKind kind = ScanKind::Register;
   InDim dim = InDim::Register; ///< home of the axis bit
@@ -95,9 +99,12 @@ struct ScanPlan {
   std::vector<Mask> number[4];
 };
 
-/// Nothing (an answer, not an error) unless the layout is a permutation that holds the axis: convert first.
+/// Nothing (an answer, not an error) unless the layout is a permutation that holds the axis: convert first.  Of a tile
+/// of m * 2^k `layout` is the core, and the totals of all its `repetitions` are exchanged together; each takes those of
+/// the repetitions before it along the axis as well.
 Result<std::optional<ScanPlan>> planScan(const LinearLayout &layout, unsigned axis, unsigned elementBits,
-                                         const Target &target, std::uint64_t scratchBytes = defaultScratchBytes);
+                                         const Target &target, std::uint64_t scratchBytes = defaultScratchBytes,
+                                         unsigned repetitions = 1);
 
 } // namespace kiln::layout
 

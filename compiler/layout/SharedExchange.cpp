@@ -78,18 +78,19 @@ SharedRegion::SharedRegion(const ConversionProblem &p, Scope scope) : scope(scop
 // Counts and cost
 //===----------------------------------------------------------------------===//
 
-/// What the cost of a plan through shared memory depends on.
+/// What the cost of a plan through shared memory depends on; counts are of one repetition.
 struct SharedExchange::Counts {
   std::uint64_t storeWarps = 0, storeInstructions = 0, loadInstructions = 0; ///< instructions of a warp
   std::uint64_t storeWavefronts = 0, loadWavefronts = 0;                     ///< of one instruction
-  std::uint64_t constants = 0, permutes = 0, passes = 1;
+  std::uint64_t constants = 0, permutes = 0;
+  unsigned rounds = 1; ///< of scratch: passes, or rounds of repetitions
   bool predicated = false;
 };
 
 namespace {
 
-unsigned barrierCount(Scope scope, unsigned passes) {
-  return 2 * passes - (scope == Scope::Cluster ? 0 : 1);
+unsigned barrierCount(Scope scope, unsigned rounds) {
+  return 2 * rounds - (scope == Scope::Cluster ? 0 : 1);
 }
 
 std::uint64_t storingWarps(const ConversionProblem &p, const SharedRegion &r) {
@@ -111,21 +112,31 @@ double SharedExchange::cost(const Counts &c) const {
                    : region.scope == Scope::Cta ? costs::ctaBarrier + costs::ctaBarrierPerWarp * warps
                                                 : costs::clusterBarrier;
   double instructions = static_cast<double>(c.storeInstructions + c.loadInstructions);
-  double alu =
-      static_cast<double>(c.constants + c.permutes) + costs::addressSetup + (c.predicated ? 2 * instructions : 0);
-  return costs::wavefront * (static_cast<double>(c.storeWarps * c.storeInstructions * c.storeWavefronts) +
-                             far * warps * static_cast<double>(c.loadInstructions * c.loadWavefronts)) +
-         costs::issue * warps * instructions + costs::alu * warps * alu +
-         static_cast<double>(c.passes) * (costs::storeLatency + costs::loadLatency * far) +
-         barrierCount(region.scope, static_cast<unsigned>(c.passes)) * barrier;
+  double alu = static_cast<double>(c.constants + c.permutes) + (c.predicated ? 2 * instructions : 0);
+  double repetition = costs::wavefront * (static_cast<double>(c.storeWarps * c.storeInstructions * c.storeWavefronts) +
+                                          far * warps * static_cast<double>(c.loadInstructions * c.loadWavefronts)) +
+                      costs::issue * warps * instructions + costs::alu * warps * alu;
+  return problem.repetitions * repetition + costs::alu * warps * costs::addressSetup +
+         c.rounds * (costs::storeLatency + costs::loadLatency * far) + barrierCount(region.scope, c.rounds) * barrier;
+}
+
+/// Repetitions that go through scratch together.
+unsigned SharedExchange::perRound(unsigned passBits, std::uint64_t scratchLimit) const {
+  if (passBits > 0)
+    return 1;
+  const std::uint64_t one = (std::uint64_t(problem.storageBytes) << region.bits) * region.regions;
+  const auto most = static_cast<unsigned>(std::clamp<std::uint64_t>(scratchLimit / one, 1, problem.repetitions));
+  const unsigned rounds = (problem.repetitions + most - 1) / most;
+  return (problem.repetitions + rounds - 1) / rounds;
 }
 
 /// Fills the counts of a bound pair.
-void SharedExchange::count(SharedCandidate &c) const {
+void SharedExchange::count(SharedCandidate &c, std::uint64_t scratchLimit) const {
   unsigned passes = 1u << c.passBits;
   Counts n;
   n.storeWarps = storingWarps(problem, region);
-  n.passes = passes;
+  c.perRound = perRound(c.passBits, scratchLimit);
+  n.rounds = passes * ((problem.repetitions + c.perRound - 1) / c.perRound);
   n.predicated = c.predicatedPasses;
   std::uint64_t repeat = c.predicatedPasses ? passes : 1; // every pass walks all instructions
   n.storeInstructions = repeat << c.store.log2Instructions();
@@ -167,6 +178,8 @@ std::optional<SharedCandidate> SharedExchange::best(std::uint64_t scratchLimit, 
   while ((std::uint64_t(problem.storageBytes) << r.bits >> passBits) * r.regions > scratchLimit && passBits <= r.bits)
     ++passBits;
 
+  const unsigned together = perRound(passBits, scratchLimit),
+                 rounds = (problem.repetitions + together - 1) / together << std::min(passBits, r.bits);
   // Cheapest first by a bound that leaves out conflicts and address constants; a pair above the best cost is skipped.
   struct Pair {
     Form store, load;
@@ -190,7 +203,7 @@ std::optional<SharedCandidate> SharedExchange::best(std::uint64_t scratchLimit, 
       n.storeWavefronts = a.ideal;
       n.loadWavefronts = b.ideal;
       n.permutes = leastPermutes(a) + leastPermutes(b);
-      n.passes = std::uint64_t(1) << std::min(passBits, r.bits);
+      n.rounds = rounds;
       pairs.push_back({s, l, pairs.size(), every ? 0 : cost(n)});
     }
   std::sort(pairs.begin(), pairs.end(),
@@ -221,7 +234,7 @@ std::optional<SharedCandidate> SharedExchange::best(std::uint64_t scratchLimit, 
     c.basis = basis->basis;
     c.rows = *rows;
     c.passBits = passBits;
-    count(c);
+    count(c, scratchLimit);
     auto key = [](const SharedCandidate &x, unsigned order) {
       return std::tuple(x.cost, x.conflicts, x.scratchBytes, order);
     };
@@ -256,7 +269,7 @@ std::optional<SharedCandidate> SharedExchange::scalar(std::uint64_t scratchLimit
   if (!bindAccess({AccessForm::St, 0}, r.store, problem.logBytes, c.rows, 0, c.store) ||
       !bindAccess({AccessForm::Ld, 0}, r.load, problem.logBytes, c.rows, 0, c.load))
     return std::nullopt;
-  count(c);
+  count(c, scratchLimit);
   return c;
 }
 
@@ -304,6 +317,7 @@ void SharedExchange::emit(const SharedCandidate &c, ConversionPlan &plan) const 
   plan.conflicts = c.conflicts;
   plan.scratchBytes = c.scratchBytes;
   plan.passes = 1u << c.passBits;
+  plan.perRound = c.perRound;
   plan.barrier = c.barrier;
   plan.barriers = c.barriers;
 }

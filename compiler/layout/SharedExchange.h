@@ -3,6 +3,8 @@
 // A *region* is what one buffer of scratch holds: a warp's, a block's, or (cluster) a block's, read by other blocks.
 // Only owners store.  Every pair of access forms is costed, each with the best swizzle for it, and the cheapest that
 // fits the scratch limit is taken; the scalar exchange exists for every pair of layouts down to one element of scratch.
+// Repetitions share a round of scratch while the limit allows: no more of them than the fewest rounds need, so that the
+// plan for the scratch that a plan uses is that plan.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_LAYOUT_SHAREDEXCHANGE_H
@@ -33,7 +35,7 @@ struct SharedCandidate {
   Scope scope = Scope::Cta;
   Columns basis, rows;
   BoundAccess store, load;
-  unsigned passBits = 0;
+  unsigned passBits = 0, perRound = 1;
   bool predicatedPasses = false;
   std::uint64_t scratchBytes = 0;
   std::uint64_t wavefronts = 0, conflicts = 0;
@@ -60,7 +62,8 @@ public:
 
 private:
   struct Counts;
-  void count(SharedCandidate &c) const;
+  unsigned perRound(unsigned passBits, std::uint64_t scratchLimit) const;
+  void count(SharedCandidate &c, std::uint64_t scratchLimit) const;
   double cost(const Counts &c) const;
 
   const ConversionProblem &problem;

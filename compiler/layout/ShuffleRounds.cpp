@@ -361,7 +361,8 @@ void ShuffleRounds::evaluate(ShuffleSchedule &s) const {
   std::uint64_t registers = std::uint64_t(1) << pull.A.size();
   s.permutes =
       wordPermutes(full, registers, p.storageBytes) + wordPermutes(compose(pull.A, pack), registers, p.storageBytes);
-  s.cost = p.warps * (s.shuffles * costs::shuffle + static_cast<double>(s.selects + s.permutes) * costs::alu) +
+  s.cost = static_cast<double>(p.repetitions) * p.warps *
+               (s.shuffles * costs::shuffle + static_cast<double>(s.selects + s.permutes) * costs::alu) +
            (d.place.f.size() + d.pick.f.size()) * costs::selectLatency + (s.shuffles ? costs::shuffleLatency : 0);
 }
 

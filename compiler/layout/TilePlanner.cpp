@@ -2,8 +2,6 @@
 
 #include "compiler/layout/Checks.h"
 
-#include <algorithm>
-
 namespace kiln::layout {
 
 Result<TileConversionPlan> planTileConversion(const TileLayout &source, const TileLayout &destination,
@@ -13,24 +11,21 @@ Result<TileConversionPlan> planTileConversion(const TileLayout &source, const Ti
                                ", the destination " + shapeText(destination.shape()),
                            "reshape first, or give both layouts the tensor's shape");
   TileConversionPlan plan;
-  KILN_ASSIGN(plan.core, planConversion(source.core(), destination.core(), elementBits, target, options));
-  plan.repetitions = source.repetitions();
+  PlanOptions all = options;
+  all.repetitions = source.repetitions();
+  KILN_ASSIGN(plan.core, planConversion(source.core(), destination.core(), elementBits, target, all));
   if (plan.core.passes) {
-    std::uint64_t slabs = plan.core.passes == 1 ? options.scratchBytes / plan.core.scratchBytes : 1;
-    plan.perRound = static_cast<unsigned>(std::clamp<std::uint64_t>(slabs, 1, plan.repetitions));
     // Rounds of one pass: store, barrier, load, with a barrier between; a cluster ends with one more.
     bool cluster = plan.core.barrier == Barrier::Cluster;
-    plan.barriers = 2 * plan.core.passes * plan.rounds() - (cluster ? 0 : 1);
-    plan.scratchBytes = plan.perRound * plan.core.scratchBytes;
-  } else {
-    plan.perRound = plan.repetitions;
+    plan.barriers = 2 * plan.core.passes * plan.core.rounds() - (cluster ? 0 : 1);
+    plan.scratchBytes = plan.core.perRound * plan.core.scratchBytes;
   }
-  plan.cost = plan.core.cost * plan.repetitions;
-  plan.wavefronts = plan.core.wavefronts * plan.repetitions;
-  plan.conflicts = plan.core.conflicts * plan.repetitions;
-  plan.shuffles = plan.core.shuffles * plan.repetitions;
-  plan.selects = plan.core.selects * plan.repetitions;
-  plan.permutes = plan.core.permutes * plan.repetitions;
+  const unsigned repetitions = plan.core.repetitions;
+  plan.wavefronts = plan.core.wavefronts * repetitions;
+  plan.conflicts = plan.core.conflicts * repetitions;
+  plan.shuffles = plan.core.shuffles * repetitions;
+  plan.selects = plan.core.selects * repetitions;
+  plan.permutes = plan.core.permutes * repetitions;
   return plan;
 }
 

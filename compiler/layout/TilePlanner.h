@@ -13,30 +13,25 @@
 
 namespace kiln::layout {
 
-/// Repetitions go through scratch in rounds of `perRound`: slab j of a round lies at byte j * core.scratchBytes.  A
-/// round is: the stores of all its repetitions, a barrier, their loads; a barrier between rounds.  If the core itself
-/// needs passes, perRound is 1.
+/// The core's plan, chosen for all repetitions, and what these use together: core.repetitions, in rounds of
+/// core.perRound through scratch, where slab j of a round lies at byte j * core.scratchBytes.
 struct TileConversionPlan {
   ConversionPlan core;
-  unsigned repetitions = 1;
-  unsigned perRound = 1;          ///< the last round may hold fewer
   std::uint64_t scratchBytes = 0; ///< perRound slabs
   unsigned barriers = 0;          ///< of the kind core.barrier, all rounds together
-  double cost = 0;                ///< core.cost times repetitions
   std::uint64_t wavefronts = 0, conflicts = 0;
   unsigned shuffles = 0, selects = 0;
   std::uint64_t permutes = 0;
-
-  unsigned rounds() const { return (repetitions + perRound - 1) / perRound; }
 };
 
-/// planConversion's diagnostics; L12 also if the tiles' extents differ.
+/// planConversion's diagnostics; L12 also if the tiles' extents differ.  `options.repetitions` is not read: the tiles
+/// say it.
 Result<TileConversionPlan> planTileConversion(const TileLayout &source, const TileLayout &destination,
                                               unsigned elementBits, const Target &target, const PlanOptions &options);
 inline Result<TileConversionPlan> planTileConversion(const TileLayout &source, const TileLayout &destination,
                                                      unsigned elementBits, const Target &target,
                                                      std::uint64_t scratchBytes = defaultScratchBytes) {
-  return planTileConversion(source, destination, elementBits, target, PlanOptions{scratchBytes, std::nullopt});
+  return planTileConversion(source, destination, elementBits, target, PlanOptions{.scratchBytes = scratchBytes});
 }
 
 } // namespace kiln::layout

@@ -140,7 +140,7 @@ struct LowerConvertLayout : Lowering<tile_gpu::ConvertLayoutOp> {
     const unsigned sourceRegisters = from.core().size(layout::InDim::Register),
                    registers = to.core().size(layout::InDim::Register);
     Scalars out;
-    for (unsigned rep = 0; rep < plan->repetitions; ++rep) {
+    for (unsigned rep = 0; rep < plan->core.repetitions; ++rep) {
       const ValueRange source = adaptor.getSource().slice(rep * sourceRegisters, sourceRegisters);
       if (plan->core.strategy == layout::Strategy::None || plan->core.strategy == layout::Strategy::RegisterPermute)
         for (unsigned r = 0; r < registers; ++r)
@@ -162,7 +162,7 @@ private:
       return plan;
     for (layout::Strategy strategy : {layout::Strategy::MmaToMma, layout::Strategy::WarpShuffle}) {
       Result<layout::TileConversionPlan> other = layout::planTileConversion(
-          from, to, bits, context.target(), layout::PlanOptions{layout::defaultScratchBytes, strategy});
+          from, to, bits, context.target(), layout::PlanOptions{.force = strategy});
       if (other)
         return other;
     }

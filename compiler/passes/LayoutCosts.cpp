@@ -86,7 +86,7 @@ double LayoutCosts::convert(Type tile, LayoutAttr from, LayoutAttr to) {
     it->second = unreachable;
     if (a && b)
       if (Result<layout::TileConversionPlan> plan = layout::planTileConversion(*a, *b, bits, target))
-        it->second = plan->cost;
+        it->second = plan->core.cost;
   }
   return it->second;
 }
@@ -136,12 +136,15 @@ double LayoutCosts::reduction(Operation *op, LayoutAttr work) {
   const unsigned bits = tile_gpu::planBits(tile);
   double out = 0.5 * warps * layout->registers();
   if (isa<tile::ReduceOp>(op)) {
-    const Result<layout::ReductionPlan> plan = layout::planReduction(layout->core(), axis, bits, target);
+    const unsigned results = layout->repetitions() / layout->tile().counts[axis];
+    const Result<layout::ReductionPlan> plan =
+        layout::planReduction(layout->core(), axis, bits, target, layout::defaultScratchBytes, results);
     if (!plan)
       return unreachable;
-    out += warps * plan->shuffles + (plan->exchange ? plan->exchange->plan.cost : 0);
+    out += warps * plan->shuffles * results + (plan->exchange ? plan->exchange->plan.cost : 0);
   } else {
-    const Result<std::optional<layout::ScanPlan>> plan = layout::planScan(layout->core(), axis, bits, target);
+    const Result<std::optional<layout::ScanPlan>> plan =
+        layout::planScan(layout->core(), axis, bits, target, layout::defaultScratchBytes, layout->repetitions());
     if (!plan || !*plan)
       return unreachable;
     for (const layout::ScanStep &step : (*plan)->steps)

@@ -191,7 +191,9 @@ private:
       const Result<TileLayout> lowered = layoutOf(source);
       if (!lowered)
         return error(lowered.status());
-      const Result<layout::ReductionPlan> plan = layout::planReduction(lowered->core(), axis, planBits(source), target);
+      const Result<layout::ReductionPlan> plan =
+          layout::planReduction(lowered->core(), axis, planBits(source), target, layout::defaultScratchBytes,
+                                lowered->repetitions() / lowered->tile().counts[axis]);
       if (!plan)
         return error(plan.status());
       json.attribute("text", layout::explain(*plan));

@@ -45,8 +45,8 @@ Result<layout::TileConversionPlan> exchangePlan(ExchangeLoadOp op) {
 }
 
 ExchangePass exchangePass(const layout::TileConversionPlan &plan, unsigned pass) {
-  const unsigned round = pass / plan.core.passes, first = round * plan.perRound;
-  return {pass % plan.core.passes, first, std::min(plan.perRound, plan.repetitions - first)};
+  const unsigned round = pass / plan.core.passes, first = round * plan.core.perRound;
+  return {pass % plan.core.passes, first, std::min(plan.core.perRound, plan.core.repetitions - first)};
 }
 
 } // namespace kiln::tile_gpu

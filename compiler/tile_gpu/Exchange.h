@@ -22,7 +22,7 @@ Result<layout::TileConversionPlan> exchangePlan(ExchangeStoreOp op);
 Result<layout::TileConversionPlan> exchangePlan(ExchangeLoadOp op);
 
 inline unsigned exchangePasses(const layout::TileConversionPlan &plan) {
-  return plan.rounds() * plan.core.passes;
+  return plan.core.rounds() * plan.core.passes;
 }
 
 struct ExchangePass {

@@ -5,6 +5,7 @@
 #include "tests/layout/OracleAccess.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace kiln::test {
 
@@ -256,14 +257,14 @@ std::string checkSharedClaims(const ConversionPlan &plan, const LinearLayout &so
 } // namespace
 
 double specifiedCost(const ConversionPlan &plan) {
-  const double warps = 1u << plan.warpBits;
+  const double warps = 1u << plan.warpBits, repetitions = plan.repetitions;
   switch (plan.strategy) {
   case Strategy::None:
   case Strategy::RegisterPermute:
     return 0;
   case Strategy::MmaToMma:
   case Strategy::WarpShuffle:
-    return warps * (plan.shuffles + 0.5 * (plan.selects + plan.permutes)) +
+    return repetitions * warps * (plan.shuffles + 0.5 * (plan.selects + plan.permutes)) +
            5.0 * static_cast<double>(plan.shuffle.pick.size() + plan.shuffle.place.size()) + (plan.shuffles ? 24 : 0);
   case Strategy::Shared:
   case Strategy::SharedScalar:
@@ -274,11 +275,15 @@ double specifiedCost(const ConversionPlan &plan) {
   const double storing = (1u << plan.warpBits) >> std::popcount(s.store.warpPredicate);
   const double instructions = s.store.instructions + s.load.instructions;
   const double barrier = plan.barrier == Barrier::Warp ? 4 : plan.barrier == Barrier::Cta ? 20 + warps : 200;
-  double address = 12.0 + s.store.constants + s.load.constants + plan.permutes;
+  double address = s.store.constants + s.load.constants + plan.permutes;
   if (s.predicatedPasses)
     address += 2 * instructions;
-  return storing * s.store.instructions * s.store.wavefronts + far * warps * s.load.instructions * s.load.wavefronts +
-         0.25 * warps * instructions + 0.5 * warps * address + plan.passes * (12 + 30 * far) + plan.barriers * barrier;
+  const double one = storing * s.store.instructions * s.store.wavefronts +
+                     far * warps * s.load.instructions * s.load.wavefronts + 0.25 * warps * instructions +
+                     0.5 * warps * address;
+  const double rounds = plan.passes * std::ceil(repetitions / plan.perRound);
+  return repetitions * one + 6 * warps + rounds * (12 + 30 * far) +
+         (2 * rounds - (s.scope == Scope::Cluster ? 0 : 1)) * barrier;
 }
 
 std::string checkPlanShape(const ConversionPlan &plan, const LinearLayout &source, const LinearLayout &destination) {
@@ -312,6 +317,8 @@ std::string checkPlanClaims(const ConversionPlan &plan, const LinearLayout &sour
   }
   if (plan.target != target->name)
     return "the plan is for target " + plan.target;
+  if (plan.perRound < 1 || plan.perRound > plan.repetitions || (plan.passes > 1 && plan.perRound > 1))
+    return format("%u of %u repetitions a round of %u passes", plan.perRound, plan.repetitions, plan.passes);
   auto needs = [&](Capability c) {
     return target->has(c) ? std::string()
                           : format("the plan uses %s, which %s lacks", std::string(capabilityName(c)).c_str(),

@@ -44,7 +44,7 @@ TEST(Exchange, RandomPairs) {
         plan->core.passes * std::max(source->registers(), destination->registers()) > 128)
       continue;
     ++strategies[std::string(layout::strategyName(plan->core.strategy))];
-    passes += plan->core.passes > 1 || plan->rounds() > 1;
+    passes += plan->core.passes > 1 || plan->core.rounds() > 1;
     std::vector<unsigned char> x(volume(c.shape) * element.bytes);
     for (unsigned char &v : x)
       v = static_cast<unsigned char>(random());
