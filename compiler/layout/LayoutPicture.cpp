@@ -365,9 +365,7 @@ std::string svg(const TileLayout &layout, std::string_view title, PictureLimits 
 
 std::string svg(const SharedTile &layout, std::string_view title, PictureLimits limits) {
   const TileShape &tile = layout.tile();
-  Sizes shape;
-  for (unsigned d = 0; d < tile.dims(); ++d)
-    shape.push_back(tile.extent(d));
+  const Sizes shape = tile.extents();
   unsigned bytes = storageBytes(layout.bits());
   Picture picture{Grid(tile, limits), std::string(title), {}, {}, {}, {}};
   picture.notes = {shapeText(shape) + format(" of %u-bit elements in shared memory, %llu bytes", layout.bits(),
@@ -386,8 +384,8 @@ std::string svg(const SharedTile &layout, std::string_view title, PictureLimits 
   picture.legendNotes = {
       "label = offset in elements; colour = bank of 4 bytes; framed = the buffer's first bank and line"};
   if (tile.repetitions() > 1 && !picture.grid.wrapped)
-    picture.legendNotes.push_back(format("dark lines part the %u slabs of %llu bytes", tile.repetitions(),
-                                         static_cast<unsigned long long>(layout.slabBytes())));
+    picture.legendNotes.push_back(format("dark lines part the %u repetitions of the core %s", tile.repetitions(),
+                                         shapeText(tile.coreSizes()).c_str()));
   return picture.draw();
 }
 
@@ -475,9 +473,7 @@ std::string table(const TileLayout &layout, PictureLimits limits) {
 }
 
 std::string table(const SharedTile &layout, PictureLimits limits) {
-  Sizes shape;
-  for (unsigned d = 0; d < layout.tile().dims(); ++d)
-    shape.push_back(layout.tile().extent(d));
+  const Sizes shape = layout.tile().extents();
   unsigned bytes = storageBytes(layout.bits());
   return drawTable(Grid(layout.tile(), limits),
                    {shapeText(shape) + format(" of %u-bit elements in shared memory, %llu bytes", layout.bits(),

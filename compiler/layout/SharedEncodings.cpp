@@ -68,7 +68,8 @@ Result<LinearLayout> lowerKind(const Tma &e, std::span<const std::int64_t> shape
                            "use 0, 32, 64 or 128");
   if (e.swizzle > rowBytes) {
     std::int64_t largest = rowBytes >= 64 ? 64 : rowBytes >= 32 ? 32 : 0;
-    return Status::invalid(format("L14: swizzle = %lld needs an innermost extent of at least %lld bytes, it is %lld",
+    return Status::invalid(format("L14: swizzle = %lld needs an innermost extent of at least %lld bytes (its power of "
+                                  "two), it has %lld",
                                   static_cast<long long>(e.swizzle), static_cast<long long>(e.swizzle),
                                   static_cast<long long>(rowBytes)),
                            format("the largest legal swizzle is %lld", static_cast<long long>(largest)));
@@ -79,19 +80,22 @@ Result<LinearLayout> lowerKind(const Tma &e, std::span<const std::int64_t> shape
     offsets.append(m.rows);
     return finish(m, offsets);
   }
-  // A slab is [rows][S bytes]; row bit i adds 16-byte unit bit j, with address bit 7 + j being row bit i.
+  // Columns of [rows][S bytes]; address bit 7 + j, a bit of the row (of the column where there are fewer than 8 rows),
+  // adds 16-byte unit bit j.
   unsigned logS = static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(e.swizzle)));
-  unsigned inner = logS - static_cast<unsigned>(std::countr_zero(storageBytes(bits)));
+  unsigned logBytes = static_cast<unsigned>(std::countr_zero(storageBytes(bits))), inner = logS - logBytes;
   unsigned granuleBits = logS - 4;
   for (unsigned i = 0; i < inner; ++i)
     offsets.push_back(m.colUnit(i));
-  for (unsigned i = 0; i < m.rows.size(); ++i) {
-    int j = static_cast<int>(i) - (3 - static_cast<int>(granuleBits));
+  auto add = [&](BitVector unit) {
+    int j = static_cast<int>(logBytes + offsets.size()) - 7;
     bool swizzles = j >= 0 && j < static_cast<int>(granuleBits);
-    offsets.push_back(m.rows[i] ^ (swizzles ? m.colUnit(inner - granuleBits + static_cast<unsigned>(j)) : 0));
-  }
+    offsets.push_back(unit ^ (swizzles ? m.colUnit(inner - granuleBits + static_cast<unsigned>(j)) : 0));
+  };
+  for (BitVector row : m.rows)
+    add(row);
   for (unsigned i = inner; i < m.colBits; ++i)
-    offsets.push_back(m.colUnit(i));
+    add(m.colUnit(i));
   return finish(m, offsets);
 }
 
@@ -145,10 +149,6 @@ unsigned baseAlignment(const SharedEncoding &encoding) {
   if (const auto *tma = std::get_if<Tma>(&encoding.kind))
     return tma->swizzle ? 8u * static_cast<unsigned>(tma->swizzle) : 128u;
   return 16;
-}
-
-std::uint64_t bufferBytes(const SharedEncoding &encoding, const LinearLayout &layout, unsigned bits) {
-  return (paddedOffset(encoding, layout.numElements() - 1u) + 1) * storageBytes(bits);
 }
 
 } // namespace kiln::layout

@@ -4,7 +4,9 @@
 // the contiguous dimension ("column"), the others are row bits in order; empty order: the last dimension is contiguous.
 //
 //   Swizzled  granules of `vec` elements are xor-ed with (row / perPhase) mod maxPhase: columns stay conflict-free.
-//   Tma       what TMA writes and wgmma descriptors read: 0, 32, 64 or 128 bytes of swizzle, slabs of [rows][S bytes].
+//   Tma       what TMA writes and wgmma descriptors read: S = 32, 64 or 128 bytes of swizzle, columns of [rows][S
+//   bytes]
+//             one after the other; S = 0: rows are whole.
 //   Padded    `pad` elements after every `interval`: not linear, so never inside a plan; for buffers that a kernel
 //             indexes at run time.
 //   SharedLinear  any bijective bases; the planner's scratch buffers have this form.
@@ -86,9 +88,6 @@ std::uint64_t paddedOffset(const SharedEncoding &encoding, std::uint64_t offset)
 
 /// Alignment in bytes that the hardware demands of the buffer: 8 * S for Tma (128 if S = 0), else 16.
 unsigned baseAlignment(const SharedEncoding &encoding);
-
-/// Bytes of a buffer of 2^elementBits elements, padding included.
-std::uint64_t bufferBytes(const SharedEncoding &encoding, const LinearLayout &layout, unsigned bits);
 
 } // namespace kiln::layout
 

@@ -30,6 +30,13 @@ unsigned TileShape::repIndex(std::span<const std::uint32_t> repCoords) const {
   return out;
 }
 
+Sizes TileShape::extents() const {
+  Sizes out;
+  for (unsigned d = 0; d < dims(); ++d)
+    out.push_back(extent(d));
+  return out;
+}
+
 namespace {
 
 /// A legal tile has at most 2^20 core elements, so no extent exceeds this one.
@@ -141,10 +148,7 @@ Result<TileLayout> TileLayout::create(const LinearLayout &core, std::span<const 
 }
 
 Sizes TileLayout::shape() const {
-  Sizes out;
-  for (unsigned d = 0; d < dims(); ++d)
-    out.push_back(shape(d));
-  return out;
+  return tileShape.extents();
 }
 
 Coords TileLayout::coords(unsigned reg, unsigned lane, unsigned warp, unsigned block) const {
@@ -245,6 +249,27 @@ std::string TileLayout::text() const {
   return out;
 }
 
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Fields of offset bits that weigh `weights` bytes each, bit 0 first.
+OffsetFields fieldsOf(std::span<const std::uint64_t> weights, unsigned storageBytes) {
+  OffsetFields out;
+  for (unsigned i = 0; i < weights.size(); ++i) {
+    if (out.empty() || weights[i] != out.back().bytes << out.back().bits)
+      out.push_back({i, 0, weights[i]});
+    ++out.back().bits;
+  }
+  if (out.empty()) // a single element
+    out.push_back({0, 0, storageBytes});
+  return out;
+}
+
+} // namespace
+
 Result<SharedTile> SharedTile::create(const SharedEncoding &encoding, std::span<const std::int64_t> shape,
                                       unsigned bits) {
   SharedTile out(encoding);
@@ -252,20 +277,99 @@ Result<SharedTile> SharedTile::create(const SharedEncoding &encoding, std::span<
   KILN_ASSIGN(out.coreLayout, lowerShared(encoding, out.tileShape.coreSizes(), bits));
   KILN_ASSIGN(out.mu, inverseRows(out.coreLayout.columns(InDim::Offset), out.coreLayout.totalBits()));
   out.elementBits = bits;
-  out.lastBytes = bufferBytes(encoding, out.coreLayout, bits);
-  std::uint64_t align = baseAlignment(encoding);
-  out.stride = (out.lastBytes + align - 1) / align * align;
+  if (const auto *tma = std::get_if<Tma>(&encoding.kind))
+    KILN_TRY(out.placeAsHardware(*tma));
+  else
+    out.placeSlabs();
+  return out;
+}
+
+void SharedTile::placeSlabs() {
+  const std::uint64_t element = storageBytes(elementBits), align = alignment();
+  InlineVector<std::uint64_t, maxBitsPerInput> weights;
+  for (unsigned i = 0; i < coreLayout.totalBits(); ++i)
+    weights.push_back(paddedOffset(how, std::uint64_t(1) << i) * element);
+  offsetFields = fieldsOf(weights, storageBytes(elementBits));
+  const std::uint64_t core = layout::byteOf(offsetFields, coreLayout.numElements() - 1u) + element;
+  std::uint64_t stride = (core + align - 1) / align * align;
+  size = stride * (tileShape.repetitions() - 1) + core;
+  strides.resize(tileShape.dims(), 0);
+  for (unsigned d = tileShape.dims(); d-- > 0; stride *= tileShape.counts[d])
+    strides[d] = stride;
+}
+
+/// Columns of S bytes one after the other, in each its rows one after the other.  No swizzle: one column of whole rows.
+Status SharedTile::placeAsHardware(const Tma &tma) {
+  // lowerShared() has accepted the order.
+  const Sizes order = tma.order.empty() ? lastDimFirst(tileShape.dims()) : tma.order;
+  const auto innermost = static_cast<unsigned>(order[0]);
+  const std::uint64_t element = storageBytes(elementBits), coreRow = tileShape.core[innermost] * element;
+  const std::uint64_t column = tma.swizzle ? static_cast<std::uint64_t>(tma.swizzle) : coreRow;
+
+  InlineVector<std::uint64_t, maxBitsPerInput> weights;
+  std::uint64_t below = element; // bytes of everything inside the next bit or dimension
+  for (; below < column; below *= 2)
+    weights.push_back(below);
+  strides.resize(tileShape.dims(), 0);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const auto d = static_cast<unsigned>(order[i]);
+    for (std::uint64_t step = 1; step < tileShape.core[d]; step *= 2)
+      weights.push_back(step * below);
+    strides[d] = below * tileShape.core[d];
+    below *= tileShape.extent(d);
+  }
+  for (std::uint64_t at = column; at < coreRow; at *= 2)
+    weights.push_back(at / column * below);
+  strides[innermost] = coreRow / column * below;
+  size = strides[innermost] * tileShape.counts[innermost];
+  offsetFields = fieldsOf(weights, storageBytes(elementBits));
+
+  if (!tma.swizzle && below > column && tileShape.counts[innermost] > 1)
+    return Status::invalid(
+        format("L14: swizzle = 0 of rows of %u elements: rows without a swizzle are whole, and of a power of two",
+               tileShape.extent(innermost)),
+        coreRow >= 32 ? format("use swizzle = %u", static_cast<unsigned>(std::min<std::uint64_t>(coreRow, 128)))
+                      : std::string("pad the row through the view, or use a swizzled buffer"));
+  // What is added to a place keeps its swizzle and its alignment; what lanes add differently, its bank too.
+  const OffsetField &first = offsetFields[0];
+  const std::uint64_t repeats = 8 * static_cast<std::uint64_t>(tma.swizzle), banks = 128, widest = 16;
+  const std::uint64_t fields = repeats ? repeats : banks,
+                      repetitions = repeats ? repeats : std::min(widest, first.bytes << first.bits);
+  auto check = [&](std::uint64_t step, std::uint64_t period) -> Status {
+    if (step % period == 0)
+      return {};
+    return Status::invalid(
+        format("L14: in a tma buffer of %s with swizzle = %lld parts of the core %s lie %llu bytes apart, no multiple "
+               "of %llu",
+               shapeText(tileShape.extents()).c_str(), static_cast<long long>(tma.swizzle),
+               shapeText(tileShape.coreSizes()).c_str(), static_cast<unsigned long long>(step),
+               static_cast<unsigned long long>(period)),
+        "use rows whose powers of two are at least 8, pad them through the view, or use a swizzled buffer");
+  };
+  for (std::size_t i = 1; i < offsetFields.size(); ++i)
+    KILN_TRY(check(offsetFields[i].bytes, fields));
+  for (unsigned d = 0; d < tileShape.dims(); ++d)
+    if (tileShape.counts[d] > 1)
+      KILN_TRY(check(strides[d], repetitions));
+  return {};
+}
+
+std::uint64_t SharedTile::repetitionByte(unsigned rep) const {
+  const Coords at = tileShape.repCoords(rep);
+  std::uint64_t out = 0;
+  for (unsigned d = 0; d < at.size(); ++d)
+    out += at[d] * strides[d];
   return out;
 }
 
 std::uint64_t SharedTile::byteOffset(std::span<const std::uint32_t> coords) const {
-  Coords rep, inner;
+  Coords inner;
+  std::uint64_t out = 0;
   for (unsigned d = 0; d < tileShape.dims(); ++d) {
-    rep.push_back(coords[d] / tileShape.core[d]);
+    out += coords[d] / tileShape.core[d] * strides[d];
     inner.push_back(coords[d] % tileShape.core[d]);
   }
-  BitVector offset = coordsOf(mu, coreLayout.flat(inner));
-  return tileShape.repIndex(rep) * stride + paddedOffset(how, offset) * storageBytes(elementBits);
+  return out + layout::byteOf(offsetFields, coordsOf(mu, coreLayout.flat(inner)));
 }
 
 } // namespace kiln::layout

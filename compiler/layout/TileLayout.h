@@ -13,7 +13,8 @@
 //
 // Example: a wgmma accumulator 64x96 is the core 64x32 three times, which is the hardware's register order.
 //
-// In shared memory every repetition is a *slab* of its own: a whole core, aligned as the encoding demands (SharedTile).
+// In shared memory every repetition is a *slab* of its own, a whole core, aligned as the encoding demands; in buffers
+// of TMA and wgmma the repetitions lie in the hardware's order instead, so that one descriptor spans them (SharedTile).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_LAYOUT_TILELAYOUT_H
@@ -37,6 +38,7 @@ struct TileShape {
   Coords repCoords(unsigned rep) const;
   unsigned repIndex(std::span<const std::uint32_t> repCoords) const;
   Sizes coreSizes() const { return Sizes(core.begin(), core.end()); }
+  Sizes extents() const;
   bool operator==(const TileShape &) const = default;
 };
 
@@ -96,7 +98,33 @@ private:
   TileShape tileShape;
 };
 
-/// A tile in shared memory: slab after slab.
+/// A run of offset bits: what they number counts `bytes` each.
+struct OffsetField {
+  unsigned bit = 0, bits = 0; ///< from bit `bit` on
+  std::uint64_t bytes = 0;
+  bool operator==(const OffsetField &) const = default;
+};
+
+/// How offsets in a core become bytes: the sum over the fields, which cover the offset's bits from low to high.  One
+/// field, of the bytes of an element, where elements lie one after the other.
+using OffsetFields = InlineVector<OffsetField, maxBitsPerInput>;
+
+inline std::uint64_t byteOf(const OffsetFields &fields, std::uint64_t offset) {
+  std::uint64_t out = 0;
+  for (const OffsetField &f : fields)
+    out += (offset >> f.bit & ((std::uint64_t(1) << f.bits) - 1)) * f.bytes;
+  return out;
+}
+
+/// A tile in shared memory.  An element of repetition `rep` whose offset in the core is `o` lies at byte
+///   repetitionByte(rep) + byteOf(fields(), o).
+///
+/// All encodings but Tma: a whole core, slab after slab; padding is a second field.  Tma: [column of S bytes][row][S
+/// bytes], columns and rows counted over the full extents.  So a repetition along the rows begins 2^k rows later, one
+/// along the columns as many columns of S bytes; the core's own bits past its first rows (further dimensions of rows,
+/// columns of S bytes) weigh more than a power of two: further fields.  All of these are multiples of the bytes after
+/// which the swizzle repeats (L14 otherwise), so what is true of the core in itself stays true: vectors, rows of matrix
+/// instructions, bank conflicts.
 class SharedTile {
 public:
   static Result<SharedTile> create(const SharedEncoding &encoding, std::span<const std::int64_t> shape, unsigned bits);
@@ -112,9 +140,12 @@ public:
   const Columns &inverse() const { return mu; }
   const TileShape &tile() const { return tileShape; }
   unsigned bits() const { return elementBits; }
-  /// Bytes from one slab to the next, and of the whole buffer.
-  std::uint64_t slabBytes() const { return stride; }
-  std::uint64_t bytes() const { return stride * (tileShape.repetitions() - 1) + lastBytes; }
+  const OffsetFields &fields() const { return offsetFields; }
+  /// From one repetition along dimension d to the next.
+  std::uint64_t repetitionStride(unsigned d) const { return strides[d]; }
+  std::uint64_t repetitionByte(unsigned rep) const;
+  /// Of the whole buffer.
+  std::uint64_t bytes() const { return size; }
   unsigned alignment() const { return baseAlignment(how); }
 
   /// Byte address of an element in the buffer.
@@ -122,13 +153,17 @@ public:
 
 private:
   explicit SharedTile(const SharedEncoding &encoding) : how(encoding) {}
+  void placeSlabs();
+  Status placeAsHardware(const Tma &tma);
 
   SharedEncoding how;
   LinearLayout coreLayout;
   TileShape tileShape;
   Columns mu;
   unsigned elementBits = 0;
-  std::uint64_t stride = 0, lastBytes = 0;
+  OffsetFields offsetFields;
+  InlineVector<std::uint64_t, maxDims> strides;
+  std::uint64_t size = 0;
 };
 
 } // namespace kiln::layout

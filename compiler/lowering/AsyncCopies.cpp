@@ -1,5 +1,6 @@
 // Copies from global to shared memory that run beside the program: cp.async.
 #include "compiler/lowering/GlobalAccess.h"
+#include "compiler/lowering/SharedMoves.h"
 #include "compiler/lowering/TileWindow.h"
 
 #include "compiler/layout/StagingBuffer.h"
@@ -67,7 +68,6 @@ private:
   Value place(const Emit &e, Value base, unsigned reg) {
     const unsigned count = layout.core().size(InDim::Register);
     const BitVector own = layout::coordsOf(buffer.inverse(), layout.core().apply(reg % count, 0, 0, 0));
-    const auto storage = static_cast<int64_t>(std::max(8u, buffer.bits()) / 8);
     // Bits that the thread may set too are xor-ed, and shared by all registers that agree in them; the rest is an
     // immediate.
     const BitVector exclusive = own & threadBits;
@@ -76,11 +76,11 @@ private:
       Value o = threadPart;
       if (exclusive)
         o = e.xor_(o, e.i32(static_cast<int64_t>(exclusive)));
-      start = o ? e.gep(base, e.i(8), e.mul(o, e.i32(storage))) : base;
+      start = o ? e.gep(base, e.i(8), byteOf(e, buffer.fields(), o, threadBits)) : base;
     }
-    return e.gep(start, e.i(8),
-                 static_cast<int64_t>(own & ~threadBits) * storage +
-                     static_cast<int64_t>(reg / count * buffer.slabBytes()));
+    return e.gep(
+        start, e.i(8),
+        static_cast<int64_t>(layout::byteOf(buffer.fields(), own & ~threadBits) + buffer.repetitionByte(reg / count)));
   }
 
   const TileLayout &layout;

@@ -63,11 +63,11 @@ struct LowerLocalTranspose : Lowering<tile_gpu::LocalTransposeOp> {
 // local_store, local_load
 //===----------------------------------------------------------------------===//
 
-/// Where registers of a tile lie in a padded buffer, element by element: the padding is not linear.
+/// Where registers of a tile lie in a padded buffer, element by element: vectors may not cross the padding.
 class PaddedPlaces {
 public:
   PaddedPlaces(const LoweringContext &context, const TileLayout &layout, const SharedTile &buffer)
-      : layout(layout), buffer(buffer), padding(std::get<layout::Padded>(buffer.encoding().kind)) {
+      : layout(layout), buffer(buffer) {
     auto offsets = [&](InDim in) {
       llvm::SmallVector<BitVector> out;
       for (BitVector c : layout.core().columns(in))
@@ -82,21 +82,18 @@ public:
     const auto constant =
         static_cast<int64_t>(layout::coordsOf(buffer.inverse(), layout.core().apply(reg % count, 0, 0, 0)));
     Value o = threadPart ? e.xor_(threadPart, e.i32(constant)) : e.i32(constant);
-    const unsigned log = static_cast<unsigned>(std::countr_zero(static_cast<uint64_t>(padding.interval)));
-    o = e.add(o, e.mul(e.shr(o, log), e.i32(padding.pad)));
-    o = e.mul(o, e.i32(std::max(8u, buffer.bits()) / 8));
-    return e.gep(e.gep(base, e.i(8), static_cast<int64_t>(reg / count * buffer.slabBytes())), e.i(8), o);
+    const Value core = e.gep(base, e.i(8), static_cast<int64_t>(buffer.repetitionByte(reg / count)));
+    return e.gep(core, e.i(8), byteOf(e, buffer.fields(), o, buffer.core().numElements() - 1));
   }
 
 private:
   const TileLayout &layout;
   const SharedTile &buffer;
-  const layout::Padded padding;
   Value threadPart;
 };
 
 MoveFrame frameOf(const layout::LocalAccessPlan &plan, const SharedTile &buffer) {
-  return {plan.storageBytes, buffer.core().totalBits(), false, 0};
+  return {plan.storageBytes, buffer.core().totalBits(), false, 0, buffer.fields()};
 }
 
 struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
@@ -127,8 +124,8 @@ struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
       return tile_gpu::report(op, plan.status());
     const unsigned registers = layout.core().size(InDim::Register);
     for (unsigned rep = 0; rep < layout.repetitions(); ++rep) {
-      const Value slab = e.gep(base, e.i(8), static_cast<int64_t>(rep * buffer->slabBytes()));
-      SharedMove(context, e, plan->access, frameOf(*plan, *buffer), slab)
+      const Value core = e.gep(base, e.i(8), static_cast<int64_t>(buffer->repetitionByte(rep)));
+      SharedMove(context, e, plan->access, frameOf(*plan, *buffer), core)
           .store(ArrayRef<Value>(values).slice(rep * registers, registers));
     }
     rewriter.eraseOp(op);
@@ -166,9 +163,9 @@ struct LowerLocalLoad : Lowering<tile_gpu::LocalLoadOp> {
       return tile_gpu::report(op, plan.status());
     const unsigned registers = layout.core().size(InDim::Register);
     for (unsigned rep = 0; rep < layout.repetitions(); ++rep) {
-      const Value slab = e.gep(base, e.i(8), static_cast<int64_t>(rep * buffer->slabBytes()));
+      const Value core = e.gep(base, e.i(8), static_cast<int64_t>(buffer->repetitionByte(rep)));
       Scalars loaded(registers);
-      SharedMove(context, e, plan->access, frameOf(*plan, *buffer), slab).load(loaded, type);
+      SharedMove(context, e, plan->access, frameOf(*plan, *buffer), core).load(loaded, type);
       for (unsigned r = 0; r < registers; ++r)
         out[rep * registers + r] = loaded[applyColumns(plan->registerCopy, r)];
     }
@@ -188,7 +185,11 @@ public:
                Value scratch)
       : context(context), e(e), plan(plan), pass(tile_gpu::exchangePass(plan, pass)), region(scratch) {
     const layout::SharedPlan &shared = plan.core.shared;
-    frame = {plan.core.storageBytes, shared.regionBits - shared.passBits, shared.predicatedPasses, this->pass.corePass};
+    frame = {plan.core.storageBytes,
+             shared.regionBits - shared.passBits,
+             shared.predicatedPasses,
+             this->pass.corePass,
+             {{0, shared.regionBits, plan.core.storageBytes}}};
     if (shared.scope == layout::Scope::Warp)
       region = e.gep(scratch, e.i(8), e.mul(context.warp(), e.i32(static_cast<int64_t>(shared.regionBytes))));
   }

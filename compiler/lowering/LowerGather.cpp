@@ -1,5 +1,6 @@
 // tile_gpu.gather_shared: elements of a buffer at run-time coordinates.
 #include "compiler/lowering/Combine.h"
+#include "compiler/lowering/SharedMoves.h"
 
 #include <bit>
 
@@ -38,10 +39,10 @@ Value clamped(const Emit &e, Value index, unsigned extent) {
 }
 
 /// The byte at which the element with these coordinates lies.
-Value byteOf(const Emit &e, const layout::SharedTile &buffer, ArrayRef<Value> coords) {
+Value byteAt(const Emit &e, const layout::SharedTile &buffer, ArrayRef<Value> coords) {
   const layout::LinearLayout &core = buffer.core();
   const layout::TileShape &shape = buffer.tile();
-  Value offset, slab;
+  Value offset, repetition;
   for (unsigned d = 0; d < coords.size(); ++d) {
     llvm::SmallVector<BitVector> columns;
     for (unsigned bit = 0; bit < core.log2Shape(d); ++bit)
@@ -49,23 +50,14 @@ Value byteOf(const Emit &e, const layout::SharedTile &buffer, ArrayRef<Value> co
     Value part = applyAt(e, coords[d], columns);
     offset = offset ? e.xor_(offset, part) : part;
     if (shape.counts[d] > 1) {
-      Value rep = e.shr(coords[d], core.log2Shape(d));
-      unsigned step = 1;
-      for (unsigned later = d + 1; later < coords.size(); ++later)
-        step *= shape.counts[later];
-      rep = e.mul(rep, e.i32(step));
-      slab = slab ? e.add(slab, rep) : rep;
+      Value begin = e.mul(e.shr(coords[d], core.log2Shape(d)), e.i32(static_cast<int64_t>(buffer.repetitionStride(d))));
+      repetition = repetition ? e.add(repetition, begin) : begin;
     }
   }
   if (!offset)
     offset = e.i32(0);
-  if (const auto *padded = std::get_if<layout::Padded>(&buffer.encoding().kind)) {
-    const auto interval = static_cast<uint64_t>(padded->interval), pad = static_cast<uint64_t>(padded->pad);
-    Value gaps = e.shr(offset, static_cast<unsigned>(std::countr_zero(interval)));
-    offset = e.add(offset, e.shl(gaps, static_cast<unsigned>(std::countr_zero(pad))));
-  }
-  Value byte = e.shl(offset, static_cast<unsigned>(std::countr_zero(buffer.bits() / 8)));
-  return slab ? e.add(byte, e.mul(slab, e.i32(static_cast<int64_t>(buffer.slabBytes())))) : byte;
+  Value byte = byteOf(e, buffer.fields(), offset, core.numElements() - 1);
+  return repetition ? e.add(byte, repetition) : byte;
 }
 
 struct GatherLowering : Lowering<tile_gpu::GatherSharedOp> {
@@ -87,7 +79,7 @@ struct GatherLowering : Lowering<tile_gpu::GatherSharedOp> {
       for (unsigned d = 0; d < tile.dims(); ++d)
         coords.push_back(d == axis ? clamped(e, adaptor.getIndices()[reg], extent)
                                    : context.coordinate(rewriter, op.getLoc(), tile, d, reg));
-      Value pointer = e.gep(base, e.i(8), byteOf(e, *buffer, coords));
+      Value pointer = e.gep(base, e.i(8), byteAt(e, *buffer, coords));
       Value loaded = LLVM::LoadOp::create(rewriter, op.getLoc(), memory, pointer, buffer->bits() / 8);
       out.push_back(e.fromMemory(loaded, type.getElementType()));
     }

@@ -13,6 +13,25 @@ unsigned logOf(unsigned powerOfTwo) {
 }
 } // namespace
 
+Value byteOf(const Emit &e, const layout::OffsetFields &fields, Value offset, layout::BitVector bits) {
+  auto times = [&](Value v, uint64_t bytes) {
+    return std::has_single_bit(bytes) ? e.shl(v, static_cast<unsigned>(std::countr_zero(bytes)))
+                                      : e.mul(v, e.i32(static_cast<int64_t>(bytes)));
+  };
+  Value out;
+  for (const layout::OffsetField &f : fields) {
+    const layout::BitVector own = (layout::BitVector(1) << f.bits) - 1;
+    if (!(bits >> f.bit & own))
+      continue;
+    Value part = f.bit ? e.shr(offset, f.bit) : offset;
+    if (bits >> f.bit & ~own)
+      part = e.and_(part, e.i32(static_cast<int64_t>(own)));
+    part = times(part, f.bytes);
+    out = out ? e.add(out, part) : part;
+  }
+  return out ? out : e.i32(0);
+}
+
 SharedMove::SharedMove(const LoweringContext &context, const Emit &e, const layout::Access &access,
                        const MoveFrame &frame, Value base)
     : context(context), e(e), access(access), frame(frame), base(base),
@@ -40,9 +59,9 @@ std::optional<SharedMove::Place> SharedMove::place(const Emit &at, unsigned numb
     Value o = threadPart;
     if (exclusive)
       o = o ? e.xor_(o, e.i32(exclusive)) : e.i32(exclusive);
-    start = o ? e.gep(base, e.i(8), e.shl(o, log)) : base;
+    start = o ? e.gep(base, e.i(8), byteOf(e, frame.fields, o, access.addressSpan)) : base;
   }
-  return Place{at.gep(start, at.i(8), static_cast<int64_t>(added) << log), Value()};
+  return Place{at.gep(start, at.i(8), static_cast<int64_t>(layout::byteOf(frame.fields, added))), Value()};
 }
 
 /// Registers that instruction `number` moves, in the order of the bytes (of a lane, for matrices: word by word).

@@ -10,15 +10,20 @@
 #include "compiler/lowering/Emit.h"
 
 #include "compiler/layout/ConversionPlan.h"
+#include "compiler/layout/TileLayout.h"
 
 namespace kiln::lowering {
 
-/// What surrounds an access: a conversion's region or a buffer's slab.
+/// The byte at which an offset lies (layout::byteOf) whose bits the program computes; it never sets others than `bits`.
+mlir::Value byteOf(const Emit &e, const layout::OffsetFields &fields, mlir::Value offset, layout::BitVector bits);
+
+/// What surrounds an access: a conversion's region or a repetition of a buffer's core.
 struct MoveFrame {
   unsigned storageBytes = 1;
   unsigned placeBits = 0;        ///< offset bits of one pass
   bool predicatedPasses = false; ///< each access compares its offset's pass bits with the pass
   unsigned pass = 0;
+  layout::OffsetFields fields; ///< from places to bytes
 };
 
 class SharedMove {

@@ -62,6 +62,27 @@ void addAnywhere(SharedAccess &out, Operation *op, uint64_t base, uint64_t bytes
 /// All of shared memory: no target has 16 MiB.
 constexpr uint64_t allBytes = uint64_t(1) << 24;
 
+/// Keeps of an affine map what has `number` in its offset bits from .. to - 1; false if nothing has.
+bool fixBits(std::vector<Place> &bits, Place &constant, unsigned from, unsigned to, uint64_t number) {
+  for (unsigned bit = from; bit < to; ++bit) {
+    const bool wanted = number >> (bit - from) & 1;
+    auto pivot = llvm::find_if(bits, [&](const Place &p) { return p.offset >> bit & 1; });
+    if (pivot == bits.end()) {
+      if (bool(constant.offset >> bit & 1) != wanted)
+        return false;
+      continue;
+    }
+    const Place row = *pivot;
+    bits.erase(pivot);
+    for (Place &p : bits)
+      if (p.offset >> bit & 1)
+        p = p ^ row;
+    if (bool(constant.offset >> bit & 1) != wanted)
+      constant = constant ^ row;
+  }
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // Exchanges
 //===----------------------------------------------------------------------===//
@@ -82,24 +103,9 @@ std::optional<Piece> passOf(const layout::Access &a, const layout::ConversionPla
     if (!(a.lanePredicate >> i & 1))
       bits.push_back({rows[i], matrix ? 0 : uint32_t(1) << i, 0});
 
-  // offset >> placeBits == pass: eliminate, bit by bit.
   Place constant;
-  for (unsigned bit = placeBits; bit < shared.regionBits; ++bit) {
-    const bool wanted = pass >> (bit - placeBits) & 1;
-    auto pivot = llvm::find_if(bits, [&](const Place &p) { return p.offset >> bit & 1; });
-    if (pivot == bits.end()) {
-      if (bool(constant.offset >> bit & 1) != wanted)
-        return std::nullopt;
-      continue;
-    }
-    const Place row = *pivot;
-    bits.erase(pivot);
-    for (Place &p : bits)
-      if (p.offset >> bit & 1)
-        p = p ^ row;
-    if (bool(constant.offset >> bit & 1) != wanted)
-      constant = constant ^ row;
-  }
+  if (!fixBits(bits, constant, placeBits, shared.regionBits, pass))
+    return std::nullopt;
 
   Piece piece;
   const uint64_t inside = (uint64_t(1) << placeBits) - 1;
@@ -222,6 +228,7 @@ Status addLocal(SharedAccess &out, Operation *op, Type tile, std::optional<int64
   const layout::LinearLayout &core = distributed.core();
   const uint64_t element = std::max(8u, shared.bits()) / 8;
   Piece piece;
+  std::vector<Place> bits; // offsets count elements
   // A thread copies its own elements.  Stores and loads may be matrix instructions, which move those of other lanes.
   if (!out.copy) {
     KILN_ASSIGN(const Target *target, targetOf(op));
@@ -235,23 +242,41 @@ Status addLocal(SharedAccess &out, Operation *op, Type tile, std::optional<int64
       if (out.write && core.freeMask(in) >> i & 1)
         continue;
       Place p;
-      p.offset = layout::coordsOf(shared.inverse(), core.column(in, i)) * element;
+      p.offset = layout::coordsOf(shared.inverse(), core.column(in, i));
       p.lane = in == InDim::Lane ? uint32_t(1) << i : 0;
       p.warp = in == InDim::Warp ? uint32_t(1) << i : 0;
-      piece.free.push_back(p);
+      bits.push_back(p);
     }
-  freeBytes(piece, element);
-  piece.bytes = uint64_t(core.numElements()) * element;
-  piece.reach = shared.slabBytes();
-  if (const auto *padded = std::get_if<layout::Padded>(&shared.encoding().kind)) {
+  // One piece where offsets are linear: the whole core, or each part of it that further fields number.
+  const auto *padded = std::get_if<layout::Padded>(&shared.encoding().kind);
+  const layout::OffsetFields &fields = shared.fields();
+  const unsigned all = shared.core().totalBits(), linear = padded || fields.size() == 1 ? all : fields[1].bit;
+  piece.bytes = (uint64_t(1) << linear) * element;
+  piece.reach = piece.bytes;
+  if (padded) {
     piece.interval = padded->interval * static_cast<int64_t>(element);
     piece.pad = padded->pad * static_cast<int64_t>(element);
+    piece.reach = layout::byteOf(fields, (uint64_t(1) << all) - 1) + element;
   }
-  for (uint64_t at : place.slots)
-    for (unsigned rep = 0; rep < shared.tile().repetitions(); ++rep) {
-      piece.base = at + rep * shared.slabBytes();
-      out.pieces.push_back(piece);
-    }
+  auto inBytes = [&](Place p) {
+    p.offset = (p.offset & ((uint64_t(1) << linear) - 1)) * element;
+    return p;
+  };
+  for (uint64_t part = 0; part < uint64_t(1) << (all - linear); ++part) {
+    std::vector<Place> rest = bits;
+    Place constant;
+    if (!fixBits(rest, constant, linear, all, part))
+      continue;
+    piece.constant = inBytes(constant);
+    piece.free.clear();
+    llvm::transform(rest, std::back_inserter(piece.free), inBytes);
+    freeBytes(piece, element);
+    for (uint64_t at : place.slots)
+      for (unsigned rep = 0; rep < shared.tile().repetitions(); ++rep) {
+        piece.base = at + shared.repetitionByte(rep) + layout::byteOf(fields, part << linear);
+        out.pieces.push_back(piece);
+      }
+  }
   return {};
 }
 

@@ -119,7 +119,7 @@ llvm::SmallVector<Value> handedOver(AsyncWaitOp wait) {
 
 } // namespace
 
-/// Marks the places of one access, slab by slab.
+/// Marks the places of one access, repetition by repetition.
 struct SharedFootprint::Builder {
   SharedFootprint &out;
 
@@ -142,8 +142,8 @@ struct SharedFootprint::Builder {
     uint64_t warpBytes = 0;  ///< from one warp's region to the next
     unsigned placeBits = 32; ///< offset bits from here on number the pass
     uint32_t pass = 0;
-    bool predicated = false; ///< passes are chosen lane by lane
-    const layout::SharedEncoding *encoding = nullptr;
+    bool predicated = false;                    ///< passes are chosen lane by lane
+    const layout::SharedTile *buffer = nullptr; ///< null: places lie one after the other
   };
 
   void access(const Access &a, const Frame &f) {
@@ -171,7 +171,7 @@ struct SharedFootprint::Builder {
 
   void mark(const Frame &f, uint32_t warp, uint64_t place, uint32_t elements, uint32_t lanes) {
     for (uint32_t s = 0; s < elements; ++s) {
-      const uint64_t at = f.encoding ? layout::paddedOffset(*f.encoding, place + s) : place + s;
+      const uint64_t at = f.buffer ? byteOf(f.buffer->fields(), place + s) / out.cellBytes : place + s;
       const uint64_t cell = (f.base - out.begin + warp * f.warpBytes) / out.cellBytes + at;
       if (cell < out.cells.size()) {
         out.cells[cell].warps |= uint32_t(1) << warp;
@@ -243,10 +243,10 @@ struct SharedFootprint::Builder {
     open(begin, end, std::max(8u, shared.bits()) / 8);
     Frame f;
     f.warpBits = core.bits(layout::InDim::Warp);
-    f.encoding = &shared.encoding();
+    f.buffer = &shared;
     for (unsigned slot = slots->first; slot <= slots->last; ++slot)
       for (unsigned rep = 0; rep < shared.tile().repetitions(); ++rep) {
-        f.base = slots->base + slot * slots->stride + rep * shared.slabBytes();
+        f.base = slots->base + slot * slots->stride + shared.repetitionByte(rep);
         this->access(access, f);
       }
     return {};

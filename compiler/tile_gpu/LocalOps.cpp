@@ -92,7 +92,8 @@ LogicalResult LocalTransposeOp::verify() {
     x.push_back(0);
     y.push_back(0);
   }
-  // Offsets are affine over GF(2) in a core and linear in the repetitions: the powers of two and the counts decide.
+  // Offsets are linear over GF(2) in a core and in the repetitions: the powers of two decide, if offsets become bytes
+  // in one way.
   for (size_t i = 0; i < rank; ++i)
     for (int64_t step = 1; step < shape[i]; step *= 2) {
       x[perm[i]] = y[i] = static_cast<std::uint32_t>(step);
@@ -102,6 +103,8 @@ LogicalResult LocalTransposeOp::verify() {
                              << " of the operand";
       x[perm[i]] = y[i] = 0;
     }
+  if (!(a->fields() == b->fields()))
+    return emitOpError() << "[" << perm << "]: " << from << " and " << to << " place their elements differently";
   return success();
 }
 

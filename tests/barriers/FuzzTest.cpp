@@ -124,7 +124,17 @@ public:
     logWarps = below(3);
     element = below(2) ? "i64" : below(2) ? "i8" : "f32";
     elements = 1u << (5 + below(4));
-    shape = {static_cast<std::int64_t>(elements) * (below(4) ? 1 : 3)};
+    const std::int64_t m = below(4) ? 1 : 3;
+    if (below(3) == 0) {
+      // Buffers of TMA: 8 rows or more of columns of 32 bytes.
+      const std::int64_t column = element == "i64" ? 4 : element == "i8" ? 32 : 8;
+      core = {8 << below(2), column << below(2)};
+      elements = static_cast<unsigned>(core[0] * core[1]);
+      shape = {core[0] * m, core[1] * (below(2) ? 1 : m)};
+    } else {
+      core = {static_cast<std::int64_t>(elements)};
+      shape = {core[0] * m};
+    }
     for (unsigned i = 0; i < 3; ++i)
       layouts.push_back("#tile_gpu." + layout::print(linear()));
     const unsigned buffers = 1 + below(3);
@@ -157,12 +167,20 @@ public:
 
 private:
   unsigned below(unsigned n) { return static_cast<unsigned>(random() % n); }
-  std::string tile(std::size_t i) const {
-    return "tensor<" + std::to_string(shape[0]) + "x" + element + ", " + layouts[i] + ">";
+  std::string tile(std::size_t i) const { return "tensor<" + extents(shape) + "x" + element + ", " + layouts[i] + ">"; }
+  static std::string extents(const Sizes &list) {
+    std::string out;
+    for (std::int64_t extent : list)
+      out += (out.empty() ? "" : "x") + std::to_string(extent);
+    return out;
+  }
+  /// Coordinates of a flat index of the core.
+  Sizes coords(std::int64_t flat) const {
+    return core.size() == 1 ? Sizes{flat} : Sizes{flat / core[1], flat % core[1]};
   }
   std::string buffer(std::size_t b, bool all) const {
-    return std::string("!tile_gpu.buffer<") + (all && shared[b].second > 1 ? "[2] x " : "") + std::to_string(shape[0]) +
-           "x" + element + ", " + shared[b].first + ">";
+    return std::string("!tile_gpu.buffer<") + (all && shared[b].second > 1 ? "[2] x " : "") + extents(shape) + "x" +
+           element + ", " + shared[b].first + ">";
   }
 
   layout::Encoding linear() {
@@ -175,23 +193,26 @@ private:
     auto deal = [&](std::vector<Sizes> &into, unsigned count) {
       for (unsigned i = 0; i < count; ++i)
         if (bits.empty() || below(6) == 0) {
-          into.push_back({0});
+          into.push_back(coords(0));
         } else {
-          into.push_back({bits.back()});
+          std::int64_t place = bits.back();
           bits.pop_back();
           if (!bits.empty() && below(5) == 0)
-            into.back()[0] += bits.front();
+            place += bits.front();
+          into.push_back(coords(place));
         }
     };
     deal(out.warps, logWarps);
     deal(out.lanes, 5);
     while (!bits.empty())
       deal(out.registers, 1);
-    out.shape = {static_cast<std::int64_t>(elements)};
+    out.shape = core;
     return out;
   }
 
   std::string sharedLayout() {
+    if (core.size() == 2 && below(4))
+      return shape[1] == core[1] && below(3) == 0 ? "#tile_gpu.tma<swizzle=0>" : "#tile_gpu.tma<swizzle=32>";
     switch (below(3)) {
     case 0:
       return "#tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>";
@@ -204,7 +225,10 @@ private:
       std::shuffle(bits.begin(), bits.end(), random);
       std::string list;
       for (std::int64_t bit : bits)
-        list += (list.empty() ? "[" : ", [") + std::to_string(bit) + "]";
+        list += (list.empty() ? "[" : ", [") +
+                (core.size() == 1 ? std::to_string(bit)
+                                  : std::to_string(bit / core[1]) + ", " + std::to_string(bit % core[1])) +
+                "]";
       return "#tile_gpu.shared_linear<offset=[" + list + "]>";
     }
     }
@@ -250,7 +274,7 @@ private:
   std::mt19937_64 &random;
   unsigned logWarps = 0, elements = 0, ids = 0, sparse = 1;
   std::string element, code;
-  Sizes shape;
+  Sizes core, shape;
   std::vector<std::string> layouts;
   std::vector<std::pair<std::string, unsigned>> shared;
 };

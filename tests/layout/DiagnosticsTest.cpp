@@ -119,6 +119,14 @@ TEST(Diagnostics, Shared) {
   expectDiagnostic(lowerShared(Swizzled{3, 1, 8}, {64, 32}, 16), "L14", {"vec = 3"});
   expectDiagnostic(lowerShared(Swizzled{1, 0, 8}, {64, 32}, 16), "L14", {"perPhase = 0"});
   expectDiagnostic(lowerShared(Tma{128}, {64, 32}, 16), "L14", {"128", "64", "largest legal swizzle is 64"});
+  // Repetitions of a core in the hardware's order: whole columns of S bytes, and 8 rows after which the swizzle
+  // repeats.
+  expectDiagnostic(SharedTile::create(Tma{128}, {64, 96}, 16), "L14", {"128", "64", "largest legal swizzle is 64"});
+  expectDiagnostic(SharedTile::create(Tma{128}, {12, 64}, 16), "L14", {"12x64", "4x64", "512", "1024", "at least 8"});
+  expectDiagnostic(SharedTile::create(Tma{64}, {2, 12, 64}, 16), "L14", {"2x12x64", "768", "512"});
+  expectDiagnostic(SharedTile::create(Tma{64}, {4, 96}, 16), "L14", {"4x96", "256", "512"});
+  expectDiagnostic(SharedTile::create(Tma{0}, {64, 96}, 16), "L14", {"swizzle = 0", "96", "use swizzle = 64"});
+  expectDiagnostic(SharedTile::create(Tma{0}, {64, 24}, 8), "L14", {"swizzle = 0", "24", "pad the row"});
   expectDiagnostic(lowerShared(Tma{48}, {64, 32}, 16), "L14", {"48", "0, 32, 64 or 128"});
   expectDiagnostic(lowerShared(Tma{-128}, {64, 32}, 16), "L14");
   expectDiagnostic(lowerShared(Tma{0, {0, 0}}, {64, 32}, 16), "L06", {"order"});

@@ -1,6 +1,7 @@
 // Encodings against arithmetic that knows nothing of bases: the PTX manual's fragments, mixed-radix counting, the
 // address formulas of swizzles.
 #include "compiler/layout/Checks.h"
+#include "compiler/layout/TileLayout.h"
 #include "tests/layout/LayoutTestSupport.h"
 #include "tests/support/TestTier.h"
 
@@ -269,7 +270,9 @@ TEST(SharedEncodings, TmaAgainstAddressArithmetic) {
     unsigned bytes = bits / 8;
     const std::pair<unsigned, unsigned> modes[] = {{128, 0x70}, {64, 0x30}, {32, 0x10}};
     for (auto [swizzle, mask] : modes) {
-      const std::pair<unsigned, unsigned> tiles[] = {{8, 128}, {64, 256 / bytes}, {16, swizzle / bytes}};
+      // Of fewer than 8 rows the next column of rows lies inside the swizzle's period.
+      const std::pair<unsigned, unsigned> tiles[] = {{8, 128},          {64, 256 / bytes}, {16, swizzle / bytes},
+                                                     {1, 1024 / bytes}, {2, 512 / bytes},  {4, 256 / bytes}};
       for (auto [rows, cols] : tiles) {
         if (cols * bytes < swizzle)
           continue;
@@ -318,7 +321,7 @@ TEST(SharedEncodings, PaddedRowsDoNotCollide) {
         banks.insert((at / 4 + word) % 32);
     }
     EXPECT_EQ(banks.size(), 32u);
-    EXPECT_EQ(bufferBytes(padded, layout, bits), 32 * cols * bytes + 31 * 16);
+    EXPECT_EQ(SharedTile::create(padded, {32, cols}, bits)->bytes(), 32 * cols * bytes + 31 * 16);
   }
   SharedEncoding column = Padded{32, 1};
   std::set<std::uint64_t> banks;

@@ -1,6 +1,8 @@
 // Property 13: access to buffers of a given layout is correct, its wavefronts are those of the bank simulation.
 #include "compiler/layout/LocalAccess.h"
+#include "compiler/layout/TileLayout.h"
 #include "support/Text.h"
+#include "tests/layout/OracleAccess.h"
 #include "tests/layout/PlanOracle.h"
 #include "tests/layout/RandomLayouts.h"
 #include "tests/support/TestTier.h"
@@ -89,6 +91,65 @@ TEST(LocalAccess, MovesTheRightElements) {
   EXPECT_GT(seen["stmatrix"], 0u);
   EXPECT_GT(seen["stmatrix.trans"], 0u);
   EXPECT_GT(seen["mutants"], 500u);
+}
+
+// Tiles of m * 2^k in tma buffers: the core's access, at the bytes of every repetition, moves the right elements in as
+// many wavefronts as the plan says.
+TEST(LocalAccess, TmaRepetitionsInPlace) {
+  Random random(14);
+  std::map<std::string, unsigned> seen;
+  for (unsigned i = 0; i < pick(150u, 2000u); ++i) {
+    const unsigned bits = random.pick(std::vector<unsigned>{8, 16, 32}), bytes = bits / 8,
+                   warpBits = random.between(0, 2);
+    const unsigned swizzle = random.pick(std::vector<unsigned>{32, 64, 128}), inner = random.below(2);
+    const unsigned m = random.pick(std::vector<unsigned>{3, 5, 7}), both = random.chance(30) ? 3 : 1;
+    Sizes shape(2);
+    shape[inner] = std::int64_t(m) * (swizzle / bytes << random.below(3));
+    shape[1 - inner] = std::int64_t(m == 7 ? 1 : both) * (8 << random.below(3));
+    if (random.chance(50))
+      std::swap(shape[inner], shape[1 - inner]);
+    const Tma encoding{swizzle, {inner, 1 - inner}};
+    auto buffer = SharedTile::create(encoding, shape, bits);
+    if (!buffer || buffer->bytes() > 128 * 1024)
+      continue;
+    const Encoding e = random.chance(50) ? randomEncoding(random, warpBits) : randomFragment(random, warpBits);
+    const TileLayout tile = *TileLayout::create(e, shape);
+    const unsigned registers = tile.core().size(InDim::Register);
+    auto plan = planLocalAccess(tile.core(), buffer->core(), bits, **findTarget("sm_90a"), false);
+    ASSERT_TRUE(plan.ok()) << plan.status().toString();
+    const Access &a = plan->access;
+    SCOPED_TRACE(format("%lldx%lld of %u bits, swizzle %u, order %u: %s", (long long)shape[0], (long long)shape[1],
+                        bits, swizzle, inner, tile.text().c_str()));
+    for (unsigned rep = 0; rep < tile.repetitions(); ++rep)
+      for (unsigned warp = 0; warp < tile.core().size(InDim::Warp); ++warp)
+        for (unsigned n = 0; n < 1u << a.instruction.size(); ++n) {
+          const Mask first = applyMask(a.instruction, n), constant = applyMask(a.registerOffset, first);
+          std::uint64_t address[32];
+          for (unsigned lane = 0; lane < 32; ++lane) {
+            const Mask own = isMatrix(a.form) ? applyMask(a.rowOffset, lane & ((8u << a.matrices.size()) - 1))
+                                              : applyMask(a.lane, lane);
+            address[lane] =
+                buffer->repetitionByte(rep) + byteOf(buffer->fields(), own ^ applyMask(a.warp, warp) ^ constant);
+          }
+          ASSERT_EQ(isMatrix(a.form) ? simulateRows(address, 1u << a.matrices.size())
+                                     : simulateWavefronts(address, ~0u, a.bytes),
+                    a.wavefronts);
+          for (unsigned lane = 0; lane < 32 && !isMatrix(a.form); ++lane)
+            for (unsigned s = 0; s < 1u << a.vector.size(); ++s)
+              ASSERT_EQ(
+                  address[lane] + s * bytes,
+                  buffer->byteOffset(tile.coords(rep * registers + (first ^ applyMask(a.vector, s)), lane, warp, 0)));
+        }
+    ++seen[std::string(accessFormName(a.form))];
+    seen["several fields"] += buffer->fields().size() > 1;
+    seen["with conflicts"] += plan->conflicts > 0;
+  }
+  for (const auto &[name, count] : seen)
+    std::printf("  %-20s%u\n", name.c_str(), count);
+  EXPECT_GT(seen["several fields"], 20u);
+  EXPECT_GT(seen["with conflicts"], 5u);
+  EXPECT_GT(seen["ldmatrix"], 0u);
+  EXPECT_GT(seen["ld"], 20u);
 }
 
 } // namespace

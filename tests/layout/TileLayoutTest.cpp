@@ -160,29 +160,113 @@ TEST(TileLayout, PaddedShapeIsTheSmallestLegalTile) {
 
 TEST(SharedTile, SlabsAreDisjointAlignedCores) {
   for (const Coords &counts : allCounts()) {
-    for (SharedEncoding e : {SharedEncoding(Tma{128}), SharedEncoding(Tma{32, {0, 1}}), SharedEncoding(Tma{0}),
-                             SharedEncoding(Swizzled{2, 1, 4}), SharedEncoding(Padded{16, 2})}) {
+    for (SharedEncoding e : {SharedEncoding(Swizzled{2, 1, 4}), SharedEncoding(Swizzled{4, 2, 2, {0, 1}}),
+                             SharedEncoding(Padded{16, 2}), SharedEncoding(Padded{1, 1})}) {
       Sizes shape = {counts[0] * 16, counts[1] * 64};
-      auto tile = SharedTile::create(e, shape, 16);
-      ASSERT_TRUE(tile.ok()) << tile.status().toString();
-      EXPECT_EQ(tile->slabBytes() % tile->alignment(), 0u);
+      SharedTile tile = *SharedTile::create(e, shape, 16), core = *SharedTile::create(e, {16, 64}, 16);
+      const std::uint64_t slab = (core.bytes() + tile.alignment() - 1) / tile.alignment() * tile.alignment();
       std::set<std::uint64_t> used;
       for (std::uint32_t i = 0; i < shape[0]; ++i)
         for (std::uint32_t j = 0; j < shape[1]; ++j) {
-          std::uint64_t at = tile->byteOffset(Coords{i, j});
+          std::uint64_t at = tile.byteOffset(Coords{i, j});
+          unsigned rep = i / 16 * counts[1] + j / 64;
           EXPECT_TRUE(used.insert(at).second);
-          EXPECT_EQ(at % 2, 0u);
-          EXPECT_LE(at + 2, tile->bytes());
-          std::uint32_t slab = i / 16 * counts[1] + j / 64;
-          EXPECT_EQ(at / tile->slabBytes(), slab);
+          EXPECT_EQ(at, rep * slab + core.byteOffset(Coords{i % 16, j % 64}));
+          EXPECT_EQ(tile.repetitionByte(rep), rep * slab);
         }
-      EXPECT_EQ(*used.rbegin() + 2, tile->bytes());
+      EXPECT_EQ(*used.rbegin() + 2, tile.bytes());
     }
   }
-  // One slab is the core's own layout.
-  SharedTile tile = *SharedTile::create(Tma{128}, {96, 64}, 16);
-  SharedTile core = *SharedTile::create(Tma{128}, {32, 64}, 16);
-  for (std::uint32_t i = 0; i < 96; ++i)
-    for (std::uint32_t j = 0; j < 64; ++j)
-      EXPECT_EQ(tile.byteOffset(Coords{i, j}), i / 32 * 4096 + core.byteOffset(Coords{i % 32, j}));
+}
+
+namespace {
+
+/// Where TMA and wgmma have the element, by counting: column of S bytes, row, byte; then the swizzle of the address.
+std::uint64_t hardwareByte(const Sizes &shape, unsigned bytes, unsigned swizzle, const Sizes &order, const Coords &x) {
+  std::uint64_t column = x[unsigned(order[0])] * std::uint64_t(bytes), row = 0, rows = 1;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    row += x[unsigned(order[i])] * rows;
+    rows *= static_cast<std::uint64_t>(shape[std::size_t(order[i])]);
+  }
+  const std::uint64_t s = swizzle ? swizzle : static_cast<std::uint64_t>(shape[std::size_t(order[0])]) * bytes;
+  const std::uint64_t at = column / s * rows * s + row * s + column % s;
+  return at ^ (at >> 3 & (swizzle == 128 ? 0x70 : swizzle == 64 ? 0x30 : swizzle == 32 ? 0x10 : 0));
+}
+
+} // namespace
+
+TEST(SharedTile, TmaBuffersLieInTheHardwaresOrder) {
+  Random random(34);
+  const std::uint32_t odd[] = {1, 1, 3, 5, 7, 9, 11, 13, 15};
+  unsigned several = 0, refused = 0;
+  std::map<unsigned, unsigned> fields; // how many buffers have how many
+  for (int round = 0; round < kiln::test::pick(1000, 10000); ++round) {
+    const unsigned bits = random.pick({8u, 16u, 32u, 64u}), bytes = bits / 8, rank = unsigned(random.in(1, 3));
+    const unsigned swizzle = random.pick({0u, 32u, 64u, 128u});
+    const Sizes order = random.permutation(int(rank));
+    Sizes shape(rank, 1);
+    const bool legal = random.chance(0.5); // most likely
+    for (unsigned i = 0; i < rank; ++i) {
+      const std::int64_t m = odd[random.in(0, random.chance(0.5) ? 0 : 8)];
+      const std::int64_t least = !legal || i > 1 ? 1 : i == 1 ? 8 : std::max(swizzle, 32u) / bytes;
+      shape[std::size_t(order[i])] = m * (least << random.in(0, legal ? 2 : 5));
+    }
+    if (!splitExtents(shape).ok())
+      continue;
+    const TileShape tile = unwrap(splitExtents(shape));
+    const auto innermost = unsigned(order[0]);
+    auto buffer = SharedTile::create(Tma{swizzle, order}, shape, bits);
+    if (!buffer) {
+      // Rightly so: the row has no column of S bytes, no rows of a power of two without a swizzle, or fewer than 8 rows
+      // from which the swizzle can repeat.
+      EXPECT_NE(buffer.status().message().find("L14"), std::string::npos) << buffer.status().toString();
+      std::uint32_t firstRows = 1;
+      for (std::size_t i = 1; i < order.size() && (i == 1 || tile.counts[unsigned(order[i - 1])] == 1); ++i)
+        firstRows *= tile.core[unsigned(order[i])];
+      const bool narrow = tile.core[innermost] * bytes < swizzle, whole = !swizzle && tile.counts[innermost] > 1;
+      const bool few = swizzle ? firstRows < 8 : firstRows * tile.core[innermost] * bytes < 128;
+      EXPECT_TRUE(narrow || whole || (few && tile.repetitions() > 1)) << buffer.status().toString();
+      ++refused;
+      continue;
+    }
+    SCOPED_TRACE(testing::PrintToString(shape) + " order " + testing::PrintToString(order) + ", swizzle " +
+                 std::to_string(swizzle) + ", bytes " + std::to_string(bytes));
+    std::uint64_t elements = 1;
+    for (std::int64_t extent : shape)
+      elements *= std::uint64_t(extent);
+    EXPECT_EQ(buffer->bytes(), elements * bytes);
+    for (std::uint64_t n = 0; n < elements; ++n) {
+      Coords x(rank, 0);
+      std::uint64_t rest = n;
+      for (unsigned d = rank; d-- > 0; rest /= std::uint64_t(shape[d]))
+        x[d] = std::uint32_t(rest % std::uint64_t(shape[d]));
+      ASSERT_EQ(buffer->byteOffset(x), hardwareByte(shape, bytes, swizzle, order, x)) << testing::PrintToString(n);
+    }
+    several += tile.repetitions() > 1;
+    ++fields[buffer->fields().size()];
+  }
+  EXPECT_GT(several, 30u);
+  EXPECT_GT(refused, 30u);
+  EXPECT_GT(fields[1], 30u);
+  EXPECT_GT(fields[2], 10u);
+}
+
+// What is added to a place of the core leaves its bank, or moves all banks of an instruction alike.
+TEST(SharedTile, FieldsAndRepetitionsKeepTheSwizzle) {
+  const SharedTile tile = *SharedTile::create(Tma{64}, {2, 96, 160}, 16);
+  EXPECT_EQ(tile.tile().core, (Coords{2, 32, 32}));
+  ASSERT_EQ(tile.fields().size(), 2u);
+  EXPECT_EQ(tile.fields()[0], (OffsetField{0, 10, 2}));       // 32 rows of 64 bytes
+  EXPECT_EQ(tile.fields()[1], (OffsetField{10, 1, 96 * 64})); // the second matrix
+  EXPECT_EQ(tile.repetitionStride(1), 32u * 64);
+  EXPECT_EQ(tile.repetitionStride(2), 2u * 96 * 64); // the next 32 columns
+  EXPECT_EQ(tile.repetitionByte(5 + 2), 32u * 64 + 2 * 2 * 96 * 64);
+  // Both row dimensions have repetitions: rows of the second one and columns are fields of their own.
+  const Sizes shape = {6, 24, 128};
+  const SharedTile nested = *SharedTile::create(Tma{64}, shape, 16);
+  EXPECT_EQ(nested.fields().size(), 3u);
+  for (std::uint32_t i = 0; i < 6; ++i)
+    for (std::uint32_t j = 0; j < 24; ++j)
+      for (std::uint32_t k = 0; k < 128; ++k)
+        EXPECT_EQ(nested.byteOffset(Coords{i, j, k}), hardwareByte(shape, 2, 64, {2, 1, 0}, Coords{i, j, k}));
 }

@@ -79,6 +79,54 @@ TEST(Local, StoreAndLoadInRandomLayouts) {
   EXPECT_GT(kinds["tma"], 0u);
 }
 
+/// Tiles of m * 2^k in buffers of TMA, whose columns and repetitions lie further apart than in the core alone.
+TEST(Local, TmaTilesWithRepetitions) {
+  const struct {
+    Sizes shape;
+    unsigned swizzle;
+    Sizes order;
+    const char *element;
+    unsigned bytes;
+    std::size_t fields; ///< of the core's offsets
+  } cases[] = {{{96, 64}, 128, {}, "f16", 2, 1},        {{64, 192}, 64, {}, "f16", 2, 1},
+               {{96, 64}, 32, {}, "f16", 2, 2},         {{48, 80}, 32, {1, 0}, "f16", 2, 1},
+               {{128, 24}, 64, {0, 1}, "f32", 4, 2},    {{24, 112}, 32, {}, "i16", 2, 1},
+               {{24, 3 * 128}, 32, {}, "i8", 1, 2},     {{6, 24, 64}, 64, {}, "f16", 2, 3},
+               {{2, 24, 32}, 0, {2, 1, 0}, "f32", 4, 2}};
+  unsigned number = 0;
+  for (const auto &c : cases) {
+    const layout::SharedEncoding shared = layout::Tma{c.swizzle, c.order};
+    const auto buffer = layout::SharedTile::create(shared, c.shape, c.bytes * 8);
+    ASSERT_TRUE(buffer.ok()) << buffer.status().toString();
+    EXPECT_EQ(buffer->fields().size(), c.fields) << number;
+    const bool deep = c.shape.size() == 3;
+    const Encoding from = deep ? Encoding(layout::Blocked{{1, 1, 2}, {1, 4, 8}, {2, 2, 1}, {2, 1, 0}})
+                               : Encoding(layout::Blocked{{1, 4}, {8, 4}, {4, 1}, {1, 0}});
+    const Encoding to = deep ? Encoding(layout::Blocked{{1, 4, 1}, {2, 1, 16}, {1, 1, 4}, {0, 2, 1}})
+                             : Encoding(layout::Mma{2, {2, 2}});
+    const std::string a = tensorType(c.shape, c.element, from), b = tensorType(c.shape, c.element, to);
+    const std::string type = "!tile_gpu.buffer<" + extents(c.shape) + "x" + c.element + ", " + attribute(shared) + ">";
+    const std::string text =
+        kernelModule(twoPointers(c.element),
+                     zeroConstant + loadView("a", "x", c.shape, c.element, a) +
+                         "    %s = tile_gpu.local_alloc : " + type + "\n    tile_gpu.local_store %a, %s : " + a + ", " +
+                         type + "\n    tile_gpu.barrier\n" + "    %b = tile_gpu.local_load %s : " + type + " to " + b +
+                         "\n    tile_gpu.barrier\n" + "    tile_gpu.local_store %b, %s : " + b + ", " + type +
+                         "\n    tile_gpu.barrier\n" + "    %c = tile_gpu.local_load %s : " + type + " to " + a + "\n" +
+                         storeView("c", "y", c.shape, c.element, a),
+                     4);
+    std::mt19937_64 random(number);
+    const auto x = randomBytes(random, elementsOf(c.shape) * c.bytes);
+    const char *target = number++ % 2 ? "sm_90a" : "sm_80";
+    Emulator gpu(target);
+    Buffer &bx = gpu.upload(x), &by = gpu.allocate(x.size());
+    (void)by.poison(std::byte(0xCD));
+    const KernelRun run = runKernel(gpu, target, text, 4, {bx, by}, {}, From::Expansion);
+    ASSERT_EQ(run.error, "") << text;
+    ASSERT_EQ(gpu.download<unsigned char>(by), x) << text << run.ptx;
+  }
+}
+
 TEST(Local, FragmentsUseMatrixInstructions) {
   const Sizes shape = {64, 64};
   const Encoding rows = layout::Blocked{{1, 8}, {4, 8}, {4, 1}, {1, 0}};

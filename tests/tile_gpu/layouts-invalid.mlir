@@ -65,6 +65,15 @@ func.func @f(%b: !tile_gpu.buffer<32x32xf16, #sh>) {
 
 // -----
 
+// Alike at every power of two, and nowhere else.
+func.func @f(%b: !tile_gpu.buffer<4xi8, #tile_gpu.padded<interval=2, pad=1>>) {
+  // expected-error @+1 {{place their elements differently}}
+  %0 = tile_gpu.local_transpose %b [0] : !tile_gpu.buffer<4xi8, #tile_gpu.padded<interval=2, pad=1>> to !tile_gpu.buffer<4xi8, #tile_gpu.shared_linear<offset=[[1], [3]]>>
+  return
+}
+
+// -----
+
 #row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
 func.func @f(%x: tensor<64x32xf16, #row>) {
   %s = tile_gpu.local_alloc : !tile_gpu.scratch<4096>
