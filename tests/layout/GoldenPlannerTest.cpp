@@ -2,10 +2,11 @@
 // equal; cost (recomputed here from the plan's counts) and conflicts are at most the reference's; strategy and barrier
 // are equal whenever the cost is.
 #include "compiler/layout/LocalAccess.h"
-#include "compiler/layout/Planner.h"
 #include "compiler/layout/Reduction.h"
+#include "compiler/layout/TilePlanner.h"
 #include "tests/layout/LayoutTestSupport.h"
-
+#include "tests/layout/OracleChecks.h"
+#include "tests/layout/PlanOracle.h"
 #include "tests/support/TestTier.h"
 
 #include <bit>
@@ -20,29 +21,22 @@ const Target &targetOf(const nlohmann::json &name) {
   return **findTarget(name.get<std::string>());
 }
 
-/// The formulas of the layouts specification, 3.8, on the counts alone.
-double recomputedCost(const ConversionPlan &p) {
-  double warps = 1u << p.warpBits;
-  switch (p.strategy) {
-  case Strategy::None:
-  case Strategy::RegisterPermute:
-    return 0;
-  case Strategy::MmaToMma:
-  case Strategy::WarpShuffle:
-    return warps * (p.shuffles + 0.5 * (p.selects + p.permutes)) +
-           5.0 * static_cast<double>(p.shuffle.pick.size() + p.shuffle.place.size()) + (p.shuffles ? 24 : 0);
-  default:
-    break;
-  }
-  const SharedPlan &s = p.shared;
-  bool cluster = s.scope == Scope::Cluster;
-  double storing = (1u << p.warpBits) >> std::popcount(s.store.warpPredicate), far = cluster ? 4 : 1;
-  double is = s.store.instructions, il = s.load.instructions, passes = p.passes;
-  double barrier = s.scope == Scope::Warp ? 4 : cluster ? 200 : 20 + warps;
-  return storing * is * s.store.wavefronts + far * warps * il * s.load.wavefronts + 0.25 * warps * (is + il) +
-         0.5 * warps *
-             (12 + s.store.constants + s.load.constants + p.permutes + (s.predicatedPasses ? 2 * (is + il) : 0)) +
-         passes * (12 + 30 * far) + (2 * passes - (cluster ? 0 : 1)) * barrier;
+/// Class, cost, conflicts and scratch of a plan, which needs `conflicts` and `scratch` in all, against the reference's.
+/// True if the cost is the reference's.
+bool comparePlan(const ConversionPlan &plan, std::uint64_t conflicts, std::uint64_t scratch, const Target &target,
+                 std::uint64_t limit, const nlohmann::json &want) {
+  EXPECT_EQ(className(plan.cls), want.at("cls").get<std::string>());
+  const double cost = kiln::test::specifiedCost(plan), wantCost = want.at("cost");
+  EXPECT_EQ(cost, plan.cost);
+  EXPECT_LE(cost, wantCost + 0.005); // the file rounds to 1/100; costs are multiples of 1/4
+  EXPECT_LE(conflicts, want.value("conflicts", std::uint64_t(0)));
+  EXPECT_LE(scratch, limit);
+  EXPECT_TRUE(plan.strategy != Strategy::MmaToMma || target.has(Capability::MmaToMma));
+  if (cost != wantCost)
+    return false;
+  EXPECT_EQ(strategyName(plan.strategy), want.at("strategy").get<std::string>());
+  EXPECT_EQ(barrierName(plan.barrier), want.value("barrier", "none"));
+  return true;
 }
 
 } // namespace
@@ -59,32 +53,48 @@ TEST(GoldenPlanner, Conversions) {
     auto limit = c[4].get<std::uint64_t>();
     auto plan = planConversion(goldenLayout(c[0]), goldenLayout(c[1]), c[2], target, limit);
     ASSERT_TRUE(plan.ok()) << plan.status().toString();
-    EXPECT_EQ(className(plan->cls), want.at("cls").get<std::string>());
-    double cost = recomputedCost(*plan), wantCost = want.at("cost");
-    EXPECT_EQ(cost, plan->cost);
-    EXPECT_LE(cost, wantCost + 0.005); // the file rounds to 1/100; costs are multiples of 1/4
-    EXPECT_LE(plan->conflicts, want.value("conflicts", std::uint64_t(0)));
-    EXPECT_LE(plan->scratchBytes, limit);
-    if (cost == wantCost) {
-      ++equal;
-      EXPECT_EQ(strategyName(plan->strategy), want.at("strategy").get<std::string>());
-      EXPECT_EQ(barrierName(plan->barrier), want.value("barrier", "none"));
-    }
-    EXPECT_TRUE(plan->strategy != Strategy::MmaToMma || target.has(Capability::MmaToMma));
+    equal += comparePlan(*plan, plan->conflicts, plan->scratchBytes, target, limit, want);
   }
   RecordProperty("equal_cost", static_cast<int>(equal));
   EXPECT_GT(equal, 0u);
 }
 
+// Tiles of m * 2^k: the plan is the cheapest for all repetitions.
+TEST(GoldenPlanner, TileConversions) {
+  const auto &list = golden().at("tile_conversions");
+  ASSERT_GE(list.size(), 126u);
+  unsigned equal = 0, several = 0;
+  for (const auto &c : list) {
+    SCOPED_TRACE(c.dump());
+    const auto counts = c[2].get<std::vector<std::uint32_t>>();
+    const TileLayout source = unwrap(TileLayout::create(goldenLayout(c[0]), counts));
+    const TileLayout destination = unwrap(TileLayout::create(goldenLayout(c[1]), counts));
+    const Target &target = targetOf(c[4]);
+    const auto limit = c[5].get<std::uint64_t>();
+    const auto &want = c[6];
+    auto plan = planTileConversion(source, destination, c[3], target, limit);
+    ASSERT_TRUE(plan.ok()) << plan.status().toString();
+    ASSERT_EQ(plan->core.repetitions, source.repetitions());
+    if (comparePlan(plan->core, plan->conflicts, plan->scratchBytes, target, limit, want)) {
+      ++equal;
+      EXPECT_EQ(plan->core.shuffles, want.value("shuffles", 0u)); // of one repetition
+      EXPECT_EQ(plan->core.selects, want.value("selects", 0u));
+      EXPECT_EQ(plan->wavefronts, want.value("wavefronts", std::uint64_t(0))); // of all
+    }
+    several += plan->core.passes == 1 && plan->core.perRound > 1;
+    EXPECT_EQ(kiln::test::runPlan(plan->core, source.core(), destination.core()).error, "");
+  }
+  EXPECT_GT(equal, list.size() / 2);
+  EXPECT_GT(several, 10u);
+}
+
 TEST(GoldenPlanner, SkippingFormPairsChangesNothing) {
   // planConversion leaves out pairs of forms that cannot win; planEveryConversion works out all of them.
-  const auto &list = golden().at("conversions");
-  for (std::size_t i = 0; i < list.size(); i += kiln::test::pick(4, 1)) {
-    const auto &c = list[i];
-    SCOPED_TRACE(c.dump());
-    LinearLayout source = goldenLayout(c[0]), destination = goldenLayout(c[1]);
-    auto plan = planConversion(source, destination, c[2], targetOf(c[3]), c[4].get<std::uint64_t>());
-    auto all = planEveryConversion(source, destination, c[2], targetOf(c[3]), c[4].get<std::uint64_t>());
+  auto compare = [](const nlohmann::json &source, const nlohmann::json &destination, unsigned bits,
+                    const Target &target, std::uint64_t limit, unsigned repetitions) {
+    const LinearLayout from = goldenLayout(source), to = goldenLayout(destination);
+    auto plan = planConversion(from, to, bits, target, PlanOptions{.scratchBytes = limit, .repetitions = repetitions});
+    auto all = planEveryConversion(from, to, bits, target, limit, repetitions);
     ASSERT_TRUE(plan.ok() && all.ok());
     ASSERT_FALSE(all->empty());
     const ConversionPlan *best = &all->front();
@@ -92,6 +102,20 @@ TEST(GoldenPlanner, SkippingFormPairsChangesNothing) {
       if (p.cost < best->cost && p.strategy != Strategy::SharedScalar)
         best = &p;
     EXPECT_EQ(best->cost, plan->cost);
+  };
+  const auto &list = golden().at("conversions"), &tiles = golden().at("tile_conversions");
+  for (std::size_t i = 0; i < list.size(); i += kiln::test::pick(4, 1)) {
+    const auto &c = list[i];
+    SCOPED_TRACE(c.dump());
+    compare(c[0], c[1], c[2], targetOf(c[3]), c[4], 1);
+  }
+  for (std::size_t i = 0; i < tiles.size(); i += kiln::test::pick(4, 1)) {
+    const auto &c = tiles[i];
+    SCOPED_TRACE(c.dump());
+    unsigned repetitions = 1;
+    for (unsigned m : c[2])
+      repetitions *= m;
+    compare(c[0], c[1], c[3], targetOf(c[4]), c[5], repetitions);
   }
 }
 
