@@ -85,7 +85,8 @@ Scalar<T> reduce(const Tile<T> &x, F &&f, Location loc = Location::current()) {
 /// Which end a scan starts from: Forward gives element i what 0 .. i combine to, Reverse what i .. last do.
 enum class Direction : std::uint8_t { Forward, Reverse };
 
-/// Running combination along one dimension; the left side is the earlier one.
+/// Running combination along one dimension; the left side is the one of the lower indices, in a reverse scan too: what
+/// was combined so far is its right side.
 template <Element... Ts, detail::Combines<Ts...> F>
 std::tuple<Tile<Ts>...> scan(const std::tuple<Tile<Ts>...> &xs, Along dim, F &&f,
                              Direction direction = Direction::Forward, Location loc = Location::current()) {

@@ -18,15 +18,20 @@ def Tile_ReduceOp : Tile_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOpera
     }
     %best, %where = tile.reduce(%y, %i) {axis = 0 : i32} : tensor<64xf32>, tensor<64xi32> to f32, i32 {
     ^bb0(%a: f32, %j: i32, %b: f32, %k: i32):
-      %left = arith.cmpf ogt, %a, %b : f32
+      %more = arith.cmpf ogt, %a, %b : f32
+      %equal = arith.cmpf oeq, %a, %b : f32
+      %first = arith.cmpi slt, %j, %k : i32
+      %tie = arith.andi %equal, %first : i1
+      %left = arith.ori %more, %tie : i1
       %value = arith.select %left, %a, %b : f32
       %index = arith.select %left, %j, %k : i32
       tile.yield %value, %index : f32, i32
     }
     ```
     The region combines two partial results, one scalar of each operand a side; it must be associative and commutative
-    and have no side effect.  The order of combination follows from the layout and is the same in every run.  A tile of
-    rank 1 reduces to a scalar.
+    and have no side effect: of equal values the second example takes the first, or which index it gives would follow from
+    the layout (for values that may be NaN it would need a rule of its own).  The order of combination follows from the
+    layout and is the same in every run.  A tile of rank 1 reduces to a scalar.
   }];
   let arguments = (ins Variadic<Tile_NumberTile>:$sources, I32Attr:$axis);
   let results = (outs Variadic<Tile_NumberLike>:$results);
@@ -50,8 +55,8 @@ def Tile_ScanOp : Tile_Op<"scan", [RecursiveMemoryEffects, SingleBlockImplicitTe
       tile.yield %c : f32
     }
     ```
-    Element i of the result combines elements 0 .. i (`reverse`: i .. last).  The region must be associative, %a the
-    earlier one.
+    Element i of the result combines elements 0 .. i (`reverse`: i .. last).  The region must be associative; %a is the
+    side of the lower indices, in a reverse scan too: what was combined so far is %b there.
   }];
   let arguments = (ins Variadic<Tile_NumberTile>:$sources, I32Attr:$axis, UnitAttr:$reverse);
   let results = (outs Variadic<Tile_NumberTile>:$results);
