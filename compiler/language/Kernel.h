@@ -47,8 +47,8 @@ struct ConfigEntry {
 
 struct KernelOptions {
   int warps = 4; ///< of one block: 1, 2, 4, 8, 16 or 32
-  /// Tiles that loops over products have under way: while one is multiplied, the next ones are copied to shared memory
-  /// beside it, where the target can.  1 to 8; 1: no loop is pipelined.
+  /// Tiles that a loop has in flight of each load: while a round works on one, those of the next rounds are copied to
+  /// shared memory, where the target can.  1 to 8; 1: no loop is pipelined.
   int stages = 1;
   /// At most so many registers a thread, 24 to 255, so that more blocks fit a multiprocessor; 0: the assembler decides.
   int maxRegisters = 0;

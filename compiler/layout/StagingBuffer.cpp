@@ -2,6 +2,7 @@
 
 #include "compiler/layout/Checks.h"
 #include "compiler/layout/LocalAccess.h"
+#include "support/Text.h"
 
 #include <bit>
 #include <optional>
@@ -23,6 +24,34 @@ std::uint32_t contiguousRun(const SharedTile &buffer, unsigned dim) {
         if (const BitVector at = coordsOf(buffer.inverse(), core.unit(d, bit)))
           log = std::min(log, static_cast<unsigned>(std::countr_zero(at)));
   return 1u << log;
+}
+
+Result<Blocked> copyEncoding(std::span<const std::int64_t> shape, unsigned dim, std::uint32_t run, unsigned warps) {
+  KILN_ASSIGN(const TileShape tile, splitExtents(shape));
+  if (dim >= shape.size() || tile.core[dim] % run)
+    return Status::invalid(format("a tile with %u elements in dimension %u has no runs of %u",
+                                  dim < shape.size() ? tile.core[dim] : 0, dim, run),
+                           "use a shorter run");
+  Blocked out;
+  out.order.push_back(dim);
+  for (std::size_t d = shape.size(); d-- > 0;)
+    if (d != dim)
+      out.order.push_back(static_cast<std::int64_t>(d));
+  out.sizePerThread.assign(shape.size(), 1);
+  out.sizePerThread[dim] = run;
+  out.threadsPerWarp.assign(shape.size(), 1);
+  out.warpsPerCTA.assign(shape.size(), 1);
+  std::int64_t lanes = warpSize, left = warps;
+  for (const std::int64_t d : out.order) {
+    const std::int64_t runs = tile.core[d] / out.sizePerThread[d];
+    out.threadsPerWarp[d] = std::min(lanes, runs);
+    lanes /= out.threadsPerWarp[d];
+    out.warpsPerCTA[d] = std::min(left, runs / out.threadsPerWarp[d]);
+    left /= out.warpsPerCTA[d];
+  }
+  out.threadsPerWarp[out.order.back()] *= lanes;
+  out.warpsPerCTA[out.order.back()] *= left;
+  return out;
 }
 
 Result<Swizzled> stagingEncoding(std::span<const std::int64_t> shape, unsigned dim, std::uint32_t run, unsigned bits,

@@ -14,6 +14,10 @@ constexpr size_t mostRounds = 16, mostCopies = 64;
 } // namespace
 
 BarrierPaths::BarrierPaths(func::FuncOp function) : threads(tile::numWarps(function) * layout::warpSize) {
+  function.walk([&](Operation *op) {
+    if (std::optional<MemoryOrigin> from = copiedFrom(op))
+      copied[op] = std::move(*from);
+  });
   events.emplace_back();
   ends = {0};
   failed = !build(function.getBody());
@@ -80,6 +84,11 @@ bool BarrierPaths::step(Operation *op) {
 }
 
 bool BarrierPaths::access(Operation *op) {
+  if (std::optional<MemoryOrigin> to = copied.empty() ? std::nullopt : writtenTo(op);
+      to && llvm::any_of(copied, [&](const auto &from) { return mayMeet(*to, from.second); })) {
+    events[add(Event::GlobalWrite, op)].access = static_cast<unsigned>(writes.size());
+    writes.push_back(std::move(*to));
+  }
   const Value index = chosenBy(op);
   const std::optional<APInt> number = index ? numbers.of(index) : std::nullopt;
   const auto at = number ? std::optional(number->getSExtValue()) : std::nullopt;
@@ -162,7 +171,8 @@ bool BarrierPaths::opaque(Operation *op) {
     if (inner == op)
       return WalkResult::advance();
     Result<std::optional<SharedAccess>> access = accessOf(inner, std::nullopt);
-    const bool quiet = access && !access->has_value() && !isa<CallOpInterface, AsyncCommitOp, AsyncWaitOp>(inner);
+    const bool quiet = access && !access->has_value() && !isa<CallOpInterface, AsyncCommitOp, AsyncWaitOp>(inner) &&
+                       (copied.empty() || !writtenTo(inner));
     return quiet ? WalkResult::advance() : WalkResult::interrupt();
   });
   if (!walked.wasInterrupted())

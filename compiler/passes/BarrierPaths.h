@@ -1,8 +1,9 @@
 //===- BarrierPaths.h - Every path of a function as a graph of events -------===//
 //
-// For verify-barriers.  Nodes are accesses to shared memory, barriers, and the commits and waits of asynchronous
-// copies; every run of the function, as far as these go, is a path through the graph from its first node.  Conditionals
-// fork it; a loop is left out or goes round.
+// For verify-barriers.  Nodes are accesses to shared memory, barriers, the commits and waits of asynchronous copies,
+// and, in a function that has such copies, what may write the global memory that they read; every run of the function,
+// as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is left out or
+// goes round.
 //
 // A loop whose buffers are chosen by numbers that it carries stands there once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
@@ -14,6 +15,7 @@
 #define KILN_PASSES_BARRIERPATHS_H
 
 #include "compiler/passes/KnownNumbers.h"
+#include "compiler/passes/MemoryOrigin.h"
 #include "compiler/passes/SharedAccess.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,10 +27,10 @@ namespace kiln::proof {
 
 /// A step that a program may take; Turn: nothing but a place that the report of a path mentions.
 struct Event {
-  enum Kind { Start, Access, Commit, Wait, WarpBarrier, BlockBarrier, Turn } kind = Start;
+  enum Kind { Start, Access, GlobalWrite, Commit, Wait, WarpBarrier, BlockBarrier, Turn } kind = Start;
   mlir::Operation *op = nullptr;
   llvm::StringRef turn;
-  unsigned access = 0; ///< number in `accesses`
+  unsigned access = 0; ///< number in `accesses`; of a GlobalWrite in `writes`
   unsigned groups = 0; ///< that a wait leaves under way
   llvm::SmallVector<unsigned, 2> next;
 };
@@ -40,8 +42,11 @@ public:
   bool failed = false; ///< reported
   std::vector<Event> events;
   std::deque<SharedAccess> accesses;
-  unsigned accessOps = 0;  ///< operations that access shared memory
-  unsigned mostGroups = 0; ///< that a wait leaves under way
+  std::deque<MemoryOrigin> writes;                        ///< of what copies may read
+  llvm::DenseMap<mlir::Operation *, MemoryOrigin> copied; ///< by each asynchronous copy
+  unsigned accessOps = 0;                                 ///< operations that access shared memory
+  unsigned mostGroups = 0;                                ///< that a wait leaves under way
+  bool oneWarp() const { return threads == layout::warpSize; }
 
 private:
   using Ends = llvm::SmallVector<unsigned>;

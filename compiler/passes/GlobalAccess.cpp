@@ -13,6 +13,14 @@ namespace kiln {
 
 using layout::InDim;
 
+/// The memory that an asynchronous copy reads; null for other operations.
+static Value copiedFrom(Operation *op) {
+  if (auto copy = dyn_cast<tile_gpu::AsyncCopyOp>(op))
+    return copy.getPointer();
+  auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op);
+  return copy ? copy.getView() : Value();
+}
+
 std::optional<GlobalAccess> GlobalAccess::of(Operation *op, const analysis::PointerRoots &roots) {
   GlobalAccess out;
   auto atomic = [&](auto access) {
@@ -47,8 +55,22 @@ std::optional<GlobalAccess> GlobalAccess::of(Operation *op, const analysis::Poin
                               return out.writes = true;
                             })
                             .Default(false);
-  if (!accesses)
+  if (const Value from = copiedFrom(op)) {
+    out.copies = true;
+    out.roots = roots.of(from);
+  } else if (isa<tile_gpu::AsyncWaitOp>(op)) {
+    op->getParentOfType<func::FuncOp>().walk([&](Operation *copy) {
+      if (const Value from = copiedFrom(copy)) {
+        out.copies = true;
+        out.roots.add(roots.of(from));
+      }
+    });
+  }
+  if (!accesses && !out.copies)
     return std::nullopt;
+  out.oneWarp = tile::numWarps(op->getParentOfType<func::FuncOp>()) == 1;
+  if (out.copies)
+    return out;
   out.tile = analysis::accessedTile(op);
   const Type type = out.address.front().getType();
   if (auto view = dyn_cast<tile::ViewType>(type))
@@ -56,7 +78,6 @@ std::optional<GlobalAccess> GlobalAccess::of(Operation *op, const analysis::Poin
   else
     out.element = cast<tile::PtrType>(tile::elementTypeOf(type)).getPointee();
   out.roots = roots.of(out.address.front());
-  out.oneWarp = tile::numWarps(op->getParentOfType<func::FuncOp>()) == 1;
   return out;
 }
 
@@ -90,7 +111,8 @@ Hazard GlobalAccess::against(const GlobalAccess &later, bool carried) const {
   if (writes == later.writes && atomic == later.atomic)
     return Hazard::None;
   if (!analysis::mayOverlap(roots, later.roots)) {
-    const bool inPlace = !writes && !later.atomic && element == later.element && shapeOf(tile) == shapeOf(later.tile);
+    const bool inPlace =
+        !writes && !copies && !later.atomic && element == later.element && shapeOf(tile) == shapeOf(later.tile);
     return inPlace ? betweenCopies() : Hazard::None;
   }
   // Elements are written by their owners; every copy reads.

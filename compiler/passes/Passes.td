@@ -68,13 +68,16 @@ def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
 def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "Copies the tiles of later rounds of a loop to shared memory beside the work on this one";
   let description = [{
-    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's), loads that go into a product or into a layout
-    conversion become asynchronous copies into s buffers, s - 1 rounds ahead; their users read shared memory in the
-    layout that they want.  Addresses of later rounds are computed from what the loop counts and carries.  Where both
-    operands of the loop's only product are staged and registers allow, a round's first part of them along K is read
-    into registers before the last part of the round before is multiplied.  A loop that
-    cannot be pipelined stays as it is and a remark says why: a target without such copies, rows that are not aligned
-    to 4 bytes, stores in the loop, addresses that depend on what the loop computes, no room in shared memory.
+    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's), loads of tiles become asynchronous copies
+    into s buffers, s - 1 rounds ahead; their users read shared memory in the layout that they want.  Loads that go into
+    a product or into a layout conversion come first, those for elementwise work get the buffers for which there is room
+    then.  Addresses of later rounds are computed from what the loop counts and carries.  Stores and atomic operations in
+    the loop do not matter to loads through other arguments, which are other memory; a load through the same argument,
+    or one of the two through a pointer of unknown origin, stays.  Where both operands of the loop's only product are
+    staged and registers allow, a round's first part of them along K is read into registers before the last part of the
+    round before is multiplied.  A load or a loop that cannot be pipelined stays as it is and a remark says why: a target
+    without such copies, rows that are not aligned to 4 bytes, memory that the loop writes, an atomic operation that
+    acquires, addresses that depend on what the loop computes, no room in shared memory.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -145,6 +148,7 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
     them next needs a barrier behind it.  A copy that nobody waits for cannot be mended here.  A load and a store of
     global memory may meet if their addresses come from the same argument of the kernel, or from nobody knows where; an
     atomic operation that releases comes after every access before it, one that acquires before every access after it.
+    Asynchronous copies read global memory from the operation to their wait.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -154,9 +158,11 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
   let description = [{
     Independent of insert-barriers, for any function with offsets on its buffers.  Every path is looked at; a loop whose
     numbers of buffers come back after a few rounds is unrolled so far.  An asynchronous copy writes until a wait on the
-    path covers its group, by the commits between and the wait's `groups`; then until a barrier.  Errors: a race, with both
-    accesses and the path between them; an access to bytes that a copy in flight may still write; or what cannot be
-    proved, with the expression that is not known.
+    path covers its group, by the commits between and the wait's `groups`; then until a barrier.  So long it also reads
+    global memory, which nobody may write meanwhile: different arguments of the function are different memory.  Errors: a
+    race, with both accesses and the path between them; an access to bytes that a copy in flight may still write, or a
+    write of memory that it may still read; a copy of what others have yet to store; or what cannot be proved, with the
+    expression that is not known.
   }];
   let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }

@@ -51,7 +51,12 @@ namespace {
 struct Stage {
   StagedLoad staged;
   BufferType type; ///< of one slot
+  uint64_t bytes = 0;
   Value buffers;
+  bool multiplied = false; ///< it is an operand of the product whose operands are read ahead
+
+  /// The tile as it is copied.
+  RankedTensorType copied() const { return withLayout(staged.tile(), staged.by); }
 };
 
 class Pipeliner {
@@ -74,40 +79,71 @@ public:
     return true;
   }
   unsigned stages() const { return count; }
+  /// Loads that got no buffers, and why.
+  llvm::ArrayRef<std::pair<Operation *, std::string>> left() const { return dropped; }
   scf::ForOp replaced() const { return loop; }
 
 private:
+  /// The loads that products and conversions take need buffers; the others have what is left, in program order.
   bool chooseBuffers(unsigned wanted, std::string &why) {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0; // of one slot of each
     for (const StagedLoad &staged : plan.loads) {
-      const RankedTensorType tile = staged.tile();
-      std::vector<layout::TileLayout> readers;
-      for (OpOperand &use : staged.load->getResult(0).getUses()) {
-        const LayoutAttr layout = wantedLayout(use).value_or(layoutAttrOf(tile));
-        if (Result<layout::TileLayout> reader = layoutOf(withLayout(tile, layout)))
-          readers.push_back(std::move(*reader));
+      Stage stage;
+      stage.staged = staged;
+      if (staged.elementwise) {
+        // Conversions and reductions need scratch, too.
+        const uint64_t room = target.sharedOptIn - target.sharedOptIn / 4;
+        std::string its;
+        if (!bufferFor(stage, its)) {
+          dropped.push_back({staged.load, its});
+          continue;
+        }
+        const uint64_t fit = std::min<uint64_t>(bytes ? count : wanted, room / (bytes + stage.bytes));
+        if (fit < (bytes ? count : 2)) {
+          dropped.push_back({staged.load, "there is no room for its buffers of " + std::to_string(stage.bytes) +
+                                              " bytes in shared memory"});
+          continue;
+        }
+        count = static_cast<unsigned>(fit);
+        bytes += stage.bytes;
+      } else {
+        if (!bufferFor(stage, why))
+          return false;
+        bytes += stage.bytes;
+        count = static_cast<unsigned>(std::min<uint64_t>(wanted, target.sharedOptIn / bytes));
       }
-      const unsigned bits = planBits(tile);
-      const llvm::ArrayRef<int64_t> shape = tile.getShape();
-      Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.run.dim,
-                                                             staged.run.elements, bits, readers, target);
-      if (!how) {
-        why = how.status().toString();
-        return false;
-      }
-      auto type =
-          BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
-                          SharedLayoutAttr::get(loop.getContext(), *how), tile::memoryName(staged.load->getOperand(0)));
-      const Result<layout::SharedTile> buffer = type.lowered();
-      bytes += llvm::alignTo(buffer->bytes(), buffer->alignment());
-      all.push_back({staged, type, Value()});
+      all.push_back(stage);
     }
-    count = static_cast<unsigned>(std::min<uint64_t>(wanted, target.sharedOptIn / bytes));
-    if (count >= 2)
-      return true;
+    if (all.empty() || count >= 2)
+      return !all.empty();
     why = "two buffers of each tile take " + std::to_string(2 * bytes) + " bytes of shared memory; " +
           std::string(target.name) + " has " + std::to_string(target.sharedOptIn);
     return false;
+  }
+
+  bool bufferFor(Stage &stage, std::string &why) {
+    const StagedLoad &staged = stage.staged;
+    const RankedTensorType tile = staged.tile();
+    std::vector<layout::TileLayout> readers;
+    for (OpOperand &use : staged.load->getResult(0).getUses()) {
+      const LayoutAttr layout = wantedLayout(use).value_or(layoutAttrOf(tile));
+      if (Result<layout::TileLayout> reader = layoutOf(withLayout(tile, layout)))
+        readers.push_back(std::move(*reader));
+    }
+    const unsigned bits = planBits(tile);
+    const llvm::ArrayRef<int64_t> shape = tile.getShape();
+    Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.run.dim,
+                                                           staged.run.elements, bits, readers, target);
+    if (!how) {
+      why = how.status().toString();
+      return false;
+    }
+    stage.type =
+        BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
+                        SharedLayoutAttr::get(loop.getContext(), *how), tile::memoryName(staged.load->getOperand(0)));
+    const Result<layout::SharedTile> buffer = stage.type.lowered();
+    stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
+    return true;
   }
 
   Value constant(Type type, int64_t v) {
@@ -155,11 +191,15 @@ private:
           for (Value c : view.getCoords())
             coords.push_back(map.lookupOrDefault(c));
           AsyncCopyViewOp::create(rewriter, loc, map.lookupOrDefault(Value(view.getView())), coords, to,
-                                  layoutAttrOf(view.getType()));
+                                  stage.staged.by);
         } else {
           auto load = cast<tile::LoadOp>(stage.staged.load);
-          AsyncCopyOp::create(rewriter, loc, map.lookupOrDefault(load.getPointer()), to,
-                              load.getMask() ? map.lookupOrDefault(load.getMask()) : Value());
+          const auto by = [&](Value tile) {
+            tile = map.lookupOrDefault(tile);
+            const RankedTensorType type = withLayout(tile.getType(), stage.staged.by);
+            return tile.getType() == type ? tile : ConvertLayoutOp::create(rewriter, loc, type, tile).getResult();
+          };
+          AsyncCopyOp::create(rewriter, loc, by(load.getPointer()), to, load.getMask() ? by(load.getMask()) : Value());
         }
       }
     }
@@ -300,22 +340,25 @@ private:
   /// Into how many parts along K the loop's product is cut: 1 if its operands are not read ahead.
   int64_t partsOfProduct() {
     tile::DotOp only;
-    bool one = all.size() == 2;
+    bool one = true;
     loop.getBody()->walk([&](tile::DotOp dot) {
       one &= !only && dot->getBlock() == loop.getBody();
       only = dot;
     });
     if (!one || !only || !std::holds_alternative<layout::Mma>(layoutAttrOf(only.getType()).encoding().kind))
       return 1;
-    for (const Stage &stage : all) {
+    unsigned operands = 0;
+    for (Stage &stage : all) {
       const Value tile = stage.staged.load->getResult(0);
       Value operand = tile;
       if (tile.hasOneUse())
         if (auto convert = dyn_cast<ConvertLayoutOp>(*tile.user_begin()); convert && convert->hasOneUse())
           operand = convert.getResult();
-      if (!operand.hasOneUse() || *operand.user_begin() != only || only.getAccumulator() == operand)
-        return 1;
+      stage.multiplied = operand.hasOneUse() && *operand.user_begin() == only && only.getAccumulator() != operand;
+      operands += stage.multiplied;
     }
+    if (operands != 2)
+      return 1;
     // Bytes that lie across are put together one by one, which takes all registers that there are.
     if (only.getLhs() == only.getRhs() || planBits(only.getLhs().getType()) < 16)
       return 1;
@@ -370,11 +413,12 @@ private:
     auto branch = scf::IfOp::create(rewriter, loc, few, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(branch.thenBlock());
-    for (const Stage &stage : all) {
-      const auto tile = cast<RankedTensorType>(stage.staged.load->getResult(0).getType());
-      const Value zeros = arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(tile)));
-      LocalStoreOp::create(rewriter, loc, zeros, slotOf(stage, number, loc)); // by the threads that copy there
-    }
+    for (const Stage &stage : all)
+      if (stage.multiplied) {
+        const Value zeros =
+            arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(stage.copied())));
+        LocalStoreOp::create(rewriter, loc, zeros, slotOf(stage, number, loc)); // by the threads that copy there
+      }
   }
 
   void prefetch() {
@@ -404,8 +448,15 @@ private:
     yields.append(groups.begin(), groups.end());
     yields.append(following);
     yield(yields);
+    // The others' slots are free from the barrier on.
+    Operation *last = lastLhs.getDefiningOp();
+    for (auto [stage, slot] : llvm::zip_equal(all, slots))
+      if (!stage.multiplied)
+        readFrom(stage.staged.load, slot, last);
     rewriter.replaceOp(product, sum);
     for (const Stage &stage : all) {
+      if (!stage.multiplied)
+        continue;
       Operation *load = stage.staged.load;
       for (Operation *user : llvm::make_early_inc_range(load->getUsers()))
         rewriter.eraseOp(user); // its conversion
@@ -413,8 +464,8 @@ private:
     }
   }
 
-  /// The users of a load read its slot, each in the layout that it wants.
-  void readFrom(Operation *load, Value slot) {
+  /// The users of a load read its slot, each in the layout that it wants; before `last`, where there is one.
+  void readFrom(Operation *load, Value slot, Operation *last = nullptr) {
     const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
     llvm::SmallVector<OpOperand *> uses;
     for (OpOperand &use : load->getResult(0).getUses())
@@ -427,7 +478,7 @@ private:
     for (auto [use, layout] : wanted) {
       Value &value = loaded[layout];
       if (!value) {
-        Operation *first = nullptr;
+        Operation *first = last;
         for (auto [other, its] : wanted) {
           Operation *at = loop.getBody()->findAncestorOpInBlock(*other->getOwner());
           if (its == layout && (!first || at->isBeforeInBlock(first)))
@@ -468,6 +519,7 @@ private:
   const Target &target;
   IRRewriter rewriter;
   llvm::SmallVector<Stage> all;
+  llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
   tile::DotOp product; ///< whose operands are read ahead
   int64_t parts = 1;   ///< of the product along K
   unsigned count = 0, firstAdded = 0;
@@ -511,8 +563,12 @@ struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
     const Location loc = loop.getLoc(); // the loop is another one afterwards
     Pipeliner pipeliner(loop, plan, target);
     std::string why;
-    if (!pipeliner.run(wanted, why)) {
-      emitRemark(loc) << "this loop is not pipelined: " << why;
+    const bool done = pipeliner.run(wanted, why);
+    for (const auto &[load, its] : pipeliner.left())
+      load->emitRemark() << "this load is not pipelined: " << its;
+    if (!done) {
+      if (!why.empty())
+        emitRemark(loc) << "this loop is not pipelined: " << why;
       return {};
     }
     if (pipeliner.stages() < wanted)

@@ -1,9 +1,12 @@
 #include "compiler/passes/StagedLoads.h"
 
+#include "compiler/layout/StagingBuffer.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -35,9 +38,26 @@ std::optional<LayoutAttr> wantedLayout(OpOperand &use) {
 
 namespace {
 
-bool isStageable(Operation *op) {
-  return isa<tile::LoadOp, tile::LoadViewOp>(op) && tile_gpu::isTile(op->getResult(0)) &&
-         llvm::any_of(op->getResult(0).getUses(), [](OpOperand &use) { return wantedLayout(use).has_value(); });
+bool isLoad(Operation *op) {
+  return isa<tile::LoadOp, tile::LoadViewOp>(op);
+}
+bool isElementwise(Operation *load) {
+  return llvm::none_of(load->getResult(0).getUses(), [](OpOperand &use) { return wantedLayout(use).has_value(); });
+}
+
+/// The pointers or the view that a store or an atomic operation writes to; null for other operations.
+Value written(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp>([](auto access) { return access.getPointer(); })
+      .Case([](tile::StoreViewOp store) { return store.getView(); })
+      .Default([](Operation *) { return Value(); });
+}
+bool acquires(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<tile::AtomicRmwOp, tile::AtomicCasOp>([](auto atomic) {
+        return atomic.getOrder() == tile::Order::Acquire || atomic.getOrder() == tile::Order::AcqRel;
+      })
+      .Default([](Operation *) { return false; });
 }
 
 bool isZero(Value v) {
@@ -61,53 +81,106 @@ bool StagedLoop::collect(Value v, LoopSlice &slice, bool mayRead, std::string &w
   }
   if (!slice.ops.insert(op))
     return true;
-  const bool reads = isa<tile::LoadOp, tile::LoadViewOp>(op) &&
-                     op->getAttrOfType<tile::CacheAttr>("cache").getValue() != tile::Cache::Volatile;
+  const bool reads = isLoad(op) && op->getAttrOfType<tile::CacheAttr>("cache").getValue() != tile::Cache::Volatile;
   if (!isMemoryEffectFree(op) && !(reads && mayRead)) {
     why = "its address depends on '" + op->getName().getStringRef().str() + "'" +
           (reads ? " through a value that the loop carries" : "");
     return false;
   }
+  if (reads)
+    if (const std::string meets = writtenHere(op); !meets.empty()) {
+      why = "its address is in memory, and " + meets;
+      return false;
+    }
   slice.reads |= reads;
   return llvm::all_of(op->getOperands(), [&](Value operand) { return collect(operand, slice, mayRead, why); });
 }
 
-bool StagedLoop::collectUpdates(std::string &why) {
-  for (BlockArgument argument : addresses.carried)
-    updates.carried.insert(argument);
-  for (size_t i = 0; i < updates.carried.size(); ++i)
-    if (!collect(loop.getTiedLoopYieldedValue(updates.carried[i])->get(), updates, /*mayRead=*/false, why))
+bool StagedLoop::collectUpdates(const LoopSlice &of, LoopSlice &slice, std::string &why) {
+  for (BlockArgument argument : of.carried)
+    slice.carried.insert(argument);
+  for (size_t i = 0; i < slice.carried.size(); ++i)
+    if (!collect(loop.getTiedLoopYieldedValue(slice.carried[i])->get(), slice, /*mayRead=*/false, why))
       return false;
   return true;
 }
 
-std::string StagedLoop::examineLoad(Operation *load) {
+std::string StagedLoop::writtenHere(Operation *load) const {
+  if (writes.empty())
+    return {};
+  const analysis::Roots read = roots->of(load->getOperand(0));
+  for (const auto &[op, its] : writes)
+    if (analysis::mayOverlap(read, its))
+      return "'" + op->getName().getStringRef().str() + "' in the loop " +
+             (!read.known ? "may write there: from which argument it is read is not known"
+              : its.known ? "writes to the same argument"
+                          : "may write there: to which argument is not known");
+  return {};
+}
+
+namespace {
+
+/// What one copy may move, and who copies what: in the load's own layout, or in one of wider runs.
+std::pair<analysis::VectorAccess, LayoutAttr> widestCopy(Operation *load, const analysis::AccessFacts &facts,
+                                                         const layout::TileLayout &own) {
+  const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
+  std::pair<analysis::VectorAccess, LayoutAttr> best{analysis::unmaskedAccess(load, facts, own),
+                                                     tile_gpu::layoutAttrOf(tile)};
+  const unsigned warps = tile::numWarps(load->getParentOfType<func::FuncOp>());
+  const std::uint32_t most = 16 / std::max(1u, tile::storageBits(tile.getElementType()) / 8);
+  const llvm::ArrayRef<int64_t> shape = tile.getShape();
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    for (std::uint32_t run = most; run > best.first.elements; run /= 2) {
+      const Result<layout::Blocked> how = layout::copyEncoding(std::span(shape.data(), shape.size()), dim, run, warps);
+      const LayoutAttr by = how ? LayoutAttr::get(load->getContext(), *how) : LayoutAttr();
+      const Result<layout::TileLayout> lies = by ? tile_gpu::layoutOf(tile_gpu::withLayout(tile, by)) : how.status();
+      if (!lies)
+        continue;
+      if (const analysis::VectorAccess found = analysis::unmaskedAccess(load, facts, *lies);
+          found.dim == dim && found.elements == run)
+        best = {found, by};
+    }
+  return best;
+}
+
+} // namespace
+
+std::string StagedLoop::examineLoad(Operation *load, bool elementwise) {
   if (load->getAttrOfType<tile::CacheAttr>("cache").getValue() == tile::Cache::Volatile)
     return "it is volatile";
   auto plain = dyn_cast<tile::LoadOp>(load);
   if (plain && plain.getOther() && !isZero(plain.getOther()))
     return "its masked elements are not zero";
+  if (std::string meets = writtenHere(load); !meets.empty())
+    return meets;
   const std::optional<analysis::AccessFacts> access = facts.access(load);
   const Type tile = analysis::accessedTile(load);
   const Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile);
   if (!access || !layout)
     return "nothing is known of its addresses";
-  const analysis::VectorAccess run = analysis::unmaskedAccess(load, *access, *layout);
+  StagedLoad staged{load, analysis::unmaskedAccess(load, *access, *layout),
+                    tile_gpu::layoutAttrOf(load->getResult(0).getType()), elementwise};
   const unsigned bits = tile::storageBits(tile::elementTypeOf(load->getResult(0).getType()));
   constexpr unsigned leastBits = 32;
-  if (run.elements * bits < leastBits)
-    return "only " + std::to_string(run.elements * bits / 8) +
+  if (elementwise || staged.run.elements * bits < leastBits)
+    std::tie(staged.run, staged.by) = widestCopy(load, *access, *layout);
+  if (staged.run.elements * bits < leastBits)
+    return "only " + std::to_string(staged.run.elements * bits / 8) +
            " bytes of it are known to lie together and aligned; an asynchronous copy moves 4, 8 or 16";
-  if (auto view = dyn_cast<tile::LoadViewOp>(load); view && run.elements > 1 && !analysis::beginsAtZero(view.getView()))
+  if (auto view = dyn_cast<tile::LoadViewOp>(load);
+      view && staged.run.elements > 1 && !analysis::beginsAtZero(view.getView()))
     return "its view may begin inside a run of elements";
 
   std::string why;
-  LoopSlice slice = addresses;
+  LoopSlice slice = addresses, next = updates;
   for (Value operand : load->getOperands())
     if (!(plain && operand == plain.getOther()) && !collect(operand, slice, /*mayRead=*/true, why))
       return why;
+  if (!collectUpdates(slice, next, why))
+    return why;
   addresses = std::move(slice);
-  loads.push_back({load, run});
+  updates = std::move(next);
+  loads.push_back(staged);
   return {};
 }
 
@@ -122,45 +195,57 @@ std::string StagedLoop::examineLoop() {
     return "its step is no constant from 1 to 2^24";
   std::string why;
   loop.getBody()->walk([&](Operation *op) {
-    if (isa<tile::LoadOp, tile::LoadViewOp>(op) || isMemoryEffectFree(op) ||
-        op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+    if (isLoad(op) || isMemoryEffectFree(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
-    // Copies ahead would pass these: stores to what is copied, other threads' stores, buffers and barriers of others.
+    if (written(op) && !acquires(op)) {
+      if (!roots)
+        roots.emplace(loop->getParentOfType<func::FuncOp>());
+      writes.push_back({op, roots->of(written(op))});
+      return WalkResult::advance();
+    }
+    // Copies ahead would pass these: other threads' stores that this operation makes visible, buffers and barriers of
+    // others, what nobody knows.
     auto effects = dyn_cast<MemoryEffectOpInterface>(op);
     const bool ordered = !effects || effects.hasEffect<MemoryEffects::Write>() ||
                          op->getDialect() == loop->getContext()->getLoadedDialect<tile_gpu::TileGpuDialect>();
     if (!ordered || isa<tile::PrintOp, tile::AssertOp, tile::AssumeOp>(op))
       return WalkResult::advance();
     why = "it holds '" + op->getName().getStringRef().str() + "'";
+    if (acquires(op))
+      why += ", which acquires: nothing after it may be read before it";
     return WalkResult::interrupt();
   });
   return why;
 }
 
 StagedLoop::Answer StagedLoop::examine() {
-  llvm::SmallVector<Operation *> asking;
+  llvm::SmallVector<Operation *> asking, elementwise;
   loop.getBody()->walk([&](Operation *op) {
-    if (op->getParentOfType<scf::ForOp>() == loop && isStageable(op))
-      asking.push_back(op);
+    if (op->getParentOfType<scf::ForOp>() == loop && isLoad(op) && tile_gpu::isTile(op->getResult(0)) &&
+        !op->use_empty())
+      (isElementwise(op) ? elementwise : asking).push_back(op);
   });
-  if (asking.empty())
+  if (asking.empty() && elementwise.empty())
     return Answer::Nothing;
   if (std::string why = examineLoop(); !why.empty()) {
     refused.push_back({loop, std::move(why)});
     return Answer::No;
   }
-  for (Operation *load : asking) {
-    std::string why = load->getBlock() == loop.getBody() ? examineLoad(load) : "it is in a conditional";
-    if (!why.empty())
-      refused.push_back({load, std::move(why)});
-  }
-  if (loads.empty())
-    return Answer::No;
-  if (std::string why; !collectUpdates(why)) {
-    refused.push_back({loop, std::move(why)});
-    return Answer::No;
-  }
-  return Answer::Yes;
+  const auto each = [&](llvm::ArrayRef<Operation *> all, bool isElementwise) {
+    for (Operation *load : all) {
+      // What addresses follow from is read ahead with them.
+      if (isElementwise && addresses.ops.contains(load))
+        continue;
+      std::string why =
+          load->getBlock() == loop.getBody() ? examineLoad(load, isElementwise) : "it is in a conditional";
+      if (!why.empty())
+        refused.push_back({load, std::move(why)});
+    }
+  };
+  each(asking, false);
+  each(elementwise, true);
+  llvm::erase_if(loads, [&](const StagedLoad &l) { return l.elementwise && addresses.ops.contains(l.load); });
+  return loads.empty() ? Answer::No : Answer::Yes;
 }
 
 } // namespace kiln

@@ -1,14 +1,23 @@
 //===- StagedLoads.h - Which loads of a loop can be copied rounds ahead -----===//
 //
-// For pipeline-loops.  A load may be staged if its value goes into a product or a layout conversion, if global memory
-// gives it in runs that cp.async can move, and if its address in a later round can be computed before that round: from
-// the loop's counter, from values from outside, and from carried values whose next one follows from such.
+// For pipeline-loops.  A load may be staged if global memory gives it in runs that cp.async can move, if its address in
+// a later round can be computed before that round (from the loop's counter, from values from outside, and from carried
+// values whose next one follows from such), and if nothing that the loop does comes between: a store or an atomic
+// operation through another argument is to other memory, that is the language's rule; one through the load's own
+// argument, or through a pointer of which nobody knows where it comes from, keeps the load where it is.  An atomic
+// operation that acquires comes before every load after it, so its loop stays whole.
+//
+// Loads whose value goes into a product or a layout conversion pass through shared memory anyway and come first.  Of
+// the others (elementwise work) every one is staged for which shared memory is left: the author asked for stages, and a
+// shared-memory round trip of some 30 cycles takes the place of one to global memory of some 500.  Each is copied in
+// the widest runs that its addresses allow, in a layout of its own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_STAGEDLOADS_H
 #define KILN_PASSES_STAGEDLOADS_H
 
 #include "compiler/analysis/AxisAnalysis.h"
+#include "compiler/analysis/PointerRoots.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -29,6 +38,8 @@ struct LoopSlice {
 struct StagedLoad {
   mlir::Operation *load = nullptr; ///< tile.load or tile.load_view
   analysis::VectorAccess run;      ///< what one copy may move
+  tile_gpu::LayoutAttr by;         ///< who copies what
+  bool elementwise = false;        ///< no product and no conversion takes it
 
   mlir::RankedTensorType tile() const { return mlir::cast<mlir::RankedTensorType>(load->getResult(0).getType()); }
 };
@@ -43,26 +54,31 @@ public:
   StagedLoop(mlir::scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts)
       : loop(loop), target(target), facts(facts) {}
 
-  /// Finds the loads; says why not if some ask for it and none can be staged, or if the loop cannot be pipelined.
-  /// `nothing` if no load asks for it.
+  /// Finds the loads; says why not for each that cannot be staged, or why the loop cannot be pipelined.  `nothing` if
+  /// it loads no tile.
   enum class Answer { Yes, No, Nothing };
   Answer examine();
 
-  llvm::SmallVector<StagedLoad> loads;
-  LoopSlice addresses; ///< of all loads
-  LoopSlice updates;   ///< of all carried arguments that addresses or updates start from
+  llvm::SmallVector<StagedLoad> loads; ///< elementwise ones last
+  LoopSlice addresses;                 ///< of all loads
+  LoopSlice updates;                   ///< of all carried arguments that addresses or updates start from
   /// Why a load, or the whole loop, is not staged.
   llvm::SmallVector<std::pair<mlir::Operation *, std::string>> refused;
 
 private:
   bool collect(mlir::Value v, LoopSlice &slice, bool mayRead, std::string &why);
-  bool collectUpdates(std::string &why);
-  std::string examineLoad(mlir::Operation *load);
+  /// Of the arguments that `of` starts from, and those that they follow from.
+  bool collectUpdates(const LoopSlice &of, LoopSlice &slice, std::string &why);
+  std::string examineLoad(mlir::Operation *load, bool elementwise);
   std::string examineLoop();
+  /// Which of the loop's writes may meet what this load reads; empty if none.
+  std::string writtenHere(mlir::Operation *load) const;
 
   mlir::scf::ForOp loop;
   const Target &target;
   const analysis::AxisAnalysis &facts;
+  std::optional<analysis::PointerRoots> roots; ///< if the loop writes
+  llvm::SmallVector<std::pair<mlir::Operation *, analysis::Roots>> writes;
 };
 
 } // namespace kiln

@@ -20,7 +20,8 @@ using Between = unsigned;
 constexpr Between nothing = 0, warpBarrier = 1, noGroup = 2, lastGroup = 3;
 
 /// From one access forward, to everything that no barrier keeps apart from it.  A barrier does nothing for a copy in
-/// flight: only a wait behind the commit of its group ends that, and then a barrier counts.
+/// flight: only a wait behind the commit of its group ends that, and then a barrier counts.  So for the bytes of shared
+/// memory that it writes, and for the global memory that it reads.
 class Search {
 public:
   explicit Search(const BarrierPaths &paths) : paths(paths) {}
@@ -28,7 +29,7 @@ public:
   /// Reports each access that races with one before it, once.  False if there was one.
   bool run() {
     for (const Event &event : paths.events)
-      if (event.kind == Event::Access)
+      if (event.kind == Event::Access || event.kind == Event::GlobalWrite)
         from(event);
     return good;
   }
@@ -50,12 +51,16 @@ private:
         if (seen.insert({n, between}).second)
           reached.push_back({n, between, via});
     };
-    visit(start, paths.accesses[start.access].copy ? noGroup : nothing, noParent);
+    const bool stores = start.kind == Event::GlobalWrite, copies = !stores && paths.accesses[start.access].copy;
+    visit(start, copies ? noGroup : nothing, noParent);
     for (size_t i = 0; i < reached.size(); ++i) {
       const Event &event = paths.events[reached[i].event];
       const Between between = reached[i].between;
-      if (event.kind == Event::Access)
+      if (event.kind == Event::Access && !stores)
         between >= noGroup ? checkCopy(start, reached, i) : check(start, reached, i);
+      if ((event.kind == Event::Access && stores && paths.accesses[event.access].copy) ||
+          (event.kind == Event::GlobalWrite && copies))
+        checkGlobal(start, reached, i);
       if (event.kind == Event::BlockBarrier && between < noGroup)
         continue;
       visit(event, past(event, between), static_cast<int>(i));
@@ -97,6 +102,47 @@ private:
                                      << "cannot be proved: whether this " << what
                                      << " bytes that a copy in flight may still write depends on " << unknown;
     d.attachNote(start.op->getLoc()) << "the copy";
+    whyInFlight(d, reached, at);
+  }
+
+  /// Of a store of global memory and a copy that reads there, one of them reached from the other.
+  void checkGlobal(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    const Between between = reached[at].between;
+    const bool storeFirst = start.kind == Event::GlobalWrite;
+    const proof::MemoryOrigin &to = paths.writes[(storeFirst ? start : event).access];
+    const proof::MemoryOrigin &from = paths.copied.find((storeFirst ? event : start).op)->second;
+    if ((paths.oneWarp() && between == warpBarrier) || !mayMeet(to, from) || !reported.insert(event.op).second)
+      return;
+    good = false;
+    const bool known = to.known() && from.known(), flies = between >= noGroup;
+    InFlightDiagnostic d = event.op->emitError();
+    if (!known)
+      d << "cannot be proved: whether ";
+    d << (storeFirst ? "this copy reads memory" : "this writes memory") << " that "
+      << (storeFirst ? "a store before it writes"
+          : flies    ? "a copy in flight may still read"
+                     : "a copy of another warp may still read");
+    if (!known) {
+      const Value unknown = to.unknown ? to.unknown : from.unknown;
+      d << " depends on ";
+      if (unknown)
+        d << "where " << unknown << " points to";
+      else
+        d << "what '" << (storeFirst ? start : event).op->getName() << "' writes";
+    }
+    if (flies)
+      d << ": wait for its group first";
+    d.attachNote(start.op->getLoc()) << (storeFirst ? "the store" : "the copy");
+    if (flies)
+      return whyInFlight(d, reached, at);
+    path(d, reached, at);
+    d.attachNote() << "put a tile_gpu." << (paths.oneWarp() ? "warp_barrier" : "barrier") << " on this path"
+                   << (storeFirst ? "" : ", behind the wait");
+  }
+
+  /// Why no wait on the path has ended the copy.
+  void whyInFlight(InFlightDiagnostic &d, llvm::ArrayRef<Reached> reached, size_t at) {
     const Reached *wait = nullptr;
     for (int s = reached[at].via; s != noParent && !wait; s = reached[static_cast<size_t>(s)].via)
       if (const Reached &one = reached[static_cast<size_t>(s)]; paths.events[one.event].kind == Event::Wait)

@@ -1,8 +1,10 @@
-// Each barrier of matmul and of attention is changed, as it stands in the kernel that runs.  The emulator, which shares
-// nothing with the proof, must report every mutant that verify-barriers rejects (loops run so many rounds that every
-// counter-example is executed) and none that it accepts; insert-barriers must mend every rejected one.
+// Each barrier of matmul, of attention and of a chunk kernel (a loop that stores) is changed, as it stands in the
+// kernel that runs.  The emulator, which shares nothing with the proof, must report every mutant that verify-barriers
+// rejects (loops run so many rounds that every counter-example is executed) and none that it accepts; insert-barriers
+// must mend every rejected one.
 #include "tests/barriers/BarrierMutants.h"
 
+#include "compiler/language/Language.h"
 #include "kernels/attention/Attention.h"
 #include "kernels/matmul/Matmul.h"
 #include "tests/lowering/LoweringHarness.h"
@@ -105,6 +107,49 @@ Subject attentionOf32Rows(const char *target, bool aligned) {
   return attentionOf(target, aligned, 4);
 }
 
+/// Linear attention by chunks: o = q S + tril(q k^T) v, S += k^T v; a round stores its o.  v is only added up: one copy
+/// for a product and one for elementwise work.
+Subject chunksOf(const char *target, bool aligned) {
+  namespace kl = language;
+  constexpr int C = 32, D = 32;
+  const std::int64_t tokens = 150; // the fifth chunk ends outside
+  Subject s{"chunks",
+            kl::kernel("chunks", {.warps = 4, .stages = 2},
+                       [&](kl::Arg<kl::Pointer<kl::f16>, "q"> q, kl::Arg<kl::Pointer<kl::f16>, "k"> k,
+                           kl::Arg<kl::Pointer<kl::f16>, "v"> v, kl::Arg<kl::Pointer<kl::f32>, "o"> o,
+                           kl::Arg<kl::i64, "row_stride"> stride, kl::Arg<kl::i32, "tokens"> rows) {
+                         const auto view = [&](const auto &p) {
+                           return kl::makeView(p, {rows, D}, {stride, 1}, {C, D});
+                         };
+                         const auto Q = view(q), K = view(k), V = view(v);
+                         const auto O = view(o);
+                         const auto i = kl::expandDims(kl::range(0, C), 1), j = kl::expandDims(kl::range(0, C), 0);
+                         (void)kl::loop(kl::over(0, rows, C), kl::zeros<kl::f32>({D, D}), [&](auto t, auto S) {
+                           const auto qt = kl::loadView(Q, {t, 0}), kt = kl::loadView(K, {t, 0});
+                           const auto vt = kl::loadView(V, {t, 0});
+                           auto A = kl::dot(qt, kl::transpose(kt), kl::zeros<kl::f32>({C, C}));
+                           A = kl::select(i >= j, A, 0.0f);
+                           auto out = kl::dot(qt, kl::cast<kl::f16>(S), kl::cast<kl::f32>(vt));
+                           out = kl::dot(kl::cast<kl::f16>(A), vt, out);
+                           kl::storeView(O, {t, 0}, out);
+                           return kl::dot(kl::transpose(kt), vt, S);
+                         });
+                       }),
+            {target, "chunks", {"0=16", "1=16", "2=16", "3=16"}, {}},
+            {},
+            {},
+            0,
+            {}};
+  if (aligned)
+    s.facts.divisible.push_back("4=16");
+  s.inputs.assign(3, std::size_t(tokens * D));
+  s.output = std::size_t(tokens * D);
+  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) -> std::vector<Argument> {
+    return {*in[0], *in[1], *in[2], out, std::int64_t(D), static_cast<std::int32_t>(tokens)};
+  };
+  return s;
+}
+
 struct Run {
   std::string finding;
   std::vector<std::uint32_t> bits;
@@ -185,7 +230,7 @@ class KernelBarrierMutations : public testing::TestWithParam<std::size_t> {};
 TEST_P(KernelBarrierMutations, TheProofAndTheEmulatorAgree) {
   BarrierHarness harness;
   unsigned turn = static_cast<unsigned>(GetParam()) * 5; // the sample of each target is another one
-  for (const auto make : {matmulOf, attentionOf16Rows, attentionOf32Rows}) {
+  for (const auto make : {matmulOf, attentionOf16Rows, attentionOf32Rows, chunksOf}) {
     Tally tally;
     const char *target = targets[GetParam()];
     for (const bool aligned : {true, false}) // with copies, where there are any; without

@@ -2,7 +2,8 @@
 //
 // Random loops over products.  Where the tiles of a round lie is a random expression of the loop's counter, an outer
 // loop's counter, a carried number, and numbers loaded from tables (one through the other); loads are of views or of
-// pointers, in the loop or in a conditional; tiles lie partly outside.  Each loop runs with 1 to 4 stages and 0, 1, 2,
+// pointers, in the loop or in a conditional; tiles lie partly outside.  A loop may store what it has so far, count
+// atomically, store into what it loads from, and add tiles that go to no product.  Each loop runs with 1 to 4 stages and 0, 1, 2,
 // s - 1, s and s + 1 rounds: the results are equal bit for bit, and the emulator finds nothing.
 #include "tests/lowering/LoweringHarness.h"
 #include "tests/support/TestTier.h"
@@ -16,17 +17,20 @@ namespace {
 
 constexpr int rows = 150, columns = 190, pitch = 208, tableSize = 32, outers = 2;
 
-/// A kernel of two matrices, two tables and a result; %n is its loop's number of rounds.
+constexpr int kept = 8; ///< tiles that a loop stores side by side
+
+/// A kernel of two matrices, two tables and a result; %n is its loop's number of rounds; the loop may store to %d, %e.
 std::string loopModule(const std::string &body, unsigned warps, unsigned stages) {
   return kernelModule("%a: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %b: !tile.ptr<f16> {tile.divisibility = 16 "
-                      ": i32}, %t: !tile.ptr<i32>, %u: !tile.ptr<i32>, %c: !tile.ptr<f32>, %n: i32",
+                      ": i32}, %t: !tile.ptr<i32>, %u: !tile.ptr<i32>, %c: !tile.ptr<f32>, %n: i32, "
+                      "%d: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %e: !tile.ptr<i32>",
                       body, warps, ", tile.num_stages = " + std::to_string(stages) + " : i32");
 }
 
 /// A loop, as text.
 class RandomLoop {
 public:
-  explicit RandomLoop(std::uint64_t seed) : random(seed) {
+  explicit RandomLoop(std::uint64_t seed) : random(seed), others(~seed) {
     m = 16 << below(3);
     n = 16 << below(3);
     k = 16 << below(3);
@@ -37,7 +41,10 @@ public:
 
   std::string text(unsigned stages) const { return loopModule(all, warps, stages); }
   std::size_t results() const { return static_cast<std::size_t>(outers) * m * n; }
+  std::size_t stored() const { return static_cast<std::size_t>(kept) * m * n; }
   unsigned numWarps() const { return warps; }
+  bool stores() const { return storing; }
+  bool changesInput() const { return changing; }
 
 private:
   unsigned below(unsigned bound) { return static_cast<unsigned>(random() % bound); }
@@ -136,6 +143,44 @@ private:
                 type(height, width));
   }
 
+  /// Perhaps with a tile added that goes to no product.
+  std::string elementwise(const std::string &added, const std::string &sum) {
+    if (below(2))
+      return added;
+    const std::string half = "tensor<" + std::to_string(m) + "x" + std::to_string(n) + "xf16>";
+    const std::string wide = make("arith.extf " + operand("%b", m, n) + " : " + half + " to " + sum);
+    return make("arith.addf " + added + ", " + wide + " : " + sum);
+  }
+
+  /// Stores and atomic operations in the loop: through arguments that it does not load from, and now and then through
+  /// one that it does.  Each place keeps one thread, so that of two stores the same one stays.
+  void stores(const std::string &added, const std::string &x, const std::string &left) {
+    storing = below(4) != 0;
+    if (!storing)
+      return;
+    const std::string tile = std::to_string(m) + "x" + std::to_string(n) + "xf32", small = number(kept - 1);
+    const bool sometimes = below(3) == 0;
+    if (sometimes)
+      line("scf.if " + make("arith.cmpi ne, " + both("andi", "%i", number(1)) + ", %none : i32") + " {");
+    const std::string at = both("muli", both("andi", below(2) ? "%i" : "%p", small), "%m");
+    line("tile.store_view %kept[" + at + ", %none], " + added + " : !tile.view<" + tile + ">, i32, tensor<" + tile +
+         ">");
+    if (sometimes)
+      line("}");
+    if (below(2)) {
+      const char *order = below(2) ? "relaxed" : "release";
+      const std::string to = make("tile.addptr %e, " + both("andi", "%p", small) + " : !tile.ptr<i32>, i32");
+      (void)make(std::string("tile.atomic_rmw add ") + order + " gpu " + to + ", %one : !tile.ptr<i32>");
+    }
+    changing = below(4) == 0;
+    if (!changing)
+      return;
+    const std::string shape = std::to_string(m) + "x" + std::to_string(k) + "xf16";
+    const std::string row = both("muli", both("andi", "%p", number(7)), number(8));
+    line("tile.store_view %back[" + row + ", %none], " + make("arith.negf " + x + " : " + left) + " : !tile.view<" +
+         shape + ">, i32, " + left);
+  }
+
   void loop() {
     const std::string sum = "tensor<" + std::to_string(m) + "x" + std::to_string(n) + "xf32>";
     line("%zeros = arith.constant dense<0.0> : " + sum);
@@ -161,7 +206,11 @@ private:
       y = factor("%b", k, n);
     }
     const std::string left = "tensor<" + std::to_string(m) + "x" + std::to_string(k) + "xf16>";
-    const std::string added = make("tile.dot " + x + ", " + y + ", %acc : " + left + ", " + right + " to " + sum);
+    std::string added = make("tile.dot " + x + ", " + y + ", %acc : " + left + ", " + right + " to " + sum);
+    std::swap(random, others);
+    added = elementwise(added, sum);
+    stores(added, x, left);
+    std::swap(random, others);
     const std::string moved = both("addi", both("muli", "%p", number(5)), number(1 + static_cast<int>(below(7))));
     line("scf.yield " + added + ", " + moved + " : " + sum + ", i32");
     line("}");
@@ -179,6 +228,11 @@ private:
     line("%high = arith.muli %m, %outers : i32");
     const std::string shape = std::to_string(m) + "x" + std::to_string(n);
     line("%to = tile.make_view %c, extents [%high, %wide], strides [%wide, %one] : !tile.view<" + shape + "xf32>, i32");
+    line("%tiles = arith.constant " + std::to_string(kept * m) + " : i32");
+    line("%kept = tile.make_view %d, extents [%tiles, %wide], strides [%wide, %one] : !tile.view<" + shape +
+         "xf32>, i32");
+    line("%back = tile.make_view %a, extents [%rows, %columns], strides [%pitch, %one] : !tile.view<" +
+         std::to_string(m) + "x" + std::to_string(k) + "xf16>, i32");
     if (nested)
       line("scf.for %o = %none to %outers step %one : i32 {");
     loop();
@@ -188,7 +242,8 @@ private:
       line("}");
   }
 
-  std::mt19937_64 random;
+  std::mt19937_64 random, others; ///< others: of what was added later, so that the loops of old seeds stay
+  bool storing = false, changing = false;
   int m = 0, n = 0, k = 0;
   unsigned warps = 1, next = 0;
   bool nested = false;
@@ -205,7 +260,8 @@ std::vector<std::uint16_t> randomHalves(std::mt19937_64 &random) {
 struct Data {
   explicit Data(Emulator &gpu) {
     std::mt19937_64 random(7);
-    a = &gpu.upload(randomHalves(random));
+    left = randomHalves(random);
+    a = &gpu.upload(left);
     b = &gpu.upload(randomHalves(random));
     std::vector<std::int32_t> numbers(tableSize);
     for (Buffer **table : {&t, &u}) {
@@ -214,15 +270,47 @@ struct Data {
       *table = &gpu.upload(numbers);
     }
   }
+  std::vector<std::uint16_t> left; ///< in a
   Buffer *a, *b, *t, *u;
+};
+
+/// What a loop stores besides its result.
+struct Stores {
+  std::size_t tiles = 1;
+  bool changesInput = false;
 };
 
 class PipelineTest : public testing::TestWithParam<const char *> {
 protected:
   bool able() const { return std::string_view(GetParam()) != "sm_75"; }
 
+  /// Everything that the kernel may have written; nothing after a finding.
+  std::vector<std::uint32_t> run(const LoweredKernel &kernel, unsigned warps, std::size_t results, int trip,
+                                 const Stores &stores, const std::string &what) {
+    constexpr std::uint32_t poison = 0x7fc0dead;
+    Buffer &c = gpu.upload(std::vector<std::uint32_t>(results, poison));
+    Buffer &d = gpu.upload(std::vector<std::uint32_t>(stores.tiles, poison));
+    Buffer &e = gpu.upload(std::vector<std::uint32_t>(kept, 0));
+    Buffer *a = stores.changesInput ? &gpu.upload(data.left) : data.a;
+    const Launched launched =
+        gpu.run(kernel.ptx, {}, {warps * 32}, {*a, *data.b, *data.t, *data.u, c, trip, d, e}, kernel.sharedBytes, "k");
+    std::vector<std::uint32_t> out = gpu.download<std::uint32_t>(c);
+    for (Buffer *more : {&d, &e})
+      for (const std::uint32_t word : gpu.download<std::uint32_t>(*more))
+        out.push_back(word);
+    if (stores.changesInput)
+      for (const std::uint16_t half : gpu.download<std::uint16_t>(*a))
+        out.push_back(half);
+    for (Buffer *done : {&c, &d, &e})
+      gpu.release(*done);
+    if (stores.changesInput)
+      gpu.release(*a);
+    EXPECT_TRUE(launched.clean()) << what << launched.text() << "\n" << kernel.ptx;
+    return out;
+  }
+
   /// Runs the loop that `text` gives for a number of stages.
-  template <typename F> void check(F text, unsigned warps, std::size_t results) {
+  template <typename F> void check(F text, unsigned warps, std::size_t results, Stores stores = {}) {
     std::map<int, std::vector<std::uint32_t>> expected;
     for (unsigned stages = 1; stages <= 4; ++stages) {
       const LoweredKernel kernel = lowered(text(stages), GetParam(), /*keepStages=*/false, From::Tile);
@@ -230,21 +318,18 @@ protected:
       if (stages == 1)
         EXPECT_EQ(kernel.ptx.find("cp.async"), std::string::npos);
       else if (stages == 2)
-        pipelined += kernel.ptx.find("cp.async.") != std::string::npos;
+        pipelined += copies = kernel.ptx.find("cp.async.") != std::string::npos;
       const int s = static_cast<int>(stages);
       const std::set<int> trips = stages == 1 ? std::set{0, 1, 2, 3, 4, 5} : std::set{0, 1, 2, s - 1, s, s + 1};
       for (const int trip : trips) {
-        Buffer &c = gpu.upload(std::vector<std::uint32_t>(results, 0x7fc0dead));
-        const Launched launched = gpu.run(kernel.ptx, {}, {warps * 32}, {*data.a, *data.b, *data.t, *data.u, c, trip},
-                                          kernel.sharedBytes, "k");
-        ASSERT_TRUE(launched.clean()) << stages << " stages, " << trip << " rounds: " << launched.text() << "\n"
-                                      << text(stages) << kernel.ptx;
-        auto result = gpu.download<std::uint32_t>(c);
-        gpu.release(c);
+        const std::string what =
+            std::to_string(stages) + " stages, " + std::to_string(trip) + " rounds\n" + text(stages);
+        auto result = run(kernel, warps, results, trip, stores, what);
+        ASSERT_FALSE(HasFailure());
         if (stages == 1)
           expected[trip] = std::move(result);
         else
-          ASSERT_EQ(result, expected[trip]) << stages << " stages, " << trip << " rounds\n" << text(stages);
+          ASSERT_EQ(result, expected[trip]) << what;
       }
       if (stages == 1) // unless all of a round's tile is outside
         changing += expected[1] != expected[2];
@@ -254,6 +339,7 @@ protected:
   Emulator gpu{GetParam()};
   const Data data{gpu};
   unsigned pipelined = 0, changing = 0; ///< loops with asynchronous copies; whose results depend on the rounds
+  bool copies = false;                  ///< the last one has
 };
 
 /// A view made inside a pipelined loop: base, extents and stride are the round's, so the copies of a later round need
@@ -293,16 +379,20 @@ TEST_P(PipelineTest, AViewMadeInsideAPipelinedLoop) {
 
 TEST_P(PipelineTest, RandomLoopsAreEqualWithAnyNumberOfStages) {
   const unsigned loops = pick(6u, 125u);
+  unsigned storing = 0; ///< and copying
   for (std::uint64_t seed = 0; seed < loops && !HasFailure(); ++seed) {
     const RandomLoop loop(1000 * seed + static_cast<std::uint64_t>(GetParam()[3]));
     SCOPED_TRACE("loop " + std::to_string(seed));
-    check([&](unsigned stages) { return loop.text(stages); }, loop.numWarps(), loop.results());
+    check([&](unsigned stages) { return loop.text(stages); }, loop.numWarps(), loop.results(),
+          {loop.stored(), loop.changesInput()});
+    storing += loop.stores() && copies;
   }
   EXPECT_GT(4 * changing, 3 * loops) << "too few results depend on the number of rounds";
   if (able())
     EXPECT_GT(4 * pipelined, loops) << "the loops hardly test what they are for";
   else
     EXPECT_EQ(pipelined, 0u);
+  EXPECT_EQ(storing > 0, able()) << "no loop with stores is pipelined";
   RecordProperty("pipelined", static_cast<int>(pipelined));
 }
 

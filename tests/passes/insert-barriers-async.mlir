@@ -566,4 +566,35 @@ func.func @in_front_again(%x: tensor<64x32xf16, #row>, %n: i32) {
   }
   return
 }
+
+// A copy reads global memory from the operation to the wait: after stores before it, before stores behind it, and
+// after what is acquired.  Through another argument nothing is needed.
+// CHECK-LABEL: @global
+// CHECK: tile.store_view
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile_gpu.async_copy_view
+// CHECK-NEXT: tile_gpu.async_commit
+// CHECK-NEXT: tile.store_view
+// CHECK-NEXT: tile_gpu.async_wait
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile.store_view
+// CHECK-NEXT: tile.atomic_rmw
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile_gpu.async_copy_view
+func.func @global(%v: !tile.view<64x32xf16>, %w: !tile.view<64x32xf16>, %p: !tile.ptr<i32>, %x: tensor<64x32xf16, #mix>) {
+  %c0 = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  %b = tile_gpu.local_alloc {offset = 4096 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #mix>
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %t = tile_gpu.async_commit
+  tile.store_view %w[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #mix>
+  tile_gpu.async_wait %t
+  tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #mix>
+  %old = tile.atomic_rmw add acquire gpu %p, %c0 : !tile.ptr<i32>
+  tile_gpu.async_copy_view %w[%c0, %c0], %b by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %u = tile_gpu.async_commit
+  tile_gpu.async_wait %u
+  return
+}
 }

@@ -438,3 +438,94 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// Global memory that a copy in flight still reads.
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @overwritten(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #col>) {
+    %c0 = arith.constant 0 : i32
+    %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+    // expected-note @+1 {{the copy}}
+    tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+    %t = tile_gpu.async_commit
+    tile_gpu.barrier
+    // expected-error @+2 {{this writes memory that a copy in flight may still read: wait for its group first}}
+    // expected-note @+1 {{no async_wait lies on this path}}
+    tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #col>
+    tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
+    return
+  }
+}
+
+// -----
+
+// This warp has waited, others have not.
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @overwritten_early(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #col>) {
+    %c0 = arith.constant 0 : i32
+    %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+    // expected-note @+1 {{the copy}}
+    tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+    %t = tile_gpu.async_commit
+    tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
+    // expected-error @+2 {{this writes memory that a copy of another warp may still read}}
+    // expected-note @+1 {{put a tile_gpu.barrier on this path, behind the wait}}
+    tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #col>
+    return
+  }
+}
+
+// -----
+
+// A copy reads what other warps have yet to store.
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @read_early(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #col>) {
+    %c0 = arith.constant 0 : i32
+    %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+    // expected-note @+1 {{the store}}
+    tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #col>
+    // expected-error @+2 {{this copy reads memory that a store before it writes}}
+    // expected-note @+1 {{put a tile_gpu.barrier on this path}}
+    tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+    %t = tile_gpu.async_commit
+    tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
+    return
+  }
+}
+
+// -----
+
+// Nobody knows where the pointer points; copies of the round before are in flight.
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @anywhere(%v: !tile.view<64x32xf16>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+    // expected-note @+1 {{the copy}}
+    tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+    %t = tile_gpu.async_commit
+    // expected-note @+1 {{the path goes into the loop}}
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %q = ub.poison : !tile.ptr<i32>
+      %r = tile.addptr %q, %i : !tile.ptr<i32>, i32
+      // expected-error @+2 {{cannot be proved: whether this writes memory that a copy in flight may still read depends on where}}
+      // expected-note @+1 {{no async_wait lies on this path}}
+      %old = tile.atomic_rmw add relaxed gpu %r, %c1 : !tile.ptr<i32>
+    }
+    tile_gpu.async_wait all
+    return
+  }
+}

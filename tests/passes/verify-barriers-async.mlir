@@ -299,4 +299,47 @@ func.func @nested(%x: tensor<64x32xf16, #row>, %n: i32) {
   }
   return
 }
+
+// Different arguments are different memory, also through what a loop carries and a conditional chooses: stores may pass
+// copies in flight.  Those of the argument itself come behind the wait and a barrier.
+// expected-remark @+1 {{proved: 1 accesses}}
+func.func @stores(%v: !tile.view<64x32xf16>, %w: !tile.view<64x32xf16>, %p: !tile.ptr<i32>, %q: !tile.ptr<i32>,
+                  %x: tensor<64x32xf16, #col>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %t = tile_gpu.async_commit
+  tile.store_view %w[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #col>
+  %end = scf.for %i = %c0 to %n step %c1 iter_args(%at = %p) -> (!tile.ptr<i32>) : i32 {
+    %odd = arith.cmpi eq, %i, %n : i32
+    %to = scf.if %odd -> (!tile.ptr<i32>) {
+      scf.yield %q : !tile.ptr<i32>
+    } else {
+      scf.yield %at : !tile.ptr<i32>
+    }
+    tile.store %to, %i : !tile.ptr<i32>
+    %next = tile.addptr %to, %c1 : !tile.ptr<i32>, i32
+    scf.yield %next : !tile.ptr<i32>
+  }
+  tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.barrier
+  tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #col>
+  return
+}
+
+// One warp: a barrier of the warp is enough.
+// expected-remark @+1 {{proved: 1 accesses}}
+func.func @stores_of_one_warp(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #other>) attributes {tile.num_warps = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #other>
+  tile_gpu.warp_barrier
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #one : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %t = tile_gpu.async_commit
+  tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.warp_barrier
+  tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #other>
+  return
+}
 }
