@@ -91,7 +91,8 @@ Result<KernelCache::Impl::Pending> KernelCache::Impl::openPendingFolder() {
     folder = openPending(files, at->get(), true);
   }
   if (folder.get() == -EPERM)
-    return Status::invalid("'" + entryPath(pendingName) + "' is not private to this process's user", "remove it");
+    return Status(StatusCode::IoError, "'" + entryPath(pendingName) + "' is not private to this process's user",
+                  "remove it");
   if (!folder)
     return systemError("use", entryPath(pendingName), folder.get());
   return Pending{std::move(at), std::move(folder)};

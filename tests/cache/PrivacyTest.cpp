@@ -121,9 +121,22 @@ TEST_F(Privacy, ALinkInADirectoryThatAnyoneCanWriteToIsRefused) {
   const std::string open = make("open", 0777);
   make("real", 0700);
   link("open/link", folder.path() + "/real");
-  EXPECT_TRUE(contains(opening(open + "/link/kiln"), "symbolic link 'link', which another user could replace"));
+  EXPECT_TRUE(contains(opening(open + "/link/kiln"), "could be replaced by others: 'open' on the way to it can be"));
   ASSERT_EQ(::chmod(open.c_str(), 01777), 0); // like /tmp: only its owner renames it
   EXPECT_EQ(opening(open + "/link/kiln"), "opened");
+}
+
+TEST_F(Privacy, AFolderOnTheWayThatOthersCanWriteToIsRefused) {
+  for (mode_t mode : {0777, 0757, 0733}) {
+    const std::string name = "m" + std::to_string(mode);
+    make(name, mode);
+    make(name + "/kiln", 0700);
+    const std::string text = opening(folder.path() + "/" + name + "/kiln");
+    EXPECT_TRUE(contains(text, "could be replaced by others: '" + name + "' on the way to it can be written to by"))
+        << text;
+    EXPECT_TRUE(contains(text, "set KILN_CACHE_DIR to a directory below folders that only you, or root, may change"));
+    EXPECT_TRUE(namesIn(folder.path() + "/" + name + "/kiln").empty());
+  }
 }
 
 /// A directory in a place that anyone can write to is fine: it is opened once, and what was opened is checked.
@@ -227,10 +240,22 @@ TEST_F(PrivacyAsNobody, LinksOfStrangersAreRefused) {
   link("theirs/ours", folder.path() + "/mine", nobody); // its directory's owner could replace it
   EXPECT_EQ(openingAsNobody(folder.path() + "/tmp/ours/a"), "opened");
   EXPECT_EQ(openingAsNobody(folder.path() + "/tmp/roots/b"), "opened");
-  for (const char *name : {"/tmp/theirs/c", "/theirs/ours/d"}) {
-    const std::string text = openingAsNobody(folder.path() + name);
-    EXPECT_TRUE(contains(text, "which another user could replace")) << name << ": " << text;
-  }
+  const std::string link = openingAsNobody(folder.path() + "/tmp/theirs/c");
+  EXPECT_TRUE(contains(link, "which another user could replace")) << link;
+  const std::string parent = openingAsNobody(folder.path() + "/theirs/ours/d");
+  EXPECT_TRUE(contains(parent, "'theirs' on the way to it belongs to user 65533")) << parent;
+}
+
+/// A directory of our own that a stranger moves to where the cache is expected (an archive that we unpacked) would be
+/// trusted: so no stranger may be able to.
+TEST_F(PrivacyAsNobody, FoldersOfStrangersOnTheWayAreRefused) {
+  make("theirs", 0755, stranger);
+  make("theirs/kiln", 0700, nobody);
+  make("roots", 0755);
+  make("roots/kiln", 0700, nobody);
+  const std::string text = openingAsNobody(folder.path() + "/theirs/kiln");
+  EXPECT_TRUE(contains(text, "could be replaced by others: 'theirs' on the way to it belongs to user 65533")) << text;
+  EXPECT_EQ(openingAsNobody(folder.path() + "/roots/kiln"), "opened");
 }
 
 TEST_F(PrivacyAsNobody, AnEntryOfAnotherUserIsAMiss) {
