@@ -38,6 +38,25 @@ enum class DType : std::uint8_t {
 
 enum class DTypeKind : std::uint8_t { Signed, Unsigned, Float, Raw };
 
+/// What a kernel sees of an element: floats by their type, everything else by its size alone (I8 to I64).
+constexpr DType kernelElement(DType t) {
+  switch (t) {
+  case DType::Bool:
+  case DType::U8:
+  case DType::Raw8:
+    return DType::I8;
+  case DType::U16:
+  case DType::Raw16:
+    return DType::I16;
+  case DType::U32:
+    return DType::I32;
+  case DType::U64:
+    return DType::I64;
+  default:
+    return t;
+  }
+}
+
 unsigned dtypeBytes(DType t);
 DTypeKind dtypeKind(DType t);
 std::string_view dtypeName(DType t);      ///< "f32"

@@ -63,6 +63,8 @@ Result<ArgumentLayout> ArgumentLayout::create(const KernelSource &source) {
     }
     if (pointer && type->elementBytes > 1)
       out.pointers.push_back({offset, type->elementBytes - 1u});
+    if (type->elementType)
+      out.elements.push_back({static_cast<std::uint32_t>(i), kernelElement(*type->elementType)});
     out.offsets.push_back(offset);
     out.types.push_back(type->type);
     out.names.push_back(spec.name);
@@ -98,6 +100,15 @@ Status ArgumentLayout::checkTypes(const ArgumentView &view) const {
                              types[i] == ArgumentType::Pointer ? "give a Tensor, a Buffer or an address"
                                                                : "convert the value to " + wanted);
     }
+  for (const Element &e : elements) {
+    const ParsedArgumentType &wanted = parsed[e.argument];
+    const std::uint8_t code = view.elements ? view.elements[e.argument] : 0;
+    if (code && !wanted.pointsTo(elementOf(code)))
+      return Status::invalid(position(e.argument, names[e.argument]) + " is a pointer to " + wanted.element +
+                                 ", a tensor of " + std::string(dtypeName(elementOf(code))) + " was given",
+                             "convert the tensor to " + wanted.element + ", or record the kernel for " +
+                                 std::string(dtypeName(elementOf(code))));
+  }
   return {};
 }
 

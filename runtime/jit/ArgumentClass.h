@@ -45,9 +45,10 @@ public:
   const ParsedArgumentType &type(unsigned argument) const { return parsed[argument]; }
   const std::string &name(unsigned argument) const { return names[argument]; }
 
-  /// Number and types; the failure names the first argument that does not fit.
+  /// Number and types, and of pointers what they point to; the failure names the first argument that does not fit.
   bool accepts(const ArgumentView &view) const {
-    return view.count == types.size() && std::memcmp(view.types, types.data(), view.count) == 0;
+    return view.count == types.size() && std::memcmp(view.types, types.data(), view.count) == 0 &&
+           (!view.elements || elementsFit(view.elements));
   }
   Status checkTypes(const ArgumentView &view) const;
 
@@ -91,6 +92,10 @@ private:
     std::uint32_t offset;
     std::uint64_t mask;
   };
+  struct Element {
+    std::uint32_t argument;
+    DType type; ///< as kernelElement gives it
+  };
   struct Classed {
     std::uint32_t offset, argument;
     bool wide, stride;
@@ -109,11 +114,19 @@ private:
     return static_cast<std::uint64_t>(integer(data, argument));
   }
 
+  bool elementsFit(const std::uint8_t *given) const {
+    bool fit = true;
+    for (const Element &e : elements)
+      fit &= !given[e.argument] || kernelElement(elementOf(given[e.argument])) == e.type;
+    return fit;
+  }
+
   std::vector<std::string> names;
   std::vector<ParsedArgumentType> parsed;
   std::vector<ArgumentType> types;
   std::vector<std::uint32_t> offsets;
   std::vector<Pointer> pointers; ///< those whose element has more than one byte
+  std::vector<Element> elements; ///< of the pointers whose element's type is known
   std::vector<Classed> classed;
   std::vector<unsigned> values;
   std::uint32_t totalBytes = 0;

@@ -29,13 +29,15 @@ const TypeRow &row(ArgumentType type) {
   return rows[static_cast<unsigned>(type)];
 }
 
-/// Bytes of what a pointer points at, 1 if the name is not known.
-unsigned elementBytes(std::string_view element) {
-  for (const TypeRow &r : rows)
-    if (r.name == element)
-      return r.bytes;
+/// What a pointer points to, by the names of the dialect: truth values are bytes in memory.
+std::optional<DType> elementNamed(std::string_view element) {
+  constexpr std::pair<std::string_view, DType> others[] = {
+      {"i1", DType::Bool}, {"f8E4M3FN", DType::E4m3}, {"f8E5M2", DType::E5m2}};
+  for (const auto &[name, type] : others)
+    if (element == name)
+      return type;
   const Result<DType> dtype = parseDType(element);
-  return dtype ? dtypeBytes(*dtype) : 1;
+  return dtype ? std::optional(*dtype) : std::nullopt;
 }
 
 } // namespace
@@ -65,7 +67,8 @@ Result<ParsedArgumentType> parseArgumentType(std::string_view text) {
   ParsedArgumentType out;
   if (text.starts_with("ptr<") && text.ends_with(">") && text.size() > 5) {
     out.element = text.substr(4, text.size() - 5);
-    out.elementBytes = elementBytes(out.element);
+    out.elementType = elementNamed(out.element);
+    out.elementBytes = out.elementType ? dtypeBytes(*out.elementType) : 1;
     return out;
   }
   for (const TypeRow &r : rows)

@@ -109,6 +109,10 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
     return incomplete("num_warps");
   if (!getInteger(parsed, "shared_bytes", shared) || shared < 0 || shared > UINT32_MAX)
     return incomplete("shared_bytes");
+  if (warps != source.warps)
+    return Status::invalid("its text has tile.num_warps = " + std::to_string(warps) +
+                               ", its KernelSource says warps = " + std::to_string(source.warps),
+                           "set KernelSource::warps to " + std::to_string(warps));
   out.warps = static_cast<unsigned>(warps);
   out.sharedBytes = static_cast<std::uint32_t>(shared);
   if (const json *m = member(parsed, "reproducible"); m && m->is_boolean())

@@ -83,6 +83,47 @@ TEST(Arguments, AWrongTypeOrNumberNamesTheArgument) {
   EXPECT_TRUE(layout.checkTypes(words.view()).ok());
 }
 
+/// A Tensor knows what it points to; a Buffer and an address do not, and are taken for any pointer.
+TEST(Arguments, ATensorOfAnotherElementTypeIsRefused) {
+  const ArgumentLayout layout =
+      layoutOf({{"x", "ptr<bf16>"}, {"n", "i32"}, {"mask", "ptr<i1>"}, {"y", "ptr<f8E4M3FN>"}, {"z", "ptr<i32>"}});
+  const auto tensorOf = [](DType type) {
+    Tensor t;
+    t.address = 256, t.dtype = type;
+    return t;
+  };
+  // The message, or "" if both ways to pack take it.
+  const auto given = [&](DType x, DType mask, DType y, DType z) {
+    const Tensor tx = tensorOf(x), tm = tensorOf(mask), ty = tensorOf(y), tz = tensorOf(z);
+    const ArgumentPack<Tensor, int, Tensor, Tensor, Tensor> pack(tx, 5, tm, ty, tz);
+    LaunchArguments built;
+    built.add(tx).add(5).add(tm).add(ty).add(tz);
+    const Status typed = layout.checkTypes(pack.view()), packed = layout.checkTypes(built.view());
+    EXPECT_EQ(typed.toString(), packed.toString());
+    EXPECT_EQ(layout.accepts(pack.view()), typed.ok());
+    EXPECT_EQ(layout.accepts(built.view()), typed.ok());
+    return typed.toString();
+  };
+  EXPECT_EQ(given(DType::Bf16, DType::Bool, DType::E4m3, DType::I32), "");
+  EXPECT_EQ(given(DType::Bf16, DType::U8, DType::E4m3, DType::U32), ""); // integers by their size
+  EXPECT_EQ(given(DType::F32, DType::Bool, DType::E4m3, DType::I32),
+            "argument 0 'x' is a pointer to bf16, a tensor of f32 was given (convert the tensor to bf16, or record the "
+            "kernel for f32)");
+  EXPECT_NE(given(DType::F16, DType::Bool, DType::E4m3, DType::I32).find("a tensor of f16 was given"),
+            std::string::npos);
+  EXPECT_NE(given(DType::Bf16, DType::I32, DType::E4m3, DType::I32).find("argument 2 'mask' is a pointer to i1"),
+            std::string::npos);
+  EXPECT_NE(given(DType::Bf16, DType::Bool, DType::E5m2, DType::I32).find("argument 3 'y'"), std::string::npos);
+  EXPECT_NE(given(DType::Bf16, DType::Bool, DType::E4m3, DType::F32).find("argument 4 'z'"), std::string::npos);
+  EXPECT_NE(given(DType::Bf16, DType::Bool, DType::E4m3, DType::I64).find("argument 4 'z'"), std::string::npos);
+  LaunchArguments addresses;
+  addresses.add(std::uint64_t(256)).add(5).add(std::uint64_t(256)).add(std::uint64_t(256)).add(tensorOf(DType::I32));
+  EXPECT_TRUE(layout.checkTypes(addresses.view()).ok());
+  // An element that the runtime has no name for says nothing.
+  const ArgumentLayout unknown = layoutOf({{"p", "ptr<ptr<f32>>"}});
+  EXPECT_TRUE(unknown.accepts(ArgumentPack<Tensor>(tensorOf(DType::F64)).view()));
+}
+
 TEST(Arguments, TooManyAreRefusedNotWritten) {
   LaunchArguments many;
   for (unsigned i = 0; i < 2 * LaunchArguments::maxCount; ++i)

@@ -27,6 +27,8 @@ inline KernelSource addSource(const std::string &extra = {}) {
   out.programText = addProgram(extra);
   out.fileName = "add.cpp";
   out.configuration = "block = 128";
+  if (const std::size_t at = extra.find("warps "); at != std::string::npos)
+    out.warps = static_cast<unsigned>(std::stoul(extra.substr(at + 6)));
   for (const char *name : {"x", "y", "out"})
     out.arguments.push_back({name, "ptr<f32>", Specialise::Divisibility});
   out.arguments.push_back({"n", "i32", Specialise::None});

@@ -1,4 +1,5 @@
 // What a launch tells: KILN_LOG=launch=debug and KILN_LAUNCH_BLOCKING; and what it hands to the device.
+#include "kiln/Tensor.h"
 #include "tests/jit/JitFixture.h"
 
 using namespace kiln;
@@ -38,6 +39,28 @@ TEST_F(LaunchTest, TheDeviceGetsPackedArgumentsBlockAndSharedMemory) {
     std::int32_t n;
   } expected{256, 260, 512, 5};
   EXPECT_EQ(std::memcmp(kernel.lastArguments, &expected, 28), 0);
+}
+
+TEST_F(LaunchTest, TensorsAndStreamsOfAnotherKindAreRefused) {
+  auto x = floats(128, 0, 1), y = floats(128, 0, 1), out = floats(128, 0, 0);
+  JitKernel *add = kernelOf(*jit, addSource());
+  const auto tensorOf = [&](const Buffer &buffer, DType type) { return *Tensor::dense(*device, buffer, type, {64}); };
+  const Tensor good = tensorOf(*x, DType::F32), half = tensorOf(*x, DType::Bf16);
+  EXPECT_TRUE(add->launch({1}, nullptr, good, *y, *out, 64).ok());
+  const Status type = add->launch({1}, nullptr, half, *y, *out, 64);
+  EXPECT_EQ(type.code(), StatusCode::InvalidArgument);
+  EXPECT_NE(type.message().find("kernel 'add': argument 0 'x' is a pointer to f32, a tensor of bf16 was given"),
+            std::string::npos)
+      << type.message();
+  auto other = openDevice("emulator:sm_80");
+  auto own = device->createStream(), foreign = (*other)->createStream();
+  EXPECT_TRUE(add->launch({1}, own->get(), good, *y, *out, 64).ok());
+  for (Stream *stream : {foreign->get(), &(*other)->defaultStream()}) {
+    const Status s = add->launch({1}, stream, good, *y, *out, 64);
+    EXPECT_EQ(s.code(), StatusCode::InvalidArgument);
+    EXPECT_NE(s.message().find("the stream belongs to another device"), std::string::npos) << s.message();
+    EXPECT_FALSE(s.remedy().empty());
+  }
 }
 
 TEST_F(LaunchTest, LaunchLogNamesVariantAndValues) {

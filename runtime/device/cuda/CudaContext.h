@@ -72,6 +72,9 @@ private:
   bool changed = false;
 };
 
+/// Whether work in the context can be given to the stream: not if it was made by the Device of another GPU.
+bool takes(const CudaContext &context, const Stream &stream);
+
 /// What the driver says about GPU `ordinal`, without making a context on it.
 Result<DeviceInfo> describeDevice(const Driver &driver, int ordinal);
 

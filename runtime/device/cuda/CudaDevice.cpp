@@ -25,6 +25,7 @@ public:
     return context->check(context->driver().streamSynchronize(stream), "waiting for a stream (cuStreamSynchronize)");
   }
   void *native() const override { return stream; }
+  ContextHandle place() const { return context->handle(); }
   bool isCapturing() const override {
     const Driver &driver = context->driver();
     const ContextScope scope(*context);
@@ -226,6 +227,11 @@ private:
 };
 
 } // namespace
+
+bool takes(const CudaContext &context, const Stream &stream) {
+  const auto *own = dynamic_cast<const CudaStream *>(&stream); // others wrap a stream that they must know
+  return !own || own->place() == context.handle();
+}
 
 Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, int ordinal) {
   KILN_ASSIGN(ContextPointer context, CudaContext::create(std::move(driver), ordinal));

@@ -178,6 +178,9 @@ Status CudaKernel::launch(const LaunchConfig &config, std::span<const std::byte>
   if (!c.cluster.count())
     c.cluster = declaredCluster;
   KILN_TRY(checkLaunch(c, arguments.size())); // with the kernel's own cluster
+  if (c.stream && !takes(*context, *c.stream)) [[unlikely]]
+    return Status::invalid("kernel '" + kernelInfo.name + "': the stream belongs to another device",
+                           "give it one that createStream() of this device made");
   const ContextScope scope(*context);
   KILN_TRY(scope.status());
   KILN_TRY(optIn(c));

@@ -45,8 +45,10 @@ unsigned multiprocessorsOf(const Target &target) {
 
 class EmulatorStream final : public Stream {
 public:
+  explicit EmulatorStream(const EmulatorDevice &owner) : owner(owner) {}
   Status synchronize() override { return {}; }
   void *native() const override { return nullptr; }
+  const EmulatorDevice &owner; ///< compared, never read: the device may be gone
 };
 
 class EmulatorEvent final : public Event {
@@ -137,7 +139,12 @@ EmulatorDevice::EmulatorDevice(const Target &target, const EmulatorOptions &opti
                                std::unique_ptr<GlobalMemory> memory)
     : target(target), options(options), table(table), rows(table), memory(std::move(memory)),
       about(emulatorInfo(target, options)), pool(workersFor(options)),
-      standardStream(std::make_unique<EmulatorStream>()) {}
+      standardStream(std::make_unique<EmulatorStream>(*this)) {}
+
+bool EmulatorDevice::takes(const Stream &stream) const {
+  const auto *own = dynamic_cast<const EmulatorStream *>(&stream);
+  return own ? &own->owner == this : !stream.native();
+}
 
 Result<std::unique_ptr<Buffer>> EmulatorDevice::allocate(std::size_t bytes, std::string_view label) {
   std::lock_guard lock(mutex);
@@ -146,7 +153,7 @@ Result<std::unique_ptr<Buffer>> EmulatorDevice::allocate(std::size_t bytes, std:
 }
 
 Result<std::unique_ptr<Stream>> EmulatorDevice::createStream() {
-  return std::unique_ptr<Stream>(std::make_unique<EmulatorStream>());
+  return std::unique_ptr<Stream>(std::make_unique<EmulatorStream>(*this));
 }
 Result<std::unique_ptr<Event>> EmulatorDevice::createEvent() {
   return std::unique_ptr<Event>(std::make_unique<EmulatorEvent>());

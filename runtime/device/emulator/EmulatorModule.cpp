@@ -63,8 +63,8 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
   if (arguments.size() != k.parameterBytes)
     return refuse("the arguments have " + std::to_string(arguments.size()) + " bytes, the kernel's parameters " +
                   std::to_string(k.parameterBytes));
-  if (config.stream && config.stream->native())
-    return refuse("the stream belongs to another device");
+  if (config.stream && !device.takes(*config.stream))
+    return refuse("the stream belongs to another device", "give it one that createStream() of this device made");
   LaunchConfig complete = config;
   KILN_TRY(resolveCluster(complete));
   return device.run(*program, complete, arguments);

@@ -27,6 +27,8 @@ public:
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label) override;
   Result<std::unique_ptr<Stream>> createStream() override;
   Result<std::unique_ptr<Event>> createEvent() override;
+  /// Whether a launch may be given the stream: not if another emulator made it, or a GPU.
+  bool takes(const Stream &stream) const;
   Stream &defaultStream() override { return *standardStream; }
   Result<std::unique_ptr<Module>> loadPtx(std::string_view text, std::string_view fileName) override;
   Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) override;

@@ -15,9 +15,11 @@
 #ifndef KILN_KERNELSOURCE_H
 #define KILN_KERNELSOURCE_H
 
+#include "runtime/io/DType.h"
 #include "support/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,8 +68,13 @@ std::string_view argumentTypeName(ArgumentType type); ///< "ptr", "i32"
 /// An argument's type as text: how it is passed, and for pointers the element.
 struct ParsedArgumentType {
   ArgumentType type = ArgumentType::Pointer;
-  std::string element;       ///< "f32" of "ptr<f32>"; empty for values
-  unsigned elementBytes = 1; ///< 1 if the element's size is not known
+  std::string element;              ///< "f32" of "ptr<f32>"; empty for values
+  unsigned elementBytes = 1;        ///< 1 if the element's size is not known
+  std::optional<DType> elementType; ///< nothing if the runtime does not know the element's name
+
+  /// Whether a kernel may be given memory of these elements: the same floats, or integers of the same size; true if
+  /// the kernel's own element is not known.
+  bool pointsTo(DType given) const { return !elementType || kernelElement(*elementType) == kernelElement(given); }
 };
 Result<ParsedArgumentType> parseArgumentType(std::string_view text);
 

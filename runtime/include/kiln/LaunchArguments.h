@@ -3,7 +3,8 @@
 // Arguments lie in one buffer, each at its natural offset, as the driver wants them.  `ArgumentPack` is made from typed
 // C++ values by the compiler: offsets are constants, the buffer is on the stack.  `LaunchArguments` is filled at run
 // time, value by value.  Neither allocates.  Both say what type each value has, and a launch compares that with the
-// kernel: a wrong type, or a wrong number of arguments, is refused with the argument's name.
+// kernel: a wrong type, or a wrong number of arguments, is refused with the argument's name.  Of pointers a Tensor also
+// says what it points to; a Buffer and an address do not know it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_LAUNCHARGUMENTS_H
@@ -11,6 +12,7 @@
 
 #include "kiln/Device.h"
 #include "kiln/KernelSource.h"
+#include "runtime/io/DType.h"
 
 #include <array>
 #include <concepts>
@@ -24,7 +26,16 @@ struct ArgumentView {
   const std::byte *data = nullptr;
   const ArgumentType *types = nullptr;
   std::uint32_t bytes = 0, count = 0;
+  /// What each pointer points to, as `elementCode` says; 0: not known.  nullptr: of none.
+  const std::uint8_t *elements = nullptr;
 };
+
+constexpr std::uint8_t elementCode(DType type) {
+  return static_cast<std::uint8_t>(1 + static_cast<unsigned>(type));
+}
+constexpr DType elementOf(std::uint8_t code) {
+  return static_cast<DType>(code - 1);
+}
 
 /// Bits of a 16-bit float; C++20 has no such type.
 struct HalfBits {
@@ -34,8 +45,14 @@ struct Bfloat16Bits {
   std::uint16_t bits = 0;
 };
 
-/// How a C++ type is passed: `type`, and `bits(value)` of the width of that type.  Specialise it for types of your own.
+/// How a C++ type is passed: `type`, and `bits(value)` of the width of that type; if it is a pointer that knows what it
+/// points to, `element(value)`, a DType.  Specialise it for types of your own.
 template <typename T> struct ArgumentTraits;
+
+template <typename T>
+concept TypedPointer = requires(const T &value) {
+  { ArgumentTraits<T>::element(value) } -> std::same_as<DType>;
+};
 
 #define KILN_ARGUMENT_TRAITS(cpp, kind, stored, expression)                                                            \
   template <> struct ArgumentTraits<cpp> {                                                                             \
@@ -86,17 +103,28 @@ template <typename... Args> class ArgumentPack {
     return out;
   }();
   static constexpr std::array<ArgumentType, n + 1> types{ArgumentTraits<Args>::type..., ArgumentType::I1};
+  static constexpr bool typed = (TypedPointer<Args> || ...);
 
 public:
   explicit ArgumentPack(const Args &...args) {
     std::size_t i = 0;
-    (put(layout.offsets[i++], ArgumentTraits<Args>::bits(args)), ...);
+    (put(i++, args), ...);
   }
-  ArgumentView view() const { return {data, types.data(), layout.bytes, static_cast<std::uint32_t>(n)}; }
+  ArgumentView view() const {
+    return {data, types.data(), layout.bytes, static_cast<std::uint32_t>(n), typed ? elements : nullptr};
+  }
 
 private:
-  template <typename T> void put(std::uint32_t offset, T value) { std::memcpy(data + offset, &value, sizeof value); }
+  template <typename T> void put(std::size_t i, const T &value) {
+    const auto bits = ArgumentTraits<T>::bits(value);
+    std::memcpy(data + layout.offsets[i], &bits, sizeof bits);
+    if constexpr (TypedPointer<T>)
+      elements[i] = elementCode(ArgumentTraits<T>::element(value));
+    else if constexpr (typed)
+      elements[i] = 0;
+  }
   alignas(16) std::byte data[layout.bytes ? layout.bytes : 1];
+  std::uint8_t elements[typed ? n : 1];
 };
 
 class LaunchArguments {
@@ -105,29 +133,34 @@ public:
 
   template <typename T> LaunchArguments &add(const T &value) {
     const auto bits = ArgumentTraits<T>::bits(value);
-    return put(ArgumentTraits<T>::type, &bits, sizeof bits);
+    std::uint8_t element = 0;
+    if constexpr (TypedPointer<T>)
+      element = elementCode(ArgumentTraits<T>::element(value));
+    return put(ArgumentTraits<T>::type, &bits, sizeof bits, element);
   }
   /// The low bits of `bits`, as many as the type has.
   LaunchArguments &add(ArgumentType type, std::uint64_t bits) { return put(type, &bits, argumentBytes(type)); }
 
   /// False once more was added than the buffer holds; a launch refuses it.
   bool fits() const { return !overflow; }
-  ArgumentView view() const { return {data, types, bytes, overflow ? maxCount + 1 : count}; }
+  ArgumentView view() const { return {data, types, bytes, overflow ? maxCount + 1 : count, elements}; }
 
 private:
-  LaunchArguments &put(ArgumentType type, const void *value, std::uint32_t size) {
+  LaunchArguments &put(ArgumentType type, const void *value, std::uint32_t size, std::uint8_t element = 0) {
     const std::uint32_t offset = (bytes + size - 1) / size * size;
     if (count == maxCount || offset + size > maxBytes) {
       overflow = true;
       return *this;
     }
     std::memcpy(data + offset, value, size);
+    elements[count] = element;
     types[count++] = type;
     bytes = offset + size;
     return *this;
   }
   alignas(16) std::byte data[maxBytes];
   ArgumentType types[maxCount];
+  std::uint8_t elements[maxCount];
   std::uint32_t bytes = 0, count = 0;
   bool overflow = false;
 };

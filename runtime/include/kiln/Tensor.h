@@ -50,6 +50,7 @@ template <> struct ArgumentTraits<Tensor> {
   static constexpr ArgumentType type = ArgumentType::Pointer;
   using Stored = DeviceAddress;
   static DeviceAddress bits(const Tensor &tensor) { return tensor.address; }
+  static DType element(const Tensor &tensor) { return tensor.dtype; }
 };
 
 /// Rules are checked in the order written; after one failed, the rest do nothing.  `status()` gives the verdict.
