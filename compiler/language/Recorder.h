@@ -102,7 +102,8 @@ using Operands = std::span<const Operand>;
 
 // Elementwise.  Scalars and constants are splatted, extents of 1 broadcast.
 Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
-Handle rescale(const Operand &a, const Operand &factor, Location loc);
+/// A product or a difference whose second operand mostly changes nothing; `name` is the function's.
+Handle mostlyIdentity(Arith kind, std::string_view name, const Operand &a, const Operand &b, Location loc);
 Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc);
 Handle negate(ElementType e, const Operand &a, Location loc);
 Handle invert(ElementType e, const Operand &a, Location loc);

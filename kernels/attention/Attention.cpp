@@ -12,12 +12,17 @@ using namespace language;
 namespace {
 
 constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
+constexpr float largestFloat = std::numeric_limits<float>::max();
 /// What the base of the powers may be too small by, to base 2.
 constexpr float slack = 8;
+/// Up to here (to base 2) the rounding of a base, which one multiply-add takes off all logits of its row, changes their
+/// powers by less than 2^-11 of themselves.  Beyond, the base is subtracted before the logits are scaled: that is exact
+/// for all that is not far below the base.
+constexpr float accurateBase = 16384;
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
-/// What a row has met so far: its largest logit but for `slack` (to base 2; where `plain` the product before scaling),
-/// the sum of 2^(logit - largest), the weighted values.
+/// What a row has met so far: its largest logit but for `slack` (not yet multiplied by `factor`), the sum of
+/// exp((logit - largest) factor), the weighted values.
 struct Running {
   Tile<f32> largest, total, values;
 };
@@ -62,7 +67,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           Arg<Pointer<i32>, "used_q"> usedQ, Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries,
           Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group,
           Arg<i32, "head_dim_eighth"> headEighth, Arg<i32, "value_dim_eighth"> valueEighth,
-          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight, Arg<f32, "scale_log2e"> unit,
+          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale,
           Arg<f32, "cap"> cap) {
         // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
         const auto headDim = headEighth * 8, valueDim = valueEighth * 8;
@@ -111,13 +116,17 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(i + shift, 1);
-          Scalar<f32> slope = unit;
-          if (c.alibi)
-            slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead)) * log2e;
-
-          // Where the logits are multiples of the products, these are compared, and one multiply-add scales them and
-          // takes the base off.  The scale is above 0 (the operation refuses others).
-          const bool plain = !c.softcap && !c.alibi;
+          // Logits are compared before they are scaled, and one multiply-add scales them and takes the base off: the
+          // products, or their capped part of the largest possible one.  Both factors are above 0 (the operation
+          // refuses others).  Distances of slopes are added to scaled ones.
+          const bool plain = !c.alibi;
+          const Scalar<f32> factor = c.softcap ? Scalar<f32>(cap) : Scalar<f32>(scale), toBase2 = factor * log2e;
+          Scalar<f32> slope = factor;
+          if (c.alibi) {
+            slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead));
+            // A finite one stays finite: 0 times infinity is no number.
+            slope = select(abs(slope) <= largestFloat, max(min(slope * log2e, largestFloat), -largestFloat), slope);
+          }
 
           // Some row may see a key from `begin` (a multiple of blockN) to `end`.
           const auto clamp = [&](const auto &x) { return max(min(x, keyRows), 0); };
@@ -149,13 +158,11 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             const auto keyTile = loadView(kView, {first, 0});
             const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
             Tile<f32> z = x;
-            if (c.alibi && !c.softcap)
-              z = x * unit;
             if (c.softcap)
-              z = tanh(x * (unit * ln2 / cap), approx) * (cap * log2e);
+              z = tanh(x * (scale / cap), approx);
             const auto j = expandDims(first + range(0, c.blockN), 0);
             if (c.alibi)
-              z = z - slope * cast<f32>(abs(p - j));
+              z = z * toBase2 - slope * cast<f32>(abs(p - j));
             // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
             // code to compile, and the copies of the next keys go on across the border.
             z = when(
@@ -174,14 +181,21 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             const auto highest = maximum(seen.largest, maximum(z, along(1)));
             // (The difference of neighbours is exact; it is no number if both are infinite, and not small.)
             const auto grown = highest - seen.largest;
-            const auto largest = select((plain ? grown * unit : grown) <= slack, seen.largest, highest);
+            const auto largest = select((plain ? grown * toBase2 : grown) <= slack, seen.largest, highest);
             const auto base = finite(largest);
             // Before the powers: where the branch of `rescale` comes between them and the product, none of them are
             // taken while the matrix unit works.
-            const auto fade = exp2(plain ? (seen.largest - base) * unit : seen.largest - base, approx);
+            const auto fade = exp2(plain ? (seen.largest - base) * toBase2 : seen.largest - base, approx);
             const auto values = rescale(seen.values, expandDims(fade, 1));
-            const auto power =
-                plain ? exp2(fma(z, unit, expandDims(base * -unit, 1)), approx) : exp2(z - expandDims(base, 1), approx);
+            const auto powers = [&] {
+              if (!plain)
+                return exp2(z - expandDims(base, 1), approx);
+              const auto scaled = base * toBase2;
+              const auto large = abs(scaled) > accurateBase;
+              const auto differences = rebase(z, expandDims(select(large, base, 0.0f), 1));
+              return exp2(fma(differences, toBase2, expandDims(select(large, 0.0f, -scaled), 1)), approx);
+            };
+            const auto power = powers();
             return Running{largest, seen.total * expandDims(fade, 1) + partSums(power),
                            dot(cast<T>(power), loadView(vView, {first, 0}), values)};
           };
@@ -192,13 +206,15 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                      return std::tuple{next.largest, next.total, next.values};
                    });
 
-          Tile<f32> largest = plain ? highest * unit : highest, total = sum(sums, along(1)), values = weighted;
+          // Natural logits from here on, and rounded: multiply-adds would subtract what is not rounded from what is.
+          Tile<f32> total = sum(sums, along(1)), values = weighted;
+          Tile<f32> largest = withoutContraction([&] { return plain ? highest * factor : highest * ln2; });
           if (c.sink) { // one more logit without a value
-            const auto logit = load(sink + cast<i64>(head) * sinkStride) * log2e;
-            const auto with = maximum(largest, full<f32>({c.blockM}, logit));
+            const auto logit = full<f32>({c.blockM}, load(sink + cast<i64>(head) * sinkStride));
+            const auto with = maximum(largest, logit);
             const auto base = finite(with);
-            const auto fade = exp2(largest - base, approx);
-            total = total * fade + exp2(full<f32>({c.blockM}, logit) - base, approx);
+            const auto fade = exp2((largest - base) * log2e, approx);
+            total = total * fade + exp2((logit - base) * log2e, approx);
             values = values * expandDims(fade, 1);
             largest = with;
           }
@@ -206,7 +222,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto result = values * expandDims(select(nothing, 0.0f, div(1.0f, total, approx)), 1);
           storeView(oView, {row0, 0}, cast<T>(result));
           if (c.lse) {
-            const auto logSum = select(nothing, minusInfinity, (finite(largest) + log2(total)) * ln2);
+            const auto logSum = select(nothing, minusInfinity, finite(largest) + log2(total) * ln2);
             const auto at = lse + (batchQ * lseBatch + cast<i64>(head) * lseHead) + (startQ + cast<i64>(i)) * lseRow;
             store(at, logSum, i < queryRows);
           }

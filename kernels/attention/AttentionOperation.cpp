@@ -3,6 +3,7 @@
 #include "kernels/attention/AttentionTiling.h"
 #include "kernels/support/Grid.h"
 #include "kernels/support/KernelSlots.h"
+#include "support/Text.h"
 
 #include <cmath>
 
@@ -71,6 +72,10 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
 /// Of a sequence, at most.
 std::int64_t queriesOf(const AttentionArguments &a) {
   return a.cuQ ? std::min(a.maxQueries, a.q.shape[0]) : a.q.shape[1];
+}
+
+float scaleOf(const AttentionArguments &a) {
+  return a.scale.value_or(1 / std::sqrt(static_cast<float>(a.q.shape[a.q.rank - 1])));
 }
 
 /// Keys after its own that a query sees; -1: all.
@@ -220,10 +225,18 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
       return badWindow(name, window);
   KILN_TRY(checkTiling(name(), a.tiling));
   if (a.scale && !(std::isfinite(*a.scale * log2e) && *a.scale > 0))
-    return Status::invalid("attention: scale = " + std::to_string(*a.scale), "give a number above 0, at most 2e38");
+    return Status::invalid(format("attention: scale = %g", static_cast<double>(*a.scale)),
+                           "give a number above 0, at most 2e38");
   if (!(std::isfinite(a.softcap) && a.softcap >= 0))
-    return Status::invalid("attention: softcap = " + std::to_string(a.softcap),
+    return Status::invalid(format("attention: softcap = %g", static_cast<double>(a.softcap)),
                            "give a finite number from 0 up; 0 means none");
+  const float share = scaleOf(a) / a.softcap;
+  if (a.softcap > 0 && !(std::isnormal(share) && std::isnormal(a.softcap * log2e)))
+    return Status::invalid(format("attention: softcap = %g with scale = %g: the cap and the scale's share of it must "
+                                  "lie between 1.2e-38 and 2e38",
+                                  static_cast<double>(a.softcap), static_cast<double>(scaleOf(a))),
+                           a.softcap > scaleOf(a) ? "give softcap 0 (none): no logit comes near this cap"
+                                                  : "give a larger cap");
   for (const auto &[name, rows] : {std::pair("q", q.rows), std::pair("k", a.k.shape[rank - 3])})
     if (rows > 1 << 29) // sums of a row, a shift and a window stay in 32 bits
       return Status::invalid(std::string("attention: argument '") + name + "' has " + std::to_string(rows) +
@@ -258,7 +271,6 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
     return t && t->rank >= fromEnd ? t->strides[t->rank - fromEnd] : std::int64_t(0);
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  const float scale = a.scale.value_or(1 / std::sqrt(static_cast<float>(q.dim)));
   return kernel->launch(grid, stream, a.q, q.batchStride, q.rowStride, q.groupStride, q.headStride, a.k,
                         packedK ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,
                         packedK ? 0 : a.v.strides[0], a.v.strides[rank - 3], a.v.strides[rank - 2], a.o, o.batchStride,
@@ -266,7 +278,7 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
                         stride(a.lse, 1), pointer(a.sink), stride(a.sink, 1), pointer(a.alibi), stride(a.alibi, 2),
                         stride(a.alibi, 1), pointer(a.cuQ), pointer(a.cuK), pointer(a.usedQ), pointer(a.usedK),
                         i32(queries), i32(keys), i32(q.heads), i32(group), i32(q.dim / 8), i32(o.dim / 8),
-                        i32(a.windowLeft), i32(right), scale * log2e, a.softcap);
+                        i32(a.windowLeft), i32(right), scaleOf(a), a.softcap);
 }
 
 } // namespace kiln::kernels

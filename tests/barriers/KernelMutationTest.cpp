@@ -84,7 +84,7 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
                       : is("o") ? Argument(out)
                                 : Argument(std::uint64_t(out.address() + 2 * S * D)));
       else if (a.element == ElementType::F32)
-        all.push_back(is("scale_log2e") ? 1.44269504f / std::sqrt(static_cast<float>(D)) : 0.0f);
+        all.push_back(is("scale") ? 1 / std::sqrt(static_cast<float>(D)) : 0.0f);
       else if (a.element == ElementType::I64)
         all.push_back(is("lse_row_stride") ? std::int64_t(1) : a.name.ends_with("row_stride") ? D : std::int64_t(0));
       else
