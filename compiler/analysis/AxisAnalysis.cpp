@@ -38,11 +38,32 @@ struct AxisState {
   void print(llvm::raw_ostream &os) const { os << (kind == Kind::Facts ? info.text() : std::string("-")); }
 };
 
-using AxisLattice = dataflow::Lattice<AxisState>;
+/// A value's facts, those that the kernel assumes among them: they hold on every path that control flow joins.
+class AxisLattice : public dataflow::Lattice<AxisState> {
+public:
+  using Lattice::Lattice;
+
+  ChangeResult join(const dataflow::AbstractSparseLattice &other) override {
+    return join(static_cast<const AxisLattice &>(other).getValue());
+  }
+  ChangeResult join(const AxisState &state) {
+    if (state.kind != AxisState::Kind::Facts || state.info.dims() != 1 || state.info.shape(0) != 1)
+      return Lattice::join(state);
+    if (!assumed)
+      assumed = assumptionsOf(getAnchor()).divisor;
+    if (*assumed <= state.info.divisibility(0))
+      return Lattice::join(state);
+    return Lattice::join(AxisState::of(AxisInfo::splat(*assumed, layout::Coords{1u})));
+  }
+
+private:
+  std::optional<std::uint32_t> assumed;
+};
 
 class AxisDataFlow : public dataflow::SparseForwardDataFlowAnalysis<AxisLattice> {
 public:
-  using SparseForwardDataFlowAnalysis::SparseForwardDataFlowAnalysis;
+  AxisDataFlow(DataFlowSolver &solver, ArrayRef<Value> multiples)
+      : SparseForwardDataFlowAnalysis(solver), multiples(multiples) {}
 
   LogicalResult visitOperation(Operation *op, ArrayRef<const AxisLattice *> operands,
                                ArrayRef<AxisLattice *> results) override {
@@ -64,7 +85,9 @@ public:
   void setToEntryState(AxisLattice *lattice) override {
     const Value value = lattice->getAnchor();
     const std::optional<layout::Coords> shape = factShape(value.getType());
-    propagateIfChanged(lattice, lattice->join(shape ? AxisState::of(entryFacts(value, *shape)) : AxisState::none()));
+    const std::uint64_t known = llvm::is_contained(multiples, value) ? 16 : 1;
+    propagateIfChanged(lattice,
+                       lattice->join(shape ? AxisState::of(entryFacts(value, *shape, known)) : AxisState::none()));
   }
 
   /// A loop's induction variable: a multiple of what divides both its start and its step.
@@ -99,16 +122,20 @@ private:
       return std::nullopt;
     return state.kind == AxisState::Kind::Facts ? state.info.divisibility(0) : 1;
   }
+
+  ArrayRef<Value> multiples;
 };
 
 } // namespace
 
-AxisAnalysis::AxisAnalysis(Operation *root) {
+AxisAnalysis::AxisAnalysis(Operation *root) : AxisAnalysis(root, {}) {}
+
+AxisAnalysis::AxisAnalysis(Operation *root, ArrayRef<Value> multiples) {
   DataFlowConfig config;
   config.setInterprocedural(false);
   DataFlowSolver solver(config);
   dataflow::loadBaselineAnalyses(solver);
-  solver.load<AxisDataFlow>();
+  solver.load<AxisDataFlow>(multiples);
   if (failed(solver.initializeAndRun(root)))
     return;
   auto record = [&](Value value) {

@@ -4,7 +4,8 @@
 // tile of shape [1].  Pointers count in elements of what they point to: divisibility 4 of a !tile.ptr<f32> is 16 bytes.
 //
 // What is assumed: global pointers are aligned to their element (the launcher checks it); a kernel argument is a
-// multiple of its tile.divisibility (a guard).  Nothing is assumed of overflow: integers wrap, and a fact (contiguity
+// multiple of its tile.divisibility (a guard); what the kernel assumes holds (tile.assume in the block of the value,
+// tile.multiple_of, tile.max_contiguous).  Nothing is assumed of overflow: integers wrap, and a fact (contiguity
 // c, divisibility v) is proved for aligned blocks of min(c, v) elements; such a block never crosses the point where
 // numbers wrap, so it survives sign extension.  Contiguity beyond divisibility is a hint, good for choosing the order
 // of a layout; every width takes the smaller of the two.
@@ -42,6 +43,8 @@ class AxisAnalysis {
 public:
   /// Of every function below `root`, or of `root` itself.
   explicit AxisAnalysis(mlir::Operation *root);
+  /// As if these arguments were multiples of 16, pointers of 16 bytes.
+  AxisAnalysis(mlir::Operation *root, llvm::ArrayRef<mlir::Value> multiples);
 
   /// Nothing is known (all facts 1) of a value that was not there, or in code that is never reached.  Nothing is
   /// returned for values that are no number, pointer or tile of them, and for ranks and extents that no layout has.

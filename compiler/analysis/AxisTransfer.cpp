@@ -32,15 +32,16 @@ std::optional<Coords> factShape(Type type) {
   return out;
 }
 
-AxisInfo entryFacts(Value value, const Coords &shape) {
+AxisInfo entryFacts(Value value, const Coords &shape, std::uint64_t known) {
   auto argument = dyn_cast<BlockArgument>(value);
   auto f = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
   if (!f || !argument.getOwner()->isEntryBlock())
     return AxisInfo::unknown(shape);
   auto divisor = f.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), tile::divisibilityAttr);
-  if (!divisor || isa<RankedTensorType>(value.getType()))
+  if (isa<RankedTensorType>(value.getType()))
     return AxisInfo::unknown(shape);
-  std::uint64_t multiple = static_cast<std::uint64_t>(divisor.getInt());
+  const std::uint64_t stated = divisor ? static_cast<std::uint64_t>(divisor.getInt()) : 1;
+  std::uint64_t multiple = std::max(known, stated & (~stated + 1));
   if (auto pointer = dyn_cast<tile::PtrType>(value.getType())) {
     // In elements; a pointer is aligned to its element anyway.
     const std::uint64_t power = multiple & (~multiple + 1);
@@ -127,6 +128,22 @@ AxisInfo shiftRight(const AxisInfo &x, unsigned log) {
   });
 }
 
+/// x / 2^log rounded towards zero, x of any sign: only multiples are divided as by a shift.
+AxisInfo divideSigned(const AxisInfo &x, unsigned log) {
+  return each(x, [&](std::uint32_t &c, std::uint32_t &v, std::uint32_t &) {
+    v = c == 1 && log < 31 && v >= power(log) ? v >> log : 1;
+    c = 1;
+  });
+}
+
+/// x - n * 2^log with the sign of x: what divides x and 2^log divides it, and multiples of 2^log leave nothing.
+AxisInfo remainderSigned(const AxisInfo &x, unsigned log) {
+  return each(x, [&](std::uint32_t &c, std::uint32_t &v, std::uint32_t &) {
+    v = c != 1 ? 1 : v >= power(log) ? AxisInfo::big : v;
+    c = 1;
+  });
+}
+
 AxisInfo truncated(const AxisInfo &x, unsigned width) {
   return each(x, [&](std::uint32_t &c, std::uint32_t &v, std::uint32_t &) {
     const std::uint32_t block = std::min(c, power(width - 1));
@@ -188,14 +205,97 @@ AxisInfo ofConstant(Attribute value, const Coords &shape) {
 
 } // namespace
 
-std::optional<std::int64_t> nonNegativeBound(Value value, unsigned depth) {
-  Operation *op = value.getDefiningOp();
-  if (!op || depth == 0)
+namespace {
+
+/// Whether the kernel assumes the condition, alone or as a part of a conjunction, wherever `of` has its value.
+bool isAssumed(Value condition, Value of, unsigned depth = 8) {
+  return depth && llvm::any_of(condition.getUsers(), [&](Operation *user) {
+           return isa<tile::AssumeOp>(user) ? user->getBlock() == of.getParentBlock()
+                                            : isa<arith::AndIOp>(user) && isAssumed(user->getResult(0), of, depth - 1);
+         });
+}
+
+/// `value <predicate> n`, for a comparison of `value` with a constant on either side.
+std::optional<std::pair<arith::CmpIPredicate, std::int64_t>> comparison(arith::CmpIOp cmp, Value value) {
+  using P = arith::CmpIPredicate;
+  const bool left = cmp.getLhs() == value;
+  const std::optional<std::int64_t> n = constantOf(left ? cmp.getRhs() : cmp.getLhs());
+  if (!n)
     return std::nullopt;
+  P predicate = cmp.getPredicate();
+  if (!left)
+    predicate = predicate == P::slt   ? P::sgt
+                : predicate == P::sle ? P::sge
+                : predicate == P::sgt ? P::slt
+                : predicate == P::sge ? P::sle
+                                      : predicate;
+  return std::pair(predicate, *n);
+}
+
+/// What x is a multiple of if `value`, computed from it, is 0; 1 if nothing follows.
+std::uint64_t divisorTested(Operation *value, Value x) {
+  if (!isa<arith::RemSIOp, arith::RemUIOp, arith::AndIOp>(value))
+    return 1;
+  const std::optional<std::int64_t> n = value->getOperand(0) == x ? constantOf(value->getOperand(1)) : std::nullopt;
+  if (!n)
+    return 1;
+  if (!isa<arith::AndIOp>(value))
+    return *n == 0 ? 1 : static_cast<std::uint64_t>(*n); // n % 0 is n: 0 if assumed so, which nobody means
+  const std::uint64_t low = ~static_cast<std::uint64_t>(*n);
+  return low & (~low + 1); // the ones at the end of the mask
+}
+
+std::optional<std::int64_t> boundByDefinition(Value value, std::int64_t limit, unsigned depth);
+
+} // namespace
+
+Assumptions assumptionsOf(Value value) {
+  using P = arith::CmpIPredicate;
+  Assumptions out;
+  if (!value.getType().isInteger(32) && !value.getType().isInteger(64))
+    return out;
+  for (Operation *user : value.getUsers()) {
+    if (auto cmp = dyn_cast<arith::CmpIOp>(user)) {
+      const auto known = comparison(cmp, value);
+      if (!known || !isAssumed(cmp, value))
+        continue;
+      const auto [predicate, n] = *known;
+      const bool below = predicate == P::slt && n > INT64_MIN, above = predicate == P::sgt && n < INT64_MAX;
+      if (below || predicate == P::sle || predicate == P::eq)
+        out.most = std::min(out.most.value_or(INT64_MAX), below ? n - 1 : n);
+      if (above || predicate == P::sge || predicate == P::eq)
+        out.least = std::max(out.least.value_or(INT64_MIN), above ? n + 1 : n);
+      continue;
+    }
+    const std::uint64_t divisor = divisorTested(user, value);
+    if (divisor == 1)
+      continue;
+    for (Operation *test : user->getResult(0).getUsers())
+      if (auto cmp = dyn_cast<arith::CmpIOp>(test); cmp && cmp.getPredicate() == P::eq)
+        if (const auto zero = comparison(cmp, user->getResult(0)); zero && zero->second == 0 && isAssumed(cmp, value))
+          out.divisor = std::max(out.divisor, AxisInfo::splat(divisor, Coords{1u}).divisibility(0));
+  }
+  return out;
+}
+
+std::optional<std::int64_t> nonNegativeBound(Value value, unsigned depth) {
   const Type element = tile::elementTypeOf(value.getType());
-  if (!element.isInteger(32) && !element.isInteger(64))
+  if (depth == 0 || (!element.isInteger(32) && !element.isInteger(64)))
     return std::nullopt;
   const std::int64_t limit = element.isInteger(32) ? INT32_MAX : INT64_MAX;
+  const Assumptions assumed = assumptionsOf(value);
+  const std::optional<std::int64_t> known = boundByDefinition(value, limit, depth);
+  if (!known && !(assumed.least && *assumed.least >= 0))
+    return std::nullopt;
+  return std::min(known.value_or(limit), assumed.most.value_or(limit));
+}
+
+namespace {
+
+std::optional<std::int64_t> boundByDefinition(Value value, std::int64_t limit, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return std::nullopt;
   if (const std::optional<std::int64_t> n = constantOf(value))
     return *n >= 0 ? n : std::nullopt;
   auto of = [&](unsigned i) { return nonNegativeBound(op->getOperand(i), depth - 1); };
@@ -209,7 +309,7 @@ std::optional<std::int64_t> nonNegativeBound(Value value, unsigned depth) {
   if (isa<tile::ProgramIdOp, tile::NumProgramsOp>(op))
     return INT32_MAX;
   if (isa<tile::SplatOp, tile::ExpandDimsOp, tile::BroadcastOp, tile::TransposeOp, tile::ReshapeOp, arith::ExtSIOp,
-          tile_gpu::ConvertLayoutOp>(op))
+          tile::MultipleOfOp, tile::MaxContiguousOp, tile_gpu::ConvertLayoutOp>(op))
     return of(0);
   std::int64_t out = 0;
   if (isa<arith::AddIOp, arith::MulIOp>(op)) {
@@ -232,6 +332,8 @@ std::optional<std::int64_t> nonNegativeBound(Value value, unsigned depth) {
   }
   return std::nullopt;
 }
+
+} // namespace
 
 AxisInfo transfer(Operation *op, OperandFacts operands, unsigned index) {
   const Type type = op->getResult(index).getType();
@@ -333,12 +435,14 @@ AxisInfo transfer(Operation *op, OperandFacts operands, unsigned index) {
         const bool floors = isa<arith::DivUIOp>(op) || nonNegativeBound(division.getLhs());
         if (log && *log == 0)
           return x();
-        return log && floors ? shiftRight(x(), *log) : anyOf(x(), y());
+        return !log ? anyOf(x(), y()) : floors ? shiftRight(x(), *log) : divideSigned(x(), *log);
       })
       .Case<arith::RemUIOp, arith::RemSIOp>([&](auto remainder) {
         const std::optional<unsigned> log = logOf(constantOf(remainder.getRhs()));
         const bool wraps = isa<arith::RemUIOp>(op) || nonNegativeBound(remainder.getLhs());
-        return log && wraps ? lowBits(x(), *log) : anyOf(x(), y());
+        if (!log) // x - n * y, where y is 0 too: then it is x
+          return bothDivide(x(), y());
+        return wraps ? lowBits(x(), *log) : remainderSigned(x(), *log);
       })
       .Case<arith::ShRUIOp, arith::ShRSIOp>([&](auto shift) {
         const std::optional<std::int64_t> n = constantOf(shift.getRhs());
@@ -346,6 +450,26 @@ AxisInfo transfer(Operation *op, OperandFacts operands, unsigned index) {
         return n && *n >= 0 && *n < width ? shiftRight(x(), static_cast<unsigned>(*n)) : anyOf(x(), y());
       })
       .Case<arith::ExtSIOp, arith::ExtUIOp>([&](auto) { return x(); })
+      .Case([&](tile::MultipleOfOp fact) {
+        const std::uint32_t multiple = AxisInfo::splat(fact.getDivisor(), shape).divisibility(0);
+        unsigned counting = 0;
+        for (unsigned d = 0; d < shape.size(); ++d)
+          counting += x().contiguity(d) > 1;
+        // Where elements count up along one dimension, the others have no multiples at each of their places.
+        return each(x(), [&](std::uint32_t &c, std::uint32_t &v, std::uint32_t &) {
+          if (counting == 0 || (counting == 1 && c > 1))
+            v = std::max(v, multiple);
+        });
+      })
+      .Case([&](tile::MaxContiguousOp fact) {
+        unsigned d = 0;
+        return each(x(), [&](std::uint32_t &c, std::uint32_t &v, std::uint32_t &) {
+          if (d++ == fact.getAxis())
+            c = std::max(c, fact.getElements());
+          else if (c == 1 && fact.getElements() > 1)
+            v = 1;
+        });
+      })
       .Case([&](arith::TruncIOp) { return truncated(x(), tile::elementTypeOf(type).getIntOrFloatBitWidth()); })
       .Case([&](arith::CmpIOp cmp) { return compare(cmp.getPredicate(), x(), y()); })
       .Case([&](arith::SelectOp s) {

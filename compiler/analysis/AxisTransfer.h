@@ -25,10 +25,17 @@ using OperandFacts = llvm::ArrayRef<const layout::AxisInfo *>;
 /// Facts of the result `index`, whose type has a factShape.
 layout::AxisInfo transfer(mlir::Operation *op, OperandFacts operands, unsigned index);
 
-/// Facts of a value that no operation computes: a kernel's argument.
-layout::AxisInfo entryFacts(mlir::Value value, const layout::Coords &shape);
+/// Facts of a value that no operation computes: a kernel's argument, a multiple of `known` too (bytes of a pointer).
+layout::AxisInfo entryFacts(mlir::Value value, const layout::Coords &shape, std::uint64_t known = 1);
 
-/// An upper bound of an integer value that is proved to be non-negative, by looking at its definition.
+/// What the kernel assumes of a scalar integer (tile.assume) in the block that defines it, so wherever it has a value.
+struct Assumptions {
+  std::uint32_t divisor = 1; ///< a power of two
+  std::optional<std::int64_t> least, most;
+};
+Assumptions assumptionsOf(mlir::Value value);
+
+/// An upper bound of an integer value that is proved or assumed to be non-negative, by looking at its definition.
 std::optional<std::int64_t> nonNegativeBound(mlir::Value value, unsigned depth = 8);
 
 } // namespace kiln::analysis

@@ -7,10 +7,12 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <pthread.h>
 
 namespace kiln {
 namespace {
@@ -164,28 +166,66 @@ Isolation effectiveIsolation(Isolation requested) {
   return requested == Isolation::Thread && processIsSuspect() ? Isolation::Child : requested;
 }
 
-Status runContained(llvm::function_ref<void()> fn, const ContainmentOptions &options) {
+namespace {
+
+/// One contained run: what its thread is given, and what it leaves.
+struct ContainedRun {
+  llvm::function_ref<void()> fn;
   Frame frame;
   SignalStack signalStack;
-  llvm::CrashRecoveryContext recovery;
-  bool finished;
+  bool finished = false;
+  int exitCode = 0;
+
+  void operator()() {
+    signalStack.use();
+    llvm::CrashRecoveryContext recovery;
+    currentFrame = &frame;
+    finished = recovery.RunSafely(fn);
+    currentFrame = nullptr;
+    exitCode = recovery.RetCode;
+  }
+};
+
+/// Runs it on a thread of its own and waits; 0, or why there is no such thread.  Not by LLVM's own function, which ends
+/// the process if there is none.
+int runOnThread(ContainedRun &run, std::size_t stackBytes) {
+  pthread_attr_t attributes;
+  if (const int error = ::pthread_attr_init(&attributes))
+    return error;
+  pthread_t thread;
+  int error = ::pthread_attr_setstacksize(&attributes, stackBytes);
+  if (!error)
+    error = ::pthread_create(
+        &thread, &attributes,
+        [](void *given) -> void * {
+          (*static_cast<ContainedRun *>(given))();
+          return nullptr;
+        },
+        &run);
+  ::pthread_attr_destroy(&attributes);
+  return error ? error : ::pthread_join(thread, nullptr);
+}
+
+} // namespace
+
+Status runContained(llvm::function_ref<void()> fn, const ContainmentOptions &options) {
+  ContainedRun run{.fn = fn, .frame = {}, .signalStack = {}};
+  int error;
   {
     Handlers handlers;
-    finished = recovery.RunSafelyOnThread(
-        [&] {
-          signalStack.use();
-          currentFrame = &frame;
-          fn();
-          currentFrame = nullptr;
-        },
-        static_cast<unsigned>(options.stackBytes));
+    error = runOnThread(run, options.stackBytes);
   }
-  if (finished)
+  if (error)
+    return {StatusCode::OutOfMemory,
+            "there is no thread to compile on, with a stack of " + std::to_string(options.stackBytes >> 20) +
+                " MiB: " + std::strerror(error),
+            limitsRemedy()};
+  if (run.finished)
     return {};
   suspect().store(true, std::memory_order_release);
-  if (frame.reason[0])
-    return {StatusCode::Internal, std::string("the compiler gave up: ") + frame.reason.data()};
-  const int signal = recovery.RetCode - 128; // as shells count; set by the recovery context
+  if (run.frame.reason[0])
+    return {StatusCode::Internal, std::string("the compiler gave up: ") + run.frame.reason.data()};
+  const int signal = run.exitCode - 128; // as shells count; set by the recovery context
   return {StatusCode::Internal, "the compiler crashed: " + signalName(signal)};
 }
 

@@ -43,6 +43,8 @@ struct ContainmentOptions {
 };
 
 /// Runs `fn`.  Ok: it returned.  Internal: it crashed; the message holds LLVM's reason or the signal's name.
+/// OutOfMemory: `fn` did not run, because the system gave no thread with such a stack (too little address space, or too
+/// many tasks): compile in a child.
 Status runContained(llvm::function_ref<void()> fn, const ContainmentOptions &options = {});
 
 } // namespace kiln

@@ -66,8 +66,10 @@ int millisecondsLeft(Clock::time_point deadline) {
 }
 
 Status startFailure(const std::string &program, int error) {
-  return {error == ENOENT || error == EACCES ? StatusCode::NotFound : StatusCode::Internal,
-          "'" + program + "' cannot be started: " + std::strerror(error)};
+  const std::string message = "'" + program + "' cannot be started: " + std::strerror(error);
+  if (error == EAGAIN || error == ENOMEM)
+    return {StatusCode::OutOfMemory, message, limitsRemedy()};
+  return {error == ENOENT || error == EACCES ? StatusCode::NotFound : StatusCode::Internal, message};
 }
 
 /// Descriptors below 4 would be overwritten while the child's are arranged: moves `fd` out of the way.
@@ -251,6 +253,10 @@ Result<ProcessEnd> runProcess(const ProcessSpec &spec) {
   if (run.end.output.size() > spec.maxOutputBytes)
     run.end.output.erase(0, run.end.output.size() - spec.maxOutputBytes);
   return std::move(run.end);
+}
+
+std::string limitsRemedy() {
+  return "raise the limits on address space (ulimit -v) and on tasks (ulimit -u, the pids limit of a container)";
 }
 
 std::string signalName(int signal) {

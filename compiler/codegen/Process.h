@@ -42,6 +42,9 @@ Result<ProcessEnd> runProcess(const ProcessSpec &spec);
 /// "SIGSEGV (invalid memory access)".
 std::string signalName(int signal);
 
+/// The remedy where the system refuses a process, a thread or memory.
+std::string limitsRemedy();
+
 } // namespace kiln
 
 #endif // KILN_CODEGEN_PROCESS_H

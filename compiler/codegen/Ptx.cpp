@@ -1,5 +1,6 @@
 #include "compiler/codegen/Ptx.h"
 
+#include "compiler/codegen/BackEndPasses.h"
 #include "compiler/codegen/BesideLoops.h"
 #include "compiler/codegen/CheapValues.h"
 #include "compiler/codegen/InstructionNeeds.h"
@@ -21,7 +22,6 @@
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -289,7 +289,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   Stopwatch ptxTime;
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager passes;
+  BackEndPasses passes;
   if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
     return mlir::emitError(where) << "LLVM's NVPTX back end cannot print assembly";
   passes.run(*llvmModule);

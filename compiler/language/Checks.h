@@ -4,6 +4,7 @@
 
 #include "Value.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace kiln::language {
@@ -19,9 +20,33 @@ struct Message {
 };
 } // namespace detail
 
-/// A fact that the compiler may use; `kiln check` reports it if it does not hold.
+/// A fact that the compiler may use.  If it does not hold, results are undefined and nothing reports it: deviceAssert
+/// checks.  `assume(n % 16 == 0)` and `assume(n >= 0)` make accesses wide if they stand where n is made (an argument:
+/// at the top of the kernel).
 inline void assume(const Scalar<i1> &condition, Location loc = Location::current()) {
   detail::assume(detail::operandOf(condition, loc), loc);
+}
+
+/// x, known to be a multiple of `divisor`; of a tile the first element of each run that counts up, each element where
+/// nothing does.  Undefined if it is not.
+template <IndexElement T>
+Scalar<T> multipleOf(const Scalar<T> &x, std::int64_t divisor, Location loc = Location::current()) {
+  return Scalar<T>(detail::multipleOf(detail::operandOf(x, loc), divisor, loc));
+}
+template <IndexElement T>
+Tile<T> multipleOf(const Tile<T> &x, std::int64_t divisor, Location loc = Location::current()) {
+  return Tile<T>(detail::multipleOf(detail::operandOf(x, loc), divisor, loc));
+}
+
+/// x, whose elements are known to count up by 1 in aligned runs of `elements`, a power of two, along its last dimension
+/// or another.  Undefined if they do not.  `load(p + multipleOf(maxContiguous(i, 8), 8))` reads 8 elements at once.
+template <IndexElement T>
+Tile<T> maxContiguous(const Tile<T> &x, std::int64_t elements, Location loc = Location::current()) {
+  return Tile<T>(detail::maxContiguous(detail::operandOf(x, loc), elements, -1, loc));
+}
+template <IndexElement T>
+Tile<T> maxContiguous(const Tile<T> &x, std::int64_t elements, Along along, Location loc = Location::current()) {
+  return Tile<T>(detail::maxContiguous(detail::operandOf(x, loc), elements, std::max(along.dim, 0), loc));
 }
 
 /// Stops the kernel with a message if the condition fails (anywhere in the tile).

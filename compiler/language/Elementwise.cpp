@@ -60,8 +60,8 @@ Handle unaryOp(Recorder &r, Op op, std::string_view what, const Operand &a, std:
   return r.handle(r.result(type, loc, op, ' ', ValueText{*id}, flags, " : ", TypeText{type}));
 }
 
-std::string_view gradeFlags(Grade grade) {
-  return grade == Grade::Approximate ? " fastmath<afn>" : "";
+std::string_view gradeFlags(const Recorder &r, Grade grade) {
+  return (grade == Grade::OfKernel ? r.grade() : grade) == Grade::Approximate ? " fastmath<afn>" : "";
 }
 
 ValueId convert(Recorder &r, Op op, ValueId from, ElementType to, Location loc) {
@@ -78,7 +78,10 @@ Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b,
   const ArithRow &row = rowOf(kind);
   const Op op = isFloat(e) ? row.onFloat : isUnsigned(e) ? row.onUnsigned : row.onSigned;
   const bool fuses = op == Op::AddF || op == Op::SubF || op == Op::MulF;
-  return binaryOp(*r, op, row.name, a, b, fuses && r->contraction ? " fastmath<contract>" : gradeFlags(grade), loc);
+  const std::string_view flags = op == Op::DivF            ? gradeFlags(*r, grade)
+                                 : fuses && r->contraction ? " fastmath<contract>"
+                                                           : "";
+  return binaryOp(*r, op, row.name, a, b, flags, loc);
 }
 
 Handle mostlyIdentity(Arith kind, std::string_view name, const Operand &a, const Operand &b, Location loc) {
@@ -129,12 +132,12 @@ Handle invert(ElementType e, const Operand &a, Location loc) {
 
 Handle unary(Op op, std::string_view name, ElementType e, const Operand &a, Grade grade, Location loc) {
   Recorder *r = Recorder::current();
-  return r ? unaryOp(*r, op, name, a, gradeFlags(grade), loc) : Handle();
+  return r ? unaryOp(*r, op, name, a, gradeFlags(*r, grade), loc) : Handle();
 }
 
 Handle power(ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc) {
   Recorder *r = Recorder::current();
-  return r ? binaryOp(*r, Op::PowF, "pow", a, b, gradeFlags(grade), loc) : Handle();
+  return r ? binaryOp(*r, Op::PowF, "pow", a, b, gradeFlags(*r, grade), loc) : Handle();
 }
 
 Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc) {

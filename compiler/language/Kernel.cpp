@@ -17,6 +17,11 @@ std::string KernelArgument::typeText() const {
   return isPointer ? "ptr<" + name + ">" : name;
 }
 
+std::string_view specializationName(Specialization how) {
+  constexpr std::string_view names[] = {"", "none", "divisibility", "stride", "value"};
+  return names[static_cast<unsigned>(how)];
+}
+
 Kernel Kernel::failed(Status why) {
   Kernel kernel;
   kernel.state = std::move(why);

@@ -21,6 +21,7 @@
 #include "Value.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -54,27 +55,50 @@ struct KernelOptions {
   int maxRegisters = 0;
   /// How hard the assembler optimises, 0 to 3.  1 takes two thirds of the time; some kernels lose nothing by it.
   int assemblerLevel = 3;
+  /// Of divisions (`/` too), roots and functions that name no grade themselves: `exp(x)`, not `exp(x, approx)`.
+  Grade grade = precise;
   /// What the kernel was made for: `{{"block", c.block}}`.  The first line of the text, and so part of every key.
   std::vector<ConfigEntry> config = {};
   /// This prefix of source files' paths is not recorded.  Targets may use -fmacro-prefix-map instead.
   std::string sourceRoot = {};
 };
 
-/// How much of an argument's value one compiled kernel is for.  Automatic: pointers by their alignment, integers whose
-/// name says "stride" by being 1 or divisible by 16, all others not at all.
-enum class Specialization : std::uint8_t { Automatic, None, Divisibility, Stride, Value };
+/// How much of an argument's value one compiled kernel is for.
+///   ByType        what the argument's type says: a Pointer or an Extent Divisibility, a Stride Stride, all others None
+///   None          nothing: one kernel for all values
+///   Divisibility  a multiple of 16 (a pointer: aligned to 16 bytes; an Extent: whole 16 bytes), or not
+///   Stride        1, whole 16 bytes, or neither
+///   Value         an integer's value: one compile a value
+enum class Specialization : std::uint8_t { ByType, None, Divisibility, Stride, Value };
+/// As tile.specialize calls it; empty for ByType.
+std::string_view specializationName(Specialization how);
 
 struct ArgTraits {
   bool noalias = false; ///< no other argument's memory overlaps what is written through this one
-  int divisibility = 0; ///< bytes of a pointer, units of an integer that always divide it; 0: nothing is known
-  Specialization specialization = Specialization::Automatic;
+  int divisibility = 0; ///< bytes of a pointer, units of an integer that always divide it (launches with others are
+                        ///< refused); 0: nothing is known
+  Specialization specialization = Specialization::ByType;
 };
+/// `Arg<i64, "n", byDivisibility>`: a multiple of 16 gets a kernel of its own.
+inline constexpr ArgTraits byDivisibility{.specialization = Specialization::Divisibility};
+/// `Arg<i32, "window", byValue>`: each value gets a kernel of its own, in which it is a constant.
+inline constexpr ArgTraits byValue{.specialization = Specialization::Value};
+/// `Arg<Stride<f32>, "stride", unspecialized>`: one kernel for all values.
+inline constexpr ArgTraits unspecialized{.specialization = Specialization::None};
+
+// Types of arguments that count elements of T.  An `Arg<Stride<bf16>, "row_stride">` is a Scalar<i64>.
+
+/// From one row (column, head ..) of a tensor to the next: 1, whole 16 bytes, or neither.
+template <Element T, IndexElement I = i64> struct Stride {};
+/// Along a row: whole 16 bytes get a kernel of their own, whose masks are whole vectors.
+template <Element T, IndexElement I = i64> struct Extent {};
 
 struct KernelArgument {
   std::string name;
   ElementType element = ElementType::F32;
   bool isPointer = false;
   ArgTraits traits;
+  std::optional<ElementType> counts = {}; ///< of a Stride and an Extent: elements of this type
   /// "ptr<f32>", "i64": as in the compiler's metadata.
   std::string typeText() const;
 };
@@ -132,18 +156,40 @@ template <typename T> struct ArgumentBase {
   using Type = Scalar<T>;
   static constexpr bool isPointer = false;
   static constexpr ElementType element = elementOf<T>;
+  static constexpr std::optional<ElementType> counts = {};
+  static constexpr Specialization specialization = Specialization::ByType;
 };
 template <Element T> struct ArgumentBase<Pointer<T>> {
   using Type = Pointer<T>;
   static constexpr bool isPointer = true;
   static constexpr ElementType element = elementOf<T>;
+  static constexpr std::optional<ElementType> counts = {};
+  static constexpr Specialization specialization = Specialization::ByType;
+};
+template <Element T, IndexElement I> struct ArgumentBase<Stride<T, I>> : ArgumentBase<I> {
+  static constexpr std::optional<ElementType> counts = elementOf<T>;
+  static constexpr Specialization specialization = Specialization::Stride;
+};
+template <Element T, IndexElement I> struct ArgumentBase<Extent<T, I>> : ArgumentBase<I> {
+  static constexpr std::optional<ElementType> counts = elementOf<T>;
+  static constexpr Specialization specialization = Specialization::Divisibility;
 };
 } // namespace detail
 
-/// A kernel's argument: `Arg<Pointer<f32>, "x">` is a Pointer<f32>, `Arg<i64, "n">` a Scalar<i64>.
+/// A kernel's argument: `Arg<Pointer<f32>, "x">` is a Pointer<f32>, `Arg<i64, "n">` and `Arg<Stride<f32>, "s">` are a
+/// Scalar<i64>.  Its type and traits say how the kernel is specialised; its name never does.
 template <typename T, Name name, ArgTraits traits = ArgTraits{}> class Arg : public detail::ArgumentBase<T>::Type {
   using Known = detail::ArgumentBase<T>;
   static_assert(name.isIdentifier(), "an argument's name is letters, digits and _, and no digit first");
+  static constexpr Specialization asked = traits.specialization;
+  static_assert(asked != Specialization::Stride, "a stride counts elements: Arg<Stride<T>, \"name\">");
+  static_assert(!Known::counts || asked == Specialization::ByType || asked == Specialization::None,
+                "the type says how a Stride or an Extent is specialised");
+  static_assert(Known::isPointer || !isFloat(Known::element) || asked <= Specialization::None,
+                "a float is not specialised: make it part of the configuration");
+  static_assert(!Known::isPointer || asked != Specialization::Value, "an address is no constant");
+  static_assert(asked != Specialization::Divisibility || Known::isPointer || bitsOf(Known::element) >= 32,
+                "divisibility is for pointers and integers of 32 and 64 bits");
   static_assert(Known::isPointer || !std::same_as<T, i1>, "a mask is no argument: pass an integer and compare it");
   static_assert(Known::isPointer || !traits.noalias, "noalias is for pointers");
   static_assert(Known::isPointer || !isFloat(Known::element) || !traits.divisibility, "no divisibility of a float");
@@ -152,7 +198,14 @@ template <typename T, Name name, ArgTraits traits = ArgTraits{}> class Arg : pub
 public:
   explicit Arg(detail::Handle h) : Known::Type(h) {}
   using Known::Type::operator=;
-  static KernelArgument describe() { return {std::string(name.view()), Known::element, Known::isPointer, traits}; }
+  static KernelArgument describe() {
+    KernelArgument out{std::string(name.view()), Known::element, Known::isPointer, traits};
+    if (asked == Specialization::ByType) {
+      out.traits.specialization = Known::specialization;
+      out.counts = Known::counts;
+    }
+    return out;
+  }
 };
 
 namespace detail {

@@ -1,7 +1,8 @@
 //===- Math.h - Functions of scalars and tiles, and conversions -------------===//
 //
 // Elementwise functions: the same names for Scalar<T> and Tile<T>.  `approx` as the last argument asks for the
-// hardware's approximation (`exp(x, approx)`); without it a function is within CUDA's documented bounds.
+// hardware's approximation (`exp(x, approx)`), `precise` for CUDA's documented bounds; without either, what the
+// kernel's options say (precise unless they say otherwise).
 //
 // min and max ignore NaN (as C's fmin, fmax and Triton's); minimum and maximum propagate it (as NumPy's).
 //
@@ -24,11 +25,11 @@ namespace kiln::language {
   }
 #define KILN_GRADED(name, op)                                                                                          \
   template <FloatElement T>                                                                                            \
-  Scalar<T> name(const Scalar<T> &x, Grade grade = Grade::Precise, Location loc = Location::current()) {               \
+  Scalar<T> name(const Scalar<T> &x, Grade grade = Grade::OfKernel, Location loc = Location::current()) {              \
     return Scalar<T>(detail::unary(Op::op, #name, elementOf<T>, detail::operandOf(x, loc), grade, loc));               \
   }                                                                                                                    \
   template <FloatElement T>                                                                                            \
-  Tile<T> name(const Tile<T> &x, Grade grade = Grade::Precise, Location loc = Location::current()) {                   \
+  Tile<T> name(const Tile<T> &x, Grade grade = Grade::OfKernel, Location loc = Location::current()) {                  \
     return Tile<T>(detail::unary(Op::op, #name, elementOf<T>, detail::operandOf(x, loc), grade, loc));                 \
   }
 
@@ -117,7 +118,7 @@ detail::Met<A, B> minimum(const A &a, const B &b, Location loc = Location::curre
 /// a / b, as the operator, with a grade: `div(a, b, approx)`.
 template <typename A, typename B>
   requires detail::MeetFloats<A, B>
-detail::Met<A, B> div(const A &a, const B &b, Grade grade = Grade::Precise, Location loc = Location::current()) {
+detail::Met<A, B> div(const A &a, const B &b, Grade grade = Grade::OfKernel, Location loc = Location::current()) {
   return detail::binary(detail::Arith::Div, a, b, grade, loc);
 }
 /// x * factor, of tiles, for a factor that is mostly 1, as that of an online softmax: where all of it that a warp holds
@@ -135,7 +136,7 @@ template <FloatElement T> Tile<T> rebase(const Tile<T> &x, const Tile<T> &base, 
 /// a raised to b.
 template <typename A, typename B>
   requires detail::MeetFloats<A, B>
-detail::Met<A, B> pow(const A &a, const B &b, Grade grade = Grade::Precise, Location loc = Location::current()) {
+detail::Met<A, B> pow(const A &a, const B &b, Grade grade = Grade::OfKernel, Location loc = Location::current()) {
   using T = detail::CommonTag<A, B>;
   return detail::Met<A, B>(
       detail::power(elementOf<T>, detail::meeting<T>(a, loc), detail::meeting<T>(b, loc), grade, loc));

@@ -367,6 +367,37 @@ void assume(const Operand &condition, Location loc) {
     r->line(loc, Op::Assume, ' ', ValueText{*c});
 }
 
+Handle multipleOf(const Operand &a, std::int64_t divisor, Location loc) {
+  Recorder *r = open("multipleOf", loc);
+  const auto id = r ? r->find(a, "multipleOf", loc) : std::nullopt;
+  if (!id)
+    return {};
+  if (divisor < 1 || divisor > INT32_MAX) {
+    r->fail(loc, "multipleOf", "a multiple of " + std::to_string(divisor), "give a divisor from 1 to 2^31 - 1");
+    return {};
+  }
+  const TypeId type = r->value(*id).type;
+  return r->handle(r->result(type, loc, Op::MultipleOf, ' ', ValueText{*id}, ", ", divisor, " : ", TypeText{type}));
+}
+
+Handle maxContiguous(const Operand &a, std::int64_t elements, int dim, Location loc) {
+  Recorder *r = open("maxContiguous", loc);
+  const auto id = r ? r->find(a, "maxContiguous", loc) : std::nullopt;
+  if (!id)
+    return {};
+  const int rank = static_cast<int>(r->typeOf(*id).shape.rank()), axis = dim < 0 ? rank - 1 : dim;
+  if (elements < 1 || elements > INT32_MAX || (elements & (elements - 1)) != 0 || axis >= rank) {
+    r->fail(loc, "maxContiguous",
+            "runs of " + std::to_string(elements) + " elements along dimension " + std::to_string(axis) + " of " +
+                r->typeOf(*id).shape.toString(),
+            "give a power of two, and a dimension of the tile");
+    return {};
+  }
+  const TypeId type = r->value(*id).type;
+  return r->handle(r->result(type, loc, Op::MaxContiguous, ' ', ValueText{*id}, ", ", elements, " {axis = ", axis,
+                             " : i32} : ", TypeText{type}));
+}
+
 void deviceAssert(const Operand &condition, std::string_view message, Location loc) {
   Recorder *r = open("deviceAssert", loc);
   const auto c = r ? r->find(condition, "deviceAssert", loc) : std::nullopt;

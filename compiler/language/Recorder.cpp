@@ -399,7 +399,12 @@ Kernel Recorder::finish() {
     putAll(i ? ",\n      " : "", ValueText{i}, ": ", TypeText{values[i].type}, " {");
     if (a.traits.divisibility)
       putAll("tile.divisibility = ", a.traits.divisibility, " : i32, ");
-    putAll("tile.name = ", Quoted{a.name}, a.traits.noalias ? ", tile.noalias}" : "}");
+    putAll("tile.name = ", Quoted{a.name}, a.traits.noalias ? ", tile.noalias" : "");
+    if (const std::string_view how = specializationName(a.traits.specialization); !how.empty())
+      putAll(", tile.specialize = ", Quoted{how});
+    if (a.counts)
+      putAll(", tile.element = ", elementText(*a.counts));
+    put('}');
     putLocation(location);
   }
   putAll(") attributes {tile.kernel, tile.num_warps = ", options.warps, " : i32");

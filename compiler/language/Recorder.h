@@ -33,10 +33,10 @@ enum class Cache : std::uint8_t { Default, Streaming, Global, Volatile };
 enum class Order : std::uint8_t { Relaxed, Acquire, Release, AcqRel };
 enum class Scope : std::uint8_t { Cta, Gpu, Sys };
 
-/// Two grades of division and of transcendental functions: within CUDA's documented bounds (the default), or the
-/// hardware's approximation (recorded as fastmath<afn>).
-enum class Grade : std::uint8_t { Precise, Approximate };
-inline constexpr Grade approx = Grade::Approximate;
+/// Two grades of division, roots and transcendental functions: within CUDA's documented bounds, or the hardware's
+/// approximation (recorded as fastmath<afn>; docs/numbers.md).  OfKernel: as KernelOptions::grade says.
+enum class Grade : std::uint8_t { OfKernel, Precise, Approximate };
+inline constexpr Grade precise = Grade::Precise, approx = Grade::Approximate;
 
 /// A dimension of a tile, as an argument: `sum(x, along(1))`.
 struct Along {
@@ -153,6 +153,9 @@ void storeView(const Handle &view, Operands coords, const Operand &value, Cache 
 
 // Checks.
 void assume(const Operand &condition, Location loc);
+Handle multipleOf(const Operand &a, std::int64_t divisor, Location loc);
+/// `dim` -1: the last one.
+Handle maxContiguous(const Operand &a, std::int64_t elements, int dim, Location loc);
 void deviceAssert(const Operand &condition, std::string_view message, Location loc);
 void devicePrint(std::string_view prefix, Operands values, Location loc);
 

@@ -2,6 +2,7 @@
 
 #include "compiler/layout/Checks.h"
 #include "compiler/layout/ConversionProblem.h"
+#include "compiler/layout/CostModel.h"
 #include "compiler/layout/Subspace.h"
 #include "support/Text.h"
 
@@ -159,6 +160,72 @@ Result<ReductionPlan> planReduction(const LinearLayout &layout, unsigned axis, u
   return plan;
 }
 
+namespace {
+
+/// How many of the number's bits the lanes of TotalsTrip::scanning hold.
+unsigned numberLanes(unsigned numberBits, unsigned restBits, unsigned warpBits) {
+  const unsigned lanes = std::min(laneBits, restBits - std::min(warpBits, restBits));
+  return std::min(numberBits, laneBits - lanes);
+}
+
+/// The other elements between warps, lanes and, last, registers; the number in registers and the lanes that are left.
+Result<LinearLayout> scanningLayout(const PartialExchange &totals, unsigned warpBits) {
+  const unsigned numberBits = totals.numberBits, restBits = totals.source.totalBits() - numberBits;
+  const unsigned warps = std::min(warpBits, restBits), lanes = std::min(laneBits, restBits - warps),
+                 across = numberLanes(numberBits, restBits, warpBits);
+  HardwareColumns out;
+  Columns *of = out.of;
+  for (unsigned j = 0; j < numberBits - across; ++j)
+    of[0].push_back(unitVector(j));
+  for (unsigned j = lanes; j < restBits - warps; ++j)
+    of[0].push_back(unitVector(numberBits + j));
+  for (unsigned j = 0; j < lanes; ++j)
+    of[1].push_back(unitVector(numberBits + j));
+  for (unsigned j = numberBits - across; j < numberBits; ++j)
+    of[1].push_back(unitVector(j));
+  of[1].resize(laneBits, 0);
+  for (unsigned j = restBits - warps; j < restBits; ++j)
+    of[2].push_back(unitVector(numberBits + j));
+  of[2].resize(warpBits, 0);
+  Coords shape;
+  for (unsigned d = 0; d < totals.source.dims(); ++d)
+    shape.push_back(totals.source.shape(d));
+  return out.layout(shape);
+}
+
+/// Fills in plan.trip if it is cheaper than that every thread reads all totals before its own, and plan.totalsCost.
+Status chooseTrip(ScanPlan &plan, const LinearLayout &layout, unsigned elementBits, const Target &target,
+                  std::uint64_t scratchBytes) {
+  const PartialExchange &totals = *plan.totals;
+  const unsigned warpBits = layout.bits(InDim::Warp);
+  const double warps = 1u << warpBits, kept = 1u << totals.source.bits(InDim::Register);
+  unsigned own = 0; // bits of the number that the thread decides
+  for (InDim d : {InDim::Lane, InDim::Warp})
+    for (Mask column : plan.number[index(d)])
+      own += column != 0;
+  plan.totalsCost =
+      totals.plan.cost + costs::alu * warps * (double(totals.destination.size(InDim::Register)) + kept * (1u << own));
+  if (layout.bits(InDim::Block))
+    return {};
+  TotalsTrip trip;
+  KILN_ASSIGN(trip.scanning, scanningLayout(totals, warpBits));
+  KILN_ASSIGN(trip.there, planConversion(totals.source, trip.scanning, elementBits, target, scratchBytes));
+  KILN_ASSIGN(trip.back, planConversion(trip.scanning, totals.source, elementBits, target, scratchBytes));
+  const unsigned lanes = numberLanes(totals.numberBits, totals.source.totalBits() - totals.numberBits, warpBits),
+                 inThread = totals.numberBits - lanes, registers = trip.scanning.size(InDim::Register);
+  const double sums = double(registers) * (inThread + (lanes ? 1 : 0)) / 2,
+               shuffles = double(lanes ? lanes + 1 : 0) * (registers >> inThread);
+  const double cost = trip.there.cost + trip.back.cost + warps * (costs::alu * (sums + 2 * shuffles + kept)) +
+                      warps * costs::shuffle * shuffles;
+  if (cost < plan.totalsCost) {
+    plan.totalsCost = cost;
+    plan.trip = std::move(trip);
+  }
+  return {};
+}
+
+} // namespace
+
 Result<std::optional<ScanPlan>> planScan(const LinearLayout &layout, unsigned axis, unsigned elementBits,
                                          const Target &target, std::uint64_t scratchBytes, unsigned repetitions) {
   KILN_TRY(checkAxis(layout, axis, elementBits));
@@ -222,6 +289,7 @@ Result<std::optional<ScanPlan>> planScan(const LinearLayout &layout, unsigned ax
   KILN_ASSIGN(totals.plan, planConversion(totals.source, totals.destination, elementBits, target,
                                           PlanOptions{.scratchBytes = scratchBytes, .repetitions = repetitions}));
   plan.totals = std::move(totals);
+  KILN_TRY(chooseTrip(plan, layout, elementBits, target, scratchBytes));
   return std::optional(std::move(plan));
 }
 

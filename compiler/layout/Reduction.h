@@ -82,14 +82,24 @@ struct ScanStep {
   Mask lowRegisters = 0, lowLanes = 0;
 };
 
+/// What comes before each run, computed once instead of by every thread: the totals go to threads of which each warp's
+/// hold all numbers of an element, are scanned there, and come back to where they were.
+struct TotalsTrip {
+  LinearLayout scanning; ///< of the totals: the number's bits in the low registers, then in neighbouring lanes
+  ConversionPlan there, back;
+};
+
 /// Steps for the axis bits below the first one that warps or blocks hold; then, if there is one, a single exchange of
 /// totals for all bits from there on.  The totals tensor drops the axis bits that are done; every thread first takes
 /// the total of its run (lowRegisters, lowLanes as in a step without a bit: shuffle if lowLanes), moves it with `plan`,
-/// and combines, in order, the totals whose number is below its own (reverse: above), then its own value.
+/// and combines, in order, the totals whose number is below its own (reverse: above), then its own value.  With `trip`
+/// it combines what the trip brings for its number, then its own value.
 struct ScanPlan {
   unsigned axis = 0;
   std::vector<ScanStep> steps;
   std::optional<PartialExchange> totals;
+  std::optional<TotalsTrip> trip; ///< instead of totals->plan, where it is cheaper
+  double totalsCost = 0;          ///< of totals->plan or the trip, with what threads combine: SM cycles of one block
   Mask lowRegisters = 0, lowLanes = 0; ///< of all axis bits done before the exchange
   /// Register r of totals->source is register apply(totalRegister, r) (with the low bits as above).
   std::vector<Mask> totalRegister;

@@ -37,6 +37,7 @@ public:
 
   const TileLayout &tile() const { return layout; }
   unsigned elements() const { return perCopy; }
+  unsigned dimension() const { return dim; }
   llvm::SmallVector<AccessGroup> groups() const { return groupRegisters(layout, dim, perCopy); }
 
   /// Begins to copy to the place of register `reg` and its neighbours; `valid` (i32; null: all) of the bytes, zero for
@@ -137,6 +138,10 @@ struct LowerAsyncCopyView : Lowering<tile_gpu::AsyncCopyViewOp> {
                                              std::to_string(plan->elements()) + " elements",
                                          "take the view from a make_view, narrowed in other dimensions than its unit "
                                          "dimension only, or use a load_view and a local_store"));
+    // Whether the bounds, too, are multiples of a copy: then it lies inside or outside as a whole.
+    const analysis::VectorAccess masked = context.access(op);
+    const bool together =
+        plan->elements() == 1 || (masked.dim == plan->dimension() && masked.elements >= plan->elements());
     const Emit e(rewriter, op.getLoc());
     const Value base = adaptor.getBuffer().front();
     const int64_t storage = plan->runBytes() / plan->elements();
@@ -146,9 +151,8 @@ struct LowerAsyncCopyView : Lowering<tile_gpu::AsyncCopyViewOp> {
         const unsigned r = group.front();
         Value valid;
         if (checked) {
-          const Value run = plan->elements() > 1 ? window.validRun(at, r, plan->elements())
-                                                 : at.select(window.inside(at, r), at.i32(1), at.i32(0));
-          valid = at.mul(run, at.i32(storage));
+          valid = together ? at.select(window.inside(at, r), at.i32(plan->runBytes()), at.i32(0))
+                           : at.mul(window.validRun(at, r, plan->elements()), at.i32(storage));
         }
         plan->copy(at, base, r, window.address(at, r), valid);
       }

@@ -49,6 +49,16 @@ struct LowerAssume : Lowering<tile::AssumeOp> {
   }
 };
 
+/// Facts about a value: the value.
+template <typename Op> struct LowerFact : Lowering<Op> {
+  using Lowering<Op>::Lowering;
+  LogicalResult matchAndRewrite(Op op, typename Lowering<Op>::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    replace(rewriter, op, Scalars(adaptor.getSource()));
+    return success();
+  }
+};
+
 struct LowerAssert : Lowering<tile::AssertOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile::AssertOp op, Adaptor adaptor,
@@ -154,7 +164,8 @@ private:
 
 void populateCheckPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                            const LoweringContext &context) {
-  patterns.add<LowerAssume, LowerAssert, LowerPrint>(converter, context);
+  patterns.add<LowerAssume, LowerAssert, LowerPrint, LowerFact<tile::MultipleOfOp>, LowerFact<tile::MaxContiguousOp>>(
+      converter, context);
 }
 
 } // namespace kiln::lowering

@@ -191,16 +191,21 @@ private:
                   const Registers &sums, llvm::ArrayRef<unsigned> ks, const Unit &unit, Scalars &out) const {
     Scalars x(adaptor.getLhs().begin(), adaptor.getLhs().end()), y(adaptor.getRhs().begin(), adaptor.getRhs().end());
     Scalars restX, restY; // what rounding to tf32 took away
-    if (unit.element.isF32()) {
-      const bool three = op.getPrecision() == tile::Precision::Tf32x3;
-      for (auto [values, rests] : {std::pair(&x, &restX), std::pair(&y, &restY)})
-        for (Value &v : *values) {
-          const Value whole = v;
-          v = tf32(e, whole);
-          if (three)
-            rests->push_back(tf32(e, arith::SubFOp::create(e.b, e.loc, whole, e.bitcast(v, whole.getType()))));
-        }
+    const bool rounds = unit.element.isF32(), three = rounds && op.getPrecision() == tile::Precision::Tf32x3;
+    if (three) {
+      restX.resize(x.size());
+      restY.resize(y.size());
     }
+    const auto round = [&](Scalars &values, Scalars &rests, llvm::SmallVector<unsigned> registers) {
+      llvm::sort(registers);
+      registers.erase(std::unique(registers.begin(), registers.end()), registers.end());
+      for (unsigned r : registers) {
+        const Value whole = values[r];
+        values[r] = tf32(e, whole);
+        if (three)
+          rests[r] = tf32(e, arith::SubFOp::create(e.b, e.loc, whole, e.bitcast(values[r], whole.getType())));
+      }
+    };
     const auto rowsOfC = sums.along(1), columns = sums.along(2);
     const bool hasNeighbour = op.getType().getShape().back() % 2 == 0;
     const unsigned words = unit.wide ? 2 : 1;
@@ -223,8 +228,21 @@ private:
                 ofColumn[which][n].push_back(operand(r, [&](unsigned k) { return *rhs.find(batch, k, n); }, step + w));
           }
         };
+        if (rounds) {
+          // Of this step alone: all of both operands in parts would be alive at once.
+          llvm::SmallVector<unsigned> ofLhs, ofRhs;
+          for (unsigned k : llvm::ArrayRef(ks).slice(step * unit.perWord, words * unit.perWord)) {
+            for (unsigned m : rowsOfC)
+              ofLhs.push_back(*lhs.find(batch, m, k));
+            for (unsigned n : columns)
+              if (rhs.find(batch, ks.front(), n))
+                ofRhs.push_back(*rhs.find(batch, k, n));
+          }
+          round(x, restX, std::move(ofLhs));
+          round(y, restY, std::move(ofRhs));
+        }
         fill(0, x, y);
-        if (!restX.empty())
+        if (three)
           fill(1, restX, restY);
         for (auto &[n, unused] : ofColumn[0]) {
           llvm::SmallVector<bool> done(rowsOfC.size());
@@ -248,7 +266,7 @@ private:
             const auto multiply = [&](unsigned l, unsigned r) {
               multiplyOnce(e, op, unit, ofRow[l][m0], ofRow[l][m1], ofColumn[r][n], sum);
             };
-            if (!restX.empty()) { // small products first
+            if (three) { // small products first
               multiply(1, 0);
               multiply(0, 1);
             }

@@ -1,4 +1,4 @@
-// tile.scan inside a warp, tile_gpu.scan_partial and tile_gpu.scan_apply: the steps of the scan plan.
+// tile.scan inside a warp, tile_gpu.scan_partial, scan_before and scan_apply: the steps of the scan plan.
 #include "compiler/layout/Subspace.h"
 #include "compiler/lowering/Combine.h"
 
@@ -272,7 +272,8 @@ struct ScanApplyLowering : Lowering<tile_gpu::ScanApplyOp> {
     if (!plan->totals)
       return tile_gpu::report(op,
                               Status(StatusCode::CompileError, "this scan stays inside each warp", "use tile.scan"));
-    if (failed(expectLayout(op, totals, plan->totals->destination, tile.tile().counts[op.getAxis()])))
+    if (failed(expectLayout(op, totals, op.getBefore() ? plan->totals->source : plan->totals->destination,
+                            tile.tile().counts[op.getAxis()])))
       return failure();
     Emit e(rewriter, op.getLoc());
     const Combiner combine(e, op.getCombine());
@@ -280,6 +281,11 @@ struct ScanApplyLowering : Lowering<tile_gpu::ScanApplyOp> {
     const AxisRepetitions reps{tile, op.getAxis()};
     RegisterFile file = filesOf(adaptor.getSources().take_front(operands));
     const RegisterFile sums = filesOf(adaptor.getSources().drop_front(operands));
+    if (op.getBefore()) {
+      applyBefore(e, op, scan, *plan, reps, totals, sums, file);
+      rewriter.replaceOpWithMultiple(op, listsOf(file, operands));
+      return success();
+    }
 
     // The part of a number that the thread decides, and the values it may have.
     Value own = context.linear(ArrayRef<Mask>(plan->number[1]), ArrayRef<Mask>(plan->number[2]));
@@ -343,13 +349,138 @@ struct ScanApplyLowering : Lowering<tile_gpu::ScanApplyOp> {
     rewriter.replaceOpWithMultiple(op, listsOf(file, operands));
     return success();
   }
+
+private:
+  /// Each run with what comes before it, which is there already.
+  void applyBefore(Emit &e, tile_gpu::ScanApplyOp op, const WarpScan &scan, const ScanPlan &plan,
+                   const AxisRepetitions &reps, const layout::TileLayout &totals, const RegisterFile &sums,
+                   RegisterFile &file) const {
+    const Value own = context.linear(ArrayRef<Mask>(plan.number[1]), ArrayRef<Mask>(plan.number[2]));
+    layout::Subspace span; // of what `own` may be
+    for (unsigned d = 1; d < 3; ++d)
+      for (Mask column : plan.number[d])
+        span.add(column);
+    const std::vector<std::uint32_t> values = span.elements();
+    const Mask foremost = op.getReverse() ? (Mask(1) << plan.totals->numberBits) - 1 : 0;
+    const unsigned foremostRep = op.getReverse() ? reps.along() - 1 : 0;
+    const size_t totalRegisters = totals.core().size(InDim::Register);
+    llvm::DenseMap<Mask, Value> isForemost; // by the register's part of the number
+    for (unsigned group : reps.groups())
+      for (unsigned j = 0; j < reps.along(); ++j) {
+        const unsigned rep = reps.repetition(group, j);
+        RegisterFile x = reps.take(file, rep);
+        const size_t first = totalsRepetition(totals, reps, group, j) * totalRegisters;
+        for (Mask r = 0; r < x.size(); ++r) {
+          const Mask fixed = applyColumns(plan.number[0], r);
+          const bool maybe = j == foremostRep && llvm::is_contained(values, fixed ^ foremost);
+          if (maybe && !own)
+            continue;
+          Mask from = 0;
+          for (auto [t, source] : llvm::enumerate(plan.totalRegister))
+            from |= r & source ? Mask(1) << t : 0;
+          const Column with = scan.join(sums[first + from], x[r]);
+          if (maybe) {
+            Value &none = isForemost[fixed];
+            if (!none)
+              none = e.compare(arith::CmpIPredicate::eq, own, e.i32(static_cast<int32_t>(fixed ^ foremost)));
+            x[r] = scan.combiner().select(none, x[r], with);
+          } else {
+            x[r] = with;
+          }
+        }
+        reps.put(file, rep, x);
+      }
+  }
+};
+
+/// The scan of whole lines, one place on.
+struct ScanBeforeLowering : Lowering<tile_gpu::ScanBeforeOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::ScanBeforeOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const layout::TileLayout &tile = context.layout(op.getSources().front().getType());
+    const unsigned axis = tile.dims() - 1;
+    FailureOr<ScanPlan> plan = scanPlan(op, tile, axis, context.target());
+    if (failed(plan))
+      return failure();
+    // Low registers, then neighbouring lanes.
+    Mask lanes = 0, lowest = 0, highest = 0;
+    bool inOrder = !plan->totals;
+    for (const ScanStep &s : plan->steps) {
+      const Mask bit = Mask(1) << s.bit;
+      if (s.dim == InDim::Register) {
+        inOrder &= lanes == 0;
+        continue;
+      }
+      inOrder &= lanes == 0 || bit == 2 * highest;
+      lowest = lanes ? lowest : bit;
+      highest = bit;
+      lanes |= bit;
+    }
+    if (!inOrder)
+      return tile_gpu::report(op, Status(StatusCode::CompileError,
+                                         "the last dimension does not lie in low registers and then lanes",
+                                         "convert it to such a layout"));
+    Emit e(rewriter, op.getLoc());
+    const Combiner combine(e, op.getCombine());
+    const bool reverse = op.getReverse();
+    const WarpScan scan(e, combine, *plan, reverse, context.lane());
+    const AxisRepetitions reps{tile, axis};
+    RegisterFile file = filesOf(adaptor.getSources());
+    // The neighbour's lane; what the outermost one gets is used by no one, or replaced.
+    Value neighbour, outermost;
+    if (lanes) {
+      neighbour =
+          e.and_(e.add(context.lane(), e.i32(reverse ? static_cast<int32_t>(lowest) : -static_cast<int32_t>(lowest))),
+                 e.i32(layout::warpSize - 1));
+      outermost = e.compare(arith::CmpIPredicate::eq, e.and_(context.lane(), e.i32(static_cast<int32_t>(lanes))),
+                            e.i32(reverse ? static_cast<int32_t>(lanes) : 0));
+    }
+    const Mask low = plan->lowRegisters;
+    for (unsigned group : reps.groups()) {
+      RegisterFile before; // the totals of all repetitions before, by register
+      for (unsigned k = 0; k < reps.along(); ++k) {
+        const unsigned rep = reps.repetition(group, reverse ? reps.along() - 1 - k : k);
+        RegisterFile x = reps.take(file, rep), out(x.size()), totals(x.size());
+        scan.run(x);
+        const bool last = k + 1 == reps.along();
+        for (Mask r = 0; r < x.size(); ++r) {
+          const Mask outer = r & ~low;
+          if (k > 0)
+            x[r] = scan.join(before[outer], x[r]);
+        }
+        for (Mask r = 0; r < x.size(); ++r) {
+          const Mask outer = r & ~low;
+          if (!last && r == outer)
+            totals[r] = scan.total(x, r, low, lanes);
+          // The place before, in the scan's direction.
+          const Mask place = r & low, edge = reverse ? low : 0;
+          if (place != edge) {
+            out[r] = x[outer | (reverse ? ((place | ~low) + 1) & low : (place - 1) & low)];
+          } else {
+            const Column &end = x[outer | (reverse ? 0 : low)];
+            if (lanes)
+              out[r] = combine.shuffle(NVVM::ShflKind::idx, end, neighbour);
+            if (k > 0)
+              out[r] = lanes ? combine.select(outermost, before[outer], out[r]) : before[outer];
+            else if (!lanes)
+              out[r] = x[r];
+          }
+        }
+        before = std::move(totals);
+        reps.put(file, rep, out);
+      }
+    }
+    rewriter.replaceOpWithMultiple(op, listsOf(file, op.getNumResults()));
+    return success();
+  }
 };
 
 } // namespace
 
 void populateScanPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                           const LoweringContext &context) {
-  patterns.add<ScanLowering, ScanPartialLowering, ScanApplyLowering>(converter, context);
+  patterns.add<ScanLowering, ScanPartialLowering, ScanApplyLowering, ScanBeforeLowering>(converter, context);
 }
 
 } // namespace kiln::lowering

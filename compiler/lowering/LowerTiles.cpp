@@ -32,7 +32,8 @@ void convertAttributes(func::FuncOp function) {
     }
     if (pointer && function.getArgAttr(i, tile::noaliasAttr))
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    for (llvm::StringRef name : {tile::divisibilityAttr, tile::nameAttr, tile::noaliasAttr})
+    for (llvm::StringRef name :
+         {tile::divisibilityAttr, tile::nameAttr, tile::noaliasAttr, tile::specializeAttr, tile::elementAttr})
       function.removeArgAttr(i, name);
   }
   if (tile::isKernel(function))

@@ -1,8 +1,12 @@
+#include "compiler/passes/BarrierSearch.h"
 #include "compiler/passes/Passes.h"
 #include "compiler/passes/SharedBuffers.h"
 #include "compiler/passes/SharedExpansion.h"
+#include "compiler/passes/TileRegisters.h"
 
 #include "compiler/tile_gpu/TileGpu.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -26,10 +30,20 @@ uint64_t total(llvm::ArrayRef<SharedBuffer> buffers) {
   return out;
 }
 
-/// First fit, largest first; buffers with an offset of the author's stay there.
-void place(llvm::MutableArrayRef<SharedBuffer> buffers, bool shareSmall) {
+/// Two buffers, in the order of their addresses.
+using Pair = std::pair<Operation *, Operation *>;
+using Pairs = llvm::SetVector<Pair>;
+
+Pair pairOf(Operation *a, Operation *b) {
+  return std::minmax(a, b);
+}
+
+/// First fit, largest first; buffers with an offset of the author's stay there.  Spread: those that are to lie apart
+/// though they are never alive together.
+void place(llvm::MutableArrayRef<SharedBuffer> buffers, bool shareSmall, const Pairs &spread = {}) {
   auto apart = [&](const SharedBuffer &a, const SharedBuffer &b) {
-    return a.aliveWith(b) || (!shareSmall && std::min(a.bytes, b.bytes) <= smallBuffer);
+    return a.aliveWith(b) || (!shareSmall && std::min(a.bytes, b.bytes) <= smallBuffer) ||
+           spread.contains(pairOf(a.op, b.op));
   };
   llvm::SmallVector<SharedBuffer *> order, placed;
   for (SharedBuffer &b : buffers)
@@ -57,6 +71,69 @@ void place(llvm::MutableArrayRef<SharedBuffer> buffers, bool shareSmall) {
   }
 }
 
+bool sharesBytes(llvm::ArrayRef<SharedBuffer> buffers) {
+  for (const SharedBuffer &a : buffers)
+    for (const SharedBuffer &b : buffers)
+      if (a.op != b.op && a.offset < b.end() && b.offset < a.end())
+        return true;
+  return false;
+}
+
+/// Pairs of buffers that would cost a barrier if they shared bytes: with every buffer in a place of its own and the
+/// barriers that are needed even so, nothing keeps their accesses apart.  Of those only what stands in the innermost
+/// loops that access buffers: elsewhere a barrier costs less than bytes.
+Pairs neighbours(func::FuncOp function, llvm::MutableArrayRef<SharedBuffer> buffers) {
+  unsigned deepest = 0;
+  uint64_t free = 0;
+  for (SharedBuffer &b : buffers) {
+    if (b.op.getOffset())
+      free = std::max(free, *b.op.getOffset() + b.bytes);
+    for (Operation *user : b.op->getUsers())
+      deepest = std::max(deepest, loopDepth(user));
+  }
+  llvm::SmallVector<LocalAllocOp> lent;
+  for (SharedBuffer &b : buffers)
+    if (!b.op.getOffset()) {
+      free = llvm::alignTo(free, b.alignment);
+      b.op.setOffset(static_cast<uint32_t>(free));
+      free += b.bytes;
+      lent.push_back(b.op);
+    }
+  Pairs out;
+  {
+    // What cannot be analysed insert-barriers will report.
+    const ScopedDiagnosticHandler silence(function.getContext(), [](Diagnostic &) { return success(); });
+    BarrierSearch search(function);
+    if (succeeded(search.prepare())) {
+      const llvm::SmallVector<Operation *> barriers = search.insert();
+      search.neighbours([&](LocalAllocOp first, LocalAllocOp second, Operation *before) {
+        if (loopDepth(before) == deepest)
+          out.insert(pairOf(first, second));
+      });
+      for (Operation *barrier : barriers)
+        barrier->erase();
+    }
+  }
+  for (LocalAllocOp op : lent)
+    op.removeOffsetAttr();
+  return out;
+}
+
+/// What a block may use without fewer blocks on a multiprocessor than with `bytes`.  How many registers a thread will
+/// have is not known yet, and a kernel of few has more blocks: so it is taken to have no more than its tiles need at
+/// least.  Half of a multiprocessor's shared memory is not spent so in any case: it is the level-1 cache's.
+uint64_t withoutFewerBlocks(func::FuncOp function, const Target &target, uint64_t bytes) {
+  uint64_t registers = std::min(tileRegisters(function), target.registersPerThread);
+  if (auto most = function->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
+    registers = std::min(registers, most.getValue().getZExtValue());
+  const unsigned blocks =
+      residentBlocks(target, tile::numWarps(function) * layout::warpSize, bytes, static_cast<unsigned>(registers));
+  if (!blocks)
+    return bytes;
+  const uint64_t share = llvm::alignDown(target.sharedPerSm / blocks, 128);
+  return std::max(bytes, std::min<uint64_t>(share - std::min<uint64_t>(share, target.sharedReserved), share / 2));
+}
+
 struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
   using impl::AllocateSharedBase<AllocateShared>::AllocateSharedBase;
 
@@ -72,8 +149,8 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
       return function.emitError("limit is ") << given << ": 0 or a number of bytes";
     uint64_t most = static_cast<uint64_t>(given);
     std::string who = "the limit is " + std::to_string(given);
+    Result<const Target *> target = targetOf(function);
     if (given == 0) {
-      Result<const Target *> target = targetOf(function);
       if (!target)
         return report(function, target.status());
       most = (*target)->sharedOptIn;
@@ -86,10 +163,14 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
       uint64_t small = 0;
       for (const SharedBuffer &b : buffers)
         small += b.bytes <= smallBuffer ? llvm::alignTo(b.bytes, b.alignment) : 0;
-      place(buffers, /*shareSmall=*/small > roomForSmall);
+      bool shareSmall = small > roomForSmall;
+      place(buffers, shareSmall);
       if (total(buffers) > most)
-        place(buffers, /*shareSmall=*/true);
+        place(buffers, shareSmall = true);
       if (total(buffers) <= most) {
+        if (spread && target)
+          spreadOut(function, buffers, shareSmall,
+                    std::min(most, withoutFewerBlocks(function, **target, total(buffers))));
         OpBuilder b(function);
         for (SharedBuffer &buffer : buffers)
           buffer.op.setOffset(static_cast<uint32_t>(buffer.offset));
@@ -104,6 +185,26 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
       if (!*smaller)
         return tooMuch(function, buffers, most, who);
     }
+  }
+
+  /// Free bytes save barriers: neighbours lie apart, all of them if that takes no more than `most` bytes, else one pair
+  /// after the other as long as there is room.
+  static void spreadOut(func::FuncOp function, llvm::MutableArrayRef<SharedBuffer> buffers, bool shareSmall,
+                        uint64_t most) {
+    if (total(buffers) >= most || !sharesBytes(buffers))
+      return;
+    const Pairs wanted = neighbours(function, buffers);
+    place(buffers, shareSmall, wanted);
+    if (total(buffers) <= most)
+      return;
+    Pairs apart;
+    for (const Pair &pair : wanted) {
+      apart.insert(pair);
+      place(buffers, shareSmall, apart);
+      if (total(buffers) > most)
+        apart.remove(pair);
+    }
+    place(buffers, shareSmall, apart);
   }
 
   FailureOr<bool> shrink(llvm::MutableArrayRef<SharedBuffer> buffers, uint64_t most) {

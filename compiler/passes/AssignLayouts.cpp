@@ -1,6 +1,7 @@
 // Writes the layouts of LayoutChoice into the types of all tiles, with conversions where two meet.
 #include "compiler/passes/Passes.h"
 
+#include "compiler/analysis/NarrowAccess.h"
 #include "compiler/passes/LayoutChoice.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -22,6 +23,8 @@ public:
   LogicalResult run() {
     if (failed(choice.run()))
       return failure();
+    if (tile::isKernel(f))
+      analysis::remarkNarrowAccesses(f, choice.axisFacts());
     llvm::SmallVector<Operation *> ops;
     f.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (op != f)

@@ -70,7 +70,9 @@ ConvertLayoutOp collapseConversion(LocalAllocOp scratch) {
     else
       return {};
   }
-  if (loads.empty() || loads.size() != stores.size())
+  // Of one pass, whoever needs the tile may read it on his own.
+  const bool onePass = stores.size() == 1;
+  if (loads.empty() || (!onePass && loads.size() != stores.size()))
     return {};
   auto byPass = [](auto a, auto b) { return a.getPass() < b.getPass(); };
   llvm::sort(stores, byPass);
@@ -79,19 +81,27 @@ ConvertLayoutOp collapseConversion(LocalAllocOp scratch) {
   if (!chain.getDefiningOp<ub::PoisonOp>())
     return {};
   for (unsigned i = 0; i < loads.size(); ++i) {
+    if (loads[i].getType() != loads[0].getType())
+      return {};
+    if (onePass) {
+      if (stores[0].getPass() != 0 || loads[i].getPass() != 0 || loads[i].getPrevious() != chain ||
+          loads[i]->isBeforeInBlock(stores[0]))
+        return {};
+      continue;
+    }
     const bool last = i + 1 == loads.size();
     if (stores[i].getPass() != i || loads[i].getPass() != i || stores[i].getValue() != stores[0].getValue() ||
-        loads[i].getPrevious() != chain || loads[i].getType() != loads[0].getType() ||
-        (!last && !loads[i].getResult().hasOneUse()))
+        loads[i].getPrevious() != chain || (!last && !loads[i].getResult().hasOneUse()))
       return {};
     chain = loads[i].getResult();
   }
   Result<layout::TileConversionPlan> plan = exchangePlan(stores.front());
-  if (!plan || exchangePasses(*plan) != loads.size())
+  if (!plan || exchangePasses(*plan) != stores.size())
     return {};
   OpBuilder b(stores.front());
   auto convert = ConvertLayoutOp::create(b, stores.front().getLoc(), loads.back().getType(), stores.front().getValue());
-  chain.replaceAllUsesWith(convert.getResult());
+  for (ExchangeLoadOp load : onePass ? llvm::ArrayRef(loads) : llvm::ArrayRef(loads).take_back())
+    load.getResult().replaceAllUsesWith(convert.getResult());
   Operation *poison = loads.front().getPrevious().getDefiningOp();
   for (ExchangeLoadOp load : llvm::reverse(loads))
     load.erase();

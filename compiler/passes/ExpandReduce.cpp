@@ -182,12 +182,25 @@ LogicalResult expandScan(tile::ScanOp op) {
     types.push_back(partialType(tileOf(v), axis, numbers, totals.source));
   auto partial = ScanPartialOp::create(b, op.getLoc(), types, op.getSources(), op.getAxisAttr(), op.getReverseAttr());
   copyCombine<YieldOp>(op.getCombine(), partial.getCombine());
+  // The totals in another layout, one tile for each operand.
+  const auto moved = [&](ValueRange tiles, const layout::LinearLayout &core) {
+    llvm::SmallVector<Value> out;
+    for (auto [source, tile] : llvm::zip_equal(op.getSources(), tiles))
+      out.push_back(converted(b, op.getLoc(), tile, partialType(tileOf(source), axis, numbers, core)));
+    return out;
+  };
   llvm::SmallVector<Value> operands(partial.getResults().take_front(op.getNumOperands()));
-  for (auto [source, total] : llvm::zip_equal(op.getSources(), partial.getResults().drop_front(op.getNumOperands())))
-    operands.push_back(
-        converted(b, op.getLoc(), total, partialType(tileOf(source), axis, numbers, totals.destination)));
-  auto apply =
-      ScanApplyOp::create(b, op.getLoc(), op.getResultTypes(), operands, op.getAxisAttr(), op.getReverseAttr());
+  const ValueRange sums = partial.getResults().drop_front(op.getNumOperands());
+  if (const std::optional<layout::TotalsTrip> &trip = (*plan)->trip) {
+    const llvm::SmallVector<Value> there = moved(sums, trip->scanning);
+    auto before = ScanBeforeOp::create(b, op.getLoc(), ValueRange(there).getTypes(), there, op.getReverseAttr());
+    copyCombine<YieldOp>(op.getCombine(), before.getCombine());
+    operands.append(moved(before.getResults(), totals.source));
+  } else {
+    operands.append(moved(sums, totals.destination));
+  }
+  auto apply = ScanApplyOp::create(b, op.getLoc(), op.getResultTypes(), operands, op.getAxisAttr(), op.getReverseAttr(),
+                                   (*plan)->trip ? b.getUnitAttr() : UnitAttr());
   copyCombine<YieldOp>(op.getCombine(), apply.getCombine());
   op.replaceAllUsesWith(apply.getResults());
   op.erase();

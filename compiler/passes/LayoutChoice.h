@@ -32,6 +32,8 @@ class LayoutChoice {
 public:
   explicit LayoutChoice(mlir::func::FuncOp f) : f(f), axes(f) {}
 
+  const analysis::AxisAnalysis &axisFacts() const { return axes; }
+
   /// Fails with a diagnostic at the operation whose tile can have no layout.
   mlir::LogicalResult run();
 

@@ -32,10 +32,6 @@ double unitsOf(Operation *op) {
   return 1;
 }
 
-llvm::ArrayRef<int64_t> shapeOf(Type tile) {
-  return cast<RankedTensorType>(tile).getShape();
-}
-
 } // namespace
 
 LayoutAttr workLayoutOf(Operation *op) {
@@ -68,7 +64,7 @@ void LayoutCosts::forget(func::FuncOp f) {
 const layout::TileLayout *LayoutCosts::lowered(Type tile, LayoutAttr attr) {
   if (!attr)
     return nullptr;
-  auto [it, isNew] = layouts.try_emplace(Key{attr.getAsOpaquePointer(), nullptr, shapeOf(tile).vec(), 0});
+  auto [it, isNew] = layouts.try_emplace(Key{attr.getAsOpaquePointer(), 0, tile.getAsOpaquePointer()});
   if (isNew)
     if (Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile_gpu::withLayout(tile, attr)))
       it->second = *layout;
@@ -78,22 +74,34 @@ const layout::TileLayout *LayoutCosts::lowered(Type tile, LayoutAttr attr) {
 double LayoutCosts::convert(Type tile, LayoutAttr from, LayoutAttr to) {
   if (from == to)
     return 0;
-  const unsigned bits = tile_gpu::planBits(tile);
   auto [it, isNew] =
-      plans.try_emplace(Key{from.getAsOpaquePointer(), to.getAsOpaquePointer(), shapeOf(tile).vec(), bits}, 0);
+      plans.try_emplace(Key{from.getAsOpaquePointer(), reinterpret_cast<std::uintptr_t>(to.getAsOpaquePointer()),
+                            tile.getAsOpaquePointer()},
+                        unreachable);
   if (isNew) {
     const layout::TileLayout *a = lowered(tile, from), *b = lowered(tile, to);
-    it->second = unreachable;
     if (a && b)
-      if (Result<layout::TileConversionPlan> plan = layout::planTileConversion(*a, *b, bits, target))
+      if (Result<layout::TileConversionPlan> plan =
+              layout::planTileConversion(*a, *b, tile_gpu::planBits(tile), target))
         it->second = plan->core.cost;
   }
   return it->second;
 }
 
 double LayoutCosts::memory(Operation *op, Type tile, LayoutAttr work) {
-  const layout::TileLayout *layout = lowered(tile, work);
+  // The number stands for the operation: each that accesses memory has its own.
   auto number = op->getAttrOfType<IntegerAttr>(factsAttr);
+  if (!number)
+    return memoryNow(op, tile, work, -1);
+  auto [it, isNew] = accesses.try_emplace(
+      Key{work.getAsOpaquePointer(), static_cast<std::uintptr_t>(number.getInt()), tile.getAsOpaquePointer()}, 0);
+  if (isNew)
+    it->second = memoryNow(op, tile, work, number.getInt());
+  return it->second;
+}
+
+double LayoutCosts::memoryNow(Operation *op, Type tile, LayoutAttr work, int64_t number) {
+  const layout::TileLayout *layout = lowered(tile, work);
   if (!layout)
     return 0;
   const layout::LinearLayout &core = layout->core();
@@ -102,8 +110,8 @@ double LayoutCosts::memory(Operation *op, Type tile, LayoutAttr work) {
   const bool ownersOnly = !isa<tile::LoadOp, tile::LoadViewOp>(op);
   instructions *= ownersOnly ? warps / static_cast<double>(1u << std::popcount(owners.warps)) : warps;
   double sectors = layout::warpSize;
-  if (number) {
-    const analysis::AccessFacts &known = facts[static_cast<std::size_t>(number.getInt())];
+  if (number >= 0) {
+    const analysis::AccessFacts &known = facts[static_cast<std::size_t>(number)];
     unsigned fastest = 0;
     for (unsigned d = 0; d < core.dims(); ++d)
       if (known.address.contiguity(d) >= known.address.contiguity(fastest))
@@ -129,10 +137,18 @@ double LayoutCosts::memory(Operation *op, Type tile, LayoutAttr work) {
 
 double LayoutCosts::reduction(Operation *op, LayoutAttr work) {
   const Type tile = op->getOperand(0).getType();
+  const auto axis = static_cast<unsigned>(op->getAttrOfType<IntegerAttr>("axis").getInt());
+  auto [it, isNew] = reductions.try_emplace(
+      {Key{work.getAsOpaquePointer(), axis, tile.getAsOpaquePointer()}, op->getName().getAsOpaquePointer()}, 0);
+  if (isNew)
+    it->second = reductionNow(op, tile, work, axis);
+  return it->second * op->getNumOperands();
+}
+
+double LayoutCosts::reductionNow(Operation *op, Type tile, LayoutAttr work, unsigned axis) {
   const layout::TileLayout *layout = lowered(tile, work);
   if (!layout)
     return unreachable;
-  const auto axis = static_cast<unsigned>(op->getAttrOfType<IntegerAttr>("axis").getInt());
   const unsigned bits = tile_gpu::planBits(tile);
   double out = 0.5 * warps * layout->registers();
   if (isa<tile::ReduceOp>(op)) {
@@ -149,9 +165,9 @@ double LayoutCosts::reduction(Operation *op, LayoutAttr work) {
       return unreachable;
     for (const layout::ScanStep &step : (*plan)->steps)
       out += (step.kind == layout::ScanKind::Shuffle ? 1.5 : 0.5) * warps * layout->registers();
-    out += (*plan)->totals ? (*plan)->totals->plan.cost : 0;
+    out += (*plan)->totalsCost;
   }
-  return out * op->getNumOperands();
+  return out;
 }
 
 double LayoutCosts::op(Operation *op, LayoutAttr work) {

@@ -38,14 +38,19 @@ public:
 
 private:
   double memory(mlir::Operation *op, mlir::Type tile, tile_gpu::LayoutAttr work);
+  double memoryNow(mlir::Operation *op, mlir::Type tile, tile_gpu::LayoutAttr work, int64_t number);
   double reduction(mlir::Operation *op, tile_gpu::LayoutAttr work);
+  double reductionNow(mlir::Operation *op, mlir::Type tile, tile_gpu::LayoutAttr work, unsigned axis);
   const layout::TileLayout *lowered(mlir::Type tile, tile_gpu::LayoutAttr layout);
 
-  using Key = std::tuple<const void *, const void *, std::vector<int64_t>, unsigned>;
+  // Each question is asked for every clone of the function again, and every plan is made once.  By attributes and
+  // types, which are unique: two layouts, or a layout and a number; and the tile.
+  using Key = std::tuple<const void *, std::uintptr_t, const void *>;
   const Target &target;
   double warps;
   std::vector<analysis::AccessFacts> facts;
-  std::map<Key, double> plans;
+  llvm::DenseMap<Key, double> plans, accesses;
+  std::map<std::tuple<Key, const void *>, double> reductions; ///< and the operation's name
   std::map<Key, std::optional<layout::TileLayout>> layouts;
 };
 

@@ -50,7 +50,8 @@ def AssignLayouts : Pass<"kiln-assign-layouts", "::mlir::ModuleOp"> {
   let description = [{
     Layouts of memory operations follow from what is known of their addresses (contiguity, divisibility, constancy):
     full-width, coalesced accesses.  All other tiles take the layout of what they meet; where two layouts meet, a
-    `tile_gpu.convert_layout` stands between.  A layout that the author wrote is an anchor and stays.
+    `tile_gpu.convert_layout` stands between.  A layout that the author wrote is an anchor and stays.  A remark says which
+    accesses are narrow because too little is known of an argument.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -116,15 +117,33 @@ def ExpandShared : Pass<"kiln-expand-shared", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::ub::UBDialect"];
 }
 
+def RelieveRegisters : Pass<"kiln-relieve-registers", "::mlir::ModuleOp"> {
+  let summary = "Keeps operands of products in shared memory where a thread's registers are short";
+  let description = [{
+    An estimate says how many registers the tiles take that are alive at once.  In a kernel with products where a thread
+    has not so many, the two halves of layout conversions through shared memory move apart: the tile is stored as soon
+    as it can be computed, with the cheap operations that it is computed by, and read just before its first use; each
+    product reads on its own, so that lowering can read piece by piece.  As far as shared memory goes, and only if it
+    helps.  Kernels whose tiles fit stay as they are.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
+}
+
 def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "Gives every buffer its place in shared memory, by liveness";
   let description = [{
     A buffer lives from its local_alloc to its last use, through every loop that it enters from outside; buffers that are
     never alive together share bytes.  An offset that is there already stays.  If it does not fit the target, the largest
     scratches are planned again with less, down to 1 KiB.  The function's attribute `tile_gpu.shared_bytes` is the sum.
+
+    Two buffers that share bytes need a barrier between the last access to one and the first to the other.  Where none
+    stands there anyway, as between one exchange and the next, they lie apart if there are free bytes: at most as many
+    as leave a multiprocessor the blocks that it has without, by its warps, by its shared memory, and by the registers
+    that the kernel's tiles need at least; and at most half of its shared memory.  In the innermost loops only.
   }];
   let options = [Option<"limit", "limit", "int64_t", /*default=*/"0",
-                        "bytes that a kernel may use; 0: what the target allows">];
+                        "bytes that a kernel may use; 0: what the target allows">,
+                 Option<"spread", "spread", "bool", /*default=*/"true", "spend free bytes on fewer barriers">];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::ub::UBDialect"];
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/passes/ResidentOperands.h"
 
+#include "compiler/analysis/RegisterUse.h"
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
@@ -10,13 +11,6 @@ namespace kiln {
 using namespace tile_gpu;
 
 namespace {
-
-/// Of a thread's registers so many are left for tiles: the rest holds addresses, counters, and the pieces of the other
-/// operands that are on their way to the matrix unit.
-unsigned roomForTiles(const Target &target) {
-  constexpr unsigned others = 56;
-  return target.registersPerThread - others;
-}
 
 /// Conversions are left to shared memory.
 Value unconverted(Value v) {
@@ -83,7 +77,7 @@ void ResidentOperands::relieve(scf::ForOp loop) {
   llvm::stable_sort(outside, [](const Use &a, const Use &b) { return threadWords(a.tile) > threadWords(b.tile); });
   for (const Use &use : outside) {
     const bool already = moved.contains({use.stored, use.tile});
-    if (!already && alive <= roomForTiles(target))
+    if (!already && alive + analysis::registersBesideTiles <= target.registersPerThread)
       continue;
     const Value buffer = bufferOf(use.stored, use.tile);
     if (!buffer)

@@ -189,6 +189,7 @@ struct SharedFootprint::Builder {
       everyone(op, 0, everywhere);
       return {};
     }
+    out.alloc = alloc;
     KILN_ASSIGN(const uint64_t base, offsetOf(alloc));
     const layout::SharedPlan &shared = plan->core.shared;
     open(base, base + plan->scratchBytes, plan->core.storageBytes);
@@ -222,7 +223,7 @@ struct SharedFootprint::Builder {
     if (end > mostBytes)
       return Status(StatusCode::CompileError, "a buffer ends at byte " + std::to_string(end) + " of shared memory",
                     "use smaller or fewer buffers; allocate-shared says what the target has");
-    out.several = slots->alloc;
+    out.alloc = slots->alloc;
     out.number = slots->number;
     out.constant = slots->constant;
     if (by == By::Everyone || slots->last - slots->first >= mostSlots) {
@@ -311,11 +312,22 @@ Hazard SharedFootprint::against(const SharedFootprint &other, std::optional<int6
                                 std::optional<int64_t> round) const {
   if (!write && !other.write)
     return Hazard::None;
-  if (rounds && number && other.number && several == other.several && number->differs(*other.number, *rounds))
+  if (rounds && number && other.number && alloc == other.alloc && number->differs(*other.number, *rounds))
     return Hazard::None;
-  if (round && constant && other.number && several == other.several && other.number->at(*round) != *constant)
+  if (round && constant && other.number && alloc == other.alloc && other.number->at(*round) != *constant)
     return Hazard::None;
-  const uint64_t from = std::max(begin, other.begin), to = std::min(end, other.end);
+  return overlap(other, 0);
+}
+
+Hazard SharedFootprint::ifShared(const SharedFootprint &other) const {
+  LocalAllocOp mine = alloc, others = other.alloc;
+  return write || other.write ? overlap(other, int64_t(*mine.getOffset()) - int64_t(*others.getOffset()))
+                              : Hazard::None;
+}
+
+Hazard SharedFootprint::overlap(const SharedFootprint &other, int64_t shift) const {
+  const uint64_t up = static_cast<uint64_t>(shift); // modulo 2^64: downwards too
+  const uint64_t from = std::max(begin, other.begin + up), to = std::min(end, other.end + up);
   if (from >= to)
     return Hazard::None;
   const bool bothWhole = cells.empty() && other.cells.empty();
@@ -324,7 +336,7 @@ Hazard SharedFootprint::against(const SharedFootprint &other, std::optional<int6
                                              other.cells.empty() ? cellBytes : other.cellBytes);
   Hazard worst = Hazard::None;
   for (uint64_t byte = from; byte < to; byte += step) {
-    const Cell *a = cellAt(byte), *b = other.cellAt(byte);
+    const Cell *a = cellAt(byte), *b = other.cellAt(byte - up);
     if (!a->warps || !b->warps)
       continue;
     if (std::popcount(a->warps | b->warps) > 1)

@@ -26,11 +26,15 @@ public:
   static Result<std::vector<SharedFootprint>> of(mlir::Operation *op);
 
   bool writes() const { return write; }
+  /// Whose bytes these are; null if that is not known.
+  tile_gpu::LocalAllocOp buffer() const { return alloc; }
 
   /// Warps: some byte is touched by two warps; Lanes: by two lanes of one warp, and by no other; and one is a write.
   /// Rounds: how many of the loop that counts this one's slot lie between; nothing if that is not known.
   /// Round: of the loop that counts the other's slot, which this one lies in front of; nothing if that is not known.
   Hazard against(const SharedFootprint &other, std::optional<int64_t> rounds, std::optional<int64_t> round) const;
+  /// What they would need if the buffers, which are known and not the same, began at the same byte.
+  Hazard ifShared(const SharedFootprint &other) const;
 
   /// The loop's number of the buffer, where it is one of several that is known.
   const std::optional<SlotNumber> &slotNumber() const { return number; }
@@ -45,9 +49,11 @@ private:
   struct Builder;
 
   const Cell *cellAt(uint64_t byte) const;
+  /// Of the bytes alone; the other's lie so many bytes higher than they say.
+  Hazard overlap(const SharedFootprint &other, int64_t shift) const;
 
   bool write = false;
-  tile_gpu::LocalAllocOp several; ///< of whose buffers `number` or `constant` picks one
+  tile_gpu::LocalAllocOp alloc; ///< of whose buffers `number` or `constant` picks one
   std::optional<SlotNumber> number;
   std::optional<int64_t> constant;
   uint64_t begin = 0, end = 0; ///< bytes of the kernel's shared memory

@@ -5,6 +5,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace kiln {
@@ -90,7 +92,14 @@ private:
       if (fact->value < 1 || fact->value > INT32_MAX || !(isa<tile::PtrType>(type) || type.isInteger()))
         return chosen.emitError() << "divisible '" << text << "': " << tile::argumentName(chosen, fact->argument)
                                   << " is a " << type << ", and divisors are positive";
-      chosen.setArgAttr(fact->argument, tile::divisibilityAttr, builder.getI32IntegerAttr(int32_t(fact->value)));
+      // What the author states holds too.
+      auto stated = chosen.getArgAttrOfType<IntegerAttr>(fact->argument, tile::divisibilityAttr);
+      const int64_t both = std::lcm(fact->value, stated ? stated.getInt() : 1);
+      if (both > INT32_MAX)
+        return chosen.emitError() << "divisible '" << text << "': " << tile::argumentName(chosen, fact->argument)
+                                  << " is a multiple of " << stated.getInt() << ", and of both only from " << both
+                                  << " on";
+      chosen.setArgAttr(fact->argument, tile::divisibilityAttr, builder.getI32IntegerAttr(int32_t(both)));
     }
     for (const std::string &text : equals) {
       const FailureOr<Fact> fact = parse(text, "equals");

@@ -15,11 +15,16 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/xxhash.h"
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -200,19 +205,41 @@ private:
     return dumpedAs;
   }
 
+  /// One that cannot be written is said once; the rest would fail alike.
   void dump(const char *suffix, const std::string &text) {
-    if (job.dumpDirectory.empty())
+    if (job.dumpDirectory.empty() || dumpFailed)
       return;
     llvm::SmallString<256> path(job.dumpDirectory);
     llvm::sys::path::append(path, dumpName() + "." + suffix);
     std::error_code error = llvm::sys::fs::create_directories(job.dumpDirectory);
-    if (!error) {
-      llvm::raw_fd_ostream file(path, error);
-      if (!error)
-        file << text;
-    }
+    if (!error)
+      error = replaceFile(path, text);
+    dumpFailed = static_cast<bool>(error);
     if (error)
-      out.messages.push_back({"warning", path.str().str(), 0, 0, "cannot write a dump: " + error.message(), ""});
+      out.messages.push_back({"warning", path.str().str(), 0, 0, "cannot write a dump: " + error.message(),
+                              "set KILN_DUMP_DIR to a folder of your own"});
+  }
+
+  /// A new file takes the name: what lay there, maybe a link that someone else placed, is not written through.
+  static std::error_code replaceFile(llvm::StringRef path, const std::string &text) {
+    static std::atomic<unsigned> serial = 0;
+    const auto failure = [] { return std::error_code(errno, std::generic_category()); };
+    const std::string temporary = llvm::formatv("{0}.{1}-{2}.tmp", path, ::getpid(), ++serial).str();
+    (void)::unlink(temporary.c_str()); // of a process that ended while it wrote
+    constexpr int fresh = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const int fd = ::open(temporary.c_str(), fresh, 0666);
+    if (fd < 0)
+      return failure();
+    llvm::raw_fd_ostream file(fd, /*shouldClose=*/true);
+    file << text;
+    file.close();
+    std::error_code error = file.error();
+    file.clear_error();
+    if (!error && ::rename(temporary.c_str(), path.str().c_str()) != 0)
+      error = failure();
+    if (error)
+      (void)::unlink(temporary.c_str());
+    return error;
   }
 
   void lap(const char *name, Clock::time_point begin) {
@@ -227,6 +254,7 @@ private:
   OwningOpRef<ModuleOp> module;
   func::FuncOp kernel;
   std::string dumpedAs;
+  bool dumpFailed = false;
   std::vector<std::pair<std::string, double>> milliseconds;
 };
 

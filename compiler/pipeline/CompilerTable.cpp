@@ -42,6 +42,12 @@ KilnCompileResult *failed(int status, std::vector<Message> messages) {
   return hand(std::move(owned));
 }
 
+/// A compile that could not begin, for want of memory or tasks: no defect, and nothing to reproduce.
+KilnCompileResult *notStarted(const CompileJob &job, const Status &why) {
+  return failed(KILN_COMPILE_NOT_STARTED,
+                {{"error", job.fileName, 0, 0, "the compiler could not start: " + why.message(), why.remedy()}});
+}
+
 KilnCompileResult *crashed(const CompileJob &job, const Status &why) {
   Message m{"error", job.fileName, 0, 0, "the compiler failed: " + why.message(), why.remedy()};
   const Result<std::string> path = writeReproducer(job, why.message());
@@ -79,7 +85,8 @@ KilnCompileResult *compileInChild(const KilnCompileRequest &request, const Compi
   inner.options = view(knobs);
   Result<std::string> answer = runInChild(encodeRequest(inner), options);
   if (!answer)
-    return crashed(job, answer.status());
+    return answer.status().code() == StatusCode::OutOfMemory ? notStarted(job, answer.status())
+                                                             : crashed(job, answer.status());
   Result<KilnCompileResult> decoded = decodeResult(*answer);
   if (!decoded)
     return crashed(job, decoded.status());
@@ -110,6 +117,12 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
   // Lives on the heap: a crash leaves the thread without unwinding, and what it half wrote is leaked, not read.
   auto *out = new JobOutput;
   const Status status = runContained([&] { *out = compileJob(*job); });
+  if (status.code() == StatusCode::OutOfMemory) {
+    // No thread.  A process of its own has an address space of its own; one that was made for this compile needs none:
+    // it ends with it.
+    delete out;
+    return job->inHelper ? finish(compileJob(*job)) : compileInChild(*request, *job);
+  }
   if (!status.ok())
     return crashed(*job, status);
   std::unique_ptr<JobOutput> owned(out);

@@ -37,18 +37,19 @@ typedef struct KilnCompileRequest {
   /* JSON object of knobs.  Known: "emit": "tile" | "tile_gpu" | "llvm" | "ptx" (default);
    *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"], pass plugins, loaded into
    *   a helper process (into this one only with isolation "none"); "passes": "tile=my-pass,cse; tile_gpu=other", which
-   *   passes are added where; "dump_dir": "/path" (each stage's text; empty: none); "deadline": seconds that a helper
-   *   process may take (300);
-   *   "isolation": "thread" (default) | "none" | "child".  An unknown knob is an error. */
+   *   passes are added where; "stress": "SEED" | "WARP:HANDOFF", which warps are made late; "dump_dir": "/path" (each
+   * stage's text; empty: none); "deadline": seconds that a helper process may take (300); "isolation": "thread"
+   * (default) | "none" | "child".  An unknown knob is an error. */
   KilnText options;
 } KilnCompileRequest;
 
 /* Status of a compile: also kiln's exit statuses. */
 enum {
   KILN_COMPILE_OK = 0,
-  KILN_COMPILE_INPUT = 2,   /* the request is wrong: malformed text, unknown target, kernel or option */
-  KILN_COMPILE_REFUSED = 3, /* the program cannot be compiled for this target */
-  KILN_COMPILE_CRASHED = 5  /* the compiler failed and was contained; diagnostics name a reproducer */
+  KILN_COMPILE_INPUT = 2,       /* the request is wrong: malformed text, unknown target, kernel or option */
+  KILN_COMPILE_REFUSED = 3,     /* the program cannot be compiled for this target */
+  KILN_COMPILE_NOT_STARTED = 4, /* the system gave neither a thread nor a process to compile in */
+  KILN_COMPILE_CRASHED = 5      /* the compiler failed and was contained; diagnostics name a reproducer */
 };
 
 typedef struct KilnCompileResult {
@@ -58,9 +59,12 @@ typedef struct KilnCompileResult {
    *   {"kernel": "add", "entry": "add", "target": "sm_80", "ptx_isa": "7.0", "num_warps": 4, "shared_bytes": 0,
    *    "assembler_level": 3, "reproducible": true,
    *    "arguments": [{"name": "x", "type": "ptr<f32>", "offset": 0, "bytes": 8}, ..],   types: ptr<T>, i1 i8 .. f64
+   *                   where the program says so: "specialize": "none" | "divisibility" | "stride" | "value", and
+   *                   "element_bytes": 2, of one element that the argument counts
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},
-   *    "explain": {..}}      only if asked for: layouts, accesses, conversions, shared memory, barriers (KernelReport.h) */
+   *    "explain": {..}}      only if asked for: layouts, accesses, conversions, shared memory, barriers
+   * (KernelReport.h) */
   KilnText metadata;
   /* JSON array of {"severity": "error" | "warning" | "remark", "file", "line", "column", "message", "remedy"} */
   KilnText diagnostics;

@@ -161,7 +161,7 @@ private:
       place(op);
       json.attribute("type", typeText(from));
       // What expand-shared made of a reduction or scan across warps, or a conversion of the kernel's own tiles.
-      const bool partial = isa_and_nonnull<ReducePartialOp, ScanPartialOp>(value.getDefiningOp());
+      const bool partial = isa_and_nonnull<ReducePartialOp, ScanPartialOp, ScanBeforeOp>(value.getDefiningOp());
       json.attribute("of", partial ? "partial results" : "a tile");
       json.attribute("from", layoutAttrOf(from).text());
       json.attribute("to", to);

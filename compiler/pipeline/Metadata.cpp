@@ -35,7 +35,6 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
   m.numWarps = tile::numWarps(kernel);
   if (auto level = kernel->getAttrOfType<IntegerAttr>(tile::assemblerLevelAttr))
     m.assemblerLevel = static_cast<unsigned>(level.getInt());
-  m.divisible = job.divisible;
   m.equals = job.equals;
   unsigned offset = 0;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
@@ -44,6 +43,15 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
     offset = (offset + bytes - 1) / bytes * bytes;
     auto name = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(i, tile::nameAttr));
     m.arguments.push_back({name ? name.str() : "argument" + std::to_string(i), typeText(t), offset, bytes});
+    if (auto how = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(i, tile::specializeAttr)))
+      m.arguments.back().specialize = how.str();
+    if (auto element = dyn_cast_or_null<TypeAttr>(kernel.getArgAttr(i, tile::elementAttr)))
+      m.arguments.back().elementBytes = tile::storageBits(element.getValue()) / 8;
+    if (auto divisor = kernel.getArgAttrOfType<IntegerAttr>(i, tile::divisibilityAttr)) {
+      const int64_t n = divisor.getInt(), power = n & -n; // of which alone the compiler makes use
+      if (power > 1)
+        m.divisible.emplace_back(i, power);
+    }
     offset += bytes;
   }
   kernel.walk([&](tile::AtomicRmwOp op) {
@@ -78,6 +86,10 @@ std::string toJson(const Metadata &m) {
           json.attribute("type", a.type);
           json.attribute("offset", a.offset);
           json.attribute("bytes", a.bytes);
+          if (!a.specialize.empty())
+            json.attribute("specialize", a.specialize);
+          if (a.elementBytes)
+            json.attribute("element_bytes", a.elementBytes);
         });
     });
     json.attributeArray("guards", [&] {

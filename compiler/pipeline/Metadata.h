@@ -1,7 +1,8 @@
 //===- Metadata.h - What a launcher must know of a compiled kernel -----------===//
 //
 // The JSON of CompilerTable.h, gathered stage by stage.  Arguments lie at their natural offsets, as the PTX declares
-// them.  Guards are exactly the facts that the request stated: the code may rely on each.
+// them.  Guards are the facts that the request stated, and what the program itself says of its arguments
+// (tile.divisibility): the code may rely on each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PIPELINE_METADATA_H
@@ -18,6 +19,8 @@ struct Metadata {
   struct Argument {
     std::string name, type; ///< "x", "ptr<f32>"
     unsigned offset, bytes;
+    std::string specialize = {}; ///< tile.specialize; empty: as the type says
+    unsigned elementBytes = 0;   ///< of its tile.element; 0: it has none
   };
   std::string kernel, target, ptxIsa;
   unsigned numWarps = 0, sharedBytes = 0;

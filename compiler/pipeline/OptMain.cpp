@@ -2,6 +2,7 @@
 #include "compiler/pipeline/Dialects.h"
 
 #include "compiler/codegen/Ptx.h"
+#include "compiler/pipeline/ParserLimits.h"
 #include "compiler/pipeline/Plugins.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -11,6 +12,8 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -50,9 +53,36 @@ int fail(llvm::StringRef why) {
   return 1;
 }
 
+/// MLIR prints the operation of each diagnostic in a note, often the whole module; here only who asks for it sees that.
+std::vector<char *> withUsualOptions(int argc, char **argv) {
+  static char quiet[] = "--mlir-print-op-on-diagnostic=false";
+  std::vector<char *> words(argv, argv + argc);
+  if (llvm::none_of(words, [](llvm::StringRef w) { return w.contains("-mlir-print-op-on-diagnostic"); }))
+    words.insert(words.begin() + std::min(argc, 1), quiet);
+  words.push_back(nullptr);
+  return words;
+}
+
+/// Ok, or where the text would end MLIR's parser.
+LogicalResult checkText(llvm::StringRef file, llvm::StringRef text) {
+  if (text.starts_with("ML\xefR")) // bytecode
+    return success();
+  const ParserLimit limit = checkParserLimits(text);
+  if (!limit.line)
+    return success();
+  llvm::errs() << file << ":" << limit.line << ":" << limit.column << ": error: " << limit.message << " ("
+               << limit.remedy << ")\n";
+  return failure();
+}
+
 } // namespace
 
-int optMain(int argc, char **argv) {
+int optMain(int givenArgc, char **givenArgv) {
+  std::vector<char *> words = withUsualOptions(givenArgc, givenArgv);
+  const int argc = static_cast<int>(words.size()) - 1;
+  char **const argv = words.data();
+  llvm::sys::PrintStackTraceOnErrorSignal(argc ? argv[0] : "kiln-opt");
+  const llvm::PrettyStackTraceProgram stack(argc, argv);
   static llvm::cl::opt<bool> emitsPtx(
       "emit-ptx", llvm::cl::desc("print PTX in place of the module, which must be what kiln-stage-lowering leaves"));
   static llvm::cl::opt<bool> lineInfo("line-info", llvm::cl::desc("with --emit-ptx: source lines in the PTX"));
@@ -62,17 +92,25 @@ int optMain(int argc, char **argv) {
   if (const Status s = loadPluginsOf(argc, argv); !s.ok())
     return fail(s.toString());
   const auto [input, output] = registerAndParseCLIOptions(argc, argv, "Kiln's passes and stages\n", registry);
-  if (!emitsPtx)
+  const MlirOptMainConfig passes = MlirOptMainConfig::createFromCLOptions();
+  if (passes.shouldShowDialects() || passes.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
 
   std::string error, ptx;
   std::unique_ptr<llvm::MemoryBuffer> text = openInputFile(input, &error);
   if (!text)
     return fail(error);
+  if (failed(checkText(text->getBufferIdentifier(), text->getBuffer())))
+    return 1;
   std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
   if (!file)
     return fail(error);
-  const MlirOptMainConfig passes = MlirOptMainConfig::createFromCLOptions();
+  if (!emitsPtx) {
+    if (failed(MlirOptMain(file->os(), std::move(text), registry, passes)))
+      return 1;
+    file->keep();
+    return 0;
+  }
   MlirOptMainConfig config = passes;
   config.setPassPipelineSetupFn([&](PassManager &pm) {
     if (failed(passes.setupPassPipeline(pm)))

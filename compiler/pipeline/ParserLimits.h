@@ -2,8 +2,8 @@
 //
 // MLIR's parser, printer and verifier call themselves for every level of brackets: a text that is nested deeply enough
 // overflows any stack.  And the parser of MLIR 22 reads the width of every array attribute's element type, which
-// `index` does not have: `array<index: 2>` ends the process.  Text is looked at before it is parsed; bytecode is not
-// text.  kiln-opt, a tool for developers, parses as MLIR does.
+// `index` does not have: `array<index: 2>` ends the process.  The compiler and kiln-opt look at a text before they
+// parse it; bytecode is not text.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PIPELINE_PARSERLIMITS_H

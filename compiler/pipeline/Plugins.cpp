@@ -5,14 +5,19 @@
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
+#include <cerrno>
+#include <deque>
 #include <dlfcn.h>
 #include <map>
 #include <mutex>
+#include <sys/stat.h>
 
 namespace kiln {
 namespace {
@@ -87,15 +92,43 @@ llvm::Error readSymbols(const Elf &elf, llvm::StringRef entry, PluginFile &out) 
   return llvm::Error::success();
 }
 
-/// Reads the file whole: `contents` is also what the hash is of.
-Result<std::unique_ptr<llvm::MemoryBuffer>> readWhole(const std::string &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return Status(buffer.getError() == std::errc::no_such_file_or_directory ? StatusCode::NotFound
-                                                                            : StatusCode::IoError,
-                  "the pass plugin '" + path + "' cannot be read: " + buffer.getError().message(),
+/// A file as it was read: its bytes, which the hash is of, and what tells it from another of its name, or from itself
+/// after a change.
+struct ReadFile {
+  std::unique_ptr<llvm::MemoryBuffer> contents;
+  struct stat info{};
+
+  /// Whether `path` still is this file, unchanged.
+  bool isStill(const std::string &path) const {
+    struct stat now{};
+    const auto same = [](const timespec &a, const timespec &b) {
+      return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+    };
+    return ::stat(path.c_str(), &now) == 0 && now.st_dev == info.st_dev && now.st_ino == info.st_ino &&
+           now.st_size == info.st_size && same(now.st_mtim, info.st_mtim) && same(now.st_ctim, info.st_ctim);
+  }
+};
+
+/// Reads the file whole.
+Result<ReadFile> readWhole(const std::string &path) {
+  const auto failed = [&](std::error_code error) {
+    return Status(error == std::errc::no_such_file_or_directory ? StatusCode::NotFound : StatusCode::IoError,
+                  "the pass plugin '" + path + "' cannot be read: " + error.message(),
                   "give the path of a shared object built with kiln_add_pass_plugin");
-  return std::move(*buffer);
+  };
+  llvm::Expected<llvm::sys::fs::file_t> file = llvm::sys::fs::openNativeFileForRead(path);
+  if (!file)
+    return failed(llvm::errorToErrorCode(file.takeError()));
+  const auto close = llvm::make_scope_exit([&] { (void)llvm::sys::fs::closeFile(*file); });
+  ReadFile out;
+  if (::fstat(*file, &out.info) != 0)
+    return failed(std::error_code(errno, std::generic_category()));
+  auto buffer = llvm::MemoryBuffer::getOpenFile(*file, path, static_cast<std::uint64_t>(out.info.st_size),
+                                                /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return failed(buffer.getError());
+  out.contents = std::move(*buffer);
+  return std::move(out);
 }
 
 Result<PluginFile> inspect(const std::string &path, const llvm::MemoryBuffer &contents, llvm::StringRef entry) {
@@ -159,7 +192,7 @@ Status checkLibraries(const std::string &path, const PluginFile &file) {
   return {};
 }
 
-Result<std::unique_ptr<llvm::MemoryBuffer>> readChecked(const std::string &path, const std::string &entry) {
+Result<ReadFile> readChecked(const std::string &path, const std::string &entry) {
   if (KILN_STATIC_LLVM)
     return Status(
         StatusCode::Unsupported,
@@ -167,10 +200,10 @@ Result<std::unique_ptr<llvm::MemoryBuffer>> readChecked(const std::string &path,
             "' cannot be loaded: this compiler holds LLVM inside itself (release and bundle builds), where no "
             "plugin can reach it",
         "use a build of the preset dev: its kiln-opt, or KILN_COMPILER=<its libkiln-compiler.so>");
-  KILN_ASSIGN(std::unique_ptr<llvm::MemoryBuffer> contents, readWhole(path));
-  KILN_ASSIGN(const PluginFile file, inspect(path, *contents, entry));
+  KILN_ASSIGN(ReadFile read, readWhole(path));
+  KILN_ASSIGN(const PluginFile file, inspect(path, *read.contents, entry));
   KILN_TRY(checkLibraries(path, file));
-  return std::move(contents);
+  return std::move(read);
 }
 
 std::string hashOf(const llvm::MemoryBuffer &contents) {
@@ -178,7 +211,8 @@ std::string hashOf(const llvm::MemoryBuffer &contents) {
   return format("%016llx%016llx", static_cast<unsigned long long>(h.high64), static_cast<unsigned long long>(h.low64));
 }
 
-Status openPlugin(const std::string &path) {
+/// `read`: the file that was checked.  No pass of another one is registered.
+Status openPlugin(const std::string &path, const ReadFile &read) {
   const std::string what = "the pass plugin '" + path + "' cannot be loaded: ";
   const std::string remedy = "build it with find_package(Kiln COMPONENTS compiler) and kiln_add_pass_plugin";
   // NOW: a function that is missing is an error here, and not the end of the process at its first use.
@@ -189,6 +223,8 @@ Status openPlugin(const std::string &path) {
   llvm::Expected<mlir::PassPlugin> plugin = mlir::PassPlugin::load(path);
   if (!plugin)
     return {StatusCode::Unsupported, what + llvm::toString(plugin.takeError()), remedy};
+  if (!read.isStill(path))
+    return {StatusCode::IoError, what + "it changed while it was loaded", "compile again once it is written"};
   plugin->registerPassRegistryCallbacks();
   return {};
 }
@@ -199,15 +235,19 @@ Status checkPlugin(const std::string &path, const std::string &entry) {
   return readChecked(path, entry).takeStatus();
 }
 
+/// A name without a slash would be looked for in the loader's folders.
+static std::string inThisFolder(const std::string &given) {
+  return given.find('/') == std::string::npos ? "./" + given : given;
+}
+
 Status loadPlugin(const std::string &given) {
-  // A name without a slash would be looked for in the loader's folders.
-  const std::string path = given.find('/') == std::string::npos ? "./" + given : given;
+  const std::string path = inThisFolder(given);
   static std::mutex mutex;
   static std::map<std::string, std::string>
       loaded; // path -> hash of what was loaded: part of the process, as the passes are
   const std::lock_guard lock(mutex);
-  KILN_ASSIGN(const std::unique_ptr<llvm::MemoryBuffer> contents, readChecked(path, "mlirGetPassPluginInfo"));
-  const std::string hash = hashOf(*contents);
+  KILN_ASSIGN(const ReadFile read, readChecked(path, "mlirGetPassPluginInfo"));
+  const std::string hash = hashOf(*read.contents);
   if (const auto known = loaded.find(path); known != loaded.end()) {
     if (known->second == hash)
       return {};
@@ -216,7 +256,7 @@ Status loadPlugin(const std::string &given) {
         "the pass plugin '" + path + "' was built anew since this process loaded it, and passes cannot be unloaded",
         "start a new process, or compile with isolation = thread or child, which loads plugins in a helper process"};
   }
-  KILN_TRY(openPlugin(path));
+  KILN_TRY(openPlugin(path, read));
   loaded[path] = hash;
   return {};
 }
@@ -230,9 +270,16 @@ Status loadPluginsOf(int argc, char **argv) {
     const bool passes = option == "load-pass-plugin";
     if (!passes && option != "load-dialect-plugin")
       continue;
-    if (!word.contains('=') && i + 1 < argc)
+    const bool separate = !word.contains('=') && i + 1 < argc;
+    if (separate)
       path = argv[++i];
-    KILN_TRY(passes ? loadPlugin(path.str()) : checkPlugin(path.str(), "mlirGetDialectPluginInfo"));
+    const std::string file = inThisFolder(path.str());
+    KILN_TRY(passes ? loadPlugin(file) : checkPlugin(file, "mlirGetDialectPluginInfo"));
+    // MLIR loads what the words say once more: the same file.
+    if (file != path) {
+      static std::deque<std::string> words; // main's arguments live as long as the process
+      argv[i] = words.emplace_back(separate ? file : "--" + option.str() + "=" + file).data();
+    }
   }
   return {};
 }

@@ -18,7 +18,9 @@ Result<std::string> writeReproducer(const CompileJob &job, const std::string &re
   llvm::sys::path::append(model, "kiln-crash-%%%%%%%%.mlir");
   int fd = -1;
   llvm::SmallString<256> path;
-  if (std::error_code error = llvm::sys::fs::createUniqueFile(model, fd, path))
+  // It holds a kernel's source, and the folder may be everybody's.
+  const unsigned ownersAlone = llvm::sys::fs::owner_read | llvm::sys::fs::owner_write;
+  if (std::error_code error = llvm::sys::fs::createUniqueFile(model, fd, path, llvm::sys::fs::OF_None, ownersAlone))
     return Status(StatusCode::IoError, "cannot write " + model.str().str() + ": " + error.message());
   llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
   os << "// The compiler failed on this program";

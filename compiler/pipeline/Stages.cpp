@@ -143,6 +143,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   KILN_TRY(insert(pm, "tile_gpu", added.tileGpu));
   pm.addPass(verifyStage("tile_gpu"));
   pm.addPass(createExpandShared());
+  pm.addPass(createRelieveRegisters());
   pm.addPass(createAllocateShared());
   pm.addPass(createCountGroups());
   pm.addPass(createInsertBarriers());

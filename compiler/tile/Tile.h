@@ -41,6 +41,8 @@ constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
 constexpr llvm::StringLiteral mostlyIdentityAttr = "tile.mostly_identity"; ///< of an arith.mulf or arith.subf
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
+constexpr llvm::StringLiteral specializeAttr = "tile.specialize";
+constexpr llvm::StringLiteral elementAttr = "tile.element"; ///< that the argument counts
 
 constexpr unsigned defaultNumWarps = 4, maxNumStages = 8, maxAssemblerLevel = 3;
 

@@ -111,6 +111,30 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                          << assemblerLevelAttr << " and " << mostlyIdentityAttr;
 }
 
+/// tile.specialize and tile.element.
+static LogicalResult verifySpecialization(func::FuncOp f, unsigned argument, NamedAttribute attr) {
+  const Type type = f.getArgumentTypes()[argument];
+  const bool counts = type.isInteger(32) || type.isInteger(64);
+  auto how = f.getArgAttrOfType<StringAttr>(argument, specializeAttr);
+  const llvm::StringRef name = how ? how.getValue() : "";
+  if (attr.getName() == elementAttr) {
+    auto element = dyn_cast<TypeAttr>(attr.getValue());
+    if (element && element.getValue().isIntOrFloat() && counts && (name == "divisibility" || name == "stride"))
+      return success();
+    return f.emitError() << argumentName(f, argument) << ": " << elementAttr
+                         << " is the type of the elements that an i32 "
+                         << "or i64 counts, which is specialised by divisibility or as a stride (" << specializeAttr
+                         << ")";
+  }
+  if (name == "none" || (name == "divisibility" && (counts || isa<PtrType>(type))) || (name == "stride" && counts) ||
+      (name == "value" && type.isInteger()))
+    return success();
+  return f.emitError()
+         << argumentName(f, argument) << ": " << specializeAttr << " is " << attr.getValue()
+         << ": \"none\", \"divisibility\" (of a pointer, an i32 or an i64), \"stride\" (an i32 or an i64) "
+         << "or \"value\" (of an integer)";
+}
+
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {
   auto f = dyn_cast<func::FuncOp>(op);
   if (!f)
@@ -131,8 +155,11 @@ LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
                              << " is a positive integer, of a pointer or an integer argument";
     return success();
   }
+  if (attr.getName() == elementAttr || attr.getName() == specializeAttr)
+    return verifySpecialization(f, argument, attr);
   return op->emitError() << name << ": unknown attribute " << attr.getName() << ": arguments may have " << nameAttr
-                         << ", " << noaliasAttr << " and " << divisibilityAttr;
+                         << ", " << noaliasAttr << ", " << divisibilityAttr << ", " << specializeAttr << " and "
+                         << elementAttr;
 }
 
 unsigned numWarps(func::FuncOp kernel) {

@@ -32,6 +32,8 @@ def Tile_Dialect : Dialect {
     | `tile.divisibility` (argument) | the integer, or the pointer's address in bytes, is a multiple of this, i32 |
     | `tile.name` (argument) | its name in messages, string |
     | `tile.noalias` (argument) | no other argument's memory overlaps what is written through this one (unit) |
+    | `tile.specialize` (argument) | how much of its value one compiled kernel is for: `"none"`; `"divisibility"`, a multiple of 16 (a pointer: aligned to 16 bytes) or not; `"stride"`, 1, a multiple or neither; `"value"`, an integer's value.  If absent, `"divisibility"` of pointers and `"none"` of all others |
+    | `tile.element` (argument) | the i32 or i64, specialised by divisibility or as a stride, counts elements of this type: a multiple is whole 16 bytes of them |
 
     Without encodings a kernel is at stage *tile*; with a layout on every tile it is at stage *tile_gpu*, and the same
     operations serve there.

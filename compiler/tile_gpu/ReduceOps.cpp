@@ -39,6 +39,26 @@ llvm::SmallVector<int64_t> partialShape(RankedTensorType whole, int64_t axis, in
   return shape;
 }
 
+/// The region combines two scalars of each of these types.
+LogicalResult verifyRegion(Operation *op, llvm::ArrayRef<Type> scalars) {
+  llvm::SmallVector<Type> arguments(scalars);
+  arguments.append(scalars.begin(), scalars.end());
+  Block &block = op->getRegion(0).front();
+  if (llvm::SmallVector<Type>(block.getArgumentTypes()) != arguments)
+    return op->emitOpError() << "its region takes (" << block.getArgumentTypes() << "), expected two of (" << scalars
+                             << ")";
+  // Regions are verified after their operation: the terminator may be anything yet.
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return op->emitOpError() << "its region does not end with " << YieldOp::getOperationName();
+  if (llvm::SmallVector<Type>(yield.getOperandTypes()) != scalars)
+    return op->emitOpError() << "its region yields (" << yield.getOperandTypes() << "), expected (" << scalars << ")";
+  for (Operation &inner : block.without_terminator())
+    if (!isMemoryEffectFree(&inner))
+      return op->emitOpError() << "its region has a side effect: " << inner.getName();
+  return success();
+}
+
 /// Axis, layouts, region: `whole` are the tiles with the axis, `parts` the partial results, one for each.
 LogicalResult verifyCombine(Operation *op, int64_t axis, TypeRange whole, TypeRange parts) {
   if (whole.empty() || whole.size() != parts.size())
@@ -60,22 +80,7 @@ LogicalResult verifyCombine(Operation *op, int64_t axis, TypeRange whole, TypeRa
                                << ": shapes and layouts must be equal";
     scalars.push_back(element);
   }
-  llvm::SmallVector<Type> arguments(scalars);
-  arguments.append(scalars);
-  Block &block = op->getRegion(0).front();
-  if (llvm::SmallVector<Type>(block.getArgumentTypes()) != arguments)
-    return op->emitOpError() << "its region takes (" << block.getArgumentTypes() << "), expected two of (" << scalars
-                             << ")";
-  // Regions are verified after their operation: the terminator may be anything yet.
-  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
-  if (!yield)
-    return op->emitOpError() << "its region does not end with " << YieldOp::getOperationName();
-  if (llvm::SmallVector<Type>(yield.getOperandTypes()) != scalars)
-    return op->emitOpError() << "its region yields (" << yield.getOperandTypes() << "), expected (" << scalars << ")";
-  for (Operation &inner : block.without_terminator())
-    if (!isMemoryEffectFree(&inner))
-      return op->emitOpError() << "its region has a side effect: " << inner.getName();
-  return success();
+  return verifyRegion(op, scalars);
 }
 
 /// The first and second half of a list of two equal parts.
@@ -122,6 +127,28 @@ LogicalResult ScanApplyOp::verify() {
     return emitOpError() << "of (" << operands << ") gives (" << getResultTypes()
                          << "): its operands are tiles, then a tile of totals for each";
   return verifyCombine(*this, static_cast<int32_t>(getAxis()), half(operands, false), half(operands, true));
+}
+
+ParseResult ScanBeforeOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseCombine(parser, result);
+}
+void ScanBeforeOp::print(OpAsmPrinter &printer) {
+  printCombine(printer, *this);
+}
+LogicalResult ScanBeforeOp::verify() {
+  if (getOperandTypes().empty() || getResultTypes() != getOperandTypes())
+    return emitOpError() << "gives (" << getResultTypes() << ") for (" << getOperandTypes()
+                         << "): each operand's type, of one at least";
+  const auto first = cast<RankedTensorType>(getOperandTypes().front());
+  if (!layoutAttrOf(first))
+    return emitOpError() << "needs a layout on " << first;
+  llvm::SmallVector<Type> scalars;
+  for (Type tile : getOperandTypes()) {
+    scalars.push_back(tile::elementTypeOf(tile));
+    if (tile != tile::withElementType(first, scalars.back()))
+      return emitOpError() << "combines " << tile << " with " << first << ": shapes and layouts must be equal";
+  }
+  return verifyRegion(*this, scalars);
 }
 
 LogicalResult GatherSharedOp::verify() {

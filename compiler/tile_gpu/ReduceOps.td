@@ -64,13 +64,32 @@ def TileGpu_ScanApplyOp : TileGpu_CombineOp<"scan_apply"> {
     }
     ```
     %s and %t are results of tile_gpu.scan_partial, %t converted so that each thread holds all totals that it needs.
+    With `before` %t is the result of tile_gpu.scan_before, in the layout that the totals had: of each run what comes
+    before it.
   }];
-  let arguments = (ins Variadic<Tile_NumberTile>:$sources, I32Attr:$axis, UnitAttr:$reverse);
+  let arguments = (ins Variadic<Tile_NumberTile>:$sources, I32Attr:$axis, UnitAttr:$reverse, UnitAttr:$before);
+}
+
+def TileGpu_ScanBeforeOp : TileGpu_CombineOp<"scan_before"> {
+  let summary = "What comes before each total";
+  let description = [{
+    ```mlir
+    %b = tile_gpu.scan_before(%t) : tensor<64x32xf32, #t> to tensor<64x32xf32, #t> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile_gpu.yield %c : f32
+    }
+    ```
+    Along the last dimension, each element is the combination of all elements before it; the first is undefined.  With
+    `reverse` of all behind it, and the last is undefined.  The last dimension lies in a thread's low registers and,
+    above these, in neighbouring lanes.
+  }];
+  let arguments = (ins Variadic<Tile_NumberTile>:$sources, UnitAttr:$reverse);
 }
 
 def TileGpu_YieldOp : TileGpu_Op<"yield", [Pure, ReturnLike, Terminator,
     ParentOneOf<["::kiln::tile_gpu::ReducePartialOp", "::kiln::tile_gpu::ScanPartialOp",
-                 "::kiln::tile_gpu::ScanApplyOp"]>]> {
+                 "::kiln::tile_gpu::ScanApplyOp", "::kiln::tile_gpu::ScanBeforeOp"]>]> {
   let summary = "The combined values of a region";
   let description = [{
     ```mlir

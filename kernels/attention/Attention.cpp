@@ -39,6 +39,8 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
       {.warps = c.warps,
        .stages = c.stages,
        .assemblerLevel = assemblerLevel(c),
+       // Powers, quotients: far below the rounding of P to 16 bits.  The LSE is fp32: its logarithm is precise.
+       .grade = approx,
        .config = {{"blockM", c.blockM},
                   {"blockN", c.blockN},
                   {"dim", c.dim},
@@ -54,21 +56,22 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                   {"usedQ", c.usedQ},
                   {"usedK", c.usedK},
                   {"lse", c.lse}}},
-      [&](Arg<Pointer<T>, "q"> q, Arg<i64, "q_batch_stride"> qBatch, Arg<i64, "q_row_stride"> qRow,
-          Arg<i64, "q_group_stride"> qGroup, Arg<i64, "q_head_stride"> qHead, Arg<Pointer<T>, "k"> k,
-          Arg<i64, "k_batch_stride"> kBatch, Arg<i64, "k_row_stride"> kRow, Arg<i64, "k_head_stride"> kHead,
-          Arg<Pointer<T>, "v"> v, Arg<i64, "v_batch_stride"> vBatch, Arg<i64, "v_row_stride"> vRow,
-          Arg<i64, "v_head_stride"> vHead, Arg<Pointer<T>, "o"> o, Arg<i64, "o_batch_stride"> oBatch,
-          Arg<i64, "o_row_stride"> oRow, Arg<i64, "o_group_stride"> oGroup, Arg<i64, "o_head_stride"> oHead,
-          Arg<Pointer<f32>, "lse"> lse, Arg<i64, "lse_batch_stride"> lseBatch, Arg<i64, "lse_head_stride"> lseHead,
-          Arg<i64, "lse_row_stride"> lseRow, Arg<Pointer<f32>, "sink"> sink, Arg<i64, "sink_stride"> sinkStride,
-          Arg<Pointer<f32>, "alibi"> alibi, Arg<i64, "alibi_batch_stride"> alibiBatch,
-          Arg<i64, "alibi_head_stride"> alibiHead, Arg<Pointer<i32>, "cu_q"> cuQ, Arg<Pointer<i32>, "cu_k"> cuK,
-          Arg<Pointer<i32>, "used_q"> usedQ, Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries,
-          Arg<i32, "keys"> keys, Arg<i32, "heads"> heads, Arg<i32, "group"> group,
-          Arg<i32, "head_dim_eighth"> headEighth, Arg<i32, "value_dim_eighth"> valueEighth,
-          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale,
-          Arg<f32, "cap"> cap) {
+      [&](Arg<Pointer<T>, "q"> q, Arg<Stride<T>, "q_batch_stride"> qBatch, Arg<Stride<T>, "q_row_stride"> qRow,
+          Arg<Stride<T>, "q_group_stride"> qGroup, Arg<Stride<T>, "q_head_stride"> qHead, Arg<Pointer<T>, "k"> k,
+          Arg<Stride<T>, "k_batch_stride"> kBatch, Arg<Stride<T>, "k_row_stride"> kRow,
+          Arg<Stride<T>, "k_head_stride"> kHead, Arg<Pointer<T>, "v"> v, Arg<Stride<T>, "v_batch_stride"> vBatch,
+          Arg<Stride<T>, "v_row_stride"> vRow, Arg<Stride<T>, "v_head_stride"> vHead, Arg<Pointer<T>, "o"> o,
+          Arg<Stride<T>, "o_batch_stride"> oBatch, Arg<Stride<T>, "o_row_stride"> oRow,
+          Arg<Stride<T>, "o_group_stride"> oGroup, Arg<Stride<T>, "o_head_stride"> oHead, Arg<Pointer<f32>, "lse"> lse,
+          Arg<Stride<f32>, "lse_batch_stride"> lseBatch, Arg<Stride<f32>, "lse_head_stride"> lseHead,
+          Arg<Stride<f32>, "lse_row_stride"> lseRow, Arg<Pointer<f32>, "sink"> sink,
+          Arg<Stride<f32>, "sink_stride"> sinkStride, Arg<Pointer<f32>, "alibi"> alibi,
+          Arg<Stride<f32>, "alibi_batch_stride"> alibiBatch, Arg<Stride<f32>, "alibi_head_stride"> alibiHead,
+          Arg<Pointer<i32>, "cu_q"> cuQ, Arg<Pointer<i32>, "cu_k"> cuK, Arg<Pointer<i32>, "used_q"> usedQ,
+          Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries, Arg<i32, "keys"> keys,
+          Arg<i32, "heads"> heads, Arg<i32, "group"> group, Arg<i32, "head_dim_eighth"> headEighth,
+          Arg<i32, "value_dim_eighth"> valueEighth, Arg<i32, "window_left"> windowLeft,
+          Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
         // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
         const auto headDim = headEighth * 8, valueDim = valueEighth * 8;
         const auto blocks = ceilDiv(queries, c.blockM);
@@ -159,7 +162,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             const auto x = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
             Tile<f32> z = x;
             if (c.softcap)
-              z = tanh(x * (scale / cap), approx);
+              z = tanh(x * div(scale, cap, precise));
             const auto j = expandDims(first + range(0, c.blockN), 0);
             if (c.alibi)
               z = z * toBase2 - slope * cast<f32>(abs(p - j));
@@ -185,15 +188,15 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             const auto base = finite(largest);
             // Before the powers: where the branch of `rescale` comes between them and the product, none of them are
             // taken while the matrix unit works.
-            const auto fade = exp2(plain ? (seen.largest - base) * toBase2 : seen.largest - base, approx);
+            const auto fade = exp2(plain ? (seen.largest - base) * toBase2 : seen.largest - base);
             const auto values = rescale(seen.values, expandDims(fade, 1));
             const auto powers = [&] {
               if (!plain)
-                return exp2(z - expandDims(base, 1), approx);
+                return exp2(z - expandDims(base, 1));
               const auto scaled = base * toBase2;
               const auto large = abs(scaled) > accurateBase;
               const auto differences = rebase(z, expandDims(select(large, base, 0.0f), 1));
-              return exp2(fma(differences, toBase2, expandDims(select(large, 0.0f, -scaled), 1)), approx);
+              return exp2(fma(differences, toBase2, expandDims(select(large, 0.0f, -scaled), 1)));
             };
             const auto power = powers();
             return Running{largest, seen.total * expandDims(fade, 1) + partSums(power),
@@ -213,16 +216,16 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             const auto logit = full<f32>({c.blockM}, load(sink + cast<i64>(head) * sinkStride));
             const auto with = maximum(largest, logit);
             const auto base = finite(with);
-            const auto fade = exp2((largest - base) * log2e, approx);
-            total = total * fade + exp2((logit - base) * log2e, approx);
+            const auto fade = exp2((largest - base) * log2e);
+            total = total * fade + exp2((logit - base) * log2e);
             values = values * expandDims(fade, 1);
             largest = with;
           }
           const auto nothing = total == 0.0f;
-          const auto result = values * expandDims(select(nothing, 0.0f, div(1.0f, total, approx)), 1);
+          const auto result = values * expandDims(select(nothing, 0.0f, div(1.0f, total)), 1);
           storeView(oView, {row0, 0}, cast<T>(result));
           if (c.lse) {
-            const auto logSum = select(nothing, minusInfinity, finite(largest) + log2(total) * ln2);
+            const auto logSum = select(nothing, minusInfinity, finite(largest) + log2(total, precise) * ln2);
             const auto at = lse + (batchQ * lseBatch + cast<i64>(head) * lseHead) + (startQ + cast<i64>(i)) * lseRow;
             store(at, logSum, i < queryRows);
           }

@@ -74,10 +74,11 @@ Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numb
   KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
   const bool packed = find(tensors, "cu_seqlens_q");
   AttentionLayout layout;
-  if (const auto named = numbers.find(layoutNumber); named != numbers.end()) {
-    const auto index = static_cast<std::size_t>(named->second);
-    if (!(named->second >= 0) || index >= attentionLayouts().size())
-      return Status::invalid("attention: layout = " + format("%g", named->second), "give the name of a layout");
+  const bool named = numbers.count(layoutNumber);
+  if (const auto chosen = numbers.find(layoutNumber); named) {
+    const auto index = static_cast<std::size_t>(chosen->second);
+    if (!(chosen->second >= 0) || index >= attentionLayouts().size())
+      return Status::invalid("attention: layout = " + format("%g", chosen->second), "give the name of a layout");
     layout = attentionLayouts()[index];
   } else {
     const bool flat = given.size() == 1 && numberOr(numbers, "heads", 0) != 0;
@@ -90,7 +91,11 @@ Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numb
   for (const auto &[name, isPacked] :
        {std::pair("cu_seqlens_q", layout.packedQ()), std::pair("cu_seqlens_k", layout.packedK())})
     if (const bool table = find(tensors, name); table != isPacked)
-      return Status::invalid("attention: layout " + layout.name + (table ? " takes no " : " needs ") + name,
+      return Status::invalid("attention: layout " + layout.name +
+                                 (named    ? ""
+                                  : packed ? ", which cu_seqlens_q stands for,"
+                                           : ", the usual one without cu_seqlens_q,") +
+                                 (table ? " takes no " : " needs ") + name,
                              table ? "leave it out, or give a layout with t" : "give it, or a layout with b and s");
   return layout;
 }
@@ -113,13 +118,14 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
         return Status::invalid("attention: argument '" + std::string(name) + "' has an extent of " +
                                    std::to_string(t->shape[d]) + "; the limit is 2^30",
                                "split the call");
-  if (const auto scale = numbers.find("scale"); scale != numbers.end())
-    a.scale = static_cast<float>(scale->second);
+  if (numbers.count("scale")) {
+    KILN_ASSIGN(a.scale, floatOr("attention", numbers, "scale", 0));
+  }
   a.causal = numberOr(numbers, "causal", 0) != 0;
   KILN_ASSIGN(a.windowLeft, wholeNumber(numbers, "window_left", -1));
   KILN_ASSIGN(a.windowRight, wholeNumber(numbers, "window_right", -1));
   a.alignment = numberOr(numbers, "align", 0) == 0 ? Alignment::BottomRight : Alignment::TopLeft;
-  a.softcap = static_cast<float>(numberOr(numbers, "softcap", 0));
+  KILN_ASSIGN(a.softcap, floatOr("attention", numbers, "softcap", 0));
   const auto optional = [&](std::optional<Tensor> &to, std::string_view name) {
     if (const Tensor *t = find(tensors, name))
       to = *t;
@@ -130,6 +136,11 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
   optional(a.cuK, "cu_seqlens_k");
   optional(a.usedQ, "seqused_q");
   optional(a.usedK, "seqused_k");
+  for (const auto &[name, table] : {std::pair("cu_seqlens_q", &a.cuQ), std::pair("cu_seqlens_k", &a.cuK)})
+    if (*table && (*table)->rank != 1)
+      return Status::invalid("attention: argument '" + std::string(name) + "' has rank " +
+                                 std::to_string((*table)->rank) + ", it must be 1: batch + 1 offsets",
+                             "reshape it");
   KILN_ASSIGN(a.maxQueries, wholeNumber(numbers, maxQueriesNumber, 0));
   KILN_ASSIGN(a.tiling, tilingOf("attention", numbers));
   return a;
@@ -210,6 +221,11 @@ Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &a, 
     if (given && table->empty())
       return Status::invalid("attention: argument '" + std::string(name) + "' is empty",
                              "give batch + 1 offsets, the first of them 0");
+  if (a.cuQ && a.cuK && tables.cuQ.size() != tables.cuK.size())
+    return Status::invalid("attention: arguments 'cu_seqlens_q' and 'cu_seqlens_k' have " +
+                               std::to_string(tables.cuQ.size()) + " and " + std::to_string(tables.cuK.size()) +
+                               " offsets",
+                           "give both one for each sequence, and where the last one ends");
   const auto batch = static_cast<std::size_t>(e.batch);
   for (const auto &[name, table, extra] :
        {std::tuple("cu_seqlens_q", &tables.cuQ, 1), std::tuple("cu_seqlens_k", &tables.cuK, 1),

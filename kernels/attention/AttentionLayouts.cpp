@@ -135,7 +135,8 @@ Result<AttentionViews> attentionViews(const AttentionLayout &layout, std::span<c
                                       std::int64_t heads, std::int64_t keyHeads) {
   if (tensors.size() != layout.tensors.size())
     return Status::invalid("attention: layout " + layout.name + " takes " + std::to_string(layout.tensors.size()) +
-                               " tensors, " + std::to_string(tensors.size()) + " were given",
+                               (layout.tensors.size() == 1 ? " tensor, " : " tensors, ") +
+                               std::to_string(tensors.size()) + (tensors.size() == 1 ? " was given" : " were given"),
                            "give q, k and v; q and kv; or qkv, as the layout's name says");
   std::vector<Axes> all;
   for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -69,6 +69,15 @@ std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
           c.lse};
 }
 
+/// Rows of whole 16 bytes, wherever they begin: what the kernel is compiled for (Stride, Pointer).
+bool isAligned(const Tensor &t) {
+  constexpr std::int64_t bytes = 16;
+  bool out = t.address % bytes == 0;
+  for (unsigned d = 0; d + 1 < t.rank; ++d)
+    out &= t.strides[d] * static_cast<std::int64_t>(dtypeBytes(t.dtype)) % bytes == 0;
+  return out;
+}
+
 /// Of a sequence, at most.
 std::int64_t queriesOf(const AttentionArguments &a) {
   return a.cuQ ? std::min(a.maxQueries, a.q.shape[0]) : a.q.shape[1];
@@ -107,8 +116,8 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   std::int64_t heads = packedQ ? a.cuQ->shape[0] - 1 : a.q.shape[0];
   for (unsigned d = packedQ ? 1 : 2; d + 1 < a.q.rank; ++d)
     heads *= a.q.shape[d];
-  chooseTiles(c, {queriesOf(a), a.k.shape[packedK ? 0 : 1], heads}, *code, device ? *device : *code,
-              jit.device().info().multiprocessors);
+  chooseTiles(c, {queriesOf(a), a.k.shape[packedK ? 0 : 1], heads, isAligned(a.k) && isAligned(a.v)}, *code,
+              device ? *device : *code, jit.device().info().multiprocessors);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps)})
     if (given)

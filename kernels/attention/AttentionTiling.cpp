@@ -26,16 +26,16 @@ constexpr Tiles lowChoices[] = {
 /// Whether a thread has the registers for 32 rows: not where heads are wide, where the tiles of keys and values have
 /// different slabs with addresses of their own, or where tiles go through registers instead of being copied; distances
 /// of slopes and capped scores leave less.
-bool hasRoom(const AttentionConfig &c, const Target &code) {
+bool hasRoom(const AttentionConfig &c, bool copied) {
   const int wide = std::max(c.dim, c.dimV);
   const bool narrow = wide <= 64 || (c.dim == c.dimV && (wide <= 96 || wide == 128));
   const bool slabs = !std::has_single_bit(static_cast<unsigned>(wide));
-  return narrow && code.has(Capability::CpAsync) && !(c.alibi && (wide <= 32 || wide == 128)) && !(c.softcap && slabs);
+  return narrow && copied && !(c.alibi && (wide <= 32 || wide == 128)) && !(c.softcap && slabs);
 }
 
 /// Shared memory of a block.
-std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, const Target &code) {
-  const int stages = code.has(Capability::CpAsync) ? c.stages : 1;
+std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, bool copied) {
+  const int stages = copied ? c.stages : 1;
   return std::int64_t(2) * (t.blockM * c.dim + stages * t.blockN * (c.dim + c.dimV));
 }
 
@@ -50,14 +50,15 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
   const bool few = programs(128) <= multiprocessors;
   // A few microseconds less do not pay for code twice as long, which takes half as long again to compile.
   const bool brief = low && wide > 64 && extent.keys <= 1024;
+  const bool copied = extent.aligned && code.has(Capability::CpAsync);
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   const std::span<const Tiles> all = low ? std::span<const Tiles>(lowChoices) : std::span<const Tiles>(choices);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all) {
-    if (wide > t.widest || (t.rowsOfWarp() > 16 && (few || !hasRoom(c, code))) ||
-        (t.blockN > 64 && (brief || extent.keys <= 64 || !code.has(Capability::CpAsync))))
+    if (wide > t.widest || (t.rowsOfWarp() > 16 && (few || !hasRoom(c, copied))) ||
+        (t.blockN > 64 && (brief || extent.keys <= 64 || !copied)))
       continue;
-    const std::int64_t bytes = bytesOf(t, c, code);
+    const std::int64_t bytes = bytesOf(t, c, copied);
     if (bytes > shared)
       continue;
     if (!chosen)

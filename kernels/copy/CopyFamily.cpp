@@ -13,6 +13,7 @@ public:
   std::vector<TensorParameter> tensors() const override {
     return {{"x", false, false, "up to four dimensions, any type"}, {"out", true, false, "of x's shape and type"}};
   }
+  bool takes(DType) const override { return true; }
   Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
     return TensorTypes{{"out", inputs.at("x")}};
   }

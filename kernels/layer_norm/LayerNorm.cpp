@@ -41,11 +41,10 @@ template <Element T> static void normaliseOnce(const Problem<T> &p, const Scalar
   const auto mask = p.rowMask & columnMask;
   const auto count = cast<f32>(columns);
   const auto value = cast<f32>(load(p.x.at(column), mask));
-  // Divisions are approximate (2 ulp): the precise one calls a function, which costs the registers of a call.
-  const auto mean = div(sum(value, along(1)), count, approx);
+  const auto mean = div(sum(value, along(1)), count);
   const auto difference = select(mask, value - expandDims(mean, 1), 0.0f);
-  const auto variance = div(sum(difference * difference, along(1)), count, approx);
-  const auto scale = expandDims(rsqrt(variance + p.eps), 1);
+  const auto variance = div(sum(difference * difference, along(1)), count);
+  const auto scale = expandDims(rsqrt(variance + p.eps, precise), 1);
   const auto first = constant<i64>(0);
   store(p.out.at(column), cast<T>(p.affine.apply(difference * scale, first, column, columnMask)), mask);
 }
@@ -64,25 +63,25 @@ template <Element T> static void normaliseLoop(const Problem<T> &p) {
                                                const auto value = cast<f32>(load(p.x.at(first, column), p.rowMask));
                                                const auto count = rounds + 1;
                                                const auto before = value - mean;
-                                               const auto next = mean + before * div(1.0f, count, approx);
+                                               const auto next = mean + before * div(1.0f, count);
                                                return std::tuple{count, next, square + before * (value - next)};
                                              });
   const auto tail = cast<f32>(load(p.x.at(whole, column), p.rowMask & tailMask));
   const auto before = select(broadcastTo(tailMask, shape), tail - means, 0.0f);
   const auto count = rounds + cast<f32>(tailMask);
-  const auto mean = means + div(before, max(count, 1.0f), approx);
+  const auto mean = means + div(before, max(count, 1.0f));
   const auto square = squares + select(broadcastTo(tailMask, shape), before * (tail - mean), 0.0f);
 
   const auto [rowCount, rowMean, rowSquare] =
       reduce(std::tuple{broadcastTo(count, shape), mean, square}, along(1),
              [](auto na, auto ma, auto sa, auto nb, auto mb, auto sb) {
                const auto n = na + nb;
-               const auto share = div(nb, max(n, 1.0f), approx);
+               const auto share = div(nb, max(n, 1.0f));
                const auto difference = mb - ma;
                return std::tuple{n, ma + difference * share, sa + sb + difference * difference * na * share};
              });
   const auto centre = expandDims(rowMean, 1);
-  const auto scale = expandDims(rsqrt(div(rowSquare, rowCount, approx) + p.eps), 1);
+  const auto scale = expandDims(rsqrt(div(rowSquare, rowCount) + p.eps, precise), 1);
 
   const auto finish = [&](const Scalar<i64> &first, const Tile<i1> &columnMask) {
     const auto mask = p.rowMask & columnMask;
@@ -102,7 +101,10 @@ template <Element T> static void normalise(const Problem<T> &p) {
 }
 
 template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
+  // Approximate divisions (2 ulp): the precise one calls a function, which costs the registers of a call.  The root is
+  // precise: it is right for subnormal variances.
   const KernelOptions options = {.warps = c.warps,
+                                 .grade = approx,
                                  .config = {{"block", c.block},
                                             {"rowsPerProgram", c.rowsPerProgram},
                                             {"looping", c.looping},
@@ -118,17 +120,18 @@ template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
   };
   if (c.affine)
     return kernel("layer_norm", options,
-                  [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_row_stride"> xRow, Arg<i64, "x_column_stride"> xColumn,
-                      Arg<Pointer<T>, "weight"> weight, Arg<Pointer<T>, "bias"> bias, Arg<Pointer<T>, "out"> out,
-                      Arg<i64, "out_row_stride"> outRow, Arg<i64, "out_column_stride"> outColumn, Arg<i64, "rows"> rows,
-                      Arg<i64, "columns", rowLength> columns, Arg<f32, "eps"> eps) {
+                  [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_row_stride"> xRow,
+                      Arg<Stride<T>, "x_column_stride"> xColumn, Arg<Pointer<T>, "weight"> weight,
+                      Arg<Pointer<T>, "bias"> bias, Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_row_stride"> outRow,
+                      Arg<Stride<T>, "out_column_stride"> outColumn, Arg<i64, "rows"> rows,
+                      Arg<Extent<T>, "columns"> columns, Arg<f32, "eps"> eps) {
                     body(x, xRow, xColumn, Affine<T>{weight, bias, true}, out, outRow, outColumn, rows, columns, eps);
                   });
   return kernel(
       "layer_norm", options,
-      [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_row_stride"> xRow, Arg<i64, "x_column_stride"> xColumn,
-          Arg<Pointer<T>, "out"> out, Arg<i64, "out_row_stride"> outRow, Arg<i64, "out_column_stride"> outColumn,
-          Arg<i64, "rows"> rows, Arg<i64, "columns", rowLength> columns,
+      [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_row_stride"> xRow, Arg<Stride<T>, "x_column_stride"> xColumn,
+          Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_row_stride"> outRow,
+          Arg<Stride<T>, "out_column_stride"> outColumn, Arg<i64, "rows"> rows, Arg<Extent<T>, "columns"> columns,
           Arg<f32, "eps"> eps) { body(x, xRow, xColumn, Affine<T>{}, out, outRow, outColumn, rows, columns, eps); });
 }
 

@@ -41,8 +41,8 @@ public:
   }
   std::vector<TensorParameter> tensors() const override {
     return {{"x", false, false, "columns, or rows x columns; f32, f16 or bf16"},
-            {"weight", false, true, "columns; with bias"},
-            {"bias", false, true, "columns; with weight"},
+            {"weight", false, true, "columns; with bias", {}, "bias"},
+            {"bias", false, true, "columns; with weight", {}, "weight"},
             {"out", true, false, "of x's shape and type"}};
   }
   std::vector<NumberParameter> numbers() const override { return {{"eps", 1e-5, "added to the variance"}}; }
@@ -62,7 +62,7 @@ public:
       a.weight = weight->second;
     if (auto bias = call.tensors.find("bias"); bias != call.tensors.end())
       a.bias = bias->second;
-    a.eps = static_cast<float>(epsOf(call.numbers));
+    KILN_ASSIGN(a.eps, floatOr(name(), call.numbers, "eps", 1e-5f));
     return operation.run(a, options);
   }
 

@@ -19,6 +19,7 @@ Epilogue biased() {
   return [](const Tile<f32> &x, const EpilogueTile &at) { return x + at.bias(); };
 }
 
+/// The kernel's grade is precise: one function an element of the result, next to all products of a row and a column.
 Epilogue activated(Activation activation) {
   switch (activation) {
   case Activation::None:

@@ -97,14 +97,15 @@ template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
   Status problem;
   Kernel recorded = kernel(
       "matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
-      [&](Arg<Pointer<T>, "a"> a, Arg<i64, "a_batch_stride"> aBatch, Arg<i64, "a_row_stride"> aRow,
-          Arg<i64, "a_column_stride"> aColumn, Arg<Pointer<T>, "b"> b, Arg<i64, "b_batch_stride"> bBatch,
-          Arg<i64, "b_row_stride"> bRow, Arg<i64, "b_column_stride"> bColumn, Arg<Pointer<O>, "out"> out,
-          Arg<i64, "out_batch_stride"> outBatch, Arg<i64, "out_row_stride"> outRow,
-          Arg<i64, "out_column_stride"> outColumn, Arg<Pointer<O>, "bias"> bias, Arg<i64, "bias_stride"> biasStride,
-          Arg<Pointer<O>, "other"> other, Arg<i64, "other_batch_stride"> otherBatch,
-          Arg<i64, "other_row_stride"> otherRow, Arg<i64, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale,
-          Arg<i64, "m"> m, Arg<i64, "n"> n, Arg<i64, "k"> k, Arg<i64, "splits"> splits) {
+      [&](Arg<Pointer<T>, "a"> a, Arg<Stride<T>, "a_batch_stride"> aBatch, Arg<Stride<T>, "a_row_stride"> aRow,
+          Arg<Stride<T>, "a_column_stride"> aColumn, Arg<Pointer<T>, "b"> b, Arg<Stride<T>, "b_batch_stride"> bBatch,
+          Arg<Stride<T>, "b_row_stride"> bRow, Arg<Stride<T>, "b_column_stride"> bColumn, Arg<Pointer<O>, "out"> out,
+          Arg<Stride<O>, "out_batch_stride"> outBatch, Arg<Stride<O>, "out_row_stride"> outRow,
+          Arg<Stride<O>, "out_column_stride"> outColumn, Arg<Pointer<O>, "bias"> bias,
+          Arg<Stride<O>, "bias_stride"> biasStride, Arg<Pointer<O>, "other"> other,
+          Arg<Stride<O>, "other_batch_stride"> otherBatch, Arg<Stride<O>, "other_row_stride"> otherRow,
+          Arg<Stride<O>, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale, Arg<i64, "m"> m, Arg<i64, "n"> n,
+          Arg<i64, "k"> k, Arg<i64, "splits"> splits) {
         using S = Sum<T, T>;
         const TilePlace at = placeOf(m, n, c);
         Scalar<i64> batch = at.slot, begin = k * 0, end = k;
@@ -151,11 +152,12 @@ template <Element S, Element O> Kernel finishOf(const MatmulConfig &c) {
   Status problem;
   Kernel recorded = kernel(
       "matmul_finish", {.warps = c.warps, .config = entriesOf(c)},
-      [&](Arg<Pointer<S>, "parts"> parts, Arg<Pointer<O>, "out"> out, Arg<i64, "out_batch_stride"> outBatch,
-          Arg<i64, "out_row_stride"> outRow, Arg<i64, "out_column_stride"> outColumn, Arg<Pointer<O>, "bias"> bias,
-          Arg<i64, "bias_stride"> biasStride, Arg<Pointer<O>, "other"> other, Arg<i64, "other_batch_stride"> otherBatch,
-          Arg<i64, "other_row_stride"> otherRow, Arg<i64, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale,
-          Arg<i64, "m"> m, Arg<i64, "n"> n, Arg<i64, "splits"> splits) {
+      [&](Arg<Pointer<S>, "parts"> parts, Arg<Pointer<O>, "out"> out, Arg<Stride<O>, "out_batch_stride"> outBatch,
+          Arg<Stride<O>, "out_row_stride"> outRow, Arg<Stride<O>, "out_column_stride"> outColumn,
+          Arg<Pointer<O>, "bias"> bias, Arg<Stride<O>, "bias_stride"> biasStride, Arg<Pointer<O>, "other"> other,
+          Arg<Stride<O>, "other_batch_stride"> otherBatch, Arg<Stride<O>, "other_row_stride"> otherRow,
+          Arg<Stride<O>, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale, Arg<i64, "m"> m, Arg<i64, "n"> n,
+          Arg<i64, "splits"> splits) {
         const TilePlace at = placeOf(m, n, c);
         const auto size = m * n;
         const auto total = loop(over(0, splits), zeros<S>({c.blockM, c.blockN}), [&](auto split, auto sum) {

@@ -95,17 +95,18 @@ public:
   /// bias has the type of out.
   std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
                                  const Numbers &numbers) const override {
-    const auto out = numbers.find("out_dtype");
-    return parameter.name == "bias" && out != numbers.end() ? outTypes[static_cast<unsigned>(out->second)] : called;
+    if (parameter.name != "bias" || (!called && !numbers.count("out_dtype")))
+      return called;
+    return outType(called.value_or(DType::F32), numbers);
   }
 
   Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
     const TensorType &a = inputs.at("a");
     KILN_ASSIGN(const Extents e, extentsOf(a.shape, inputs.at("b").shape, numbers));
     TensorType out;
-    out.dtype = dtypeBytes(a.dtype) > 1 ? a.dtype : a.dtype == DType::I8 ? DType::I32 : DType::F32;
-    if (const auto chosen = numbers.find("out_dtype"); chosen != numbers.end())
-      out.dtype = outTypes[static_cast<unsigned>(chosen->second)];
+    out.dtype = outType(a.dtype, numbers);
+    if (takes(a.dtype))
+      KILN_TRY(checkMatmulOutType(a.dtype, out.dtype));
     if (e.batchA || e.batchB)
       out.shape.push_back(std::max(e.batchA, e.batchB));
     out.shape.insert(out.shape.end(), {e.rows, e.columns});
@@ -223,6 +224,12 @@ public:
   }
 
 private:
+  /// As the caller chose, or what matmulOutTypes has first.
+  static DType outType(DType operands, const Numbers &numbers) {
+    const auto chosen = numbers.find("out_dtype");
+    return chosen == numbers.end() ? matmulOutTypes(operands).front() : outTypes[static_cast<unsigned>(chosen->second)];
+  }
+
   static Result<MatmulArguments> argumentsOf(const Call &call) {
     MatmulArguments arguments;
     arguments.a = call.tensors.at("a");
@@ -233,7 +240,7 @@ private:
         *t = t->transposed(t->rank - 2, t->rank - 1);
     if (const auto bias = call.tensors.find("bias"); bias != call.tensors.end())
       arguments.bias = bias->second;
-    arguments.scale = static_cast<float>(numberOr(call.numbers, "scale", 1));
+    KILN_ASSIGN(arguments.scale, floatOr("matmul", call.numbers, "scale", 1));
     arguments.activation = activationOf(call.numbers);
     arguments.precision = precisionOf(call.numbers);
     const double splits = numberOr(call.numbers, "splits", 1);

@@ -3,6 +3,7 @@
 #include "compiler/target/Target.h"
 #include "kernels/support/Grid.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln::kernels {
@@ -85,6 +86,28 @@ std::vector<int> choicesOf(DType element, DType out, const MatmulConfig &c) {
 
 } // namespace
 
+std::vector<DType> matmulOutTypes(DType operands) {
+  if (operands == DType::I8)
+    return {DType::I32};
+  if (isEighth(operands))
+    return {DType::F32, DType::F16, DType::Bf16};
+  if (operands == DType::F32)
+    return {DType::F32};
+  return {operands, DType::F32};
+}
+
+Status checkMatmulOutType(DType operands, DType out) {
+  const std::vector<DType> types = matmulOutTypes(operands);
+  if (std::find(types.begin(), types.end(), out) != types.end())
+    return {};
+  std::vector<std::string> names;
+  for (const DType t : types)
+    names.emplace_back(dtypeName(t));
+  return Status::invalid("matmul: argument 'out' has dtype " + std::string(dtypeName(out)) + ", of operands of " +
+                             std::string(dtypeName(operands)) + " it is " + join(names, " or "),
+                         "ask for " + join(names, " or ") + ", or convert the operands");
+}
+
 Status MatmulOperation::check(const MatmulArguments &a) const {
   const Device &device = jit().device();
   KILN_TRY(checkTensor("a", a.a)
@@ -96,12 +119,8 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   const Matrices x(a.a), y(a.b);
   KILN_TRY(checkTensor("b", a.b).extent(a.b.rank - 2, x.columns, "the columns of a").status());
   auto out = checkTensor("out", a.out).on(device);
-  if (a.a.dtype == DType::I8)
-    out.dtype({DType::I32});
-  else if (isEighth(a.a.dtype))
-    out.dtype({DType::F32, DType::F16, DType::Bf16});
-  else
-    out.dtype({a.a.dtype, DType::F32});
+  KILN_TRY(out.status());
+  KILN_TRY(checkMatmulOutType(a.a.dtype, a.out.dtype));
   out.rank(std::max(a.a.rank, a.b.rank));
   KILN_TRY(out.extent(a.out.rank - 2, x.rows, "the rows of a")
                .extent(a.out.rank - 1, y.columns, "the columns of b")
@@ -124,7 +143,7 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
                  .notOverlapping("out", a.out)
                  .status());
   if (!std::isfinite(a.scale))
-    return Status::invalid("matmul: scale = " + std::to_string(a.scale), "give a finite number");
+    return Status::invalid(format("matmul: scale = %g", static_cast<double>(a.scale)), "give a finite number");
   if (a.other) {
     if (!epilogue)
       return Status::invalid("matmul: argument 'other' is given, and nothing reads it",

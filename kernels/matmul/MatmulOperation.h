@@ -7,6 +7,7 @@
 #include "kernels/support/Tiling.h"
 
 #include <optional>
+#include <vector>
 
 namespace kiln::kernels {
 
@@ -34,6 +35,11 @@ struct MatmulArguments {
   std::optional<Tensor> other = {};                          ///< what the caller's epilogue reads: as out, any strides
   Tiling tiling = {};                                        ///< of the product
 };
+
+/// The types of out for operands of a type; the first is what it has if nobody chooses.
+std::vector<DType> matmulOutTypes(DType operands);
+/// Ok if `out` is one of them.
+Status checkMatmulOutType(DType operands, DType out);
 
 class MatmulOperation : public Operation<MatmulArguments> {
 public:

@@ -7,24 +7,24 @@ namespace kiln::kernels {
 using namespace language;
 
 template <Element T> static Kernel partial(const ReduceSumConfig &c) {
-  return kernel(
-      "reduce_sum_partial", {.warps = c.warps, .config = {{"block", c.block}, {"adjacent", c.adjacent}}},
-      [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_stride"> stride, Arg<Pointer<f32>, "partial"> out, Arg<i64, "n"> n) {
-        const auto inside = range(0, c.block);
-        const auto at = [&](const Scalar<i64> &first) {
-          if (c.adjacent)
-            return x + first + inside;
-          return x + first * stride + cast<i64>(inside) * stride;
-        };
-        const auto program = cast<i64>(programId()), programs = cast<i64>(numPrograms());
-        const auto blocks = n / c.block;
-        const auto whole = blocks * c.block; // up to here blocks are full
-        const auto total = loop(over(program * c.block, whole, programs * c.block), zeros<f32>({c.block}),
-                                [&](auto first, auto total) { return total + cast<f32>(load(at(first))); });
-        // The program whose turn it would be takes the rest.
-        const auto mask = (inside < cast<i32>(n - whole)) & (program == blocks % programs);
-        store(out + program, sum(total + cast<f32>(load(at(whole), mask))));
-      });
+  return kernel("reduce_sum_partial", {.warps = c.warps, .config = {{"block", c.block}, {"adjacent", c.adjacent}}},
+                [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_stride"> stride, Arg<Pointer<f32>, "partial"> out,
+                    Arg<i64, "n"> n) {
+                  const auto inside = range(0, c.block);
+                  const auto at = [&](const Scalar<i64> &first) {
+                    if (c.adjacent)
+                      return x + first + inside;
+                    return x + first * stride + cast<i64>(inside) * stride;
+                  };
+                  const auto program = cast<i64>(programId()), programs = cast<i64>(numPrograms());
+                  const auto blocks = n / c.block;
+                  const auto whole = blocks * c.block; // up to here blocks are full
+                  const auto total = loop(over(program * c.block, whole, programs * c.block), zeros<f32>({c.block}),
+                                          [&](auto first, auto total) { return total + cast<f32>(load(at(first))); });
+                  // The program whose turn it would be takes the rest.
+                  const auto mask = (inside < cast<i32>(n - whole)) & (program == blocks % programs);
+                  store(out + program, sum(total + cast<f32>(load(at(whole), mask))));
+                });
 }
 
 template <Element T> static Kernel final(const ReduceSumConfig &c) {

@@ -3,6 +3,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace kiln::kernels {
@@ -79,6 +80,20 @@ Result<std::vector<KernelTypes>> selectKernels(const std::vector<std::string> &n
       return has.takeStatus();
   }
   return out;
+}
+
+bool Family::takes(DType type) const {
+  const std::vector<DType> all = dtypes();
+  return std::find(all.begin(), all.end(), type) != all.end();
+}
+
+Result<float> floatOr(std::string_view operation, const Numbers &numbers, std::string_view name, float otherwise) {
+  const double value = numberOr(numbers, name, static_cast<double>(otherwise));
+  const auto rounded = static_cast<float>(value);
+  if (!std::isfinite(rounded) || (rounded == 0) != (value == 0))
+    return Status::invalid(format("%s: %s = %g", std::string(operation).c_str(), std::string(name).c_str(), value),
+                           "give a number that fp32 holds: 0, or from 1e-45 to 3.4e38");
+  return rounded;
 }
 
 Numbers defaultNumbers(const Family &family) {

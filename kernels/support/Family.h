@@ -32,6 +32,7 @@ struct TensorParameter {
   bool output = false, optional = false;
   std::string description;         ///< "rows x columns, f32, f16 or bf16"
   std::optional<DType> dtype = {}; ///< none: see Family::inputType
+  std::string with = {};           ///< of an optional one: the other that a call needs with it
 };
 
 struct NumberParameter {
@@ -50,6 +51,9 @@ inline double numberOr(const Numbers &numbers, std::string_view name, double oth
   const auto found = numbers.find(name);
   return found == numbers.end() ? otherwise : found->second;
 }
+
+/// `numbers[name]` as f32; a value that f32 does not hold, as it was written, is refused.
+Result<float> floatOr(std::string_view operation, const Numbers &numbers, std::string_view name, float otherwise);
 
 /// One call on a device.
 struct Call {
@@ -108,6 +112,9 @@ public:
   virtual std::vector<NumberParameter> numbers() const { return {}; }
   /// Types of the inputs for which it exists; the first is what commands take if nobody names one.
   virtual std::vector<DType> dtypes() const { return {DType::F32, DType::F16, DType::Bf16}; }
+
+  /// Whether inputs whose type the caller chooses may have this one.
+  virtual bool takes(DType type) const;
 
   /// What an input of a file is converted to; `called`: the type that the caller named.  None: it stays as it is.
   virtual std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,

@@ -74,9 +74,6 @@ void forColumns(const language::Scalar<language::i32> &columns, int block, F &&b
   language::when(whole, [&] { body(full); }, [&] { body(columns); }, loc);
 }
 
-/// Lengths of rows: a multiple of 16 gets a kernel of its own, whose masks are whole vectors.
-constexpr language::ArgTraits rowLength{.specialization = language::Specialization::Divisibility};
-
 /// Strides of a tensor of four dimensions, in elements.
 struct Strides4 {
   language::Scalar<language::i64> s0, s1, s2, s3;

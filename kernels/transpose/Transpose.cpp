@@ -12,9 +12,9 @@ template <Element T> static Kernel transposeOf(const TransposeConfig &c) {
       {.warps = c.warps,
        .config =
            {{"tileRows", c.tileRows}, {"tileColumns", c.tileColumns}, {"xUnit", c.xUnit}, {"outUnit", c.outUnit}}},
-      [&](Arg<Pointer<T>, "x"> x, Arg<i64, "x_stride_0"> x0, Arg<i64, "x_stride_1"> x1, Arg<Pointer<T>, "out"> out,
-          Arg<i64, "out_stride_0"> out0, Arg<i64, "out_stride_1"> out1, Arg<i64, "rows"> rows,
-          Arg<i64, "columns"> columns) {
+      [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_stride_0"> x0, Arg<Stride<T>, "x_stride_1"> x1,
+          Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_stride_0"> out0, Arg<Stride<T>, "out_stride_1"> out1,
+          Arg<i64, "rows"> rows, Arg<i64, "columns"> columns) {
         const auto from = makeView(x, {rows, columns}, {x0, x1}, {c.tileRows, c.tileColumns}, unitDim(c.xUnit));
         const auto to = makeView(out, {columns, rows}, {out0, out1}, {c.tileColumns, c.tileRows}, unitDim(c.outUnit));
         const auto tilesAcross = ceilDiv(columns, c.tileColumns);

@@ -13,6 +13,7 @@ public:
   std::vector<TensorParameter> tensors() const override {
     return {{"x", false, false, "rows x columns, any type"}, {"out", true, false, "columns x rows, of x's type"}};
   }
+  bool takes(DType) const override { return true; }
   Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
     const TensorType &x = inputs.at("x");
     if (x.shape.size() != 2)

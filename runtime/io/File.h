@@ -1,13 +1,16 @@
 //===- File.h - Whole files in, whole files out ---------------------------===//
 //
-// Reading takes a regular file or fails.  Writing goes to a temporary beside the destination, which `commit` renames:
-// a failure, or an object destroyed before `commit`, leaves the destination as it was and no temporary behind.
-// Every failure names the file and the system's reason.
+// Reading takes a regular file or fails.  Writing goes to a file without a name in the destination's folder, which
+// `commit` gives the name: a failure, an object destroyed before `commit`, or a process that is killed leaves the
+// destination as it was and nothing else.  Where the file system has no files without a name, and while one takes the
+// place of an older file, there is a temporary, listed in Temporaries.h.  A device or pipe that exists is written as it
+// is and never replaced.  Every failure names the file, the system's reason and a remedy.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_IO_FILE_H
 #define KILN_RUNTIME_IO_FILE_H
 
+#include "runtime/io/Temporaries.h"
 #include "support/Status.h"
 
 #include <cstddef>
@@ -41,23 +44,37 @@ Result<std::string> readTextFile(const std::string &path, std::uint64_t limit = 
 
 class OutputFile {
 public:
-  /// Opens the temporary; so an unwritable folder is seen before any work is done.
-  static Result<OutputFile> create(const std::string &path);
+  /// How the bytes reach the destination.
+  enum class Way : std::uint8_t {
+    Nameless, ///< a file without a name (O_TMPFILE), linked into place
+    Named,    ///< a temporary beside the destination, made at the first write and renamed
+    Direct,   ///< a character device or a pipe, opened at the first write
+  };
+
+  /// An unwritable folder is seen here, before any work is done.  `way`: Named is taken too where Nameless cannot be,
+  /// and Direct where the destination is such a thing.
+  static Result<OutputFile> create(const std::string &path, Way way = Way::Nameless);
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
   const std::string &path() const { return name; }
   Status write(std::span<const std::byte> data);
   Status write(std::string_view text) { return write(std::as_bytes(std::span(text.data(), text.size()))); }
-  /// Renames the temporary over the destination.
+  /// What was written becomes the destination.
   Status commit();
 
 private:
-  OutputFile(std::string name, std::string destination, std::string temporary, int descriptor);
+  OutputFile(std::string name, std::string destination, Way way, int descriptor);
+  Status open();
+  /// Makes a temporary by `attempt`, which gets its path and returns an error of the system or 0.
+  template <typename Attempt> Status makeTemporary(Attempt attempt);
+
   std::string name;        ///< as the caller wrote it
   std::string destination; ///< symbolic links resolved
-  std::string temporary;   ///< empty once renamed
-  int descriptor;
+  Way way;
+  std::string temporary; ///< empty while there is none
+  ListedTemporary listed;
+  int descriptor; ///< -1 before the first write, unless Nameless
 };
 
 } // namespace kiln

@@ -132,12 +132,16 @@ template <typename T> static void store(std::byte *to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
+bool readsBits(DType from, DType to) {
+  const bool raw = from == DType::Raw8 || from == DType::Raw16 || from == DType::U8 || from == DType::U16;
+  return raw && dtypeFloatFormat(to) && dtypeBytes(from) == dtypeBytes(to);
+}
+
 Result<Array> convertArray(Array array, DType to, const std::string &name) {
   if (array.type == to)
     return array;
   const DType from = array.type;
-  const bool raw = from == DType::Raw8 || from == DType::Raw16 || from == DType::U8 || from == DType::U16;
-  if (raw && dtypeFloatFormat(to) && dtypeBytes(from) == dtypeBytes(to)) {
+  if (readsBits(from, to)) {
     array.type = to;
     return array;
   }

@@ -54,6 +54,9 @@ Result<Array> readNpy(const std::string &path);
 Status writeNpy(OutputFile &file, const Array &array);
 Status writeNpy(const std::string &path, const Array &array);
 
+/// Whether convertArray takes elements of `from` as the bits of the small float format `to`.
+bool readsBits(DType from, DType to);
+
 /// The array with elements of type `to`.  Between floating-point types: values, rounded to nearest even once.  To bf16
 /// and f16 from two-byte raw or uint16 arrays, to e4m3 and e5m2 from one-byte ones: the bits.  Anything else that is
 /// not the identity is an error; `name` is the file's name in it.

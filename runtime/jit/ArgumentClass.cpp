@@ -2,6 +2,8 @@
 
 #include "support/Text.h"
 
+#include <bit>
+
 namespace kiln {
 
 namespace {
@@ -45,10 +47,13 @@ Result<ArgumentLayout> ArgumentLayout::create(const KernelSource &source) {
         return Status::invalid(what + " of type " + spec.type + " cannot be specialised by " +
                                    std::string(specialiseName(spec.specialise)),
                                "divisibility is for pointers, i32 and i64; stride for i32 and i64");
+      if (!std::has_single_bit(spec.elementBytes) || (pointer && spec.elementBytes != 1))
+        return Status::invalid(what + " counts elements of " + std::to_string(spec.elementBytes) + " bytes",
+                               "integers count elements of 1, 2, 4 or 8 bytes");
       // Further arguments than the key holds are compiled without facts: slower code, never wrong.
       if (out.classed.size() < ClassKey::maxClassed)
-        out.classed.push_back(
-            {offset, static_cast<std::uint32_t>(i), size == 8, spec.specialise == Specialise::Stride});
+        out.classed.push_back({offset, static_cast<std::uint32_t>(i), size == 8, spec.specialise == Specialise::Stride,
+                               static_cast<std::uint8_t>(classDivisor(spec))});
       break;
     case Specialise::Value:
       if (!isInteger(type->type))
@@ -149,9 +154,9 @@ std::vector<ArgumentFact> ArgumentLayout::facts(const ClassKey &key) const {
   for (std::size_t i = 0; i < classed.size(); ++i) {
     const std::uint64_t code = key.words[i / 32] >> (2 * (i % 32)) & 3;
     if (code == codeDivisible)
-      out[classed[i].argument] = {FactKind::DivisibleBy16, 0};
+      out[classed[i].argument] = ArgumentFact::divisible(classed[i].divisor);
     else if (code == codeOne)
-      out[classed[i].argument] = {FactKind::Equals, 1};
+      out[classed[i].argument] = ArgumentFact::equals(1);
   }
   for (std::size_t i = 0; i < values.size(); ++i)
     out[values[i]] = {FactKind::Equals, static_cast<std::int64_t>(key.words[ClassKey::classWords + i])};
@@ -170,7 +175,8 @@ Result<ClassKey> ArgumentLayout::keyOf(std::span<const ArgumentFact> given, std:
   for (std::size_t i = 0; i < classed.size(); ++i) {
     ArgumentFact &fact = left[classed[i].argument];
     std::uint64_t code = codeNothing;
-    if (fact.kind == FactKind::DivisibleBy16)
+    // Of stronger facts the kernel uses what it asks for.
+    if (fact.kind == FactKind::Divisible && fact.value > 0 && fact.value % classed[i].divisor == 0)
       code = codeDivisible;
     else if (fact.kind == FactKind::Equals && fact.value == 1 && classed[i].stride)
       code = codeOne;
@@ -192,8 +198,8 @@ Result<ClassKey> ArgumentLayout::keyOf(std::span<const ArgumentFact> given, std:
   for (unsigned i = 0; i < count(); ++i)
     if (left[i].kind != FactKind::Nothing)
       return Status::invalid(prefix + position(i, names[i]) + " is not specialised by " +
-                                 (left[i].kind == FactKind::Equals ? "the value " + std::to_string(left[i].value)
-                                                                   : std::string("divisibility")),
+                                 (left[i].kind == FactKind::Equals ? "the value " : "divisibility by ") +
+                                 std::to_string(left[i].value),
                              "declare it so in the kernel");
   return key;
 }
@@ -205,7 +211,7 @@ std::string ArgumentLayout::variantText(const ClassKey &key) const {
     if (known[i].kind == FactKind::Nothing)
       continue;
     out += (out.empty() ? "" : " ") + names[i];
-    out += known[i].kind == FactKind::DivisibleBy16 ? "/16" : "=" + std::to_string(known[i].value);
+    out += (known[i].kind == FactKind::Divisible ? "/" : "=") + std::to_string(known[i].value);
   }
   return out.empty() ? "general" : out;
 }

@@ -31,9 +31,6 @@ struct ClassKey {
   }
 };
 
-/// Alignment that the code may count on, in bytes for pointers and in elements for strides.
-inline constexpr std::uint64_t classDivisor = 16;
-
 class ArgumentLayout {
 public:
   /// A failure names the argument: an unknown type, a value or stride that is no integer, too many values.
@@ -60,7 +57,7 @@ public:
     unsigned bit = 0, word = 0;
     for (const Classed &c : classed) {
       const std::uint64_t value = c.wide ? read64(data + c.offset) : read32(data + c.offset);
-      std::uint64_t code = (value & (classDivisor - 1)) == 0 ? codeDivisible : codeNothing;
+      std::uint64_t code = (value & (c.divisor - 1)) == 0 ? codeDivisible : codeNothing;
       if (c.stride && value == 1)
         code = codeOne;
       key.words[word] |= code << bit;
@@ -78,7 +75,7 @@ public:
   std::vector<ArgumentFact> facts(const ClassKey &key) const;
   Result<ClassKey> keyOf(std::span<const ArgumentFact> facts, std::string_view kernel) const;
 
-  /// "x/16 stride=1 n=128"; "general" if nothing is known.
+  /// "x/16 row_stride/8 column_stride=1 n=128"; "general" if nothing is known.
   std::string variantText(const ClassKey &key) const;
   /// "x=0x7f00 n=1000".
   std::string valuesText(const std::byte *data) const;
@@ -99,6 +96,7 @@ private:
   struct Classed {
     std::uint32_t offset, argument;
     bool wide, stride;
+    std::uint8_t divisor; ///< a power of two
   };
   static std::uint64_t read64(const std::byte *at) {
     std::uint64_t v;

@@ -1,23 +1,23 @@
 #include "runtime/jit/CompilerLibrary.h"
 
+#include "compiler/codegen/Process.h"
+#include "runtime/cache/Ownership.h"
+#include "runtime/cache/TrustedFile.h"
 #include "support/Text.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cstdlib>
 #include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace kiln {
 
 namespace {
-
-std::string folderOf(const std::string &path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
 
 bool isFile(const std::string &path) {
   struct stat s{};
@@ -25,41 +25,54 @@ bool isFile(const std::string &path) {
 }
 
 /// Where the loader looks for a library: LD_LIBRARY_PATH, the program's RUNPATH, the system's folders.
-void appendLoaderFolders(std::vector<std::string> &out) {
+std::vector<std::string> loaderFolders() {
+  std::vector<std::string> out;
   void *self = ::dlopen(nullptr, RTLD_LAZY);
   Dl_serinfo size{};
   if (!self || ::dlinfo(self, RTLD_DI_SERINFOSIZE, &size) != 0)
-    return;
+    return out;
   std::vector<char> memory(size.dls_size);
   auto *info = reinterpret_cast<Dl_serinfo *>(memory.data());
   info->dls_size = size.dls_size;
   info->dls_cnt = size.dls_cnt;
   if (::dlinfo(self, RTLD_DI_SERINFO, info) != 0)
-    return;
+    return out;
   for (unsigned i = 0; i < info->dls_cnt; ++i)
     if (const char *name = info->dls_serpath[i].dls_name; name && *name)
       out.emplace_back(name);
+  return out;
 }
 
-std::vector<std::string> searchFolders() {
-  std::vector<std::string> out;
-  const auto around = [&](const std::string &program) {
-    out.push_back(folderOf(program));
-    out.push_back(folderOf(program) + "/../lib");
-  };
-  std::string program(4096, '\0');
-  const ssize_t n = ::readlink("/proc/self/exe", program.data(), program.size());
-  if (n > 0)
-    around(program.substr(0, static_cast<std::size_t>(n)));
-  Dl_info holder{};
-  if (::dladdr(reinterpret_cast<const void *>(&isFile), &holder) != 0 && holder.dli_fname)
-    if (char *real = ::realpath(holder.dli_fname, nullptr)) {
-      if (n > 0 && folderOf(real) != out.front())
-        around(real);
-      std::free(real);
-    }
-  appendLoaderFolders(out);
-  return out;
+/// What this process has loaded, by path.  The loader knows a library by its name and never gives it back: whatever the
+/// file holds by now, this code is what `dlopen` gives.
+struct LoadedCompiler {
+  std::string hash; ///< empty: not known, the file changed while it was loaded
+  const KilnCompilerTable *table = nullptr;
+};
+struct LoadedCompilers {
+  std::mutex mutex;
+  std::map<std::string, LoadedCompiler> byPath;
+};
+LoadedCompilers &loadedCompilers() {
+  static LoadedCompilers all; // of the process, as the loader's list is
+  return all;
+}
+
+/// Why a library cannot be loaded, and what to do.  Too little memory for it is told from a broken file by trying.
+Status cannotLoad(const std::string &file, const std::string &why, const std::string &remedy) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    constexpr std::size_t compilerBytes = std::size_t(768) << 20; // LLVM, MLIR and what they allocate at once
+    void *trial = ::mmap(nullptr, compilerBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (trial == MAP_FAILED)
+      return {StatusCode::OutOfMemory,
+              "the compiler cannot be loaded: too little memory: this process may use " +
+                  std::to_string(limit.rlim_cur >> 20) + " MiB of address space, and the compiler needs about " +
+                  std::to_string(compilerBytes >> 20) + " MiB of it (" + why + ")",
+              limitsRemedy()};
+    ::munmap(trial, compilerBytes);
+  }
+  return {StatusCode::NotFound, "the compiler '" + file + "' cannot be loaded: " + why, remedy};
 }
 
 KilnText text(std::string_view view) {
@@ -134,7 +147,12 @@ Status compileStatus(const CompileOutput &out, std::string_view kernel) {
     message += "cannot be compiled";
     break;
   case KILN_COMPILE_CRASHED:
+    code = StatusCode::CompileError; // the compile failed; the process, the device and the cache are sound
     message += "crashed the compiler, which was contained";
+    break;
+  case KILN_COMPILE_NOT_STARTED:
+    code = StatusCode::OutOfMemory;
+    message += "was not compiled";
     break;
   default:
     message += "made the compiler answer with status " + std::to_string(out.status);
@@ -149,25 +167,31 @@ Status compileStatus(const CompileOutput &out, std::string_view kernel) {
 }
 
 Result<std::shared_ptr<CompilerLibrary>> CompilerLibrary::find(const std::string &path) {
-  const auto make = [](const std::string &file) { return std::shared_ptr<CompilerLibrary>(new CompilerLibrary(file)); };
+  const auto open = [](const std::string &name) -> Result<std::shared_ptr<CompilerLibrary>> {
+    KILN_ASSIGN(const std::string file, cache::trustedFile(name, "the compiler"));
+    return std::shared_ptr<CompilerLibrary>(new CompilerLibrary(file));
+  };
   const std::string remedy = std::string("set KILN_COMPILER to the path of ") + fileName;
   if (!path.empty()) {
     if (isFile(path))
-      return make(path);
+      return open(path);
     return Status(StatusCode::NotFound, "the compiler '" + path + "' is no file", remedy);
   }
-  const std::vector<std::string> folders = searchFolders();
+  std::vector<std::string> folders = cache::programFolders();
+  for (std::string &folder : loaderFolders())
+    folders.push_back(std::move(folder));
   for (const std::string &folder : folders)
     if (isFile(folder + "/" + fileName))
-      return make(folder + "/" + fileName);
+      return open(folder + "/" + fileName);
   return Status(StatusCode::NotFound, std::string(fileName) + " was not found in " + join(folders), remedy);
 }
 
 Result<std::string> CompilerLibrary::identity(const FileHashes &hashes) {
   {
-    const std::lock_guard lock(mutex);
-    if (!loadedHash.empty())
-      return loadedHash;
+    LoadedCompilers &loaded = loadedCompilers();
+    const std::lock_guard lock(loaded.mutex);
+    if (const auto known = loaded.byPath.find(file); known != loaded.byPath.end() && known->second.table)
+      return known->second.hash;
   }
   KILN_ASSIGN(FileHashes::Hashed hashed, hashes.hash(file));
   return hashed.hash;
@@ -176,18 +200,17 @@ Result<std::string> CompilerLibrary::identity(const FileHashes &hashes) {
 Status CompilerLibrary::open(const FileHashes &hashes) {
   if (opened())
     return {};
-  const std::lock_guard lock(mutex);
-  if (opened())
-    return {};
+  LoadedCompilers &all = loadedCompilers();
+  const std::lock_guard lock(all.mutex);
   const std::string remedy = "build or install " + std::string(fileName) + " of this version, or set KILN_COMPILER";
-  constexpr unsigned attempts = 3;
-  for (unsigned i = 0; i < attempts; ++i) {
+  auto known = all.byPath.find(file);
+  if (known == all.byPath.end()) {
     KILN_ASSIGN(FileHashes::Hashed hashed, hashes.hash(file));
     // NOW: a function that is missing is an error here, and not the end of the process at its first use.
     void *handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) {
       const char *why = ::dlerror();
-      return {StatusCode::NotFound, "the compiler cannot be loaded: " + std::string(why ? why : file.c_str()), remedy};
+      return cannotLoad(file, why ? why : "no reason given", remedy);
     }
     auto *entry = reinterpret_cast<decltype(&kilnCompilerTable)>(::dlsym(handle, "kilnCompilerTable"));
     const KilnCompilerTable *found = entry ? entry() : nullptr;
@@ -198,15 +221,16 @@ Status CompilerLibrary::open(const FileHashes &hashes) {
               "'" + file + "' has version " + std::to_string(found->abi) +
                   " of the compiler's interface, this program " + std::to_string(KILN_COMPILER_ABI),
               remedy};
-    // What was loaded is what was hashed, unless the file changed in between.
-    KILN_ASSIGN(const FileStamp now, FileStamp::of(file));
-    if (now == hashed.stamp) {
-      loadedHash = hashed.hash;
-      table.store(found, std::memory_order_release);
-      return {};
-    }
+    // What was loaded is what was hashed, unless the file changed in between; to load it again would give the same.
+    const Result<FileStamp> now = FileStamp::of(file);
+    const bool same = now && *now == hashed.stamp;
+    known = all.byPath.emplace(file, LoadedCompiler{same ? hashed.hash : "", same ? found : nullptr}).first;
   }
-  return {StatusCode::IoError, "the compiler '" + file + "' changes while it is loaded", "wait until it is written"};
+  if (!known->second.table)
+    return {StatusCode::IoError, "the compiler '" + file + "' changed while it was loaded: no key can say what it is",
+            "start the process again once the file is written"};
+  table.store(known->second.table, std::memory_order_release);
+  return {};
 }
 
 std::string CompilerLibrary::version() const {

@@ -1,9 +1,10 @@
 //===- CompilerLibrary.h - libkiln-compiler.so, opened when it is needed --===//
 //
-// `find` only looks for the file; its contents' hash is part of every key.  The first `compile` opens it with dlopen
-// and checks its ABI; it stays loaded until the process ends (LLVM cannot be unloaded).  Once loaded, `identity` is
-// that of the loaded code, whatever happens to the file.  Safe to use from several threads; one object may serve many
-// Jits.
+// `find` only looks for the file, and refuses one that others could have written (cache/TrustedFile.h); its contents'
+// hash is part of every key.  The first `compile` opens it with dlopen and checks its ABI; it stays loaded until the
+// process ends (LLVM cannot be unloaded).  Once a process has loaded a path, `identity` is that of the loaded code for
+// every object of that path, whatever happens to the file.  Safe to use from several threads; one object may serve
+// many Jits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_JIT_COMPILERLIBRARY_H
@@ -15,7 +16,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -41,10 +41,12 @@ class CompilerLibrary {
 public:
   static constexpr const char *fileName = "libkiln-compiler.so";
 
-  /// `path`, or if empty: beside the running program, in ../lib of it, the same two for the library that holds this
-  /// function, then the folders that the loader searches.  A failure lists where was looked.
+  /// `path`, which the loader does not search for; or if empty: next to the running program, in ../lib of it, the same
+  /// two for the library that holds this function, then the folders that the loader searches.  A failure lists where
+  /// was looked.
   static Result<std::shared_ptr<CompilerLibrary>> find(const std::string &path = {});
 
+  /// Without links: what is hashed, and what is loaded.
   const std::string &path() const { return file; }
   bool opened() const { return table.load(std::memory_order_acquire) != nullptr; }
 
@@ -67,8 +69,6 @@ private:
   explicit CompilerLibrary(std::string file) : file(std::move(file)) {}
   std::string file;
   std::atomic<const KilnCompilerTable *> table{nullptr};
-  std::mutex mutex;
-  std::string loadedHash; ///< guarded by `mutex`; set once the library is open
 };
 
 } // namespace kiln

@@ -1,8 +1,7 @@
 #include "runtime/jit/FirstCall.h"
 
+#include "runtime/jit/CompileRequest.h"
 #include "support/Text.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <future>
@@ -115,11 +114,25 @@ Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
   if (useDisk) {
     const auto since = Clock::now();
     if (Status s = service.disk->store(key, *entry); !s.ok())
-      say(LogTopic::Cache, LogLevel::Info, "not stored: " + s.toString());
+      notStored(s);
     made->firstCall.stages.push_back({"store", millisecondsSince(since)});
     made->firstCall.milliseconds = millisecondsSince(start);
   }
   return Out(std::move(made));
+}
+
+/// A cache that takes nothing costs every process a compile for ever: that is said without being asked for, once.
+void FirstCall::notStored(const Status &why) const {
+  const std::string &folder = service.disk->directory();
+  const bool ofThisKernel = why.code() == StatusCode::InvalidArgument; // too large for the cap
+  if (!ofThisKernel && isFirst("not stored in " + folder))
+    service.log.write(
+        LogTopic::Cache, LogLevel::Error,
+        "'" + folder + "' keeps no kernels, so each process compiles them: " + why.message() + " (" +
+            (why.remedy().empty() ? "make room there, or set KILN_CACHE_DIR to another directory" : why.remedy()) +
+            ")");
+  else
+    say(LogTopic::Cache, LogLevel::Info, "not stored: " + why.toString());
 }
 
 /// The assembler's first steps, beside the compiler.
@@ -136,7 +149,6 @@ static std::future<void> warmUp(const std::shared_ptr<const Assembler> &assemble
 /// Nothing: what was opened is not what the key says.
 Result<std::optional<cache::Entry>> FirstCall::compile() {
   using Out = std::optional<cache::Entry>;
-  const Knobs &knobs = service.options.knobs;
   KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, service.compilerLibrary());
   auto since = Clock::now();
   KILN_TRY(compiler->open(service.hashes));
@@ -151,24 +163,16 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
       plugins.hashes != parts.plugins)
     return Out();
 
-  nlohmann::json request{{"emit", "ptx"}, {"line_info", parts.lineInfo}};
-  request["isolation"] = knobs.get("KILN_ISOLATION").ok() ? *knobs.get("KILN_ISOLATION") : "thread";
-  if (!knobs.plugins.empty())
-    request["plugins"] = knobs.plugins;
-  if (!knobs.passes.empty())
-    request["passes"] = knobs.passes;
-  if (!knobs.stress.empty())
-    request["stress"] = knobs.stress;
-  if (!knobs.dumpDir.empty())
-    request["dump_dir"] = knobs.dumpDir;
-  const std::string text = request.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  KILN_ASSIGN(const CompileOptions asked, compileOptions(service.options.knobs, {.lineInfo = parts.lineInfo}));
+  if (!asked.note.empty() && isFirst(asked.note))
+    service.log.write(LogTopic::Compile, LogLevel::Error, asked.note);
   CompileInput input;
   input.program = kernel.source.programText;
   input.fileName = kernel.source.fileName;
   input.kernel = kernel.source.name;
   input.codeTarget = service.codeTarget;
   input.specialization = parts.classes;
-  input.options = text;
+  input.options = asked.json;
   since = Clock::now();
   ++service.compiles;
   KILN_ASSIGN(CompileOutput out, compiler->compile(input, service.hashes));

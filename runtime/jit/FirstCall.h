@@ -26,6 +26,7 @@ private:
   Result<std::optional<cache::Entry>> compile();
   Result<std::unique_ptr<LoadedKernel>> load(const cache::Entry &entry, FirstCallReport::Source source);
   void explainMiss(cache::MissReason why);
+  void notStored(const Status &why) const;
   void stage(std::string name, Clock::time_point since);
   void say(LogTopic topic, LogLevel level, const std::string &text) const;
 

@@ -94,8 +94,9 @@ cache::KeyText kernelKey(const KeyParts &parts) {
   const KernelSource &source = *parts.source;
   std::string arguments;
   for (const ArgumentSpec &a : source.arguments)
-    arguments +=
-        (arguments.empty() ? "" : ", ") + a.name + ": " + a.type + " " + std::string(specialiseName(a.specialise));
+    arguments += (arguments.empty() ? "" : ", ") + a.name + ": " + a.type + " " +
+                 std::string(specialiseName(a.specialise)) +
+                 (a.elementBytes > 1 ? " of " + std::to_string(a.elementBytes) + " bytes" : "");
   cache::KeyText key;
   key.set("kernel", source.name)
       .set("configuration", source.configuration)

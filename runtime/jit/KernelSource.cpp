@@ -56,6 +56,11 @@ std::string_view specialiseName(Specialise how) {
   return "?";
 }
 
+unsigned classDivisor(const ArgumentSpec &argument) {
+  constexpr unsigned bytes = 16;
+  return argument.elementBytes < bytes ? bytes / argument.elementBytes : 1;
+}
+
 unsigned argumentBytes(ArgumentType type) {
   return row(type).bytes;
 }
@@ -80,14 +85,8 @@ Result<ParsedArgumentType> parseArgumentType(std::string_view text) {
                          "use ptr<T>, i1, i8, i16, i32, i64, f16, bf16, f32 or f64");
 }
 
-Specialise defaultSpecialisation(std::string_view name, const ParsedArgumentType &type) {
-  if (type.type == ArgumentType::Pointer)
-    return Specialise::Divisibility;
-  const bool integer = type.type == ArgumentType::I32 || type.type == ArgumentType::I64;
-  for (std::string_view part : split(name, '_'))
-    if (integer && (part == "stride" || part == "strides"))
-      return Specialise::Stride;
-  return Specialise::None;
+Specialise defaultSpecialisation(const ParsedArgumentType &type) {
+  return type.type == ArgumentType::Pointer ? Specialise::Divisibility : Specialise::None;
 }
 
 } // namespace kiln

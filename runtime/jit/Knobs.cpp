@@ -19,8 +19,8 @@ using knob::Number;
 using knob::Switch;
 
 constexpr KnobInfo table[] = {
-#define KILN_KNOB(field, variable, flag, type, standard, inKey, text)                                                  \
-  {#field, variable, flag, KnobType::type, standard, KnobInKey::inKey, text},
+#define KILN_KNOB(field, variable, flag, type, standard, inKey, request, text)                                         \
+  {#field, variable, flag, KnobType::type, standard, KnobInKey::inKey, request, text},
 #include "runtime/jit/Knobs.def"
 };
 
@@ -95,8 +95,11 @@ Status read(std::string_view text, Isolation &out) {
     out = Isolation::None;
   else if (text == "child")
     out = Isolation::Child;
+  else if (text == "auto")
+    out = Isolation::Auto;
   else
-    return Status::invalid("'" + std::string(text) + "' is none of thread, none, child", "use thread, none or child");
+    return Status::invalid("'" + std::string(text) + "' is none of auto, thread, none, child",
+                           "use auto, thread, none or child");
   return {};
 }
 Status read(std::string_view text, Schedule &out) {
@@ -147,7 +150,17 @@ std::string write(Switch value) {
   return value == Switch::Auto ? "auto" : value == Switch::On ? "on" : "off";
 }
 std::string write(Isolation value) {
-  return value == Isolation::Thread ? "thread" : value == Isolation::None ? "none" : "child";
+  switch (value) {
+  case Isolation::Auto:
+    return "auto";
+  case Isolation::Thread:
+    return "thread";
+  case Isolation::None:
+    return "none";
+  case Isolation::Child:
+    return "child";
+  }
+  return "?";
 }
 std::string write(Schedule value) {
   return std::string(scheduleName(value));
@@ -199,7 +212,7 @@ std::string_view knobTypeName(KnobType type) {
   case KnobType::Switch:
     return "on, off, auto";
   case KnobType::Isolation:
-    return "thread, child, none";
+    return "auto, thread, child, none";
   case KnobType::Schedule:
     return "in-order, random, adversarial";
   case KnobType::MatrixMode:
@@ -222,7 +235,7 @@ Status Knobs::set(std::string_view name, std::string_view value) {
   if (!info)
     return noSuchKnob(name);
   const std::string_view wanted = info->field;
-#define KILN_KNOB(field, variable, flag, type, standard, inKey, text)                                                  \
+#define KILN_KNOB(field, variable, flag, type, standard, inKey, request, text)                                         \
   if (wanted == #field)                                                                                                \
     if (Status s = read(value, this->field); !s.ok())                                                                  \
       return std::move(s).withContext(std::string(name));
@@ -235,7 +248,7 @@ Result<std::string> Knobs::get(std::string_view name) const {
   if (!info)
     return noSuchKnob(name);
   const std::string_view wanted = info->field;
-#define KILN_KNOB(field, variable, flag, type, standard, inKey, text)                                                  \
+#define KILN_KNOB(field, variable, flag, type, standard, inKey, request, text)                                         \
   if (wanted == #field)                                                                                                \
     return write(this->field);
 #include "runtime/jit/Knobs.def"

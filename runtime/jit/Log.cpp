@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
+#include <set>
 #include <string>
 
 namespace kiln {
@@ -36,6 +38,13 @@ Result<Log> Log::parse(std::string_view text, Sink sink) {
     log.levels[static_cast<unsigned>(topic - std::begin(topicNames))] = value;
   }
   return log;
+}
+
+bool isFirst(const std::string &text) {
+  static std::mutex mutex;
+  static std::set<std::string> said; // of the process: its Jits have one standard error
+  const std::lock_guard lock(mutex);
+  return said.insert(text).second;
 }
 
 void Log::write(LogTopic topic, LogLevel level, std::string_view text) const {

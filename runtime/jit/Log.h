@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace kiln {
@@ -35,6 +36,9 @@ private:
   std::array<LogLevel, topics> levels{};
   Sink sink;
 };
+
+/// True at the first call of this process with this text: for what is said once.
+bool isFirst(const std::string &text);
 
 } // namespace kiln
 

@@ -140,7 +140,7 @@ std::string specializationText(std::span<const ArgumentFact> facts) {
       continue;
     out += (out.empty() ? "{\"argument\": " : ", {\"argument\": ") + std::to_string(i);
     out += facts[i].kind == ArgumentFact::Kind::Equals ? ", \"equals\": " + std::to_string(facts[i].value) + "}"
-                                                       : ", \"divisibility\": 16}";
+                                                       : ", \"divisibility\": " + std::to_string(facts[i].value) + "}";
   }
   return "[" + out + "]";
 }

@@ -1,5 +1,7 @@
 #include "kiln/Language.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 Result<KernelSource> sourceOf(const language::Kernel &kernel) {
@@ -10,11 +12,11 @@ Result<KernelSource> sourceOf(const language::Kernel &kernel) {
   source.configuration = kernel.configText();
   source.warps = static_cast<unsigned>(kernel.warps());
   for (const language::KernelArgument &a : kernel.arguments()) {
-    ArgumentSpec spec{a.name, a.typeText(), Specialise::None};
+    ArgumentSpec spec{a.name, a.typeText()};
     KILN_ASSIGN(const ParsedArgumentType type, parseArgumentType(spec.type));
     switch (a.traits.specialization) {
-    case language::Specialization::Automatic:
-      spec.specialise = defaultSpecialisation(spec.name, type);
+    case language::Specialization::ByType:
+      spec.specialise = defaultSpecialisation(type);
       break;
     case language::Specialization::None:
       break;
@@ -28,6 +30,8 @@ Result<KernelSource> sourceOf(const language::Kernel &kernel) {
       spec.specialise = Specialise::Value;
       break;
     }
+    if (a.counts)
+      spec.elementBytes = std::max(8u, language::bitsOf(*a.counts)) / 8;
     source.arguments.push_back(std::move(spec));
   }
   return source;

@@ -1,5 +1,6 @@
 #include "runtime/jit/Service.h"
 
+#include "runtime/jit/CompileRequest.h"
 #include "runtime/jit/FirstCall.h"
 #include "support/Text.h"
 
@@ -21,9 +22,9 @@ Result<std::shared_ptr<JitService>> JitService::create(Device &device, JitOption
       new JitService(device, std::move(options), std::move(log), std::move(codeTarget), folder));
 }
 
-/// Null, with a line in the log, where there can be none.
-static std::shared_ptr<cache::KernelCache> openCache(const std::string &folder, std::uint64_t maxBytes,
-                                                     const Log &log) {
+/// Null, with a line in the log that begins with `without`, where there can be none.
+static std::shared_ptr<cache::KernelCache> openCache(const std::string &folder, std::uint64_t maxBytes, const Log &log,
+                                                     const char *without = "no cache on disk") {
   if (folder.empty())
     return nullptr;
   cache::CacheOptions how;
@@ -32,14 +33,16 @@ static std::shared_ptr<cache::KernelCache> openCache(const std::string &folder, 
   Result<std::unique_ptr<cache::KernelCache>> made = cache::KernelCache::open(std::move(how));
   if (made)
     return std::shared_ptr<cache::KernelCache>(std::move(*made));
-  log.write(LogTopic::Cache, LogLevel::Error, "no cache on disk: " + made.status().toString());
+  log.write(LogTopic::Cache, LogLevel::Error, std::string(without) + ": " + made.status().toString());
   return nullptr;
 }
 
 /// What files hold, by their stamps: small entries in a folder of their own.
 static std::shared_ptr<cache::KernelCache> openMemo(const std::shared_ptr<cache::KernelCache> &disk, const Log &log) {
   constexpr std::uint64_t memoBytes = std::uint64_t(1) << 20;
-  return disk ? openCache(disk->directory() + "/identities", memoBytes, log) : nullptr;
+  return disk ? openCache(disk->directory() + "/identities", memoBytes, log,
+                          "the cache on disk is used, but hashes of files are not remembered in it")
+              : nullptr;
 }
 
 JitService::JitService(Device &device, JitOptions given, Log logValue, std::string target,
@@ -104,7 +107,8 @@ Result<KeyParts> JitService::keyParts(const KernelSource &source, std::string cl
 
 Result<JitService::PluginState> JitService::pluginState() const {
   PluginState out;
-  for (const std::string &plugin : options.knobs.plugins) {
+  KILN_ASSIGN(const std::vector<std::string> files, pluginFiles(options.knobs));
+  for (const std::string &plugin : files) {
     Result<FileHashes::Hashed> hashed = hashes.hash(plugin);
     if (!hashed)
       return Status(hashed.status().code(), "pass plugin: " + hashed.status().message(),

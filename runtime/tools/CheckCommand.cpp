@@ -23,10 +23,15 @@ using namespace kernels;
 /// Exit statuses below it say that the command line or a file is wrong.
 constexpr int compileStatus = 3;
 
+/// Of one launch: a kernel that does not end must not keep the check from ending, whatever the schedule.
+constexpr double defaultSeconds = 120;
+
 struct Options {
+  Options() { run.emulator.secondsBudget = defaultSeconds; }
   std::vector<std::string> what, targets, dtypes{"f32", "f16", "bf16"}, schedules{"in-order", "random", "adversarial"};
   std::uint64_t seed = 1;
   RunOptions run; ///< file, --grid, --arg and the like
+  bool decode = false;
   bool json = false;
 };
 
@@ -57,9 +62,11 @@ public:
 
 private:
   Status execute() {
+    KILN_TRY(checkBudgets(o.run.emulator));
     KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
     mma = knobs.mma;
     report["mma"] = matrixModeName(mma);
+    report["timeout"] = o.run.emulator.secondsBudget;
     const bool files = std::any_of(o.what.begin(), o.what.end(), isFile);
     if (files && o.what.size() > 1)
       return Status::invalid("a file is checked alone, because --grid and --arg are its own; " +
@@ -75,8 +82,15 @@ private:
       KILN_ASSIGN(const Schedule schedule, parseSchedule(name));
       schedules.push_back(schedule);
     }
+    if (o.decode && (!files || isTextKernel(o.what[0])))
+      return Status::invalid("--decode is for PTX, '" + o.what[0] + "' is none", "leave it out");
     if (files) {
       KILN_ASSIGN(const std::vector<std::string> targets, fileTargets(o.what[0]));
+      if (o.decode) {
+        for (const std::string &target : targets)
+          KILN_TRY(decodeFile(target));
+        return {};
+      }
       for (const std::string &target : targets)
         for (Schedule schedule : schedules)
           KILN_TRY(unlessFailed(o.what[0], target, [&] { return checkFile(target, schedule); }));
@@ -176,9 +190,30 @@ private:
     KILN_TRY(program->prepare(bound.packed));
     const Status launched = program->launch(bound.packed);
     const std::vector<Finding> findings = device->takeFindings();
-    if (!launched.ok() && findings.empty())
-      return launched;
-    add(program->info().name, target, schedule, run.file, findings, {});
+    // A fatal finding says why the launch ended; anything else (a budget) is told apart from what was found before.
+    const bool explained = std::any_of(findings.begin(), findings.end(), [](const Finding &f) { return f.fatal; });
+    if (launched.ok() || !findings.empty())
+      add(program->info().name, target, schedule, run.file, findings, {});
+    return explained ? Status() : launched;
+  }
+
+  /// Whether the target can run each kernel of a PTX file; nothing is launched.
+  Status decodeFile(const std::string &target) {
+    const std::string &file = o.what[0];
+    KILN_ASSIGN(const std::string text, readTextFile(file));
+    KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target, Schedule::InOrder));
+    KILN_TRY(unlessFailed(file, target, [&]() -> Status {
+      KILN_ASSIGN(const std::unique_ptr<Module> module, device->loadPtx(text, file));
+      for (const std::string &name : module->kernelNames())
+        KILN_TRY(unlessFailed(name, target, [&]() -> Status {
+          KILN_TRY(module->kernel(name).status());
+          ++runs;
+          report["checked"].push_back({{"kernel", name}, {"target", target}, {"good", true}});
+          targets.insert(target);
+          return {};
+        }));
+      return {};
+    }));
     return {};
   }
 
@@ -244,6 +279,13 @@ private:
   }
 
   void verdict() const {
+    if (o.decode) {
+      std::printf("%s: %s: %u of %zu kernels decoded%s\n", failed.empty() ? "good" : "INCOMPLETE", o.what[0].c_str(),
+                  runs, runs + failed.size(),
+                  failed.empty() ? ""
+                                 : ("; not: " + join(std::vector<std::string>(failed.begin(), failed.end()))).c_str());
+      return;
+    }
     const std::string where = join(std::vector<std::string>(kernels.begin(), kernels.end())) + " on " +
                               join(std::vector<std::string>(targets.begin(), targets.end()));
     const std::string count = std::to_string(runs) + (runs == 1 ? " run" : " runs") + " (" + join(o.schedules) +
@@ -305,7 +347,9 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--instruction-budget", o->run.emulator.instructionBudget,
                 "end a launch after N warp instructions; 0: 2^40")
       ->type_name("N");
-  c->add_option("--timeout", o->run.emulator.secondsBudget, "end a launch after S seconds; 0: never")->type_name("S");
+  c->add_option("--timeout", o->run.emulator.secondsBudget, "end a launch after S seconds (default: 120); 0: never")
+      ->type_name("S");
+  c->add_flag("--decode", o->decode, "PTX: only see whether the target can run each kernel of the file");
   c->add_flag("--json", o->json, "one JSON object on standard output");
   c->footer(
       "Checked are accesses out of bounds or misaligned, reads of memory that nobody wrote, barriers that not all\n"

@@ -2,6 +2,7 @@
 #include "kiln/Knobs.h"
 #include "runtime/cache/KernelCache.h"
 #include "runtime/io/File.h"
+#include "runtime/jit/CompileRequest.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/jit/Metadata.h"
 #include "runtime/tools/Commands.h"
@@ -48,18 +49,14 @@ private:
     KILN_ASSIGN(const std::string facts, factsText(argumentNames, o.divisible, o.equals));
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
     const bool cubin = o.emit == "cubin";
-    Json request{{"emit", cubin ? "ptx" : o.emit}, {"line_info", o.lineInfo}};
-    // A file may be anybody's: its compile gets a process of its own.
-    if (!fileName.empty())
-      request["isolation"] = "child";
-    if (!knobs.plugins.empty())
-      request["plugins"] = knobs.plugins;
-    if (!knobs.passes.empty())
-      request["passes"] = knobs.passes;
-    if (!knobs.dumpDir.empty())
-      request["dump_dir"] = knobs.dumpDir;
-    const std::string options = request.dump();
-    CompileInput input{program, fileName, o.entry, o.target, facts, options};
+    CompilePurpose purpose;
+    purpose.emit = cubin ? "ptx" : o.emit;
+    purpose.lineInfo = lineInfo();
+    purpose.fromFile = !fileName.empty();
+    KILN_ASSIGN(const CompileOptions asked, compileOptions(knobs, purpose));
+    if (!asked.note.empty())
+      std::fprintf(stderr, "kiln compile: %s\n", asked.note.c_str());
+    CompileInput input{program, fileName, o.entry, o.target, facts, asked.json};
     KILN_ASSIGN(const CompileOutput out, compiler->compile(input, FileHashes(nullptr)));
     KILN_TRY(compileStatus(out, name));
     if (const std::string text = diagnosticsText(out.diagnostics); !text.empty())
@@ -70,6 +67,8 @@ private:
       return write(std::as_bytes(std::span(out.output.data(), out.output.size())));
     return assemble(out.output, cubin, assemblerLevelOf(out.metadata));
   }
+
+  bool lineInfo() const { return o.lineInfo || knobs.lineInfo == knob::Switch::On; }
 
   Status readProgram() {
     name = o.kernel;
@@ -98,7 +97,7 @@ private:
     search.ptxas = knobs.ptxas;
     KILN_ASSIGN(const auto assembler, findAssembler(search));
     const std::string arch = o.arch.empty() ? o.target : o.arch;
-    KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {level, o.lineInfo}));
+    KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {level, lineInfo()}));
     for (const std::string &warning : module.warnings)
       std::fprintf(stderr, "%s\n", warning.c_str());
     Json resources = Json::array();

@@ -199,7 +199,7 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
         command
             ->add_option("--divisible", k->divisible,
                          "ARGUMENT=N: compile for values divisible by N.  Without --divisible and --equals: as for "
-                         "dense, aligned tensors with rows of a multiple of 16 elements")
+                         "dense, aligned tensors with rows of whole 16 bytes")
             ->type_name("ARGUMENT=N"),
         command->add_option("--equals", k->equals, "ARGUMENT=N: compile for this value")->type_name("ARGUMENT=N"),
         command->add_option("--draw", k->draw, "Which of a kernel's layouts --svg draws, by its letter")

@@ -23,10 +23,15 @@ Status readNumber(const NumberParameter &p, const std::string &text, Numbers &nu
   if (!p.choices.empty()) {
     const auto found = std::find(p.choices.begin(), p.choices.end(), text);
     if (found == p.choices.end()) {
+      constexpr std::size_t shown = 3;
       const std::vector<std::string> near = nearest(text, p.choices);
-      return Status::invalid(option + " " + text + ": there is no such choice (" + p.description + ")",
-                             near.empty() || p.choices.size() < 8 ? "the choices are " + join(p.choices)
-                                                                  : "did you mean " + join(near, " or ") + "?");
+      return Status::invalid(option + " " + (text.empty() ? "''" : text) + ": there is no such choice",
+                             p.choices.size() < 8 ? "the choices are " + join(p.choices)
+                             : !near.empty()      ? "did you mean " + join(near, " or ") + "?"
+                                                  : "such as " + join(std::span(p.choices).first(shown)) +
+                                                        "; docs/commands.md "
+                                                        "lists all " +
+                                                        std::to_string(p.choices.size()));
     }
     numbers[p.name] = static_cast<double>(found - p.choices.begin());
     return {};
@@ -100,7 +105,34 @@ Status requireInputs(const Family &family, const TensorTypes &inputs) {
       return Status::invalid("kernel '" + std::string(family.name()) + "' needs " + optionOf(p.name) + " FILE.npy (" +
                                  p.description + ")",
                              "its parameters are " + parameterList(family));
+    else if (!p.with.empty() && inputs.count(p.name) && !inputs.count(p.with))
+      return Status::invalid("kernel '" + std::string(family.name()) + "' needs " + optionOf(p.with) +
+                                 " FILE.npy too where " + optionOf(p.name) + " is given",
+                             "give both or neither");
   return {};
+}
+
+Status checkInputType(const Family &family, const TensorParameter &parameter, const std::string &file, DType type,
+                      std::optional<DType> named, const Numbers &numbers) {
+  const std::vector<DType> types = family.dtypes();
+  const bool chosen =
+      std::all_of(types.begin(), types.end(), [&](DType t) { return family.inputType(parameter, t, numbers) == t; });
+  if (!chosen || family.takes(type))
+    return {};
+  const bool rounds = dtypeKind(type) == DTypeKind::Float;
+  std::vector<std::string> names, helpful;
+  for (const DType t : types) {
+    names.emplace_back(dtypeName(t));
+    if (rounds ? dtypeKind(t) == DTypeKind::Float : readsBits(type, t))
+      helpful.push_back("--dtype " + names.back());
+  }
+  const std::string takes = "; kernel '" + std::string(family.name()) + "' takes " + join(names);
+  if (named)
+    return Status::invalid("--dtype " + std::string(dtypeName(type)) + takes, "name one of these");
+  return Status::invalid(optionOf(parameter.name) + " " + file + ": the file holds " + std::string(dtypeName(type)) +
+                             takes,
+                         helpful.empty() ? "save it as one of these"
+                                         : join(helpful, " or ") + (rounds ? " rounds it" : " takes its bits"));
 }
 
 std::string parameterList(const Family &family) {
@@ -123,9 +155,13 @@ std::string familyHelp(const Family &family) {
     text += " " + word;
     column += 1 + word.size();
   };
-  for (const TensorParameter &p : family.tensors()) {
-    const std::string word = optionOf(p.name) + (p.output ? " OUT.npy" : " FILE.npy");
-    add(p.optional ? "[" + word + "]" : word);
+  const std::vector<TensorParameter> tensors = family.tensors();
+  const auto wordOf = [](const TensorParameter &p) { return optionOf(p.name) + (p.output ? " OUT.npy" : " FILE.npy"); };
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    std::string word = wordOf(tensors[i]);
+    while (i + 1 < tensors.size() && tensors[i].with == tensors[i + 1].name) // one bracket around what goes together
+      word += " " + wordOf(tensors[++i]);
+    add(tensors[i].optional ? "[" + word + "]" : word);
   }
   for (const NumberParameter &p : family.numbers()) {
     const std::string value = p.flag ? "" : p.choices.empty() ? (p.keys.empty() ? " V" : " V,V") : " NAME";

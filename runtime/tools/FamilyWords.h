@@ -25,6 +25,11 @@ Status requireInputs(const kernels::Family &family, const kernels::TensorTypes &
 /// "--x, --out, --eps".
 std::string parameterList(const kernels::Family &family);
 
+/// An input of a file: its type is one that the kernel takes.  The failure says which --dtype helps.  `named`: the one
+/// that the caller gave.
+Status checkInputType(const kernels::Family &family, const kernels::TensorParameter &parameter, const std::string &file,
+                      DType type, std::optional<DType> named, const kernels::Numbers &numbers);
+
 /// The lines of --help for a family: its parameters, its summary.
 std::string familyHelp(const kernels::Family &family);
 

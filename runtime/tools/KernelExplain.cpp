@@ -6,6 +6,7 @@
 #include "kernels/support/Family.h"
 #include "kiln/Knobs.h"
 #include "runtime/io/File.h"
+#include "runtime/jit/CompileRequest.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/jit/Metadata.h"
 #include "runtime/tools/KernelProgram.h"
@@ -49,16 +50,14 @@ private:
     }
     KILN_ASSIGN(const std::string facts, statedFacts(source));
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
-    Json request{{"explain", true}};
-    // A file may be anybody's: its compile gets a process of its own.
-    if (file)
-      request["isolation"] = "child";
-    if (!knobs.plugins.empty())
-      request["plugins"] = knobs.plugins;
-    if (!knobs.passes.empty())
-      request["passes"] = knobs.passes;
-    const std::string options = request.dump();
-    const CompileInput input{source.programText, source.fileName, source.name, o.target, facts, options};
+    CompilePurpose purpose;
+    purpose.lineInfo = knobs.lineInfo == knob::Switch::On;
+    purpose.explain = true;
+    purpose.fromFile = file;
+    KILN_ASSIGN(const CompileOptions asked, compileOptions(knobs, purpose));
+    if (!asked.note.empty())
+      std::fprintf(stderr, "kiln explain: %s\n", asked.note.c_str());
+    const CompileInput input{source.programText, source.fileName, source.name, o.target, facts, asked.json};
     KILN_ASSIGN(const CompileOutput out, compiler->compile(input, FileHashes(nullptr)));
     KILN_TRY(compileStatus(out, source.name));
     const Json metadata = Json::parse(out.metadata, nullptr, /*allow_exceptions=*/false);
@@ -72,8 +71,8 @@ private:
     return o.svg.empty() ? Status() : draw();
   }
 
-  /// What the caller stated; or else what dense, aligned tensors give, with rows of a multiple of 16 elements: of the
-  /// strides that follow a pointer the last is 1 (or those that the family names), the others are divisible by 16.
+  /// What the caller stated; or else what dense, aligned tensors give, with rows of whole 16 bytes: of the strides that
+  /// follow a pointer the last is 1 (or those that the family names), the others are of the class "divisible".
   Result<std::string> statedFacts(const KernelSource &source) {
     std::vector<std::string> names, divisible = o.divisible, equals = o.equals;
     const std::vector<ArgumentSpec> &all = source.arguments;
@@ -90,7 +89,7 @@ private:
       if (unit ? std::find(unit->begin(), unit->end(), all[i].name) != unit->end() : isStride(i) && !isStride(i + 1))
         equals.push_back(std::to_string(i) + "=1");
       else if (isStride(i) || all[i].specialise == Specialise::Divisibility)
-        divisible.push_back(std::to_string(i) + "=16");
+        divisible.push_back(std::to_string(i) + "=" + std::to_string(classDivisor(all[i])));
     }
     return factsText(names, divisible, equals);
   }

@@ -1,9 +1,11 @@
 #include "runtime/tools/KnobOptions.h"
 
 #include "kiln/Knobs.h"
+#include "support/Text.h"
 
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
 #include <cstdlib>
 
 namespace kiln::tools {
@@ -26,6 +28,26 @@ void addKnobOptions(CLI::App &app) {
           ->group("")
           ->allow_extra_args(false);
     }
+}
+
+void hintAtUnknownVariables() {
+  constexpr std::string_view prefix = "KILN_";
+  std::vector<std::string> names;
+  for (const KnobInfo &knob : allKnobs())
+    names.emplace_back(knob.variable.substr(prefix.size()));
+  for (const std::string &variable : unknownKnobVariables()) {
+    const std::string name = variable.substr(prefix.size());
+    std::vector<std::string> near = nearest(name, names);
+    for (const std::string &whole : names) // KILN_DUMP, KILN_BLOCKING
+      if (near.empty() && name.size() >= 4 && whole.find(name) != whole.npos)
+        near.push_back(whole);
+    for (std::string &other : near)
+      other.insert(0, prefix);
+    // One that resembles nothing is somebody else's.
+    if (!near.empty())
+      std::fprintf(stderr, "kiln: the variable %s is no setting and is ignored (did you mean %s?)\n", variable.c_str(),
+                   join(near, " or ").c_str());
+  }
 }
 
 } // namespace kiln::tools

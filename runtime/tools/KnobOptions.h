@@ -12,6 +12,9 @@ namespace kiln::tools {
 /// listed in its help.  A flag sets its variable for this process and the helpers that it starts.
 void addKnobOptions(CLI::App &app);
 
+/// A line on standard error for each variable that looks like a setting spelt wrong.
+void hintAtUnknownVariables();
+
 } // namespace kiln::tools
 
 #endif // KILN_RUNTIME_TOOLS_KNOBOPTIONS_H

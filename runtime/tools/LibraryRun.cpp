@@ -47,6 +47,7 @@ private:
                                  "' is a kernel of the library: it takes named parameters, not --arg, --grid "
                                  "or --block",
                              "see kiln run --help");
+    KILN_TRY(checkBudgets(o.emulator));
     if (o.repeat == 0 || o.repeat > 1000000)
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
     KILN_ASSIGN(family, findFamily(o.file));
@@ -82,7 +83,9 @@ private:
         if (p.optional)
           numbers[p.name] = 1;
       } else {
-        KILN_ASSIGN(inputs[p.name], readInput(p.name, word->second, family->inputType(p, type, numbers)));
+        KILN_ASSIGN(Array array, readInput(p.name, word->second, family->inputType(p, type, numbers)));
+        KILN_TRY(checkInputType(*family, p, word->second, array.type, type, numbers));
+        inputs[p.name] = std::move(array);
       }
     }
     return {};

@@ -47,10 +47,7 @@ private:
   Status prepare() {
     if (o.repeat == 0 || o.repeat > 1000000)
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
-    if (!(o.emulator.secondsBudget >= 0 && o.emulator.secondsBudget < 1e9))
-      return Status::invalid(format("--timeout %g is not between 0 and 10^9 seconds", o.emulator.secondsBudget));
-    if (o.emulator.hostThreads > 1024)
-      return Status::invalid("--threads " + std::to_string(o.emulator.hostThreads) + " is more than 1024");
+    KILN_TRY(checkBudgets(o.emulator));
     for (const std::string &text : o.arguments) {
       KILN_ASSIGN(KernelArgument a, parseArgument(static_cast<unsigned>(arguments.size()), text));
       arguments.push_back(std::move(a));

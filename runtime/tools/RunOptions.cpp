@@ -84,6 +84,16 @@ void addCodeTarget(CLI::App &c, RunOptions &o) {
       ->type_name("TARGET");
 }
 
+Status checkBudgets(const EmulatorOptions &options) {
+  if (!(options.secondsBudget >= 0 && options.secondsBudget < 1e9))
+    return Status::invalid(format("--timeout %g is not between 0 and 10^9 seconds", options.secondsBudget),
+                           "0 is no limit");
+  if (options.hostThreads > 1024)
+    return Status::invalid("--threads " + std::to_string(options.hostThreads) + " is more than 1024",
+                           "0 is one for each core");
+  return {};
+}
+
 Result<Dim3> parseDims(const std::string &option, const std::string &text) {
   std::uint32_t values[3] = {1, 1, 1};
   const std::vector<std::string_view> pieces = split(text, ',');

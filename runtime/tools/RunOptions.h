@@ -23,6 +23,9 @@ void addRunOptions(CLI::App &command, RunOptions &options);
 /// --code-target, of the commands that compile.
 void addCodeTarget(CLI::App &command, RunOptions &options);
 
+/// --timeout and --threads, of every command that has them.
+Status checkBudgets(const EmulatorOptions &options);
+
 /// "4", "4,2" or "4,2,1": positive, missing ones are 1.  `option` names it in messages.
 Result<Dim3> parseDims(const std::string &option, const std::string &text);
 

@@ -2,6 +2,7 @@
 
 #include "runtime/cache/KernelCache.h"
 #include "runtime/io/File.h"
+#include "runtime/jit/CompileRequest.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/tools/Report.h"
 
@@ -49,11 +50,18 @@ Result<KernelSource> sourceFrom(const std::string &metadata, const std::string &
     if (!a.is_object() || !a.contains("name") || !a["name"].is_string() || !a.contains("type") ||
         !a["type"].is_string())
       return broken;
-    ArgumentSpec spec{a["name"], a["type"], Specialise::None};
+    ArgumentSpec spec{a["name"], a["type"]};
     Result<ParsedArgumentType> type = parseArgumentType(spec.type);
     if (!type)
       return type.takeStatus().withContext("'" + file + "': argument '" + spec.name + "'");
-    spec.specialise = defaultSpecialisation(spec.name, *type);
+    spec.specialise = defaultSpecialisation(*type);
+    if (const auto how = a.find("specialize"); how != a.end() && how->is_string()) {
+      for (const Specialise s : {Specialise::None, Specialise::Divisibility, Specialise::Stride, Specialise::Value})
+        if (how->get_ref<const std::string &>() == specialiseName(s))
+          spec.specialise = s;
+    }
+    if (const auto bytes = a.find("element_bytes"); bytes != a.end() && bytes->is_number_unsigned())
+      spec.elementBytes = *bytes;
     out.arguments.push_back(std::move(spec));
   }
   return out;
@@ -78,7 +86,8 @@ Result<TextKernel> readTextKernel(const std::string &file, const std::string &en
         return made(std::move(*source), true);
 
   KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
-  CompileInput input{program, file, entry, codeTarget, {}, R"({"emit": "tile", "isolation": "child"})"};
+  KILN_ASSIGN(const CompileOptions asked, compileOptions(knobs, {.emit = "tile", .fromFile = true, .plain = true}));
+  CompileInput input{program, file, entry, codeTarget, {}, asked.json};
   KILN_ASSIGN(const CompileOutput out, compiler->compile(input, FileHashes(nullptr)));
   KILN_TRY(compileStatus(out, entry.empty() ? file : entry));
   KILN_ASSIGN(KernelSource source, sourceFrom(out.metadata, program, file));

@@ -22,8 +22,8 @@ struct TextKernel {
   double milliseconds = 0; ///< to read the file and to know what is in it
 };
 
-/// Reads the file and describes its kernel `entry` (empty: the only one).  Pointers are specialised by alignment,
-/// strides by being 1 or divisible by 16 (defaultSpecialisation).
+/// Reads the file and describes its kernel `entry` (empty: the only one).  Its arguments' types and
+/// attributes say how they are specialised (tile.specialize, tile.element; pointers by alignment).
 Result<TextKernel> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
                                   const Knobs &knobs);
 

@@ -28,14 +28,9 @@ KernelInfo infoOf(const KernelSource &source, const std::vector<ParsedArgumentTy
   return info;
 }
 
-/// Whether a file's elements are what a pointer points to; integers count by their size.
+/// Whether a file's elements are what a pointer points to, or at least as large.
 bool sameElement(DType given, const ParsedArgumentType &wanted) {
-  const Result<DType> element = parseDType(wanted.element);
-  if (!element)
-    return dtypeBytes(given) == wanted.elementBytes;
-  if (dtypeKind(*element) == DTypeKind::Float)
-    return given == *element;
-  return dtypeKind(given) != DTypeKind::Float && dtypeBytes(given) == dtypeBytes(*element);
+  return wanted.elementType ? wanted.pointsTo(given) : dtypeBytes(given) == wanted.elementBytes;
 }
 
 class TextProgram final : public RunProgram {
@@ -130,8 +125,9 @@ Result<std::unique_ptr<RunProgram>> loadTextProgram(Device &device, const RunOpt
     return Status::invalid("--grid is required to run a text kernel", "write it as --grid 4,1,1: programs to run");
   KILN_ASSIGN(const Dim3 grid, parseDims("--grid", o.grid));
   KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
-  // A file may be anybody's: its compile gets a process of its own.
-  options.knobs.isolation = knob::Isolation::Child;
+  // A file may be anybody's: its compile gets a process of its own, unless another place was asked for.
+  if (options.knobs.isolation == knob::Isolation::Auto)
+    options.knobs.isolation = knob::Isolation::Child;
   firstCalls.collect(options);
   const Knobs knobs = options.knobs;
   KILN_ASSIGN(std::unique_ptr<Jit> jit, Jit::create(device, std::move(options)));

@@ -1,6 +1,8 @@
 // The `kiln` command.
+#include "runtime/io/Temporaries.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KnobOptions.h"
+#include "runtime/tools/StandardOutput.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -51,6 +53,7 @@ int run(int argc, char **argv) {
     std::fputs(app.help().c_str(), stderr);
     return inputError;
   }
+  kiln::tools::hintAtUnknownVariables();
   const std::vector<std::string> known = commandNames(app);
   if (argv[1][0] != '-' && std::find(known.begin(), known.end(), argv[1]) == known.end())
     return unknownCommand(known, argv[1]);
@@ -72,9 +75,7 @@ int run(int argc, char **argv) {
   return status;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int runGuarded(int argc, char **argv) {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc &) {
@@ -84,4 +85,13 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "kiln: internal error: %s\n", e.what());
     return deviceError;
   }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  kiln::tools::fillClosedStandardStreams();
+  kiln::removeTemporariesOnSignals();
+  const int status = runGuarded(argc, argv);
+  return kiln::tools::closeStandardOutput() || status ? status : inputError;
 }

@@ -49,8 +49,12 @@ public:
 
   std::string program() {
     text = "func.func @f(%a: i32 {tile.divisibility = 16 : i32}, %b: i32, %c: i64 {tile.divisibility = 24 : i32}, "
-           "%p: !tile.ptr<f32> {tile.divisibility = 16 : i32}) {\n";
-    values = {{"%a", {}, "i32"}, {"%b", {}, "i32"}, {"%c", {}, "i64"}};
+           "%p: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %d: i32) {\n"
+           // d is assumed to be a multiple of 32, and not negative.
+           "%z = arith.constant 0 : i32\n%e = arith.constant 32 : i32\n%r = arith.remsi %d, %e : i32\n"
+           "%t = arith.cmpi eq, %r, %z : i32\n%g = arith.cmpi sge, %d, %z : i32\n%u = arith.andi %g, %t : i1\n"
+           "tile.assume %u\n";
+    values = {{"%a", {}, "i32"}, {"%b", {}, "i32"}, {"%c", {}, "i64"}, {"%d", {}, "i32"}};
     emit("tile.program_id x", {}, "i32");
     steps(30);
     // A loop with a carried tile and an induction variable of known step.
@@ -140,7 +144,7 @@ private:
 
   void step() {
     const std::string element = below(4) ? "i32" : "i64";
-    const Named x = below(5) ? tile(element) : values[below(3)];
+    const Named x = below(5) ? tile(element) : values[below(4)];
     const std::string type = typeText(x.shape, x.element);
     switch (below(16)) {
     case 0:
@@ -159,7 +163,8 @@ private:
     }
     case 7: {
       static const char *const ops[] = {"divsi", "divui", "remsi", "remui"};
-      return binary(ops[below(4)], x, constant(x, std::int64_t(1) << below(7)));
+      const unsigned which = below(4); // the remainder of every number is defined, that by 0 too
+      return binary(ops[which], x, which >= 2 && below(2) ? like(x) : constant(x, std::int64_t(1) << below(7)));
     }
     case 8: {
       if (x.element == "i32")
@@ -284,6 +289,7 @@ public:
     set(f.getArgument(1), {any(1)});
     set(f.getArgument(2), {any(24)});
     set(f.getArgument(3), {any(16) / 4}); // in elements
+    set(f.getArgument(4), {std::abs(any(32) / 2 / 32 * 32)});
     block(f.getBody().front());
     return error;
   }
@@ -331,6 +337,8 @@ private:
   void one(Operation *op) {
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return run(loop);
+    if (isa<tile::AssumeOp>(op))
+      return;
     const Type type = op->getResult(0).getType();
     const std::int64_t n = elementsOf(shapeOf(type));
     const Shape source = op->getNumOperands() ? shapeOf(op->getOperand(0).getType()) : Shape();
@@ -421,9 +429,9 @@ private:
     if (name == "arith.divui")
       return static_cast<std::int64_t>(ux / uy);
     if (name == "arith.remsi")
-      return x % y;
+      return y == 0 ? x : y == -1 ? 0 : x % y;
     if (name == "arith.remui")
-      return static_cast<std::int64_t>(ux % uy);
+      return static_cast<std::int64_t>(uy == 0 ? ux : ux % uy);
     if (name == "arith.extsi" || name == "arith.trunci")
       return x;
     if (name == "arith.extui")

@@ -67,7 +67,7 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
   Subject s{"attention", kernels::attention(ElementType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
   const auto names = s.kernel.arguments();
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i].isPointer || (aligned && names[i].name.ends_with("stride") && names[i].name != "lse_row_stride"))
+    if (names[i].isPointer || (aligned && names[i].counts && names[i].name != "lse_row_stride"))
       s.facts.divisible.push_back(std::to_string(i) + "=16");
   s.grid = {2};
   s.inputs = {std::size_t(S * D), std::size_t(keys * D), std::size_t(keys * D)};

@@ -146,7 +146,7 @@ TEST_F(BenchCliTest, AttentionExplained) {
   EXPECT_TRUE(j["resources"].contains("registers") || j["resources"].contains("unknown")) << j["resources"].dump();
   // The strides of dense tensors: columns are adjacent without a stride; rows of lse have one.
   const Outcome text = kiln(line);
-  EXPECT_NE(text.out.find("q_head_stride divisible by 16"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("q_head_stride divisible by 8"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("lse_row_stride = 1"), std::string::npos) << text.out;
 }
 

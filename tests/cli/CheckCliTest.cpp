@@ -61,6 +61,63 @@ TEST_F(CheckCliTest, AGoodPtxRunsOnTheGpuThatItNames) {
             "good: add on sm_80, sm_89, sm_90a: 9 runs (in-order, random, adversarial), no finding\n");
 }
 
+/// A word of a buffer that nobody wrote is read, and then nothing ends.
+constexpr const char *endlessPtx = R"(.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry endless(.param .u64 p) {
+  .reg .b64 %rd<2>; .reg .b32 %r<2>;
+  ld.param.u64 %rd1, [p];
+  ld.global.u32 %r1, [%rd1];
+LOOP:
+  add.u32 %r1, %r1, 1;
+  bra LOOP;
+}
+)";
+
+TEST_F(CheckCliTest, AKernelThatDoesNotEndIsEnded) {
+  const std::string ptx = write("endless.ptx", endlessPtx);
+  const Words line = {ptx, "--grid", "1", "--block", "32", "--timeout", "0.2", "--arg"};
+  const Outcome o = kiln(check(line, {floats("x.npy", 64)}));
+  EXPECT_EQ(o.status, 4) << o.out << o.err;
+  EXPECT_NE(o.err.find("budget: kernel endless was ended by the limit of 0.2 seconds a launch, after "),
+            std::string::npos)
+      << o.err;
+  EXPECT_NE(o.err.find("(schedule in-order) (look for a loop that does not end, or raise the limit: --timeout S"),
+            std::string::npos)
+      << o.err;
+  // What was found before does not hide that the launch was ended.
+  const Outcome both = kiln(check(line, {"out:f32:64"}));
+  EXPECT_EQ(both.status, 1) << both.out << both.err;
+  EXPECT_NE(both.out.find("finding uninit.global: kernel endless"), std::string::npos) << both.out;
+  EXPECT_NE(both.err.find("budget: kernel endless was ended by the limit of 0.2 seconds"), std::string::npos)
+      << both.err;
+  const Words quick = {write("add.ptx", addPtx), "--grid", "2",          "--block", "32",     "--arg",
+                       floats("x.npy", 64),      "--arg",  "out:f32:64", "--arg",   "u32:64", "--json"};
+  EXPECT_EQ(Json::parse(kiln(check(quick)).out)["timeout"], 120);
+  EXPECT_EQ(Json::parse(kiln(check(quick, {"--timeout", "0"})).out)["timeout"], 0);
+}
+
+TEST_F(CheckCliTest, DecodingSaysWhichKernelsTheTargetCanRun) {
+  const std::string good = write("good.ptx", addPtx);
+  const Outcome fine = kiln(check({good, "--decode"}));
+  EXPECT_EQ(fine.status, 0) << fine.err;
+  EXPECT_EQ(fine.out, "good: " + good + ": 1 of 1 kernels decoded\n");
+  const std::string mixed =
+      write("mixed.ptx", std::string(addPtx) + ".visible .entry bad() { .reg .b32 %r<2>; mov.u32 %r1, %pm0; ret; }\n"
+                                               ".visible .entry empty() { ret; }\n");
+  const Outcome o = kiln(check({mixed, "--decode"}));
+  EXPECT_EQ(o.status, 3) << o.err;
+  EXPECT_EQ(o.out, "INCOMPLETE: " + mixed + ": 2 of 3 kernels decoded; not: bad on sm_80\n");
+  EXPECT_NE(o.err.find("special register %pm0 does not exist on the emulator"), std::string::npos) << o.err;
+  const Json j = Json::parse(kiln(check({mixed, "--decode", "--json"})).out);
+  EXPECT_EQ(j["checked"].size(), 2u);
+  EXPECT_EQ(j["checked"][1]["kernel"], "empty");
+  EXPECT_EQ(j["failed"].size(), 1u);
+  EXPECT_EQ(j["failed"][0]["kernel"], "bad");
+  refused({"add", "--decode"}, "--decode is for PTX, 'add' is none");
+}
+
 /// The module is for sm_80: one target of the two runs it.
 TEST_F(CheckCliTest, ATargetThatCannotRunTheKernelDoesNotEndTheCheck) {
   const std::string ptx = write("add.ptx", addPtx);

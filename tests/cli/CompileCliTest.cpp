@@ -71,6 +71,40 @@ TEST_F(CompileCliTest, AKernelsAssemblerLevelIsInTheMetadata) {
   EXPECT_EQ(nlohmann::json::parse(o.out)["metadata"]["assembler_level"], 1);
 }
 
+/// Guards are the facts asked for and those of the text, both at once; how arguments are specialised is passed on; what
+/// is not known of an argument is said.
+TEST_F(CompileCliTest, WhatAProgramSaysOfItsArguments) {
+  const std::string program = write(
+      "row.mlir", "func.func @row(%x: !tile.ptr<bf16> {tile.name = \"x\", tile.divisibility = 4 : i32},\n"
+                  "    %s: i64 {tile.name = \"s\", tile.specialize = \"stride\", tile.element = bf16},\n"
+                  "    %n: i64 {tile.name = \"n\", tile.divisibility = 24 : i32}, %k: i32 {tile.name = \"k\", "
+                  "tile.specialize = \"value\"})\n"
+                  "    attributes {tile.kernel} {\n"
+                  "  %r = tile.range 0 to 1024 : tensor<1024xi32>\n"
+                  "  %p = tile.program_id x\n  %q = arith.extsi %p : i32 to i64\n  %at = arith.muli %q, %s : i64\n"
+                  "  %row = tile.addptr %x, %at : !tile.ptr<bf16>, i64\n"
+                  "  %rows = tile.splat %row : !tile.ptr<bf16> to tensor<1024x!tile.ptr<bf16>>\n"
+                  "  %to = tile.addptr %rows, %r : tensor<1024x!tile.ptr<bf16>>, tensor<1024xi32>\n"
+                  "  %v = arith.constant dense<1.0> : tensor<1024xbf16>\n"
+                  "  tile.store %to, %v : tensor<1024x!tile.ptr<bf16>>\n  return\n}\n");
+  const Outcome known =
+      kiln({"compile", program, "--divisible", "x=16", "--divisible", "s=8", "-o", file("r.ptx"), "--json"});
+  ASSERT_EQ(known.status, 0) << known.err;
+  const auto m = nlohmann::json::parse(known.out)["metadata"];
+  EXPECT_EQ(m["guards"].dump(), R"([{"argument":0,"divisibility":16},{"argument":1,"divisibility":8},)"
+                                R"({"argument":2,"divisibility":8}])");
+  EXPECT_EQ(m["arguments"][1]["specialize"], "stride");
+  EXPECT_EQ(m["arguments"][1]["element_bytes"], 2);
+  EXPECT_EQ(m["arguments"][3]["specialize"], "value");
+  EXPECT_FALSE(m["arguments"][0].contains("specialize"));
+  EXPECT_EQ(known.err.find("remark"), std::string::npos) << known.err;
+  const Outcome unknown = kiln({"compile", program, "--divisible", "x=16", "-o", file("r.ptx")});
+  EXPECT_NE(unknown.err.find("row.mlir:13:3: remark: this access moves 2 bytes at a time, where it could move 16: too "
+                             "little is known of 's'"),
+            std::string::npos)
+      << unknown.err;
+}
+
 TEST_F(CompileCliTest, WrongInputIsNamed) {
   struct Case {
     std::vector<std::string> line;

@@ -29,6 +29,10 @@ TEST(HelpCliTest, HelpEverywhere) {
   }
 }
 
+TEST(HelpCliTest, WhatBelongsTogetherStandsInOneBracket) {
+  EXPECT_TRUE(has(kiln({"run", "--help"}).out, "layer_norm --x FILE.npy [--weight FILE.npy --bias FILE.npy] --out"));
+}
+
 TEST(HelpCliTest, NothingIsAnError) {
   const Outcome o = kiln({});
   EXPECT_EQ(o.status, 2);

@@ -30,9 +30,9 @@ DONE:
 }
 )";
 
-Outcome kiln(const std::vector<std::string> &arguments, const std::string &libraries) {
-  TemporaryDirectory folder;
-  const std::string out = folder.path() + "/out", err = folder.path() + "/err";
+/// Starts `kiln`; -1 if that fails.
+static pid_t start(const std::vector<std::string> &arguments, const std::string &libraries,
+                   const posix_spawn_file_actions_t &actions) {
   std::vector<std::string> words = {KILN_BINARY_DIR "/bin/kiln"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char *> argv;
@@ -49,23 +49,56 @@ Outcome kiln(const std::vector<std::string> &arguments, const std::string &libra
   for (std::string &v : variables)
     environment.push_back(v.data());
   environment.push_back(nullptr);
+  pid_t child = -1;
+  const int error = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environment.data());
+  EXPECT_EQ(error, 0) << argv[0] << ": " << std::strerror(error);
+  return error ? -1 : child;
+}
+
+/// `output` makes descriptor 1.
+template <typename Output>
+static Outcome run(const std::vector<std::string> &arguments, const std::string &libraries, Output output) {
+  TemporaryDirectory folder;
+  const std::string out = folder.path() + "/out", err = folder.path() + "/err";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_CREAT | O_WRONLY, 0600);
+  output(actions, out);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_CREAT | O_WRONLY, 0600);
-  pid_t child = 0;
-  Outcome outcome;
-  const int error = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environment.data());
+  const pid_t child = start(arguments, libraries, actions);
   posix_spawn_file_actions_destroy(&actions);
-  EXPECT_EQ(error, 0) << argv[0] << ": " << std::strerror(error);
-  if (error)
+  Outcome outcome;
+  if (child < 0)
     return outcome;
   int state = 0;
   waitpid(child, &state, 0);
   outcome.status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
-  outcome.out = *readTextFile(out);
+  outcome.out = readTextFile(out).ok() ? *readTextFile(out) : "";
   outcome.err = *readTextFile(err);
   return outcome;
+}
+
+Outcome kiln(const std::vector<std::string> &arguments, const std::string &libraries) {
+  return run(arguments, libraries, [](posix_spawn_file_actions_t &actions, const std::string &out) {
+    posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_CREAT | O_WRONLY, 0600);
+  });
+}
+
+Outcome kilnInto(const std::string &standardOutput, const std::vector<std::string> &arguments) {
+  return run(arguments, {}, [&](posix_spawn_file_actions_t &actions, const std::string &) {
+    if (standardOutput.empty())
+      posix_spawn_file_actions_addclose(&actions, 1);
+    else
+      posix_spawn_file_actions_addopen(&actions, 1, standardOutput.c_str(), O_WRONLY, 0);
+  });
+}
+
+int startKiln(const std::vector<std::string> &arguments) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  const pid_t child = start(arguments, {}, actions);
+  posix_spawn_file_actions_destroy(&actions);
+  return child;
 }
 
 std::string CliTest::write(const std::string &name, const std::string &text) const {

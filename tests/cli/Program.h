@@ -19,6 +19,12 @@ struct Outcome {
 /// `kiln` with these arguments.  `libraries` is searched first for shared objects (LD_LIBRARY_PATH).
 Outcome kiln(const std::vector<std::string> &arguments, const std::string &libraries = {});
 
+/// The same with standard output into this file, which exists; of an empty name closed.
+Outcome kilnInto(const std::string &standardOutput, const std::vector<std::string> &arguments);
+
+/// Starts `kiln`, its standard streams those of the test but output, which goes to nothing.
+int startKiln(const std::vector<std::string> &arguments);
+
 /// A folder of its own for each test, with helpers that make files in it.
 class CliTest : public testing::Test {
 protected:

@@ -311,7 +311,7 @@ TEST_F(RunAttentionCliTest, WhatIsNotThere) {
   refused({"--qkv", qkv, "--layout", "bs4hd"}, "--layout bs4hd: there is no such choice");
   refused({"--qkv", qkv, "--layout", "paged_kv_bshd_bshd_bshd"},
           "--layout paged_kv_bshd_bshd_bshd: there is no such choice");
-  refused({"--qkv", qkv, "--layout", "bshd_bshd_bshd"}, "takes 3 tensors, 1 were given");
+  refused({"--qkv", qkv, "--layout", "bshd_bshd_bshd"}, "takes 3 tensors, 1 was given");
   refused({"--qkv", qkv, "--causal=1"}, "--causal=1: it has no value");
   refused({"--qkv", qkv, "--causal", "--causal"}, "--causal was given twice");
   refused({"--qkv", qkv, "--lse", file("o.npy")}, "two outputs are written to");
@@ -329,8 +329,10 @@ TEST_F(RunAttentionCliTest, Shapes) {
   const auto three = [&](const std::string &a, const std::string &b, const std::string &c, const std::string &part) {
     refused({"--q", a, "--k", b, "--v", c}, part);
   };
-  three(q, zeros("f32.npy", {2, 8, 2, 16}, DType::F32), k, "argument 'k' has dtype f32, 'q' has f16");
-  three(zeros("q32.npy", {2, 8, 4, 16}, DType::F32), k, k, "argument 'q' has dtype f32, allowed: f16, bf16");
+  three(q, zeros("f32.npy", {2, 8, 2, 16}, DType::F32), k,
+        "f32.npy: the file holds f32; kernel 'attention' takes bf16, f16");
+  three(zeros("q32.npy", {2, 8, 4, 16}, DType::F32), k, k,
+        "q32.npy: the file holds f32; kernel 'attention' takes bf16, f16");
   three(zeros("q12.npy", {2, 8, 4, 12}), k, k, "argument 'q' has the head dim 12: a multiple of 8 from 8 to 256");
   three(zeros("q264.npy", {2, 8, 4, 264}), k, k, "argument 'q' has the head dim 264");
   three(q, k, zeros("v20.npy", {2, 8, 2, 20}), "argument 'v' has the head dim 20");
@@ -378,7 +380,8 @@ TEST_F(RunAttentionCliTest, Options) {
   option({"--seqused-k", save("most.npy", DType::I32, {2}, {1, 9})}, "seqused_k[1] = 9: the sequence has 8 rows");
   option({"--seqused-q", save("minus.npy", DType::I32, {2}, {-1, 8})}, "seqused_q[0] = -1: the sequence has 8 rows");
   option({"--seqused-q", save("floats.npy", DType::F32, {2}, {1, 1})}, "which is not converted to i32");
-  option({"--cu-seqlens-k", save("cu.npy", DType::I32, {3}, {0, 8, 16})}, "layout bs3hd takes no cu_seqlens_k");
+  option({"--cu-seqlens-k", save("cu.npy", DType::I32, {3}, {0, 8, 16})},
+         "layout bs3hd, the usual one without cu_seqlens_q, takes no cu_seqlens_k");
 }
 
 TEST_F(RunAttentionCliTest, Offsets) {
@@ -390,7 +393,7 @@ TEST_F(RunAttentionCliTest, Offsets) {
              save("cu" + std::to_string(number++) + ".npy", type, {ofQ.size()}, ofQ)},
             part);
   };
-  offsets({0, 8}, "argument 'cu_seqlens_k' has 3 entries; a batch of 1 needs 2");
+  offsets({0, 8}, "arguments 'cu_seqlens_q' and 'cu_seqlens_k' have 2 and 3 offsets");
   offsets({}, "argument 'cu_seqlens_q' is empty");
   offsets({1, 8, 16}, "cu_seqlens_q[0] = 1: the first offset must be 0");
   offsets({0, 9, 8}, "cu_seqlens_q[2] = 8: below the offset before it, 9");
@@ -398,8 +401,10 @@ TEST_F(RunAttentionCliTest, Offsets) {
   offsets({0, 8, 17}, "cu_seqlens_q[2] = 17: the tensor has 16 rows");
   offsets({0, 8, 4294967312.0}, "element 2 is 4294967312, which does not fit 32 bits");
   offsets({0, 8, 16}, "which is not converted to i32", DType::F32);
-  refused({"--q", q, "--k", k, "--v", k, "--cu-seqlens-q", good}, "layout thd_thd_thd needs cu_seqlens_k");
-  refused({"--q", q, "--k", k, "--v", k, "--cu-seqlens-k", good}, "layout bshd_bshd_bshd takes no cu_seqlens_k");
+  refused({"--q", q, "--k", k, "--v", k, "--cu-seqlens-q", good},
+          "layout thd_thd_thd, which cu_seqlens_q stands for, needs cu_seqlens_k");
+  refused({"--q", q, "--k", k, "--v", k, "--cu-seqlens-k", good},
+          "layout bshd_bshd_bshd, the usual one without cu_seqlens_q, takes no cu_seqlens_k");
   refused({"--q", q, "--k", k, "--v", k, "--layout", "thd_thd_thd"}, "layout thd_thd_thd needs cu_seqlens_q");
   refused({"--q", q, "--k", k, "--v", k, "--cu-seqlens-k", good, "--cu-seqlens-q",
            save("square.npy", DType::I32, {3, 1}, {0, 8, 16})},

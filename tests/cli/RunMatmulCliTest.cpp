@@ -150,16 +150,18 @@ TEST_F(RunMatmulCliTest, WrongInput) {
   refused({"--a", left, "--b", right, "--bias", save("wide.npy", DType::F32, {N}, normals(N, 1))},
           "argument 'bias' has dtype f32");
   refused({"--a", left, "--b", right, "--activation", "tanh"},
-          "--activation tanh: there is no such choice (after scale and bias) (the choices are none, relu, gelu, silu)");
+          "--activation tanh: there is no such choice (the choices are none, relu, gelu, silu)");
   refused({"--a", left, "--b", right, "--precision", "tf32"}, "a precision for operands of f16");
-  refused({"--a", left, "--b", right, "--out-dtype", "bf16"}, "argument 'out' has dtype bf16");
+  refused({"--a", left, "--b", right, "--out-dtype", "bf16"},
+          "argument 'out' has dtype bf16, of operands of f16 it is f16 or f32 (ask for f16 or f32,");
   refused({"--a", left, "--b", right, "--scale", "inf"}, "scale = inf");
   refused({"--a", left, "--b", right, "--splits", "1000"}, "splits = 1000");
   refused({"--a", left, "--b", right, "--splits", "1.5"}, "splits = 1.5");
   std::vector<double> two(2 * M * K), three(3 * K * N);
   refused({"--a", save("a2.npy", DType::F16, {2, M, K}, two), "--b", save("b3.npy", DType::F16, {3, K, N}, three)},
           "argument 'b' has a batch of 3, a one of 2");
-  refused({"--a", save("a64.npy", DType::I64, {M, K}, a), "--b", right}, "argument 'a' has dtype i64");
+  refused({"--a", save("a64.npy", DType::I64, {M, K}, a), "--b", right},
+          "a64.npy: the file holds i64; kernel 'matmul' takes f32,");
 }
 
 } // namespace

@@ -11,9 +11,12 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -120,6 +123,33 @@ TEST(Containment, TheStackIsAsLargeAsAskedFor) {
       large[i] = 1;
   });
   EXPECT_TRUE(status.ok()) << status.toString();
+}
+
+// LLVM's own function for this ends the process.
+TEST(ContainmentDeathTest, WithoutAThreadTheCallerLivesAndIsTold) {
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer) // they reserve terabytes
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        const auto before = handlers();
+        unsigned long pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        rlimit limit{};
+        limit.rlim_cur = limit.rlim_max = pages * 4096 + (std::size_t(16) << 20); // less than a stack
+        ::setrlimit(RLIMIT_AS, &limit);
+        bool ran = false;
+        const Status status = runContained([&] { ran = true; });
+        const bool told = status.code() == StatusCode::OutOfMemory && contains(status.message(), "64 MiB") &&
+                          contains(status.remedy(), "ulimit -v");
+        // Small stacks still fit; nothing is suspect; the handlers are the application's.
+        ContainmentOptions small;
+        small.stackBytes = 1 << 20;
+        const bool later = runContained([&] { ran = true; }, small).ok() && ran;
+        std::fprintf(stderr, "%s", status.toString().c_str());
+        ::_exit(told && later && !processIsSuspect() && handlers() == before ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "there is no thread to compile on");
+#endif
 }
 
 TEST(Containment, SuspectProcessesUseAChild) {

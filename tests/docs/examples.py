@@ -15,6 +15,7 @@ LAYOUTS = """
 #v = #tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
 #p = #tile_gpu.linear<lane=[[0],[0],[0],[0],[0]], warp=[[1],[2]], shape=[4]>
 #q = #tile_gpu.linear<register=[[1],[2]], lane=[[0],[0],[0],[0],[0]], warp=[[0],[0]], shape=[4]>
+#t = #tile_gpu.blocked<sizePerThread=[1,32], threadsPerWarp=[32,1], warpsPerCTA=[2,2], order=[1,0]>
 #k = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1]>>
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4, order=[0,1]>
@@ -35,6 +36,8 @@ VALUES = {
     "tile.load": "tensor<128x!tile.ptr<f32>>, tensor<128xi1>, tensor<128xf32>",
     "tile.load_view": "!tile.view<64x32xf16>, i32, i32",
     "tile.make_view": "!tile.ptr<f16>, i64, i64, i64, i64",
+    "tile.max_contiguous": "tensor<64x32xi32>",
+    "tile.multiple_of": "tensor<64x32xi32>",
     "tile.narrow_view": "!tile.view<64x32xf16>, i32, i32",
     "tile.num_programs": "",
     "tile.print": "tensor<128xf32>",
@@ -68,6 +71,7 @@ VALUES = {
     "tile_gpu.named_barrier": "",
     "tile_gpu.reduce_partial": "tensor<512xf32, #v>",
     "tile_gpu.scan_apply": "tensor<512xf32, #v>, tensor<4xf32, #q>",
+    "tile_gpu.scan_before": "tensor<64x32xf32, #t>",
     "tile_gpu.scan_partial": "tensor<512xf32, #v>",
     "tile_gpu.warp_barrier": "",
 }

@@ -23,7 +23,8 @@ using LaneValues = std::array<std::uint64_t, warpSize>;
 class HandlerHarness {
 public:
   /// `opcode` as in PTX ("add.sat.s32"); `level` empty: the best of this CPU.  `registers`: bytes of the operands'
-  /// registers where they differ from the types (cvt), one for each operand given: optional ones may be left out.
+  /// registers where they differ from the types (cvt), one for each operand given: optional ones may be left out.  As
+  /// the decoder has it: a source has 8 bytes only if its type has.
   explicit HandlerHarness(std::string_view opcode, std::string_view level = {}, std::string_view target = "sm_100a",
                           std::vector<unsigned> registers = {})
       : storage(pieces * pieceBytes + 64) {

@@ -1,8 +1,10 @@
 // Loading and launching: what is refused and with which words, budgets, deadlocks between blocks, grids of any size.
 #include "runtime/device/emulator/EmulatorDevice.h"
+#include "runtime/device/emulator/WorkerPool.h"
 #include "tests/emulator/PtxHarness.h"
 
 #include <gtest/gtest.h>
+#include <system_error>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -109,7 +111,8 @@ TEST(Launch, InstructionBudget) {
   Emulator gpu("sm_90a", options);
   const Launched r = gpu.run(kernelText("", "LOOP: add.u32 %r1, %r1, 1; bra LOOP;"), {4}, {64}, {});
   EXPECT_EQ(r.status.code(), StatusCode::DeviceError);
-  EXPECT_SAYS(r, "budget: kernel k was ended after");
+  EXPECT_SAYS(r, "budget: kernel k was ended by the limit of 100000 warp instructions a launch, after ");
+  EXPECT_SAYS(r, "(schedule in-order) (look for a loop that does not end, or raise the limit: --instruction-budget N");
   EXPECT_TRUE(gpu.run(nothing, {1}, {32}, {}).clean()); // the device goes on
 }
 
@@ -118,8 +121,88 @@ TEST(Launch, WallClockBudget) {
   options.secondsBudget = 0.05;
   Emulator gpu("sm_90a", options);
   const Launched r = gpu.run(kernelText("", "LOOP: add.u32 %r1, %r1, 1; bra LOOP;"), {4}, {64}, {});
-  EXPECT_SAYS(r, "budget: kernel k was ended after");
+  EXPECT_SAYS(r, "budget: kernel k was ended by the limit of 0.05 seconds a launch, after ");
+  EXPECT_SAYS(r, "or raise the limit: --timeout S of the command (0: none), EmulatorOptions::secondsBudget");
   EXPECT_LT(r.statistics.seconds, 5);
+}
+
+TEST(Launch, GoesOnWithTheThreadsThatThereAre) {
+  using kiln::emulator::WorkerPool;
+  static unsigned made, allowed;
+  made = 0;
+  WorkerPool::beforeThread = [] {
+    if (made == allowed)
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    ++made;
+  };
+  EmulatorOptions options;
+  options.hostThreads = 4;
+  const std::string text = kernelText(
+      ".param .u64 out",
+      std::string(threadIndex) + "ld.param.u64 %rd1, [out]; add.u64 %rd1, %rd1, %rd60; st.global.u32 [%rd1], %r60;");
+  for (allowed = 0; allowed <= 3; ++allowed) {
+    made = 0;
+    Emulator gpu("sm_90a", options);
+    for (unsigned launch = 0; launch < 2; ++launch) { // the second asks the system again
+      auto &out = gpu.upload(std::vector<std::uint32_t>(64 * 32, 0), "out");
+      const Launched r = gpu.run(text, {64}, {32}, {out});
+      EXPECT_TRUE(r.clean()) << allowed << r.text();
+      const std::vector<std::uint32_t> got = gpu.download<std::uint32_t>(out);
+      for (std::uint32_t i = 0; i < got.size(); ++i)
+        ASSERT_EQ(got[i], i);
+    }
+    EXPECT_EQ(made, allowed);
+  }
+  WorkerPool::beforeThread = nullptr;
+}
+
+TEST(Launch, StaticSharedMemoryIsWhatAssemblersAllow) {
+  const auto text = [](const char *target, unsigned bytes, bool used) {
+    return kernelText("", used ? "st.shared.u8 [s], 1;" : "", target,
+                      ".shared .align 16 .b8 s[" + std::to_string(bytes) + "];\n");
+  };
+  for (const char *target : {"sm_75", "sm_80", "sm_90a", "sm_120a"}) {
+    Emulator gpu(target);
+    EXPECT_TRUE(gpu.run(text(target, 49152, true), {1}, {1}, {}).clean());
+    EXPECT_TRUE(gpu.run(text(target, 49153, false), {1}, {1}, {}).clean()) << "what no kernel uses does not count";
+    const Launched r = gpu.run(text(target, 49153, true), {1}, {1}, {});
+    EXPECT_EQ(r.status.code(), StatusCode::CompileError);
+    EXPECT_SAYS(r, "test.ptx: k: static shared memory takes 49153 bytes, " + std::string(target) +
+                       " allows 49152: declare it .extern and give the bytes at the launch (--shared)");
+  }
+  Emulator gpu("sm_80");
+  EXPECT_TRUE(gpu.run(kernelText("", "st.shared.u8 [s+49152], 1;", "sm_80", ".extern .shared .align 16 .b8 s[];\n"),
+                      {1}, {1}, {}, 49153)
+                  .clean());
+}
+
+TEST(Launch, OneBadKernelDoesNotTakeTheOthersAway) {
+  const std::string bad = "\n.visible .entry bad() { .reg .b32 %r<2>; mov.u32 %r1, %pm0; ret; }\n";
+  Emulator gpu;
+  const std::string text = kernelText("", "") + bad;
+  EXPECT_TRUE(gpu.run(text, {1}, {32}, {}, 0, "k").clean());
+  const Launched r = gpu.run(text, {1}, {32}, {}, 0, "bad");
+  EXPECT_EQ(r.status.code(), StatusCode::Unsupported);
+  EXPECT_SAYS(r, "special register %pm0 does not exist on the emulator");
+  auto module = gpu.load(text);
+  ASSERT_TRUE(module.ok());
+  EXPECT_EQ((*module)->kernelNames(), (std::vector<std::string>{"k", "bad"}));
+  // Of one that has no other, loading is refused.
+  EXPECT_FALSE(gpu.load(text.substr(0, text.find(".visible .entry k(")) + bad).ok());
+}
+
+// A launch that is not cooperative has no grid workspace: cooperative groups find 0 there.
+TEST(Launch, EnvironmentRegistersAreZero) {
+  Emulator gpu;
+  auto &out = gpu.upload(std::vector<std::uint32_t>(3, 7), "out");
+  const Launched r =
+      gpu.run(kernelText(".param .u64 out",
+                         "ld.param.u64 %rd1, [out]; mov.u32 %r1, %envreg1; mov.b32 %r2, %envreg2; mov.u32 %r3, "
+                         "%envreg31; st.global.u32 [%rd1], %r1; st.global.u32 [%rd1+4], %r2; st.global.u32 "
+                         "[%rd1+8], %r3;"),
+              {1}, {1}, {out});
+  EXPECT_TRUE(r.clean()) << r.text();
+  EXPECT_EQ(gpu.download<std::uint32_t>(out), (std::vector<std::uint32_t>{0, 0, 0}));
 }
 
 TEST(Launch, LivelockOfAPollingLoop) {

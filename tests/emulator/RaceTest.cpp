@@ -95,6 +95,34 @@ std::string loadOther(unsigned mask) {
 
 } // namespace
 
+// Copies of a tile in several warps: all store the same, which is a note.  One lane that stores something else makes it
+// a race, and so does a read.
+TEST(Races, StoresOfTheSameBytes) {
+  const std::string place = "shl.b32 %r20, %r6, 4; mov.u32 %r21, tile; add.u32 %r20, %r20, %r21; mul.lo.u32 %r22, %r6, "
+                            "2654435761; cvt.u64.u32 %rd20, %r22; mul.lo.u64 %rd20, %rd20, 12345678901;\n";
+  const std::string last = "setp.eq.u32 %p1, %r2, 63; @%p1 ";
+  const std::pair<const char *, std::string> stores[] = {
+      {"st.shared.u8 [%r20+3], %r22;", "xor.b32 %r22, %r22, 1;"},
+      {"st.shared.u16 [%r20+2], %rd20;", "xor.b64 %rd20, %rd20, 256;"},
+      {"st.shared.u32 [%r20], %r22;", "xor.b32 %r22, %r22, 65536;"},
+      {"st.shared.u64 [%r20+8], %rd20;", "add.u64 %rd20, %rd20, 4294967296;"},
+      {"st.shared.v4.u8 [%r20+4], {%r22, %r6, %r6, %r22};", "xor.b32 %r22, %r22, 1;"},
+      {"st.shared.v2.u64 [%r20], {%rd21, %rd20};", "add.u64 %rd20, %rd20, 1;"},
+      {"st.shared.v4.u32 [%r20], {%r22, %r6, %r6, %r22};", "xor.b32 %r22, %r22, 1;"}};
+  for (const auto &[store, change] : stores) {
+    const std::string body = place + "mov.u64 %rd21, 7;";
+    for (const Setting &s : settings()) {
+      const Launched same = run(body + store, {}, s);
+      ASSERT_TRUE(same.clean()) << text(s) << store << same.text();
+      ASSERT_TRUE(same.has("race.same_value")) << text(s) << store << same.text();
+      EXPECT_NE(same.find("race.same_value")->message.find("but it stores what is there already"), std::string::npos);
+      const Launched different = run(body + last + change + store, {}, s);
+      ASSERT_EQ(different.ids(), "race.shared") << text(s) << store << different.text();
+    }
+  }
+  expectFound("race.shared", place + "st.shared.u32 [%r20], %r22; ld.shared.u32 %r23, [%r20];", {});
+}
+
 TEST(Races, S01MissingBarrierBeforeTheRead) {
   expectFault("race.shared", "st.shared.u32 [%r4], %r2;\n@@\n" + loadOther(32), "bar.sync 0;");
 }

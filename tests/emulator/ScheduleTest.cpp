@@ -193,6 +193,113 @@ TEST(Schedule, LivelocksAndBudgetsEndTheLaunch) {
     }
 }
 
+namespace {
+
+/// Decoupled look-back over 3 blocks: warp 0 polls what the block before has published ("before" by `step`), adds its
+/// own number and publishes the sum, which every thread gets.  The loop is laid out as nvcc does it with CUB's: its
+/// head (HEAD) is in the middle, and what closes it is no branch but LOAD falling into HEAD.  `more` is executed each
+/// time.
+std::string lookBack(int step, const std::string &more = {}, const std::string &strong = ".relaxed.gpu") {
+  const std::string first = step < 0 ? "0" : "2";
+  return R"(
+    mov.u32 %r20, %ctaid.x; mul.wide.u32 %rd3, %r20, 8; add.s64 %rd3, %rd1, %rd3; setp.ne.u32 %p4, %r3, 0; @%p4 bra REST;
+    mov.u32 %r21, 0; setp.eq.u32 %p5, %r20, )" +
+         first + "; @%p5 bra FIRST;\nld" + strong + ".v2.u32 {%r23, %r21}, [%rd3+" + std::to_string(8 * step) +
+         "]; bra HEAD;\nLOAD: ld" + strong + ".v2.u32 {%r23, %r21}, [%rd3+" + std::to_string(8 * step) + "];" + more +
+         R"(
+  HEAD: setp.eq.u32 %p6, %r23, 0; vote.sync.any.pred %p7, %p6, -1; @%p7 bra SLEEP; bra FIRST;
+  SLEEP: membar.cta; bra LOAD;
+  FIRST: add.u32 %r21, %r21, %r20; add.u32 %r21, %r21, 1; mov.u32 %r24, 1; setp.eq.u32 %p8, %r2, 0;
+    @%p8 st)" +
+         strong + R"(.v2.u32 [%rd3], {%r24, %r21}; @%p8 st.shared.u32 [cells], %r21;
+  REST: bar.sync 0; ld.shared.u32 %r1, [cells];)";
+}
+
+void expectLookBack(const std::string &body, int step, EmulatorOptions options, const std::string &what) {
+  options.secondsBudget = 30;
+  const Outcome o = run(body, 3, 96, options);
+  ASSERT_TRUE(o.launched.clean()) << what << ", " << scheduleName(options.schedule) << " " << options.seed << ": "
+                                  << o.launched.text();
+  const std::uint32_t down[] = {1, 3, 6}, up[] = {6, 5, 3};
+  for (unsigned t = 0; t < 3 * 96; ++t)
+    ASSERT_EQ(o.values[t], (step < 0 ? down : up)[t / 96]) << what << " thread " << t;
+}
+
+} // namespace
+
+// A loop that is not left for other blocks' sake would keep those it waits for from ever starting.
+TEST(Schedule, BlocksThatPollOthersEnd) {
+  for (int step : {-1, 1}) {
+    const std::string body = lookBack(step);
+    expectLookBack(body, step, {}, "look-back");
+    for (Schedule mode : seededModes)
+      for (std::uint64_t seed = 0; seed < pick(12u, 100u); ++seed)
+        expectLookBack(body, step, seeded(mode, seed), "look-back");
+  }
+}
+
+// The same where nothing shows that the loop waits: it stores, so that something changes each time; or it reads with
+// plain loads (a race, which hardware happens to forgive), and blocks are spread over host threads.
+TEST(Schedule, BlocksThatWaitUnseenEnd) {
+  const std::string stores = " st.shared.u32 [%r4], %r23;";
+  EmulatorOptions unchecked;
+  unchecked.checks = false;
+  for (int step : {-1, 1}) {
+    const std::string busy = lookBack(step, stores), weak = lookBack(step, {}, ".global");
+    expectLookBack(busy, step, {}, "busy");
+    for (unsigned threads : {1u, 2u}) {
+      unchecked.hostThreads = threads;
+      expectLookBack(weak, step, unchecked, "weak");
+    }
+    for (Schedule mode : seededModes)
+      for (std::uint64_t seed = 0; seed < pick(3u, 40u); ++seed) {
+        expectLookBack(busy, step, seeded(mode, seed), "busy");
+        EmulatorOptions o = seeded(mode, seed);
+        o.checks = false;
+        expectLookBack(weak, step, o, "weak");
+      }
+  }
+}
+
+// Warp 1 polls until it is taken to wait in vain; then warp 0 sets what it waits for and waits for its answer in a loop
+// that stores.
+TEST(Schedule, AWarpThatPolledInVainIsAskedAgain) {
+  const std::string body = R"(
+    setp.eq.u32 %p1, %r3, 1; @%p1 bra OTHER; mov.u32 %r6, 3000;
+  DELAY: ld.shared.u32 %r8, [%r4]; sub.u32 %r6, %r6, 1; setp.ne.u32 %p2, %r6, 0; @%p2 bra DELAY; st.relaxed.gpu.global.u32 [%rd1], 1;
+  ASK: st.shared.u32 [%r4], %r6; add.u32 %r6, %r6, 1; ld.relaxed.gpu.global.u32 %r1, [%rd1+4]; setp.eq.u32 %p3, %r1, 0; @%p3 bra ASK; bra OUT;
+  OTHER: ld.relaxed.gpu.global.u32 %r7, [%rd1]; setp.eq.u32 %p4, %r7, 0; @%p4 bra OTHER; st.relaxed.gpu.global.u32 [%rd1+4], 5; mov.u32 %r1, 5;
+  OUT: )";
+  const std::string initialised = "st.shared.u32 [%r4], 0;" + body;
+  for (Schedule mode : seededModes)
+    for (std::uint64_t seed = 0; seed < pick(8u, 80u); ++seed) {
+      EmulatorOptions o = seeded(mode, seed);
+      o.secondsBudget = 30;
+      const Outcome r = run(initialised, 1, 64, o);
+      ASSERT_TRUE(r.launched.clean()) << scheduleName(mode) << " " << seed << ": " << r.launched.text();
+      for (std::uint32_t v : r.values)
+        ASSERT_EQ(v, 5u);
+    }
+}
+
+// A copy that comes as late as it may still comes, though the loop that waits for it changes something each time.
+TEST(Schedule, LateCopiesComeToLoopsThatAreBusy) {
+  const std::string body = R"(
+    .shared .align 8 .b64 bar; .shared .align 16 .b8 to[16]; setp.ne.u32 %p1, %r2, 0; @%p1 bra OUT;
+    mbarrier.init.shared.b64 [bar], 1; cp.async.ca.shared.global [to], [%rd1], 16; cp.async.mbarrier.arrive.noinc.shared.b64 [bar];
+  WAIT: st.shared.u32 [%r4], %r6; add.u32 %r6, %r6, 1; mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra WAIT;
+    ld.shared.u32 %r7, [to]; add.u32 %r1, %r7, 9;
+  OUT: )";
+  for (Schedule mode : seededModes)
+    for (std::uint64_t seed = 0; seed < pick(12u, 80u); ++seed) {
+      EmulatorOptions o = seeded(mode, seed);
+      o.secondsBudget = 30;
+      const Outcome r = run("mov.u32 %r6, 0;" + body, 1, 32, o);
+      ASSERT_TRUE(r.launched.clean()) << scheduleName(mode) << " " << seed << ": " << r.launched.text();
+      ASSERT_EQ(r.values[0], 9u);
+    }
+}
+
 TEST(Schedule, NamesAreReadBack) {
   for (Schedule s : {Schedule::InOrder, Schedule::Random, Schedule::Adversarial})
     EXPECT_EQ(*parseSchedule(scheduleName(s)), s);

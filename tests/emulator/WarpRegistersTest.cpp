@@ -59,10 +59,27 @@ TEST(WarpRegisters, AsDeclared) {
   EXPECT_TEXT(two, "deadlock", "from 80 to 240");
 }
 
+// Registers are given out in steps of 8: a thread of a kernel that may name 255 has 256.
+TEST(WarpRegisters, RoundedUpToWhatIsGivenOut) {
+  // As Triton begins kernels for sm_120 that are specialised by warps: the whole register file belongs to 256 threads.
+  for (const char *target : {"sm_90a", "sm_120a"})
+    for (const ClusterSetting &s : clusterSettings()) {
+      const ClusterOutcome o = runCluster("setmaxnreg.inc.sync.aligned.u32 256; st.global.u32 [%rd2], %r2;",
+                                          {{2}, {0, 0, 0}, {256}}, s, ".reqntid 256\n.maxnreg 256\n", target);
+      ASSERT_TRUE(o.launched.clean()) << target << s.text() << o.launched.text();
+      for (std::uint32_t i = 0; i < 512; ++i)
+        ASSERT_EQ(o.values[i], i % 256);
+    }
+  // One that names no number has its share, and never more than that.
+  EXPECT_TRUE(runCluster("setmaxnreg.inc.sync.aligned.u32 256;", {{1}, {0, 0, 0}, {256}}).launched.clean());
+  const ClusterOutcome odd = runCluster(specialised("", increase), groups, {}, ".maxnreg 101\n");
+  EXPECT_TEXT(odd, "deadlock", "from 104 to 240 a thread takes 4352, the block's pool has 0 of 39936");
+}
+
 TEST(WarpRegisters, Misuse) {
   const ClusterOutcome up = runCluster("setmaxnreg.inc.sync.aligned.u32 40;", {{1}, {0, 0, 0}, {128}});
   EXPECT_EQ(up.launched.ids(), "setmaxnreg.count");
-  EXPECT_TEXT(up, "setmaxnreg.count", ".inc to 40 registers a thread, but the warp has 248 already");
+  EXPECT_TEXT(up, "setmaxnreg.count", ".inc to 40 registers a thread, but the warp has 256 already");
   const ClusterOutcome down =
       runCluster("setmaxnreg.dec.sync.aligned.u32 240;", {{1}, {0, 0, 0}, {128}}, {}, ".maxnreg 64\n");
   EXPECT_TEXT(down, "setmaxnreg.count", ".dec to 240 registers a thread, but the warp has 64 only");

@@ -1,5 +1,6 @@
 #include "runtime/jit/ArgumentClass.h"
 
+#include "kiln/Language.h"
 #include "kiln/Tensor.h"
 
 #include <gtest/gtest.h>
@@ -165,29 +166,30 @@ TEST(Arguments, ClassesAreWhatTheHeaderSays) {
     unsigned classed = 0;
     for (unsigned i = 0; i < n; ++i) {
       const unsigned kind = random() % 5;
-      const auto value = static_cast<std::int64_t>(random() % 3 ? (random() % 4) * 16 : random() % 5) - 32;
+      const auto value = static_cast<std::int64_t>(random() % 3 ? (random() % 16) * 4 : random() % 5) - 32;
       ArgumentFact fact;
-      const auto divisible = [&](bool stride) {
+      const auto divisible = [&](bool stride, unsigned bytes) {
         if (classed++ >= ClassKey::maxClassed)
           return;
         if (stride && value == 1)
-          fact = {ArgumentFact::Kind::Equals, 1};
-        else if (value % 16 == 0)
-          fact = {ArgumentFact::Kind::DivisibleBy16, 0};
+          fact = ArgumentFact::equals(1);
+        else if (value * bytes % 16 == 0)
+          fact = ArgumentFact::divisible(16 / bytes);
       };
       const std::string name = "a" + std::to_string(i);
       if (kind == 0) {
         specs.push_back({name, "ptr<i8>", Specialise::Divisibility});
         values.add(static_cast<std::uint64_t>(value));
-        divisible(false);
+        divisible(false, 1);
       } else if (kind == 1) {
-        specs.push_back({name, "i64", Specialise::Stride});
+        const unsigned bytes = 1u << random() % 4;
+        specs.push_back({name, "i64", Specialise::Stride, bytes});
         values.add(value);
-        divisible(true);
+        divisible(true, bytes);
       } else if (kind == 2) {
         specs.push_back({name, "i32", Specialise::Stride});
         values.add(static_cast<std::int32_t>(value));
-        divisible(true);
+        divisible(true, 1);
       } else if (kind == 3 && byValue < ClassKey::maxValues) {
         ++byValue;
         specs.push_back({name, "i16", Specialise::Value});
@@ -223,7 +225,7 @@ TEST(Arguments, FactsThatTheKernelDoesNotSpecialiseByAreRefused) {
   const ArgumentLayout layout =
       layoutOf({{"x", "ptr<f32>", Specialise::Divisibility}, {"n", "i32"}, {"d", "i32", Specialise::Value}});
   using Kind = ArgumentFact::Kind;
-  const ArgumentFact any, sixteen{Kind::DivisibleBy16, 0}, seven{Kind::Equals, 7};
+  const ArgumentFact any, sixteen = ArgumentFact::divisible(16), seven{Kind::Equals, 7};
   EXPECT_TRUE(layout.keyOf(std::vector{sixteen, any, seven}, "k").ok());
   EXPECT_EQ(layout.variantText(*layout.keyOf(std::vector{sixteen, any, seven}, "k")), "x/16 d=7");
   EXPECT_NE(layout.keyOf(std::vector{any, sixteen, seven}, "k").status().message().find("argument 1 'n'"),
@@ -233,16 +235,51 @@ TEST(Arguments, FactsThatTheKernelDoesNotSpecialiseByAreRefused) {
   EXPECT_FALSE(layout.keyOf(std::vector{any}, "k").ok());
 }
 
-TEST(Arguments, DefaultSpecialisationReadsNamesAndTypes) {
-  const auto how = [](const char *name, const char *type) {
-    return defaultSpecialisation(name, *parseArgumentType(type));
+TEST(Arguments, TypesSayHowArgumentsAreSpecialisedAndNamesDoNot) {
+  const auto how = [](const char *type) { return defaultSpecialisation(*parseArgumentType(type)); };
+  EXPECT_EQ(how("ptr<f32>"), Specialise::Divisibility);
+  EXPECT_EQ(how("i64"), Specialise::None);
+  EXPECT_EQ(how("f32"), Specialise::None);
+
+  using namespace language;
+  const auto recorded = kiln::sourceOf(kernel(
+      "k", {},
+      [](Arg<Pointer<bf16>, "x">, Arg<Stride<bf16>, "row">, Arg<Stride<f32, i32>, "column">, Arg<i64, "stride">,
+         Arg<i64, "n", byDivisibility>, Arg<i32, "w", byValue>, Arg<Stride<f8e4m3>, "byte_stride">,
+         Arg<Extent<f16>, "columns">, Arg<Pointer<f32>, "y", unspecialized>, Arg<Stride<f32>, "z", unspecialized>) {}));
+  ASSERT_TRUE(recorded.ok()) << recorded.status().toString();
+  EXPECT_EQ(recorded->arguments, (std::vector<ArgumentSpec>{{"x", "ptr<bf16>", Specialise::Divisibility},
+                                                            {"row", "i64", Specialise::Stride, 2},
+                                                            {"column", "i32", Specialise::Stride, 4},
+                                                            {"stride", "i64", Specialise::None},
+                                                            {"n", "i64", Specialise::Divisibility},
+                                                            {"w", "i32", Specialise::Value},
+                                                            {"byte_stride", "i64", Specialise::Stride, 1},
+                                                            {"columns", "i64", Specialise::Divisibility, 2},
+                                                            {"y", "ptr<f32>", Specialise::None},
+                                                            {"z", "i64", Specialise::None}}));
+}
+
+/// 112 and 240 bytes are whole 16 bytes, as 128 are: one class, where there were two.
+TEST(Arguments, StridesAreClassedInBytes) {
+  const auto classOf = [](unsigned bytes, std::int64_t stride) {
+    const ArgumentLayout layout = layoutOf({{"s", "i64", Specialise::Stride, bytes}});
+    LaunchArguments a;
+    a.add(stride);
+    ClassKey key;
+    EXPECT_TRUE(layout.classify(a.view().data, key));
+    return layout.variantText(key);
   };
-  EXPECT_EQ(how("x", "ptr<f32>"), Specialise::Divisibility);
-  EXPECT_EQ(how("stride", "i64"), Specialise::Stride);
-  EXPECT_EQ(how("x_stride_0", "i32"), Specialise::Stride);
-  EXPECT_EQ(how("n", "i32"), Specialise::None);
-  EXPECT_EQ(how("astride", "i32"), Specialise::None);
-  EXPECT_EQ(how("stride", "f32"), Specialise::None);
+  for (const std::int64_t stride : {0, 8, 56, 64, 120, -56})
+    EXPECT_EQ(classOf(2, stride), "s/8") << stride;
+  for (const std::int64_t stride : {2, 4, 12, 60})
+    EXPECT_EQ(classOf(2, stride), "general") << stride;
+  EXPECT_EQ(classOf(2, 1), "s=1");
+  EXPECT_EQ(classOf(4, 12), "s/4");
+  EXPECT_EQ(classOf(8, 6), "s/2");
+  EXPECT_EQ(classOf(1, 56), "general");
+  const auto odd = ArgumentLayout::create(sourceOf({{"s", "i64", Specialise::Stride, 3}}));
+  EXPECT_NE(odd.status().message().find("counts elements of 3 bytes"), std::string::npos);
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sstream>
 #include <string>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -123,6 +124,13 @@ void release(KilnCompileResult *result) {
 }
 int optMain(int, char **) {
   return 2;
+}
+
+/// KILN_TEST_TOUCH_WHEN_LOADED names a file that changes while this library is loaded: this one.
+[[gnu::constructor]] void touchWhenLoaded() {
+  if (const char *path = std::getenv("KILN_TEST_TOUCH_WHEN_LOADED"))
+    if (::utimensat(AT_FDCWD, path, nullptr, 0) != 0)
+      std::abort();
 }
 
 } // namespace

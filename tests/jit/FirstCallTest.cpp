@@ -1,5 +1,8 @@
 #include "tests/jit/JitFixture.h"
 
+#include <filesystem>
+#include <sys/stat.h>
+
 using namespace kiln;
 using namespace kiln::test;
 
@@ -50,10 +53,9 @@ TEST_F(FirstCallTest, AnotherJitFindsItOnDisk) {
   EXPECT_EQ(compiles(), 1u);
   EXPECT_EQ(second->counters().compiles, 0u);
   EXPECT_EQ(second->counters().diskHits, 1u);
-  auto loaded = second->compile(addSource(), std::vector<ArgumentFact>{{ArgumentFact::Kind::DivisibleBy16},
-                                                                       {ArgumentFact::Kind::DivisibleBy16},
-                                                                       {ArgumentFact::Kind::DivisibleBy16},
-                                                                       {}});
+  auto loaded = second->compile(
+      addSource(), std::vector<ArgumentFact>{
+                       ArgumentFact::divisible(16), ArgumentFact::divisible(16), ArgumentFact::divisible(16), {}});
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ((*loaded)->report().source, FirstCallReport::Source::Disk);
   EXPECT_EQ((*loaded)->variant(), "x/16 y/16 out/16");
@@ -131,7 +133,8 @@ TEST_F(FirstCallTest, CompilerStatusesBecomeStatusCodes) {
     StatusCode code;
   } rows[] = {{"fail 2 malformed\n", StatusCode::InvalidArgument},
               {"fail 3 refused\n", StatusCode::CompileError},
-              {"fail 5 crashed, see reproducer\n", StatusCode::Internal},
+              {"fail 4 no thread\n", StatusCode::OutOfMemory},
+              {"fail 5 crashed, see reproducer\n", StatusCode::CompileError},
               {"fail 77 unheard of\n", StatusCode::Internal}};
   for (const auto &row : rows) {
     auto made = jit->compile(addSource(row.program));
@@ -200,6 +203,63 @@ TEST_F(FirstCallTest, AnUnusableCacheFolderCostsTheCacheNotTheCall) {
   auto loaded = makeJit(options)->compile(addSource());
   EXPECT_TRUE(loaded.ok());
   EXPECT_NE(said.find("kiln: cache: no cache on disk"), std::string::npos) << said;
+}
+
+/// A cache that takes nothing would cost each process a compile for ever: that is said, once a process and folder.
+TEST_F(FirstCallTest, ACacheThatStoresNothingSaysSoOnce) {
+  std::vector<std::string> said;
+  JitOptions options = jitOptions();
+  options.log = [&](std::string_view line) { said.emplace_back(line); };
+  const std::string pending = options.knobs.cacheDir + "/pending";
+  EXPECT_TRUE(makeJit(options)->compile(addSource()).ok());
+  EXPECT_TRUE(said.empty());
+  std::filesystem::remove_all(pending);
+  std::ofstream(pending) << "in the way";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(makeJit(options)->compile(addSource("sleep " + std::to_string(i) + "\n")).ok());
+  EXPECT_EQ(compiles(), 4u);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_TRUE(said[0].starts_with("kiln: cache: '" + options.knobs.cacheDir +
+                                  "' keeps no kernels, so each process compiles them: cannot use"))
+      << said[0];
+  EXPECT_NE(said[0].find("set KILN_CACHE_DIR"), std::string::npos) << said[0];
+}
+
+TEST_F(FirstCallTest, ADumpFolderOfOthersIsNotUsedAndSaidOnce) {
+  std::vector<std::string> said;
+  JitOptions options = jitOptions();
+  options.log = [&](std::string_view line) { said.emplace_back(line); };
+  options.knobs.dumpDir = folder.path() + "/dumps";
+  ASSERT_EQ(::mkdir(options.knobs.dumpDir.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(options.knobs.dumpDir.c_str(), 01777), 0);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(makeJit(options)->compile(addSource()).ok());
+  options.knobs.dumpDir = "/proc/x";
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(makeJit(options)->compile(addSource()).ok());
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_TRUE(said[0].starts_with("kiln: compile: no dumps: dump directory '" + folder.path() +
+                                  "/dumps' can be written to by others (mode 1777)"))
+      << said[0];
+  EXPECT_NE(said[1].find("no dumps: "), std::string::npos) << said[1];
+  EXPECT_NE(said[1].find("/proc/x"), std::string::npos) << said[1];
+  std::ifstream log(compileLog);
+  for (std::string line; std::getline(log, line);)
+    EXPECT_EQ(line.find("dump_dir"), std::string::npos) << line;
+}
+
+TEST_F(FirstCallTest, WarpsThatTheTextDoesNotHaveAreRefused) {
+  for (const unsigned warps : {0u, 8u, ~0u}) {
+    KernelSource source = addSource();
+    source.warps = warps;
+    const Status s = jit->compile(source).status();
+    EXPECT_EQ(s.code(), StatusCode::InvalidArgument);
+    EXPECT_NE(s.message().find("kernel 'add': its text has tile.num_warps = 4, its KernelSource says warps = " +
+                               std::to_string(warps)),
+              std::string::npos)
+        << s.message();
+    EXPECT_EQ(s.remedy(), "set KernelSource::warps to 4");
+  }
 }
 
 TEST_F(FirstCallTest, DumpingAsksTheCompilerEachTime) {

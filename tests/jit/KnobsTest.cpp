@@ -79,7 +79,7 @@ TEST(Knobs, WrongValuesNameTheVariableAndWhatIsAllowed) {
       {"KILN_CACHE_MAX_BYTES", "99999999999G", "is no number of bytes"},
       {"KILN_CACHE_MAX_BYTES", "-1", "is no number of bytes"},
       {"KILN_CACHE_MAX_BYTES", "", "is no number of bytes"},
-      {"KILN_ISOLATION", "jail", "KILN_ISOLATION: 'jail' is none of thread, none, child"},
+      {"KILN_ISOLATION", "jail", "KILN_ISOLATION: 'jail' is none of auto, thread, none, child"},
       {"KILN_LINE_INFO", "", "is none of on, off, auto"},
       {"KILN_SCHEDULE", "sideways", "KILN_SCHEDULE: 'sideways' is none of in-order, random, adversarial"},
       {"KILN_MMA", "good", "KILN_MMA: 'good' is none of exact, fast"},

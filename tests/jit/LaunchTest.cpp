@@ -25,9 +25,9 @@ protected:
 
 TEST_F(LaunchTest, TheDeviceGetsPackedArgumentsBlockAndSharedMemory) {
   ASSERT_TRUE(launch(jitOptions(), addSource("warps 8\nbytes 3000\n")).ok());
-  auto loaded = nullJit->compile(
-      addSource("warps 8\nbytes 3000\n"),
-      std::vector<ArgumentFact>{{ArgumentFact::Kind::DivisibleBy16}, {}, {ArgumentFact::Kind::DivisibleBy16}, {}});
+  auto loaded =
+      nullJit->compile(addSource("warps 8\nbytes 3000\n"),
+                       std::vector<ArgumentFact>{ArgumentFact::divisible(16), {}, ArgumentFact::divisible(16), {}});
   ASSERT_TRUE(loaded.ok());
   auto &kernel = dynamic_cast<NullKernel &>((*loaded)->function());
   EXPECT_EQ(kernel.launches, 1u);

@@ -1,7 +1,9 @@
 #include "kiln/Operation.h"
 #include "tests/jit/JitFixture.h"
 
+#include <barrier>
 #include <set>
+#include <thread>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -93,6 +95,29 @@ TEST_F(OperationTest, AStreamKeepsItsWorkspaceAndNoOtherStreamGetsIt) {
   EXPECT_TRUE(nullJit.workspace(7500, &a).ok()); // half as much again was taken
   EXPECT_EQ(null.allocations, 4u);
   EXPECT_EQ(*nullJit.workspace(0, &a), 0u);
+}
+
+TEST_F(OperationTest, ThreadsWithStreamsOfTheirOwnShareThePool) {
+  NullDevice null;
+  auto made = Jit::create(null, jitOptions());
+  ASSERT_TRUE(made.ok());
+  constexpr unsigned count = 8;
+  NullStream streams[count];
+  std::vector<DeviceAddress> last(count);
+  std::barrier start(std::ptrdiff_t{count});
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < count; ++t)
+    threads.emplace_back([&, t] {
+      start.arrive_and_wait();
+      for (std::size_t bytes = 256; bytes <= 256 * 64; bytes += 256)
+        if (auto address = (*made)->workspace(bytes, &streams[t]); address.ok())
+          last[t] = *address;
+    });
+  for (std::thread &t : threads)
+    t.join();
+  EXPECT_EQ(std::set<DeviceAddress>(last.begin(), last.end()).size(), count);
+  for (unsigned t = 0; t < count; ++t)
+    EXPECT_EQ(*(*made)->workspace(256, &streams[t]), last[t]);
 }
 
 /// A stream's number is never given again, so its block never goes to a stream that was made later.

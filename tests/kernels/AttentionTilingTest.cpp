@@ -96,6 +96,18 @@ TEST(AttentionTiling, FewKeysHaveShortRounds) {
   }
 }
 
+/// Keys and values that are no whole 16 bytes go through registers, as on a target without asynchronous copies: 32 rows
+/// a warp would spill 908 bytes at 128 columns.
+TEST(AttentionTiling, UnalignedRowsLeaveFewerRegisters) {
+  for (const auto &[dim, rows, keys] : {std::tuple(64, 16, 64), {128, 16, 64}, {192, 16, 64}}) {
+    AttentionConfig c;
+    c.dim = c.dimV = dim;
+    chooseTiles(c, {4096, 4096, 32, false}, named("sm_90"), named("sm_90"), 132);
+    EXPECT_EQ(c.blockM / c.warps, rows) << dim;
+    EXPECT_EQ(c.blockN, keys) << dim;
+  }
+}
+
 /// Heads of 128 and 256 columns lose nothing at the assembler's level 1; others do.
 TEST(AttentionTiling, AssemblersLevel) {
   for (const auto &[dim, level] : {std::pair(64, 3), {96, 3}, {128, 1}, {192, 3}, {256, 1}})

@@ -9,6 +9,8 @@
 
 #include "tests/support/TestTier.h"
 
+#include <set>
+
 namespace kiln::test {
 namespace {
 
@@ -151,6 +153,51 @@ TEST_P(MatrixCounters, OfAttention) {
               });
       }
     }
+}
+
+/// Every head dim takes copies of 16 bytes of k and v, and one compile for all that share a tile: rows of 56 and of 64
+/// elements are whole 16 bytes alike.
+TEST(AttentionCopies, AreOf16BytesForEveryHeadDim) {
+  std::unique_ptr<Opened> on = freshDevice("emulator:sm_90a");
+  ASSERT_TRUE(on);
+  std::set<std::int64_t> tiles;
+  for (std::int64_t dim = 8; dim <= 256; dim += 8) {
+    const bool sampled = dim == 8 || dim == 40 || dim == 56 || dim == 64 || dim == 120;
+    if (!isFullTier() && !sampled)
+      continue;
+    SCOPED_TRACE("D " + std::to_string(dim));
+    const std::int64_t S = 128, H = 3, wide = (dim + 15) / 16 * 16;
+    const auto tensor = [&] {
+      return upload(*on->device, DType::Bf16, {1, S, H, dim},
+                    std::vector<double>(static_cast<std::size_t>(S * H * dim), 0.5));
+    };
+    const Operand q = tensor(), k = tensor(), v = tensor(),
+                  o = allocateOutput(*on->device, DType::Bf16, {1, S, H, dim});
+    AttentionArguments a;
+    a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
+    a.tiling = tilingOf(*on->device, a, Heads::Few);
+    on->device->takeCounters();
+    ASSERT_TRUE(on->device->record({.counters = true}).ok());
+    AttentionOperation operation(*on->jit);
+    const Status status = operation.run(a);
+    ASSERT_TRUE(status.ok()) << status.toString();
+    const std::vector<LaunchCounters> got = on->device->takeCounters();
+    ASSERT_EQ(got.size(), 1u);
+    tiles.insert(wide);
+    EXPECT_EQ(on->jit->counters().compiles, tiles.size());
+    const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+    const Counts &c = got[0].total;
+    const SharedCounts &written = c.shared[static_cast<unsigned>(AccessKind::Copy)];
+    const GlobalCounts &copied = c.global[static_cast<unsigned>(AccessKind::Copy)],
+                       &loaded = c.global[static_cast<unsigned>(AccessKind::Load)];
+    const std::int64_t programs = (S + a.tiling.blockM - 1) / a.tiling.blockM * H;
+    EXPECT_EQ(written.bytes, number(programs * S * 2 * 2 * wide));
+    EXPECT_EQ(written.bytes, 32 * 16 * written.requests);
+    EXPECT_EQ(copied.bytes, number(programs * S * 2 * 2 * dim));
+    EXPECT_EQ(loaded.bytes, number(S * H * 2 * dim)); // queries; nothing else goes through registers
+    EXPECT_LE(32 * 16 * loaded.requests, number(S * H * 2 * wide));
+    EXPECT_EQ(c.localRequests, 0u) << "registers are spilled";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, MatrixCounters, testing::Range<std::size_t>(0, deviceNames().size()),

@@ -45,6 +45,7 @@ Kernel everything() {
         (void)atomicCas(h, 1, 2);
         (void)atomicExchange(x, a, n > 1);
         store(u + i, v);
+        auto v2 = cast<i64>(v);
         auto view = makeView(x, {n, 1LL << 33}, {numPrograms(Axis::Z), 1}, {8, 32});
         storeView(narrow(view, along(0), 1, n), {n, 0}, gather(loadView(view, {n, 32}), i, along(0)), Cache::Streaming);
         auto c = cumsum(t, along(1), Direction::Reverse) + cumprod(t, along(0)) + cummax(t, along(0));
@@ -56,7 +57,8 @@ Kernel everything() {
                       [&](auto k, auto f) { return when(k > 3, [&] { return f * 2; }, [&] { return f; }); });
         when(n == 3, [&] { devicePrint("e \"quoted\" = ", e, g, n); });
         devicePrint("nothing");
-        assume(n > 0);
+        assume(multipleOf(n, 16) > 0);
+        store(x + multipleOf(maxContiguous(v2, 8), 8), y);
         deviceAssert(n < 100, "n is too large: 100 \\ more");
         deviceAssert(e > 0.0f, "not positive");
       });

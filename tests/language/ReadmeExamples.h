@@ -40,7 +40,7 @@ bool show(const Kernel &k) {
 Kernel rowMax(int block) {
   return kernel("row_max", {.config = {{"block", block}}},
                 [&](Arg<Pointer<f32>, "x"> x, Arg<Pointer<f32>, "out"> out, Arg<Pointer<i32>, "at"> at,
-                    Arg<i64, "stride"> stride, Arg<i32, "columns"> columns) {
+                    Arg<Stride<f32>, "stride"> stride, Arg<i32, "columns"> columns) {
                   auto row = x + cast<i64>(programId()) * stride;
                   auto lowest = full<f32>({block}, -INFINITY);
                   auto nowhere = full<i32>({block}, -1);
@@ -62,7 +62,7 @@ Kernel rowMax(int block) {
 // out[j, i] = x[i, j], tiles of 32 x 64, any strides of x, rows of out adjacent.
 Kernel flip() {
   return kernel("flip", {},
-                [&](Arg<Pointer<f16>, "x"> x, Arg<i64, "stride_0"> s0, Arg<i64, "stride_1"> s1,
+                [&](Arg<Pointer<f16>, "x"> x, Arg<Stride<f16>, "stride_0"> s0, Arg<Stride<f16>, "stride_1"> s1,
                     Arg<Pointer<f16>, "out"> out, Arg<i32, "rows"> rows, Arg<i32, "columns"> columns) {
                   auto from = makeView(x, {rows, columns}, {s0, s1}, {32, 64}, Unit::None);
                   auto to = makeView(out, {columns, rows}, {rows, 1}, {64, 32});

@@ -170,6 +170,12 @@ template <typename D> void structure() {
 
   ACCEPTED(assume(V(Scalar<i1>)));
   REFUSED(assume(V(Tile<i1>)));
+  static_assert(std::same_as<decltype(multipleOf(V(Scalar<i64>), 8)), Scalar<i64>>);
+  static_assert(std::same_as<decltype(multipleOf(maxContiguous(V(Tile<i32>), 8), 8)), Tile<i32>>);
+  REFUSED(multipleOf(V(Tile<f32>), 8));
+  REFUSED(maxContiguous(V(Scalar<i32>), 8));
+  static_assert(std::is_base_of_v<Scalar<i64>, Arg<Stride<bf16>, "row_stride">>);
+  static_assert(std::is_base_of_v<Scalar<i32>, Arg<Extent<f32, i32>, "columns">>);
   ACCEPTED(deviceAssert(V(Tile<i1>), "message"));
   ACCEPTED(devicePrint("x = ", V(Tile<f32>), V(Scalar<i32>)));
   REFUSED(devicePrint("x = ", V(Pointer<f32>)));

@@ -84,6 +84,7 @@ TEST(GoldenPlanner, TileConversions) {
     several += plan->core.passes == 1 && plan->core.perRound > 1;
     EXPECT_EQ(kiln::test::runPlan(plan->core, source.core(), destination.core()).error, "");
   }
+  RecordProperty("equal_cost", static_cast<int>(equal));
   EXPECT_GT(equal, list.size() / 2);
   EXPECT_GT(several, 10u);
 }

@@ -3,8 +3,8 @@
 // Random loops over products.  Where the tiles of a round lie is a random expression of the loop's counter, an outer
 // loop's counter, a carried number, and numbers loaded from tables (one through the other); loads are of views or of
 // pointers, in the loop or in a conditional; tiles lie partly outside.  A loop may store what it has so far, count
-// atomically, store into what it loads from, and add tiles that go to no product.  Each loop runs with 1 to 4 stages and 0, 1, 2,
-// s - 1, s and s + 1 rounds: the results are equal bit for bit, and the emulator finds nothing.
+// atomically, store into what it loads from, and add tiles that go to no product.  Each loop runs with 1 to 4 stages
+// and 0, 1, 2, s - 1, s and s + 1 rounds: the results are equal bit for bit, and the emulator finds nothing.
 #include "tests/lowering/LoweringHarness.h"
 #include "tests/support/TestTier.h"
 
@@ -375,6 +375,108 @@ TEST_P(PipelineTest, AViewMadeInsideAPipelinedLoop) {
   check([&](unsigned stages) { return loopModule(body, 4, stages); }, 4, std::size_t(32) * 32);
   EXPECT_EQ(changing, 1u);
   EXPECT_EQ(pipelined, able() ? 1u : 0u);
+}
+
+/// Loops without a product: each round adds a vector to a tile of sums, which it stores.  A thread's share of the
+/// vector is that of its rows of the tile, so copies are by other threads than those who read; extents that are no
+/// power of two; the end of the vector is masked, in runs of 2 or 16 elements.  What the loop copies is stored before
+/// it, and again behind it.
+TEST_P(PipelineTest, LoopsOfVectors) {
+  struct Case {
+    int extent, bound;
+    bool view;
+    unsigned warps;
+  };
+  const Case cases[] = {
+      {64, 48, false, 4}, {48, 38, false, 1}, {256, 190, false, 4}, {64, 48, true, 4}, {96, 70, true, 1}};
+  for (const Case &c : cases) {
+    const std::string e = std::to_string(c.extent), sums = "tensor<" + e + "x8xf32>";
+    std::string body = R"(
+    %none = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %eight = arith.constant 8 : i32
+    %last = arith.constant 7 : i32
+    %pitch = arith.constant 208 : i32
+    %rows = arith.constant 150 : i32
+    %bound = arith.constant BOUND : i32
+    %extent = arith.constant EXTENT : i32
+    %all = arith.muli %extent, %eight : i32
+    %to = tile.make_view %c, extents [%extent, %eight], strides [%eight, %one] : !tile.view<EXTENTx8xf32>, i32
+    %kept = tile.make_view %d, extents [%all, %eight], strides [%eight, %one] : !tile.view<EXTENTx8xf32>, i32
+    %from = tile.make_view %a, extents [%rows, %bound], strides [%pitch, %one] : !tile.view<1xEXTENTxf16>, i32
+    %range = tile.range 0 to EXTENT : tensor<EXTENTxi32>
+    %limit = tile.splat %bound : i32 to tensor<EXTENTxi32>
+    %inside = arith.cmpi slt, %range, %limit : tensor<EXTENTxi32>
+    %zeros = arith.constant dense<0.0> : tensor<EXTENTx8xf32>
+    %first = tile.make_view %a, extents [%eight, %bound], strides [%pitch, %one] : !tile.view<8xEXTENTxf16>, i32
+    %before = arith.constant dense<2.0> : tensor<8xEXTENTxf16>
+    %after = arith.constant dense<3.0> : tensor<8xEXTENTxf16>
+    tile.store_view %first[%none, %none], %before : !tile.view<8xEXTENTxf16>, i32, tensor<8xEXTENTxf16>
+    %result = scf.for %i = %none to %n step %one iter_args(%acc = %zeros) -> (tensor<EXTENTx8xf32>) : i32 {
+      LOAD
+      %wide = arith.extf %column : tensor<EXTENTx1xf16> to tensor<EXTENTx1xf32>
+      %more = tile.broadcast %wide : tensor<EXTENTx1xf32> to tensor<EXTENTx8xf32>
+      %sum = arith.addf %acc, %more : tensor<EXTENTx8xf32>
+      %slot = arith.andi %i, %last : i32
+      %at = arith.muli %slot, %extent : i32
+      tile.store_view %kept[%at, %none], %sum : !tile.view<EXTENTx8xf32>, i32, tensor<EXTENTx8xf32>
+      scf.yield %sum : tensor<EXTENTx8xf32>
+    }
+    tile.store_view %first[%none, %none], %after : !tile.view<8xEXTENTxf16>, i32, tensor<8xEXTENTxf16>
+    tile.store_view %to[%none, %none], %result : !tile.view<EXTENTx8xf32>, i32, tensor<EXTENTx8xf32>
+)";
+    const auto put = [&](std::string_view name, const std::string &value) {
+      for (std::size_t at = 0; (at = body.find(name, at)) != std::string::npos; at += value.size())
+        body.replace(at, name.size(), value);
+    };
+    put("LOAD", c.view ? R"(%x = tile.load_view %from[%i, %none] : !tile.view<1xEXTENTxf16>, i32 -> tensor<1xEXTENTxf16>
+      %column = tile.transpose %x [1, 0] : tensor<1xEXTENTxf16> to tensor<EXTENTx1xf16>)"
+                       : R"(%far = arith.muli %i, %pitch : i32
+      %row = tile.addptr %a, %far : !tile.ptr<f16>, i32
+      %base = tile.splat %row : !tile.ptr<f16> to tensor<EXTENTx!tile.ptr<f16>>
+      %q = tile.addptr %base, %range : tensor<EXTENTx!tile.ptr<f16>>, tensor<EXTENTxi32>
+      %x = tile.load %q mask %inside : tensor<EXTENTx!tile.ptr<f16>>
+      %column = tile.expand_dims %x {axis = 1 : i32} : tensor<EXTENTxf16> to tensor<EXTENTx1xf16>)");
+    put("EXTENT", e);
+    put("BOUND", std::to_string(c.bound));
+    SCOPED_TRACE(e + (c.view ? " of a view" : " of pointers"));
+    check([&](unsigned stages) { return loopModule(body, c.warps, stages); }, c.warps, std::size_t(8) * c.extent,
+          {std::size_t(8) * kept * c.extent, true});
+    EXPECT_EQ(copies, able());
+  }
+  EXPECT_EQ(changing, std::size(cases));
+}
+
+/// One tensor for two arguments, in place: copies run ahead of the stores, other threads copy than store.
+TEST_P(PipelineTest, InPlace) {
+  constexpr int width = 64, rounds = 5;
+  const std::string body = R"(
+    %none = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %width = arith.constant 64 : i32
+    %from = tile.make_view %d, extents [%n, %width], strides [%width, %one] : !tile.view<1x64xf32>, i32
+    %to = tile.make_view %c, extents [%n, %width], strides [%width, %one] : !tile.view<1x64xf32>, i32
+    scf.for %i = %none to %n step %one : i32 {
+      %x = tile.load_view %from[%i, %none] : !tile.view<1x64xf32>, i32 -> tensor<1x64xf32>
+      %y = arith.addf %x, %x : tensor<1x64xf32>
+      tile.store_view %to[%i, %none], %y : !tile.view<1x64xf32>, i32, tensor<1x64xf32>
+    }
+)";
+  std::vector<float> values(std::size_t(width) * rounds), twice;
+  std::mt19937_64 random(11);
+  for (float &v : values)
+    twice.push_back(2 * (v = static_cast<float>(random() % 1000) / 8));
+  for (unsigned stages = 1; stages <= 3; ++stages) {
+    const LoweredKernel kernel = lowered(loopModule(body, 4, stages), GetParam(), /*keepStages=*/false, From::Tile);
+    ASSERT_TRUE(kernel.ok) << kernel.errors;
+    EXPECT_EQ(kernel.ptx.find("cp.async.") != std::string::npos, able() && stages > 1);
+    Buffer &both = gpu.upload(values);
+    const Launched launched = gpu.run(
+        kernel.ptx, {}, {128}, {*data.a, *data.b, *data.t, *data.u, both, rounds, both, both}, kernel.sharedBytes, "k");
+    EXPECT_TRUE(launched.clean()) << stages << " stages: " << launched.text() << "\n" << kernel.ptx;
+    EXPECT_EQ(gpu.download<float>(both), twice) << stages << " stages";
+    gpu.release(both);
+  }
 }
 
 TEST_P(PipelineTest, RandomLoopsAreEqualWithAnyNumberOfStages) {

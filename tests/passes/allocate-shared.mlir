@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --kiln-allocate-shared | FileCheck %s
+// RUN: kiln-opt %s --kiln-allocate-shared=spread=false | FileCheck %s
 
 #sh = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
 #tma = #tile_gpu.tma<swizzle=128>

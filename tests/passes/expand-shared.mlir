@@ -2,6 +2,7 @@
 // RUN: kiln-opt %s --kiln-expand-shared=scratch-bytes=2048 | FileCheck %s --check-prefix=SMALL
 
 #row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#wide = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
 #col = #tile_gpu.blocked<sizePerThread=[4,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
 #vec = #tile_gpu.blocked<sizePerThread=[4], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
 #copies = #tile_gpu.blocked<sizePerThread=[1], threadsPerWarp=[32], warpsPerCTA=[4], order=[0]>
@@ -122,6 +123,24 @@ func.func @scan(%x: tensor<1536xf32, #vec>) -> tensor<1536xf32, #vec> {
     tile.yield %c : f32
   }
   return %s : tensor<1536xf32, #vec>
+}
+
+// Columns in many pieces: what comes before each is computed once, and each thread gets its own.
+// CHECK-LABEL: @columns
+// CHECK-NEXT: %[[P:.*]]:2 = tile_gpu.scan_partial(%{{.*}}) {axis = 0 : i32} : tensor<64x64xf32, #{{.*}}> to tensor<64x64xf32, #{{.*}}>, tensor<64x16xf32, #[[PARTS:.*]]> {
+// CHECK: tile_gpu.exchange_store %[[P]]#1
+// CHECK: %[[T:.*]] = tile_gpu.exchange_load
+// CHECK: %[[B:.*]] = tile_gpu.scan_before(%[[T]]) : tensor<64x16xf32,
+// CHECK: tile_gpu.exchange_store %[[B]]
+// CHECK: %[[R:.*]] = tile_gpu.exchange_load {{.*}} to tensor<64x16xf32, #[[PARTS]]>
+// CHECK: tile_gpu.scan_apply(%[[P]]#0, %[[R]]) {axis = 0 : i32, before}
+func.func @columns(%x: tensor<64x64xf32, #wide>) -> tensor<64x64xf32, #wide> {
+  %s = tile.scan(%x) {axis = 0 : i32} : tensor<64x64xf32, #wide> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.yield %c : f32
+  }
+  return %s : tensor<64x64xf32, #wide>
 }
 
 // CHECK-LABEL: @gather

@@ -104,6 +104,7 @@ TEST(StageIdentity, TextBetweenAnyTwoPasses) {
                                  "--cse",
                                  "--kiln-verify-stage=stage=tile_gpu",
                                  "--kiln-expand-shared",
+                                 "--kiln-relieve-registers",
                                  "--kiln-allocate-shared",
                                  "--kiln-count-groups",
                                  "--kiln-insert-barriers",

@@ -22,3 +22,35 @@ func.func @f(%c: tensor<8x!tile.ptr<f32>>) {
   tile.print "p" %c : tensor<8x!tile.ptr<f32>>
   return
 }
+
+// -----
+
+func.func @f(%x: i32) {
+  // expected-error @+1 {{attribute 'divisor' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
+  %y = tile.multiple_of %x, 0 : i32
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @+1 {{must be i32, i64 or tile of them}}
+  %y = tile.multiple_of %x, 4 : f32
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @+1 {{axis 1 of 'tensor<8xi32>': the last dimension is 0}}
+  %y = tile.max_contiguous %x, 4 {axis = 1 : i32} : tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @+1 {{runs of 6 elements: give a power of two}}
+  %y = tile.max_contiguous %x, 6 {axis = 0 : i32} : tensor<8xi32>
+  return
+}

@@ -120,7 +120,49 @@ func.func @k(%n: i32 {tile.name = "n", tile.noalias}) {
 
 // -----
 
-// expected-error @+1 {{argument 0: unknown attribute "tile.align": arguments may have tile.name, tile.noalias and tile.divisibility}}
+// expected-error @+1 {{'n': tile.specialize is "often": "none", "divisibility" (of a pointer, an i32 or an i64), "stride" (an i32 or an i64) or "value" (of an integer)}}
+func.func @k(%n: i32 {tile.name = "n", tile.specialize = "often"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.specialize is "stride"}}
+func.func @k(%x: !tile.ptr<f32> {tile.specialize = "stride"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.specialize is "value"}}
+func.func @k(%x: f32 {tile.specialize = "value"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.element is the type of the elements that an i32 or i64 counts, which is specialised by divisibility or as a stride (tile.specialize)}}
+func.func @k(%n: i32 {tile.element = f32}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.element is the type}}
+func.func @k(%n: i64 {tile.element = 4 : i32, tile.specialize = "stride"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: tile.element is the type}}
+func.func @k(%x: !tile.ptr<f32> {tile.element = f32, tile.specialize = "divisibility"}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0: unknown attribute "tile.align": arguments may have tile.name, tile.noalias, tile.divisibility, tile.specialize and tile.element}}
 func.func @k(%n: i32 {tile.align = 4 : i32}) {
   return
 }

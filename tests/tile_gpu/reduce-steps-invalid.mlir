@@ -90,3 +90,38 @@ func.func @ring(%i: tensor<128xi32, #v>) {
   %g = tile_gpu.gather_shared %b[%i] {axis = 0 : i32} : !tile_gpu.buffer<[3] x 512xf32, #sh>, tensor<128xi32, #v> to tensor<128xf32, #v>
   return
 }
+
+// -----
+
+#p = #tile_gpu.linear<register=[[1],[2]], lane=[[0],[0],[0],[0],[0]], warp=[[0],[0]], shape=[4]>
+func.func @before(%t: tensor<4xf32, #p>) {
+  // expected-error @+1 {{each operand's type, of one at least}}
+  %r = tile_gpu.scan_before(%t) : tensor<4xf32, #p> to tensor<4xi32, #p> {
+  ^bb0(%a: f32, %b: f32):
+    tile_gpu.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+#p = #tile_gpu.linear<register=[[1],[2]], lane=[[0],[0],[0],[0],[0]], warp=[[0],[0]], shape=[4]>
+func.func @before_region(%t: tensor<4xf32, #p>) {
+  // expected-error @+1 {{its region takes ('f32'), expected two of ('f32')}}
+  %r = tile_gpu.scan_before(%t) : tensor<4xf32, #p> to tensor<4xf32, #p> {
+  ^bb0(%a: f32):
+    tile_gpu.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @before_layout(%t: tensor<4xf32>) {
+  // expected-error @+1 {{needs a layout on}}
+  %r = tile_gpu.scan_before(%t) : tensor<4xf32> to tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    tile_gpu.yield %a : f32
+  }
+  return
+}

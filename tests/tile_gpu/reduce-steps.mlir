@@ -11,6 +11,8 @@
 // CHECK: tile_gpu.yield %{{.*}} : f32
 // CHECK: %{{.*}}:2 = tile_gpu.scan_partial(%{{.*}}) {axis = 0 : i32, reverse} : tensor<512xf32, #blocked> to tensor<512xf32, #blocked>, tensor<4xf32, #[[P]]> {
 // CHECK: tile_gpu.scan_apply(%{{.*}}#0, %{{.*}}) {axis = 0 : i32, reverse} : tensor<512xf32, #blocked>, tensor<4xf32, #{{.*}}> to tensor<512xf32, #blocked> {
+// CHECK: tile_gpu.scan_before(%{{.*}}) {reverse} : tensor<4xf32, #{{.*}}> to tensor<4xf32, #{{.*}}> {
+// CHECK: tile_gpu.scan_apply(%{{.*}}#0, %{{.*}}#1) {axis = 0 : i32, before} :
 func.func @steps(%x: tensor<512xf32, #v>, %t: tensor<4xf32, #q>) {
   %r = tile_gpu.reduce_partial(%x) {axis = 0 : i32} : tensor<512xf32, #v> to tensor<4xf32, #p> {
   ^bb0(%a: f32, %b: f32):
@@ -23,6 +25,16 @@ func.func @steps(%x: tensor<512xf32, #v>, %t: tensor<4xf32, #q>) {
     tile_gpu.yield %c : f32
   }
   %u = tile_gpu.scan_apply(%s#0, %t) {axis = 0 : i32, reverse} : tensor<512xf32, #v>, tensor<4xf32, #q> to tensor<512xf32, #v> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile_gpu.yield %c : f32
+  }
+  %before = tile_gpu.scan_before(%t) {reverse} : tensor<4xf32, #q> to tensor<4xf32, #q> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile_gpu.yield %c : f32
+  }
+  %w = tile_gpu.scan_apply(%s#0, %s#1) {axis = 0 : i32, before} : tensor<512xf32, #v>, tensor<4xf32, #p> to tensor<512xf32, #v> {
   ^bb0(%a: f32, %b: f32):
     %c = arith.addf %a, %b : f32
     tile_gpu.yield %c : f32

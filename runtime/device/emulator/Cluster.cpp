@@ -26,6 +26,8 @@ void ClusterState::start(std::uint64_t n) {
   releasing.clear();
   released.clear();
   round = {};
+  roundExecuted = 0;
+  deliversFirst = false;
   if (launch.seeded() && !isAlone())
     chooser.start(launch.schedule, RandomStream{launch.seed, launch.gridId, ~n}, static_cast<unsigned>(blocks.size()));
   for (const auto &b : blocks)

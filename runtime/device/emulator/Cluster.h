@@ -39,15 +39,17 @@ public:
   std::vector<std::unique_ptr<BlockState>> blocks; ///< by rank
   Chooser chooser;                                 ///< of a seeded launch: among the blocks
   Round round;                                     ///< of a seeded launch
+  std::uint64_t roundExecuted = 0;                 ///< of it: instructions of this cluster
+  bool deliversFirst = false;                      ///< of it: asynchronous work in flight comes before any warp
   /// barrier.cluster: the phase being collected, what its arrivals release, what those of the last one released.
   std::uint64_t phase = 0;
   Knowledge releasing, released;
 };
 
-/// Spinning: every warp polls in vain.  Paused: the turns given are used up.
+/// Spinning: every warp polls in vain.  Paused: the instructions or turns given are used up.
 enum class ClusterResult : std::uint8_t { Done, Fault, Spinning, OutOfBudget, Paused };
-/// Runs the warps in order.
-ClusterResult runCluster(ClusterState &cluster);
+/// Runs the warps in order, until they have executed about so many instructions.
+ClusterResult runCluster(ClusterState &cluster, std::uint64_t instructions);
 /// Gives warps of a seeded launch so many turns.
 ClusterResult runTurns(ClusterState &cluster, std::uint64_t turns);
 

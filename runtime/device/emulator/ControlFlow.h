@@ -10,6 +10,13 @@
 
 namespace kiln::emulator {
 
+/// Whether a branch counts for the loops that a split has gone through.  By the place in the text: every cycle has such
+/// a branch.  By Program::order the edge that closes a loop may be no branch: a head that stands after its body is
+/// reached by falling into it.
+constexpr bool isBackward(std::uint32_t from, std::uint32_t to) {
+  return to <= from;
+}
+
 /// The basic blocks of ops [begin, end): block i is [starts[i], starts[i + 1]), starts.back() is `end`.
 struct FlowGraph {
   std::vector<std::uint32_t> starts;

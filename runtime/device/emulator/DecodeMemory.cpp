@@ -139,8 +139,6 @@ bool decodeLoad(DecodeContext &context, const Form &form, const ptx::Instruction
   f.registerBytes = registerBytes ? registerBytes : f.elementBytes == 8 ? 8 : 4;
   if (f.registerBytes < 4)
     op.flags |= f.isSigned ? access::narrow : 0;
-  if (f.registerBytes == 16)
-    return context.error(instruction, "a 128-bit register needs .b128");
   if (slots.size() == 1)
     op.d = slots[0];
   else

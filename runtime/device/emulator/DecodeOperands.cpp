@@ -201,7 +201,12 @@ bool DecodeContext::specialRegister(const ptx::Instruction &instruction, std::st
       return true;
     }
   found = false;
-  if (name.starts_with("%envreg") || name.starts_with("%pm")) {
+  if (name.starts_with("%envreg")) { // what a driver puts there: nothing, as in a launch that is not cooperative
+    found = true;
+    slot = constant(0, wide ? 8 : 4);
+    return true;
+  }
+  if (name.starts_with("%pm")) {
     found = true;
     return unsupported(instruction, "special register " + std::string(name) + " does not exist on the emulator");
   }
@@ -326,7 +331,7 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
                                   " bits, ." + std::string(ptx::typeName(type)) + " needs " +
                                   std::to_string(bytes * 8));
   slot = symbol->slot;
-  if (slotClass(symbol->bytes) != 1 || slotClass(bytes) != 0) {
+  if (slotClass(symbol->bytes) == 0 || slotClass(bytes) != 0) {
     read(slot, symbol->bytes);
   } else {
     const Slot narrow = temporary(4);
@@ -334,7 +339,7 @@ bool DecodeContext::source(const ptx::Instruction &instruction, const Operand &w
     cut.d = narrow;
     cut.s[0] = slot;
     const auto index = static_cast<std::uint32_t>(program->ops.size() - 1);
-    accesses.push_back({index, slot, 2, false, true});
+    accesses.push_back({index, slot, static_cast<std::uint8_t>(slotUnits(symbol->bytes)), false, true});
     accesses.push_back({index, narrow, 1, true, true});
     slot = narrow;
     read(slot, 4);
@@ -360,6 +365,7 @@ bool DecodeContext::destination(const ptx::Instruction &instruction, const Opera
   if ((symbol->type == Type::Pred) != (type == Type::Pred))
     return error(instruction, "'" + std::string(operand.text) + "' is ." + std::string(ptx::typeName(symbol->type)) +
                                   ", the result is ." + std::string(ptx::typeName(type)));
+  mayBeWider &= symbol->bytes <= 8;
   if (symbol->bytes < bytes || (!mayBeWider && slotClass(symbol->bytes) != slotClass(bytes)))
     return error(instruction, "'" + std::string(operand.text) + "' has " + std::to_string(symbol->bytes * 8) +
                                   " bits, the result has " + std::to_string(bytes * 8));

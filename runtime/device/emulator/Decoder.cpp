@@ -333,7 +333,7 @@ void DecodeContext::finishFunction(FunctionInfo &info) {
     for (std::uint32_t op = graph.starts[block]; op < graph.starts[block + 1]; ++op)
       program->order[op] = next++;
   for (std::uint32_t i = info.entry; i < info.end; ++i)
-    if (flows[i].kind == FlowEdge::Kind::Branch && program->order[flows[i].target] <= program->order[i])
+    if (flows[i].kind == FlowEdge::Kind::Branch && isBackward(i, flows[i].target))
       program->ops[i].flags |= backwardFlag;
   guardWgmma(info, graph);
   placeRegisters(info, graph);
@@ -447,6 +447,14 @@ void DecodeContext::finish() {
   p.localBytes = depth[0] + (recursive || dynamicStack ? dynamicStackBytes : 0);
   p.info.localBytesPerThread = p.functions[0].frameBytes;
 
+  // As assemblers have it: more is dynamic.
+  if (p.sharedStatic > options.target->sharedStatic) {
+    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " +
+                     std::to_string(p.sharedStatic) + " bytes, " + std::string(options.target->name) + " allows " +
+                     std::to_string(options.target->sharedStatic) +
+                     ": declare it .extern and give the bytes at the launch (--shared)");
+    anyUnsupported = false;
+  }
   const std::uint32_t dynamicBase = (p.sharedBegin + p.sharedStatic + dynamicAlign - 1) / dynamicAlign * dynamicAlign;
   if (!dynamicConstants.empty() || !dynamicNames.empty())
     p.sharedStatic = dynamicBase - p.sharedBegin;
@@ -458,10 +466,6 @@ void DecodeContext::finish() {
   for (std::size_t i : dynamicNames)
     p.sharedNames[i].begin = p.sharedNames[i].end = dynamicBase;
   p.info.staticSharedBytes = p.sharedStatic;
-  if (p.sharedBegin + std::uint64_t(p.sharedStatic) > options.target->sharedOptIn * std::uint64_t(1) + p.sharedBegin)
-    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " +
-                     std::to_string(p.sharedStatic) + " bytes, " + std::string(options.target->name) + " has " +
-                     std::to_string(options.target->sharedOptIn));
 
   if (!orderedResults.empty() && !p.inOrder) {
     std::vector<char> isRead(p.registerBytes / 128, 0);

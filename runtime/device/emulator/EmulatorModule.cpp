@@ -124,9 +124,12 @@ public:
       device.memory->release(address);
   }
   Result<Kernel *> kernel(std::string_view name) override {
-    for (auto &k : kernels)
-      if (k->info().name == name)
-        return static_cast<Kernel *>(k.get());
+    for (const Entry &e : entries)
+      if (e.name == name) {
+        if (!e.kernel)
+          return e.refused;
+        return static_cast<Kernel *>(e.kernel.get());
+      }
     const std::vector<std::string> names = kernelNames();
     const std::vector<std::string> close = nearest(name, names);
     return Status(StatusCode::NotFound, syntax->fileName + " has no kernel '" + std::string(name) + "'",
@@ -136,8 +139,8 @@ public:
   }
   std::vector<std::string> kernelNames() const override {
     std::vector<std::string> names;
-    for (const auto &k : kernels)
-      names.push_back(k->info().name);
+    for (const Entry &e : entries)
+      names.push_back(e.name);
     return names;
   }
 
@@ -152,7 +155,13 @@ private:
   std::unique_ptr<ptx::Module> syntax;
   PlacedVariables variables;
   std::vector<std::uint64_t> owned;
-  std::vector<std::unique_ptr<EmulatorKernel>> kernels;
+  /// One that the device cannot run says so when it is asked for: the module's other kernels may be what is wanted.
+  struct Entry {
+    std::string name;
+    std::unique_ptr<EmulatorKernel> kernel;
+    Status refused;
+  };
+  std::vector<Entry> entries;
 };
 
 Status EmulatorModule::checkTarget() const {
@@ -270,9 +279,16 @@ Status EmulatorModule::load(std::string_view text, std::string_view fileName) {
   for (std::size_t i = 0; i < syntax->functions.size(); ++i) {
     if (!syntax->functions[i].isEntry || !syntax->functions[i].hasBody)
       continue;
-    KILN_ASSIGN(auto program, decodeEntry(*syntax, i, options));
-    kernels.push_back(std::make_unique<EmulatorKernel>(device, std::move(program)));
+    auto program = decodeEntry(*syntax, i, options);
+    Entry entry{std::string(syntax->functions[i].name), nullptr, program.status()};
+    if (program.ok())
+      entry.kernel = std::make_unique<EmulatorKernel>(device, std::move(*program));
+    entries.push_back(std::move(entry));
   }
+  // A module of which nothing can run is refused at once.
+  if (!entries.empty() &&
+      std::none_of(entries.begin(), entries.end(), [](const Entry &e) { return e.kernel != nullptr; }))
+    return entries[0].refused;
   return {};
 }
 

@@ -1,5 +1,6 @@
 // The findings of the race checks.
 #include "runtime/device/emulator/Async.h"
+#include "runtime/device/emulator/LaneValues.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 #include "runtime/device/emulator/RaceTouch.h"
 #include "support/Text.h"
@@ -64,6 +65,29 @@ std::string opcodeAt(const WarpState &w, std::uint32_t op) {
   return w.program->point(op) + ", " + std::string(w.program->lines[w.program->ops[op].line].opcode);
 }
 
+bool isPlainStore(const WarpState &w, const Access &a) {
+  const std::string_view opcode = w.program->lines[w.program->ops[a.op].line].opcode;
+  return a.write && !a.read && !a.async() && opcode.starts_with("st.") && !opcode.starts_with("st.async") &&
+         !opcode.starts_with("st.bulk");
+}
+
+/// Whether the plain store that the lanes are about to make leaves the memory at host address [word, word + 4) as it
+/// is.
+bool storesWhatIsThere(const WarpState &w, const Op &op, const LaneAccess &m, std::uint64_t word) {
+  const unsigned count = op.flags >> access::countShift & access::countMask, bytes = m.bytes / count;
+  bool same = true;
+  eachLane(w.exec, [&](unsigned lane) {
+    const std::uint64_t first = m.address(lane), end = std::min(word + 4, first + m.bytes);
+    for (std::uint64_t at = std::max(word, first); at < end; ++at) {
+      const auto element = static_cast<unsigned>(at - first) / bytes, byte = static_cast<unsigned>(at - first) % bytes;
+      const Slot slot = count == 1 ? op.s[2] : w.pool[op.aux + element];
+      const auto stored = static_cast<std::uint8_t>(laneValue(w, slot, lane, bytes < 8) >> 8 * byte);
+      same &= stored == *reinterpret_cast<const std::uint8_t *>(at);
+    }
+  });
+  return same;
+}
+
 } // namespace
 
 /// Whether an mbarrier tells those who wait for it that an asynchronous operation is over.
@@ -114,7 +138,12 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
   WarpState &w = t.w;
   const bool missingWait = !unseen && notWaitedFor(t, other);
   const bool ofMap = unseen && t.order.proxy == mapProxyBit;
-  const char *id = ofMap         ? "proxy.tensormap"
+  // Warps of a block that hold copies of a tile store them all, and which comes last does not matter.  In global memory
+  // other workers may be storing, so what is there is no fact.
+  const bool sameValue = isShared && !unseen && t.m && other.row == t.access.row && isPlainStore(w, t.access) &&
+                         isPlainStore(w, other) && storesWhatIsThere(w, t.op, *t.m, t.origin + word);
+  const char *id = sameValue     ? "race.same_value"
+                   : ofMap       ? "proxy.tensormap"
                    : unseen      ? "proxy.missing_fence"
                    : missingWait ? "async.missing_wait"
                    : isShared    ? "race.shared"
@@ -164,7 +193,10 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
     text += "no barrier.cluster, mbarrier, or release and acquire of scope .cluster lies between them";
   else
     text += "blocks run in any order; only atomics, or a release and an acquire of scope .gpu, order them";
-  reportRace(w, t.op, id, lanes, std::move(text), where);
+  if (sameValue)
+    reportNote(w, t.op, id, lanes, text + ", but it stores what is there already", where);
+  else
+    reportRace(w, t.op, id, lanes, std::move(text), where);
 }
 
 void BlockRaces::reportLanes(Touch &t, const Access &other, std::uint64_t at, unsigned lane, std::uint32_t otherLanes) {

@@ -10,14 +10,16 @@ namespace {
 
 constexpr unsigned warpsOfGroup = 4;
 
-/// What a compiler gives each thread: as declared, or what lets the block have its share of the register file.
+/// What a thread has: as declared, or what lets the block have its share of the register file.  Registers are given out
+/// in steps: a thread that may name 255 of them has 256.
 std::uint32_t registersAtLaunch(const BlockState &block) {
   const Program &program = *block.worker.launch.program;
   const Target &target = *block.worker.launch.target;
   const auto threads = static_cast<std::uint32_t>(block.warps.size()) * warpSize;
   const std::uint32_t share = target.registersPerSm / (threads * std::max(1u, program.blocksPerMultiprocessor));
-  const std::uint32_t most = std::min(share, target.registersPerThread) / registerStep * registerStep;
-  return std::max(fewestRegisters, program.maxRegisters ? std::min(program.maxRegisters, most) : most);
+  const auto inSteps = [](std::uint32_t n) { return (n + registerStep - 1) / registerStep * registerStep; };
+  const std::uint32_t most = std::min(share / registerStep * registerStep, inSteps(target.registersPerThread));
+  return std::max(fewestRegisters, program.maxRegisters ? std::min(inSteps(program.maxRegisters), most) : most);
 }
 
 /// Registers may be free: whoever waits for some looks again.

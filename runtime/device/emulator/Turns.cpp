@@ -174,8 +174,9 @@ static bool runFar(ClusterState &cluster, Round &round, bool &allSpin) {
   return true;
 }
 
-ClusterResult runCluster(ClusterState &cluster) {
+ClusterResult runCluster(ClusterState &cluster, std::uint64_t instructions) {
   const Worker &worker = cluster.worker;
+  const std::uint64_t begin = worker.warpInstructions;
   const bool drawn =
       std::any_of(cluster.blocks.begin(), cluster.blocks.end(), [](const auto &b) { return b->timeline != nullptr; });
   for (;;) {
@@ -185,6 +186,8 @@ ClusterResult runCluster(ClusterState &cluster) {
       return ClusterResult::Fault;
     if (const auto result = finishRound(cluster, round, allSpin))
       return *result;
+    if (worker.warpInstructions - begin > instructions)
+      return ClusterResult::Paused;
   }
 }
 
@@ -232,6 +235,7 @@ Candidates candidatesOf(const ClusterState &cluster) {
   for (const auto &b : cluster.blocks)
     if (!b->finished)
       anyRuns |= (c.of[b->rank] = runnableWarps(*b, c.anySpins)) != 0;
+  anyRuns &= !cluster.deliversFirst;
   for (const auto &b : cluster.blocks)
     if (!b->finished) {
       c.of[b->rank] = withDeliveries(*b, c.of[b->rank], anyRuns);
@@ -242,15 +246,33 @@ Candidates candidatesOf(const ClusterState &cluster) {
 
 } // namespace
 
-// A round ends when no warp can run but those that have polled in vain since it began.
+/// Instructions of a round for each warp of the cluster: more than a loop takes to be seen as polling, as long as it
+/// has no more than a thousand instructions.
+static constexpr std::uint64_t roundInstructions = 1 << 16;
+
+/// A warp that waits without being seen to poll (its loop changes something) would keep those that have polled in vain,
+/// and copies that come as late as they may, waiting for ever: the round ends, and the next one begins with the copies.
+static void endLongRound(ClusterState &cluster) {
+  const std::uint64_t warps = cluster.blocks.size() * cluster.blocks[0]->warps.size();
+  const bool isLong = cluster.roundExecuted > roundInstructions * warps;
+  if (!isLong && !cluster.deliversFirst)
+    return;
+  cluster.round.begun &= !isLong;
+  cluster.deliversFirst = std::any_of(cluster.blocks.begin(), cluster.blocks.end(),
+                                      [](const auto &b) { return !b->finished && deliverable(*b); });
+}
+
+// A round ends when no warp can run but those that have polled in vain since it began, or when it is long.
 ClusterResult runTurns(ClusterState &cluster, std::uint64_t turns) {
   Worker &worker = cluster.worker;
   Round &round = cluster.round;
   const InstructionTable &table = *worker.launch.program->table;
   const auto run = worker.trace ? table.runSeededTraced : table.runSeeded;
   for (;;) {
+    endLongRound(cluster);
     if (!round.begun) {
       round = {worker.progress, worker.warpInstructions, true, false};
+      cluster.roundExecuted = 0;
       for (const auto &block : cluster.blocks)
         for (WarpState &w : block->warps)
           w.spinning = false;
@@ -269,8 +291,10 @@ ClusterResult runTurns(ClusterState &cluster, std::uint64_t turns) {
       WarpState &w = block.warps[chosen];
       w.observations = block.chooser.turn();
       round.ran = true;
+      const std::uint64_t before = worker.warpInstructions;
       if (pickSplit(w) && !runWarp(w, run))
         return ClusterResult::Fault;
+      cluster.roundExecuted += worker.warpInstructions - before;
       if (overBudget(worker))
         return ClusterResult::OutOfBudget;
       if (cluster.finished())

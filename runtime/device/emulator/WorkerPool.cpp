@@ -1,6 +1,7 @@
 #include "runtime/device/emulator/WorkerPool.h"
 
 #include <algorithm>
+#include <system_error>
 
 namespace kiln::emulator {
 
@@ -32,12 +33,26 @@ void WorkerPool::loop(unsigned worker) {
   }
 }
 
+/// False if the system has no thread for it.  The next launch asks again.
+bool WorkerPool::startThread() {
+  threads.reserve(threads.size() + 1);
+  try {
+    if (beforeThread)
+      beforeThread();
+    threads.emplace_back(&WorkerPool::loop, this, static_cast<unsigned>(threads.size()) + 1);
+  } catch (const std::system_error &) {
+    return false;
+  }
+  return true;
+}
+
 void WorkerPool::run(unsigned count, void (*body)(void *, unsigned), void *context) {
   count = std::clamp(count, 1u, limit);
   if (count > 1) {
     std::lock_guard lock(mutex);
-    while (threads.size() + 1 < count)
-      threads.emplace_back(&WorkerPool::loop, this, static_cast<unsigned>(threads.size()) + 1);
+    while (threads.size() + 1 < count && startThread()) {
+    }
+    count = std::min(count, static_cast<unsigned>(threads.size()) + 1);
     job = body;
     jobContext = context;
     wanted = count;

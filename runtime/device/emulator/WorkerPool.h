@@ -1,6 +1,7 @@
 //===- WorkerPool.h - Host threads that run blocks ------------------------===//
 //
-// The caller is worker 0; the others are threads that sleep between launches and are started when first needed.
+// The caller is worker 0; the others are threads that sleep between launches and are started when first needed.  Where
+// the system gives no more threads, those that there are do the work.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_WORKERPOOL_H
@@ -19,11 +20,16 @@ public:
   explicit WorkerPool(unsigned size) : limit(size ? size : 1) {}
   ~WorkerPool();
   unsigned size() const { return limit; }
-  /// Calls body(context, worker) for workers 0 to count - 1 at once and waits for all.
+  /// Calls body(context, worker) at once for workers 0 to count - 1, or for the first of them that could be started,
+  /// and waits for all: a body must not leave work to a certain worker.
   void run(unsigned count, void (*body)(void *context, unsigned worker), void *context);
+
+  /// Called before each thread is made; a test lets it throw what a system without threads does.
+  static inline void (*beforeThread)() = nullptr;
 
 private:
   void loop(unsigned worker);
+  bool startThread();
 
   unsigned limit;
   std::vector<std::thread> threads;

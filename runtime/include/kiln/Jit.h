@@ -54,9 +54,13 @@ struct JitOptions {
 
 /// What is known of one argument's value: its class.
 struct ArgumentFact {
-  enum class Kind : std::uint8_t { Nothing, DivisibleBy16, Equals } kind = Kind::Nothing;
-  std::int64_t value = 0; ///< Equals
+  enum class Kind : std::uint8_t { Nothing, Divisible, Equals } kind = Kind::Nothing;
+  /// Equals: this.  Divisible: by this, in bytes of a pointer, in elements of a stride.
+  std::int64_t value = 0;
   bool operator==(const ArgumentFact &) const = default;
+
+  static ArgumentFact divisible(std::int64_t by) { return {Kind::Divisible, by}; }
+  static ArgumentFact equals(std::int64_t to) { return {Kind::Equals, to}; }
 };
 
 /// Where the code of a first call came from, and what that cost.

@@ -6,10 +6,12 @@
 //
 // Specialisation.  A kernel is compiled for a *class* of argument values, never for values, unless it says so:
 //   None          nothing is known of the argument
-//   Divisibility  divisible by 16 (for a pointer: 16-byte aligned), or not
-//   Stride        equal to 1, divisible by 16, or neither
+//   Divisibility  a multiple of 16 (a pointer: aligned to 16 bytes; what counts elements: whole 16 bytes), or not
+//   Stride        1, a multiple of 16 (of what counts elements: whole 16 bytes, 8 of bf16), or neither
 //   Value         the value itself (an integer): one compile a value
-// Sizes stay None: a kernel called with 300 lengths is compiled once.
+//
+// The program's text says which, by types and attributes of its arguments (tile.specialize, tile.element), never by
+// names. Sizes stay None: a kernel called with 300 lengths is compiled once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELSOURCE_H
@@ -34,8 +36,12 @@ struct ArgumentSpec {
   std::string name;
   std::string type; ///< "ptr<f32>", "i32", "f32": as in the compiler's metadata
   Specialise specialise = Specialise::None;
+  unsigned elementBytes = 1; ///< of what the integer counts; 1: it counts bytes, or anything
   bool operator==(const ArgumentSpec &) const = default;
 };
+
+/// What the values of an argument's class "divisible" are multiples of: 16, or the elements that make 16 bytes.
+unsigned classDivisor(const ArgumentSpec &argument);
 
 struct KernelSource {
   std::string name;          ///< the function of `programText`
@@ -78,9 +84,8 @@ struct ParsedArgumentType {
 };
 Result<ParsedArgumentType> parseArgumentType(std::string_view text);
 
-/// `Stride` for integers whose name says so ("stride", "stride_0", "x_stride"), `Divisibility` for pointers, else None:
-/// the default of kernels written by hand.
-Specialise defaultSpecialisation(std::string_view name, const ParsedArgumentType &type);
+/// What a type alone says: `Divisibility` of pointers, None of all others.
+Specialise defaultSpecialisation(const ParsedArgumentType &type);
 
 } // namespace kiln
 

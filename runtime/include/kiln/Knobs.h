@@ -29,7 +29,7 @@ using Paths = std::vector<std::string>; ///< separated by ':'
 using Bool = bool;                      ///< 0, 1, on, off, true, false, yes, no
 using Bytes = std::uint64_t;            ///< with K, M or G (powers of 1024)
 enum class Switch : std::uint8_t { Auto, Off, On };
-enum class Isolation : std::uint8_t { Thread, None, Child };
+enum class Isolation : std::uint8_t { Auto, Thread, None, Child };
 enum class Checks : std::uint8_t { On, Off, Fail };
 using Schedule = kiln::Schedule;
 using MatrixMode = kiln::MatrixMode;
@@ -59,6 +59,7 @@ struct KnobInfo {
   KnobType type;
   std::string_view standard; ///< the default, as it would be written
   KnobInKey inKey;
+  std::string_view request; ///< its name in a compile's request; empty: the compiler is not told
   std::string_view text;
 };
 
@@ -67,7 +68,7 @@ std::string_view knobTypeName(KnobType type);
 
 struct Knobs {
 // NOLINTBEGIN(bugprone-macro-parentheses): they declare members
-#define KILN_KNOB(field, variable, flag, type, standard, inKey, text) knob::type field{};
+#define KILN_KNOB(field, variable, flag, type, standard, inKey, request, text) knob::type field{};
 #include "runtime/jit/Knobs.def"
   // NOLINTEND(bugprone-macro-parentheses)
 

@@ -1,6 +1,7 @@
 // Branches, calls, exits, and what only the order of execution is about.
 #include "runtime/device/emulator/insn/Families.h"
 
+#include "runtime/device/emulator/ControlFlow.h"
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/Races.h"
@@ -62,7 +63,7 @@ Next indexedBranch(Warp &w, const Op &op) {
     std::uint32_t group = 0;
     eachLane(todo, [&](unsigned l) { group |= w.pool[op.aux + index[l]] == target ? 1u << l : 0; });
     todo &= ~group;
-    backward |= s.program->order[target] <= s.program->order[w.pc];
+    backward |= isBackward(w.pc, target);
     if (first) {
       s.splits[s.current].pc = target;
       s.splits[s.current].mask = group;

@@ -1,8 +1,9 @@
 //===- ConvertLanes.h - Handlers of cvt -----------------------------------===//
 //
-// cvt is the one arithmetic instruction whose registers may be wider than its types.  `converts` returns the plain lane
-// handler where every register has the storage of its type, else one that copies through a private register file:
-// sources give their low bits, signed results are sign-extended to the register, all others zero-extended.
+// cvt is the one arithmetic instruction whose destination may be wider than its type.  `converts` returns the plain
+// lane handler where the destination has the storage of its type, else one that copies through a private register file:
+// signed results are sign-extended to the register, all others zero-extended.  Sources always have the storage of their
+// type here: the decoder narrows those that lie in a 64-bit register (DecodeContext::source).
 //
 // Included between LevelBegin.h and LevelEnd.h, in place of FloatLanes.h.  No include guard.
 //
@@ -21,8 +22,7 @@ enum WideFlags : U16 {
   resultByte = 8,     ///< the result has 8 bits
   resultShort = 16,   ///< 16 bits
   shortRegister = 32, ///< the destination register has 16 bits
-  wideSource = 64,    ///< << i: source i lies in a 64-bit register, its type is narrower
-  source64 = 512,     ///< << i: the type of source i has 64 bits
+  source64 = 64,      ///< << i: the type of source i has 64 bits
 };
 
 /// A private register file of a handler's operands: d, then the sources.
@@ -42,13 +42,7 @@ struct WideFile {
   for (unsigned i = 0; i < 3 && op.s[i] != noSlot; ++i) {
     const Slot to = (i + 1) * WideFile::stride;
     file.op.s[i] = to;
-    const std::byte *source = w.registers + op.s[i];
-    if (op.flags & wideSource << i) {
-      for (unsigned l = 0; l < warpSize; ++l)
-        lanesOf<U32>(file.warp, to)[l] = static_cast<U32>(reinterpret_cast<const U64 *>(source)[l]);
-    } else {
-      __builtin_memcpy(file.bytes + to, source, op.flags & source64 << i ? 256 : 128);
-    }
+    __builtin_memcpy(file.bytes + to, w.registers + op.s[i], op.flags & source64 << i ? 256 : 128);
   }
 }
 
@@ -86,9 +80,6 @@ template <typename R, typename... A, typename Fn> Handler converts(const Form &f
     if (std::is_signed_v<R> && destination > sizeof(R))
       flags |= signedResult | (sizeof(R) == 1 ? resultByte : 0) | (sizeof(R) == 2 ? resultShort : 0) |
                (destination == 2 ? shortRegister : 0);
-  for (unsigned i = 0; i < sizeof...(A); ++i)
-    if (f.registerBytes[i + 1] == 8 && sourceBytes[i] == 4)
-      flags |= static_cast<U16>(wideSource << i);
   if (!flags)
     return &laneHandler<Fn, R, A...>;
   if (sizeof(StorageOf<R>) == 8)

@@ -1,0 +1,30 @@
+//===- RegisterUse.h - How many registers tiles take -------------------------===//
+//
+// An estimate, from the tiles that are alive between operations: what the assembler needs on top (addresses, counters,
+// what an operation computes on the way) is not in it, nor what it saves by mixing operations.  Tiles that only rename
+// another's registers and tiles of one value count nothing.  An operand that is read from shared memory for one product
+// alone counts as much as the matrix unit takes of it at a time: lowering reads it piece by piece (SinkLoads.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_ANALYSIS_REGISTERUSE_H
+#define KILN_ANALYSIS_REGISTERUSE_H
+
+#include "compiler/tile/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kiln::analysis {
+
+/// What a thread needs beside tiles: addresses, counters, and the pieces of other operands that are on their way to the
+/// matrix unit.
+constexpr unsigned registersBesideTiles = 56;
+
+/// An operation that reads of shared memory do not pass on their way to their use.
+bool holdsSharedReads(mlir::Operation *op);
+
+/// The most words of 32 bits that a thread's tiles take at once.
+uint64_t mostTileWords(mlir::func::FuncOp function);
+
+} // namespace kiln::analysis
+
+#endif // KILN_ANALYSIS_REGISTERUSE_H
