@@ -5,11 +5,12 @@ cd "$(dirname "$0")/.."
 
 usage() {
   cat <<'EOF'
-usage: scripts/test.sh [--full] [--preset NAME] [-j N] [--help]
+usage: scripts/test.sh [--ci | --full] [--preset NAME] [-j N] [--help]
 
 Installs what is missing (scripts/setup.sh), builds the preset `dev` and runs every test.
 Without --full: fixed-seed samples of the large matrices.
-  --full         every matrix, and the tests again under the sanitizers (presets asan and tsan)
+  --ci           the samples again under the sanitizers (presets asan and tsan), of what is not linked with MLIR
+  --full         every matrix, projects outside the tree, and all that the sanitizers can see (hours on two cores)
   --preset NAME  another preset of CMakePresets.json
   -j N           N parallel jobs (default: the number of cores)
 The last line counts: N passed, N failed, N skipped.  Exit status 0 if nothing failed.
@@ -17,11 +18,13 @@ EOF
 }
 
 full=0
+sanitize=no # no, some, all
 preset=dev
 jobs=$(nproc)
 while [ $# -gt 0 ]; do
   case "$1" in
-    --full) full=1 ;;
+    --ci) sanitize=some ;;
+    --full) full=1 sanitize=all ;;
     --preset) preset=${2:?--preset needs a name}; shift ;;
     -j) jobs=${2:?-j needs a number}; shift ;;
     -h | --help) usage; exit 0 ;;
@@ -59,14 +62,21 @@ run() {
 everything=()
 [ "$full" = 1 ] || everything=(-LE '^full$')
 run "$preset" "$full" all "${everything[@]}"
-if [ "$full" = 1 ] && [ "$preset" = dev ]; then
+if [ "$sanitize" != no ] && [ "$preset" = dev ]; then
   # The sanitizers see the samples: instrumented code is several times slower, and finds the same defects on them.
   # Debian's LLVM is not instrumented: it cannot unpoison what our half of an LLVM allocator poisoned; and the compiler
   # contains crashes itself, which needs the signals.  Tests linked with MLIR are left to the preset dev.
   export ASAN_OPTIONS=allow_user_poisoning=0:use_sigaltstack=0:handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0
   export LSAN_OPTIONS=suppressions=$PWD/tests/support/leaks.supp:print_suppressions=0
-  programs=(assembler cache cli jit language runtime io emulator emulator-fuzz layout nvcc parity ptx softfloat target)
-  run asan 0 "${programs[*]/%/-tests} opt" -R "^(kiln-($(IFS='|'; echo "${programs[*]}"))-tests/|tile/|tile_gpu/|passes/)"
+  programs=(cache jit runtime io emulator layout ptx)
+  targets="${programs[*]/%/-tests}"
+  filter="kiln-($(IFS='|'; echo "${programs[*]}"))-tests/"
+  if [ "$sanitize" = all ]; then
+    programs+=(assembler cli language emulator-fuzz nvcc parity softfloat target)
+    targets="${programs[*]/%/-tests} opt"
+    filter="kiln-($(IFS='|'; echo "${programs[*]}"))-tests/|tile/|tile_gpu/|passes/"
+  fi
+  run asan 0 "$targets" -R "^($filter)"
   # Threads: launches over several host threads, which the emulator's own tests make; first calls, files that are hashed,
   # workspaces and tables that are read without a lock, with a compiler that is a fake; the cache.  What opens the real
   # compiler is left out: Debian's LLVM is not instrumented, and TSan would report whatever its locks order.  Layouts,
