@@ -50,7 +50,9 @@ private:
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
     const bool cubin = o.emit == "cubin";
     CompilePurpose purpose;
-    purpose.emit = cubin ? "ptx" : o.emit;
+    purpose.emit = o.emit;
+    if (cubin)
+      purpose.emit = "ptx";
     purpose.lineInfo = lineInfo();
     purpose.fromFile = !fileName.empty();
     KILN_ASSIGN(const CompileOptions asked, compileOptions(knobs, purpose));
