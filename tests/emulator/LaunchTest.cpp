@@ -156,26 +156,6 @@ TEST(Launch, GoesOnWithTheThreadsThatThereAre) {
   WorkerPool::beforeThread = nullptr;
 }
 
-TEST(Launch, StaticSharedMemoryIsWhatAssemblersAllow) {
-  const auto text = [](const char *target, unsigned bytes, bool used) {
-    return kernelText("", used ? "st.shared.u8 [s], 1;" : "", target,
-                      ".shared .align 16 .b8 s[" + std::to_string(bytes) + "];\n");
-  };
-  for (const char *target : {"sm_75", "sm_80", "sm_90a", "sm_120a"}) {
-    Emulator gpu(target);
-    EXPECT_TRUE(gpu.run(text(target, 49152, true), {1}, {1}, {}).clean());
-    EXPECT_TRUE(gpu.run(text(target, 49153, false), {1}, {1}, {}).clean()) << "what no kernel uses does not count";
-    const Launched r = gpu.run(text(target, 49153, true), {1}, {1}, {});
-    EXPECT_EQ(r.status.code(), StatusCode::CompileError);
-    EXPECT_SAYS(r, "test.ptx: k: static shared memory takes 49153 bytes, " + std::string(target) +
-                       " allows 49152: declare it .extern and give the bytes at the launch (--shared)");
-  }
-  Emulator gpu("sm_80");
-  EXPECT_TRUE(gpu.run(kernelText("", "st.shared.u8 [s+49152], 1;", "sm_80", ".extern .shared .align 16 .b8 s[];\n"),
-                      {1}, {1}, {}, 49153)
-                  .clean());
-}
-
 TEST(Launch, OneBadKernelDoesNotTakeTheOthersAway) {
   const std::string bad = "\n.visible .entry bad() { .reg .b32 %r<2>; mov.u32 %r1, %pm0; ret; }\n";
   Emulator gpu;
