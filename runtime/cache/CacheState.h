@@ -60,8 +60,6 @@ public:
 
   /// Every name that looks like an entry, the least recently used first.
   Result<std::vector<EntryFile>> scan(int directory);
-  /// 0 or -errno of each.
-  std::vector<int> removeAll(int directory, const std::vector<const EntryFile *> &going);
   /// `whole`: the payload and the checksum too.  Nothing if the file is gone.
   std::optional<EntryInfo> inspect(int directory, const EntryFile &file, bool whole);
   Result<std::vector<EntryInfo>> inspectAll(bool whole);

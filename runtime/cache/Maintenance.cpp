@@ -4,11 +4,8 @@
 #include "runtime/cache/PrivateDirectory.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
-#include <system_error>
-#include <thread>
 #include <tuple>
 
 namespace kiln::cache {
@@ -18,49 +15,22 @@ static bool isEntryName(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == 32;
 }
 
-/// Calls `work` for 0 to `count` - 1.  A call for a file is spent in the kernel: many files are shared out to threads.
-template <typename Work> static void forEachFile(std::size_t count, const Work &work) {
-  constexpr std::size_t share = 1024, mostThreads = 8; // fewer files do not pay for a thread
-  const std::size_t threads = std::min({count / share, mostThreads, std::size_t(std::thread::hardware_concurrency())});
-  std::atomic<std::size_t> next{0};
-  const auto some = [&] {
-    for (std::size_t begin = next.fetch_add(share); begin < count; begin = next.fetch_add(share))
-      for (std::size_t i = begin; i < std::min(begin + share, count); ++i)
-        work(i);
-  };
-  std::vector<std::jthread> helpers;
-  try {
-    for (std::size_t t = 1; t < threads; ++t)
-      helpers.emplace_back(some);
-  } catch (const std::system_error &) {
-    // Fewer threads, then.
-  }
-  some();
-}
-
 Result<std::vector<EntryFile>> KernelCache::Impl::scan(int directory) {
   std::vector<std::string> names;
   if (const int error = files.list(directory, names); error < 0)
     return systemError("list", options.directory, error);
-  std::erase_if(names, [](const std::string &name) { return !isEntryName(name); });
-  std::vector<EntryFile> out(names.size());
-  forEachFile(names.size(), [&](std::size_t i) {
+  std::vector<EntryFile> out;
+  for (std::string &name : names) {
+    struct stat info;
     // One that another process has removed by now is none.
-    if (struct stat info; files.statusAt(directory, names[i].c_str(), info) == 0)
-      out[i] = {std::move(names[i]), static_cast<std::uint64_t>(info.st_size),
-                info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
-  });
-  std::erase_if(out, [](const EntryFile &f) { return f.name.empty(); });
+    if (isEntryName(name) && files.statusAt(directory, name.c_str(), info) == 0)
+      out.push_back({std::move(name), static_cast<std::uint64_t>(info.st_size),
+                     info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec});
+  }
   std::sort(out.begin(), out.end(), [](const EntryFile &a, const EntryFile &b) {
     return std::tie(a.usedNanoseconds, a.name) < std::tie(b.usedNanoseconds, b.name);
   });
   return out;
-}
-
-std::vector<int> KernelCache::Impl::removeAll(int directory, const std::vector<const EntryFile *> &going) {
-  std::vector<int> errors(going.size());
-  forEachFile(going.size(), [&](std::size_t i) { errors[i] = files.unlinkAt(directory, going[i]->name.c_str()); });
-  return errors;
 }
 
 void KernelCache::Impl::limitSize(const Hash128 &hash, std::uint64_t stored, const std::string &newest) {
@@ -90,21 +60,16 @@ void KernelCache::Impl::limitSize(const Hash128 &hash, std::uint64_t stored, con
     return;
   // A tenth more than needed, or the next store would have to do it again.
   const std::uint64_t goal = options.maxBytes - options.maxBytes / 10;
-  for (std::size_t next = 0; next < all->size() && total > goal;) {
-    // As many as are enough if each can be removed; then more, if some could not.
-    std::vector<const EntryFile *> going;
-    std::uint64_t left = total;
-    for (; next < all->size() && left > goal; ++next)
-      if ((*all)[next].name != newest) {
-        going.push_back(&(*all)[next]);
-        left -= (*all)[next].bytes;
-      }
-    const std::vector<int> errors = removeAll((*at)->get(), going);
-    for (std::size_t i = 0; i < going.size(); ++i) {
-      evicted += errors[i] == 0;
-      if (errors[i] == 0 || errors[i] == -ENOENT) // another process was faster
-        total -= going[i]->bytes;
-    }
+  for (const EntryFile &f : *all) {
+    if (total <= goal)
+      break;
+    if (f.name == newest)
+      continue;
+    const int error = files.unlinkAt((*at)->get(), f.name.c_str());
+    if (error == 0)
+      ++evicted;
+    if (error == 0 || error == -ENOENT) // another process was faster
+      total -= f.bytes;
   }
 }
 
@@ -170,39 +135,27 @@ Result<PruneReport> KernelCache::prune(const PruneOptions &options) {
   for (const EntryFile &f : all)
     report.keptBytes += f.bytes;
   report.kept = all.size();
-  // The least recently used come first, so what is left shrinks from that end.  In rounds, as if each removal
-  // succeeded; where some did not, the next round takes others.
-  constexpr std::size_t roundEntries = std::size_t(1) << 16;
-  for (std::size_t next = 0; next < all.size();) {
-    std::vector<const EntryFile *> going;
-    std::uint64_t left = report.keptBytes;
-    for (const std::size_t end = std::min(all.size(), next + roundEntries); next < end; ++next) {
-      const EntryFile &f = all[next];
-      bool remove = options.all || (options.maxBytes && left > *options.maxBytes) ||
-                    (options.maxIdle && idleTime(f) > *options.maxIdle);
-      if (!remove && options.damaged) {
-        const std::optional<EntryInfo> info = impl->inspect(at->get(), f, true);
-        remove = info && !info->damage.empty() && !info->unreadable;
-      }
-      if (remove) {
-        going.push_back(&f);
-        left -= f.bytes;
-      }
+  // The least recently used come first, so what is left shrinks from that end.
+  for (const EntryFile &f : all) {
+    bool remove = options.all || (options.maxBytes && report.keptBytes > *options.maxBytes) ||
+                  (options.maxIdle && idleTime(f) > *options.maxIdle);
+    if (!remove && options.damaged) {
+      const std::optional<EntryInfo> info = impl->inspect(at->get(), f, true);
+      remove = info && !info->damage.empty() && !info->unreadable;
     }
-    const std::vector<int> errors = impl->removeAll(at->get(), going);
-    for (std::size_t i = 0; i < going.size(); ++i) {
-      const EntryFile &f = *going[i];
-      if (errors[i] < 0 && errors[i] != -ENOENT) {
-        report.failures.push_back(systemError("remove", impl->entryPath(f.name), errors[i]).message());
-        continue;
-      }
-      if (errors[i] == 0) {
-        ++report.removed;
-        report.removedBytes += f.bytes;
-      }
-      --report.kept;
-      report.keptBytes -= f.bytes;
+    if (!remove)
+      continue;
+    const int error = impl->files.unlinkAt(at->get(), f.name.c_str());
+    if (error < 0 && error != -ENOENT) {
+      report.failures.push_back(systemError("remove", impl->entryPath(f.name), error).message());
+      continue;
     }
+    if (error == 0) {
+      ++report.removed;
+      report.removedBytes += f.bytes;
+    }
+    --report.kept;
+    report.keptBytes -= f.bytes;
   }
   return report;
 }
