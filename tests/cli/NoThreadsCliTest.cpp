@@ -29,7 +29,7 @@ TEST_F(NoThreadsCliTest, AProcessServesWhereThereIsNoThread) {
   const Outcome o = kiln(compile);
   EXPECT_EQ(o.status, 0) << o.err;
   EXPECT_EQ(o.out, usual.out);
-  EXPECT_EQ(o.err, "");
+  EXPECT_EQ(o.err, usual.err);
 }
 
 TEST_F(NoThreadsCliTest, WithoutEitherTheUserIsTold) {
