@@ -62,7 +62,7 @@ LoadedCompilers &loadedCompilers() {
 Status cannotLoad(const std::string &file, const std::string &why, const std::string &remedy) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    constexpr std::size_t compilerBytes = std::size_t(768) << 20; // LLVM, MLIR and what they allocate at once
+    constexpr std::size_t compilerBytes = std::size_t(512) << 20; // LLVM, MLIR and what they allocate at once
     void *trial = ::mmap(nullptr, compilerBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (trial == MAP_FAILED)
       return {StatusCode::OutOfMemory,
