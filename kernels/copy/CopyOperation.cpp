@@ -28,12 +28,13 @@ Status CopyOperation::launch(const CopyArguments &a, Stream *stream, DeviceAddre
               slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsOf(a.x.dtype), c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
-    return kernel->launch(grid, stream, a.x, a.out, n);
+    return kernel->launch(grid, stream, asBits(a.x), asBits(a.out), n);
   }
   const auto e = FourDims(a.out).extents;
   const auto x = FourDims::strides(a.x), o = FourDims::strides(a.out);
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), e[0] * e[1] * e[2] * ceilDiv(e[3], c.block)));
-  return kernel->launch(grid, stream, a.x, x[0], x[1], x[2], x[3], a.out, o[0], o[1], o[2], o[3], e[1], e[2], e[3]);
+  return kernel->launch(grid, stream, asBits(a.x), x[0], x[1], x[2], x[3], asBits(a.out), o[0], o[1], o[2], o[3], e[1],
+                        e[2], e[3]);
 }
 
 } // namespace kiln::kernels

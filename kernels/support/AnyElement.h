@@ -7,6 +7,7 @@
 #define KILN_KERNELS_SUPPORT_ANYELEMENT_H
 
 #include "compiler/language/Types.h"
+#include "kiln/Tensor.h"
 #include "runtime/io/DType.h"
 
 #include <bit>
@@ -21,6 +22,12 @@ inline language::ElementType bitsOf(DType t) {
   constexpr language::ElementType types[] = {language::ElementType::I8, language::ElementType::I16,
                                              language::ElementType::I32, language::ElementType::I64};
   return types[sizeIndex(t)];
+}
+/// The tensor as that kernel takes it.
+inline Tensor asBits(Tensor t) {
+  constexpr DType types[] = {DType::I8, DType::I16, DType::I32, DType::I64};
+  t.dtype = types[sizeIndex(t.dtype)];
+  return t;
 }
 
 } // namespace kiln::kernels
