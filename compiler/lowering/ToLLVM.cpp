@@ -11,6 +11,9 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
+#include "mlir/Rewrite/PatternApplicator.h"
 
 using namespace mlir;
 
@@ -36,8 +39,33 @@ void markKernel(LLVM::LLVMFuncOp function) {
     function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), registers);
 }
 
+/// Loops and conditionals become branches, the last one first: the block of each is cut there, and what comes after is
+/// moved, up to the next cut.  From the first one on, all of the rest would be moved each time: half of a second for a
+/// thousand guarded loads.
+LogicalResult makeBranches(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  populateSCFToControlFlowConversionPatterns(patterns);
+  const FrozenRewritePatternSet frozen(std::move(patterns));
+  PatternApplicator applicator(frozen);
+  applicator.applyDefaultCostModel();
+  llvm::SmallVector<Operation *> structured;
+  module.walk([&](Operation *op) {
+    if (isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() > 0)
+      structured.push_back(op);
+  });
+  PatternRewriter rewriter(module.getContext());
+  for (Operation *op : llvm::reverse(structured)) {
+    rewriter.setInsertionPoint(op);
+    if (failed(applicator.matchAndRewrite(op, rewriter)))
+      return op->emitError("'") << op->getName() << "' cannot become branches";
+  }
+  return success();
+}
+
 struct ToLLVM : impl::ToLLVMBase<ToLLVM> {
   void runOnOperation() override {
+    if (failed(makeBranches(getOperation())))
+      return signalPassFailure();
     MLIRContext *context = &getContext();
     LowerToLLVMOptions options(context);
     options.overrideIndexBitwidth(64);
@@ -46,7 +74,6 @@ struct ToLLVM : impl::ToLLVMBase<ToLLVM> {
     target.addLegalDialect<NVVM::NVVMDialect>();
     target.addLegalOp<ModuleOp>();
     RewritePatternSet patterns(context);
-    populateSCFToControlFlowConversionPatterns(patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     populateMathToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
