@@ -2,6 +2,7 @@
 #include "tests/language/LanguageTesting.h"
 
 #include <gtest/gtest.h>
+#include <string_view>
 
 using namespace kiln::language;
 
@@ -30,7 +31,8 @@ Kernel plain(Grade ofKernel) {
 
 std::size_t approximate(const Kernel &k) {
   std::size_t n = 0;
-  for (std::size_t at = k.text().find("fastmath<afn>"); at != std::string::npos; at = k.text().find("<afn>", at + 1))
+  const std::string_view flag = "fastmath<afn>";
+  for (std::size_t at = k.text().find(flag); at != std::string::npos; at = k.text().find(flag, at + 1))
     ++n;
   return n;
 }
