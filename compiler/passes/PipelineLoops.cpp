@@ -91,6 +91,8 @@ private:
       Stage stage;
       stage.staged = staged;
       if (staged.elementwise) {
+        if (bytes && count < 2)
+          break;
         // Conversions and reductions need scratch, too.
         const uint64_t room = target.sharedOptIn - target.sharedOptIn / 4;
         std::string its;
@@ -372,8 +374,11 @@ private:
     // Beside the sums: the carried parts, those in hand, and what else a thread needs.
     constexpr std::uint64_t others = 56;
     const int64_t parts = depth / least;
-    const std::uint64_t words =
+    std::uint64_t words =
         threadWords(only.getType()) + 2 * (threadWords(lhs) + threadWords(rhs)) / static_cast<std::uint64_t>(parts);
+    for (const Stage &stage : all)
+      if (!stage.multiplied)
+        words += threadWords(stage.staged.tile()); // read before the last part
     return words + others <= target.registersPerThread ? parts : 1;
   }
 

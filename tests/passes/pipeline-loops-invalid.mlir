@@ -129,6 +129,8 @@ module attributes {tile_gpu.target = "sm_89"} {
       %x = tile.load_view %v[%i, %c0] : !tile.view<128x256xf16>, i32 -> tensor<128x256xf16, #row>
       %y = tile_gpu.convert_layout %x : tensor<128x256xf16, #row> to tensor<128x256xf16, #column>
       tile.print "y" %y : tensor<128x256xf16, #column>
+      %z = tile.load_view %v[%n, %c0] : !tile.view<128x256xf16>, i32 -> tensor<128x256xf16, #row>
+      tile.print "z" %z : tensor<128x256xf16, #row>
     }
     return
   }
