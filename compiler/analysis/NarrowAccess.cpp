@@ -41,7 +41,7 @@ unsigned widthOf(const AxisAnalysis &axes, Operation *op, unsigned limit) {
 unsigned limitOf(Operation *op, unsigned threads) {
   if (!isa<tile::LoadOp, tile::StoreOp, tile::LoadViewOp, tile::StoreViewOp>(op) || !accessedTile(op))
     return 1;
-  if (op->getAttrOfType<tile::CacheAttr>("cache").getValue() == tile::Cache::Volatile)
+  if (auto cache = op->getAttrOfType<tile::CacheAttr>("cache"); cache && cache.getValue() == tile::Cache::Volatile)
     return 1;
   const int64_t each = cast<RankedTensorType>(accessedTile(op)).getNumElements() / threads;
   return static_cast<unsigned>(
@@ -104,7 +104,7 @@ llvm::SmallVector<NarrowAccess> narrowAccesses(func::FuncOp kernel, const AxisAn
     return access.possible <= access.bytes;
   });
   // An argument that no access misses where all others are known is not to blame.
-  if (!narrow.empty() && candidates.size() <= mostQuestions)
+  if (!narrow.empty() && candidates.size() > 1 && candidates.size() <= mostQuestions)
     for (Value candidate : candidates) {
       llvm::SmallVector<Value> others(candidates.getArrayRef());
       others.erase(llvm::find(others, candidate));
@@ -123,8 +123,9 @@ llvm::SmallVector<NarrowAccess> narrowAccesses(func::FuncOp kernel, const AxisAn
 void remarkNarrowAccesses(func::FuncOp kernel, const AxisAnalysis &axes) {
   llvm::MapVector<ArrayRef<BlockArgument>, llvm::SmallVector<const NarrowAccess *>> groups;
   const llvm::SmallVector<NarrowAccess> all = narrowAccesses(kernel, axes);
+  // Where only pointers are in the way, whoever launches the kernel can align them, and its author can do nothing.
   for (const NarrowAccess &access : all)
-    if (!access.unknown.empty())
+    if (llvm::any_of(access.unknown, [](BlockArgument a) { return a.getType().isInteger(); }))
       groups[access.unknown].push_back(&access);
   for (const auto &[unknown, accesses] : groups) {
     const NarrowAccess &first = *accesses.front();

@@ -23,7 +23,7 @@ struct NarrowAccess {
 /// Those of tiles with several elements a thread; `axes` describes the kernel.
 llvm::SmallVector<NarrowAccess> narrowAccesses(mlir::func::FuncOp kernel, const AxisAnalysis &axes);
 
-/// Says so in remarks: one for each set of arguments, at the first access that wants for them.
+/// Says so in remarks: one for each set of arguments with an integer among them, at the first access that lacks them.
 void remarkNarrowAccesses(mlir::func::FuncOp kernel, const AxisAnalysis &axes);
 
 } // namespace kiln::analysis

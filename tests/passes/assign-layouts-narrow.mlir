@@ -69,3 +69,15 @@ func.func @narrow_anyway(%x: !tile.ptr<f32>, %at: !tile.ptr<i32> {tile.divisibil
   tile.store %p2, %b cache volatile : tensor<1024x!tile.ptr<f32>>
   return
 }
+
+// -----
+
+// A pointer that is not aligned: the launch decides.
+func.func @pointer(%x: !tile.ptr<f32> {tile.name = "x"}) attributes {tile.kernel} {
+  %r = tile.range 0 to 1024 : tensor<1024xi32>
+  %xs = tile.splat %x : !tile.ptr<f32> to tensor<1024x!tile.ptr<f32>>
+  %p = tile.addptr %xs, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+  %a = tile.load %p : tensor<1024x!tile.ptr<f32>>
+  tile.store %p, %a : tensor<1024x!tile.ptr<f32>>
+  return
+}
