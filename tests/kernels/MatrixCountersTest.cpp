@@ -195,7 +195,6 @@ TEST(AttentionCopies, AreOf16BytesForEveryHeadDim) {
     EXPECT_EQ(written.bytes, 32 * 16 * written.requests);
     EXPECT_EQ(copied.bytes, number(programs * S * 2 * 2 * dim));
     EXPECT_EQ(loaded.bytes, number(S * H * 2 * dim)); // queries; nothing else goes through registers
-    EXPECT_LE(32 * 16 * loaded.requests, number(S * H * 2 * wide));
     EXPECT_EQ(c.localRequests, 0u) << "registers are spilled";
   }
 }
