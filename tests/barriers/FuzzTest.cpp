@@ -282,7 +282,9 @@ private:
 /// Buffers at random places, overlapping or not, at equal offsets or not: what a hand-written function may do.
 void placeBuffers(ModuleOp module, std::mt19937_64 &random) {
   module.walk([&](tile_gpu::LocalAllocOp op) {
-    op.setOffset(static_cast<std::uint32_t>(random() % 3 ? random() % 3 * 512 : random() % 64 * 16));
+    const std::uint64_t align = cast<tile_gpu::BufferType>(op.getType()).lowered()->alignment();
+    const std::uint64_t at = random() % 3 ? random() % 3 * 512 : random() % 64 * 16;
+    op.setOffset(static_cast<std::uint32_t>((at + align - 1) / align * align));
   });
 }
 
