@@ -45,9 +45,9 @@ tile::DotOp readFor(Operation *read) {
 
 class Walker {
 public:
-  uint64_t most = 0;
+  TileWords words;
 
-  explicit Walker(func::FuncOp function) { block(function.getBody().front(), {}); }
+  Walker(func::FuncOp function, uint64_t room) : room(room) { block(function.getBody().front(), {}); }
 
 private:
   /// Tiles with registers, and the words of all of them.
@@ -87,7 +87,7 @@ private:
   /// What is alive in front of the block, given what is behind it.
   Alive block(Block &block, Alive alive) {
     for (Operation &op : llvm::reverse(block)) {
-      most = std::max(most, alive.words);
+      const uint64_t after = alive.words;
       for (Value v : op.getResults())
         remove(alive, v);
       if (isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op))
@@ -95,7 +95,9 @@ private:
       for (Value v : op.getOperands())
         add(alive, v);
       auto dot = dyn_cast<tile::DotOp>(op);
-      most = std::max(most, alive.words + (dot ? pieces(dot) : 0));
+      const uint64_t here = std::max(after, alive.words + (dot ? pieces(dot) : 0));
+      words.most = std::max(words.most, here);
+      words.beyond += here > room ? here - room : 0;
     }
     for (BlockArgument argument : block.getArguments())
       remove(alive, argument);
@@ -121,6 +123,7 @@ private:
     addOutside(alive);
   }
 
+  const uint64_t room;
   llvm::DenseMap<Type, uint64_t> known;
 };
 
@@ -133,8 +136,8 @@ bool holdsSharedReads(Operation *op) {
   return !effects || !effects.onlyHasEffect<MemoryEffects::Read>();
 }
 
-uint64_t mostTileWords(func::FuncOp function) {
-  return function.isExternal() ? 0 : Walker(function).most;
+TileWords tileWords(func::FuncOp function, uint64_t room) {
+  return function.isExternal() ? TileWords() : Walker(function, room).words;
 }
 
 } // namespace kiln::analysis

@@ -13,6 +13,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <compare>
+
 namespace kiln::analysis {
 
 /// What a thread needs beside tiles: addresses, counters, and the pieces of other operands that are on their way to the
@@ -22,8 +24,13 @@ constexpr unsigned registersBesideTiles = 56;
 /// An operation that reads of shared memory do not pass on their way to their use.
 bool holdsSharedReads(mlir::Operation *op);
 
-/// The most words of 32 bits that a thread's tiles take at once.
-uint64_t mostTileWords(mlir::func::FuncOp function);
+/// Words of 32 bits of a thread's tiles.  They are ordered by how much the assembler has to spill.
+struct TileWords {
+  uint64_t beyond = 0; ///< those above the room, summed up over all operations
+  uint64_t most = 0;   ///< at once
+  auto operator<=>(const TileWords &) const = default;
+};
+TileWords tileWords(mlir::func::FuncOp function, uint64_t room);
 
 } // namespace kiln::analysis
 

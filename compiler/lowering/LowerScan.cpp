@@ -409,7 +409,7 @@ struct ScanBeforeLowering : Lowering<tile_gpu::ScanBeforeOp> {
     for (const ScanStep &s : plan->steps) {
       const Mask bit = Mask(1) << s.bit;
       if (s.dim == InDim::Register) {
-        inOrder &= lanes == 0;
+        inOrder &= lanes == 0 && bit > s.lowRegisters;
         continue;
       }
       inOrder &= lanes == 0 || bit == 2 * highest;

@@ -198,34 +198,39 @@ struct RelieveRegisters : impl::RelieveRegistersBase<RelieveRegisters> {
 
   static void relieve(func::FuncOp f, const Target &target) {
     const uint64_t room = roomForTiles(f, target);
-    uint64_t best = analysis::mostTileWords(f);
-    if (best <= room)
+    analysis::TileWords best = analysis::tileWords(f, room);
+    if (best.beyond == 0)
       return;
     const uint64_t bytes = target.sharedOptIn / 16 * 15; // places leave gaps
+    const size_t all = Mover(f).count();
+    func::FuncOp chosen;
+    // As many conversions as shared memory has room for.
     const auto attempt = [&](llvm::function_ref<void(Mover &, size_t)> move) {
-      func::FuncOp clone;
-      size_t most = Mover(f).count();
-      for (;;) {
-        clone = f.clone();
+      for (size_t most = all;; most -= (most + 7) / 8) {
+        func::FuncOp clone = f.clone();
         Mover mover(clone);
         move(mover, most);
-        if (most == 0 || mostSharedBytes(clone) <= bytes)
-          break;
-        clone->erase();
-        most -= (most + 7) / 8;
+        const bool goes = mostSharedBytes(clone) <= bytes;
+        const analysis::TileWords now = analysis::tileWords(clone, room);
+        if (goes && now < best) {
+          best = now;
+          std::swap(chosen, clone);
+        }
+        if (clone)
+          clone->erase();
+        if (goes || most == 0)
+          return;
       }
-      if (const uint64_t now = analysis::mostTileWords(clone); now < best && mostSharedBytes(clone) <= bytes) {
-        best = now;
-        f.getBody().takeBody(clone.getBody());
-      }
-      clone->erase();
     };
     attempt([](Mover &mover, size_t most) { mover.readLate(most); });
-    if (best > room)
-      attempt([](Mover &mover, size_t most) {
-        mover.storeEarly(most);
-        mover.readLate(most);
-      });
+    attempt([](Mover &mover, size_t most) {
+      mover.storeEarly(most);
+      mover.readLate(most);
+    });
+    if (chosen) {
+      f.getBody().takeBody(chosen.getBody());
+      chosen->erase();
+    }
   }
 };
 

@@ -40,6 +40,7 @@ func.func @read_late(%a: tensor<64x64xbf16, #row>, %b: tensor<64x64xbf16, #row>,
 // CHECK: tile.dot
 // CHECK-NOT: exchange_store
 // CHECK: tile_gpu.exchange_load
+// CHECK-NEXT: tile_gpu.exchange_load
 // CHECK-NEXT: tile.dot
 func.func @store_early(%a: tensor<64x64xbf16, #row>, %b: tensor<64x64xbf16, #row>, %e: tensor<64x64xf32, #row>,
                        %c: tensor<64x64xf32, #mma>) -> tensor<64x64xf32, #mma> attributes {tile.num_warps = 1 : i32} {
