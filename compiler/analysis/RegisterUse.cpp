@@ -23,17 +23,24 @@ Value registersOf(Value v) {
       return v;
     if (isa<arith::ConstantOp, tile::SplatOp, tile::RangeOp>(def) || def->hasTrait<OpTrait::ConstantLike>())
       return {};
-    if (!isa<tile::BroadcastOp, tile::ExpandDimsOp, tile::TransposeOp, PartOp>(def))
+    if (isa<LocalLoadOp, ExchangeLoadOp>(def) && !def->use_empty() &&
+        llvm::all_of(def->getUsers(), [](Operation *user) { return isa<PartOp>(user); }))
+      return {}; // its parts are counted
+    if (!isa<tile::BroadcastOp, tile::ExpandDimsOp, tile::TransposeOp>(def))
       return v;
     v = def->getOperand(0);
   }
 }
 
-/// The product that a read of shared memory is for, if lowering reads it piece by piece there.
+/// The product that a read of shared memory, or a part of one, is for, if lowering reads it piece by piece there.
 tile::DotOp readFor(Operation *read) {
-  if (!isa<LocalLoadOp, ExchangeLoadOp>(read) || !read->hasOneUse())
+  if (!read->hasOneUse())
     return {};
   OpOperand &use = *read->use_begin();
+  if (auto part = dyn_cast<PartOp>(read); part && part.getSource().getDefiningOp())
+    read = part.getSource().getDefiningOp();
+  if (!isa<LocalLoadOp, ExchangeLoadOp>(read))
+    return {};
   auto dot = dyn_cast<tile::DotOp>(use.getOwner());
   if (!dot || dot->getBlock() != read->getBlock() || use.getOperandNumber() > 1)
     return {};
