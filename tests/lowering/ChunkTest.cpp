@@ -34,7 +34,8 @@ lang::Kernel recorded(const Chunk &c) {
         const auto rows = [&](const auto &p) {
           return makeView(p, {tokens, c.columns}, {c.columns, 1}, {c.rows, c.columns});
         };
-        auto Q = rows(q), K = rows(k), V = rows(v), G = rows(g), O = rows(o);
+        auto Q = rows(q), K = rows(k), V = rows(v);
+        auto G = rows(g), O = rows(o);
         auto state = makeView(h, {c.columns, c.columns}, {c.columns, 1}, {c.columns, c.columns}),
              last = makeView(z, {c.columns, c.columns}, {c.columns, 1}, {c.columns, c.columns});
         auto i = expandDims(range(0, c.rows), 1), j = expandDims(range(0, c.rows), 0);
