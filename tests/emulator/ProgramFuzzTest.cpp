@@ -138,7 +138,11 @@ TEST(ProgramFuzz, DamagedModulesAreAnswered) {
     auto &buffer = gpu.upload(std::vector<std::uint32_t>(4096, 1), "buffer");
     for (const std::string &name : (*module)->kernelNames()) {
       auto kernel = (*module)->kernel(name);
-      ASSERT_TRUE(kernel.ok());
+      if (!kernel) { // the others of its module run all the same
+        EXPECT_FALSE(kernel.status().message().empty());
+        ++refused;
+        continue;
+      }
       const KernelInfo &info = (*kernel)->info();
       std::vector<std::byte> arguments(info.parameterBytes);
       for (const ParameterInfo &p : info.parameters) {
