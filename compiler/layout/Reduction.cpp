@@ -205,7 +205,9 @@ Status chooseTrip(ScanPlan &plan, const LinearLayout &layout, unsigned elementBi
       own += column != 0;
   plan.totalsCost =
       totals.plan.cost + costs::alu * warps * (double(totals.destination.size(InDim::Register)) + kept * (1u << own));
-  if (layout.bits(InDim::Block))
+  // A thread has the registers for so many totals; the barrier of the way back costs more than they do.
+  constexpr unsigned few = 32;
+  if (layout.bits(InDim::Block) || totals.destination.size(InDim::Register) <= few)
     return {};
   TotalsTrip trip;
   KILN_ASSIGN(trip.scanning, scanningLayout(totals, warpBits));

@@ -263,7 +263,8 @@ private:
 JobOutput compileJob(const CompileJob &job) {
   JobOutput out;
   Compiler(job, out).run();
-  if (out.status != KILN_COMPILE_OK && out.messages.empty())
+  const auto isError = [](const auto &message) { return message.severity == "error"; };
+  if (out.status != KILN_COMPILE_OK && llvm::none_of(out.messages, isError))
     out.messages.push_back({"error", job.fileName, 0, 0, "the kernel was refused without a reason", ""});
   return out;
 }

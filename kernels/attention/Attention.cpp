@@ -15,10 +15,6 @@ constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float largestFloat = std::numeric_limits<float>::max();
 /// What the base of the powers may be too small by, to base 2.
 constexpr float slack = 8;
-/// Up to here (to base 2) the rounding of a base, which one multiply-add takes off all logits of its row, changes their
-/// powers by less than 2^-11 of themselves.  Beyond, the base is subtracted before the logits are scaled: that is exact
-/// for all that is not far below the base.
-constexpr float accurateBase = 16384;
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
 /// What a row has met so far: its largest logit but for `slack` (not yet multiplied by `factor`), the sum of
@@ -190,15 +186,10 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             // taken while the matrix unit works.
             const auto fade = exp2(plain ? (seen.largest - base) * toBase2 : seen.largest - base);
             const auto values = rescale(seen.values, expandDims(fade, 1));
-            const auto powers = [&] {
-              if (!plain)
-                return exp2(z - expandDims(base, 1));
-              const auto scaled = base * toBase2;
-              const auto large = abs(scaled) > accurateBase;
-              const auto differences = rebase(z, expandDims(select(large, base, 0.0f), 1));
-              return exp2(fma(differences, toBase2, expandDims(select(large, 0.0f, -scaled), 1)));
-            };
-            const auto power = powers();
+            // The base is taken off before the scale, which is exact for all that is not far below it: one multiply-add
+            // would scale what is not rounded and take off what is.
+            const auto below = z - expandDims(base, 1);
+            const auto power = exp2(plain ? below * toBase2 : below);
             return Running{largest, seen.total * expandDims(fade, 1) + partSums(power),
                            dot(cast<T>(power), loadView(vView, {first, 0}), values)};
           };

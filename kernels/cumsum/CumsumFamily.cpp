@@ -52,8 +52,9 @@ public:
     const RowTile tile = rowTile(static_cast<std::int64_t>(columns), 2048, 2048);
     const std::uint64_t block = static_cast<unsigned>(tile.block), size = dtypeBytes(x.dtype);
     Traffic t = rowTraffic("cumsum", x, tile, 1, 2 * (columns / block + 1) - 1);
-    if (columns % 16 == 0)
-      t.loadSectors = t.storeSectors = rows * sectorsOfBlocks(columns, block, size);
+    if (columns * size % 16 == 0)
+      t.loadSectors = t.storeSectors =
+          columns < block ? sectorsOfCutRows(rows, columns, size) : rows * sectorsOfBlocks(columns, block, size);
     return {t};
   }
 

@@ -133,11 +133,11 @@ public:
   static bool addWeightAndBias(Traffic &t, const TensorType &x, const RowTile &tile) {
     const std::uint64_t columns = x.shape.back(), rows = x.shape.size() == 2 ? x.shape[0] : 1;
     const std::uint64_t size = dtypeBytes(x.dtype), block = static_cast<unsigned>(tile.block);
-    const bool severalRows = tile.rowsPerProgram > 1, cut = columns % 16 != 0 && !severalRows;
+    const bool severalRows = tile.rowsPerProgram > 1, cut = columns * size % 16 != 0 && !severalRows;
     if (severalRows && size == 2 && columns == block)
       return false;
     const std::uint64_t programs = ceilDiv(rows, static_cast<std::uint64_t>(tile.rowsPerProgram));
-    const std::uint64_t ofLane = columns % 16 == 0 ? 16 / size : 1;
+    const std::uint64_t ofLane = elementsOfLane(columns, size);
     const std::uint64_t lanesOfRow = severalRows ? std::min<std::uint64_t>(32, block / ofLane) : 32;
     const auto warps = static_cast<unsigned>(tile.warps);
     const std::uint64_t readers = severalRows ? warps / std::clamp<std::uint64_t>(block / (32 * ofLane), 1, warps) : 1;

@@ -48,10 +48,9 @@ inline std::size_t rowSlot(unsigned dtype, const RowTile &tile, bool adjacent) {
 }
 
 /// Whether a row of the tile is spread over several warps, which then meet at barriers: a warp's lanes have 16 bytes of
-/// it each, or one element if rows are not known to start at multiples of 16 elements.
+/// it each, or one element if rows do not start at multiples of 16 bytes.
 inline bool spansWarps(const RowTile &tile, std::uint64_t columns, std::uint64_t elementBytes) {
-  const std::uint64_t lane = columns % 16 == 0 ? 16 / elementBytes : 1;
-  return static_cast<std::uint64_t>(tile.block) > 32 * lane;
+  return static_cast<std::uint64_t>(tile.block) > 32 * elementsOfLane(columns, elementBytes);
 }
 
 /// Of a kernel that reads each row of x `reads` times and writes it once, whole vectors or none.  `meetings`: how often
@@ -61,8 +60,11 @@ inline Traffic rowTraffic(std::string kernel, const TensorType &x, const RowTile
                           std::uint64_t meetings) {
   const std::uint64_t columns = x.shape.back(), rows = x.shape.size() == 2 ? x.shape[0] : 1;
   const std::uint64_t size = dtypeBytes(x.dtype), bytes = rows * columns * size;
-  const std::uint64_t sectors =
-      columns % 16 == 0 ? sectorsOnce(rows * columns, size) : sectorsOfRows(rows, columns, size);
+  const std::uint64_t lane = elementsOfLane(columns, size);
+  const std::uint64_t together = lane == 1 ? 1
+                                           : std::clamp<std::uint64_t>(32 * lane / static_cast<unsigned>(tile.block), 1,
+                                                                       static_cast<unsigned>(tile.rowsPerProgram));
+  const std::uint64_t sectors = sectorsOfRows(rows, columns, size, together);
   const std::uint64_t programs = (rows + tile.rowsPerProgram - 1) / tile.rowsPerProgram;
   Traffic t{std::move(kernel), reads * sectors, sectors, reads * bytes, bytes, 0, {}};
   if (spansWarps(tile, columns, size))

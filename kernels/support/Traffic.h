@@ -4,11 +4,10 @@
 // test holds them to it on every target.  So a compiler that loads a byte twice, loses a vector access or adds a
 // barrier fails a test, not a benchmark.
 //
-// How elements meet sectors.  Buffers start at multiples of 256 bytes.  Where a row's length is a multiple of 16
-// elements, a lane has 16 bytes and every sector is touched once.  Where it is not, rows start anywhere: an access
-// takes 32 elements from the row's start on, and a sector that two accesses share counts for both.  Where a mask cuts
-// vectors (tails whose length is not known to be a multiple of 16), each of the elements that a vector has is accessed
-// by itself by all lanes: its sectors count once for each.
+// How elements meet sectors.  Buffers start at multiples of 256 bytes.  Where a row's length is a multiple of 16 bytes,
+// a lane has 16 bytes, else one element.  An access takes what 32 lanes have from a row's start on; a sector that two
+// accesses share counts for both.  Where a mask cuts vectors (tails whose length is not known to be a multiple of 16
+// bytes), each of the elements that a vector has is accessed by itself by all lanes: its sectors count once for each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_TRAFFIC_H
@@ -45,15 +44,22 @@ inline std::uint64_t sectorsOfCutVectors(std::uint64_t n, std::uint64_t elementB
   return sectors;
 }
 
-/// Rows that follow each other without a gap, 32 elements an access from each row's start on.
-inline std::uint64_t sectorsOfRows(std::uint64_t rows, std::uint64_t columns, std::uint64_t elementBytes) {
+/// What a lane has of a row: a vector where all rows start at multiples of one.
+inline std::uint64_t elementsOfLane(std::uint64_t columns, std::uint64_t elementBytes) {
+  return columns * elementBytes % 16 == 0 ? 16 / elementBytes : 1;
+}
+
+/// Rows that follow each other without a gap, 32 lanes an access from each row's start on; or, where `together` rows of
+/// whole vectors fill a warp, from the first one's.
+inline std::uint64_t sectorsOfRows(std::uint64_t rows, std::uint64_t columns, std::uint64_t elementBytes,
+                                   std::uint64_t together = 1) {
+  const std::uint64_t run = together > 1 ? together * columns : 32 * elementsOfLane(columns, elementBytes);
   std::uint64_t sectors = 0;
-  for (std::uint64_t r = 0; r < rows; ++r)
-    for (std::uint64_t c = 0; c < columns; c += 32) {
-      const std::uint64_t first = (r * columns + c) * elementBytes;
-      const std::uint64_t last = (r * columns + std::min(columns, c + 32)) * elementBytes - 1;
-      sectors += last / 32 - first / 32 + 1;
-    }
+  for (std::uint64_t r = 0; r < rows; r += together) {
+    const std::uint64_t end = std::min(rows, r + together) * columns;
+    for (std::uint64_t c = r * columns; c < end; c += run)
+      sectors += (std::min(end, c + run) * elementBytes - 1) / 32 - c * elementBytes / 32 + 1;
+  }
   return sectors;
 }
 
