@@ -64,7 +64,7 @@ inline Traffic rowTraffic(std::string kernel, const TensorType &x, const RowTile
   const std::uint64_t together = lane == 1 ? 1
                                            : std::clamp<std::uint64_t>(32 * lane / static_cast<unsigned>(tile.block), 1,
                                                                        static_cast<unsigned>(tile.rowsPerProgram));
-  const std::uint64_t sectors = sectorsOfRows(rows, columns, size, together);
+  const std::uint64_t sectors = sectorsOfRows(rows, columns, size, 32 * lane, together);
   const std::uint64_t programs = (rows + tile.rowsPerProgram - 1) / tile.rowsPerProgram;
   Traffic t{std::move(kernel), reads * sectors, sectors, reads * bytes, bytes, 0, {}};
   if (spansWarps(tile, columns, size))

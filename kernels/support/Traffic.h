@@ -49,16 +49,17 @@ inline std::uint64_t elementsOfLane(std::uint64_t columns, std::uint64_t element
   return columns * elementBytes % 16 == 0 ? 16 / elementBytes : 1;
 }
 
-/// Rows that follow each other without a gap, 32 lanes an access from each row's start on; or, where `together` rows of
-/// whole vectors fill a warp, from the first one's.
+/// Rows that follow each other without a gap, `run` elements an access from each row's start on; or, where `together`
+/// rows fill a warp, all of those from the first one's start on.
 inline std::uint64_t sectorsOfRows(std::uint64_t rows, std::uint64_t columns, std::uint64_t elementBytes,
-                                   std::uint64_t together = 1) {
-  const std::uint64_t run = together > 1 ? together * columns : 32 * elementsOfLane(columns, elementBytes);
+                                   std::uint64_t run = 32, std::uint64_t together = 1) {
   std::uint64_t sectors = 0;
   for (std::uint64_t r = 0; r < rows; r += together) {
     const std::uint64_t end = std::min(rows, r + together) * columns;
-    for (std::uint64_t c = r * columns; c < end; c += run)
-      sectors += (std::min(end, c + run) * elementBytes - 1) / 32 - c * elementBytes / 32 + 1;
+    for (std::uint64_t c = r * columns, next; c < end; c = next) {
+      next = std::min(end, together > 1 ? end : c + run);
+      sectors += (next * elementBytes - 1) / 32 - c * elementBytes / 32 + 1;
+    }
   }
   return sectors;
 }
