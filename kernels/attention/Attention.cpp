@@ -115,9 +115,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(i + shift, 1);
-          // Logits are compared before they are scaled, and one multiply-add scales them and takes the base off: the
-          // products, or their capped part of the largest possible one.  Both factors are above 0 (the operation
-          // refuses others).  Distances of slopes are added to scaled ones.
+          // Logits are compared, and their base is taken off, before they are scaled: the products, or the share of the
+          // cap that they reach.  Both factors are above 0 (the operation refuses others).  Distances of slopes are
+          // added to scaled ones.
           const bool plain = !c.alibi;
           const Scalar<f32> factor = c.softcap ? Scalar<f32>(cap) : Scalar<f32>(scale), toBase2 = factor * log2e;
           Scalar<f32> slope = factor;
