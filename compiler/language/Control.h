@@ -4,6 +4,8 @@
 //   auto [m, s] = loop(over(0, n), m0, s0, [&](auto i, auto m, auto s) { ..; return std::tuple{m1, s1}; });
 //   when(first, [&] { store(out, y); });
 //   auto y = when(first, [&] { return a; }, [&] { return b; });
+//   auto z = whenRows(grown, [&] { return z * factor; }, [&] { return z; }); // grown: Tile<i1> [M]; z: Tile<f32> [M,
+//   N]
 //
 // The body is called once, when the kernel is recorded; it takes the counter and the carried values, and gives the
 // carried values of the next round: nothing, one value, or a std::tuple.  Types and shapes stay what they were.  A
@@ -14,7 +16,8 @@
 #ifndef KILN_LANGUAGE_CONTROL_H
 #define KILN_LANGUAGE_CONTROL_H
 
-#include "Value.h"
+#include "Math.h"
+#include "Shapes.h"
 
 #include <array>
 #include <tuple>
@@ -178,6 +181,38 @@ void when(const Scalar<i1> &condition, Then &&then, Location loc = Location::cur
     then();
     detail::endWhen({}, {});
   }
+}
+
+namespace detail {
+/// `then` in the rows of the mask, else `otherwise`.
+template <Element T> Tile<T> chooseRows(Tile<i1> rows, const Tile<T> &then, const Tile<T> &otherwise, Location loc) {
+  for (int d = 1; d < static_cast<int>(then.rank()); ++d)
+    rows = expandDims(rows, d, loc);
+  return select(rows, then, otherwise, loc);
+}
+} // namespace detail
+
+/// Tiles whose rows (first dimension) are those of `then` where `rows` holds, else those of `otherwise`; `then` is
+/// computed only by warps that hold such a row.  For what few rows need, as the factors of an online softmax: the
+/// others pay for one vote of the warp.  `rows` has one dimension; a row's results depend on no other row that the warp
+/// holds.
+template <typename Then, typename Else>
+  requires std::invocable<Then &> && std::invocable<Else &>
+auto whenRows(const Tile<i1> &rows, Then &&then, Else &&otherwise, Location loc = Location::current()) {
+  using Bundled = detail::BundleOf<std::invoke_result_t<Then &>>;
+  static_assert(std::same_as<Bundled, detail::BundleOf<std::invoke_result_t<Else &>>>,
+                "both bodies of a condition return tiles of the same types in the same order");
+  const Bundled kept = detail::callBundled(otherwise);
+  const Scalar<i1> some(detail::anyRow(detail::operandOf(rows, loc), loc));
+  return when(
+      some,
+      [&] {
+        const Bundled next = detail::callBundled(then);
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+          return Bundled(detail::chooseRows(rows, std::get<I>(next), std::get<I>(kept), loc)...);
+        }(std::make_index_sequence<std::tuple_size_v<Bundled>>());
+      },
+      [&] { return kept; }, loc);
 }
 
 } // namespace kiln::language

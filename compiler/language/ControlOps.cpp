@@ -147,6 +147,19 @@ void endLoop(Operands yielded, std::span<Handle> results) {
 // Conditions.  A scf.if names its results' types before its bodies, so its header is put in once the first body ended.
 //===----------------------------------------------------------------------===//
 
+Handle anyRow(const Operand &rows, Location loc) {
+  Recorder *r = open("whenRows", loc);
+  const auto id = r ? r->find(rows, "whenRows", loc) : std::nullopt;
+  if (!id)
+    return {};
+  const TypeId type = r->value(*id).type;
+  if (const unsigned rank = r->typeOf(*id).shape.rank(); rank != 1) {
+    r->fail(loc, "whenRows", "the rows are " + r->typeText(type), "give a mask of one dimension, an element a row");
+    return {};
+  }
+  return r->handle(r->result(r->scalar(ElementType::I1), loc, Op::AnyRow, ' ', ValueText{*id}, " : ", TypeText{type}));
+}
+
 bool beginWhen(const Operand &condition, Location loc) {
   Recorder *r = open("when", loc);
   const auto c = r ? r->bring(condition, nullptr, "when", loc) : std::nullopt;

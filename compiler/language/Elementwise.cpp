@@ -84,14 +84,6 @@ Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b,
   return binaryOp(*r, op, row.name, a, b, flags, loc);
 }
 
-Handle mostlyIdentity(Arith kind, std::string_view name, const Operand &a, const Operand &b, Location loc) {
-  Recorder *r = Recorder::current();
-  if (!r)
-    return {};
-  return binaryOp(*r, rowOf(kind).onFloat, name, a, b,
-                  r->contraction ? " fastmath<contract> {tile.mostly_identity}" : " {tile.mostly_identity}", loc);
-}
-
 Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc) {
   Recorder *r = Recorder::current();
   if (!r)

@@ -121,18 +121,6 @@ template <typename A, typename B>
 detail::Met<A, B> div(const A &a, const B &b, Grade grade = Grade::OfKernel, Location loc = Location::current()) {
   return detail::binary(detail::Arith::Div, a, b, grade, loc);
 }
-/// x * factor, of tiles, for a factor that is mostly 1, as that of an online softmax: where all of it that a warp holds
-/// is 1, nothing is multiplied.  The result is that of x * factor.
-template <FloatElement T> Tile<T> rescale(const Tile<T> &x, const Tile<T> &factor, Location loc = Location::current()) {
-  return Tile<T>(detail::mostlyIdentity(detail::Arith::Mul, "rescale", detail::operandOf(x, loc),
-                                        detail::operandOf(factor, loc), loc));
-}
-/// x - base, of tiles, for a base that is mostly 0: where all of it that a warp holds is 0, nothing is subtracted.  The
-/// result is that of x - base.
-template <FloatElement T> Tile<T> rebase(const Tile<T> &x, const Tile<T> &base, Location loc = Location::current()) {
-  return Tile<T>(detail::mostlyIdentity(detail::Arith::Sub, "rebase", detail::operandOf(x, loc),
-                                        detail::operandOf(base, loc), loc));
-}
 /// a raised to b.
 template <typename A, typename B>
   requires detail::MeetFloats<A, B>

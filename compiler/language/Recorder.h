@@ -103,7 +103,6 @@ using Operands = std::span<const Operand>;
 // Elementwise.  Scalars and constants are splatted, extents of 1 broadcast.
 Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
 /// A product or a difference whose second operand mostly changes nothing; `name` is the function's.
-Handle mostlyIdentity(Arith kind, std::string_view name, const Operand &a, const Operand &b, Location loc);
 Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc);
 Handle negate(ElementType e, const Operand &a, Location loc);
 Handle invert(ElementType e, const Operand &a, Location loc);
@@ -164,6 +163,8 @@ void devicePrint(std::string_view prefix, Operands values, Location loc);
 bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, Operands carried,
                Handle &induction, std::span<Handle> inside, Location loc);
 void endLoop(Operands yielded, std::span<Handle> results);
+/// Whether a warp's rows need a body: tile.any_row.
+Handle anyRow(const Operand &rows, Location loc);
 bool beginWhen(const Operand &condition, Location loc);
 bool beginOtherwise(Operands yielded);
 void endWhen(Operands yielded, std::span<Handle> results);

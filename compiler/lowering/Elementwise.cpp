@@ -29,48 +29,21 @@ public:
                                  << values.size() << ": " << operand.getType() << " and " << result
                                  << " differ in layout";
     const Type scalar = scalarType(cast<RankedTensorType>(result).getElementType());
-    const bool mostlyIdentity = op->hasAttr(tile::mostlyIdentityAttr);
-    const auto each = [&](OpBuilder &b) {
-      Scalars out;
-      out.reserve(registers);
-      for (unsigned r = 0; r < registers; ++r) {
-        Operation *one = op->cloneWithoutRegions();
-        if (mostlyIdentity)
-          one->removeAttr(tile::mostlyIdentityAttr);
-        for (auto [i, values] : llvm::enumerate(operands))
-          one->setOperand(i, values.size() == 1 ? values.front() : values[r]);
-        one->getResult(0).setType(scalar);
-        b.insert(one);
-        out.push_back(one->getResult(0));
-      }
-      return out;
-    };
-    const Emit e(rewriter, op->getLoc());
-    const Value needed = mostlyIdentity ? differsFromIdentity(e, op, operands[1], registers) : Value();
-    replace(rewriter, op,
-            needed ? e.guarded(needed, Scalars(operands[0]), [&](Emit &inside) { return each(inside.b); })
-                   : each(rewriter));
+    Scalars out;
+    out.reserve(registers);
+    for (unsigned r = 0; r < registers; ++r) {
+      Operation *one = op->cloneWithoutRegions();
+      for (auto [i, values] : llvm::enumerate(operands))
+        one->setOperand(i, values.size() == 1 ? values.front() : values[r]);
+      one->getResult(0).setType(scalar);
+      rewriter.insert(one);
+      out.push_back(one->getResult(0));
+    }
+    replace(rewriter, op, std::move(out));
     return success();
   }
 
 private:
-  /// Whether some of the second operands that a warp's threads hold changes the first (is not 1, in a difference not
-  /// 0); null where it takes longer to ask than it saves.
-  static Value differsFromIdentity(const Emit &e, Operation *op, ValueRange seconds, unsigned registers) {
-    constexpr unsigned worth = 4; // results for each comparison
-    const double identity = isa<arith::MulFOp>(op) ? 1.0 : 0.0;
-    llvm::SmallSetVector<Value, 8> distinct(seconds.begin(), seconds.end());
-    if (distinct.size() * worth > registers)
-      return {};
-    Value any;
-    for (Value second : distinct) {
-      const Value same = arith::ConstantOp::create(e.b, e.loc, e.b.getFloatAttr(second.getType(), identity));
-      const Value differs = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::UNE, second, same);
-      any = any ? e.or_(any, differs) : differs;
-    }
-    return NVVM::VoteSyncOp::create(e.b, e.loc, e.i(1), e.i32(-1), any, NVVM::VoteSyncKind::any);
-  }
-
   const LoweringContext &context;
 };
 

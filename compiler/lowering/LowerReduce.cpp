@@ -1,4 +1,4 @@
-// tile.reduce inside a warp, and tile_gpu.reduce_partial: the steps of the reduction plan.
+// tile.reduce inside a warp, and tile_gpu.reduce_partial: the steps of the reduction plan.  tile.any_row: a vote.
 #include "compiler/lowering/Combine.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -170,11 +170,64 @@ struct ReducePartialLowering : Lowering<tile_gpu::ReducePartialOp> {
   }
 };
 
+/// The warp's rows of `tile` are among its rows of `rows`.
+bool holdsItsRows(const layout::TileLayout &tile, const layout::TileLayout &rows) {
+  const layout::LinearLayout &held = tile.core(), &known = rows.core();
+  if (tile.shape(0) != rows.shape(0) || held.bits(InDim::Warp) != known.bits(InDim::Warp))
+    return false;
+  const auto row = [](const layout::LinearLayout &l, layout::BitVector at) -> layout::BitVector {
+    return l.coord(at, 0);
+  };
+  SmallVector<layout::BitVector> columns;
+  for (InDim inside : {InDim::Register, InDim::Lane})
+    for (layout::BitVector column : known.columns(inside))
+      columns.push_back(row(known, column));
+  const layout::Span span(columns);
+  const auto reached = [&](layout::BitVector at) { return span.solve(at).has_value(); };
+  for (InDim inside : {InDim::Register, InDim::Lane})
+    for (layout::BitVector column : held.columns(inside))
+      if (!reached(row(held, column)))
+        return false;
+  for (unsigned w = 0; w < held.bits(InDim::Warp); ++w)
+    if (!reached(row(held, held.column(InDim::Warp, w)) ^ row(known, known.column(InDim::Warp, w))))
+      return false;
+  return true;
+}
+
+struct AnyRowLowering : Lowering<tile::AnyRowOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile::AnyRowOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    Value any;
+    if (eachWarpMayAnswer(op)) {
+      const llvm::SmallSetVector<Value, 8> rows(adaptor.getRows().begin(), adaptor.getRows().end());
+      for (Value row : rows)
+        any = any ? e.or_(any, row) : row;
+      any = NVVM::VoteSyncOp::create(e.b, e.loc, e.i(1), e.i32(-1), any, NVVM::VoteSyncKind::any);
+    }
+    replace(rewriter, op, {any ? any : e.i1(true)});
+    return success();
+  }
+
+private:
+  bool eachWarpMayAnswer(tile::AnyRowOp op) const {
+    const layout::TileLayout &rows = context.layout(op.getRows().getType());
+    return llvm::all_of(op->getUsers(), [&](Operation *user) {
+      auto branch = dyn_cast<scf::IfOp>(user);
+      // What crosses warps has effects at this stage: on shared memory, or on barriers.
+      return branch && isMemoryEffectFree(branch) && llvm::all_of(branch.getResultTypes(), [&](Type type) {
+               return isa<RankedTensorType>(type) && holdsItsRows(context.layout(type), rows);
+             });
+    });
+  }
+};
+
 } // namespace
 
 void populateReducePatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                             const LoweringContext &context) {
-  patterns.add<ReduceLowering, ReducePartialLowering>(converter, context);
+  patterns.add<ReduceLowering, ReducePartialLowering, AnyRowLowering>(converter, context);
   populateScanPatterns(patterns, converter, context);
   populateGatherPatterns(patterns, converter, context);
 }

@@ -117,4 +117,10 @@ LogicalResult ScanOp::verify() {
   return success();
 }
 
+LogicalResult AnyRowOp::verify() {
+  if (const int64_t rank = getRows().getType().getRank(); rank != 1)
+    return emitOpError() << "of " << getRows().getType() << ": rows have one dimension, not " << rank;
+  return success();
+}
+
 } // namespace kiln::tile

@@ -65,6 +65,30 @@ def Tile_ScanOp : Tile_Op<"scan", [RecursiveMemoryEffects, SingleBlockImplicitTe
   let hasVerifier = 1;
 }
 
+def Tile_AnyRowOp : Tile_Op<"any_row", [Pure]> {
+  let summary = "Whether rows need what a conditional does";
+  let description = [{
+    ```mlir
+    %some = tile.any_row %grown : tensor<128xi1>
+    %y = scf.if %some -> (tensor<128x64xf32>) {
+      %scaled = arith.mulf %x, %factors : tensor<128x64xf32>
+      %new = arith.select %grownRows, %scaled, %x : tensor<128x64xi1>, tensor<128x64xf32>
+      scf.yield %new : tensor<128x64xf32>
+    } else {
+      scf.yield %x : tensor<128x64xf32>
+    }
+    ```
+    True if an element is; true at will if none is.  Each warp may answer for the rows (first dimension) that it holds, so
+    warps may take different arms.  For that it must be the condition of an `scf.if` without side effects, whose arms
+    give the same for the rows where `rows` is false; the other arm is then never taken for a row that needs this one.
+    Where a warp's rows of the results are not those of `rows`, or warps exchange data inside the arms, the answer is true.
+  }];
+  let arguments = (ins Tile_MaskTile:$rows);
+  let results = (outs I1:$some);
+  let assemblyFormat = "$rows attr-dict `:` type($rows)";
+  let hasVerifier = 1;
+}
+
 def Tile_YieldOp : Tile_Op<"yield", [Pure, ReturnLike, Terminator,
                                      ParentOneOf<["::kiln::tile::ReduceOp", "::kiln::tile::ScanOp"]>]> {
   let summary = "The combined values of a reduction's or scan's region";

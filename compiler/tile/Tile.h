@@ -38,7 +38,6 @@ constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral assemblerLevelAttr = "tile.assembler_level";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
-constexpr llvm::StringLiteral mostlyIdentityAttr = "tile.mostly_identity"; ///< of an arith.mulf or arith.subf
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
 constexpr llvm::StringLiteral specializeAttr = "tile.specialize";

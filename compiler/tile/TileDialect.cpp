@@ -100,15 +100,9 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << maxAssemblerLevel << ", i32";
     return success();
   }
-  if (attr.getName() == mostlyIdentityAttr) {
-    if (isa<UnitAttr>(attr.getValue()) && isa<arith::MulFOp, arith::SubFOp>(op) &&
-        isa<RankedTensorType>(op->getResult(0).getType()))
-      return success();
-    return op->emitError() << mostlyIdentityAttr << " is a unit attribute of an arith.mulf or arith.subf of tiles";
-  }
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << ", "
-                         << assemblerLevelAttr << " and " << mostlyIdentityAttr;
+                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << " and "
+                         << assemblerLevelAttr;
 }
 
 /// tile.specialize and tile.element.

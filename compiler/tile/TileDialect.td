@@ -28,7 +28,6 @@ def Tile_Dialect : Dialect {
     | `tile.num_stages` | buffers that each pipelined loop goes round, i32, 1 to 8; 1, no pipelining, if absent; a loop may have its own |
     | `tile.max_registers` | at most so many 32-bit registers a thread, i32; the assembler decides if absent |
     | `tile.assembler_level` | how hard the assembler optimises, 0 to 3, i32; 3 if absent.  1 takes two thirds of the time; some kernels lose nothing by it |
-    | `tile.mostly_identity` (`arith.mulf`, `arith.subf` of tiles) | the second operand is mostly 1 (of a difference 0): where all of it that a warp holds is, nothing is computed; the result is the same but for the sign of a zero less a zero (unit) |
     | `tile.divisibility` (argument) | the integer, or the pointer's address in bytes, is a multiple of this, i32 |
     | `tile.name` (argument) | its name in messages, string |
     | `tile.noalias` (argument) | no other argument's memory overlaps what is written through this one (unit) |

@@ -17,10 +17,17 @@ constexpr float largestFloat = std::numeric_limits<float>::max();
 constexpr float slack = 8;
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
-/// What a row has met so far: its largest logit but for `slack` (not yet multiplied by `factor`), the sum of
-/// exp((logit - largest) factor), the weighted values.
+/// What the powers of a row are taken against, for logits that are not yet multiplied by `toBase2`.
+struct Base {
+  Tile<f32> largest; ///< the row's largest logit when the base last changed
+  Tile<f32> limit;   ///< no logit above it: the base serves on
+  Tile<f32> scaled;  ///< what the multiply-add takes off
+};
+
+/// What a row has met so far: the base, the sum of the powers, the weighted values.
 struct Running {
-  Tile<f32> largest, total, values;
+  Base base;
+  Tile<f32> total, values;
 };
 
 /// `x` in place of minus infinity: differences to it are taken, and (-inf) - (-inf) is no number.
@@ -115,11 +122,11 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(i + shift, 1);
-          // Logits are compared, and their base is taken off, before they are scaled: the products, or the share of the
-          // cap that they reach.  Both factors are above 0 (the operation refuses others).  Distances of slopes are
-          // added to scaled ones.
+          // Logits are compared before they are scaled: the products, or the share of the cap that they reach.  Both
+          // factors are above 0 (the operation refuses others).  Distances of slopes are added to scaled ones.
           const bool plain = !c.alibi;
-          const Scalar<f32> factor = c.softcap ? Scalar<f32>(cap) : Scalar<f32>(scale), toBase2 = factor * log2e;
+          const Scalar<f32> factor = c.softcap ? Scalar<f32>(cap) : Scalar<f32>(scale), toBase2 = factor * log2e,
+                            slackOfLogits = slack / toBase2;
           Scalar<f32> slope = factor;
           if (c.alibi) {
             slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead));
@@ -176,28 +183,43 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                 },
                 [&] { return z; });
             // A new base costs a multiplication for each value so far.  One that is a little too small serves as well:
-            // powers stay below 2^slack, sums far below the largest float.
-            const auto highest = maximum(seen.largest, maximum(z, along(1)));
-            // (The difference of neighbours is exact; it is no number if both are infinite, and not small.)
-            const auto grown = highest - seen.largest;
-            const auto largest = select((plain ? grown * toBase2 : grown) <= slack, seen.largest, highest);
-            const auto base = finite(largest);
-            // Before the powers: where the branch of `rescale` comes between them and the product, none of them are
-            // taken while the matrix unit works.
-            const auto fade = exp2(plain ? (seen.largest - base) * toBase2 : seen.largest - base);
-            const auto values = rescale(seen.values, expandDims(fade, 1));
-            // The base is taken off before the scale, which is exact for all that is not far below it: one multiply-add
-            // would scale what is not rounded and take off what is.
-            const auto below = z - expandDims(base, 1);
-            const auto power = exp2(plain ? below * toBase2 : below);
-            return Running{largest, seen.total * expandDims(fade, 1) + partSums(power),
+            // powers stay below 2^slack, sums far below the largest float.  So few rows need a new one; all of it
+            // stands in front of the powers, or none of them were taken while the matrix unit works.
+            const auto peak = maximum(z, along(1));
+            const auto [logits, largest, limit, scaled, total, values] = whenRows(
+                !(peak <= seen.base.limit),
+                [&] {
+                  const auto highest = maximum(seen.base.largest, peak), base = finite(highest);
+                  const auto fade = exp2(plain ? (seen.base.largest - base) * toBase2 : seen.base.largest - base);
+                  const auto sums = seen.total * expandDims(fade, 1), weighted = seen.values * expandDims(fade, 1);
+                  if (!plain)
+                    return std::tuple{z, highest, base + slack, base, sums, weighted};
+                  // One multiply-add takes off what is rounded from what is not: by 2^-13 at most, and in all powers of
+                  // the row alike.  From larger logits the base is taken off first, which is exact for all that counts.
+                  const auto unit = base * toBase2;
+                  const auto large = !(abs(unit) <= 4096.0f);
+                  return std::tuple{z - expandDims(select(large, base, 0.0f), 1),
+                                    highest,
+                                    select(large, minusInfinity, base + slackOfLogits),
+                                    select(large, 0.0f, unit),
+                                    sums,
+                                    weighted};
+                },
+                [&] {
+                  return std::tuple{z, seen.base.largest, seen.base.limit, seen.base.scaled, seen.total, seen.values};
+                });
+            const auto power = exp2((plain ? logits * toBase2 : logits) - expandDims(scaled, 1));
+            return Running{{largest, limit, scaled},
+                           total + partSums(power),
                            dot(cast<T>(power), loadView(vView, {first, 0}), values)};
           };
-          const auto [highest, sums, weighted] =
-              loop(over(begin, end, c.blockN), full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM, parts}),
-                   zeros<f32>({c.blockM, c.dimV}), [&](auto first, auto largest, auto total, auto values) {
-                     const Running next = step(first, {largest, total, values});
-                     return std::tuple{next.largest, next.total, next.values};
+          const auto nothingYet = full<f32>({c.blockM}, minusInfinity);
+          const auto [highest, limits, bases, sums, weighted] =
+              loop(over(begin, end, c.blockN), nothingYet, nothingYet, zeros<f32>({c.blockM}),
+                   zeros<f32>({c.blockM, parts}), zeros<f32>({c.blockM, c.dimV}),
+                   [&](auto first, auto largest, auto limit, auto scaled, auto total, auto values) {
+                     const Running next = step(first, {{largest, limit, scaled}, total, values});
+                     return std::tuple{next.base.largest, next.base.limit, next.base.scaled, next.total, next.values};
                    });
 
           // Natural logits from here on, and rounded: multiply-adds would subtract what is not rounded from what is.

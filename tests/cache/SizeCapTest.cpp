@@ -98,7 +98,9 @@ TEST_F(SizeCap, ASmallCapHoldsOverManyProcesses) {
     options.maxBytes = cap;
     ASSERT_TRUE(openCache(options)->store(keyOf(i), sampleEntry(10 + i, 4800)).ok());
     std::uint64_t total = 0;
-    for (const EntryInfo &info : *openCache(folder.path())->list())
+    const auto entries = openCache(folder.path())->list();
+    ASSERT_TRUE(entries.ok());
+    for (const EntryInfo &info : *entries)
       total += info.bytes;
     written += readBytes(pathOf(i)).size();
     most = std::max(most, total);

@@ -55,6 +55,24 @@ TEST(Launch, SharedMemoryAgainstTheTarget) {
   EXPECT_SAYS(small.run(kernelText("", body, "sm_86"), {1}, {32}, {}, 100 * 1024), "sm_86 allows 101376");
 }
 
+/// As ptxas: 48 KiB, all that a block may have where the code is for one architecture alone.
+TEST(Launch, StaticSharedMemoryAsAssemblersTakeIt) {
+  const auto body = [](unsigned bytes) {
+    return ".shared .align 4 .b8 tile[" + std::to_string(bytes) + "]; mov.u32 %r1, tile; st.shared.u32 [%r1], %r1;";
+  };
+  const struct {
+    const char *target;
+    unsigned most;
+  } rows[] = {{"sm_80", 49152}, {"sm_90", 49152}, {"sm_90a", 232448}, {"sm_120", 49152}, {"sm_120a", 101376}};
+  for (const auto &[target, most] : rows) {
+    Emulator gpu(target);
+    EXPECT_TRUE(gpu.run(kernelText("", body(most), "sm_80"), {1}, {32}, {}).clean()) << target;
+    EXPECT_SAYS(gpu.run(kernelText("", body(most + 4), "sm_80"), {1}, {32}, {}),
+                "static shared memory takes " + std::to_string(most + 4) + " bytes, assemblers for " + target +
+                    " take " + std::to_string(most) + " (declare it .extern");
+  }
+}
+
 TEST(Launch, ArgumentBytes) {
   Emulator gpu;
   const std::string text = kernelText(".param .u32 a, .param .u64 b", "");

@@ -21,7 +21,7 @@ Kernel everything() {
         auto i = reshape(range(0, 256), {8, 32});
         auto y = load(x + i, i < n, 1.5f, Cache::Streaming);
         auto v = load(u + i, n > 0, {}, Cache::Volatile);
-        auto z = rebase(rescale(exp(y, approx), y), y) + exp2(y) - log(y, approx) * log2(y) / sin(y, approx);
+        auto z = exp(y, approx) * y + exp2(y) - log(y, approx) * log2(y) / sin(y, approx);
         z += cos(z) + tanh(z, approx) + erf(z) + sqrt(z, approx) + rsqrt(z, approx) + pow(abs(z), 2.5f, approx);
         z = copysign(expm1(z) + log1p(z) * log10(z), cbrt(y));
         z = fma(z, y, 1.0f) + floor(z) + ceil(z) + trunc(z) + round(z) - div(-z, a, approx);
@@ -55,6 +55,7 @@ Kernel everything() {
         auto [f, g] = minWithIndex(c, along(0));
         auto e = loop(over(0, n, 2), f,
                       [&](auto k, auto f) { return when(k > 3, [&] { return f * 2; }, [&] { return f; }); });
+        e = whenRows(e > 0.0f, [&] { return e * 3; }, [&] { return e; });
         when(n == 3, [&] { devicePrint("e \"quoted\" = ", e, g, n); });
         devicePrint("nothing");
         assume(multipleOf(n, 16) > 0);

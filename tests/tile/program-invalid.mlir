@@ -92,7 +92,7 @@ func.func @k() attributes {tile.kernel, tile.num_warps = 4 : ui32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers, tile.assembler_level and tile.mostly_identity}}
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers and tile.assembler_level}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }
@@ -182,26 +182,3 @@ func.func @k(%x: !tile.ptr<i7>) {
   return
 }
 
-// -----
-
-func.func @k(%x: tensor<8xf32>) {
-  // expected-error @+1 {{tile.mostly_identity is a unit attribute of an arith.mulf or arith.subf of tiles}}
-  %y = arith.addf %x, %x {tile.mostly_identity} : tensor<8xf32>
-  return
-}
-
-// -----
-
-func.func @k(%x: f32) {
-  // expected-error @+1 {{tile.mostly_identity is a unit attribute of an arith.mulf or arith.subf of tiles}}
-  %y = arith.mulf %x, %x {tile.mostly_identity} : f32
-  return
-}
-
-// -----
-
-func.func @k(%x: tensor<8xf32>) {
-  // expected-error @+1 {{tile.mostly_identity is a unit attribute of an arith.mulf or arith.subf of tiles}}
-  %y = arith.mulf %x, %x {tile.mostly_identity = true} : tensor<8xf32>
-  return
-}

@@ -72,3 +72,11 @@ func.func @f(%a: f32) {
   // expected-error @+1 {{expects parent op to be one of 'tile.reduce, tile.scan'}}
   tile.yield %a : f32
 }
+
+// -----
+
+func.func @f(%x: tensor<8x2xi1>) {
+  // expected-error @+1 {{of 'tensor<8x2xi1>': rows have one dimension, not 2}}
+  %0 = tile.any_row %x : tensor<8x2xi1>
+  return
+}

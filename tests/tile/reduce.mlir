@@ -30,5 +30,8 @@ func.func @reductions(%x: tensor<64x32xf32>, %i: tensor<64x32xi32>, %v: tensor<8
     %c = arith.addf %a, %b : f32
     tile.yield %c : f32
   }
+  // CHECK: tile.any_row %{{.*}} : tensor<64xi1>
+  %5 = arith.constant dense<true> : tensor<64xi1>
+  %6 = tile.any_row %5 : tensor<64xi1>
   return
 }

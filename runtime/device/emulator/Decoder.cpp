@@ -447,6 +447,11 @@ void DecodeContext::finish() {
   p.localBytes = depth[0] + (recursive || dynamicStack ? dynamicStackBytes : 0);
   p.info.localBytesPerThread = p.functions[0].frameBytes;
 
+  if (p.sharedStatic > options.target->sharedStatic)
+    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " +
+                     std::to_string(p.sharedStatic) + " bytes, assemblers for " + std::string(options.target->name) +
+                     " take " + std::to_string(options.target->sharedStatic) +
+                     " (declare it .extern and give its size at the launch: --shared)");
   const std::uint32_t dynamicBase = (p.sharedBegin + p.sharedStatic + dynamicAlign - 1) / dynamicAlign * dynamicAlign;
   if (!dynamicConstants.empty() || !dynamicNames.empty())
     p.sharedStatic = dynamicBase - p.sharedBegin;
@@ -458,10 +463,6 @@ void DecodeContext::finish() {
   for (std::size_t i : dynamicNames)
     p.sharedNames[i].begin = p.sharedNames[i].end = dynamicBase;
   p.info.staticSharedBytes = p.sharedStatic;
-  if (p.sharedBegin + std::uint64_t(p.sharedStatic) > options.target->sharedOptIn * std::uint64_t(1) + p.sharedBegin)
-    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " +
-                     std::to_string(p.sharedStatic) + " bytes, " + std::string(options.target->name) + " has " +
-                     std::to_string(options.target->sharedOptIn));
 
   if (!orderedResults.empty() && !p.inOrder) {
     std::vector<char> isRead(p.registerBytes / 128, 0);
