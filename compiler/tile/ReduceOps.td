@@ -70,13 +70,6 @@ def Tile_AnyRowOp : Tile_Op<"any_row", [Pure]> {
   let description = [{
     ```mlir
     %some = tile.any_row %grown : tensor<128xi1>
-    %y = scf.if %some -> (tensor<128x64xf32>) {
-      %scaled = arith.mulf %x, %factors : tensor<128x64xf32>
-      %new = arith.select %grownRows, %scaled, %x : tensor<128x64xi1>, tensor<128x64xf32>
-      scf.yield %new : tensor<128x64xf32>
-    } else {
-      scf.yield %x : tensor<128x64xf32>
-    }
     ```
     True if an element is; true at will if none is.  Each warp may answer for the rows (first dimension) that it holds, so
     warps may take different arms.  For that it must be the condition of an `scf.if` without side effects, whose arms

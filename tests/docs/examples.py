@@ -23,6 +23,7 @@ LAYOUTS = """
 # Operation -> types of the values that its examples use, in the order of their first use.
 VALUES = {
     "tile.addptr": "tensor<128x!tile.ptr<f32>>, tensor<128xi32>",
+    "tile.any_row": "tensor<128xi1>",
     "tile.assert": "tensor<128xi1>",
     "tile.assume": "i1",
     "tile.atomic_cas": "!tile.ptr<i32>, i32, i32",
