@@ -114,10 +114,11 @@ private:
 #define KILN_CONCAT_(a, b) a##b
 #define KILN_CONCAT(a, b) KILN_CONCAT_(a, b)
 /// `KILN_ASSIGN(auto x, f());` declares x from a Result, or returns its Status from the enclosing function.
-#define KILN_ASSIGN(decl, expr)                                                                                        \
-  auto KILN_CONCAT(kilnResult, __LINE__) = (expr);                                                                     \
-  if (!KILN_CONCAT(kilnResult, __LINE__).ok())                                                                         \
-    return KILN_CONCAT(kilnResult, __LINE__).takeStatus();                                                             \
-  decl = std::move(*KILN_CONCAT(kilnResult, __LINE__))
+#define KILN_ASSIGN(decl, expr) KILN_ASSIGN_(KILN_CONCAT(kilnResult, __COUNTER__), decl, expr)
+#define KILN_ASSIGN_(result, decl, expr)                                                                               \
+  auto result = (expr);                                                                                                \
+  if (!result.ok())                                                                                                    \
+    return result.takeStatus();                                                                                        \
+  decl = std::move(*result)
 
 #endif // KILN_SUPPORT_STATUS_H

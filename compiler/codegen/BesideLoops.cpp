@@ -98,7 +98,7 @@ const llvm::BasicBlock *placeOf(const llvm::Use &use) {
   return phi ? phi->getIncomingBlock(use) : user->getParent();
 }
 
-/// One loop of products, and the places beside its main path: the code behind it, and blocks in it that some rounds
+/// One loop of products, and the places beside its main path: the code after it, and blocks in it that some rounds
 /// leave out.  Each is a block and what it dominates.
 class Beside {
 public:

@@ -1,7 +1,7 @@
 //===- CompileMessage.h - Compile requests and results as bytes -----------===//
 //
 // What passes between libkiln-compiler and `kiln-compile-helper` (Child.h): the structures of CompilerTable.h, each
-// text length prefixed, behind a magic word and the ABI number.  Decoded texts point into the bytes given.
+// text length prefixed, after a magic word and the ABI number.  Decoded texts point into the bytes given.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_COMPILEMESSAGE_H

@@ -87,7 +87,7 @@ KernelResources *find(std::vector<KernelResources> &kernels, std::string_view na
   return at == kernels.end() ? nullptr : &*at;
 }
 
-/// The section ".nv.info": attributes of four bytes of head, those of interest with (symbol, value) behind it.
+/// The section ".nv.info": attributes of four bytes of head, those of interest with (symbol, value) after it.
 void readInfo(const Elf &elf, std::span<const std::byte> info, std::vector<KernelResources> &kernels) {
   while (info.size() >= 4) {
     const auto format = static_cast<std::uint8_t>(info[0]), attribute = static_cast<std::uint8_t>(info[1]);

@@ -25,7 +25,7 @@ constexpr InstructionNeed needRows[] = {
 #include "compiler/codegen/InstructionNeeds.def"
 };
 
-/// The mnemonics of inline assembly: what starts a statement behind labels, braces and predicates.
+/// The mnemonics of inline assembly: what starts a statement after labels, braces and predicates.
 void forEachMnemonic(llvm::StringRef text, llvm::function_ref<void(llvm::StringRef)> use) {
   llvm::SmallVector<llvm::StringRef> statements;
   text.split(statements, ';');

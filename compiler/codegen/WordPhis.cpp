@@ -53,7 +53,7 @@ Value *wordOfHalf(Value *half, unsigned which) {
   return found && word->getType()->isIntegerTy(32) ? word : nullptr;
 }
 
-/// The phis behind a value: bitcasts between types of 16 bits do not count.
+/// The phis that a value comes from: bitcasts between types of 16 bits do not count.
 PHINode *phiOf(Value *half) {
   Value *inner;
   while (match(half, m_BitCast(m_Value(inner))))

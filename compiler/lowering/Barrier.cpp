@@ -1,4 +1,4 @@
-// Threads wait for each other.  Not by nvvm.barrier: its text takes a location behind it for its reduction's attribute,
+// Threads wait for each other.  Not by nvvm.barrier: its text takes a location after it for its reduction's attribute,
 // so that a module printed with locations would not parse again (MLIR 22).
 #include "compiler/lowering/Emit.h"
 

@@ -7,7 +7,7 @@
 //
 // A loop whose buffers are chosen by numbers that it carries stands there once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
-// the round before, so a run goes through the copies in their order, and behind the last one back to the copy that has
+// the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
 // the same numbers; no path of a run is missing.  A loop without such numbers is one copy with an edge back to itself.
 //
 //===----------------------------------------------------------------------===//
@@ -31,7 +31,7 @@ struct Event {
   mlir::Operation *op = nullptr;
   llvm::StringRef turn;
   unsigned access = 0; ///< number in `accesses`; of a GlobalWrite in `writes`
-  unsigned groups = 0; ///< that a wait leaves under way
+  unsigned groups = 0; ///< that a wait leaves in flight
   llvm::SmallVector<unsigned, 2> next;
 };
 
@@ -45,7 +45,7 @@ public:
   std::deque<MemoryOrigin> writes;                        ///< of what copies may read
   llvm::DenseMap<mlir::Operation *, MemoryOrigin> copied; ///< by each asynchronous copy
   unsigned accessOps = 0;                                 ///< operations that access shared memory
-  unsigned mostGroups = 0;                                ///< that a wait leaves under way
+  unsigned mostGroups = 0;                                ///< that a wait leaves in flight
   bool oneWarp() const { return threads == layout::warpSize; }
 
 private:

@@ -25,7 +25,7 @@ struct Access {
   bool waits() const { return isa<AsyncWaitOp>(op); }
 };
 
-/// An access that lies behind on a path.
+/// An access that comes later on a path.
 struct Past {
   const Access *access = nullptr;
   unsigned carried = 0; ///< 1: of an earlier round of a loop that it is in
@@ -41,7 +41,7 @@ struct Past {
   auto key() const { return std::tuple(access, carried, rounds, entered, round); }
 };
 using PastKey = decltype(Past().key());
-/// Accesses since the last barrier of the block, on some path; true: a barrier of the warp lies behind them on every
+/// Accesses since the last barrier of the block, on some path; true: a barrier of the warp lies after them on every
 /// one.
 using Pending = llvm::MapVector<PastKey, bool>;
 
@@ -103,7 +103,7 @@ struct Found {
   Operation *first = nullptr, *second = nullptr;
   Hazard kind = Hazard::None;
 
-  /// Of two hazards at one place the one that needs more, and behind a wait before any other.
+  /// Of two hazards at one place the one that needs more, and after a wait before any other.
   bool worseThan(const Found &other) const {
     return std::pair(kind, isa<AsyncWaitOp>(first)) > std::pair(other.kind, isa<AsyncWaitOp>(other.first));
   }
@@ -117,7 +117,7 @@ Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
 }
 
 /// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
-/// and where a wait hands over, behind it, for all that comes.
+/// and where a wait hands over, after it, for all that comes.
 Operation *placeFor(const Found &found) {
   if (isa<AsyncWaitOp>(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
     return found.first->getNextNode();

@@ -15,10 +15,10 @@ using namespace tile_gpu;
 
 namespace {
 
-/// No wait leaves more under way, and none needs a larger count.
+/// No wait leaves more in flight, and none needs a larger count.
 constexpr unsigned mostGroups = 63;
 
-/// How many groups each token's group has behind it at least.  A token that is not here may be the last group.
+/// How many groups each token's group has after it at least.  A token that is not here may be the last group.
 using Behind = llvm::MapVector<Value, unsigned>;
 
 unsigned behind(const Behind &state, Value token) {

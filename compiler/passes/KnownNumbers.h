@@ -30,7 +30,7 @@ private:
 };
 
 /// The rounds of a loop as far as the numbers that it carries tell them apart: round k of any run of the loop has the
-/// numbers states[k] while k < states.size(); behind the last come those of states[back] again.
+/// numbers states[k] while k < states.size(); after the last come those of states[back] again.
 struct Rounds {
   llvm::SmallVector<KnownNumbers> states;
   size_t back = 0;

@@ -148,9 +148,9 @@ def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
 }
 
 def CountGroups : Pass<"kiln-count-groups", "::mlir::ModuleOp"> {
-  let summary = "Counts how many groups of asynchronous copies each wait may leave under way";
+  let summary = "Counts how many groups of asynchronous copies each wait may leave in flight";
   let description = [{
-    Fills in `groups` of every async_wait: the least number of commits, over all paths, behind that of the youngest token
+    Fills in `groups` of every async_wait: the least number of commits, over all paths, after that of the youngest token
     it waits for.  0, which waits for everything, where there is no token or where nobody knows which commit it is of.
     A number that is there already stays.
   }];
@@ -164,7 +164,7 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
     one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
     and layouts, at the buffers' offsets: run allocate-shared before.  Buffers of one allocation are told apart by
     constant numbers, and by numbers that a loop counts round.  An async_wait hands its buffers to everyone: who reads
-    them next needs a barrier behind it.  A copy that nobody waits for cannot be mended here.  A load and a store of
+    them next needs a barrier after it.  A copy that nobody waits for cannot be mended here.  A load and a store of
     global memory may meet if their addresses come from the same argument of the kernel, or from nobody knows where; an
     atomic operation that releases comes after every access before it, one that acquires before every access after it.
     Asynchronous copies read global memory from the operation to their wait.
@@ -190,7 +190,7 @@ def InsertDelays : Pass<"kiln-insert-delays", "::mlir::ModuleOp"> {
   let summary = "Makes warps late at barriers, to find out on a GPU who relies on their being early";
   let description = [{
     With `seed` every hand-off of shared memory (a barrier; numbered from 0 in program order) gets a delay before and one
-    behind it, of random length for each warp and block.  With `warp` only that warp is late, and only at hand-off
+    after it, of random length for each warp and block.  With `warp` only that warp is late, and only at hand-off
     `hand-off`; a kernel that lacks one of the two stays as it is.  KILN_STRESS=seed and KILN_STRESS=warp:hand-off add it to a compile.
   }];
   let options = [

@@ -1,7 +1,7 @@
 // Loads become asynchronous copies, some rounds ahead of their use.
 //
 //   buffers of S slots; copies of rounds 0 .. S-2 into slots 0 .. S-2, one group a round
-//   for .. carrying (read = 0, write = S-1, the addresses' carried values S-1 rounds ahead, the S-1 groups under way):
+//   for .. carrying (read = 0, write = S-1, the addresses' carried values S-1 rounds ahead, the S-1 groups in flight):
 //     wait for the oldest group; barrier               // slot `read` is there for all; slot `write` is read by no one
 //     if round + S-1 exists: copy it into slot `write`; commit
 //     .. users read slot `read` ..
@@ -12,7 +12,7 @@
 // registers, a part of both operands along K is read at the end of the round before, in front of that round's last part
 // of the product:
 //
-//   zeros into the slot behind the last round, if there are fewer rounds than slots
+//   zeros into the slot after the last round, if there are fewer rounds than slots
 //   .. wait for the first group; barrier; first parts = those of slot 0
 //   for .. carrying (.., first parts of the operands):
 //     if round + S-1 exists: copy ..; commit
@@ -23,9 +23,9 @@
 //
 // (Lowering sinks reads; the assembler brings these back to between the last products.)
 //
-// One barrier a round serves both: it comes behind the wait for what this round reads, and behind the last round's
+// One barrier a round serves both: it comes after the wait for what this round reads, and after the last round's
 // reads of the slot that this round's copies write.  A group is committed in every round, so that the number of groups
-// under way does not depend on the trip count.
+// in flight does not depend on the trip count.
 #include "compiler/passes/Passes.h"
 
 #include "compiler/layout/StagingBuffer.h"
@@ -406,7 +406,7 @@ private:
     return {part(lhs, true, 0), part(rhs, false, 0)};
   }
 
-  /// The last round reads ahead too, from the slot of the round behind it: a branch would keep these reads apart from
+  /// The last round reads ahead too, from the slot of the round after it: a branch would keep these reads apart from
   /// the products that they should run beside.  In a loop of fewer rounds than slots nothing was ever copied there.
   void fill(llvm::ArrayRef<Value> rounds) {
     const Location loc = loop.getLoc();

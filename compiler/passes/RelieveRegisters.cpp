@@ -139,7 +139,7 @@ private:
         last = def;
       }
     }
-    // In program order, behind what is there already.
+    // In program order, after what is there already.
     for (Operation *next = last ? last->getNextNode() : &block->front(); moved.contains(next);
          next = next->getNextNode())
       last = next;

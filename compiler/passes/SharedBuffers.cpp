@@ -57,9 +57,9 @@ private:
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> span;
 };
 
-/// The wait behind which the copy has certainly written its bytes: the next on every path that waits for all groups,
+/// The wait after which the copy has certainly written its bytes: the next on every path that waits for all groups,
 /// once the copy belongs to one.  Null if there is none.  `leaving` gets each loop around the copy that ends before it:
-/// the copy may still be under way in the next round.
+/// the copy may still be in flight in the next round.
 Operation *landing(Operation *copy, llvm::function_ref<void(Operation *)> leaving) {
   bool committed = false;
   for (Operation *level = copy; level && !isa<func::FuncOp>(level); level = level->getParentOp()) {

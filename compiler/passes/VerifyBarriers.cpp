@@ -14,13 +14,13 @@ using proof::SharedAccess;
 
 namespace {
 
-/// What lies between an access and a place behind it on a path.  Bytes that a thread accessed: no barrier, a barrier of
-/// the warp.  A copy before that: it is in no group yet, or in one, with so many groups behind it.
+/// What lies between an access and a place after it on a path.  Bytes that a thread accessed: no barrier, a barrier of
+/// the warp.  A copy before that: it is in no group yet, or in one, with so many groups after it.
 using Between = unsigned;
 constexpr Between nothing = 0, warpBarrier = 1, noGroup = 2, lastGroup = 3;
 
 /// From one access forward, to everything that no barrier keeps apart from it.  A barrier does nothing for a copy in
-/// flight: only a wait behind the commit of its group ends that, and then a barrier counts.  So for the bytes of shared
+/// flight: only a wait after the commit of its group ends that, and then a barrier counts.  So for the bytes of shared
 /// memory that it writes, and for the global memory that it reads.
 class Search {
 public:
@@ -138,7 +138,7 @@ private:
       return whyInFlight(d, reached, at);
     path(d, reached, at);
     d.attachNote() << "put a tile_gpu." << (paths.oneWarp() ? "warp_barrier" : "barrier") << " on this path"
-                   << (storeFirst ? "" : ", behind the wait");
+                   << (storeFirst ? "" : ", after the wait");
   }
 
   /// Why no wait on the path has ended the copy.
@@ -153,11 +153,11 @@ private:
       d.attachNote() << "no async_wait lies on this path";
     } else {
       const Event &weak = paths.events[wait->event];
-      Diagnostic &note = d.attachNote(weak.op->getLoc()) << "this wait leaves " << weak.groups << " groups under way: ";
+      Diagnostic &note = d.attachNote(weak.op->getLoc()) << "this wait leaves " << weak.groups << " groups in flight: ";
       if (wait->between == noGroup)
         note << "the copy is in a later one";
       else
-        note << "the copy's group has only " << wait->between - lastGroup << " behind it";
+        note << "the copy's group has only " << wait->between - lastGroup << " after it";
     }
     path(d, reached, at);
   }

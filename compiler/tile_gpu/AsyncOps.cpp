@@ -110,10 +110,10 @@ LogicalResult AsyncWaitOp::verify() {
   for (Value buffer : getReady())
     if (const auto type = cast<BufferType>(buffer.getType()); type.getCount() != 1)
       return emitOpError() << "names all of " << type << ": take a tile_gpu.local_subview";
-  // What cp.async.wait_group takes; nobody has more groups under way.
+  // What cp.async.wait_group takes; nobody has more groups in flight.
   constexpr uint32_t mostGroups = 63;
   if (getGroups() && *getGroups() > mostGroups)
-    return emitOpError() << "leaves " << static_cast<int32_t>(*getGroups()) << " groups under way: 0 to " << mostGroups;
+    return emitOpError() << "leaves " << static_cast<int32_t>(*getGroups()) << " groups in flight: 0 to " << mostGroups;
   return success();
 }
 

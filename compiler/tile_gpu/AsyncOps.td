@@ -3,7 +3,7 @@
 // From global to shared memory, while the threads go on (cp.async).  A copy may write its buffer at any time from the
 // operation on.  `async_commit` closes a group: all that this thread has copied since the last one.  What a group
 // copied is there for the thread that copied it after an `async_wait` for the group, and for other threads after a
-// barrier behind it.  Groups finish in the order of their commits.
+// barrier after it.  Groups finish in the order of their commits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TILE_GPU_ASYNC_OPS
@@ -76,7 +76,7 @@ def TileGpu_AsyncWaitOp : TileGpu_Op<"async_wait",
     tile_gpu.async_wait all                                               // groups
     ```
     `ready` names the buffers that those groups filled: other threads may read them after a barrier.  `groups`, how many
-    of the last groups may still be under way, is filled in by count-groups; one that is there already stays.
+    of the last groups may still be in flight, is filled in by count-groups; one that is there already stays.
   }];
   let arguments = (ins Variadic<TileGpu_Token>:$tokens, Variadic<TileGpu_Buffer>:$ready, OptionalAttr<I32Attr>:$groups);
   let assemblyFormat = "($tokens^) : (`all`)? (`ready` $ready^ `:` qualified(type($ready)))? attr-dict";

@@ -31,7 +31,7 @@ void printCombine(OpAsmPrinter &printer, Operation *op) {
   printer.printRegion(op->getRegion(0));
 }
 
-/// The shape without the axis, and the last dimension of `like` behind it.
+/// The shape without the axis, and the last dimension of `like` after it.
 llvm::SmallVector<int64_t> partialShape(RankedTensorType whole, int64_t axis, int64_t numbers) {
   llvm::SmallVector<int64_t> shape(whole.getShape());
   shape.erase(shape.begin() + axis);

@@ -2,7 +2,7 @@
 //
 // What expand-shared makes of tile.reduce, tile.scan and tile.gather where several warps take part: a step inside each
 // warp, an exchange through shared memory (a layout conversion like any other), a step inside each thread.  The plans
-// behind them are those of the layout library (compiler/layout/Reduction.h).
+// after them are those of the layout library (compiler/layout/Reduction.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TILE_GPU_REDUCE_OPS
@@ -81,7 +81,7 @@ def TileGpu_ScanBeforeOp : TileGpu_CombineOp<"scan_before"> {
     }
     ```
     Along the last dimension, each element is the combination of all elements before it; the first is undefined.  With
-    `reverse` of all behind it, and the last is undefined.  The last dimension lies in a thread's low registers and,
+    `reverse` of all after it, and the last is undefined.  The last dimension lies in a thread's low registers and,
     above these, in neighbouring lanes.
   }];
   let arguments = (ins Variadic<Tile_NumberTile>:$sources, UnitAttr:$reverse);

@@ -152,7 +152,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             return cut;
           };
 
-          // Rows are summed up behind the loop where there are registers for parts of the sums: the lanes of an
+          // Rows are summed up after the loop where there are registers for parts of the sums: the lanes of an
           // accumulator each have those of their columns, and exchange nothing in the loop.
           const std::int64_t parts = std::max(c.dim, c.dimV) <= 64 ? 8 : 1;
           const auto partSums = [&](const Tile<f32> &x) {

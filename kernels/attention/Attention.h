@@ -18,7 +18,7 @@ namespace kiln::kernels {
 struct AttentionConfig {
   int blockM = 128, blockN = 64; ///< query rows of a program; keys of a step
   int warps = 8;
-  int stages = 2;            ///< tiles of k and v that are under way
+  int stages = 2;            ///< tiles of k and v that are in flight
   int dim = 128, dimV = 128; ///< tile widths of q and k, and of v and o: at least the head dims, which are arguments
   bool left = false, right = false; ///< keys before p - window_left, after p + window_right are hidden
   bool bottomRight = true;          ///< p = i + (keys - queries), else p = i

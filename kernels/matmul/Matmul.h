@@ -27,7 +27,7 @@ struct MatmulConfig {
   int blockM = 128, blockN = 128, blockK = 32; ///< the tile of a program, and what it adds at a time
   int warps =
       4; ///< each reads its rows of a and its columns of b from shared memory: the fewer, the less is read twice
-  int stages = 3; ///< tiles of a and b that are under way
+  int stages = 3; ///< tiles of a and b that are in flight
   /// Tiles of so many rows of tiles are visited column by column, so that programs beside each other share what they
   /// read in the L2 cache.
   int groupM = 8;

@@ -20,7 +20,7 @@ namespace kiln::kernels {
 struct Tiling {
   int blockM = 0, blockN = 0, blockK = 0; ///< powers of two, 16 to 256
   int warps = 0;                          ///< a power of two, 1 to 32
-  int stages = 0; ///< tiles under way, 1 to 8; refused where a block's shared memory does not hold them
+  int stages = 0; ///< tiles in flight, 1 to 8; refused where a block's shared memory does not hold them
   bool given() const { return blockM || blockN || blockK || warps || stages; }
 };
 
@@ -36,7 +36,7 @@ inline constexpr TilingField tilingFields[] = {
     {"block_n", &Tiling::blockN, 16, 256, true, "columns of a program's tile, attention: keys of a step; 0: chosen"},
     {"block_k", &Tiling::blockK, 16, 256, true, "depth of a step; 0: chosen"},
     {"warps", &Tiling::warps, 1, 32, true, "of a program; 0: chosen"},
-    {"stages", &Tiling::stages, 1, 8, false, "tiles under way; 0: chosen"}};
+    {"stages", &Tiling::stages, 1, 8, false, "tiles in flight; 0: chosen"}};
 
 /// Refuses what no kernel takes, by name.
 inline Status checkTiling(std::string_view operation, const Tiling &tiling) {

@@ -64,7 +64,7 @@ private:
   friend class FirstCall;
   JitService(Device &device, JitOptions options, Log log, std::string codeTarget, const std::string &cacheFolder);
 
-  /// One first call that is under way.
+  /// One first call that is in flight.
   struct Flight {
     std::condition_variable done;
     bool finished = false;

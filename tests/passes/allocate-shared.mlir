@@ -118,7 +118,7 @@ func.func @landing(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>, %c
   return
 }
 
-// A copy of no group lands nowhere, a wait that leaves groups under way is none, and what a round's copies write is
+// A copy of no group lands nowhere, a wait that leaves groups in flight is none, and what a round's copies write is
 // still being written in the next.
 // CHECK-LABEL: @under_way
 // CHECK: local_alloc {offset = 0 : i32}

@@ -22,7 +22,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 module attributes {tile_gpu.target = "sm_80"} {
   func.func @too_many() {
     %t = tile_gpu.async_commit
-    // expected-error @+1 {{leaves 64 groups under way: 0 to 63}}
+    // expected-error @+1 {{leaves 64 groups in flight: 0 to 63}}
     tile_gpu.async_wait %t {groups = 64 : i32}
     return
   }

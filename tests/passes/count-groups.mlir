@@ -2,7 +2,7 @@
 
 module attributes {tile_gpu.target = "sm_80"} {
 
-// One behind the other; no token is for all; of two tokens the younger one counts.
+// One after the other; no token is for all; of two tokens the younger one counts.
 // CHECK-LABEL: @straight
 // CHECK: async_wait %0 {groups = 2 : i32}
 // CHECK: async_wait %1 {groups = 1 : i32}

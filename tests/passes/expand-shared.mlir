@@ -97,7 +97,7 @@ func.func @rows(%x: tensor<64x32xf32, #row>) -> tensor<64xf32, #tile_gpu.slice<d
   return %s : tensor<64xf32, #tile_gpu.slice<dim=1, parent=blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>>>
 }
 
-// A result in another layout is converted behind the reduction.
+// A result in another layout is converted after the reduction.
 // CHECK-LABEL: @rows_elsewhere
 // CHECK-NEXT: %[[R:.*]] = tile.reduce
 // CHECK: exchange_store %[[R]]

@@ -71,7 +71,7 @@ func.func @pipelined(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #mix>, %n:
   return
 }
 
-// The barrier that the author left out: one, behind the wait, also for the copy to the slot that was read a round ago.
+// The barrier that the author left out: one, after the wait, also for the copy to the slot that was read a round ago.
 // CHECK-LABEL: @left_out
 // CHECK-NOT: barrier
 // CHECK: scf.for
@@ -234,7 +234,7 @@ func.func @early(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #mix>, %n: i32
   return
 }
 
-// Bytes of a copy that may have begun in the last round: behind the last wait too.
+// Bytes of a copy that may have begun in the last round: after the last wait too.
 // CHECK-LABEL: @reused
 // CHECK: async_wait all
 // CHECK-NEXT: tile_gpu.barrier
@@ -338,7 +338,7 @@ func.func @one_warp(%v: !tile.view<64x32xf16>) attributes {tile.num_warps = 1 : 
   return
 }
 
-// One tile after the other: behind the last wait everyone has read, and the next tile's copies may begin.
+// One tile after the other: after the last wait everyone has read, and the next tile's copies may begin.
 // CHECK-LABEL: @tile_by_tile
 // CHECK: scf.for
 // CHECK-NOT: barrier
@@ -455,7 +455,7 @@ func.func @entered_again(%x: tensor<64x32xf16, #row>, %n: i32) {
   return
 }
 
-// Slot 0 is read in front of a loop that writes slot 2 first, and slot 0 behind a barrier.
+// Slot 0 is read in front of a loop that writes slot 2 first, and slot 0 after a barrier.
 // CHECK-LABEL: @in_front
 // CHECK: local_load
 // CHECK-NEXT: scf.for
@@ -567,7 +567,7 @@ func.func @in_front_again(%x: tensor<64x32xf16, #row>, %n: i32) {
   return
 }
 
-// A copy reads global memory from the operation to the wait: after stores before it, before stores behind it, and
+// A copy reads global memory from the operation to the wait: after stores before it, before stores after it, and
 // after what is acquired.  Through another argument nothing is needed.
 // CHECK-LABEL: @global
 // CHECK: tile.store_view

@@ -109,7 +109,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
-// A product whose operands are read a round ahead, and a tile for elementwise work behind it: its slot is free from the
+// A product whose operands are read a round ahead, and a tile for elementwise work after it: its slot is free from the
 // round's barrier on, so it is read before.
 // CHECK-LABEL: @scaled
 // CHECK: scf.for

@@ -2,7 +2,7 @@
 
 // Two operands, three slots each, one group a round.  Both are read as the product wants them, their first part along K
 // a round ahead: in front of the last part of the product.  The last round reads ahead like the others, so the slot
-// behind the last of few rounds holds zeros.
+// after the last of few rounds holds zeros.
 // CHECK-LABEL: @product
 // CHECK: %[[A:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 64x32xf16, #[[SA:swizzled[0-9]*]]>
 // CHECK: %[[B:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 32x64xf16, #[[SB:swizzled[0-9]*]]>

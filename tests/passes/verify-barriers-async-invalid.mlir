@@ -22,7 +22,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
-// A wait that leaves the group under way.
+// A wait that leaves the group in flight.
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
 #col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
@@ -35,7 +35,7 @@ module attributes {tile_gpu.target = "sm_80"} {
     tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
     %t = tile_gpu.async_commit
     %u = tile_gpu.async_commit
-    // expected-note @+1 {{this wait leaves 2 groups under way: the copy's group has only 1 behind it}}
+    // expected-note @+1 {{this wait leaves 2 groups in flight: the copy's group has only 1 after it}}
     tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh> {groups = 2 : i32}
     tile_gpu.barrier
     // expected-error @+1 {{reads bytes that a copy in flight may still write: wait for its group first}}
@@ -92,7 +92,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
-// Committed behind the wait.
+// Committed after the wait.
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
 #col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
@@ -104,7 +104,7 @@ module attributes {tile_gpu.target = "sm_80"} {
     %t = tile_gpu.async_commit
     // expected-note @+1 {{the copy}}
     tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
-    // expected-note @+1 {{this wait leaves 0 groups under way: the copy is in a later one}}
+    // expected-note @+1 {{this wait leaves 0 groups in flight: the copy is in a later one}}
     tile_gpu.async_wait all
     %u = tile_gpu.async_commit
     tile_gpu.barrier
@@ -324,7 +324,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
-// Two slots where two groups are under way and a third slot is read.
+// Two slots where two groups are in flight and a third slot is read.
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
 #col = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
@@ -412,7 +412,7 @@ module attributes {tile_gpu.target = "sm_80"} {
     %r:5 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero, %read = %c0, %write = %c2, %k0 = %t0, %k1 = %t1)
         -> (tensor<64x32xf16, #col>, i32, i32, !tile_gpu.token, !tile_gpu.token) : i32 {
       %ar = tile_gpu.local_subview %a[%read] : !tile_gpu.buffer<[3] x 64x32xf16, #sh>
-      // expected-note @+1 {{this wait leaves 2 groups under way: the copy's group has only 1 behind it}}
+      // expected-note @+1 {{this wait leaves 2 groups in flight: the copy's group has only 1 after it}}
       tile_gpu.async_wait %k0 ready %ar : !tile_gpu.buffer<64x32xf16, #sh> {groups = 2 : i32}
       tile_gpu.barrier
       %next = arith.addi %i, %c2 : i32
@@ -476,7 +476,7 @@ module attributes {tile_gpu.target = "sm_80"} {
     %t = tile_gpu.async_commit
     tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
     // expected-error @+2 {{this writes memory that a copy of another warp may still read}}
-    // expected-note @+1 {{put a tile_gpu.barrier on this path, behind the wait}}
+    // expected-note @+1 {{put a tile_gpu.barrier on this path, after the wait}}
     tile.store_view %v[%c0, %c0], %x : !tile.view<64x32xf16>, i32, tensor<64x32xf16, #col>
     return
   }

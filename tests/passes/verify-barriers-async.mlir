@@ -217,7 +217,7 @@ func.func @reused(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #mix>, %n: i3
   return
 }
 
-// A barrier behind the wait; of two copies in one group, and with the next group under way.
+// A barrier after the wait; of two copies in one group, and with the next group in flight.
 // expected-remark @+1 {{proved: 4 accesses}}
 func.func @straight(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #mix>) {
   %c0 = arith.constant 0 : i32
@@ -301,7 +301,7 @@ func.func @nested(%x: tensor<64x32xf16, #row>, %n: i32) {
 }
 
 // Different arguments are different memory, also through what a loop carries and a conditional chooses: stores may pass
-// copies in flight.  Those of the argument itself come behind the wait and a barrier.
+// copies in flight.  Those of the argument itself come after the wait and a barrier.
 // expected-remark @+1 {{proved: 1 accesses}}
 func.func @stores(%v: !tile.view<64x32xf16>, %w: !tile.view<64x32xf16>, %p: !tile.ptr<i32>, %q: !tile.ptr<i32>,
                   %x: tensor<64x32xf16, #col>, %n: i32) {

@@ -70,7 +70,7 @@ func.func @ready(%b: !tile_gpu.buffer<[3] x 64x32xf16, #sh>) {
 
 func.func @groups() {
   %t = tile_gpu.async_commit
-  // expected-error @+1 {{leaves 64 groups under way: 0 to 63}}
+  // expected-error @+1 {{leaves 64 groups in flight: 0 to 63}}
   tile_gpu.async_wait %t {groups = 64 : i32}
   return
 }

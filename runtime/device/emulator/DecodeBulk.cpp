@@ -25,7 +25,7 @@ public:
     std::fill(std::begin(slots), std::end(slots), noSlot);
   }
 
-  /// The optional operands, in this order behind the others.
+  /// The optional operands, in this order after the others.
   static constexpr unsigned blocks = 1, policy = 2, bytes = 4;
 
   /// There are `fixed` operands and those of `options` that the modifiers ask for; `what` names the fixed ones.

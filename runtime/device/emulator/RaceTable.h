@@ -58,7 +58,7 @@ struct Transition {
   std::uint8_t laneReads = 0;  ///< the same for reads
   std::uint8_t readBefore = 0; ///< read, conflict or not
   bool unseen = false;         ///< what it collides with is ordered, but the async proxy may not see it
-  std::uint32_t sameWarp = 0;  ///< an access behind laneWrites or laneReads, + 1
+  std::uint32_t sameWarp = 0;  ///< an access after laneWrites or laneReads, + 1
 };
 
 /// Answers whether an earlier access comes before what the current warp does now.

@@ -2,7 +2,7 @@
 //
 // The register file and the lanes that execute.  Arithmetic handlers need nothing else; memory and control handlers
 // reach the block and the launch through `block`.  Everything that only the executor touches lives in the classes
-// behind it.
+// that it leads to.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_WARP_H

@@ -6,7 +6,7 @@
 // in order; a delivery reads shared memory and writes the accumulators of the four warps.
 //
 // Registers.  Program and decoder know which registers are accumulators or fragments of A (and what is moved into
-// them): the checked registers.  Ops that access one of them run behind a guard (WgmmaGuard), which finds accesses to
+// them): the checked registers.  Ops that access one of them run after a guard (WgmmaGuard), which finds accesses to
 // registers of products that were not waited for, and remembers accesses for the next product, which wants a
 // wgmma.fence between. Within a straight piece of code a register is guarded where it is met first.  Other ops run as
 // always.
@@ -143,7 +143,7 @@ Next wgmmaFence(Warp &w, const Op &op);
 Next wgmmaCommit(Warp &w, const Op &op);
 /// All but the newest `imm` groups.
 Next wgmmaWait(Warp &w, const Op &op);
-/// An op behind its guard.
+/// An op after its guard.
 Next wgmmaGuarded(Warp &w, const Op &op);
 
 /// The product is about to use its registers: finds missing fences (WgmmaRegisters.cpp).
