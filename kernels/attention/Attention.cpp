@@ -17,17 +17,13 @@ constexpr float largestFloat = std::numeric_limits<float>::max();
 constexpr float slack = 8;
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
-/// What the powers of a row are taken against, for logits that are not yet multiplied by `toBase2`.
-struct Base {
-  Tile<f32> largest; ///< the row's largest logit when the base last changed
-  Tile<f32> limit;   ///< no logit above it: the base serves on
-  Tile<f32> scaled;  ///< what the multiply-add takes off
-};
-
-/// What a row has met so far: the base, the sum of the powers, the weighted values.
+/// What a row has met so far.
 struct Running {
-  Base base;
-  Tile<f32> total, values;
+  /// What its powers are taken against: its largest logit, up to `slack` less, times `toBase2`.  Of a row whose logits
+  /// are large, and before the first, that logit itself.
+  Tile<f32> base;
+  Tile<f32> limit;         ///< no logit above it: the base serves on.  Of those other rows minus infinity
+  Tile<f32> total, values; ///< the sum of the powers, the weighted values
 };
 
 /// `x` in place of minus infinity: differences to it are taken, and (-inf) - (-inf) is no number.
@@ -186,45 +182,52 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             // powers stay below 2^slack, sums far below the largest float.  So few rows need a new one; all of it
             // stands in front of the powers, or none of them were taken while the matrix unit works.
             const auto peak = maximum(z, along(1));
-            const auto [logits, largest, limit, scaled, total, values] = whenRows(
-                !(peak <= seen.base.limit),
+            const auto [logits, base, limit, offset, total, values] = whenRows(
+                !(peak <= seen.limit),
                 [&] {
-                  const auto highest = maximum(seen.base.largest, peak), base = finite(highest);
-                  const auto fade = exp2(plain ? (seen.base.largest - base) * toBase2 : seen.base.largest - base);
-                  const auto sums = seen.total * expandDims(fade, 1), weighted = seen.values * expandDims(fade, 1);
+                  const auto unscaled = seen.limit == minusInfinity;
+                  const auto highest = select(unscaled, maximum(seen.base, peak), peak);
+                  const auto next = [&](const Tile<f32> &logits, const Tile<f32> &base, const Tile<f32> &limit,
+                                        const Tile<f32> &offset, const Tile<f32> &fade) {
+                    return std::tuple{logits,
+                                      base,
+                                      limit,
+                                      offset,
+                                      seen.total * expandDims(fade, 1),
+                                      seen.values * expandDims(fade, 1)};
+                  };
                   if (!plain)
-                    return std::tuple{z, highest, base + slack, base, sums, weighted};
-                  // One multiply-add takes off what is rounded from what is not: by 2^-13 at most, and in all powers of
-                  // the row alike.  From larger logits the base is taken off first, which is exact for all that counts.
-                  const auto unit = base * toBase2;
+                    return next(z, highest, highest + slack, highest, exp2(seen.base - highest));
+                  // One multiply-add takes what is rounded off what is not: by 2^-13 at most, and in all powers of the
+                  // row alike.  Off larger logits the base is taken first, which is exact for all that counts.
+                  const auto unit = highest * toBase2;
                   const auto large = !(abs(unit) <= 4096.0f);
-                  return std::tuple{z - expandDims(select(large, base, 0.0f), 1),
-                                    highest,
-                                    select(large, minusInfinity, base + slackOfLogits),
-                                    select(large, 0.0f, unit),
-                                    sums,
-                                    weighted};
+                  const auto before = select(unscaled, seen.base * toBase2, seen.base);
+                  const auto grown = select(unscaled & large, (highest - seen.base) * toBase2, unit - before);
+                  return next(z - expandDims(select(large, highest, 0.0f), 1), select(large, highest, unit),
+                              select(large, minusInfinity, highest + slackOfLogits), select(large, 0.0f, unit),
+                              exp2(-grown));
                 },
-                [&] {
-                  return std::tuple{z, seen.base.largest, seen.base.limit, seen.base.scaled, seen.total, seen.values};
-                });
-            const auto power = exp2((plain ? logits * toBase2 : logits) - expandDims(scaled, 1));
-            return Running{{largest, limit, scaled},
-                           total + partSums(power),
+                [&] { return std::tuple{z, seen.base, seen.limit, seen.base, seen.total, seen.values}; });
+            const auto power = exp2((plain ? logits * toBase2 : logits) - expandDims(offset, 1));
+            return Running{base, limit, total + partSums(power),
                            dot(cast<T>(power), loadView(vView, {first, 0}), values)};
           };
-          const auto nothingYet = full<f32>({c.blockM}, minusInfinity);
-          const auto [highest, limits, bases, sums, weighted] =
-              loop(over(begin, end, c.blockN), nothingYet, nothingYet, zeros<f32>({c.blockM}),
-                   zeros<f32>({c.blockM, parts}), zeros<f32>({c.blockM, c.dimV}),
-                   [&](auto first, auto largest, auto limit, auto scaled, auto total, auto values) {
-                     const Running next = step(first, {{largest, limit, scaled}, total, values});
-                     return std::tuple{next.base.largest, next.base.limit, next.base.scaled, next.total, next.values};
+          const auto [base, limit, sums, weighted] =
+              loop(over(begin, end, c.blockN), full<f32>({c.blockM}, -largestFloat),
+                   full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM, parts}), zeros<f32>({c.blockM, c.dimV}),
+                   [&](auto first, auto base, auto limit, auto total, auto values) {
+                     const Running next = step(first, {base, limit, total, values});
+                     return std::tuple{next.base, next.limit, next.total, next.values};
                    });
 
           // Natural logits from here on, and rounded: multiply-adds would subtract what is not rounded from what is.
           Tile<f32> total = sum(sums, along(1)), values = weighted;
-          Tile<f32> largest = withoutContraction([&] { return plain ? highest * factor : highest * ln2; });
+          Tile<f32> largest = withoutContraction([&] {
+            const auto natural = base * ln2;
+            return plain ? select(limit == minusInfinity, base * factor, natural) : natural;
+          });
+          largest = select(total == 0.0f, minusInfinity, largest);
           if (c.sink) { // one more logit without a value
             const auto logit = full<f32>({c.blockM}, load(sink + cast<i64>(head) * sinkStride));
             const auto with = maximum(largest, logit);
