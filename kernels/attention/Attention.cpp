@@ -15,14 +15,16 @@ constexpr float minusInfinity = -std::numeric_limits<float>::infinity();
 constexpr float largestFloat = std::numeric_limits<float>::max();
 /// What the base of the powers may be too small by, to base 2.
 constexpr float slack = 8;
+/// In place of a base of 0, which says something else.
+constexpr float smallestBase = 0x1p-100f;
 constexpr float log2e = 1.4426950408889634f, ln2 = 0.6931471805599453f;
 
 /// What a row has met so far.
 struct Running {
-  /// What its powers are taken against: its largest logit, up to `slack` less, times `toBase2`.  Of a row whose logits
-  /// are large, and before the first, that logit itself.
+  /// What the multiply-add takes off the row's logits times `toBase2`: the largest of them, up to `slack` less.  0: the
+  /// row's logits are large, or there was none yet; each round looks after it.
   Tile<f32> base;
-  Tile<f32> limit;         ///< no logit above it: the base serves on.  Of those other rows minus infinity
+  Tile<f32> limit;         ///< no logit above it: the base serves on.  Of those rows the largest logit
   Tile<f32> total, values; ///< the sum of the powers, the weighted values
 };
 
@@ -118,9 +120,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(i + shift, 1);
-          // Logits are compared before they are scaled: the products, or the share of the cap that they reach.  Both
-          // factors are above 0 (the operation refuses others).  Distances of slopes are added to scaled ones.
-          const bool plain = !c.alibi;
+          // Logits are compared before they are scaled, where they are the products: both factors are above 0 (the
+          // operation refuses others).  Capped ones, and those with distances of slopes, are scaled first, to base 2.
+          const bool plain = !c.alibi && !c.softcap;
           const Scalar<f32> factor = c.softcap ? Scalar<f32>(cap) : Scalar<f32>(scale), toBase2 = factor * log2e,
                             slackOfLogits = slack / toBase2;
           Scalar<f32> slope = factor;
@@ -163,8 +165,10 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             if (c.softcap)
               z = tanh(x * div(scale, cap, precise));
             const auto j = expandDims(first + range(0, c.blockN), 0);
+            if (!plain)
+              z = z * toBase2;
             if (c.alibi)
-              z = z * toBase2 - slope * cast<f32>(abs(p - j));
+              z = z - slope * cast<f32>(abs(p - j));
             // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
             // code to compile, and the copies of the next keys go on across the border.
             z = when(
@@ -182,40 +186,36 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             // powers stay below 2^slack, sums far below the largest float.  So few rows need a new one; all of it
             // stands in front of the powers, or none of them were taken while the matrix unit works.
             const auto peak = maximum(z, along(1));
-            const auto [logits, base, limit, offset, total, values] = whenRows(
-                !(peak <= seen.limit),
+            const auto [logits, base, limit, total, values] = whenRows(
+                !(peak <= seen.limit) | (seen.base == 0.0f),
                 [&] {
-                  const auto unscaled = seen.limit == minusInfinity;
-                  const auto highest = select(unscaled, maximum(seen.base, peak), peak);
+                  const auto unscaled = seen.base == 0.0f;
+                  const auto highest = select(unscaled, maximum(seen.limit, peak), peak);
                   const auto next = [&](const Tile<f32> &logits, const Tile<f32> &base, const Tile<f32> &limit,
-                                        const Tile<f32> &offset, const Tile<f32> &fade) {
-                    return std::tuple{logits,
-                                      base,
-                                      limit,
-                                      offset,
-                                      seen.total * expandDims(fade, 1),
+                                        const Tile<f32> &fade) {
+                    return std::tuple{logits, base, limit, seen.total * expandDims(fade, 1),
                                       seen.values * expandDims(fade, 1)};
                   };
+                  const auto unit = plain ? highest * toBase2 : highest;
+                  const auto base = select(unit == 0.0f, smallestBase, unit);
                   if (!plain)
-                    return next(z, highest, highest + slack, highest, exp2(seen.base - highest));
+                    return next(z, base, highest + slack, exp2(select(unscaled, seen.limit, seen.base) - base));
                   // One multiply-add takes what is rounded off what is not: by 2^-13 at most, and in all powers of the
                   // row alike.  Off larger logits the base is taken first, which is exact for all that counts.
-                  const auto unit = highest * toBase2;
                   const auto large = !(abs(unit) <= 4096.0f);
-                  const auto before = select(unscaled, seen.base * toBase2, seen.base);
-                  const auto grown = select(unscaled & large, (highest - seen.base) * toBase2, unit - before);
-                  return next(z - expandDims(select(large, highest, 0.0f), 1), select(large, highest, unit),
-                              select(large, minusInfinity, highest + slackOfLogits), select(large, 0.0f, unit),
-                              exp2(-grown));
+                  const auto before = select(unscaled, seen.limit * toBase2, seen.base);
+                  const auto grown = select(unscaled & large, (highest - seen.limit) * toBase2, unit - before);
+                  return next(z - expandDims(select(large, highest, 0.0f), 1), select(large, 0.0f, base),
+                              select(large, highest, highest + slackOfLogits), exp2(-grown));
                 },
-                [&] { return std::tuple{z, seen.base, seen.limit, seen.base, seen.total, seen.values}; });
-            const auto power = exp2((plain ? logits * toBase2 : logits) - expandDims(offset, 1));
+                [&] { return std::tuple{z, seen.base, seen.limit, seen.total, seen.values}; });
+            const auto power = exp2((plain ? logits * toBase2 : logits) - expandDims(base, 1));
             return Running{base, limit, total + partSums(power),
                            dot(cast<T>(power), loadView(vView, {first, 0}), values)};
           };
           const auto [base, limit, sums, weighted] =
-              loop(over(begin, end, c.blockN), full<f32>({c.blockM}, -largestFloat),
-                   full<f32>({c.blockM}, minusInfinity), zeros<f32>({c.blockM, parts}), zeros<f32>({c.blockM, c.dimV}),
+              loop(over(begin, end, c.blockN), zeros<f32>({c.blockM}), full<f32>({c.blockM}, -largestFloat),
+                   zeros<f32>({c.blockM, parts}), zeros<f32>({c.blockM, c.dimV}),
                    [&](auto first, auto base, auto limit, auto total, auto values) {
                      const Running next = step(first, {base, limit, total, values});
                      return std::tuple{next.base, next.limit, next.total, next.values};
@@ -225,7 +225,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           Tile<f32> total = sum(sums, along(1)), values = weighted;
           Tile<f32> largest = withoutContraction([&] {
             const auto natural = base * ln2;
-            return plain ? select(limit == minusInfinity, base * factor, natural) : natural;
+            return plain ? select(base == 0.0f, limit * factor, natural) : natural;
           });
           largest = select(total == 0.0f, minusInfinity, largest);
           if (c.sink) { // one more logit without a value
