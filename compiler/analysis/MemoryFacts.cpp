@@ -52,29 +52,45 @@ AccessFacts viewFacts(const AxisAnalysis &analysis, Value view, ValueRange coord
   Facts c(shape.size(), 1), v(shape.size(), 1), k(shape.size(), 1);
   c[u] = extent;
 
-  // Where the tile starts along each dimension, and what bounds it along the unit dimension.
-  llvm::SmallVector<std::uint32_t> start;
-  for (Value coord : coords)
-    start.push_back(analysis.divisibility(coord));
-  std::uint32_t bounds = std::min(extent, start[u]);
-  while (auto narrow = view.getDefiningOp<tile::NarrowViewOp>()) {
-    const auto dim = static_cast<unsigned>(narrow.getDim());
-    start[dim] = std::min(start[dim], analysis.divisibility(narrow.getStart()));
-    if (dim == u)
-      bounds = std::min({bounds, analysis.divisibility(narrow.getSize()), start[u]});
-    view = narrow.getView();
+  // Where the tile starts along each dimension of the view, from here to where it was made, and what bounds it along
+  // the unit dimension.
+  struct Along {
+    std::uint32_t start; ///< a multiple of this
+    bool one;            ///< tiles have extent 1
+  };
+  llvm::SmallVector<Along> dims;
+  for (auto [d, coord] : llvm::enumerate(coords))
+    dims.push_back({analysis.divisibility(coord), shape[static_cast<unsigned>(d)] == 1});
+  size_t at = u; // the unit dimension among them
+  std::uint32_t bounds = std::min(extent, dims[at].start);
+  for (Operation *op = view.getDefiningOp(); op; op = view.getDefiningOp()) {
+    if (auto narrow = dyn_cast<tile::NarrowViewOp>(op)) {
+      Along &along = dims[narrow.getDim()];
+      along.start = std::min(along.start, analysis.divisibility(narrow.getStart()));
+      if (narrow.getDim() == at)
+        bounds = std::min({bounds, analysis.divisibility(narrow.getSize()), along.start});
+      view = narrow.getView();
+    } else if (auto slice = dyn_cast<tile::SliceViewOp>(op)) {
+      for (auto [d, coord] : llvm::zip_equal(slice.getDims(), slice.getCoords())) {
+        dims.insert(dims.begin() + d, Along{analysis.divisibility(coord), true});
+        at += static_cast<size_t>(d) <= at ? 1 : 0;
+      }
+      view = slice.getView();
+    } else {
+      break;
+    }
   }
   auto make = view.getDefiningOp<tile::MakeViewOp>();
   if (!make) { // a view that comes through control flow: contiguous, and nothing else
     return {AxisInfo::known(c, v, k, shape), nothing};
   }
-  bounds = std::min(bounds, analysis.divisibility(make.getExtents()[u]));
-  std::uint32_t aligned = std::min(analysis.divisibility(make.getPointer()), start[u]);
-  for (unsigned d = 0; d < shape.size(); ++d) {
-    if (d == u)
+  bounds = std::min(bounds, analysis.divisibility(make.getExtents()[static_cast<unsigned>(at)]));
+  std::uint32_t aligned = std::min(analysis.divisibility(make.getPointer()), dims[at].start);
+  for (auto [d, along] : llvm::enumerate(dims)) {
+    if (d == at)
       continue;
-    const std::uint32_t stride = analysis.divisibility(make.getStrides()[d]);
-    aligned = std::min(aligned, shape[d] == 1 ? product(stride, start[d]) : stride);
+    const std::uint32_t stride = analysis.divisibility(make.getStrides()[static_cast<unsigned>(d)]);
+    aligned = std::min(aligned, along.one ? product(stride, along.start) : stride);
   }
   v[u] = aligned;
   Facts together(shape.size(), 1);
@@ -164,13 +180,19 @@ VectorAccess unmaskedAccess(Operation *op, const AccessFacts &facts, const layou
 }
 
 bool beginsAtZero(Value view) {
-  const int64_t unit = cast<tile::ViewType>(view.getType()).getUnit();
-  while (auto narrow = view.getDefiningOp<tile::NarrowViewOp>()) {
-    if (static_cast<int64_t>(narrow.getDim()) == unit)
-      return false;
-    view = narrow.getView();
+  for (;;) {
+    if (auto narrow = view.getDefiningOp<tile::NarrowViewOp>()) {
+      if (static_cast<int64_t>(narrow.getDim()) == narrow.getType().getUnit())
+        return false;
+      view = narrow.getView();
+    } else if (auto slice = view.getDefiningOp<tile::SliceViewOp>()) {
+      if (slice.getType().getUnit() == tile::ViewType::noUnit)
+        return false;
+      view = slice.getView();
+    } else {
+      return view.getDefiningOp<tile::MakeViewOp>() != nullptr;
+    }
   }
-  return view.getDefiningOp<tile::MakeViewOp>() != nullptr;
 }
 
 VectorAccess AxisAnalysis::vectorAccess(Operation *op, unsigned maxBytes) const {

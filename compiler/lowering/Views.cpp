@@ -46,6 +46,27 @@ struct LowerNarrowView : Lowering<tile::NarrowViewOp> {
   }
 };
 
+struct LowerSliceView : Lowering<tile::SliceViewOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile::SliceViewOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    const ViewScalars view(adaptor.getView());
+    Value at;
+    for (auto [d, coord] : llvm::zip_equal(op.getDims(), adaptor.getCoords())) {
+      const Value step = e.mul(e.to64(coord.front()), view.strides[static_cast<size_t>(d)]);
+      at = at ? e.add(at, step) : step;
+    }
+    Scalars out = {e.gep(view.base, memoryType(op.getType().getElementType()), at)};
+    for (ValueRange list : {view.first, view.end, view.strides})
+      for (auto [d, value] : llvm::enumerate(list))
+        if (!llvm::is_contained(op.getDims(), static_cast<int32_t>(d)))
+          out.push_back(value);
+    replace(rewriter, op, std::move(out));
+    return success();
+  }
+};
+
 struct LowerLoadView : Lowering<tile::LoadViewOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile::LoadViewOp op, Adaptor adaptor,
@@ -132,7 +153,7 @@ struct LowerStoreView : Lowering<tile::StoreViewOp> {
 
 void populateViewPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                           const LoweringContext &context) {
-  patterns.add<LowerMakeView, LowerNarrowView, LowerLoadView, LowerStoreView>(converter, context);
+  patterns.add<LowerMakeView, LowerNarrowView, LowerSliceView, LowerLoadView, LowerStoreView>(converter, context);
 }
 
 } // namespace kiln::lowering

@@ -84,6 +84,61 @@ LogicalResult NarrowViewOp::verify() {
   return success();
 }
 
+ParseResult SliceViewOp::parse(OpAsmParser &parser, OperationState &result) {
+  Operand view;
+  llvm::SmallVector<Operand> coords;
+  Type from, indexType, to;
+  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(from) || parser.parseComma() ||
+      parser.parseType(indexType) || parser.parseArrow() || parser.parseType(to) ||
+      parser.resolveOperand(view, from, result.operands) ||
+      parser.resolveOperands(coords, indexType, result.operands))
+    return failure();
+  result.addTypes(to);
+  return success();
+}
+
+void SliceViewOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getView() << '[' << getCoords() << ']';
+  printer.printOptionalAttrDict((*this)->getAttrs());
+  printer << " : " << getView().getType() << ", " << getCoords().front().getType() << " -> " << getType();
+}
+
+LogicalResult SliceViewOp::verify() {
+  const ViewType from = getView().getType();
+  const llvm::ArrayRef<int32_t> dims = getDims();
+  if (dims.empty() || dims.size() != getCoords().size())
+    return emitOpError() << "gives " << getCoords().size() << " coordinates for " << dims.size() << " dimensions";
+  for (Value c : getCoords())
+    if (c.getType() != getCoords().front().getType())
+      return emitOpError() << "mixes " << getCoords().front().getType() << " and " << c.getType() << " in coordinates";
+  int32_t last = -1;
+  for (int32_t d : dims) {
+    if (d <= last || d >= from.getRank())
+      return emitOpError() << "dimension " << d << " is not in " << last + 1 << " .. " << from.getRank() - 1
+                           << ": dims count up";
+    if (from.getShape()[d] != 1)
+      return emitOpError() << "fixes dimension " << d << ", of extent " << from.getShape()[d] << " in " << from
+                           << ": only dimensions of extent 1 can be fixed";
+    last = d;
+  }
+  llvm::SmallVector<int64_t> shape;
+  int64_t unit = ViewType::noUnit;
+  for (int64_t d = 0; d < from.getRank(); ++d) {
+    if (llvm::is_contained(dims, d))
+      continue;
+    if (d == from.getUnit())
+      unit = static_cast<int64_t>(shape.size());
+    shape.push_back(from.getShape()[d]);
+  }
+  if (shape.empty())
+    return emitOpError() << "fixes all dimensions of " << from << ": load through a pointer instead";
+  const ViewType wanted = ViewType::get(getContext(), shape, from.getElementType(), unit);
+  if (getType() != wanted)
+    return emitOpError() << "gives " << getType() << ", but what is left is " << wanted;
+  return success();
+}
+
 ParseResult LoadViewOp::parse(OpAsmParser &parser, OperationState &result) {
   Operand view;
   llvm::SmallVector<Operand> coords;

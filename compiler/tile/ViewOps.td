@@ -37,6 +37,22 @@ def Tile_NarrowViewOp : Tile_Op<"narrow_view", [Pure, AllTypesMatch<["view", "re
   let hasVerifier = 1;
 }
 
+def Tile_SliceViewOp : Tile_Op<"slice_view", [Pure]> {
+  let summary = "A view with some coordinates fixed and their dimensions gone";
+  let description = [{
+    ```mlir
+    %w = tile.slice_view %v[%batch, %head] {dims = array<i32: 0, 2>} : !tile.view<1x128x1x64xbf16>, i64 -> !tile.view<128x64xbf16>
+    ```
+    Dimension `dims[i]` of the operand, of extent 1 in its tiles, is at the i-th coordinate from here on; `dims` count up.
+    At least one dimension stays.  The coordinates must lie inside the operand's extents: nothing checks them, and other
+    memory is read and written where they do not.
+  }];
+  let arguments = (ins Tile_View:$view, Variadic<Tile_Index>:$coords, DenseI32ArrayAttr:$dims);
+  let results = (outs Tile_View:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
 def Tile_LoadViewOp : Tile_Op<"load_view", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Reads the tile whose first element is at these coordinates";
   let description = [{

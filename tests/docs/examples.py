@@ -47,6 +47,7 @@ VALUES = {
     "tile.reduce": ["tensor<64x32xf32>", "tensor<64xf32>, tensor<64xi32>"],
     "tile.reshape": "tensor<64x32xf32>",
     "tile.scan": "tensor<128xf32>",
+    "tile.slice_view": "!tile.view<1x128x1x64xbf16>, i64, i64",
     "tile.splat": "f32",
     "tile.split": "tensor<64x2xf32>",
     "tile.store": "tensor<128x!tile.ptr<f32>>, tensor<128xf32>, tensor<128xi1>",
