@@ -20,6 +20,7 @@
 #include "support/Status.h"
 #include "Value.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,12 +94,22 @@ template <Element T, IndexElement I = i64> struct Stride {};
 /// Along a row: whole 16 bytes get a kernel of their own, whose masks are whole vectors.
 template <Element T, IndexElement I = i64> struct Extent {};
 
+/// Which part of a tensor an argument is (Tensor.h).
+struct TensorPart {
+  enum class Role : std::uint8_t { Pointer, Extent, Stride };
+  std::string tensor; ///< its name
+  Role role = Role::Pointer;
+  int dim = 0, rank = 0;
+  bool optional = false; ///< a launch may leave the tensor out
+};
+
 struct KernelArgument {
   std::string name;
   ElementType element = ElementType::F32;
   bool isPointer = false;
   ArgTraits traits;
   std::optional<ElementType> counts = {}; ///< of a Stride and an Extent: elements of this type
+  std::optional<TensorPart> part = {};    ///< of a tensor
   /// "ptr<f32>", "i64": as in the compiler's metadata.
   std::string typeText() const;
 };
@@ -198,13 +209,16 @@ template <typename T, Name name, ArgTraits traits = ArgTraits{}> class Arg : pub
 public:
   explicit Arg(detail::Handle h) : Known::Type(h) {}
   using Known::Type::operator=;
-  static KernelArgument describe() {
+  template <typename Recording>
+  Arg(const Recording &recording, unsigned first) : Known::Type(recording.argument(first)) {}
+  static constexpr unsigned argumentCount = 1;
+  static void describe(std::vector<KernelArgument> &list) {
     KernelArgument out{std::string(name.view()), Known::element, Known::isPointer, traits};
     if (asked == Specialization::ByType) {
       out.traits.specialization = Known::specialization;
       out.counts = Known::counts;
     }
-    return out;
+    list.push_back(std::move(out));
   }
 };
 
@@ -225,8 +239,9 @@ private:
   Kernel refused;
 };
 
-template <typename T> struct IsArg : std::false_type {};
-template <typename T, Name name, ArgTraits traits> struct IsArg<Arg<T, name, traits>> : std::true_type {};
+/// A parameter of a kernel: one argument, or several (TensorArg).
+template <typename T> struct IsParameter : std::false_type {};
+template <typename T, Name name, ArgTraits traits> struct IsParameter<Arg<T, name, traits>> : std::true_type {};
 
 template <typename F> struct Signature : Signature<decltype(&F::operator())> {};
 template <typename C, typename... As> struct Signature<void (C::*)(As...) const> {
@@ -238,11 +253,21 @@ template <typename C, typename... As> struct Signature<void (C::*)(As...)> {
 
 template <typename F, typename... As>
 Kernel record(std::string_view name, const KernelOptions &options, F &body, std::tuple<As...> *, Location loc) {
-  static_assert((IsArg<As>::value && ...), "the parameters of a kernel are Arg<type, \"name\">");
-  Recording recording(name, options, {As::describe()...}, loc);
+  static_assert((IsParameter<As>::value && ...),
+                "the parameters of a kernel are Arg<type, \"name\"> and TensorArg<type, rank, \"name\">");
+  std::vector<KernelArgument> arguments;
+  (As::describe(arguments), ...);
+  Recording recording(name, options, std::move(arguments), loc);
   if (recording.active())
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      body(As(recording.argument(I))...);
+      constexpr auto first = [] { // of each parameter's arguments
+        std::array<unsigned, sizeof...(As) + 1> out{};
+        const std::array<unsigned, sizeof...(As) + 1> counts{As::argumentCount..., 0};
+        for (std::size_t i = 0; i < sizeof...(As); ++i)
+          out[i + 1] = out[i] + counts[i];
+        return out;
+      }();
+      body(As(recording, first[I])...);
     }(std::index_sequence_for<As...>());
   return recording.finish();
 }

@@ -10,6 +10,7 @@
 #include "Memory.h"
 #include "Reduce.h"
 #include "Shapes.h"
+#include "Tensor.h"
 #include "View.h"
 
 #endif // KILN_LANGUAGE_LANGUAGE_H

@@ -298,6 +298,54 @@ Handle makeView(const Operand &pointer, Operands extents, Operands strides, cons
   return r->handle(id);
 }
 
+Handle tensorView(const Operand &pointer, Operands extents, Operands strides, std::span<const std::int64_t> tile,
+                  int excess, int unit, Location loc) {
+  Recorder *r = open("tiles", loc);
+  if (!r)
+    return {};
+  if (excess != 0) {
+    r->fail(loc, "tiles",
+            "a tile with " + std::to_string(std::abs(excess)) +
+                (excess > 0 ? " dimensions more" : " dimensions fewer") + " than are left of the tensor",
+            "give one extent for each dimension that `at` kept");
+    return {};
+  }
+  Shape shape;
+  for (const std::int64_t extent : tile)
+    shape.append(extent);
+  return makeView(pointer, extents, strides, shape, unit, loc);
+}
+
+Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims, Location loc) {
+  Recorder *r = open("at", loc);
+  std::vector<ValueId> ids;
+  const auto id = r ? r->find(view, "at", loc) : std::nullopt;
+  if (!id || !bringIndices(*r, coords, widest(coords), "at", loc, ids))
+    return {};
+  const ValueType from = r->typeOf(*id);
+  ValueType to = from;
+  to.shape = Shape();
+  to.unit = -1;
+  for (int d = 0; d < static_cast<int>(from.shape.rank()); ++d) {
+    if (std::find(dims.begin(), dims.end(), d) != dims.end())
+      continue;
+    if (d == from.unit)
+      to.unit = static_cast<int>(to.shape.rank());
+    to.shape.append(from.shape[static_cast<unsigned>(d)]);
+  }
+  const TypeId source = r->value(*id).type, type = r->typeId(to);
+  const ValueId out = r->define(type, loc);
+  r->indent();
+  r->putAll(ValueText{out}, " = ", Op::SliceView, ' ', ValueText{*id});
+  putList(*r, ids);
+  r->put(" {dims = array<i32: ");
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    r->putAll(i ? ", " : "", dims[i]);
+  r->putAll(">} : ", TypeText{source}, ", ", elementText(widest(coords)), " -> ", TypeText{type});
+  r->endLine(loc);
+  return r->handle(out);
+}
+
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc) {
   Recorder *r = open("narrow", loc);
   const auto id = r ? r->find(view, "narrow", loc) : std::nullopt;

@@ -102,7 +102,6 @@ using Operands = std::span<const Operand>;
 
 // Elementwise.  Scalars and constants are splatted, extents of 1 broadcast.
 Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
-/// A product or a difference whose second operand mostly changes nothing; `name` is the function's.
 Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc);
 Handle negate(ElementType e, const Operand &a, Location loc);
 Handle invert(ElementType e, const Operand &a, Location loc);
@@ -146,6 +145,10 @@ Handle gather(const Operand &source, const Operand &indices, int dim, Location l
 
 // Views.  Index operands are constants, i32 or i64; all of one operation are widened to the widest.
 Handle makeView(const Operand &pointer, Operands extents, Operands strides, const Shape &tile, int unit, Location loc);
+/// A view of a whole tensor; `excess`: by how many dimensions the tile that was asked for has too many.
+Handle tensorView(const Operand &pointer, Operands extents, Operands strides, std::span<const std::int64_t> tile,
+                  int excess, int unit, Location loc);
+Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims, Location loc);
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc);
 Handle loadView(const Handle &view, ElementType e, Operands coords, Cache cache, Location loc);
 void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc);

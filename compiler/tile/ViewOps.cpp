@@ -88,10 +88,9 @@ ParseResult SliceViewOp::parse(OpAsmParser &parser, OperationState &result) {
   Operand view;
   llvm::SmallVector<Operand> coords;
   Type from, indexType, to;
-  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) ||
-      parser.parseOptionalAttrDict(result.attributes) || parser.parseColonType(from) || parser.parseComma() ||
-      parser.parseType(indexType) || parser.parseArrow() || parser.parseType(to) ||
-      parser.resolveOperand(view, from, result.operands) ||
+  if (parser.parseOperand(view) || parseOperandsIn(parser, coords) || parser.parseOptionalAttrDict(result.attributes) ||
+      parser.parseColonType(from) || parser.parseComma() || parser.parseType(indexType) || parser.parseArrow() ||
+      parser.parseType(to) || parser.resolveOperand(view, from, result.operands) ||
       parser.resolveOperands(coords, indexType, result.operands))
     return failure();
   result.addTypes(to);

@@ -37,8 +37,7 @@ Status TransposeOperation::launch(const TransposeArguments &a, Stream *stream, D
   const std::size_t slot = sizeIndex(a.x.dtype) * 9 + static_cast<unsigned>((c.xUnit + 1) * 3 + c.outUnit + 1);
   KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), slot, [&] { return transpose(bitsOf(a.x.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(rows, c.tileRows) * ceilDiv(columns, c.tileColumns)));
-  return kernel->launch(grid, stream, asBits(a.x), a.x.strides[0], a.x.strides[1], asBits(a.out), a.out.strides[0],
-                        a.out.strides[1], rows, columns);
+  return kernel->launch(grid, stream, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)));
 }
 
 } // namespace kiln::kernels

@@ -132,6 +132,32 @@ Result<const LoadedKernel *> JitKernel::prepare(ArgumentView arguments, Stream *
   return k.service.firstCall(k, key, stream);
 }
 
+/// Calls `use` with the packed arguments.
+template <typename Implementation, typename Use>
+static auto withPacked(Implementation &k, const GivenArguments &given, Use use) -> decltype(use(ArgumentView())) {
+  const NamedBinding *binding = k.bindings.find(given.names.data());
+  if (!binding) [[unlikely]] {
+    Result<NamedBinding> made = NamedBinding::create(k.source, k.layout, given);
+    if (!made)
+      return made.status();
+    binding = k.bindings.insert(given.names.data(), std::move(*made));
+  }
+  alignas(16) std::byte data[LaunchArguments::maxBytes];
+  std::uint8_t elements[LaunchArguments::maxCount];
+  std::memset(data, 0, k.layout.bytes());
+  std::memset(elements, 0, k.layout.count());
+  if (Status s = binding->pack(given.values, data, elements); !s.ok()) [[unlikely]]
+    return s;
+  return use(ArgumentView{data, binding->argumentTypes().data(), k.layout.bytes(), k.layout.count(), elements});
+}
+
+Status JitKernel::launch(Dim3 grid, Stream *stream, const GivenArguments &arguments) {
+  return withPacked(*self, arguments, [&](ArgumentView view) { return launch(grid, stream, view); });
+}
+Result<const LoadedKernel *> JitKernel::prepare(const GivenArguments &arguments, Stream *stream) {
+  return withPacked(*self, arguments, [&](ArgumentView view) { return prepare(view, stream); });
+}
+
 /// KILN_CHECKS=fail: the device's findings so far are this launch's.
 static Status statusOfFindings(Device &device, Status launched) {
   unsigned defects = 0;

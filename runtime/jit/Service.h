@@ -16,6 +16,7 @@
 #include "runtime/jit/KernelKey.h"
 #include "runtime/jit/Log.h"
 #include "runtime/jit/Metadata.h"
+#include "runtime/jit/NamedBinding.h"
 #include "runtime/jit/VariantTable.h"
 #include "runtime/jit/WorkspacePool.h"
 
@@ -33,6 +34,7 @@ struct JitKernel::Implementation {
   KernelSource source;
   ArgumentLayout layout;
   VariantTable variants;
+  BindingTable bindings;
 };
 
 class JitService {

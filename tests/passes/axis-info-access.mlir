@@ -49,6 +49,17 @@ func.func @views(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %m: i64, %n:
   %columns = tile.narrow_view %aligned[%c0, %odd] {dim = 1 : i32} : !tile.view<32x64xf16>, i64
   // CHECK: tile.load_view {{.*}} {access = "1 along dimension 0"}
   %z = tile.load_view %columns[%c0, %c0] : !tile.view<32x64xf16>, i64 -> tensor<32x64xf16>
+  // A slice of a whole tensor: every fixed coordinate may be odd where its stride is a multiple.
+  %whole = tile.make_view %x, extents [%m, %m, %m, %n], strides [%s, %s, %s, %c1] : !tile.view<1x32x1x64xf16>, i64
+  %slice = tile.slice_view %whole[%odd, %odd] {dims = array<i32: 0, 2>} : !tile.view<1x32x1x64xf16>, i64 -> !tile.view<32x64xf16>
+  // CHECK: tile.load_view {{.*}} {access = "8 along dimension 1"}
+  %f = tile.load_view %slice[%c0, %c0] : !tile.view<32x64xf16>, i64 -> tensor<32x64xf16>
+  %uneven = tile.make_view %x, extents [%m, %m, %m, %n], strides [%s, %s, %odd, %c1] : !tile.view<1x32x1x64xf16>, i64
+  %bad = tile.slice_view %uneven[%odd, %odd] {dims = array<i32: 0, 2>} : !tile.view<1x32x1x64xf16>, i64 -> !tile.view<32x64xf16>
+  // CHECK: tile.load_view {{.*}} {access = "1 along dimension 0"}
+  %g = tile.load_view %bad[%c0, %c0] : !tile.view<32x64xf16>, i64 -> tensor<32x64xf16>
+  %h = arith.addf %f, %g : tensor<32x64xf16>
+  tile.print "h" %h : tensor<32x64xf16>
   %q = arith.addf %u, %v : tensor<32x64xf16>
   %r = arith.addf %w, %z : tensor<32x64xf16>
   tile.print "q" %q : tensor<32x64xf16>

@@ -60,3 +60,43 @@ func.func @f(%v: !tile.view<2x2x2x2x2x2xf16>) {
 func.func @f(%v: !tile.view<2x2xf16, unit = 2>) {
   return
 }
+
+// -----
+
+func.func @f(%v: !tile.view<1x64x1x32xf16>, %i: i32) {
+  // expected-error @+1 {{gives 1 coordinates for 2 dimensions}}
+  %0 = tile.slice_view %v[%i] {dims = array<i32: 0, 2>} : !tile.view<1x64x1x32xf16>, i32 -> !tile.view<64x32xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !tile.view<1x64x1x32xf16>, %i: i32) {
+  // expected-error @+1 {{dimension 0 is not in 3 .. 3: dims count up}}
+  %0 = tile.slice_view %v[%i, %i] {dims = array<i32: 2, 0>} : !tile.view<1x64x1x32xf16>, i32 -> !tile.view<64x32xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !tile.view<1x64x1x32xf16>, %i: i32) {
+  // expected-error @+1 {{fixes dimension 1, of extent 64 in '!tile.view<1x64x1x32xf16>': only dimensions of extent 1 can be fixed}}
+  %0 = tile.slice_view %v[%i] {dims = array<i32: 1>} : !tile.view<1x64x1x32xf16>, i32 -> !tile.view<1x1x32xf16>
+  return
+}
+
+// -----
+
+func.func @f(%v: !tile.view<1x64xf16>, %i: i32) {
+  // expected-error @+1 {{gives '!tile.view<64xf16, unit = none>', but what is left is '!tile.view<64xf16>'}}
+  %0 = tile.slice_view %v[%i] {dims = array<i32: 0>} : !tile.view<1x64xf16>, i32 -> !tile.view<64xf16, unit = none>
+  return
+}
+
+// -----
+
+func.func @f(%v: !tile.view<1x1xf16>, %i: i32) {
+  // expected-error @+1 {{fixes all dimensions}}
+  %0 = tile.slice_view %v[%i, %i] {dims = array<i32: 0, 1>} : !tile.view<1x1xf16>, i32 -> !tile.view<1xf16>
+  return
+}

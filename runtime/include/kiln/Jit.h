@@ -24,6 +24,7 @@
 #include "kiln/KernelSource.h"
 #include "kiln/Knobs.h"
 #include "kiln/LaunchArguments.h"
+#include "kiln/NamedArguments.h"
 
 #include <atomic>
 #include <functional>
@@ -162,12 +163,27 @@ public:
     const ArgumentPack<Args...> pack(args...);
     return launch(grid, stream, pack.view());
   }
+  /// By name: `named<"x">(x)`; tensors whole (NamedArguments.h).
+  template <ArgumentName... names, typename... Args>
+    requires(sizeof...(names) > 0)
+  Status launch(Dim3 grid, Stream *stream, const NamedArgument<names, Args> &...arguments) {
+    const GivenArgument values[] = {detail::given(arguments.value)...};
+    return launch(grid, stream, GivenArguments{detail::NamesOf<names...>::template list<Args...>, values});
+  }
+  Status launch(Dim3 grid, Stream *stream, const GivenArguments &arguments);
   Status launch(Dim3 grid, Stream *stream, const LaunchArguments &arguments) {
     return launch(grid, stream, arguments.view());
   }
   Status launch(Dim3 grid, Stream *stream, ArgumentView arguments);
 
   /// What `launch` would run, compiled if need be, not launched.
+  template <ArgumentName... names, typename... Args>
+    requires(sizeof...(names) > 0)
+  Result<const LoadedKernel *> prepare(Stream *stream, const NamedArgument<names, Args> &...arguments) {
+    const GivenArgument values[] = {detail::given(arguments.value)...};
+    return prepare(GivenArguments{detail::NamesOf<names...>::template list<Args...>, values}, stream);
+  }
+  Result<const LoadedKernel *> prepare(const GivenArguments &arguments, Stream *stream = nullptr);
   Result<const LoadedKernel *> prepare(ArgumentView arguments, Stream *stream = nullptr);
 
 private:

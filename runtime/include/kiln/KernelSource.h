@@ -32,11 +32,22 @@ enum class Specialise : std::uint8_t { None, Divisibility, Stride, Value };
 
 std::string_view specialiseName(Specialise how); ///< "none", "divisibility", "stride", "value"
 
+/// Of a tensor that is one argument of the kernel as its author wrote it, and several here.
+struct TensorPart {
+  enum class Role : std::uint8_t { Pointer, Extent, Stride };
+  std::string tensor; ///< its name
+  Role role = Role::Pointer;
+  std::uint8_t dim = 0, rank = 0;
+  bool optional = false; ///< a launch may leave the tensor out
+  bool operator==(const TensorPart &) const = default;
+};
+
 struct ArgumentSpec {
   std::string name;
   std::string type; ///< "ptr<f32>", "i32", "f32": as in the compiler's metadata
   Specialise specialise = Specialise::None;
   unsigned elementBytes = 1; ///< of what the integer counts; 1: it counts bytes, or anything
+  std::optional<TensorPart> part = {};
   bool operator==(const ArgumentSpec &) const = default;
 };
 

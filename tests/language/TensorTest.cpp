@@ -1,0 +1,88 @@
+// Tensors as arguments: what they are in the text, and what is cut out of them.
+#include "tests/language/LanguageTesting.h"
+
+#include <gtest/gtest.h>
+
+using namespace kiln::language;
+
+namespace kiln::test {
+namespace {
+
+TEST(TensorArgument, IsAnAddressExtentsAndStrides) {
+  const Kernel k =
+      kernel("k", {},
+             [](Arg<i32, "n"> n, TensorArg<bf16, 2, "x"> x,
+                TensorArg<f32, 1, "y", TensorTraits{.noalias = true, .wholeRows = true, .optional = true}> y) {
+               when(n > 0, [&] { store(y.pointer(), cast<f32>(load(x.pointer()))); });
+             });
+  ASSERT_TRUE(k.ok()) << k.status().toString();
+  struct {
+    const char *name, *type;
+    Specialization how;
+    TensorPart::Role role;
+    int dim;
+  } const wanted[] = {{"x", "ptr<bf16>", Specialization::Divisibility, TensorPart::Role::Pointer, 0},
+                      {"x_extent_0", "i64", Specialization::None, TensorPart::Role::Extent, 0},
+                      {"x_extent_1", "i64", Specialization::None, TensorPart::Role::Extent, 1},
+                      {"x_stride_0", "i64", Specialization::Stride, TensorPart::Role::Stride, 0},
+                      {"x_stride_1", "i64", Specialization::Stride, TensorPart::Role::Stride, 1},
+                      {"y", "ptr<f32>", Specialization::Divisibility, TensorPart::Role::Pointer, 0},
+                      {"y_extent_0", "i64", Specialization::Divisibility, TensorPart::Role::Extent, 0},
+                      {"y_stride_0", "i64", Specialization::Stride, TensorPart::Role::Stride, 0}};
+  ASSERT_EQ(k.arguments().size(), 1 + std::size(wanted));
+  EXPECT_FALSE(k.arguments()[0].part);
+  for (std::size_t i = 0; i < std::size(wanted); ++i) {
+    const KernelArgument &a = k.arguments()[1 + i];
+    SCOPED_TRACE(a.name);
+    EXPECT_EQ(a.name, wanted[i].name);
+    EXPECT_EQ(a.typeText(), wanted[i].type);
+    EXPECT_EQ(a.traits.specialization, wanted[i].how);
+    ASSERT_TRUE(a.part);
+    EXPECT_EQ(a.part->tensor, a.name.substr(0, 1));
+    EXPECT_EQ(a.part->role, wanted[i].role);
+    EXPECT_EQ(a.part->dim, wanted[i].dim);
+    EXPECT_EQ(a.part->rank, a.name[0] == 'x' ? 2 : 1);
+    EXPECT_EQ(a.part->optional, a.name[0] == 'y');
+    EXPECT_EQ(a.traits.noalias, a.name == "y");
+    if (wanted[i].role == TensorPart::Role::Stride)
+      EXPECT_EQ(a.counts, a.name[0] == 'x' ? ElementType::BF16 : ElementType::F32);
+  }
+}
+
+TEST(TensorArgument, TilesAreCutOutOfTheWholeTensor) {
+  const Kernel k = kernel("k", {},
+                          [](TensorArg<f16, 4, "k"> k, Arg<i32, "batch"> batch, Arg<i64, "head"> head,
+                             Arg<i32, "begin"> begin, Arg<i32, "length"> length) {
+                            const auto rows = k.at(batch, all, head, all).narrow(along(0), begin, length);
+                            static_assert(rows.rank == 2);
+                            storeView(rows.tiles({64, 32}), {0, 0}, zeros<f16>({64, 32}));
+                            storeView(k.at(0, all, 1, all).tiles({8, 16}, unitDim(0)), {0, 0}, zeros<f16>({8, 16}));
+                          });
+  ASSERT_TRUE(k.ok()) << k.status().toString();
+  const std::string body = bodyOf(k);
+  for (const char *line :
+       {"tile.make_view %k, extents [%k_extent_0, %k_extent_1, %k_extent_2, %k_extent_3], strides [%k_stride_0, "
+        "%k_stride_1, %k_stride_2, %k_stride_3] : !tile.view<1x64x1x32xf16>, i64",
+        "[%begin, %length] {dim = 1 : i32} : !tile.view<1x64x1x32xf16>, i32",
+        "{dims = array<i32: 0, 2>} : !tile.view<1x64x1x32xf16>, i64 -> !tile.view<64x32xf16>",
+        "!tile.view<1x8x1x16xf16, unit = 1>, i32 -> !tile.view<8x16xf16, unit = 0>"})
+    EXPECT_NE(body.find(line), std::string::npos) << line << "\n" << body;
+  EXPECT_EQ(complaintsOfKilnOpt({k.text()}), "");
+}
+
+TEST(TensorArgument, TilesOfAnotherRankAreRefused) {
+  const Kernel k = kernel(
+      "k", {}, [](TensorArg<f16, 3, "k"> k) { storeView(k.at(0, all, all).tiles({64}), {0}, zeros<f16>({64})); });
+  EXPECT_NE(k.status().message().find("a tile with 1 dimensions fewer than are left of the tensor"), std::string::npos)
+      << k.status().toString();
+}
+
+TEST(TensorArgument, NamesAreOnesOfTheKernel) {
+  const Kernel k = kernel("k", {}, [](TensorArg<f16, 1, "x"> x, Arg<i64, "x_stride_0"> other) {
+    storeView(x.tiles({64}), {other}, zeros<f16>({64}));
+  });
+  EXPECT_NE(k.status().message().find("are both called 'x_stride_0'"), std::string::npos) << k.status().toString();
+}
+
+} // namespace
+} // namespace kiln::test
