@@ -30,16 +30,9 @@ template <Element T> static Kernel addContiguous(const AddConfig &c) {
 
 template <Element T> static Kernel addStrided(const AddConfig &c) {
   return kernel("add_strided", {.warps = c.warps, .config = {{"block", c.block}}},
-                [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_stride_0"> x0, Arg<Stride<T>, "x_stride_1"> x1,
-                    Arg<Stride<T>, "x_stride_2"> x2, Arg<Stride<T>, "x_stride_3"> x3, Arg<Pointer<T>, "y"> y,
-                    Arg<Stride<T>, "y_stride_0"> y0, Arg<Stride<T>, "y_stride_1"> y1, Arg<Stride<T>, "y_stride_2"> y2,
-                    Arg<Stride<T>, "y_stride_3"> y3, Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_stride_0"> o0,
-                    Arg<Stride<T>, "out_stride_1"> o1, Arg<Stride<T>, "out_stride_2"> o2,
-                    Arg<Stride<T>, "out_stride_3"> o3, Arg<i64, "e1"> e1, Arg<i64, "e2"> e2, Arg<i64, "e3"> e3) {
-                  const StridedBlock block(c.block, e1, e2, e3);
-                  const auto a = load(block.at(x, {x0, x1, x2, x3}), block.mask);
-                  const auto b = load(block.at(y, {y0, y1, y2, y3}), block.mask);
-                  store(block.at(out, {o0, o1, o2, o3}), sumOf(a, b), block.mask);
+                [&](TensorArg<T, 4, "x"> x, TensorArg<T, 4, "y"> y, TensorArg<T, 4, "out"> out) {
+                  const StridedBlock here(c.block, out);
+                  store(here.at(out), sumOf(load(here.at(x), here.mask), load(here.at(y), here.mask)), here.mask);
                 });
 }
 

@@ -30,11 +30,10 @@ Status AddOperation::launch(const AddArguments &a, Stream *stream, DeviceAddress
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
     return kernel->launch(grid, stream, a.x, a.y, a.out, n);
   }
-  const auto e = FourDims(a.out).extents;
-  const auto x = FourDims::strides(a.x), y = FourDims::strides(a.y), o = FourDims::strides(a.out);
-  KILN_ASSIGN(const Dim3 grid, gridOf(name(), e[0] * e[1] * e[2] * ceilDiv(e[3], c.block)));
-  return kernel->launch(grid, stream, a.x, x[0], x[1], x[2], x[3], a.y, y[0], y[1], y[2], y[3], a.out, o[0], o[1], o[2],
-                        o[3], e[1], e[2], e[3]);
+  const Tensor x = inFourDims(a.x), y = inFourDims(a.y), out = inFourDims(a.out);
+  KILN_ASSIGN(const Dim3 grid,
+              gridOf(name(), out.shape[0] * out.shape[1] * out.shape[2] * ceilDiv(out.shape[3], c.block)));
+  return kernel->launch(grid, stream, named<"x">(x), named<"y">(y), named<"out">(out));
 }
 
 } // namespace kiln::kernels

@@ -26,14 +26,9 @@ template <Element T> static Kernel copyContiguous(const CopyConfig &c) {
 template <Element T> static Kernel copyStrided(const CopyConfig &c) {
   const int block = c.blockFor(bitsOf(elementOf<T>) / 8);
   return kernel("copy_strided", {.warps = c.warps, .config = {{"block", block}}},
-                [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_stride_0"> x0, Arg<Stride<T>, "x_stride_1"> x1,
-                    Arg<Stride<T>, "x_stride_2"> x2, Arg<Stride<T>, "x_stride_3"> x3, Arg<Pointer<T>, "out"> out,
-                    Arg<Stride<T>, "out_stride_0"> o0, Arg<Stride<T>, "out_stride_1"> o1,
-                    Arg<Stride<T>, "out_stride_2"> o2, Arg<Stride<T>, "out_stride_3"> o3, Arg<i64, "e1"> e1,
-                    Arg<i64, "e2"> e2, Arg<i64, "e3"> e3) {
-                  const StridedBlock rows(block, e1, e2, e3);
-                  const auto value = load(rows.at(x, {x0, x1, x2, x3}), rows.mask);
-                  store(rows.at(out, {o0, o1, o2, o3}), value, rows.mask);
+                [&](TensorArg<T, 4, "x"> x, TensorArg<T, 4, "out"> out) {
+                  const StridedBlock here(block, out);
+                  store(here.at(out), load(here.at(x), here.mask), here.mask);
                 });
 }
 

@@ -11,8 +11,7 @@ struct CopyConfig {
   int warps = 8;
   /// false: copy(x, out, n), both contiguous; grid [ceil(n / block)].
   /// true: copy_strided over four dimensions (those that are missing have the extent 1) of any strides, in elements:
-  /// copy_strided(x, x_stride_0 .. x_stride_3, out, out_stride_0 .. out_stride_3, e1, e2, e3);
-  /// grid [e0 * e1 * e2 * ceil(e3 / block)].
+  /// copy_strided(x, out), tensors of one shape e; grid [e0 * e1 * e2 * ceil(e3 / block)].
   bool strided = false;
 
   /// Elements of a program for elements of so many bytes.

@@ -30,11 +30,10 @@ Status CopyOperation::launch(const CopyArguments &a, Stream *stream, DeviceAddre
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
     return kernel->launch(grid, stream, asBits(a.x), asBits(a.out), n);
   }
-  const auto e = FourDims(a.out).extents;
-  const auto x = FourDims::strides(a.x), o = FourDims::strides(a.out);
-  KILN_ASSIGN(const Dim3 grid, gridOf(name(), e[0] * e[1] * e[2] * ceilDiv(e[3], c.block)));
-  return kernel->launch(grid, stream, asBits(a.x), x[0], x[1], x[2], x[3], asBits(a.out), o[0], o[1], o[2], o[3], e[1],
-                        e[2], e[3]);
+  const Tensor x = inFourDims(asBits(a.x)), out = inFourDims(asBits(a.out));
+  KILN_ASSIGN(const Dim3 grid,
+              gridOf(name(), out.shape[0] * out.shape[1] * out.shape[2] * ceilDiv(out.shape[3], c.block)));
+  return kernel->launch(grid, stream, named<"x">(x), named<"out">(out));
 }
 
 } // namespace kiln::kernels

@@ -7,29 +7,27 @@ namespace kiln::kernels {
 using namespace language;
 
 template <Element T> static Kernel cumsumOf(const CumsumConfig &c) {
-  return kernel(
-      "cumsum",
-      {.warps = c.warps,
-       .config = {{"block", c.block}, {"rowsPerProgram", c.rowsPerProgram}, {"adjacent", c.adjacent}}},
-      [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_row_stride"> xRow, Arg<Stride<T>, "x_column_stride"> xColumn,
-          Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_row_stride"> outRow,
-          Arg<Stride<T>, "out_column_stride"> outColumn, Arg<i64, "rows"> rows, Arg<i64, "columns"> columns) {
-        const auto row = rowsOfProgram(c.rowsPerProgram);
-        const auto rowMask = row < rows;
-        const auto column = columnsOfTile(c.block);
-        const RowBlock<T> from(x, row, xRow, xColumn, c.adjacent), to(out, row, outRow, outColumn, c.adjacent);
-        const auto whole = columns / c.block * c.block; // up to here tiles are full
+  return kernel("cumsum",
+                {.warps = c.warps,
+                 .config = {{"block", c.block}, {"rowsPerProgram", c.rowsPerProgram}, {"adjacent", c.adjacent}}},
+                [&](TensorArg<T, 2, "x"> x, TensorArg<T, 2, "out"> out) {
+                  const auto row = rowsOfProgram(c.rowsPerProgram);
+                  const auto rowMask = row < x.extent(0);
+                  const auto column = columnsOfTile(c.block);
+                  const auto columns = x.extent(1);
+                  const RowBlock<T> from(x, row, c.adjacent), to(out, row, c.adjacent);
+                  const auto whole = columns / c.block * c.block; // up to here tiles are full
 
-        // One tile: the sums so far go in, [R, 1], and those after it come out.
-        const auto step = [&](const Scalar<i64> &first, const Tile<i1> &mask, const Tile<f32> &before) {
-          const auto value = cast<f32>(load(from.at(first, column), mask));
-          store(to.at(first, column), cast<T>(language::cumsum(value, along(1)) + before), mask);
-          return before + expandDims(sum(value, along(1)), 1);
-        };
-        const auto before = loop(over(0, whole, c.block), zeros<f32>({c.rowsPerProgram, 1}),
-                                 [&](auto first, auto before) { return step(first, rowMask, before); });
-        step(whole, rowMask & (column < cast<i32>(columns - whole)), before);
-      });
+                  // One tile: the sums so far go in, [R, 1], and those after it come out.
+                  const auto step = [&](const Scalar<i64> &first, const Tile<i1> &mask, const Tile<f32> &before) {
+                    const auto value = cast<f32>(load(from.at(first, column), mask));
+                    store(to.at(first, column), cast<T>(language::cumsum(value, along(1)) + before), mask);
+                    return before + expandDims(sum(value, along(1)), 1);
+                  };
+                  const auto before = loop(over(0, whole, c.block), zeros<f32>({c.rowsPerProgram, 1}),
+                                           [&](auto first, auto before) { return step(first, rowMask, before); });
+                  step(whole, rowMask & (column < cast<i32>(columns - whole)), before);
+                });
 }
 
 Kernel cumsum(ElementType element, const CumsumConfig &config) {

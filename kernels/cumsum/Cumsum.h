@@ -6,8 +6,7 @@
 
 namespace kiln::kernels {
 
-/// cumsum(x, x_row_stride, x_column_stride, out, out_row_stride, out_column_stride, rows, columns), strides in
-/// elements; rows of any length; grid [ceil(rows / rowsPerProgram)].
+/// cumsum(x, out), matrices of one shape; rows of any length; grid [ceil(rows / rowsPerProgram)].
 struct CumsumConfig {
   int block = 1024; ///< columns of a tile
   int rowsPerProgram = 1;

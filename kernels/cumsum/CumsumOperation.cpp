@@ -13,8 +13,7 @@ Status CumsumOperation::launch(const CumsumArguments &a, Stream *stream, DeviceA
     return cumsum(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, adjacent});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
-  return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.out, out.rowStride, out.columnStride, x.rows,
-                        x.columns);
+  return kernel->launch(grid, stream, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
 }
 
 } // namespace kiln::kernels

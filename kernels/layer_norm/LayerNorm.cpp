@@ -110,29 +110,22 @@ template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
                                             {"looping", c.looping},
                                             {"adjacent", c.adjacent},
                                             {"affine", c.affine}}};
-  const auto body = [&](const Pointer<T> &x, const Scalar<i64> &xRow, const Scalar<i64> &xColumn,
-                        const Affine<T> &affine, const Pointer<T> &out, const Scalar<i64> &outRow,
-                        const Scalar<i64> &outColumn, const Scalar<i64> &rows, const Scalar<i64> &columns,
+  const auto body = [&](const TensorView<T, 2> &x, const Affine<T> &affine, const TensorView<T, 2> &out,
                         const Scalar<f32> &eps) {
     const auto row = rowsOfProgram(c.rowsPerProgram);
-    normalise(Problem<T>{RowBlock<T>(x, row, xRow, xColumn, c.adjacent),
-                         RowBlock<T>(out, row, outRow, outColumn, c.adjacent), affine, row < rows, columns, eps, c});
+    normalise(Problem<T>{RowBlock<T>(x, row, c.adjacent), RowBlock<T>(out, row, c.adjacent), affine, row < x.extent(0),
+                         x.extent(1), eps, c});
   };
+  constexpr TensorTraits wholeRows{.wholeRows = true};
   if (c.affine)
     return kernel("layer_norm", options,
-                  [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_row_stride"> xRow,
-                      Arg<Stride<T>, "x_column_stride"> xColumn, Arg<Pointer<T>, "weight"> weight,
-                      Arg<Pointer<T>, "bias"> bias, Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_row_stride"> outRow,
-                      Arg<Stride<T>, "out_column_stride"> outColumn, Arg<i64, "rows"> rows,
-                      Arg<Extent<T>, "columns"> columns, Arg<f32, "eps"> eps) {
-                    body(x, xRow, xColumn, Affine<T>{weight, bias, true}, out, outRow, outColumn, rows, columns, eps);
-                  });
-  return kernel(
-      "layer_norm", options,
-      [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_row_stride"> xRow, Arg<Stride<T>, "x_column_stride"> xColumn,
-          Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_row_stride"> outRow,
-          Arg<Stride<T>, "out_column_stride"> outColumn, Arg<i64, "rows"> rows, Arg<Extent<T>, "columns"> columns,
-          Arg<f32, "eps"> eps) { body(x, xRow, xColumn, Affine<T>{}, out, outRow, outColumn, rows, columns, eps); });
+                  [&](TensorArg<T, 2, "x", wholeRows> x, TensorArg<T, 1, "weight"> weight, TensorArg<T, 1, "bias"> bias,
+                      TensorArg<T, 2, "out"> out,
+                      Arg<f32, "eps"> eps) { body(x, Affine<T>{weight.pointer(), bias.pointer(), true}, out, eps); });
+  return kernel("layer_norm", options,
+                [&](TensorArg<T, 2, "x", wholeRows> x, TensorArg<T, 2, "out"> out, Arg<f32, "eps"> eps) {
+                  body(x, Affine<T>{}, out, eps);
+                });
 }
 
 Kernel layerNorm(ElementType element, const LayerNormConfig &config) {

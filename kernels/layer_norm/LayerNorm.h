@@ -6,9 +6,8 @@
 
 namespace kiln::kernels {
 
-/// layer_norm(x, x_row_stride, x_column_stride, weight, bias, out, out_row_stride, out_column_stride, rows, columns,
-/// eps) over rows, strides in elements; weight and bias have `columns` adjacent elements and are missing from the
-/// arguments if `affine` is false.  Grid [ceil(rows / rowsPerProgram)].
+/// layer_norm(x, weight, bias, out, eps) over the rows of matrices of one shape; weight and bias have an element a
+/// column, adjacent, and are missing from the arguments if `affine` is false.  Grid [ceil(rows / rowsPerProgram)].
 struct LayerNormConfig {
   int block = 1024; ///< columns of a tile
   int rowsPerProgram = 1;

@@ -33,11 +33,11 @@ Status LayerNormOperation::launch(const LayerNormArguments &a, Stream *stream, D
                      {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent, a.affine()});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
+  const Tensor matrix = asMatrix(a.x), result = asMatrix(a.out);
   if (!a.affine())
-    return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.out, out.rowStride, out.columnStride,
-                          x.rows, x.columns, a.eps);
-  return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.weight, a.bias, a.out, out.rowStride,
-                        out.columnStride, x.rows, x.columns, a.eps);
+    return kernel->launch(grid, stream, named<"x">(matrix), named<"out">(result), named<"eps">(a.eps));
+  return kernel->launch(grid, stream, named<"x">(matrix), named<"weight">(a.weight), named<"bias">(a.bias),
+                        named<"out">(result), named<"eps">(a.eps));
 }
 
 } // namespace kiln::kernels

@@ -8,8 +8,10 @@ using namespace language;
 
 template <Element T> static Kernel partial(const ReduceSumConfig &c) {
   return kernel("reduce_sum_partial", {.warps = c.warps, .config = {{"block", c.block}, {"adjacent", c.adjacent}}},
-                [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_stride"> stride, Arg<Pointer<f32>, "partial"> out,
-                    Arg<i64, "n"> n) {
+                [&](TensorArg<T, 1, "x"> vector, TensorArg<f32, 1, "partial"> partial) {
+                  const auto x = vector.pointer();
+                  const auto n = vector.extent(0), stride = vector.stride(0);
+                  const auto out = partial.pointer();
                   const auto inside = range(0, c.block);
                   const auto at = [&](const Scalar<i64> &first) {
                     if (c.adjacent)
@@ -29,12 +31,14 @@ template <Element T> static Kernel partial(const ReduceSumConfig &c) {
 
 template <Element T> static Kernel final(const ReduceSumConfig &c) {
   return kernel("reduce_sum_final", {.warps = c.warps, .config = {{"block", c.block}}},
-                [&](Arg<Pointer<f32>, "partial"> partial, Arg<Pointer<T>, "out"> out, Arg<i64, "count"> count) {
+                [&](TensorArg<f32, 1, "partial"> sums, TensorArg<T, 1, "out"> out) {
+                  const auto partial = sums.pointer();
+                  const auto count = sums.extent(0);
                   const auto inside = range(0, c.block);
                   const auto total = loop(over(0, count, c.block), zeros<f32>({c.block}), [&](auto first, auto total) {
                     return total + load(partial + first + inside, cast<i64>(inside) < count - first);
                   });
-                  store(out, cast<T>(sum(total)));
+                  store(out.pointer(), cast<T>(sum(total)));
                 });
 }
 

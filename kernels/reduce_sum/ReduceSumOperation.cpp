@@ -33,8 +33,15 @@ Status ReduceSumOperation::launch(const ReduceSumArguments &a, Stream *stream, D
   KILN_ASSIGN(JitKernel * second,
               final.get(jit(), dtype, [&] { return reduceSumFinal(elementOf(a.x.dtype), config); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), count));
-  KILN_TRY(first->launch(grid, stream, a.x, stride, static_cast<std::uint64_t>(workspace), n));
-  return second->launch(Dim3{}, stream, static_cast<std::uint64_t>(workspace), a.out, count);
+  const auto vector = [](Tensor t, DeviceAddress address, DType dtype, std::int64_t elements, std::int64_t step) {
+    t.address = address, t.dtype = dtype, t.rank = 1, t.shape[0] = elements, t.strides[0] = step;
+    return t;
+  };
+  const Tensor sums = vector({}, workspace, DType::F32, count, 1);
+  KILN_TRY(
+      first->launch(grid, stream, named<"x">(vector(a.x, a.x.address, a.x.dtype, n, stride)), named<"partial">(sums)));
+  return second->launch(Dim3{}, stream, named<"partial">(sums),
+                        named<"out">(vector(a.out, a.out.address, a.out.dtype, 1, 1)));
 }
 
 } // namespace kiln::kernels

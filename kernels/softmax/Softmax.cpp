@@ -58,27 +58,25 @@ static void softmaxLoop(const RowBlock<T> &x, const RowBlock<T> &out, const Tile
 }
 
 template <Element T> static Kernel softmaxOf(const SoftmaxConfig &c) {
-  return kernel(
-      "softmax",
-      // Approximate: the error stays below 2 ulp + 1e-6, and bf16 rows take two thirds of the time.
-      {.warps = c.warps,
-       .grade = approx,
-       .config = {{"block", c.block},
-                  {"rowsPerProgram", c.rowsPerProgram},
-                  {"looping", c.looping},
-                  {"adjacent", c.adjacent}}},
-      [&](Arg<Pointer<T>, "x"> x, Arg<Stride<T>, "x_row_stride"> xRow, Arg<Stride<T>, "x_column_stride"> xColumn,
-          Arg<Pointer<T>, "out"> out, Arg<Stride<T>, "out_row_stride"> outRow,
-          Arg<Stride<T>, "out_column_stride"> outColumn, Arg<i64, "rows"> rows, Arg<Extent<T>, "columns"> columns) {
-        const auto row = rowsOfProgram(c.rowsPerProgram);
-        const auto rowMask = row < rows;
-        const RowBlock<T> from(x, row, xRow, xColumn, c.adjacent), to(out, row, outRow, outColumn, c.adjacent);
-        if (c.looping)
-          softmaxLoop(from, to, rowMask, columns, c);
-        else
-          forColumns(cast<i32>(columns), c.block,
-                     [&](const Scalar<i32> &n) { softmaxOnce(from, to, rowMask, n, c.block); });
-      });
+  return kernel("softmax",
+                // Approximate: the error stays below 2 ulp + 1e-6, and bf16 rows take two thirds of the time.
+                {.warps = c.warps,
+                 .grade = approx,
+                 .config = {{"block", c.block},
+                            {"rowsPerProgram", c.rowsPerProgram},
+                            {"looping", c.looping},
+                            {"adjacent", c.adjacent}}},
+                [&](TensorArg<T, 2, "x", TensorTraits{.wholeRows = true}> x, TensorArg<T, 2, "out"> out) {
+                  const auto row = rowsOfProgram(c.rowsPerProgram);
+                  const auto rowMask = row < x.extent(0);
+                  const auto columns = x.extent(1);
+                  const RowBlock<T> from(x, row, c.adjacent), to(out, row, c.adjacent);
+                  if (c.looping)
+                    softmaxLoop(from, to, rowMask, columns, c);
+                  else
+                    forColumns(cast<i32>(columns), c.block,
+                               [&](const Scalar<i32> &n) { softmaxOnce(from, to, rowMask, n, c.block); });
+                });
 }
 
 Kernel softmax(ElementType element, const SoftmaxConfig &config) {

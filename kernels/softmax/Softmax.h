@@ -6,8 +6,7 @@
 
 namespace kiln::kernels {
 
-/// softmax(x, x_row_stride, x_column_stride, out, out_row_stride, out_column_stride, rows, columns), strides in
-/// elements; grid [ceil(rows / rowsPerProgram)].
+/// softmax(x, out), matrices of one shape; grid [ceil(rows / rowsPerProgram)].
 struct SoftmaxConfig {
   int block = 1024; ///< columns of a tile
   int rowsPerProgram = 1;

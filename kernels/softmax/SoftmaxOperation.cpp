@@ -12,8 +12,7 @@ Status SoftmaxOperation::launch(const SoftmaxArguments &a, Stream *stream, Devic
     return softmax(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
-  return kernel->launch(grid, stream, a.x, x.rowStride, x.columnStride, a.out, out.rowStride, out.columnStride, x.rows,
-                        x.columns);
+  return kernel->launch(grid, stream, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
 }
 
 } // namespace kiln::kernels

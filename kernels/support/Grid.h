@@ -6,7 +6,7 @@
 #include "kiln/Tensor.h"
 #include "support/Text.h"
 
-#include <array>
+#include <algorithm>
 
 namespace kiln::kernels {
 
@@ -23,20 +23,15 @@ inline Result<Dim3> gridOf(std::string_view operation, std::int64_t programs) {
   return Dim3{static_cast<std::uint32_t>(programs), 1, 1};
 }
 
-/// A tensor's extents and strides as four dimensions, missing ones in front with extent 1 and stride 0.
-struct FourDims {
-  std::array<std::int64_t, 4> extents{1, 1, 1, 1};
-  explicit FourDims(const Tensor &t) {
-    for (unsigned d = 0; d < t.rank; ++d)
-      extents[4 - t.rank + d] = t.shape[d];
+/// The tensor with dimensions of extent 1 and stride 0 in front, four in all.
+inline Tensor inFourDims(Tensor t) {
+  for (; t.rank < 4; ++t.rank) {
+    std::copy_backward(t.shape.begin(), t.shape.begin() + t.rank, t.shape.begin() + t.rank + 1);
+    std::copy_backward(t.strides.begin(), t.strides.begin() + t.rank, t.strides.begin() + t.rank + 1);
+    t.shape[0] = 1, t.strides[0] = 0;
   }
-  static std::array<std::int64_t, 4> strides(const Tensor &t) {
-    std::array<std::int64_t, 4> out{0, 0, 0, 0};
-    for (unsigned d = 0; d < t.rank; ++d)
-      out[4 - t.rank + d] = t.strides[d];
-    return out;
-  }
-};
+  return t;
+}
 
 } // namespace kiln::kernels
 

@@ -22,6 +22,13 @@ struct Rows {
   bool adjacent() const { return columnStride == 1 || columns == 1; }
 };
 
+/// The tensor as a matrix; of rank 1 its one row.
+inline Tensor asMatrix(Tensor t) {
+  if (t.rank == 1)
+    t.shape = {1, t.shape[0]}, t.strides = {0, t.strides[0]}, t.rank = 2;
+  return t;
+}
+
 struct RowTile {
   int block, rowsPerProgram, warps;
   bool looping; ///< rows are longer than a tile

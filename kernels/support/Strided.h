@@ -17,10 +17,10 @@ public:
   using Pointer = language::Pointer<T>;
   using Index = language::Scalar<language::i64>;
 
-  /// `adjacent`: the columns are known to be next to each other, and columnStride is not used.
-  RowBlock(const Pointer &base, const language::Tile<language::i64> &rows, const Index &rowStride,
-           const Index &columnStride, bool adjacent)
-      : base(base), rows(rows), rowStride(rowStride), columnStride(columnStride), adjacent(adjacent) {}
+  /// `adjacent`: the columns are known to be next to each other, and their stride is not used.
+  RowBlock(const language::TensorView<T, 2> &matrix, const language::Tile<language::i64> &rows, bool adjacent)
+      : base(matrix.pointer()), rows(rows), rowStride(matrix.stride(0)), columnStride(matrix.stride(1)),
+        adjacent(adjacent) {}
 
   /// Addresses of the columns first + columns, `columns` of shape [1, C]: a tile of shape [R, C].
   language::Tile<Pointer> at(const Index &first, const language::Tile<language::i32> &columns,
@@ -74,20 +74,18 @@ void forColumns(const language::Scalar<language::i32> &columns, int block, F &&b
   language::when(whole, [&] { body(full); }, [&] { body(columns); }, loc);
 }
 
-/// Strides of a tensor of four dimensions, in elements.
-struct Strides4 {
-  language::Scalar<language::i64> s0, s1, s2, s3;
-};
-
-/// Where a block of the innermost dimension lies in tensors of extents [.., e1, e2, e3]: programs count blocks of one
-/// row first.
+/// Where this program's block of the innermost dimension lies in tensors of four dimensions: programs count blocks of
+/// one row first.
 class StridedBlock {
 public:
   using Index = language::Scalar<language::i64>;
 
-  StridedBlock(int block, const Index &e1, const Index &e2, const Index &e3,
+  /// `like` has the shape.
+  template <language::Element T>
+  StridedBlock(int block, const language::TensorView<T, 4> &like,
                language::Location loc = language::Location::current()) {
     const language::LocationScope scope(loc);
+    const Index e1 = like.extent(1), e2 = like.extent(2), e3 = like.extent(3);
     const auto program = language::cast<language::i64>(language::programId());
     const auto blocks = language::ceilDiv(e3, block);
     const auto row = program / blocks;
@@ -101,10 +99,11 @@ public:
   }
 
   template <language::Element T>
-  language::Tile<language::Pointer<T>> at(const language::Pointer<T> &base, const Strides4 &s,
+  language::Tile<language::Pointer<T>> at(const language::TensorView<T, 4> &x,
                                           language::Location loc = language::Location::current()) const {
     const language::LocationScope scope(loc);
-    return base + (i0 * s.s0 + i1 * s.s1 + i2 * s.s2 + i3 * s.s3) + inside * s.s3;
+    return x.pointer() + (i0 * x.stride(0) + i1 * x.stride(1) + i2 * x.stride(2) + i3 * x.stride(3)) +
+           inside * x.stride(3);
   }
 
   language::Tile<language::i1> mask;

@@ -6,8 +6,7 @@
 
 namespace kiln::kernels {
 
-/// transpose(x, x_stride_0, x_stride_1, out, out_stride_0, out_stride_1, rows, columns): x is rows x columns, out
-/// columns x rows, strides in elements; grid [ceil(rows / tileRows) * ceil(columns / tileColumns)].
+/// transpose(x, out): x is rows x columns, out columns x rows; grid [ceil(rows / tileRows) * ceil(columns / tileColumns)].
 struct TransposeConfig {
   int tileRows = 64, tileColumns = 64; ///< of x
   int warps = 8;
