@@ -59,16 +59,14 @@ Kernel rowMax(int block) {
                 });
 }
 
-// out[j, i] = x[i, j], tiles of 32 x 64, any strides of x, rows of out adjacent.
+// out[b, j, i] = x[b, i, j], tiles of 32 x 64, any strides of x, rows of out adjacent.
 Kernel flip() {
-  return kernel("flip", {},
-                [&](Arg<Pointer<f16>, "x"> x, Arg<Stride<f16>, "stride_0"> s0, Arg<Stride<f16>, "stride_1"> s1,
-                    Arg<Pointer<f16>, "out"> out, Arg<i32, "rows"> rows, Arg<i32, "columns"> columns) {
-                  auto from = makeView(x, {rows, columns}, {s0, s1}, {32, 64}, Unit::None);
-                  auto to = makeView(out, {columns, rows}, {rows, 1}, {64, 32});
-                  auto i = programId(Axis::X) * 32, j = programId(Axis::Y) * 64;
-                  storeView(to, {j, i}, transpose(loadView(from, {i, j})));
-                });
+  return kernel("flip", {}, [&](TensorArg<f16, 3, "x"> x, TensorArg<f16, 3, "out"> out) {
+    auto i = programId(Axis::X) * 32, j = programId(Axis::Y) * 64, b = programId(Axis::Z);
+    auto from = x.at(b, all, all).tiles({32, 64}, Unit::None);
+    auto to = out.at(b, all, all).tiles({64, 32});
+    storeView(to, {j, i}, transpose(loadView(from, {i, j})));
+  });
 }
 
 // clang-format on
