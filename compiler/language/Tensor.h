@@ -70,6 +70,15 @@ public:
     return out;
   }
 
+  /// The same with these extents, one a dimension that is left: where tensors share theirs, one value serves them all.
+  template <std::same_as<Scalar<i64>>... I> TensorView withExtents(const I &...extents) const {
+    static_assert(sizeof...(I) == R, "give an extent for each dimension that is left");
+    TensorView out = *this;
+    unsigned n = 0;
+    ((out.kept(n++).extent = extents), ...);
+    return out;
+  }
+
   /// The extent of the whole tensor along a dimension that is left.
   Scalar<i64> extent(int dim) const { return kept(static_cast<unsigned>(dim)).extent; }
   /// Elements from one coordinate to the next.

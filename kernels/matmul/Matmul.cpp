@@ -24,27 +24,17 @@ TilePlace placeOf(const Scalar<i64> &m, const Scalar<i64> &n, const MatmulConfig
   return {slot, (first + rest % rows) * c.blockM, rest / rows * c.blockN};
 }
 
-/// The strides of a batch of matrices, as arguments.
-struct Strides {
-  Scalar<i64> batch, row, column;
-};
-
 /// out, and what the epilogue reads.
 template <Element O> struct Destination {
-  Pointer<O> out;
-  Strides outStrides;
-  Pointer<O> bias;
-  Scalar<i64> biasStride;
-  Pointer<O> other;
-  Strides otherStrides;
+  TensorView<O, 3> out;
+  TensorView<O, 1> bias;
+  TensorView<O, 3> other;
   Scalar<f32> scale;
   Scalar<i64> m, n;
   Status *problem; ///< of the recording
 
-  View<O> view(const Pointer<O> &p, const Strides &strides, const Scalar<i64> &batch, const MatmulConfig &c,
-               int unit) const {
-    return makeView(p + batch * strides.batch, {m, n}, {strides.row, strides.column}, {c.blockM, c.blockN},
-                    unitDim(unit));
+  View<O> view(const TensorView<O, 3> &tensor, const Scalar<i64> &batch, const MatmulConfig &c, int unit) const {
+    return tensor.at(batch, all, all).withExtents(m, n).tiles({c.blockM, c.blockN}, unitDim(unit));
   }
 
   /// The epilogue asks for what the call does not give.
@@ -61,20 +51,22 @@ template <Element O> struct Destination {
     tile.bias = [&] {
       if (!c.bias)
         return missing("bias");
-      const auto of = makeView(bias, {n}, {biasStride}, {c.blockN}, Unit::None);
+      const auto of = bias.withExtents(n).tiles({c.blockN}, Unit::None);
       return expandDims(cast<f32>(loadView(of, {at.column})), 0);
     };
     tile.other = [&] {
       if (!c.other)
         return missing("other");
-      return cast<f32>(loadView(view(other, otherStrides, batch, c, c.otherUnit), {at.row, at.column}));
+      return cast<f32>(loadView(view(other, batch, c, c.otherUnit), {at.row, at.column}));
     };
     const Epilogue epilogue = inOrder(
         {c.scaled ? scaled() : Epilogue(), c.bias ? biased() : Epilogue(), activated(c.activation), c.epilogue});
-    storeView(view(out, outStrides, batch, c, c.outUnit), {at.row, at.column},
-              cast<O>(epilogue ? epilogue(sums, tile) : sums));
+    storeView(view(out, batch, c, c.outUnit), {at.row, at.column}, cast<O>(epilogue ? epilogue(sums, tile) : sums));
   }
 };
+
+/// Of a tensor that not every call has.
+constexpr TensorTraits maybe{.optional = true};
 
 std::vector<ConfigEntry> entriesOf(const MatmulConfig &c) {
   return {{"blockM", c.blockM},
@@ -95,93 +87,75 @@ std::vector<ConfigEntry> entriesOf(const MatmulConfig &c) {
 
 template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
   Status problem;
-  Kernel recorded = kernel(
-      "matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
-      [&](Arg<Pointer<T>, "a"> a, Arg<Stride<T>, "a_batch_stride"> aBatch, Arg<Stride<T>, "a_row_stride"> aRow,
-          Arg<Stride<T>, "a_column_stride"> aColumn, Arg<Pointer<T>, "b"> b, Arg<Stride<T>, "b_batch_stride"> bBatch,
-          Arg<Stride<T>, "b_row_stride"> bRow, Arg<Stride<T>, "b_column_stride"> bColumn, Arg<Pointer<O>, "out"> out,
-          Arg<Stride<O>, "out_batch_stride"> outBatch, Arg<Stride<O>, "out_row_stride"> outRow,
-          Arg<Stride<O>, "out_column_stride"> outColumn, Arg<Pointer<O>, "bias"> bias,
-          Arg<Stride<O>, "bias_stride"> biasStride, Arg<Pointer<O>, "other"> other,
-          Arg<Stride<O>, "other_batch_stride"> otherBatch, Arg<Stride<O>, "other_row_stride"> otherRow,
-          Arg<Stride<O>, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale, Arg<i64, "m"> m, Arg<i64, "n"> n,
-          Arg<i64, "k"> k, Arg<i64, "splits"> splits) {
-        using S = Sum<T, T>;
-        const TilePlace at = placeOf(m, n, c);
-        Scalar<i64> batch = at.slot, begin = k * 0, end = k;
-        if (c.sums != Sums::Finish) {
-          batch = at.slot / splits;
-          const auto length = ceilDiv(ceilDiv(k, c.blockK), splits) * c.blockK; // whole steps
-          begin = min(k, at.slot % splits * length);
-          end = min(k, begin + length);
-        }
-        const auto left = makeView(a + batch * aBatch, {m, k}, {aRow, aColumn}, {c.blockM, c.blockK}, unitDim(c.aUnit));
-        const auto right =
-            makeView(b + batch * bBatch, {k, n}, {bRow, bColumn}, {c.blockK, c.blockN}, unitDim(c.bUnit));
-        const auto total = loop(over(begin, end, c.blockK), zeros<S>({c.blockM, c.blockN}), [&](auto i, auto sum) {
-          const auto x = loadView(left, {at.row, i}), y = loadView(right, {i, at.column});
-          if constexpr (std::same_as<T, f32>)
-            return dot(x, y, sum, c.precision);
-          else
-            return dot(x, y, sum);
-        });
-        const Destination<O> to{out,   {outBatch, outRow, outColumn},
-                                bias,  biasStride,
-                                other, {otherBatch, otherRow, otherColumn},
-                                scale, m,
-                                n,     &problem};
-        if (c.sums == Sums::Finish) {
-          if constexpr (std::same_as<S, f32>)
-            to.finish(total, batch, at, c);
-        }
-        if constexpr (std::same_as<O, S>) {
-          if (c.sums == Sums::Part || (c.sums == Sums::Finish && std::same_as<S, i32>)) {
-            storeView(to.view(out, to.outStrides, at.slot, c, c.outUnit), {at.row, at.column}, total);
-          } else if (c.sums == Sums::Atomic) {
-            const auto rows = expandDims(at.row + range<i64>(0, c.blockM), 1),
-                       columns = expandDims(at.column + range<i64>(0, c.blockN), 0);
-            atomicAdd(out + batch * outBatch + (rows * outRow + columns * outColumn), total,
-                      (rows < m) & (columns < n));
-          }
-        }
-      });
+  Kernel recorded =
+      kernel("matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
+             [&](TensorArg<T, 3, "a"> a, TensorArg<T, 3, "b"> b, TensorArg<O, 3, "out"> out,
+                 TensorArg<O, 1, "bias", maybe> bias, TensorArg<O, 3, "other", maybe> other, Arg<f32, "scale"> scale,
+                 Arg<i64, "splits"> splits) {
+               const auto m = out.extent(1), n = out.extent(2), k = a.extent(2);
+               using S = Sum<T, T>;
+               const TilePlace at = placeOf(m, n, c);
+               Scalar<i64> batch = at.slot, begin = k * 0, end = k;
+               if (c.sums != Sums::Finish) {
+                 batch = at.slot / splits;
+                 const auto length = ceilDiv(ceilDiv(k, c.blockK), splits) * c.blockK; // whole steps
+                 begin = min(k, at.slot % splits * length);
+                 end = min(k, begin + length);
+               }
+               const auto left = a.at(batch, all, all).withExtents(m, k).tiles({c.blockM, c.blockK}, unitDim(c.aUnit));
+               const auto right = b.at(batch, all, all).withExtents(k, n).tiles({c.blockK, c.blockN}, unitDim(c.bUnit));
+               const auto total =
+                   loop(over(begin, end, c.blockK), zeros<S>({c.blockM, c.blockN}), [&](auto i, auto sum) {
+                     const auto x = loadView(left, {at.row, i}), y = loadView(right, {i, at.column});
+                     if constexpr (std::same_as<T, f32>)
+                       return dot(x, y, sum, c.precision);
+                     else
+                       return dot(x, y, sum);
+                   });
+               const Destination<O> to{out, bias, other, scale, m, n, &problem};
+               if (c.sums == Sums::Finish) {
+                 if constexpr (std::same_as<S, f32>)
+                   to.finish(total, batch, at, c);
+               }
+               if constexpr (std::same_as<O, S>) {
+                 if (c.sums == Sums::Part || (c.sums == Sums::Finish && std::same_as<S, i32>)) {
+                   storeView(to.view(out, at.slot, c, c.outUnit), {at.row, at.column}, total);
+                 } else if (c.sums == Sums::Atomic) {
+                   const auto rows = expandDims(at.row + range<i64>(0, c.blockM), 1),
+                              columns = expandDims(at.column + range<i64>(0, c.blockN), 0);
+                   atomicAdd(out.at(batch, all, all).pointer() + (rows * out.stride(1) + columns * out.stride(2)),
+                             total, (rows < m) & (columns < n));
+                 }
+               }
+             });
   return problem.ok() ? recorded : Kernel::failed(problem);
 }
 
 template <Element S, Element O> Kernel finishOf(const MatmulConfig &c) {
   Status problem;
-  Kernel recorded = kernel(
-      "matmul_finish", {.warps = c.warps, .config = entriesOf(c)},
-      [&](Arg<Pointer<S>, "parts"> parts, Arg<Pointer<O>, "out"> out, Arg<Stride<O>, "out_batch_stride"> outBatch,
-          Arg<Stride<O>, "out_row_stride"> outRow, Arg<Stride<O>, "out_column_stride"> outColumn,
-          Arg<Pointer<O>, "bias"> bias, Arg<Stride<O>, "bias_stride"> biasStride, Arg<Pointer<O>, "other"> other,
-          Arg<Stride<O>, "other_batch_stride"> otherBatch, Arg<Stride<O>, "other_row_stride"> otherRow,
-          Arg<Stride<O>, "other_column_stride"> otherColumn, Arg<f32, "scale"> scale, Arg<i64, "m"> m, Arg<i64, "n"> n,
-          Arg<i64, "splits"> splits) {
-        const TilePlace at = placeOf(m, n, c);
-        const auto size = m * n;
-        const auto total = loop(over(0, splits), zeros<S>({c.blockM, c.blockN}), [&](auto split, auto sum) {
-          const auto part = makeView(parts + (at.slot * splits + split) * size, {m, n}, {n, 1}, {c.blockM, c.blockN});
-          return sum + loadView(part, {at.row, at.column});
-        });
-        const Destination<O> to{out,   {outBatch, outRow, outColumn},
-                                bias,  biasStride,
-                                other, {otherBatch, otherRow, otherColumn},
-                                scale, m,
-                                n,     &problem};
-        if constexpr (std::same_as<S, f32>)
-          to.finish(total, at.slot, at, c);
-        else
-          storeView(to.view(out, to.outStrides, at.slot, c, c.outUnit), {at.row, at.column}, total);
-      });
+  Kernel recorded =
+      kernel("matmul_finish", {.warps = c.warps, .config = entriesOf(c)},
+             [&](TensorArg<S, 4, "parts"> parts, TensorArg<O, 3, "out"> out, TensorArg<O, 1, "bias", maybe> bias,
+                 TensorArg<O, 3, "other", maybe> other, Arg<f32, "scale"> scale) {
+               const auto m = out.extent(1), n = out.extent(2), splits = parts.extent(1);
+               const TilePlace at = placeOf(m, n, c);
+               const auto total = loop(over(0, splits), zeros<S>({c.blockM, c.blockN}), [&](auto split, auto sum) {
+                 const auto part = parts.at(at.slot, split, all, all).withExtents(m, n).tiles({c.blockM, c.blockN});
+                 return sum + loadView(part, {at.row, at.column});
+               });
+               const Destination<O> to{out, bias, other, scale, m, n, &problem};
+               if constexpr (std::same_as<S, f32>)
+                 to.finish(total, at.slot, at, c);
+               else
+                 storeView(to.view(out, at.slot, c, c.outUnit), {at.row, at.column}, total);
+             });
   return problem.ok() ? recorded : Kernel::failed(problem);
 }
 
 template <Element T> Kernel zeroOf() {
   constexpr int block = 1024;
-  return kernel("matmul_zero", {.warps = 4}, [&](Arg<Pointer<T>, "out"> out, Arg<i64, "n"> n) {
-    const auto view = makeView(out, {n}, {1}, {block});
-    storeView(view, {cast<i64>(programId()) * block}, zeros<T>({block}));
+  return kernel("matmul_zero", {.warps = 4}, [&](TensorArg<T, 1, "out"> out) {
+    storeView(out.tiles({block}), {cast<i64>(programId()) * block}, zeros<T>({block}));
   });
 }
 

@@ -21,8 +21,10 @@ enum class Sums : std::uint8_t {
   Atomic, ///< added to part batch of `out`
 };
 
-/// matmul(a, a_batch_stride, a_row_stride, a_column_stride, b, .., out, .., bias, bias_stride, other, .., scale, m, n,
-/// k, splits), strides in elements; grid [ceil(m / blockM) * ceil(n / blockN) * splits * batch].
+/// matmul(a, b, out, bias, other, scale, splits): a [batch, m, k], b [batch, k, n], out and other [batch, m, n] (of
+/// parts: batch * splits), bias [n]; bias and other may be left out.  Grid [ceil(m / blockM) * ceil(n / blockN) *
+/// splits
+/// * batch].
 struct MatmulConfig {
   int blockM = 128, blockN = 128, blockK = 32; ///< the tile of a program, and what it adds at a time
   int warps =
@@ -47,13 +49,12 @@ struct MatmulConfig {
 /// and other have out's type.
 language::Kernel matmul(language::ElementType element, language::ElementType out, const MatmulConfig &config = {});
 
-/// matmul_finish(parts, out, out_batch_stride, out_row_stride, out_column_stride, bias, bias_stride, other, .., scale,
-/// m, n, splits): out = epilogue(part 0 + part 1 + ..), for parts of the type `sums` as `Sums::Part` stores them.  Of
-/// the configuration it takes blockM and blockN (its own tile), warps, the units of out and other, and the epilogue;
-/// grid [ceil(m / blockM) * ceil(n / blockN) * batch].
+/// matmul_finish(parts, out, bias, other, scale), parts [batch, splits, m, n]: out = epilogue(part 0 + part 1 + ..),
+/// for parts of the type `sums` as `Sums::Part` stores them.  Of the configuration it takes blockM and blockN (its own
+/// tile), warps, the units of out and other, and the epilogue; grid [ceil(m / blockM) * ceil(n / blockN) * batch].
 language::Kernel matmulFinish(language::ElementType sums, language::ElementType out, const MatmulConfig &config);
 
-/// matmul_zero(out, n): n zeros of f32 or i32; grid [ceil(n / 1024)].
+/// matmul_zero(out): zeros of f32 or i32; grid [ceil(n / 1024)].
 language::Kernel matmulZero(language::ElementType element);
 
 } // namespace kiln::kernels

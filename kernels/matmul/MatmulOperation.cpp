@@ -57,9 +57,27 @@ bool isEighth(DType t) {
   return t == DType::E4m3 || t == DType::E5m2;
 }
 
-/// Of a tensor that the kernel reads.  Without one it gets an address that it does not read, aligned as any type asks.
-DeviceAddress addressOf(bool read, const std::optional<Tensor> &t, const Tensor &out) {
-  return read ? t->address : out.address / 16 * 16;
+/// The matrices as the kernel takes them: `batch` of them in front, one for all if they have no batch.
+Tensor inBatches(Tensor t, std::int64_t batch) {
+  if (t.rank == 2) {
+    t.shape = {batch, t.shape[0], t.shape[1]};
+    t.strides = {0, t.strides[0], t.strides[1]};
+    t.rank = 3;
+  }
+  return t;
+}
+
+/// Sums in the workspace, one after the other.
+Tensor sumsIn(DeviceAddress workspace, DType dtype, std::initializer_list<std::int64_t> shape) {
+  Tensor t;
+  t.address = workspace;
+  t.dtype = dtype;
+  t.rank = static_cast<unsigned>(shape.size());
+  std::copy(shape.begin(), shape.end(), t.shape.begin());
+  std::int64_t stride = 1;
+  for (unsigned d = t.rank; d-- > 0; stride *= t.shape[d])
+    t.strides[d] = stride;
+  return t;
 }
 
 /// What decides which code a call needs.
@@ -255,7 +273,7 @@ Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceA
     KILN_ASSIGN(JitKernel * zero,
                 zeros.get(jit(), {static_cast<int>(outType)}, [&] { return matmulZero(frontEndType(outType)); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
-    KILN_TRY(zero->launch(grid, stream, workspace, z.batch * size));
+    KILN_TRY(zero->launch(grid, stream, named<"out">(sumsIn(workspace, outType, {z.batch * size}))));
   }
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), choicesOf(a.a.dtype, outType, c), [&] {
     return matmul(frontEndType(a.a.dtype), frontEndType(outType), c);
@@ -263,14 +281,14 @@ Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceA
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
-  const Matrices w(a.other ? *a.other : a.out);
-  KILN_TRY(kernel->launch(grid, stream, a.a, x.batchStride, x.rowStride, x.columnStride, a.b, y.batchStride,
-                          y.rowStride, y.columnStride, direct ? a.out.address : workspace,
-                          direct ? z.batchStride : size, direct ? z.rowStride : z.columns,
-                          direct ? z.columnStride : std::int64_t(1), addressOf(c.bias, a.bias, a.out),
-                          a.bias ? a.bias->strides[0] : std::int64_t(1), addressOf(c.other, a.other, a.out),
-                          w.batchStride, w.rowStride, w.columnStride, a.scale, z.rows, z.columns, x.columns, splits));
-  return direct ? Status() : finish(a, whole, a.deterministic ? splits : 1, stream, workspace);
+  const std::int64_t parts = a.deterministic ? splits : 1;
+  KILN_TRY(kernel->launch(grid, stream, named<"a">(inBatches(a.a, z.batch)), named<"b">(inBatches(a.b, z.batch)),
+                          named<"out">(direct ? inBatches(a.out, z.batch)
+                                              : sumsIn(workspace, outType, {z.batch * parts, z.rows, z.columns})),
+                          named<"bias">(c.bias ? *a.bias : Tensor()),
+                          named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale),
+                          named<"splits">(splits)));
+  return direct ? Status() : finish(a, whole, parts, stream, workspace);
 }
 
 Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &whole, std::int64_t parts, Stream *stream,
@@ -283,11 +301,9 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
     return matmulFinish(frontEndType(sums), frontEndType(a.out.dtype), c);
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
-  const Matrices w(a.other ? *a.other : a.out);
-  return kernel->launch(grid, stream, workspace, a.out, z.batchStride, z.rowStride, z.columnStride,
-                        addressOf(c.bias, a.bias, a.out), a.bias ? a.bias->strides[0] : std::int64_t(1),
-                        addressOf(c.other, a.other, a.out), w.batchStride, w.rowStride, w.columnStride, a.scale, z.rows,
-                        z.columns, parts);
+  return kernel->launch(grid, stream, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
+                        named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),
+                        named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale));
 }
 
 } // namespace kiln::kernels
