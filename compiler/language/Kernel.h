@@ -255,21 +255,25 @@ template <typename F, typename... As>
 Kernel record(std::string_view name, const KernelOptions &options, F &body, std::tuple<As...> *, Location loc) {
   static_assert((IsParameter<As>::value && ...),
                 "the parameters of a kernel are Arg<type, \"name\"> and TensorArg<type, rank, \"name\">");
-  std::vector<KernelArgument> arguments;
-  (As::describe(arguments), ...);
-  Recording recording(name, options, std::move(arguments), loc);
-  if (recording.active())
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      constexpr auto first = [] { // of each parameter's arguments
-        std::array<unsigned, sizeof...(As) + 1> out{};
-        const std::array<unsigned, sizeof...(As) + 1> counts{As::argumentCount..., 0};
-        for (std::size_t i = 0; i < sizeof...(As); ++i)
-          out[i + 1] = out[i] + counts[i];
-        return out;
-      }();
-      body(As(recording, first[I])...);
-    }(std::index_sequence_for<As...>());
-  return recording.finish();
+  if constexpr ((IsParameter<As>::value && ...)) {
+    std::vector<KernelArgument> arguments;
+    (As::describe(arguments), ...);
+    Recording recording(name, options, std::move(arguments), loc);
+    if (recording.active())
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        constexpr auto first = [] { // of each parameter's arguments
+          std::array<unsigned, sizeof...(As) + 1> out{};
+          const std::array<unsigned, sizeof...(As) + 1> counts{As::argumentCount..., 0};
+          for (std::size_t i = 0; i < sizeof...(As); ++i)
+            out[i + 1] = out[i] + counts[i];
+          return out;
+        }();
+        body(As(recording, first[I])...);
+      }(std::index_sequence_for<As...>());
+    return recording.finish();
+  } else {
+    return Kernel();
+  }
 }
 } // namespace detail
 

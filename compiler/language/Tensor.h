@@ -113,7 +113,7 @@ public:
     std::vector<std::int64_t> whole;
     std::vector<int> fixed;
     const int wanted = unitDimension == Unit::Last ? R - 1 : static_cast<int>(unitDimension);
-    int unit = -1, left = 0;
+    int unit = wanted < R ? -1 : wanted, left = 0; // one that is no dimension is refused where the view is made
     for (unsigned d = 0; d < dims.size(); ++d) {
       const detail::TensorDim &dim = dims[d];
       extents.push_back(detail::operandOf(dim.extent, loc));

@@ -75,7 +75,8 @@ Result<JitKernel *> JitService::kernel(const KernelSource &source) {
     if (i->second->source() == source)
       return i->second.get();
   KILN_ASSIGN(ArgumentLayout layout, ArgumentLayout::create(source));
-  std::unique_ptr<JitKernel::Implementation> made(new JitKernel::Implementation{*this, source, std::move(layout), {}});
+  std::unique_ptr<JitKernel::Implementation> made(
+      new JitKernel::Implementation{*this, source, std::move(layout), {}, {}});
   std::unique_ptr<JitKernel> kernel(new JitKernel(std::move(made)));
   return kernels.emplace(source.name, std::move(kernel))->second.get();
 }

@@ -11,6 +11,7 @@
 #include "tests/support/TestTier.h"
 
 #include <gtest/gtest.h>
+#include <map>
 
 #include <cmath>
 
@@ -42,16 +43,41 @@ Subject matmulOf(const char *target, bool aligned) {
   MatmulConfig c;
   Subject s{"matmul", kernels::matmul(ElementType::F16, ElementType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0,
             {}};
-  for (const unsigned argument : {0, 4, 8, 1, 2, 5, 6, 9, 10}) // pointers, strides of batches and rows
-    if (aligned || argument % 4 == 0)
-      s.facts.divisible.push_back(std::to_string(argument) + "=16");
-  s.facts.equals = {"3=1", "7=1", "11=1"};
+  const auto names = s.kernel.arguments();
+  using Role = language::TensorPart::Role;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto &part = names[i].part;
+    if (part && part->role == Role::Stride && part->dim == part->rank - 1 && !part->optional)
+      s.facts.equals.push_back(std::to_string(i) + "=1");
+    else if (part && (part->role == Role::Pointer || (aligned && part->role == Role::Stride && !part->optional)))
+      s.facts.divisible.push_back(std::to_string(i) + "=16");
+  }
   s.inputs = {std::size_t(M * K), std::size_t(K * N)};
   s.output = std::size_t(M * N);
-  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) -> std::vector<Argument> {
-    const std::int64_t zero = 0, one = 1;
-    return {*in[0], zero, K,   one,  *in[1], zero, N,    one, out, zero, N,  one,
-            out,    one,  out, zero, zero,   zero, 1.0f, M,   N,   K,    one};
+  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) {
+    struct Whole {
+      const Buffer *buffer;
+      std::int64_t extents[3], strides[3];
+    };
+    const std::map<std::string, Whole> tensors = {{"a", {in[0], {1, M, K}, {M * K, K, 1}}},
+                                                  {"b", {in[1], {1, K, N}, {K * N, N, 1}}},
+                                                  {"out", {&out, {1, M, N}, {M * N, N, 1}}}};
+    std::vector<Argument> all;
+    for (const auto &a : names) {
+      if (!a.part) {
+        all.push_back(a.element == ElementType::F32 ? Argument(1.0f) : Argument(std::int64_t(1)));
+        continue;
+      }
+      const auto found = tensors.find(a.part->tensor);
+      const auto d = static_cast<std::size_t>(a.part->dim);
+      if (a.part->role == Role::Pointer)
+        all.push_back(found == tensors.end() ? Argument(std::uint64_t(0)) : Argument(*found->second.buffer));
+      else if (found == tensors.end())
+        all.push_back(std::int64_t(0));
+      else
+        all.push_back(a.part->role == Role::Extent ? found->second.extents[d] : found->second.strides[d]);
+    }
+    return all;
   };
   return s;
 }

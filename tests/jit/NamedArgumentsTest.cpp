@@ -132,8 +132,7 @@ TEST_F(NamedArguments, AreRefusedByName) {
 }
 
 template <int i> Status launchFrom(JitKernel &kernel, const Tensor &x) {
-  return kernel.launch({1}, nullptr, named<"x">(x), named<"n">(i),
-                       named<"p">(std::integral_constant<int, i>::value == -1 ? std::uint64_t(0) : std::uint64_t(i)));
+  return kernel.launch({1}, nullptr, named<"x">(x), named<"n">(i), named<"p">(std::uint64_t(4 * i)));
 }
 
 /// More threads than one bind at once; the launch log would show a torn binding as wrong arguments.

@@ -33,8 +33,7 @@ void combine(Tile<f32> x) {
 }
 
 Kernel arguments() {
-  // expected-error@*:* {{the parameters of a kernel are Arg<type, "name">}}
-  // expected-error@*:* 0+ {{no member named 'describe'}}
+  // expected-error@*:* {{the parameters of a kernel are Arg<type, "name"> and TensorArg<type, rank, "name">}}
   return kernel("k", {}, [](Pointer<f32> x) {});
 }
 
@@ -44,3 +43,11 @@ void badName(Arg<f32, "2x"> a) { (void)a.handle(); }
 void mask(Arg<i1, "m"> a) { (void)a.handle(); }
 // expected-error@*:* {{noalias is for pointers}}
 void alias(Arg<i32, "n", ArgTraits{.noalias = true}> a) { (void)a.handle(); }
+Kernel coordinates() {
+  return kernel("k", {}, [](TensorArg<f32, 2, "x"> x) {
+    // expected-error@*:* {{give a coordinate, or `all`, for each dimension}}
+    (void)x.at(0);
+  });
+}
+// expected-error@*:* {{a tensor has 1 to 5 dimensions}}
+void sixDims(TensorArg<f32, 6, "x"> x) { (void)x.extent(0); }
