@@ -34,6 +34,37 @@ template <typename V> V finite(const V &x, Location loc = Location::current()) {
   return select(x == minusInfinity, 0.0f, x);
 }
 
+/// Of a tensor that not every call has.
+constexpr TensorTraits maybe{.optional = true};
+
+/// The rows of one sequence: a batch of a dense tensor, or part of a packed one.
+template <Element T> struct Sequence {
+  Scalar<i64> batch, start; ///< where it begins
+  Scalar<i32> rows;
+  Scalar<i64> extent; ///< of the tensor's rows
+  bool whole;         ///< all of them
+
+  TensorView<T, 2> of(const TensorView<T, 2> &tensor, const Scalar<i64> &columns) const {
+    const auto all = tensor.withExtents(extent, columns);
+    return whole ? all : all.narrow(along(0), start, rows);
+  }
+};
+
+template <Element T>
+Sequence<T> sequenceOf(const Scalar<i64> &extent, const Scalar<i32> &dense, const Scalar<i32> &batch,
+                       const TensorView<i32, 1> &starts, const TensorView<i32, 1> &used, bool packed, bool isUsed) {
+  Sequence<T> s{cast<i64>(batch), constant<i64>(0), dense, extent, !packed && !isUsed};
+  if (packed) {
+    const auto begin = load(starts.at(batch).pointer());
+    s.rows = load(starts.at(batch + 1).pointer()) - begin;
+    s.start = cast<i64>(begin);
+    s.batch = constant<i64>(0);
+  }
+  if (isUsed)
+    s.rows = load(used.at(batch).pointer());
+  return s;
+}
+
 template <Element T> Kernel attentionOf(const AttentionConfig &c) {
   return kernel(
       "attention",
@@ -57,24 +88,13 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                   {"usedQ", c.usedQ},
                   {"usedK", c.usedK},
                   {"lse", c.lse}}},
-      [&](Arg<Pointer<T>, "q"> q, Arg<Stride<T>, "q_batch_stride"> qBatch, Arg<Stride<T>, "q_row_stride"> qRow,
-          Arg<Stride<T>, "q_group_stride"> qGroup, Arg<Stride<T>, "q_head_stride"> qHead, Arg<Pointer<T>, "k"> k,
-          Arg<Stride<T>, "k_batch_stride"> kBatch, Arg<Stride<T>, "k_row_stride"> kRow,
-          Arg<Stride<T>, "k_head_stride"> kHead, Arg<Pointer<T>, "v"> v, Arg<Stride<T>, "v_batch_stride"> vBatch,
-          Arg<Stride<T>, "v_row_stride"> vRow, Arg<Stride<T>, "v_head_stride"> vHead, Arg<Pointer<T>, "o"> o,
-          Arg<Stride<T>, "o_batch_stride"> oBatch, Arg<Stride<T>, "o_row_stride"> oRow,
-          Arg<Stride<T>, "o_group_stride"> oGroup, Arg<Stride<T>, "o_head_stride"> oHead, Arg<Pointer<f32>, "lse"> lse,
-          Arg<Stride<f32>, "lse_batch_stride"> lseBatch, Arg<Stride<f32>, "lse_head_stride"> lseHead,
-          Arg<Stride<f32>, "lse_row_stride"> lseRow, Arg<Pointer<f32>, "sink"> sink,
-          Arg<Stride<f32>, "sink_stride"> sinkStride, Arg<Pointer<f32>, "alibi"> alibi,
-          Arg<Stride<f32>, "alibi_batch_stride"> alibiBatch, Arg<Stride<f32>, "alibi_head_stride"> alibiHead,
-          Arg<Pointer<i32>, "cu_q"> cuQ, Arg<Pointer<i32>, "cu_k"> cuK, Arg<Pointer<i32>, "used_q"> usedQ,
-          Arg<Pointer<i32>, "used_k"> usedK, Arg<i32, "queries"> queries, Arg<i32, "keys"> keys,
-          Arg<i32, "heads"> heads, Arg<i32, "group"> group, Arg<i32, "head_dim_eighth"> headEighth,
-          Arg<i32, "value_dim_eighth"> valueEighth, Arg<i32, "window_left"> windowLeft,
+      [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "o"> o,
+          TensorArg<f32, 3, "lse", maybe> lse, TensorArg<f32, 1, "sink", maybe> sink,
+          TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
+          TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
+          TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
           Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
-        // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
-        const auto headDim = headEighth * 8, valueDim = valueEighth * 8;
+        const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
         const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
@@ -82,39 +102,18 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
         const auto row0 = (c.right ? blocks - 1 - rest % blocks : rest % blocks) * c.blockM;
         const auto kvHead = head / group, member = head % group;
 
-        // This sequence's rows.
-        Scalar<i32> queryRows = queries, keyRows = keys;
-        // The batch stride of a packed tensor means nothing.
-        const Scalar<i64> zero = cast<i64>(batch) * 0;
-        Scalar<i64> startQ = zero, startK = zero, batchQ = cast<i64>(batch), batchK = batchQ;
-        if (c.packedQ) {
-          const auto begin = load(cuQ + batch);
-          queryRows = load(cuQ + batch + 1) - begin;
-          startQ = cast<i64>(begin);
-          batchQ = zero;
-        }
-        if (c.packedK) {
-          const auto begin = load(cuK + batch);
-          keyRows = load(cuK + batch + 1) - begin;
-          startK = cast<i64>(begin);
-          batchK = zero;
-        }
-        if (c.usedQ)
-          queryRows = load(usedQ + batch);
-        if (c.usedK)
-          keyRows = load(usedK + batch);
+        const Sequence<T> mine = sequenceOf<T>(q.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ),
+                          theirs =
+                              sequenceOf<T>(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK, c.usedK);
+        const auto queryRows = mine.rows, keyRows = theirs.rows;
 
         when(row0 < queryRows, [&] {
-          const auto qView =
-              makeView(q + (batchQ * qBatch + startQ * qRow + cast<i64>(kvHead) * qGroup + cast<i64>(member) * qHead),
-                       {queryRows, headDim}, {qRow, 1}, {c.blockM, c.dim});
-          const auto kView = makeView(k + (batchK * kBatch + startK * kRow + cast<i64>(kvHead) * kHead),
-                                      {keyRows, headDim}, {kRow, 1}, {c.blockN, c.dim});
-          const auto vView = makeView(v + (batchK * vBatch + startK * vRow + cast<i64>(kvHead) * vHead),
-                                      {keyRows, valueDim}, {vRow, 1}, {c.blockN, c.dimV});
-          const auto oView =
-              makeView(o + (batchQ * oBatch + startQ * oRow + cast<i64>(kvHead) * oGroup + cast<i64>(member) * oHead),
-                       {queryRows, valueDim}, {oRow, 1}, {c.blockM, c.dimV});
+          // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
+          const auto headDim = multipleOf(q.extent(4), 8), valueDim = multipleOf(o.extent(4), 8);
+          const auto qView = mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
+          const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
+          const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
+          const auto oView = mine.of(o.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
 
           const auto shift = c.bottomRight ? keyRows - queryRows : keyRows * 0;
           const auto query = loadView(qView, {row0, 0});
@@ -127,7 +126,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                             slackOfLogits = slack / toBase2;
           Scalar<f32> slope = factor;
           if (c.alibi) {
-            slope = load(alibi + (cast<i64>(batch) * alibiBatch + cast<i64>(head) * alibiHead));
+            slope = load(alibi.at(batch, head).pointer());
             // A finite one stays finite: 0 times infinity is no number.
             slope = select(abs(slope) <= largestFloat, max(min(slope * log2e, largestFloat), -largestFloat), slope);
           }
@@ -229,7 +228,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           });
           largest = select(total == 0.0f, minusInfinity, largest);
           if (c.sink) { // one more logit without a value
-            const auto logit = full<f32>({c.blockM}, load(sink + cast<i64>(head) * sinkStride));
+            const auto logit = full<f32>({c.blockM}, load(sink.at(head).pointer()));
             const auto with = maximum(largest, logit);
             const auto base = finite(with);
             const auto fade = exp2((largest - base) * log2e);
@@ -242,8 +241,8 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           storeView(oView, {row0, 0}, cast<T>(result));
           if (c.lse) {
             const auto logSum = select(nothing, minusInfinity, finite(largest) + log2(total, precise) * ln2);
-            const auto at = lse + (batchQ * lseBatch + cast<i64>(head) * lseHead) + (startQ + cast<i64>(i)) * lseRow;
-            store(at, logSum, i < queryRows);
+            const auto rows = lse.at(mine.batch, head, all);
+            store(rows.pointer() + (mine.start + cast<i64>(i)) * rows.stride(0), logSum, i < queryRows);
           }
         });
       });

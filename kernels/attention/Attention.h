@@ -32,8 +32,10 @@ struct AttentionConfig {
 /// longest of all; level 1 saves a third of it.
 int assemblerLevel(const AttentionConfig &config);
 
-/// f16 or bf16.  Arguments by name: q, k, v, o with their strides (batch, row, head; q and o: two for the head, by key
-/// head and by member of its group), lse, sink, alibi, cu_q, cu_k, used_q, used_k, and the scalars.
+/// f16 or bf16.  Arguments by name: q and o [batch, row, key head, member of its group, dim], k and v [batch, row, key
+/// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch]
+/// (the last seven may be left out); queries (of the longest sequence), window_left, window_right, scale, cap.  Packed
+/// tensors have one batch.
 language::Kernel attention(language::ElementType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

@@ -193,10 +193,6 @@ public:
     return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
   }
 
-  std::optional<std::vector<std::string>> unitStrides() const override {
-    return {{"lse_row_stride", "sink_stride", "alibi_head_stride"}};
-  }
-
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     AttentionConfig c;
     if (Status s = applySettings(settings, {{"blockM", &c.blockM},

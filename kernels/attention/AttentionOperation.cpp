@@ -14,19 +14,15 @@ constexpr float log2e = 1.4426950408889634f; // the kernel computes to base 2
 
 /// q or o: the heads in one dimension, or split into key heads and members of their groups.
 struct Heads {
-  std::int64_t batch, rows, heads, dim, batchStride, rowStride, groupStride, headStride;
+  std::int64_t batch, rows, heads, dim;
   bool split;
-  Heads(const Tensor &t, bool packed, std::int64_t group) {
+  Heads(const Tensor &t, bool packed) {
     const unsigned lead = packed ? 0 : 1; // dimensions before the rows
     split = t.rank == lead + 4;
     batch = packed ? 1 : t.shape[0];
-    batchStride = packed ? 0 : t.strides[0];
     rows = t.shape[lead];
-    rowStride = t.strides[lead];
     dim = t.shape[t.rank - 1];
-    headStride = t.strides[t.rank - 2];
     heads = split ? t.shape[lead + 1] * t.shape[lead + 2] : t.shape[lead + 1];
-    groupStride = split ? t.strides[lead + 1] : headStride * group;
   }
 };
 
@@ -141,7 +137,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
   const std::int64_t keyHeads = a.k.shape[rank - 2], dimV = a.v.shape[rank - 1];
-  const Heads q(a.q, packedQ, 1);
+  const Heads q(a.q, packedQ);
   if (keyHeads == 0 ? q.heads != 0 : q.heads % keyHeads != 0)
     return Status::invalid("attention: q has " + std::to_string(q.heads) + " heads, k " + std::to_string(keyHeads) +
                                ": the first must be a multiple of the second",
@@ -264,30 +260,38 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
   const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
   const unsigned rank = packedK ? 3 : 4;
   const std::int64_t keyHeads = a.k.shape[rank - 2];
-  const std::int64_t group = keyHeads ? Heads(a.q, packedQ, 1).heads / keyHeads : 0;
-  const Heads q(a.q, packedQ, group), o(a.o, packedQ, group);
+  const std::int64_t group = keyHeads ? Heads(a.q, packedQ).heads / keyHeads : 0;
+  const Heads q(a.q, packedQ);
   const std::int64_t batch = packedQ ? a.cuQ->shape[0] - 1 : q.batch;
-  const std::int64_t queries = queriesOf(a), keys = a.k.shape[rank - 3], right = rightOf(a);
+  const std::int64_t queries = queriesOf(a), right = rightOf(a);
   if (batch == 0 || q.heads == 0 || queries == 0)
     return {};
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
   KILN_ASSIGN(JitKernel * kernel,
               variants.get(jit(), choicesOf(a.q.dtype, c), [&] { return attention(elementOf(a.q.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
-  // What is not there is not read; its pointer is q's, aligned as any type asks.
-  const auto pointer = [&](const std::optional<Tensor> &t) { return t ? t->address : a.q.address / 16 * 16; };
-  const auto stride = [](const std::optional<Tensor> &t, unsigned fromEnd) {
-    return t && t->rank >= fromEnd ? t->strides[t->rank - fromEnd] : std::int64_t(0);
+  // A batch in front, and the heads by key head and by member of its group.
+  const auto heads = [&](Tensor t, bool packed, bool grouped) {
+    if (packed)
+      t = withDim(t, 0, 1, 0);
+    if (!grouped || t.rank == 5)
+      return t;
+    const std::int64_t step = t.strides[2];
+    t.shape[2] = keyHeads, t.strides[2] = step * group;
+    return withDim(t, 3, group, step);
+  };
+  const auto orNone = [](const std::optional<Tensor> &t) { return t ? *t : Tensor(); };
+  const auto inFront = [](const std::optional<Tensor> &t, unsigned rank, std::int64_t extent) {
+    return !t ? Tensor() : t->rank < rank ? withDim(*t, 0, extent, 0) : *t;
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  return kernel->launch(grid, stream, a.q, q.batchStride, q.rowStride, q.groupStride, q.headStride, a.k,
-                        packedK ? 0 : a.k.strides[0], a.k.strides[rank - 3], a.k.strides[rank - 2], a.v,
-                        packedK ? 0 : a.v.strides[0], a.v.strides[rank - 3], a.v.strides[rank - 2], a.o, o.batchStride,
-                        o.rowStride, o.groupStride, o.headStride, pointer(a.lse), stride(a.lse, 3), stride(a.lse, 2),
-                        stride(a.lse, 1), pointer(a.sink), stride(a.sink, 1), pointer(a.alibi), stride(a.alibi, 2),
-                        stride(a.alibi, 1), pointer(a.cuQ), pointer(a.cuK), pointer(a.usedQ), pointer(a.usedK),
-                        i32(queries), i32(keys), i32(q.heads), i32(group), i32(q.dim / 8), i32(o.dim / 8),
-                        i32(a.windowLeft), i32(right), scaleOf(a), a.softcap);
+  return kernel->launch(
+      grid, stream, named<"q">(heads(a.q, packedQ, true)), named<"k">(heads(a.k, packedK, false)),
+      named<"v">(heads(a.v, packedK, false)), named<"o">(heads(a.o, packedQ, true)), named<"lse">(inFront(a.lse, 3, 1)),
+      named<"sink">(orNone(a.sink)), named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
+      named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),
+      named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(right)),
+      named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
 }
 
 } // namespace kiln::kernels

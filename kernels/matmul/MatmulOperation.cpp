@@ -58,13 +58,8 @@ bool isEighth(DType t) {
 }
 
 /// The matrices as the kernel takes them: `batch` of them in front, one for all if they have no batch.
-Tensor inBatches(Tensor t, std::int64_t batch) {
-  if (t.rank == 2) {
-    t.shape = {batch, t.shape[0], t.shape[1]};
-    t.strides = {0, t.strides[0], t.strides[1]};
-    t.rank = 3;
-  }
-  return t;
+Tensor inBatches(const Tensor &t, std::int64_t batch) {
+  return t.rank == 2 ? withDim(t, 0, batch, 0) : t;
 }
 
 /// Sums in the workspace, one after the other.

@@ -23,13 +23,19 @@ inline Result<Dim3> gridOf(std::string_view operation, std::int64_t programs) {
   return Dim3{static_cast<std::uint32_t>(programs), 1, 1};
 }
 
-/// The tensor with dimensions of extent 1 and stride 0 in front, four in all.
+/// The tensor with one more dimension, in front of dimension `at`; of rank 7 at most.
+inline Tensor withDim(Tensor t, unsigned at, std::int64_t extent, std::int64_t stride) {
+  std::copy_backward(t.shape.begin() + at, t.shape.begin() + t.rank, t.shape.begin() + t.rank + 1);
+  std::copy_backward(t.strides.begin() + at, t.strides.begin() + t.rank, t.strides.begin() + t.rank + 1);
+  t.shape[at] = extent, t.strides[at] = stride;
+  ++t.rank;
+  return t;
+}
+
+/// With dimensions of extent 1 and stride 0 in front, four in all.
 inline Tensor inFourDims(Tensor t) {
-  for (; t.rank < 4; ++t.rank) {
-    std::copy_backward(t.shape.begin(), t.shape.begin() + t.rank, t.shape.begin() + t.rank + 1);
-    std::copy_backward(t.strides.begin(), t.strides.begin() + t.rank, t.strides.begin() + t.rank + 1);
-    t.shape[0] = 1, t.strides[0] = 0;
-  }
+  while (t.rank < 4)
+    t = withDim(t, 0, 1, 0);
   return t;
 }
 

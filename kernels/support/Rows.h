@@ -23,10 +23,8 @@ struct Rows {
 };
 
 /// The tensor as a matrix; of rank 1 its one row.
-inline Tensor asMatrix(Tensor t) {
-  if (t.rank == 1)
-    t.shape = {1, t.shape[0]}, t.strides = {0, t.strides[0]}, t.rank = 2;
-  return t;
+inline Tensor asMatrix(const Tensor &t) {
+  return t.rank == 1 ? withDim(t, 0, 1, 0) : t;
 }
 
 struct RowTile {

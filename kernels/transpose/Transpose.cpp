@@ -14,9 +14,10 @@ template <Element T> static Kernel transposeOf(const TransposeConfig &c) {
                             {"xUnit", c.xUnit},
                             {"outUnit", c.outUnit}}},
                 [&](TensorArg<T, 2, "x"> x, TensorArg<T, 2, "out"> out) {
+                  const auto rows = x.extent(0), columns = x.extent(1);
                   const auto from = x.tiles({c.tileRows, c.tileColumns}, unitDim(c.xUnit));
-                  const auto to = out.tiles({c.tileColumns, c.tileRows}, unitDim(c.outUnit));
-                  const auto tilesAcross = ceilDiv(x.extent(1), c.tileColumns);
+                  const auto to = out.withExtents(columns, rows).tiles({c.tileColumns, c.tileRows}, unitDim(c.outUnit));
+                  const auto tilesAcross = ceilDiv(columns, c.tileColumns);
                   const auto program = cast<i64>(programId());
                   const auto i = program / tilesAcross * c.tileRows;
                   const auto j = program % tilesAcross * c.tileColumns;

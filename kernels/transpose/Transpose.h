@@ -6,7 +6,8 @@
 
 namespace kiln::kernels {
 
-/// transpose(x, out): x is rows x columns, out columns x rows; grid [ceil(rows / tileRows) * ceil(columns / tileColumns)].
+/// transpose(x, out): x is rows x columns, out columns x rows; grid [ceil(rows / tileRows) * ceil(columns /
+/// tileColumns)].
 struct TransposeConfig {
   int tileRows = 64, tileColumns = 64; ///< of x
   int warps = 8;

@@ -38,46 +38,68 @@ struct Subject {
 };
 
 /// `aligned`: strides allow copies of 16 bytes.
+using Role = language::TensorPart::Role;
+
+/// Dense, aligned tensors: all pointers, and (`aligned`) the strides of those that are there but the last.
+std::vector<std::string> divisibleFacts(const language::Kernel &kernel, bool aligned) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < kernel.arguments().size(); ++i)
+    if (const auto &part = kernel.arguments()[i].part)
+      if (part->role == Role::Pointer ||
+          (aligned && part->role == Role::Stride && part->dim + 1 < part->rank && !part->optional))
+        out.push_back(std::to_string(i) + "=16");
+  return out;
+}
+/// The strides of the last dimensions.
+std::vector<std::string> unitFacts(const language::Kernel &kernel) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < kernel.arguments().size(); ++i)
+    if (const auto &part = kernel.arguments()[i].part; part && part->role == Role::Stride && !part->optional)
+      if (part->dim + 1 == part->rank)
+        out.push_back(std::to_string(i) + "=1");
+  return out;
+}
+
+struct Whole {
+  Argument address;
+  std::vector<std::int64_t> extents, strides;
+};
+/// In the kernel's order; tensors that are not given are not there.
+std::vector<Argument> argumentsOf(const language::Kernel &kernel, const std::map<std::string, Whole> &tensors,
+                                  const std::map<std::string, Argument> &numbers) {
+  std::vector<Argument> out;
+  for (const auto &a : kernel.arguments()) {
+    if (!a.part) {
+      out.push_back(numbers.at(a.name));
+      continue;
+    }
+    const auto found = tensors.find(a.part->tensor);
+    const auto d = static_cast<std::size_t>(a.part->dim);
+    if (found == tensors.end())
+      out.push_back(std::int64_t(0));
+    else if (a.part->role == Role::Pointer)
+      out.push_back(found->second.address);
+    else
+      out.push_back(a.part->role == Role::Extent ? found->second.extents[d] : found->second.strides[d]);
+  }
+  return out;
+}
+
 Subject matmulOf(const char *target, bool aligned) {
   const std::int64_t M = 128, N = 128, K = 96;
   MatmulConfig c;
   Subject s{"matmul", kernels::matmul(ElementType::F16, ElementType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0,
             {}};
-  const auto names = s.kernel.arguments();
-  using Role = language::TensorPart::Role;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto &part = names[i].part;
-    if (part && part->role == Role::Stride && part->dim == part->rank - 1 && !part->optional)
-      s.facts.equals.push_back(std::to_string(i) + "=1");
-    else if (part && (part->role == Role::Pointer || (aligned && part->role == Role::Stride && !part->optional)))
-      s.facts.divisible.push_back(std::to_string(i) + "=16");
-  }
+  s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.equals = unitFacts(s.kernel);
   s.inputs = {std::size_t(M * K), std::size_t(K * N)};
   s.output = std::size_t(M * N);
-  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) {
-    struct Whole {
-      const Buffer *buffer;
-      std::int64_t extents[3], strides[3];
-    };
-    const std::map<std::string, Whole> tensors = {{"a", {in[0], {1, M, K}, {M * K, K, 1}}},
-                                                  {"b", {in[1], {1, K, N}, {K * N, N, 1}}},
-                                                  {"out", {&out, {1, M, N}, {M * N, N, 1}}}};
-    std::vector<Argument> all;
-    for (const auto &a : names) {
-      if (!a.part) {
-        all.push_back(a.element == ElementType::F32 ? Argument(1.0f) : Argument(std::int64_t(1)));
-        continue;
-      }
-      const auto found = tensors.find(a.part->tensor);
-      const auto d = static_cast<std::size_t>(a.part->dim);
-      if (a.part->role == Role::Pointer)
-        all.push_back(found == tensors.end() ? Argument(std::uint64_t(0)) : Argument(*found->second.buffer));
-      else if (found == tensors.end())
-        all.push_back(std::int64_t(0));
-      else
-        all.push_back(a.part->role == Role::Extent ? found->second.extents[d] : found->second.strides[d]);
-    }
-    return all;
+  s.arguments = [=, kernel = s.kernel](const std::vector<const Buffer *> &in, const Buffer &out) {
+    return argumentsOf(kernel,
+                       {{"a", {*in[0], {1, M, K}, {M * K, K, 1}}},
+                        {"b", {*in[1], {1, K, N}, {K * N, N, 1}}},
+                        {"out", {out, {1, M, N}, {M * N, N, 1}}}},
+                       {{"scale", 1.0f}, {"splits", std::int64_t(1)}});
   };
   return s;
 }
@@ -91,37 +113,23 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
   c.lse = true;
   c.warps = warps;
   Subject s{"attention", kernels::attention(ElementType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
-  const auto names = s.kernel.arguments();
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i].isPointer || (aligned && names[i].counts && names[i].name != "lse_row_stride"))
-      s.facts.divisible.push_back(std::to_string(i) + "=16");
+  s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.equals = unitFacts(s.kernel);
   s.grid = {2};
   s.inputs = {std::size_t(S * D), std::size_t(keys * D), std::size_t(keys * D)};
   s.output = std::size_t(S * D); // o, of f16, in the first half; then lse
-  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) {
-    std::vector<Argument> all;
-    for (const auto &a : names) {
-      const auto is = [&](const char *name) { return a.name == name; };
-      if (a.isPointer)
-        all.push_back(is("q") || is("sink") || is("alibi") || is("cu_q") || is("cu_k") || is("used_q") || is("used_k")
-                          ? Argument(*in[0])
-                      : is("k") ? Argument(*in[1])
-                      : is("v") ? Argument(*in[2])
-                      : is("o") ? Argument(out)
-                                : Argument(std::uint64_t(out.address() + 2 * S * D)));
-      else if (a.element == ElementType::F32)
-        all.push_back(is("scale") ? 1 / std::sqrt(static_cast<float>(D)) : 0.0f);
-      else if (a.element == ElementType::I64)
-        all.push_back(is("lse_row_stride") ? std::int64_t(1) : a.name.ends_with("row_stride") ? D : std::int64_t(0));
-      else
-        all.push_back(static_cast<std::int32_t>(is("queries")                                     ? S
-                                                : is("keys")                                      ? keys
-                                                : is("heads") || is("group")                      ? 1
-                                                : is("head_dim_eighth") || is("value_dim_eighth") ? D / 8
-                                                : is("window_left")                               ? -1
-                                                                                                  : 0));
-    }
-    return all;
+  s.arguments = [=, kernel = s.kernel](const std::vector<const Buffer *> &in, const Buffer &out) {
+    return argumentsOf(kernel,
+                       {{"q", {*in[0], {1, S, 1, 1, D}, {S * D, D, D, D, 1}}},
+                        {"k", {*in[1], {1, keys, 1, D}, {keys * D, D, D, 1}}},
+                        {"v", {*in[2], {1, keys, 1, D}, {keys * D, D, D, 1}}},
+                        {"o", {out, {1, S, 1, 1, D}, {S * D, D, D, D, 1}}},
+                        {"lse", {std::uint64_t(out.address() + 2 * S * D), {1, 1, S}, {S, S, 1}}}},
+                       {{"queries", static_cast<std::int32_t>(S)},
+                        {"window_left", std::int32_t(-1)},
+                        {"window_right", std::int32_t(0)},
+                        {"scale", 1 / std::sqrt(static_cast<float>(D))},
+                        {"cap", 0.0f}});
   };
   return s;
 }
