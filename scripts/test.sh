@@ -9,7 +9,7 @@ usage: scripts/test.sh [--ci | --full] [--preset NAME] [-j N] [--help]
 
 Installs what is missing (scripts/setup.sh), builds the preset `dev` and runs every test.
 Without --full: fixed-seed samples of the large matrices.
-  --ci           also the samples of what is not linked with MLIR under the sanitizers (presets asan and tsan)
+  --ci           also samples under the sanitizers (presets asan and tsan): the runtime, the emulator, kiln-opt
   --full         every matrix, projects outside the tree, and all that the sanitizers can see (hours on two cores)
   --preset NAME  another preset of CMakePresets.json
   -j N           N parallel jobs (default: the number of cores)
@@ -65,17 +65,14 @@ run "$preset" "$full" all "${everything[@]}"
 if [ "$sanitize" != no ] && [ "$preset" = dev ]; then
   # The sanitizers see the samples: instrumented code is several times slower, and finds the same defects on them.
   # Debian's LLVM is not instrumented: it cannot unpoison what our half of an LLVM allocator poisoned; and the compiler
-  # contains crashes itself, which needs the signals.  Tests linked with MLIR are left to the preset dev.
+  # contains crashes itself, which needs the signals.  Of what is linked with MLIR they see kiln-opt, and so the dialects,
+  # passes and lowering; tests that compile and run kernels are left to the preset dev.
   export ASAN_OPTIONS=allow_user_poisoning=0:use_sigaltstack=0:handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0
   export LSAN_OPTIONS=suppressions=$PWD/tests/support/leaks.supp:print_suppressions=0
-  programs=(cache jit runtime io emulator layout ptx)
-  targets="${programs[*]/%/-tests}"
-  filter="kiln-($(IFS='|'; echo "${programs[*]}"))-tests/"
-  if [ "$sanitize" = all ]; then
-    programs+=(assembler cli language emulator-fuzz nvcc parity softfloat target)
-    targets="${programs[*]/%/-tests} opt"
-    filter="kiln-($(IFS='|'; echo "${programs[*]}"))-tests/|tile/|tile_gpu/|passes/"
-  fi
+  programs=(cache jit runtime io emulator layout ptx language target)
+  [ "$sanitize" = all ] && programs+=(assembler cli emulator-fuzz nvcc parity softfloat)
+  targets="${programs[*]/%/-tests} opt"
+  filter="kiln-($(IFS='|'; echo "${programs[*]}"))-tests/|tile/|tile_gpu/|passes/"
   run asan 0 "$targets" -R "^($filter)"
   # Threads: launches over several host threads, which the emulator's own tests make; the compile service with a
   # compiler of the tests, its lock-free table of variants; the cache.  LLVM's atomics are not instrumented, so the

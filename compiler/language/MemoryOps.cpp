@@ -1,6 +1,9 @@
 // Global memory through pointers and views, and checks.
 #include "RecorderImpl.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace kiln::language::detail {
 namespace {
 

@@ -108,6 +108,26 @@ TEST_F(HotPathTest, ALaunchAllocatesNothing) {
   EXPECT_GT(allocations, before);
 }
 
+TEST_F(HotPathTest, ALaunchByNameAllocatesNothing) {
+#if __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "ThreadSanitizer's operator new cannot be counted";
+#endif
+  JitKernel *add = kernelOf(*nullJit, addSource());
+  NullBuffer x(256), y(256), out(256);
+  Tensor tensor;
+  tensor.address = x.address();
+  const auto launch = [&](int n) {
+    return add->launch({1}, nullptr, named<"n">(n), named<"out">(out), named<"x">(tensor), named<"y">(y)).ok();
+  };
+  ASSERT_TRUE(launch(1));
+  const std::uint64_t before = allocations;
+  bool ok = true;
+  for (int n = 0; n < 1000; ++n)
+    ok &= launch(n);
+  EXPECT_EQ(allocations, before);
+  EXPECT_TRUE(ok);
+}
+
 /// Readers go on while variants are added; each finds its own function or none.
 TEST_F(HotPathTest, ReadersAndAWriterShareTheTable) {
   VariantTable table;
