@@ -11,6 +11,7 @@
 #include "Reduce.h"
 #include "Shapes.h"
 #include "Tensor.h"
+#include "Triangular.h"
 #include "View.h"
 
 #endif // KILN_LANGUAGE_LANGUAGE_H

@@ -168,7 +168,7 @@ public:
   std::string text; ///< the function's body
   bool contraction = true;
   Grade grade() const { return options.grade; } ///< of operations that name none
-  Location caller; ///< line 0: operations have their own locations
+  Location caller;                              ///< line 0: operations have their own locations
 
   detail::Handle argument(unsigned index) const { return handle(index); }
   Kernel finish();

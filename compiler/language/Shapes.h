@@ -7,9 +7,11 @@
 #ifndef KILN_LANGUAGE_SHAPES_H
 #define KILN_LANGUAGE_SHAPES_H
 
+#include "Kernel.h"
 #include "Value.h"
 
 #include <utility>
+#include <vector>
 
 namespace kiln::language {
 
@@ -74,11 +76,45 @@ template <typename T> Tile<T> reshape(const Tile<T> &x, const Shape &shape, Loca
 template <typename T> Tile<T> join(const Tile<T> &a, const Tile<T> &b, Location loc = Location::current()) {
   return Tile<T>(detail::join(detail::operandOf(a, loc), detail::operandOf(b, loc), loc));
 }
+/// b after a along one dimension, of equal shapes.
+template <typename T>
+Tile<T> concat(const Tile<T> &a, const Tile<T> &b, Along along, Location loc = Location::current()) {
+  const LocationScope scope(loc);
+  const Tile<T> both = join(a, b, loc); // [.., 2]
+  Shape shape;
+  std::vector<int> order;
+  for (int d = 0; d < static_cast<int>(a.rank()); ++d) {
+    if (d == along.dim)
+      order.push_back(static_cast<int>(a.rank()));
+    order.push_back(d);
+    shape.append(a.extent(static_cast<unsigned>(d)) * (d == along.dim ? 2 : 1));
+  }
+  return reshape(Tile<T>(detail::transpose(detail::operandOf(both, loc), order, loc)), shape, loc);
+}
 /// The two halves of a last dimension of extent 2: `auto [a, b] = split(x);`
 template <typename T> std::pair<Tile<T>, Tile<T>> split(const Tile<T> &x, Location loc = Location::current()) {
   detail::Handle a, b;
   detail::split(detail::operandOf(x, loc), a, b, loc);
   return {Tile<T>(a), Tile<T>(b)};
+}
+/// The two halves along one dimension of even extent: `auto [upper, lower] = halves(x, along(0));`
+template <typename T>
+std::pair<Tile<T>, Tile<T>> halves(const Tile<T> &x, Along along, Location loc = Location::current()) {
+  const LocationScope scope(loc);
+  Shape shape;
+  std::vector<int> order;
+  int at = 0;
+  for (int d = 0; d < static_cast<int>(x.rank()); ++d) {
+    const std::int64_t extent = x.extent(static_cast<unsigned>(d));
+    if (d == along.dim) {
+      shape.append(2);
+      ++at;
+    }
+    shape.append(d == along.dim ? extent / 2 : extent);
+    order.push_back(at++);
+  }
+  order.push_back(along.dim);
+  return split(Tile<T>(detail::transpose(detail::operandOf(reshape(x, shape, loc), loc), order, loc)), loc);
 }
 
 } // namespace kiln::language
