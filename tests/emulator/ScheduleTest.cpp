@@ -215,13 +215,15 @@ std::string lookBack(int step, const std::string &more = {}, const std::string &
   REST: bar.sync 0; ld.shared.u32 %r1, [cells];)";
 }
 
-void expectLookBack(const std::string &body, int step, EmulatorOptions options, const std::string &what) {
+/// `torn`: the two words of a plain access may be of different times.
+void expectLookBack(const std::string &body, int step, EmulatorOptions options, const std::string &what,
+                    bool torn = false) {
   options.instructionBudget = 200'000'000; // no clock: the machine may be busy
   const Outcome o = run(body, 3, 96, options);
   ASSERT_TRUE(o.launched.clean()) << what << ", " << scheduleName(options.schedule) << " " << options.seed << ": "
                                   << o.launched.text();
   const std::uint32_t down[] = {1, 3, 6}, up[] = {6, 5, 3};
-  for (unsigned t = 0; t < 3 * 96; ++t)
+  for (unsigned t = 0; t < 3 * 96 && !torn; ++t)
     ASSERT_EQ(o.values[t], (step < 0 ? down : up)[t / 96]) << what << " thread " << t;
 }
 
@@ -239,7 +241,8 @@ TEST(Schedule, BlocksThatPollOthersEnd) {
 }
 
 // The same where nothing shows that the loop waits: it stores, so that something changes each time; or it reads with
-// plain loads (a race, which hardware happens to forgive), and blocks are spread over host threads.
+// plain loads (a race, which hardware happens to forgive and several host threads do not: there it need only end), and
+// blocks are spread over host threads.
 TEST(Schedule, BlocksThatWaitUnseenEnd) {
   const std::string stores = " st.shared.u32 [%r4], %r23;";
   EmulatorOptions unchecked;
@@ -249,14 +252,14 @@ TEST(Schedule, BlocksThatWaitUnseenEnd) {
     expectLookBack(busy, step, {}, "busy");
     for (unsigned threads : {1u, 2u}) {
       unchecked.hostThreads = threads;
-      expectLookBack(weak, step, unchecked, "weak");
+      expectLookBack(weak, step, unchecked, "weak", threads > 1);
     }
     for (Schedule mode : seededModes)
       for (std::uint64_t seed = 0; seed < pick(3u, 40u); ++seed) {
         expectLookBack(busy, step, seeded(mode, seed), "busy");
         EmulatorOptions o = seeded(mode, seed);
         o.checks = false;
-        expectLookBack(weak, step, o, "weak");
+        expectLookBack(weak, step, o, "weak", true);
       }
   }
 }
