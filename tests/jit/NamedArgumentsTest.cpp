@@ -131,19 +131,28 @@ TEST_F(NamedArguments, AreRefusedByName) {
       "there is no argument 'x_extent_0'");
 }
 
-template <int i> Status launchFrom(JitKernel &kernel, const Tensor &x) {
-  return kernel.launch({1}, nullptr, named<"x">(x), named<"n">(i), named<"p">(std::uint64_t(4 * i)));
+template <int i> bool preparesFrom(JitKernel &kernel, const Tensor &x) {
+  return kernel.prepare(nullptr, named<"x">(x), named<"n">(i), named<"p">(std::uint64_t(4 * i))).ok();
 }
 
-/// More threads than one bind at once; the launch log would show a torn binding as wrong arguments.
+/// More call sites than have a place of their own, bound by several threads at once.
 TEST_F(NamedArguments, ManyThreadsBindAtOnce) {
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
+  const auto sites = [&]<int... i>(std::integer_sequence<int, i...>) { return (preparesFrom<i>(*kernel, x) && ...); };
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i)
-        good += launchFrom<1>(*kernel, x).ok() && launchFrom<2>(*kernel, x).ok() &&
-                kernel->launch({1}, nullptr, named<"n">(i), named<"x">(x), named<"y">(y), named<"p">(x)).ok();
+        good += sites(std::make_integer_sequence<int, 4>()) &&
+                kernel->prepare(nullptr, named<"p">(x), named<"x">(x), named<"n">(i)).ok() &&
+                kernel->prepare(nullptr, named<"p">(x), named<"n">(i), named<"x">(x)).ok() &&
+                kernel->prepare(nullptr, named<"n">(i), named<"p">(x), named<"x">(x)).ok() &&
+                kernel->prepare(nullptr, named<"n">(i), named<"x">(x), named<"p">(x)).ok() &&
+                kernel->prepare(nullptr, named<"x">(x), named<"p">(x), named<"n">(i)).ok() &&
+                kernel->prepare(nullptr, named<"x">(x), named<"n">(i), named<"p">(x)).ok() &&
+                kernel->prepare(nullptr, named<"y">(y), named<"x">(x), named<"n">(i), named<"p">(x)).ok() &&
+                kernel->prepare(nullptr, named<"x">(x), named<"y">(y), named<"n">(i), named<"p">(x)).ok() &&
+                kernel->prepare(nullptr, named<"x">(x), named<"n">(i), named<"y">(y), named<"p">(x)).ok();
     });
   for (std::thread &thread : threads)
     thread.join();
