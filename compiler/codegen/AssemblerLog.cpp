@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-/// The text between the first `before` and the next `after` after it; empty if either is missing.
+/// The text between the first `before` and the `after` that follows; empty if either is missing.
 std::string_view between(std::string_view line, std::string_view before, std::string_view after) {
   const std::size_t start = line.find(before);
   if (start == std::string_view::npos)

@@ -4,8 +4,7 @@
 //   auto [m, s] = loop(over(0, n), m0, s0, [&](auto i, auto m, auto s) { ..; return std::tuple{m1, s1}; });
 //   when(first, [&] { store(out, y); });
 //   auto y = when(first, [&] { return a; }, [&] { return b; });
-//   auto z = whenRows(grown, [&] { return z * factor; }, [&] { return z; }); // grown: Tile<i1> [M]; z: Tile<f32> [M,
-//   N]
+//   auto y = whenRows(grown, [&] { return x * 2; }, [&] { return x; }); // grown: a mask [M]; x: a tile [M, N]
 //
 // The body is called once, when the kernel is recorded; it takes the counter and the carried values, and gives the
 // carried values of the next round: nothing, one value, or a std::tuple.  Types and shapes stay what they were.  A

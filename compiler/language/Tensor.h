@@ -166,6 +166,9 @@ struct TensorTraits {
   bool optional = false;  ///< a launch may leave it out; the kernel must not touch it then
 };
 
+/// Of a tensor that not every launch has.
+inline constexpr TensorTraits maybe{.optional = true};
+
 /// A kernel's argument.  Strides are specialised as an Arg<Stride<T>, ..> is; extents are not, unless the traits say
 /// so.
 template <Element T, int R, Name name, TensorTraits traits = TensorTraits{}> class TensorArg : public TensorView<T, R> {

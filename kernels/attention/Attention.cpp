@@ -34,9 +34,6 @@ template <typename V> V finite(const V &x, Location loc = Location::current()) {
   return select(x == minusInfinity, 0.0f, x);
 }
 
-/// Of a tensor that not every call has.
-constexpr TensorTraits maybe{.optional = true};
-
 /// The rows of one sequence: a batch of a dense tensor, or part of a packed one.
 template <Element T> struct Sequence {
   Scalar<i64> batch, start; ///< where it begins
@@ -183,7 +180,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                 [&] { return z; });
             // A new base costs a multiplication for each value so far.  One that is a little too small serves as well:
             // powers stay below 2^slack, sums far below the largest float.  So few rows need a new one; all of it
-            // stands in front of the powers, or none of them were taken while the matrix unit works.
+            // comes before the powers, or none of them were taken while the matrix unit works.
             const auto peak = maximum(z, along(1));
             const auto [logits, base, limit, total, values] = whenRows(
                 !(peak <= seen.limit) | (seen.base == 0.0f),

@@ -65,9 +65,6 @@ template <Element O> struct Destination {
   }
 };
 
-/// Of a tensor that not every call has.
-constexpr TensorTraits maybe{.optional = true};
-
 std::vector<ConfigEntry> entriesOf(const MatmulConfig &c) {
   return {{"blockM", c.blockM},
           {"blockN", c.blockN},

@@ -23,7 +23,7 @@ inline Result<Dim3> gridOf(std::string_view operation, std::int64_t programs) {
   return Dim3{static_cast<std::uint32_t>(programs), 1, 1};
 }
 
-/// The tensor with one more dimension, in front of dimension `at`; of rank 7 at most.
+/// The tensor with one more dimension, before dimension `at`; of rank 7 at most.
 inline Tensor withDim(Tensor t, unsigned at, std::int64_t extent, std::int64_t stride) {
   std::copy_backward(t.shape.begin() + at, t.shape.begin() + t.rank, t.shape.begin() + t.rank + 1);
   std::copy_backward(t.strides.begin() + at, t.strides.begin() + t.rank, t.strides.begin() + t.rank + 1);

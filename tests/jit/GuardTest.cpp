@@ -8,19 +8,11 @@ using namespace kiln::test;
 
 namespace {
 
-class GuardTest : public JitTest {
+class GuardTest : public NullJitTest {
 protected:
-  void SetUp() override {
-    JitTest::SetUp();
-    auto made = Jit::create(null, jitOptions());
-    ASSERT_TRUE(made.ok());
-    nullJit = std::move(*made);
-  }
   Status launch(const KernelSource &source, std::uint64_t x, int n) {
     return kernelOf(*nullJit, source)->launch({1}, nullptr, x, std::uint64_t(256), std::uint64_t(256), n);
   }
-  NullDevice null;
-  std::unique_ptr<Jit> nullJit;
 };
 
 TEST_F(GuardTest, GuardsOfTheClassHold) {

@@ -73,37 +73,38 @@ void operator delete[](void *p, std::size_t, std::align_val_t) noexcept {
 
 namespace {
 
-class HotPathTest : public JitTest {
+class HotPathTest : public NullJitTest {
 protected:
   void SetUp() override {
-    JitTest::SetUp();
-    auto made = Jit::create(null, jitOptions());
-    ASSERT_TRUE(made.ok());
-    nullJit = std::move(*made);
+    NullJitTest::SetUp();
+    add = kernelOf(*nullJit, addSource());
+    ASSERT_TRUE(add);
+    tensor.address = x.address();
   }
-  NullDevice null;
-  std::unique_ptr<Jit> nullJit;
+  /// 1,000 launches after the first, which may.
+  template <typename Launch> void expectNoAllocation(Launch launch) {
+    ASSERT_TRUE(launch(1));
+    const std::uint64_t before = allocations;
+    bool ok = true;
+    for (int n = 0; n < 1000; ++n)
+      ok &= launch(n);
+    EXPECT_EQ(allocations, before);
+    EXPECT_TRUE(ok);
+  }
+  JitKernel *add = nullptr;
+  NullBuffer x{256}, y{256}, out{256};
+  Tensor tensor;
 };
 
 TEST_F(HotPathTest, ALaunchAllocatesNothing) {
 #if __has_feature(thread_sanitizer)
   GTEST_SKIP() << "ThreadSanitizer's operator new cannot be counted";
 #endif
-  JitKernel *add = kernelOf(*nullJit, addSource());
-  NullBuffer x(256), y(256), out(256);
-  Tensor tensor;
-  tensor.address = x.address();
-  const auto launch = [&](int n) {
+  expectNoAllocation([&](int n) {
     return add->launch({1}, nullptr, tensor, y, out, n).ok() &&
            add->launch({1}, nullptr, x.address() + 4, y, out, n).ok();
-  };
-  ASSERT_TRUE(launch(1));
+  });
   const std::uint64_t before = allocations;
-  bool ok = true;
-  for (int n = 0; n < 1000; ++n)
-    ok &= launch(n);
-  EXPECT_EQ(allocations, before);
-  EXPECT_TRUE(ok);
   ASSERT_FALSE(add->launch({1}, nullptr, x).ok()); // the counter counts: a message is made
   EXPECT_GT(allocations, before);
 }
@@ -112,20 +113,9 @@ TEST_F(HotPathTest, ALaunchByNameAllocatesNothing) {
 #if __has_feature(thread_sanitizer)
   GTEST_SKIP() << "ThreadSanitizer's operator new cannot be counted";
 #endif
-  JitKernel *add = kernelOf(*nullJit, addSource());
-  NullBuffer x(256), y(256), out(256);
-  Tensor tensor;
-  tensor.address = x.address();
-  const auto launch = [&](int n) {
+  expectNoAllocation([&](int n) {
     return add->launch({1}, nullptr, named<"n">(n), named<"out">(out), named<"x">(tensor), named<"y">(y)).ok();
-  };
-  ASSERT_TRUE(launch(1));
-  const std::uint64_t before = allocations;
-  bool ok = true;
-  for (int n = 0; n < 1000; ++n)
-    ok &= launch(n);
-  EXPECT_EQ(allocations, before);
-  EXPECT_TRUE(ok);
+  });
 }
 
 /// Readers go on while variants are added; each finds its own function or none.

@@ -89,6 +89,19 @@ protected:
   std::unique_ptr<Jit> jit;
 };
 
+/// And a Jit on a device that does nothing but keep what it was given last.
+class NullJitTest : public JitTest {
+protected:
+  void SetUp() override {
+    JitTest::SetUp();
+    auto made = Jit::create(null, jitOptions());
+    ASSERT_TRUE(made.ok());
+    nullJit = std::move(*made);
+  }
+  NullDevice null;
+  std::unique_ptr<Jit> nullJit;
+};
+
 } // namespace kiln::test
 
 #endif // KILN_TESTS_JIT_JITFIXTURE_H

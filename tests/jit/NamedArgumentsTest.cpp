@@ -45,18 +45,13 @@ Tensor tensorOf(DeviceAddress address, std::initializer_list<std::int64_t> shape
   return t;
 }
 
-class NamedArguments : public JitTest {
+class NamedArguments : public NullJitTest {
 protected:
   void SetUp() override {
-    JitTest::SetUp();
-    auto made = Jit::create(null, jitOptions());
-    ASSERT_TRUE(made.ok());
-    nullJit = std::move(*made);
+    NullJitTest::SetUp();
     kernel = kernelOf(*nullJit, tensorSource());
     ASSERT_TRUE(kernel);
   }
-  NullDevice null;
-  std::unique_ptr<Jit> nullJit;
   JitKernel *kernel = nullptr;
   const Tensor x = tensorOf(256, {3, 5}, {7, 1}), y = tensorOf(512, {9}, {2});
 };
