@@ -18,7 +18,7 @@ Status AddOperation::check(const AddArguments &a) const {
       .status();
 }
 
-Status AddOperation::launch(const AddArguments &a, Stream *stream, DeviceAddress) {
+Status AddOperation::plan(const AddArguments &a, Plan &plan) const {
   const std::int64_t n = a.out.elements();
   if (n == 0)
     return {};
@@ -28,12 +28,12 @@ Status AddOperation::launch(const AddArguments &a, Stream *stream, DeviceAddress
               slots.get(jit(), 2 * floatIndex(a.x.dtype) + c.strided, [&] { return add(elementOf(a.x.dtype), c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
-    return kernel->launch(grid, stream, a.x, a.y, a.out, n);
+    return plan.launch(*kernel, grid, named<"x">(a.x), named<"y">(a.y), named<"out">(a.out), named<"n">(n));
   }
   const Tensor x = inFourDims(a.x), y = inFourDims(a.y), out = inFourDims(a.out);
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), out.shape[0] * out.shape[1] * out.shape[2] * ceilDiv(out.shape[3], c.block)));
-  return kernel->launch(grid, stream, named<"x">(x), named<"y">(y), named<"out">(out));
+  return plan.launch(*kernel, grid, named<"x">(x), named<"y">(y), named<"out">(out));
 }
 
 } // namespace kiln::kernels

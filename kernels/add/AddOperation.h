@@ -20,11 +20,11 @@ public:
   Status check(const AddArguments &arguments) const override;
 
 protected:
-  Status launch(const AddArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const AddArguments &arguments, Plan &plan) const override;
 
 private:
   AddConfig config;
-  KernelSlots<6> slots; ///< dtype, strided
+  mutable KernelSlots<6> slots; ///< dtype, strided
 };
 
 } // namespace kiln::kernels

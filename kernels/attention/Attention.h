@@ -26,6 +26,7 @@ struct AttentionConfig {
   bool packedQ = false, packedK = false; ///< cu_q, cu_k: where each sequence starts in [T, heads, dim]
   bool usedQ = false, usedK = false;     ///< used_q, used_k: rows of each sequence that count
   bool lse = false;
+  bool operator==(const AttentionConfig &) const = default;
 };
 
 /// How hard the assembler is to optimise: 1 where that was measured to be as fast (H200), 3 elsewhere.  These take the

@@ -90,18 +90,15 @@ public:
     return {};
   }
 
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override { return bind(jit)(call, options); }
-
-  std::function<Status(const Call &, const RunOptions &)> bind(Jit &jit) const override {
-    return
-        [operation = std::make_shared<AttentionOperation>(jit)](const Call &call, const RunOptions &options) -> Status {
-          KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.numbers));
-          KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.numbers));
-          KILN_ASSIGN(a.o, attentionOutputView(layout, call.tensors.at("o"), {a.q, a.k, a.v}));
-          if (const auto lse = call.tensors.find("lse"); lse != call.tensors.end())
-            a.lse = lse->second;
-          return operation->run(a, options);
-        };
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<AttentionOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.numbers));
+      KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.numbers));
+      KILN_ASSIGN(a.o, attentionOutputView(layout, call.tensors.at("o"), {a.q, a.k, a.v}));
+      if (const auto lse = call.tensors.find("lse"); lse != call.tensors.end())
+        a.lse = lse->second;
+      return operation->describe(a, plan);
+    };
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {

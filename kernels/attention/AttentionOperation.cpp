@@ -43,28 +43,6 @@ Status badWindow(const char *name, std::int64_t value) {
                          "give -1 for an open side");
 }
 
-/// What decides which code a call needs.
-std::vector<int> choicesOf(DType element, const AttentionConfig &c) {
-  return {static_cast<int>(element),
-          c.blockM,
-          c.blockN,
-          c.warps,
-          c.stages,
-          c.dim,
-          c.dimV,
-          c.left,
-          c.right,
-          c.bottomRight,
-          c.softcap,
-          c.alibi,
-          c.sink,
-          c.packedQ,
-          c.packedK,
-          c.usedQ,
-          c.usedK,
-          c.lse};
-}
-
 /// Rows of whole 16 bytes, wherever they begin: what the kernel is compiled for (Stride, Pointer).
 bool isAligned(const Tensor &t) {
   constexpr std::int64_t bytes = 16;
@@ -256,7 +234,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   return {};
 }
 
-Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, DeviceAddress) {
+Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
   const unsigned rank = packedK ? 3 : 4;
   const std::int64_t keyHeads = a.k.shape[rank - 2];
@@ -268,7 +246,7 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
     return {};
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
   KILN_ASSIGN(JitKernel * kernel,
-              variants.get(jit(), choicesOf(a.q.dtype, c), [&] { return attention(elementOf(a.q.dtype), c); }));
+              variants.get(jit(), {a.q.dtype, c}, [&] { return attention(elementOf(a.q.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
   // A batch in front, and the heads by key head and by member of its group.
   const auto heads = [&](Tensor t, bool packed, bool grouped) {
@@ -285,8 +263,7 @@ Status AttentionOperation::launch(const AttentionArguments &a, Stream *stream, D
     return !t ? Tensor() : t->rank < rank ? withDim(*t, 0, extent, 0) : *t;
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  return kernel->launch(
-      grid, stream, named<"q">(heads(a.q, packedQ, true)), named<"k">(heads(a.k, packedK, false)),
+  return plan.launch(*kernel, grid, named<"q">(heads(a.q, packedQ, true)), named<"k">(heads(a.k, packedK, false)),
       named<"v">(heads(a.v, packedK, false)), named<"o">(heads(a.o, packedQ, true)), named<"lse">(inFront(a.lse, 3, 1)),
       named<"sink">(orNone(a.sink)), named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
       named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),

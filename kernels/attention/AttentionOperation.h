@@ -3,7 +3,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
 
 #include "kernels/attention/Attention.h"
-#include "kernels/support/KernelVariants.h"
+#include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
 
 #include <optional>
@@ -42,10 +42,10 @@ public:
   Status check(const AttentionArguments &arguments) const override;
 
 protected:
-  Status launch(const AttentionArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const AttentionArguments &arguments, Plan &plan) const override;
 
 private:
-  KernelVariants variants;
+  mutable KernelTable<std::pair<DType, AttentionConfig>> variants;
 };
 
 } // namespace kiln::kernels

@@ -17,10 +17,12 @@ public:
   Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
     return TensorTypes{{"out", inputs.at("x")}};
   }
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    CopyOperation operation(jit);
-    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<CopyOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
+    };
   }
+
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
     return HostTensors{{"out", inputs.at("x")}};
   }

@@ -17,7 +17,7 @@ Status CopyOperation::check(const CopyArguments &a) const {
       .status();
 }
 
-Status CopyOperation::launch(const CopyArguments &a, Stream *stream, DeviceAddress) {
+Status CopyOperation::plan(const CopyArguments &a, Plan &plan) const {
   const std::int64_t n = a.out.elements();
   if (n == 0)
     return {};
@@ -28,12 +28,12 @@ Status CopyOperation::launch(const CopyArguments &a, Stream *stream, DeviceAddre
               slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsOf(a.x.dtype), c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
-    return kernel->launch(grid, stream, asBits(a.x), asBits(a.out), n);
+    return plan.launch(*kernel, grid, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)), named<"n">(n));
   }
   const Tensor x = inFourDims(asBits(a.x)), out = inFourDims(asBits(a.out));
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), out.shape[0] * out.shape[1] * out.shape[2] * ceilDiv(out.shape[3], c.block)));
-  return kernel->launch(grid, stream, named<"x">(x), named<"out">(out));
+  return plan.launch(*kernel, grid, named<"x">(x), named<"out">(out));
 }
 
 } // namespace kiln::kernels

@@ -19,11 +19,11 @@ public:
   Status check(const CopyArguments &arguments) const override;
 
 protected:
-  Status launch(const CopyArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const CopyArguments &arguments, Plan &plan) const override;
 
 private:
   CopyConfig config;
-  KernelSlots<8> slots; ///< element size, strided
+  mutable KernelSlots<8> slots; ///< element size, strided
 };
 
 } // namespace kiln::kernels

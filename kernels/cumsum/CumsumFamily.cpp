@@ -11,9 +11,10 @@ class CumsumFamily : public RowFamily {
 public:
   std::string_view name() const override { return "cumsum"; }
   std::string_view summary() const override { return "out[r, j] = x[r, 0] + .. + x[r, j], row by row"; }
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    CumsumOperation operation(jit);
-    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<CumsumOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
+    };
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {

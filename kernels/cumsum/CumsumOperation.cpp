@@ -2,7 +2,7 @@
 
 namespace kiln::kernels {
 
-Status CumsumOperation::launch(const CumsumArguments &a, Stream *stream, DeviceAddress) {
+Status CumsumOperation::plan(const CumsumArguments &a, Plan &plan) const {
   const Rows x(a.x), out(a.out);
   if (x.rows == 0 || x.columns == 0)
     return {};
@@ -13,7 +13,7 @@ Status CumsumOperation::launch(const CumsumArguments &a, Stream *stream, DeviceA
     return cumsum(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, adjacent});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
-  return kernel->launch(grid, stream, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
+  return plan.launch(*kernel, grid, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
 }
 
 } // namespace kiln::kernels

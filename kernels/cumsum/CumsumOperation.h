@@ -20,10 +20,10 @@ public:
   Status check(const CumsumArguments &a) const override { return checkRows(jit().device(), a.x, a.out); }
 
 protected:
-  Status launch(const CumsumArguments &a, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const CumsumArguments &a, Plan &plan) const override;
 
 private:
-  KernelSlots<rowSlots> slots;
+  mutable KernelSlots<rowSlots> slots;
 };
 
 } // namespace kiln::kernels

@@ -53,17 +53,18 @@ public:
     return TensorTypes{{"out", inputs.at("x")}};
   }
 
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    LayerNormOperation operation(jit);
-    LayerNormArguments a;
-    a.x = call.tensors.at("x");
-    a.out = call.tensors.at("out");
-    if (auto weight = call.tensors.find("weight"); weight != call.tensors.end())
-      a.weight = weight->second;
-    if (auto bias = call.tensors.find("bias"); bias != call.tensors.end())
-      a.bias = bias->second;
-    KILN_ASSIGN(a.eps, floatOr(name(), call.numbers, "eps", 1e-5f));
-    return operation.run(a, options);
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<LayerNormOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      LayerNormArguments a;
+      a.x = call.tensors.at("x");
+      a.out = call.tensors.at("out");
+      if (auto weight = call.tensors.find("weight"); weight != call.tensors.end())
+        a.weight = weight->second;
+      if (auto bias = call.tensors.find("bias"); bias != call.tensors.end())
+        a.bias = bias->second;
+      KILN_ASSIGN(a.eps, floatOr(operation->name(), call.numbers, "eps", 1e-5f));
+      return operation->describe(a, plan);
+    };
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {

@@ -21,7 +21,7 @@ Status LayerNormOperation::check(const LayerNormArguments &a) const {
   return checkTensor("out", a.out).notOverlapping("weight", a.weight).notOverlapping("bias", a.bias).status();
 }
 
-Status LayerNormOperation::launch(const LayerNormArguments &a, Stream *stream, DeviceAddress) {
+Status LayerNormOperation::plan(const LayerNormArguments &a, Plan &plan) const {
   const Rows x(a.x), out(a.out);
   if (x.rows == 0 || x.columns == 0)
     return {};
@@ -35,8 +35,8 @@ Status LayerNormOperation::launch(const LayerNormArguments &a, Stream *stream, D
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
   const Tensor matrix = asMatrix(a.x), result = asMatrix(a.out);
   if (!a.affine())
-    return kernel->launch(grid, stream, named<"x">(matrix), named<"out">(result), named<"eps">(a.eps));
-  return kernel->launch(grid, stream, named<"x">(matrix), named<"weight">(a.weight), named<"bias">(a.bias),
+    return plan.launch(*kernel, grid, named<"x">(matrix), named<"out">(result), named<"eps">(a.eps));
+  return plan.launch(*kernel, grid, named<"x">(matrix), named<"weight">(a.weight), named<"bias">(a.bias),
                         named<"out">(result), named<"eps">(a.eps));
 }
 

@@ -25,10 +25,10 @@ public:
   Status check(const LayerNormArguments &arguments) const override;
 
 protected:
-  Status launch(const LayerNormArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const LayerNormArguments &arguments, Plan &plan) const override;
 
 private:
-  KernelSlots<2 * rowSlots> slots; ///< plain, affine
+  mutable KernelSlots<2 * rowSlots> slots; ///< plain, affine
 };
 
 } // namespace kiln::kernels

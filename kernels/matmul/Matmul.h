@@ -41,7 +41,8 @@ struct MatmulConfig {
   bool scaled = false;
   Activation activation = Activation::None;
   language::Precision precision = language::Precision::Ieee; ///< of f32
-  Epilogue epilogue = {};                                    ///< after scale, bias and activation
+  std::shared_ptr<const Epilogue> epilogue = {};             ///< after scale, bias and activation
+  bool operator==(const MatmulConfig &) const = default;
 };
 
 /// a and b: f16, bf16, f8e4m3, f8e5m2, i8, f32; out: `out`, one of f32, f16, bf16 (i8: i32, without an epilogue); of a

@@ -113,12 +113,10 @@ public:
     return TensorTypes{{"out", out}};
   }
 
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override { return bind(jit)(call, options); }
-
-  std::function<Status(const Call &, const RunOptions &)> bind(Jit &jit) const override {
-    return [operation = std::make_shared<MatmulOperation>(jit)](const Call &call, const RunOptions &options) -> Status {
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<MatmulOperation>(jit)](const Call &call, Plan &plan) -> Status {
       KILN_ASSIGN(const MatmulArguments arguments, argumentsOf(call));
-      return operation->run(arguments, options);
+      return operation->describe(arguments, plan);
     };
   }
 

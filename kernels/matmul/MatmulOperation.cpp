@@ -75,28 +75,6 @@ Tensor sumsIn(DeviceAddress workspace, DType dtype, std::initializer_list<std::i
   return t;
 }
 
-/// What decides which code a call needs.
-std::vector<int> choicesOf(DType element, DType out, const MatmulConfig &c) {
-  return {static_cast<int>(element),
-          static_cast<int>(out),
-          c.blockM,
-          c.blockN,
-          c.blockK,
-          c.stages,
-          c.warps,
-          c.groupM,
-          c.aUnit,
-          c.bUnit,
-          c.outUnit,
-          c.otherUnit,
-          static_cast<int>(c.sums),
-          c.bias,
-          c.other,
-          c.scaled,
-          static_cast<int>(c.activation),
-          static_cast<int>(c.precision)};
-}
-
 } // namespace
 
 std::vector<DType> matmulOutTypes(DType operands) {
@@ -241,14 +219,7 @@ std::int64_t MatmulOperation::splitsOf(const MatmulArguments &a, const MatmulCon
   return programs ? std::max<std::int64_t>(1, std::min({processors / programs, steps / 8, maxSplits})) : 1;
 }
 
-std::size_t MatmulOperation::workspaceBytes(const MatmulArguments &a) const {
-  const auto config = configOf(a);
-  const std::int64_t splits = config.ok() ? splitsOf(a, *config) : 1;
-  const Matrices z(a.out);
-  return splits == 1 ? 0 : static_cast<std::size_t>((a.deterministic ? splits : 1) * z.batch * z.rows * z.columns) * 4;
-}
-
-Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceAddress workspace) {
+Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
   const Matrices x(a.a), y(a.b), z(a.out);
   if (z.batch == 0 || z.rows == 0 || z.columns == 0)
     return {};
@@ -264,39 +235,42 @@ Status MatmulOperation::launch(const MatmulArguments &a, Stream *stream, DeviceA
     c.epilogue = {};
     outType = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
   }
+  const std::int64_t parts = a.deterministic ? splits : 1;
+  KILN_ASSIGN(
+      const auto workspace,
+      plan.workspace({{"sums", splits == 1 ? 0 : static_cast<std::size_t>(parts * z.batch * size) * sizeof(float)}}));
   if (c.sums == Sums::Atomic) {
     KILN_ASSIGN(JitKernel * zero,
-                zeros.get(jit(), {static_cast<int>(outType)}, [&] { return matmulZero(frontEndType(outType)); }));
+                zeros.get(jit(), outType, [&] { return matmulZero(frontEndType(outType)); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
-    KILN_TRY(zero->launch(grid, stream, named<"out">(sumsIn(workspace, outType, {z.batch * size}))));
+    KILN_TRY(plan.launch(*zero, grid, named<"out">(sumsIn(workspace[0], outType, {z.batch * size}))));
   }
-  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), choicesOf(a.a.dtype, outType, c), [&] {
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {a.a.dtype, outType, c}, [&] {
     return matmul(frontEndType(a.a.dtype), frontEndType(outType), c);
   }));
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
-  const std::int64_t parts = a.deterministic ? splits : 1;
-  KILN_TRY(kernel->launch(grid, stream, named<"a">(inBatches(a.a, z.batch)), named<"b">(inBatches(a.b, z.batch)),
+  KILN_TRY(plan.launch(*kernel, grid, named<"a">(inBatches(a.a, z.batch)), named<"b">(inBatches(a.b, z.batch)),
                           named<"out">(direct ? inBatches(a.out, z.batch)
-                                              : sumsIn(workspace, outType, {z.batch * parts, z.rows, z.columns})),
+                                              : sumsIn(workspace[0], outType, {z.batch * parts, z.rows, z.columns})),
                           named<"bias">(c.bias ? *a.bias : Tensor()),
                           named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale),
                           named<"splits">(splits)));
-  return direct ? Status() : finish(a, whole, parts, stream, workspace);
+  return direct ? Status() : finish(a, whole, parts, workspace[0], plan);
 }
 
-Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &whole, std::int64_t parts, Stream *stream,
-                               DeviceAddress workspace) {
+Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &whole, std::int64_t parts,
+                               DeviceAddress workspace, Plan &plan) const {
   const Matrices z(a.out);
   const DType sums = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
   MatmulConfig c = whole;
   c.blockM = 32, c.blockN = 64, c.warps = 4;
-  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), choicesOf(sums, a.out.dtype, c), [&] {
+  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), {sums, a.out.dtype, c}, [&] {
     return matmulFinish(frontEndType(sums), frontEndType(a.out.dtype), c);
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
-  return kernel->launch(grid, stream, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
+  return plan.launch(*kernel, grid, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
                         named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),
                         named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale));
 }

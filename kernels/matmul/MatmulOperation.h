@@ -3,7 +3,7 @@
 #define KILN_KERNELS_MATMUL_MATMULOPERATION_H
 
 #include "kernels/matmul/Matmul.h"
-#include "kernels/support/KernelVariants.h"
+#include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
 
 #include <optional>
@@ -44,25 +44,33 @@ Status checkMatmulOutType(DType operands, DType out);
 class MatmulOperation : public Operation<MatmulArguments> {
 public:
   /// The epilogue (Epilogue.h) runs after scale, bias and activation.
-  explicit MatmulOperation(Jit &jit, Epilogue epilogue = {}) : Operation(jit), epilogue(std::move(epilogue)) {}
+  explicit MatmulOperation(Jit &jit, Epilogue epilogue = {}) : Operation(jit) {
+    if (epilogue)
+      this->epilogue = std::make_shared<const Epilogue>(std::move(epilogue));
+  }
   std::string_view name() const override { return "matmul"; }
   /// Names what is wrong: type, rank, an extent that does not belong to the others, overlap, an option that the types
   /// do not have.
   Status check(const MatmulArguments &arguments) const override;
-  std::size_t workspaceBytes(const MatmulArguments &arguments) const override;
 
 protected:
-  Status launch(const MatmulArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const MatmulArguments &arguments, Plan &plan) const override;
 
 private:
   Result<MatmulConfig> configOf(const MatmulArguments &arguments) const;
   std::int64_t splitsOf(const MatmulArguments &arguments, const MatmulConfig &config) const;
   /// The second launch of a split product.
-  Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts, Stream *stream,
-                DeviceAddress workspace);
+  Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts,
+                DeviceAddress sums, Plan &plan) const;
 
-  Epilogue epilogue;
-  KernelVariants variants, finishers, zeros;
+  struct Choice {
+    DType element, out;
+    MatmulConfig config;
+    bool operator==(const Choice &) const = default;
+  };
+  std::shared_ptr<const Epilogue> epilogue;
+  mutable KernelTable<Choice> variants, finishers;
+  mutable KernelTable<DType> zeros;
 };
 
 } // namespace kiln::kernels

@@ -18,9 +18,10 @@ public:
     return TensorTypes{{"out", {inputs.at("x").dtype, {1}}}};
   }
 
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    ReduceSumOperation operation(jit);
-    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<ReduceSumOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
+    };
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {

@@ -19,11 +19,7 @@ std::int64_t ReduceSumOperation::programs(const ReduceSumArguments &a) const {
   return std::clamp<std::int64_t>(ceilDiv(a.x.elements(), config.block), 1, 1024);
 }
 
-std::size_t ReduceSumOperation::workspaceBytes(const ReduceSumArguments &a) const {
-  return static_cast<std::size_t>(programs(a)) * sizeof(float);
-}
-
-Status ReduceSumOperation::launch(const ReduceSumArguments &a, Stream *stream, DeviceAddress workspace) {
+Status ReduceSumOperation::plan(const ReduceSumArguments &a, Plan &plan) const {
   const std::int64_t n = a.x.elements(), count = programs(a), stride = a.x.rank == 1 ? a.x.strides[0] : 1;
   ReduceSumConfig c = config;
   c.adjacent = stride == 1 || n <= 1;
@@ -37,10 +33,11 @@ Status ReduceSumOperation::launch(const ReduceSumArguments &a, Stream *stream, D
     t.address = address, t.dtype = dtype, t.rank = 1, t.shape[0] = elements, t.strides[0] = step;
     return t;
   };
-  const Tensor sums = vector({}, workspace, DType::F32, count, 1);
+  KILN_ASSIGN(const auto parts, plan.workspace({{"partial sums", static_cast<std::size_t>(count) * sizeof(float)}}));
+  const Tensor sums = vector({}, parts[0], DType::F32, count, 1);
   KILN_TRY(
-      first->launch(grid, stream, named<"x">(vector(a.x, a.x.address, a.x.dtype, n, stride)), named<"partial">(sums)));
-  return second->launch(Dim3{}, stream, named<"partial">(sums),
+      plan.launch(*first, grid, named<"x">(vector(a.x, a.x.address, a.x.dtype, n, stride)), named<"partial">(sums)));
+  return plan.launch(*second, Dim3{}, named<"partial">(sums),
                         named<"out">(vector(a.out, a.out.address, a.out.dtype, 1, 1)));
 }
 

@@ -18,17 +18,16 @@ public:
   explicit ReduceSumOperation(Jit &jit, ReduceSumConfig config = {}) : Operation(jit), config(config) {}
   std::string_view name() const override { return "reduce_sum"; }
   Status check(const ReduceSumArguments &arguments) const override;
-  std::size_t workspaceBytes(const ReduceSumArguments &arguments) const override;
 
 protected:
-  Status launch(const ReduceSumArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const ReduceSumArguments &arguments, Plan &plan) const override;
 
 private:
   /// Programs of the first launch: enough to fill a GPU, and the same on every device.
   std::int64_t programs(const ReduceSumArguments &arguments) const;
   ReduceSumConfig config;
-  KernelSlots<6> partial; ///< dtype, adjacent
-  KernelSlots<3> final;
+  mutable KernelSlots<6> partial; ///< dtype, adjacent
+  mutable KernelSlots<3> final;
 };
 
 } // namespace kiln::kernels

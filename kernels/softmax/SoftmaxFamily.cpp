@@ -11,9 +11,10 @@ class SoftmaxFamily : public RowFamily {
 public:
   std::string_view name() const override { return "softmax"; }
   std::string_view summary() const override { return "out[r, :] = exp(x[r, :] - max) / sum, row by row"; }
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    SoftmaxOperation operation(jit);
-    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<SoftmaxOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
+    };
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {

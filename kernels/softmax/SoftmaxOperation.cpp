@@ -2,7 +2,7 @@
 
 namespace kiln::kernels {
 
-Status SoftmaxOperation::launch(const SoftmaxArguments &a, Stream *stream, DeviceAddress) {
+Status SoftmaxOperation::plan(const SoftmaxArguments &a, Plan &plan) const {
   const Rows x(a.x), out(a.out);
   if (x.rows == 0 || x.columns == 0)
     return {};
@@ -12,7 +12,7 @@ Status SoftmaxOperation::launch(const SoftmaxArguments &a, Stream *stream, Devic
     return softmax(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
-  return kernel->launch(grid, stream, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
+  return plan.launch(*kernel, grid, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
 }
 
 } // namespace kiln::kernels

@@ -20,10 +20,10 @@ public:
   Status check(const SoftmaxArguments &a) const override { return checkRows(jit().device(), a.x, a.out); }
 
 protected:
-  Status launch(const SoftmaxArguments &a, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const SoftmaxArguments &a, Plan &plan) const override;
 
 private:
-  KernelSlots<rowSlots> slots;
+  mutable KernelSlots<rowSlots> slots;
 };
 
 } // namespace kiln::kernels

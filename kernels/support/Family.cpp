@@ -1,5 +1,6 @@
 #include "kernels/support/Family.h"
 
+#include "kernels/support/Runner.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -19,6 +20,22 @@ const std::vector<std::unique_ptr<Family>> &families() {
     return list;
   }();
   return all;
+}
+
+Array Family::input(std::string_view name, const TensorType &type, std::uint64_t seed) const {
+  const std::vector<TensorParameter> all = tensors();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const TensorParameter &p) { return p.name == name; });
+  return randomArray(type, seed + static_cast<std::uint64_t>(at - all.begin()));
+}
+
+Status Family::run(Jit &jit, const Call &call, const RunOptions &options) const {
+  return run(jit, bind(jit), call, options);
+}
+
+Status Family::run(Jit &jit, const Planner &planner, const Call &call, const RunOptions &options) const {
+  const PlanFunction described = [&](Plan &plan) { return planner(call, plan); };
+  RunPlan launches(jit, name(), options, described);
+  return described(launches);
 }
 
 Result<const Family *> findFamily(std::string_view name) {

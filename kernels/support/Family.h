@@ -129,14 +129,15 @@ public:
   /// follow from values.  For inputs that `outputs` accepts.
   virtual Status complete(const Arrays &inputs, Numbers &numbers) const { return {}; }
 
-  /// Checks the call and launches it on `options.stream`.
-  virtual Status run(Jit &jit, const Call &call, const RunOptions &options) const = 0;
+  /// Checks calls and describes them to a plan (kiln/Plan.h).  What it returns keeps an operation that has recorded its
+  /// kernels, and lives shorter than `jit`.
+  using Planner = std::function<Status(const Call &, Plan &)>;
+  virtual Planner bind(Jit &jit) const = 0;
 
-  /// `run` for many calls: what it returns may keep an operation that has recorded its kernels.  Lives shorter than
-  /// `jit`.
-  virtual std::function<Status(const Call &, const RunOptions &)> bind(Jit &jit) const {
-    return [this, &jit](const Call &call, const RunOptions &options) { return run(jit, call, options); };
-  }
+  /// Checks one call and launches it on `options.stream`.
+  Status run(Jit &jit, const Call &call, const RunOptions &options) const;
+  /// As `run`, by an operation that was bound before.
+  Status run(Jit &jit, const Planner &planner, const Call &call, const RunOptions &options) const;
 
   /// The outputs in float64.
   virtual Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const = 0;
@@ -149,6 +150,12 @@ public:
   virtual std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensor &reference) const {
     return {};
   }
+
+  /// The largest root mean square of kernel - reference over an output, divided by the reference's; none: any.
+  virtual std::optional<double> allowedRatio(std::string_view name) const { return {}; }
+
+  /// Values to try an input with, the same for the same seed; by default randomArray (Runner.h).
+  virtual Array input(std::string_view name, const TensorType &type, std::uint64_t seed) const;
 
   /// Bytes that must cross the memory bus: what bandwidths are counted with.  By default each tensor once.
   virtual double bytes(const Call &call) const;

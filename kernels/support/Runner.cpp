@@ -125,7 +125,6 @@ Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inp
 }
 
 Array randomArray(const TensorType &type, std::uint64_t seed) {
-  Array wide{DType::F32, type.shape, {}};
   std::uint64_t n = 1;
   for (std::uint64_t extent : type.shape)
     n *= extent;
@@ -142,7 +141,12 @@ Array randomArray(const TensorType &type, std::uint64_t seed) {
     const std::uint64_t kind = random() % 64;
     values[i] = kind == 0 ? 0.0f : kind == 1 && i ? values[i - 1] : normal(random);
   }
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+  return arrayOf(type, values);
+}
+
+Array arrayOf(const TensorType &type, std::span<const float> values) {
+  Array wide{DType::F32, type.shape, {}};
+  const std::span<const std::byte> bytes = std::as_bytes(values);
   wide.data.assign(bytes.begin(), bytes.end());
   // f32 to any floating-point type always converts.
   Result<Array> converted = convertArray(std::move(wide), type.dtype, "random");
@@ -153,7 +157,7 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
   Arrays out;
   for (const TensorParameter &p : family.tensors())
     if (auto type = types.find(p.name); !p.output && type != types.end())
-      out[p.name] = randomArray(type->second, seed + out.size());
+      out[p.name] = family.input(p.name, type->second, seed);
   return out;
 }
 
@@ -168,10 +172,17 @@ HostTensor toHost(const Array &array) {
 std::string Comparison::toString() const {
   const std::string sampled =
       elements < all ? format(", a sample of %llu", static_cast<unsigned long long>(all)) : std::string();
-  if (wrong == 0 && !good())
+  if (wrong == 0 && !(meanExcess <= 1))
     return format("the mean difference of '%s' is %.3g times what is allowed, though each of %llu elements%s is within "
                   "tolerance",
                   output.c_str(), meanExcess, static_cast<unsigned long long>(elements), sampled.c_str());
+  if (wrong == 0 && ratioExcess > 1)
+    return format("the root mean square of the differences of '%s' is %.3g times what is allowed, though each of %llu "
+                  "elements%s is within tolerance",
+                  output.c_str(), ratioExcess, static_cast<unsigned long long>(elements), sampled.c_str());
+  if (good() && ratioExcess > 0)
+    return format("%llu elements%s within tolerance (root mean square %.2g of it, largest difference %.3g)",
+                  static_cast<unsigned long long>(elements), sampled.c_str(), ratioExcess, worstDifference);
   if (good())
     return format("%llu elements%s within tolerance (worst %.2g of it, largest difference %.3g)",
                   static_cast<unsigned long long>(elements), sampled.c_str(), worstExcess, worstDifference);
@@ -199,7 +210,7 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
     out.elements += compared;
     out.all += got.values.size();
     const DType type = found->second.type;
-    double total = 0;
+    double total = 0, squares = 0, referenceSquares = 0;
     for (std::uint64_t i = 0; i < compared; ++i) {
       const std::uint64_t at = reference.sample.empty() ? i : reference.sample[i];
       const double g = got.values[at], w = reference.values[i];
@@ -212,6 +223,8 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
       const bool wrong = !(excess <= 1); // a NaN on one side is wrong
       out.wrong += wrong;
       total += difference;
+      squares += difference * difference;
+      referenceSquares += w * w;
       if (difference > out.worstDifference)
         out.worstDifference = difference;
       if (excess > out.worstExcess || (wrong && out.wrong == 1)) {
@@ -225,6 +238,13 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
     if (const std::optional<double> mean = family.allowedMean(name, type, reference); mean && compared) {
       const double excess = total / static_cast<double>(compared) / *mean;
       out.meanExcess = std::isnan(excess) ? INFINITY : std::max(out.meanExcess, excess);
+      if (excess > 1 && out.wrong == 0)
+        out.output = name;
+    }
+    if (const std::optional<double> ratio = family.allowedRatio(name); ratio && compared) {
+      const double n = static_cast<double>(compared);
+      const double excess = std::sqrt(squares / n) / (std::sqrt(referenceSquares / n) + 1e-8) / *ratio;
+      out.ratioExcess = std::isnan(excess) ? INFINITY : std::max(out.ratioExcess, excess);
       if (excess > 1 && out.wrong == 0)
         out.output = name;
     }

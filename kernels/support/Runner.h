@@ -46,6 +46,8 @@ Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inp
 
 /// Random values of a type, the same for a seed: normal, with a share of zeros and of exact repeats.  Of i8: any.
 Array randomArray(const TensorType &type, std::uint64_t seed);
+/// These values, converted to a floating-point type.
+Array arrayOf(const TensorType &type, std::span<const float> values);
 /// Random arrays for every input among `types`.
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
 
@@ -61,7 +63,9 @@ struct Comparison {
   std::uint64_t all = 0;                 ///< more than `elements` if the reference is a sample
   /// Of the output whose mean difference is the largest part of what is allowed; 0: means are not limited.
   double meanExcess = 0;
-  bool good() const { return wrong == 0 && meanExcess <= 1; }
+  /// Of the output whose root mean square of differences is the largest part of what is allowed; 0: not limited.
+  double ratioExcess = 0;
+  bool good() const { return wrong == 0 && meanExcess <= 1 && ratioExcess <= 1; }
   std::string toString() const;
 };
 

@@ -20,10 +20,12 @@ public:
       return Status::invalid("x has " + std::to_string(x.shape.size()) + " dimensions, transpose takes 2");
     return TensorTypes{{"out", {x.dtype, {x.shape[1], x.shape[0]}}}};
   }
-  Status run(Jit &jit, const Call &call, const RunOptions &options) const override {
-    TransposeOperation operation(jit);
-    return operation.run({call.tensors.at("x"), call.tensors.at("out")}, options);
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<TransposeOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
+    };
   }
+
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
     const HostTensor &x = inputs.at("x");
     const std::size_t rows = x.shape[0], columns = x.shape[1];

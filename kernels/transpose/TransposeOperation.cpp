@@ -27,7 +27,7 @@ Status TransposeOperation::check(const TransposeArguments &a) const {
       .status();
 }
 
-Status TransposeOperation::launch(const TransposeArguments &a, Stream *stream, DeviceAddress) {
+Status TransposeOperation::plan(const TransposeArguments &a, Plan &plan) const {
   const std::int64_t rows = a.x.shape[0], columns = a.x.shape[1];
   if (rows == 0 || columns == 0)
     return {};
@@ -37,7 +37,7 @@ Status TransposeOperation::launch(const TransposeArguments &a, Stream *stream, D
   const std::size_t slot = sizeIndex(a.x.dtype) * 9 + static_cast<unsigned>((c.xUnit + 1) * 3 + c.outUnit + 1);
   KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), slot, [&] { return transpose(bitsOf(a.x.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(rows, c.tileRows) * ceilDiv(columns, c.tileColumns)));
-  return kernel->launch(grid, stream, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)));
+  return plan.launch(*kernel, grid, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)));
 }
 
 } // namespace kiln::kernels

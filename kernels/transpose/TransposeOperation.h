@@ -19,11 +19,11 @@ public:
   Status check(const TransposeArguments &arguments) const override;
 
 protected:
-  Status launch(const TransposeArguments &arguments, Stream *stream, DeviceAddress workspace) override;
+  Status plan(const TransposeArguments &arguments, Plan &plan) const override;
 
 private:
   TransposeConfig config;
-  KernelSlots<4 * 9> slots; ///< element size, unit dimension of each side
+  mutable KernelSlots<4 * 9> slots; ///< element size, unit dimension of each side
 };
 
 } // namespace kiln::kernels

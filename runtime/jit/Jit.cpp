@@ -151,8 +151,8 @@ static auto withPacked(Implementation &k, const GivenArguments &given, Use use) 
   return use(ArgumentView{data, binding->argumentTypes().data(), k.layout.bytes(), k.layout.count(), elements});
 }
 
-Status JitKernel::launch(Dim3 grid, Stream *stream, const GivenArguments &arguments) {
-  return withPacked(*self, arguments, [&](ArgumentView view) { return launch(grid, stream, view); });
+Status JitKernel::launch(Dim3 grid, Stream *stream, const GivenArguments &arguments, MissHandler *onMiss) {
+  return withPacked(*self, arguments, [&](ArgumentView view) { return launch(grid, stream, view, onMiss); });
 }
 Result<const LoadedKernel *> JitKernel::prepare(const GivenArguments &arguments, Stream *stream) {
   return withPacked(*self, arguments, [&](ArgumentView view) { return prepare(view, stream); });
@@ -174,7 +174,7 @@ static Status statusOfFindings(Device &device, Status launched) {
                 first + (defects > 1 ? " (and " + std::to_string(defects - 1) + " more)" : "") + " (KILN_CHECKS=fail)");
 }
 
-Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments) {
+Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, MissHandler *onMiss) {
   Implementation &k = *self;
   if (!k.layout.accepts(arguments)) [[unlikely]]
     if (Status s = k.layout.checkTypes(arguments); !s.ok())
@@ -186,6 +186,8 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments) {
     return k.layout.checkPointers(arguments.data, k.source.name);
   const LoadedKernel *loaded = k.variants.find(key);
   if (!loaded) [[unlikely]] {
+    if (onMiss)
+      onMiss->missed();
     KILN_ASSIGN(loaded, k.service.firstCall(k, key, stream));
   }
   for (const Guard &g : loaded->guardList)

@@ -205,8 +205,8 @@ private:
     const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, family, inputs, numbers));
     const Call &call = placed.call();
-    const auto launch = family.bind(*jit);
-    KILN_ASSIGN(const Spread t, time([&] { return launch(call, {}); }));
+    const Family::Planner planner = family.bind(*jit);
+    KILN_ASSIGN(const Spread t, time([&] { return family.run(*jit, planner, call, {}); }));
     std::string verdict = "not checked";
     if (o.check) {
       KILN_ASSIGN(const Arrays outputs, placed.readOutputs());

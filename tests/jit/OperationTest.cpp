@@ -23,15 +23,15 @@ public:
     KILN_TRY(checkTensor("input", a.input).on(jit().device()).dtype({DType::F32}).rank(1).dense().status());
     return checkTensor("output", a.output).on(jit().device()).dtype({DType::F32}).shapeOf("input", a.input).status();
   }
-  std::size_t workspaceBytes(const TwiceArguments &a) const override { return 4 * a.input.elements(); }
 
 protected:
-  Status launch(const TwiceArguments &a, Stream *stream, DeviceAddress workspace) override {
+  Status plan(const TwiceArguments &a, Plan &plan) const override {
     KILN_ASSIGN(JitKernel * add, jit().kernel(addSource()));
     const auto n = static_cast<std::int32_t>(a.input.elements());
     const Dim3 grid{static_cast<unsigned>(n + 127) / 128};
-    KILN_TRY(add->launch(grid, stream, a.input, a.input, workspace, n));
-    return add->launch(grid, stream, workspace, a.input, a.output, n);
+    KILN_ASSIGN(const auto parts, plan.workspace({{"twice", 4 * static_cast<std::size_t>(n)}}));
+    KILN_TRY(plan.launch(*add, grid, named<"x">(a.input), named<"y">(a.input), named<"out">(parts[0]), named<"n">(n)));
+    return plan.launch(*add, grid, named<"x">(parts[0]), named<"y">(a.input), named<"out">(a.output), named<"n">(n));
   }
 };
 

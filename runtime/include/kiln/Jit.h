@@ -150,6 +150,15 @@ private:
   std::shared_ptr<JitService> service;
 };
 
+/// Told by a launch that finds no code for its class of arguments, before it has the code made.
+class MissHandler {
+public:
+  virtual void missed() = 0;
+
+protected:
+  ~MissHandler() = default;
+};
+
 class JitKernel {
 public:
   ~JitKernel();
@@ -170,11 +179,11 @@ public:
     const GivenArgument values[] = {detail::given(arguments.value)...};
     return launch(grid, stream, GivenArguments{detail::NamesOf<names...>::template list<Args...>, values});
   }
-  Status launch(Dim3 grid, Stream *stream, const GivenArguments &arguments);
+  Status launch(Dim3 grid, Stream *stream, const GivenArguments &arguments, MissHandler *onMiss = nullptr);
   Status launch(Dim3 grid, Stream *stream, const LaunchArguments &arguments) {
     return launch(grid, stream, arguments.view());
   }
-  Status launch(Dim3 grid, Stream *stream, ArgumentView arguments);
+  Status launch(Dim3 grid, Stream *stream, ArgumentView arguments, MissHandler *onMiss = nullptr);
 
   /// What `launch` would run, compiled if need be, not launched.
   template <ArgumentName... names, typename... Args>

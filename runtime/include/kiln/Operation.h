@@ -6,29 +6,21 @@
 //   class Softmax : public Operation<SoftmaxArguments> { ... };
 //   kiln::Status s = softmax.run({.input = x, .output = y}, {.stream = stream});
 //
-// `check` refuses wrong arguments before anything is launched.  Memory between launches is the workspace: the caller's,
-// or one that the Jit keeps for the stream (work on a stream is ordered, so it is reused from call to call).  Inside a
-// graph capture a needed workspace must be the caller's: a graph may be replayed anywhere and at any time.
+// `check` refuses wrong arguments before anything is launched; `plan` says what a call does (Plan.h), and everything
+// else reads that.  Memory between launches is the workspace: the caller's, or one that the Jit keeps for the stream
+// (work on a stream is ordered, so it is reused from call to call).  Inside a graph capture a needed workspace must be
+// the caller's: a graph may be replayed anywhere and at any time.
+//
+// A call whose code is there takes no lock and allocates nothing, but for the Jit's workspace.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_OPERATION_H
 #define KILN_OPERATION_H
 
-#include "kiln/Jit.h"
+#include "kiln/Plan.h"
 #include "kiln/Tensor.h"
 
 namespace kiln {
-
-/// Where an operation runs.
-struct RunOptions {
-  Stream *stream = nullptr;       ///< nullptr: the device's default stream
-  DeviceAddress workspace = 0;    ///< 0: the Jit's
-  std::size_t workspaceBytes = 0; ///< of the caller's workspace
-};
-
-/// The workspace of a call that needs `needed` bytes: the caller's if it is large enough and 256-byte aligned.
-Result<DeviceAddress> chooseWorkspace(Jit &jit, std::string_view operation, std::size_t needed,
-                                      const RunOptions &options);
 
 template <typename Arguments> class Operation {
 public:
@@ -40,25 +32,40 @@ public:
   virtual std::string_view name() const = 0;
   /// Names the argument that cannot be taken, its value, the limit and a remedy.
   virtual Status check(const Arguments &arguments) const = 0;
-  /// Bytes, for arguments that `check` accepts.
-  virtual std::size_t workspaceBytes(const Arguments &arguments) const { return 0; }
 
-  Status run(const Arguments &arguments, const RunOptions &options = {}) {
+  Status run(const Arguments &arguments, const RunOptions &options = {}) const {
     KILN_TRY(check(arguments));
-    DeviceAddress workspace = 0;
-    if (const std::size_t needed = workspaceBytes(arguments)) {
-      KILN_ASSIGN(workspace, chooseWorkspace(*jitValue, name(), needed, options));
-    }
-    return launch(arguments, options.stream, workspace);
+    const PlanFunction call = planned(arguments);
+    RunPlan launches(*jitValue, name(), options, call);
+    return plan(arguments, launches);
+  }
+  /// Compiles what `run` would launch, all kernels at once; launches nothing.  `stream`: inside a capture this fails.
+  Status prepare(const Arguments &arguments, Stream *stream = nullptr) const {
+    KILN_TRY(check(arguments));
+    return prepareAll(planned(arguments), stream).status();
+  }
+  /// Describes a call to any plan.
+  Status describe(const Arguments &arguments, Plan &to) const {
+    KILN_TRY(check(arguments));
+    return plan(arguments, to);
+  }
+  /// Bytes, for arguments that `check` accepts.
+  std::size_t workspaceBytes(const Arguments &arguments) const {
+    WorkspacePlan size;
+    (void)plan(arguments, size); // a plan that fails later has asked for its workspace
+    return size.bytes;
   }
 
 protected:
-  /// The launches, in order.  `workspace` has `workspaceBytes(arguments)` bytes, 256-byte aligned; 0 if none are
-  /// needed.
-  virtual Status launch(const Arguments &arguments, Stream *stream, DeviceAddress workspace) = 0;
+  /// The call, for arguments that `check` accepts.
+  virtual Status plan(const Arguments &arguments, Plan &plan) const = 0;
   Jit &jit() const { return *jitValue; }
 
 private:
+  /// Two pointers: fits into a std::function without an allocation.  Both outlive it.
+  PlanFunction planned(const Arguments &arguments) const {
+    return [this, &arguments](Plan &to) { return plan(arguments, to); };
+  }
   Jit *jitValue;
 };
 

@@ -1,0 +1,53 @@
+//===- Dplr.h - Kernels of the chunked DPLR delta rule ----------------------===//
+//
+// For every sequence and head, token by token (specification "DPLR delta rule and RWKV7", S1; state S is K x V):
+//
+//   p_t = S_{t-1}^T a_t     S_t = diag(e^{g_t}) S_{t-1} + b_t p_t^T + k_t v_t^T     o_t = scale * S_t^T q_t
+//
+// By chunks of C tokens each chunk is an affine map of the state (S2.1, arranged as in its S2.1 "F = .., R = .."):
+//
+//   S' = (diag(e^L) + F) S + R        O = Qh S + Oh
+//
+// dplr_maps makes all maps at once, dplr_out walks along each sequence with one product a step.  Chunks of all
+// sequences have slots in a workspace (Chunks.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_DPLR_DPLR_H
+#define KILN_KERNELS_DPLR_DPLR_H
+
+#include "compiler/language/Kernel.h"
+
+namespace kiln::kernels {
+
+struct DplrConfig {
+  int chunk = 64;            ///< C: 16, 32 or 64 tokens
+  int dim = 64, dimV = 64;   ///< tile widths of K and V: at least the extents, which are arguments
+  int warps = 4;             ///< of a program that works on one chunk
+  bool bounded = false;      ///< g >= -5 everywhere: blocks of 16 rows are products of one factor a side
+  bool packed = false;       ///< cu_seqlens says where sequences start
+  bool initial = false;      ///< the first state is given, not zero
+  bool final = false;        ///< the last state is wanted
+  int blockV = 64;           ///< columns of the state that a program of dplr_out has
+  int chainWarps = 4, stages = 2; ///< of dplr_out
+  language::ElementType gates = language::ElementType::F32;   ///< f32 or the activations' type
+  language::ElementType state = language::ElementType::F32;   ///< of the first state: f32, f16, bf16
+  language::ElementType offsets = language::ElementType::I64; ///< of cu_seqlens: i32 or i64
+  bool operator==(const DplrConfig &) const = default;
+};
+
+/// The configuration without what dplr_maps does not depend on, and without what dplr_out does not.
+DplrConfig ofMaps(DplrConfig config);
+DplrConfig ofOut(DplrConfig config);
+
+/// dplr_maps(q, k, v, a, b, g, cu_seqlens, f, rt, qh, oht, decay, slots, sequences, scale): q, k, a, b, g [B, T, H, K],
+/// v [B, T, H, V]; of every slot f [H, slots * dim, dim], rt [H, slots * dimV, dim] (R transposed), qh [H, slots * C,
+/// dim], oht [H, slots * dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
+language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
+
+/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht, tokens, sequences): h0 [N, H, K, V], ht the same in f32,
+/// o [B, T, H, V].  Grid [N * H * ceil(V / blockV)].
+language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_DPLR_DPLR_H
