@@ -182,10 +182,13 @@ private:
     return {};
   }
 
-  /// Random data of a type: a block of it, repeated, because drawing a gigabyte takes the host longer than the GPU.
-  static Array inputOf(const TensorType &type, std::uint64_t seed) {
-    const std::uint64_t blockElements = (1u << 20) + 7;
-    Array block = randomArray({type.dtype, {blockElements}}, seed);
+  /// The family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer than the GPU.
+  static Array inputOf(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed) {
+    const std::uint64_t blockElements = 1u << 20;
+    const std::uint64_t columns =
+        type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
+    // An odd number of rows: heads, whose number is mostly even, see different ones.
+    Array block = family.input(name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
     Array out{type.dtype, type.shape, {}};
     std::uint64_t n = 1;
     for (std::uint64_t extent : type.shape)
@@ -201,7 +204,7 @@ private:
   Status one(const Family &family, DType type, const Sample &sample) {
     Arrays inputs;
     for (const auto &[name, t] : sample.inputs)
-      inputs[name] = inputOf(t, inputs.size() + 1);
+      inputs[name] = inputOf(family, name, t, inputs.size() + 1);
     const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, family, inputs, numbers));
     const Call &call = placed.call();
