@@ -39,24 +39,44 @@ public:
 
   /// e^L: [K].
   ChunkTile ofChunk() const;
-  /// QG, AG (from the chunk's start), KG, BG (to its end).
-  ChunkRows fromStartToEnd(const ChunkRows &rows) const { return acrossBlocks(rows, blocks); }
+  /// What rows of q, of a, and of both k and b are multiplied by; [blocks, 16, K] or broadcast to it.
+  struct Factors {
+    ChunkTile q, a, kb;
+  };
+  /// From the chunk's start to q and a, from k and b to its end.
+  Factors fromStartToEnd() const { return acrossBlocks(blocks); }
+  /// QG, AG, KG, BG, [C, K].
+  ChunkRows decayed(const ChunkRows &rows) const;
 
-  /// [q; a] x [k; b]^T decayed, strictly below the diagonal, [C, C].
+  /// [q; a] x [k; b]^T decayed, strictly below the diagonal; or gradients of that.
   struct Products {
     ChunkTile qk, qb, ak, ab;
   };
+  /// [C, C].
   Products products(const ChunkRows &rows) const;
+  /// What the rows of the products get from gradients that are zero where they are to be left out.  The gradients twice:
+  /// `whole` [C, C], of which pairs in different blocks are read, and `inside` [blocks, 16, 16].
+  ChunkRows gradients(const ChunkRows &rows, const Products &whole, const Products &inside) const;
+
+  int blockCount() const { return blocks; }
 
 private:
+  /// Pairs of rows that one reference row serves: their factors, and which pairs of [C, C] or of each [16, 16] they are.
+  struct Level {
+    Factors factors;
+    language::Tile<language::i1> pairs;
+    bool inside; ///< of blocks
+  };
   /// Rows of the second half of 2 `together` blocks from the end of the first, those of the first to their end.
-  ChunkRows acrossBlocks(const ChunkRows &rows, int together) const;
-  Products squares(const ChunkRows &rows) const;
-  /// Within blocks, [blocks, 16, 16]: around the middle of each, where no gate of the chunk forbids it; by halves.
-  Products insideBlocks(const ChunkRows &rows) const;
-  Products aroundMiddle(const ChunkRows &rows) const;
-  Products byHalves(const ChunkRows &rows) const;
-  ChunkRows halves(const ChunkRows &rows, int half) const;
+  Factors acrossBlocks(int together) const;
+  Level across(int together) const;
+  Level aroundMiddle() const;
+  Level ofHalves(int half) const;
+  /// Within blocks: around the middle of each, where no gate of the chunk forbids it; by halves.  `f` of the levels.
+  template <typename Of> auto insideBlocks(Of f) const;
+  language::Shape shapeOf(const Level &level) const;
+  Products productsOf(const Level &level, const ChunkRows &rows) const;
+  ChunkRows gradientsOf(const Level &level, const ChunkRows &rows, const Products &of) const;
 
   int size, dim, blocks;
   bool bounded;

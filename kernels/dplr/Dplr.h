@@ -11,6 +11,10 @@
 // dplr_maps makes all maps at once, dplr_out walks along each sequence with one product a step.  Chunks of all
 // sequences have slots in a workspace (Chunks.h).
 //
+// Backward: with dO given, the gradient D of the state passes a chunk as dS = (diag(e^L) + F)^T dS' + Qh^T dO.
+// dplr_maps_backward makes F, R and Qh^T dO, dplr_chains walks along each sequence in both directions and writes what
+// lies between chunks, dplr_grads makes every gradient of a chunk from that (S3.3, S3.4).
+//
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLR_H
 #define KILN_KERNELS_DPLR_DPLR_H
@@ -31,13 +35,16 @@ struct DplrConfig {
   int chainWarps = 4, stages = 2; ///< of dplr_out
   language::ElementType gates = language::ElementType::F32;   ///< f32 or the activations' type
   language::ElementType state = language::ElementType::F32;   ///< of the first state: f32, f16, bf16
+  bool wantsFirst = false; ///< the gradient of the first state; `final`: that of the last state is given
+  language::ElementType lastState = language::ElementType::F32; ///< of that gradient: f32 or the activations' type
   language::ElementType offsets = language::ElementType::I64; ///< of cu_seqlens: i32 or i64
   bool operator==(const DplrConfig &) const = default;
 };
 
-/// The configuration without what dplr_maps does not depend on, and without what dplr_out does not.
-DplrConfig ofMaps(DplrConfig config);
-DplrConfig ofOut(DplrConfig config);
+/// The configuration without what kernels that work on one chunk do not depend on, and without what kernels that walk
+/// along chunks do not.
+DplrConfig ofChunks(DplrConfig config);
+DplrConfig ofChain(DplrConfig config);
 
 /// dplr_maps(q, k, v, a, b, g, cu_seqlens, f, rt, qh, oht, decay, slots, sequences, scale): q, k, a, b, g [B, T, H, K],
 /// v [B, T, H, V]; of every slot f [H, slots * dim, dim], rt [H, slots * dimV, dim] (R transposed), qh [H, slots * C,
@@ -47,6 +54,18 @@ language::Kernel dplrMaps(language::ElementType element, const DplrConfig &confi
 /// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht, tokens, sequences): h0 [N, H, K, V], ht the same in f32,
 /// o [B, T, H, V].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
+
+/// dplr_maps_backward(q, k, v, a, b, g, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of every slot f, rt and
+/// decay as dplr_maps, and rht [H, slots * dimV, dim], (Qh^T dO) transposed: what the gradient of the state gains.
+language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
+
+/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, h, dh, dh0, tokens, heads): of every slot h, the state before the
+/// chunk, and dh, the gradient of the state after it, both transposed, [H, slots * dimV, dim]; dh0 [N, H, K, V] f32.
+/// Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.
+language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
+
+/// dplr_grads(q, k, v, a, b, g, do, cu_seqlens, h, dh, dq, dk, dv, da, db, dg, sequences, scale).  Grid [slots * H].
+language::Kernel dplrGrads(language::ElementType element, const DplrConfig &config = {});
 
 } // namespace kiln::kernels
 

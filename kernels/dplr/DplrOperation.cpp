@@ -21,18 +21,18 @@ int tileWidth(std::int64_t columns) {
   return static_cast<int>(width);
 }
 
-struct Extents {
-  std::int64_t batch, tokens, heads, dim, dimV, sequences;
-  explicit Extents(const DplrArguments &a)
-      : batch(a.q.shape[0]), tokens(a.q.shape[1]), heads(a.q.shape[2]), dim(a.q.shape[3]), dimV(a.v.shape[3]),
-        sequences(a.cuSeqlens ? a.cuSeqlens->shape[0] - 1 : batch) {}
-  std::int64_t slots(bool packed, int chunk) const {
-    return packed ? tokens / chunk + sequences : batch * ceilDiv(tokens, chunk);
-  }
-};
+language::ElementType elementOfOffsets(const std::optional<Tensor> &cu) {
+  return cu && cu->dtype == DType::I32 ? language::ElementType::I32 : language::ElementType::I64;
+}
 
-/// A part of the workspace, dense, with the heads in front.
-Tensor partOf(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns) {
+} // namespace
+
+std::int64_t slotsOf(const DplrInputs &in, int chunk) {
+  return in.cuSeqlens ? in.tokens() / chunk + in.sequences() : in.batch() * ceilDiv(in.tokens(), chunk);
+}
+
+Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows,
+                       std::int64_t columns) {
   Tensor t;
   t.address = address, t.dtype = dtype, t.rank = 3;
   t.shape = {heads, rows, columns};
@@ -40,153 +40,172 @@ Tensor partOf(DeviceAddress address, DType dtype, std::int64_t heads, std::int64
   return t;
 }
 
-language::ElementType elementOfOffsets(const std::optional<Tensor> &cu) {
-  return cu && cu->dtype == DType::I32 ? language::ElementType::I32 : language::ElementType::I64;
+float scaleOf(const DplrInputs &in) {
+  return in.scale.value_or(1 / std::sqrt(static_cast<float>(in.dim())));
 }
 
-} // namespace
-
-Status DplrPlanner::check(const DplrArguments &a) const {
-  const Device &device = jit.device();
-  const std::string operation = names.operation;
-  KILN_TRY(checkTensor(names.q, a.q).on(device).dtype({DType::F16, DType::Bf16}).rank(4).stride(3, 1).status());
-  const std::int64_t dim = a.q.shape[3];
+Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &in) {
+  const std::string operation = words.operation;
+  KILN_TRY(checkTensor(words.q, in.q).on(device).dtype({DType::F16, DType::Bf16}).rank(4).stride(3, 1).status());
   const auto badDim = [&](const char *name, std::int64_t value) {
     return Status::invalid(operation + ": argument '" + name + "' has " + std::to_string(value) +
                                " columns: from 1 to " + std::to_string(largestDim),
                            "split the heads");
   };
-  if (dim < 1 || dim > largestDim)
-    return badDim(names.q, dim);
-  for (const auto &[name, t] : {std::pair("k", &a.k), std::pair("a", &a.a), std::pair("b", &a.b)})
-    KILN_TRY(checkTensor(name, *t).on(device).dtypeOf(names.q, a.q).shapeOf(names.q, a.q).stride(3, 1).status());
-  KILN_TRY(checkTensor(names.g, a.g)
+  if (in.dim() < 1 || in.dim() > largestDim)
+    return badDim(words.q, in.dim());
+  for (const auto &[name, t] : {std::pair("k", &in.k), {"a", &in.a}, {"b", &in.b}})
+    KILN_TRY(checkTensor(name, *t).on(device).dtypeOf(words.q, in.q).shapeOf(words.q, in.q).stride(3, 1).status());
+  KILN_TRY(checkTensor(words.g, in.g)
                .on(device)
-               .dtype({DType::F32, a.q.dtype})
-               .shapeOf(names.q, a.q)
+               .dtype({DType::F32, in.q.dtype})
+               .shapeOf(words.q, in.q)
                .stride(3, 1)
                .status());
-  auto v = checkTensor("v", a.v).on(device).dtypeOf(names.q, a.q).rank(4).stride(3, 1);
-  const std::string asQ = std::string("as of ") + names.q;
+  auto v = checkTensor("v", in.v).on(device).dtypeOf(words.q, in.q).rank(4).stride(3, 1);
+  const std::string asQ = std::string("as of ") + words.q;
   for (unsigned d = 0; d < 3; ++d)
-    v.extent(d, a.q.shape[d], asQ);
+    v.extent(d, in.q.shape[d], asQ);
   KILN_TRY(v.status());
-  if (a.v.shape[3] < 1 || a.v.shape[3] > largestDim)
-    return badDim("v", a.v.shape[3]);
-  auto o = checkTensor("o", a.o).on(device).dtypeOf(names.q, a.q).shapeOf("v", a.v).stride(3, 1).writable();
-  for (const auto &[name, t] : {std::pair(names.q, &a.q), {"k", &a.k}, {"v", &a.v}, {"a", &a.a}, {"b", &a.b},
-                                {names.g, &a.g}})
-    o.notOverlapping(name, *t);
-  KILN_TRY(o.status());
-  if (a.cuSeqlens) {
-    if (a.q.shape[0] != 1)
-      return Status::invalid(operation + ": cu_seqlens is given, and the batch is " + std::to_string(a.q.shape[0]),
+  if (in.dimV() < 1 || in.dimV() > largestDim)
+    return badDim("v", in.dimV());
+  if (in.cuSeqlens) {
+    if (in.batch() != 1)
+      return Status::invalid(operation + ": cu_seqlens is given, and the batch is " + std::to_string(in.batch()),
                              "pack the sequences into one batch: [1, T, H, K]");
-    KILN_TRY(checkTensor("cu_seqlens", *a.cuSeqlens)
+    KILN_TRY(checkTensor("cu_seqlens", *in.cuSeqlens)
                  .on(device)
                  .dtype({DType::I32, DType::I64})
                  .rank(1)
                  .stride(0, 1)
                  .status());
-    if (a.cuSeqlens->shape[0] < 1)
+    if (in.cuSeqlens->shape[0] < 1)
       return Status::invalid(operation + ": cu_seqlens is empty", "give N + 1 offsets, the first of them 0");
   }
-  const Extents e(a);
-  for (const auto &[name, t] : {std::pair("initial_state", &a.initialState), {"final_state", &a.finalState}}) {
-    if (!*t)
-      continue;
-    auto state = checkTensor(name, **t).on(device);
-    if (t == &a.initialState)
-      state.dtype({DType::F32, DType::F16, DType::Bf16});
-    else
-      state.dtype({DType::F32}).writable();
-    KILN_TRY(state.rank(4)
-                 .extent(0, e.sequences, "one for each sequence")
-                 .extent(1, e.heads, "one for each head")
-                 .extent(2, dim, std::string("the columns of ") + names.q)
-                 .extent(3, e.dimV, "the columns of v")
-                 .stride(3, 1)
-                 .status());
-  }
-  if (a.finalState) {
-    auto last = checkTensor("final_state", *a.finalState).notOverlapping("o", a.o);
-    if (a.initialState)
-      last.notOverlapping("initial_state", *a.initialState);
-    KILN_TRY(last.status());
-  }
-  if (a.scale && !std::isfinite(*a.scale))
-    return Status::invalid(format("%s: scale = %g", names.operation, static_cast<double>(*a.scale)),
+  if (in.initialState)
+    KILN_TRY(checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16},
+                        false));
+  if (in.scale && !std::isfinite(*in.scale))
+    return Status::invalid(format("%s: scale = %g", words.operation, static_cast<double>(*in.scale)),
                            "give a finite number");
-  if (a.lowerBound && !(*a.lowerBound < 0))
-    return Status::invalid(format("%s: lower_bound = %g: log decays are below 0", names.operation,
-                                  static_cast<double>(*a.lowerBound)),
+  if (in.lowerBound && !(*in.lowerBound < 0))
+    return Status::invalid(format("%s: lower_bound = %g: log decays are below 0", words.operation,
+                                  static_cast<double>(*in.lowerBound)),
                            "give a number below 0, or none");
-  if (a.chunkSize != 0 && a.chunkSize != 16 && a.chunkSize != 32 && a.chunkSize != 64)
-    return Status::invalid(operation + ": chunk_size = " + std::to_string(a.chunkSize) + ": 16, 32 or 64",
+  if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
+    return Status::invalid(operation + ": chunk_size = " + std::to_string(in.chunkSize) + ": 16, 32 or 64",
                            "give 0 to have it chosen");
-  if (e.tokens > 1 << 30 || e.sequences > 1 << 30)
-    return Status::invalid(operation + ": " + std::to_string(e.tokens) + " tokens in " + std::to_string(e.sequences) +
-                               " sequences; the limit of each is 2^30",
+  if (in.tokens() > 1 << 30 || in.sequences() > 1 << 30)
+    return Status::invalid(operation + ": " + std::to_string(in.tokens()) + " tokens in " +
+                               std::to_string(in.sequences()) + " sequences; the limit of each is 2^30",
                            "split the call");
   return {};
 }
 
-DplrConfig DplrPlanner::configOf(const DplrArguments &a) const {
-  const Extents e(a);
+Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,
+                   const Tensor &tensor, const char *like, const Tensor &likeTensor) {
+  auto out = checkTensor(name, tensor)
+                 .on(device)
+                 .dtypeOf(like, likeTensor)
+                 .shapeOf(like, likeTensor)
+                 .stride(3, 1)
+                 .writable();
+  for (const auto &[other, t] : {std::pair(words.q, &in.q), {"k", &in.k}, {"v", &in.v}, {"a", &in.a}, {"b", &in.b},
+                                 {words.g, &in.g}})
+    out.notOverlapping(other, *t);
+  return out.status();
+}
+
+Status checkState(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,
+                  const Tensor &state, std::initializer_list<DType> types, bool isOutput) {
+  auto check = checkTensor(name, state)
+                   .on(device)
+                   .dtype(types)
+                   .rank(4)
+                   .extent(0, in.sequences(), "one for each sequence")
+                   .extent(1, in.heads(), "one for each head")
+                   .extent(2, in.dim(), std::string("the columns of ") + words.q)
+                   .extent(3, in.dimV(), "the columns of v")
+                   .stride(3, 1);
+  if (isOutput) {
+    check.writable();
+    if (in.initialState)
+      check.notOverlapping("initial_state", *in.initialState);
+  }
+  return check.status();
+}
+
+DplrConfig configOf(const Device &device, const DplrInputs &in) {
   DplrConfig c;
-  c.chunk = a.chunkSize ? static_cast<int>(a.chunkSize) : 64;
-  c.dim = tileWidth(e.dim), c.dimV = tileWidth(e.dimV);
+  c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
+  c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
   c.warps = std::max(c.dim, c.dimV) > 64 ? 8 : 4;
-  c.bounded = (a.safeGate && !a.lowerBound) || (a.lowerBound && *a.lowerBound >= boundOfBlocks);
-  c.packed = a.cuSeqlens.has_value();
-  c.initial = a.initialState.has_value();
-  c.final = a.finalState.has_value();
+  c.bounded = (in.safeGate && !in.lowerBound) || (in.lowerBound && *in.lowerBound >= boundOfBlocks);
+  c.packed = in.cuSeqlens.has_value();
+  c.initial = in.initialState.has_value();
   // The widest that keeps every multiprocessor busy.
   c.blockV = std::min(c.dimV % 3 ? 64 : 48, c.dimV);
   while (c.blockV > 16 && c.blockV % 32 == 0 &&
-         e.sequences * e.heads * ceilDiv(e.dimV, c.blockV) < jit.device().info().multiprocessors)
+         in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;
   c.chainWarps = std::max(1, c.blockV / 16);
-  c.gates = elementOf(a.g.dtype);
-  c.state = a.initialState ? elementOf(a.initialState->dtype) : language::ElementType::F32;
-  c.offsets = elementOfOffsets(a.cuSeqlens);
+  c.gates = elementOf(in.g.dtype);
+  c.state = in.initialState ? elementOf(in.initialState->dtype) : language::ElementType::F32;
+  c.offsets = elementOfOffsets(in.cuSeqlens);
   return c;
 }
 
-Status DplrPlanner::plan(const DplrArguments &a, Plan &plan) const {
-  const Extents e(a);
-  if (e.sequences == 0 || e.heads == 0)
+DplrInputs DplrPlanner::inputsOf(const DplrArguments &a) {
+  return {a.q, a.k, a.v, a.a, a.b, a.g, a.initialState, a.cuSeqlens, a.scale, a.safeGate, a.lowerBound, a.chunkSize};
+}
+
+Status DplrPlanner::check(const DplrArguments &a) const {
+  const Device &device = jit.device();
+  const DplrInputs in = inputsOf(a);
+  KILN_TRY(checkInputs(device, words, in));
+  KILN_TRY(checkOutput(device, words, in, "o", a.o, "v", a.v));
+  if (!a.finalState)
     return {};
-  const DplrConfig c = configOf(a);
-  const std::int64_t slots = e.slots(c.packed, c.chunk);
+  KILN_TRY(checkState(device, words, in, "final_state", *a.finalState, {DType::F32}, true));
+  return checkTensor("final_state", *a.finalState).notOverlapping("o", a.o).status();
+}
+
+Status DplrPlanner::plan(const DplrArguments &a, Plan &plan) const {
+  const DplrInputs in = inputsOf(a);
+  if (in.sequences() == 0 || in.heads() == 0)
+    return {};
+  DplrConfig c = configOf(jit.device(), in);
+  c.final = a.finalState.has_value();
+  const std::int64_t slots = slotsOf(in, c.chunk);
   const auto element = elementOf(a.q.dtype);
   const auto bytes = [&](std::int64_t elements, std::int64_t size) {
-    return static_cast<std::size_t>(e.heads * slots * elements * size);
+    return static_cast<std::size_t>(in.heads() * slots * elements * size);
   };
   KILN_ASSIGN(const auto parts, plan.workspace({{"f", bytes(c.dim * c.dim, 2)},
                                                 {"r", bytes(c.dimV * c.dim, 2)},
                                                 {"qh", bytes(c.chunk * c.dim, 2)},
                                                 {"oh", bytes(c.dimV * c.chunk, 2)},
                                                 {"decay", bytes(c.dim, 4)}}));
-  const Tensor f = partOf(parts[0], a.q.dtype, e.heads, slots * c.dim, c.dim),
-               rt = partOf(parts[1], a.q.dtype, e.heads, slots * c.dimV, c.dim),
-               qh = partOf(parts[2], a.q.dtype, e.heads, slots * c.chunk, c.dim),
-               oht = partOf(parts[3], a.q.dtype, e.heads, slots * c.dimV, c.chunk),
-               decay = partOf(parts[4], DType::F32, e.heads, slots, c.dim);
+  const auto part = [&](unsigned n, std::int64_t rows, std::int64_t columns, DType dtype) {
+    return workspaceTensor(parts[n], dtype, in.heads(), slots * rows, columns);
+  };
+  const Tensor f = part(0, c.dim, c.dim, a.q.dtype), rt = part(1, c.dimV, c.dim, a.q.dtype),
+               qh = part(2, c.chunk, c.dim, a.q.dtype), oht = part(3, c.dimV, c.chunk, a.q.dtype),
+               decay = part(4, 1, c.dim, DType::F32);
   const Tensor cu = a.cuSeqlens.value_or(Tensor());
   if (slots) {
-    const DplrConfig mine = ofMaps(c);
+    const DplrConfig mine = ofChunks(c);
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {a.q.dtype, mine}, [&] { return dplrMaps(element, mine); }));
-    KILN_ASSIGN(const Dim3 grid, gridOf(names.operation, slots * e.heads));
-    const float scale = a.scale.value_or(1 / std::sqrt(static_cast<float>(e.dim)));
+    KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, slots * in.heads()));
     KILN_TRY(plan.launch(*kernel, grid, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
                          named<"b">(a.b), named<"g">(a.g), named<"cu_seqlens">(cu), named<"f">(f), named<"rt">(rt),
                          named<"qh">(qh), named<"oht">(oht), named<"decay">(decay),
-                         named<"sequences">(static_cast<std::int32_t>(e.sequences)), named<"scale">(scale)));
+                         named<"sequences">(static_cast<std::int32_t>(in.sequences())),
+                         named<"scale">(scaleOf(in))));
   }
-  const DplrConfig mine = ofOut(c);
+  const DplrConfig mine = ofChain(c);
   KILN_ASSIGN(JitKernel * kernel, outs.get(jit, {a.q.dtype, mine}, [&] { return dplrOut(element, mine); }));
-  KILN_ASSIGN(const Dim3 grid, gridOf(names.operation, e.sequences * e.heads * ceilDiv(e.dimV, c.blockV)));
+  KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV)));
   return plan.launch(*kernel, grid, named<"h0">(a.initialState.value_or(Tensor())), named<"f">(f), named<"rt">(rt),
                      named<"qh">(qh), named<"oht">(oht), named<"decay">(decay), named<"cu_seqlens">(cu),
                      named<"o">(a.o), named<"ht">(a.finalState.value_or(Tensor())));

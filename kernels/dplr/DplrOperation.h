@@ -38,20 +38,54 @@ struct Rwkv7Arguments {
   std::int64_t chunkSize = 0;
 };
 
-/// What both operations share; `names`: what their callers call q and g.
+/// What every operation of the rule reads, under the names of DplrArguments.
+struct DplrInputs {
+  Tensor q, k, v, a, b, g;
+  std::optional<Tensor> initialState = {}, cuSeqlens = {};
+  std::optional<float> scale = {};
+  bool safeGate = false;
+  std::optional<float> lowerBound = {};
+  std::int64_t chunkSize = 0;
+
+  std::int64_t batch() const { return q.shape[0]; }
+  std::int64_t tokens() const { return q.shape[1]; }
+  std::int64_t heads() const { return q.shape[2]; }
+  std::int64_t dim() const { return q.shape[3]; }
+  std::int64_t dimV() const { return v.shape[3]; }
+  std::int64_t sequences() const { return cuSeqlens ? cuSeqlens->shape[0] - 1 : batch(); }
+};
+
+/// What operations call themselves, q and g.
+struct DplrWords {
+  const char *operation, *q, *g;
+};
+
+Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &inputs);
+/// An output that has the shape of an input, and of no input the memory.
+Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
+                   const Tensor &tensor, const char *like, const Tensor &likeTensor);
+/// A state [N, H, K, V] that is read (of `types`) or written (f32).
+Status checkState(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
+                  const Tensor &state, std::initializer_list<DType> types, bool isOutput);
+/// The tiles, by extents and the device; never by the number of tokens.
+DplrConfig configOf(const Device &device, const DplrInputs &inputs);
+/// Slots of chunks (Chunks.h).
+std::int64_t slotsOf(const DplrInputs &inputs, int chunk);
+/// A part of a workspace: [heads, rows, columns], dense.
+Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns);
+float scaleOf(const DplrInputs &inputs);
+
+/// What both forward operations share.
 class DplrPlanner {
 public:
-  struct Names {
-    const char *operation, *q, *g;
-  };
-  DplrPlanner(Jit &jit, Names names) : jit(jit), names(names) {}
+  DplrPlanner(Jit &jit, DplrWords words) : jit(jit), words(words) {}
   Status check(const DplrArguments &arguments) const;
   Status plan(const DplrArguments &arguments, Plan &plan) const;
 
 private:
-  DplrConfig configOf(const DplrArguments &arguments) const;
+  static DplrInputs inputsOf(const DplrArguments &arguments);
   Jit &jit;
-  Names names;
+  DplrWords words;
   mutable KernelTable<std::pair<DType, DplrConfig>> maps, outs;
 };
 

@@ -1,0 +1,143 @@
+//===- ChunkMatrices.h - What a chunk's map and its gradients are made of ------===//
+//
+// Specification "DPLR delta rule and RWKV7", S2.1, of one chunk of one head.  Rows after the sequence's end are zero in
+// every tensor, and nothing here needs to know: their decays are 1, their rows of A zero, those of the inverse a unit
+// matrix's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_DPLR_CHUNKMATRICES_H
+#define KILN_KERNELS_DPLR_CHUNKMATRICES_H
+
+#include "kernels/dplr/Chunks.h"
+#include "kernels/dplr/Decay.h"
+#include "kernels/dplr/Dplr.h"
+
+namespace kiln::kernels {
+
+/// The chunk that a program of a grid [slots * H] works on; none if its row is not below the sequence's rows.
+struct ChunkProgram {
+  language::Scalar<language::i32> slot, head;
+  SequenceOfTokens sequence;
+  language::Scalar<language::i32> row; ///< the chunk's first, counted from the sequence's start
+  int chunk;
+
+  /// `like`: any tensor [B, T, H, columns] of the call.
+  template <language::Element T>
+  static ChunkProgram of(const language::TensorView<T, 4> &like, const Offsets &offsets,
+                         const language::Scalar<language::i32> &sequences, bool packed, int chunk) {
+    using namespace language;
+    const auto heads = cast<i32>(like.extent(2));
+    const auto tokens = like.extent(1);
+    const auto slot = programId() / heads, head = programId() % heads;
+    const auto n = sequenceOfSlot(slot, tokens, sequences, offsets, packed, chunk);
+    const SequenceOfTokens sequence = sequenceAt(n, tokens, offsets, packed, chunk);
+    return {slot, head, sequence, (slot - sequence.slot) * chunk, chunk};
+  }
+
+  language::Scalar<language::i1> exists() const { return row < sequence.rows; }
+
+  /// The chunk's rows of a tensor, [C, columns], in its type and in f32.
+  template <language::Element T>
+  language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
+    return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, 0});
+  }
+  template <language::Element T> ChunkTile wide(const language::TensorView<T, 4> &tensor, int columns) const {
+    if constexpr (std::same_as<T, language::f32>)
+      return read(tensor, columns);
+    else
+      return language::cast<language::f32>(read(tensor, columns));
+  }
+  template <language::Element T> void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
+    const auto to = sequence.of(tensor, head).tiles(x.shape());
+    if constexpr (std::same_as<T, language::f32>)
+      storeView(to, {row, 0}, x);
+    else
+      storeView(to, {row, 0}, language::cast<T>(x));
+  }
+
+  /// The slot's part of a workspace [H, slots * height, columns], in its type.
+  template <language::Element T>
+  language::Tile<T> readSlot(const language::TensorView<T, 3> &from, int height, int columns) const {
+    return loadView(from.at(head, language::all, language::all).tiles({height, columns}), {slot * height, 0});
+  }
+  template <language::Element T>
+  void writeSlot(const language::TensorView<T, 3> &to, const ChunkTile &x) const {
+    const int height = static_cast<int>(x.extent(0));
+    storeView(to.at(head, language::all, language::all).tiles(x.shape()), {slot * height, 0}, language::cast<T>(x));
+  }
+};
+
+template <language::Element T> struct ChunkMatrices {
+  ChunkTile qk, qb, ak, inverse;           ///< [C, C]: A_qk and A_qb with their diagonals, A_ak, (I - A_ab)^-1
+  language::Tile<T> qg, ag, kg, bg;        ///< [C, K], in the activations' type as products take them
+};
+
+template <language::Element T> ChunkMatrices<T> matricesOf(const ChunkRows &rows, const Decay &decay) {
+  using namespace language;
+  const Shape shape = rows.q.shape();
+  const Decay::Products below = decay.products(rows);
+  const auto i = expandDims(range(0, shape[0]), 1), j = expandDims(range(0, shape[0]), 0);
+  // Nothing decays between a token and itself: in f32, exact.
+  const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y, const ChunkTile &lower) {
+    return select(i == j, expandDims(sum(x * y, along(1)), 1), lower);
+  };
+  const ChunkRows gated = decay.decayed(rows);
+  return {diagonal(rows.q, rows.k, below.qk),
+          diagonal(rows.q, rows.b, below.qb),
+          below.ak,
+          inverseUnitLower(below.ab, Precision::Tf32),
+          cast<T>(gated.q),
+          cast<T>(gated.a),
+          cast<T>(gated.k),
+          cast<T>(gated.b)};
+}
+
+/// W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
+template <language::Element T> struct ChunkMap {
+  language::Tile<T> w, u; ///< [C, K], [C, V]
+};
+
+template <language::Element T>
+ChunkMap<T> mapOf(const ChunkMatrices<T> &m, const language::Tile<T> &values) {
+  using namespace language;
+  const auto inverse = cast<T>(m.inverse);
+  return {cast<T>(dot(inverse, m.ag)), cast<T>(dot(inverse, cast<T>(dot(m.ak, cast<f32>(values), Precision::Tf32))))};
+}
+
+/// Columns of a state that was given, transposed: [blockV, K].  Zeros if none was.
+template <language::Element H>
+ChunkTile stateOf(const language::TensorView<H, 4> &given, bool isGiven, const language::Scalar<language::i32> &n,
+                  const language::Scalar<language::i32> &head, const language::Scalar<language::i32> &column,
+                  const DplrConfig &c) {
+  using namespace language;
+  if (!isGiven)
+    return zeros<f32>({c.blockV, c.dim});
+  const auto x = loadView(given.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column});
+  if constexpr (std::same_as<H, f32>)
+    return transpose(x);
+  else
+    return transpose(cast<f32>(x));
+}
+
+/// How a kernel that works on one chunk, and one that walks along chunks, are launched.
+inline language::KernelOptions optionsOfChunks(const DplrConfig &c) {
+  return {.warps = c.warps,
+          // Decays: far below the rounding of what they scale to 11 bits.
+          .grade = language::approx,
+          .config = {{"chunk", c.chunk}, {"dim", c.dim}, {"dimV", c.dimV}, {"bounded", c.bounded}, {"packed", c.packed}}};
+}
+inline language::KernelOptions optionsOfChain(const DplrConfig &c) {
+  return {.warps = c.chainWarps,
+          .stages = c.stages,
+          .config = {{"chunk", c.chunk},
+                     {"dim", c.dim},
+                     {"dimV", c.dimV},
+                     {"blockV", c.blockV},
+                     {"packed", c.packed},
+                     {"initial", c.initial},
+                     {"final", c.final}}};
+}
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_DPLR_CHUNKMATRICES_H

@@ -1,0 +1,37 @@
+//===- DplrCall.h - A family's call as an operation's arguments -----------------===//
+#ifndef KILN_KERNELS_DPLR_DPLRCALL_H
+#define KILN_KERNELS_DPLR_DPLRCALL_H
+
+#include "kernels/dplr/DplrFamilies.h"
+#include "support/Text.h"
+
+#include <cmath>
+
+namespace kiln::kernels {
+
+inline std::optional<Tensor> optionalTensor(const Call &call, std::string_view name) {
+  const auto found = call.tensors.find(name);
+  return found == call.tensors.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// The fields that forward and backward share: the inputs, and how they are to be taken.
+template <typename Arguments> Status fillInputs(const Call &call, const DplrNames &names, Arguments &to) {
+  const auto at = [&](std::string_view name) { return call.tensors.find(name)->second; };
+  to.q = at(names.q), to.k = at("k"), to.v = at("v"), to.a = at("a"), to.b = at("b"), to.g = at(names.g);
+  to.initialState = optionalTensor(call, "initial_state"), to.cuSeqlens = optionalTensor(call, "cu_seqlens");
+  for (const auto &[name, field] : {std::pair("scale", &to.scale), {"lower_bound", &to.lowerBound}})
+    if (call.numbers.count(name)) {
+      KILN_ASSIGN(*field, floatOr(names.operation, call.numbers, name, 1));
+    }
+  to.safeGate = numberOr(call.numbers, "safe_gate", 0) != 0;
+  const double chunk = numberOr(call.numbers, "chunk_size", 0);
+  if (chunk != std::floor(chunk) || std::abs(chunk) > 1 << 20)
+    return Status::invalid(format("%s: chunk_size = %g", std::string(names.operation).c_str(), chunk),
+                           "give 16, 32 or 64, or 0 to have it chosen");
+  to.chunkSize = static_cast<std::int64_t>(chunk);
+  return {};
+}
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_DPLR_DPLRCALL_H
