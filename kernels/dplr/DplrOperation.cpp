@@ -143,12 +143,12 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.bounded = (in.safeGate && !in.lowerBound) || (in.lowerBound && *in.lowerBound >= boundOfBlocks);
   c.packed = in.cuSeqlens.has_value();
   c.initial = in.initialState.has_value();
-  // The widest that keeps every multiprocessor busy.
-  c.blockV = std::min(c.dimV % 3 ? 64 : 48, c.dimV);
-  while (c.blockV > 16 && c.blockV % 32 == 0 &&
+  // The widest power of two that divides the tile and keeps every multiprocessor busy.
+  c.blockV = std::min(64, c.dimV & -c.dimV);
+  while (c.blockV > 16 &&
          in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;
-  c.chainWarps = std::max(1, c.blockV / 16);
+  c.chainWarps = c.blockV / 16;
   c.gates = elementOf(in.g.dtype);
   c.state = in.initialState ? elementOf(in.initialState->dtype) : language::ElementType::F32;
   c.offsets = elementOfOffsets(in.cuSeqlens);

@@ -1,5 +1,6 @@
 #include "kernels/dplr/DplrReference.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln::kernels {
@@ -55,10 +56,13 @@ DplrHeadResult dplrForward(const DplrHead &h) {
 
 DplrHeadGradients dplrBackward(const DplrHead &h, std::span<const double> dO, std::span<const double> dLast) {
   const std::size_t K = h.dim, V = h.dimV;
-  std::vector<Values> states{firstOf(h)};
-  for (std::size_t t = 0; t < h.tokens; ++t) {
-    states.push_back(states.back());
-    step(h, t, states.back());
+  // Every 256th state is kept, those after it are made again: a long sequence's would take gigabytes.
+  constexpr std::size_t apart = 256;
+  std::vector<Values> kept, states;
+  for (Values state = firstOf(h); kept.size() * apart < h.tokens;) {
+    kept.push_back(state);
+    for (std::size_t t = (kept.size() - 1) * apart; t < std::min(h.tokens, kept.size() * apart); ++t)
+      step(h, t, state);
   }
   DplrHeadGradients out;
   out.q.resize(h.tokens * K);
@@ -66,7 +70,15 @@ DplrHeadGradients dplrBackward(const DplrHead &h, std::span<const double> dO, st
   out.v.resize(h.tokens * V);
   Values &d = out.first = dLast.empty() ? Values(K * V) : Values(dLast.begin(), dLast.end());
   for (std::size_t t = h.tokens; t-- > 0;) {
-    const Values &before = states[t], &after = states[t + 1];
+    const std::size_t from = t / apart * apart;
+    if (states.empty() || t + 1 == from + apart) {
+      states = {kept[t / apart]};
+      for (std::size_t s = from; s <= t; ++s) {
+        states.push_back(states.back());
+        step(h, s, states.back());
+      }
+    }
+    const Values &before = states[t - from], &after = states[t - from + 1];
     const double *const q = &h.q[t * K], *const k = &h.k[t * K], *const a = &h.a[t * K], *const b = &h.b[t * K],
                        *const g = &h.g[t * K], *const v = &h.v[t * V], *const o = &dO[t * V];
     for (std::size_t i = 0; i < K; ++i)
