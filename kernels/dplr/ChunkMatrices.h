@@ -14,6 +14,10 @@
 
 namespace kiln::kernels {
 
+/// Rows of tensors are read and written in vectors if they are whole ones.
+inline constexpr language::TensorTraits vectors{.wholeRows = true},
+    maybeVectors{.wholeRows = true, .optional = true};
+
 /// The chunk that a program of a grid [slots * H] works on; none if its row is not below the sequence's rows.
 struct ChunkProgram {
   language::Scalar<language::i32> slot, head;
@@ -85,7 +89,7 @@ template <language::Element T> ChunkMatrices<T> matricesOf(const ChunkRows &rows
   return {diagonal(rows.q, rows.k, below.qk),
           diagonal(rows.q, rows.b, below.qb),
           below.ak,
-          inverseUnitLower(below.ab, Precision::Tf32),
+          inverseUnitLower<f16>(below.ab),
           cast<T>(gated.q),
           cast<T>(gated.a),
           cast<T>(gated.k),

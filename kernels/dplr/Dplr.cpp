@@ -10,10 +10,10 @@ namespace {
 
 template <Element T, Element G, Element I> Kernel mapsOf(const DplrConfig &c) {
   return kernel("dplr_maps", optionsOfChunks(c),
-                [&](TensorArg<T, 4, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 4, "a"> a,
-                    TensorArg<T, 4, "b"> b, TensorArg<G, 4, "g"> g, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-                    TensorArg<T, 3, "f"> f, TensorArg<T, 3, "rt"> rt, TensorArg<T, 3, "qh"> qh,
-                    TensorArg<T, 3, "oht"> oht, TensorArg<f32, 3, "decay"> decays, Arg<i32, "sequences"> sequences,
+                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
+                    TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+                    TensorArg<T, 3, "f", vectors> f, TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "qh", vectors> qh,
+                    TensorArg<T, 3, "oht", vectors> oht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
                   when(here.exists(), [&] {
@@ -36,10 +36,10 @@ template <Element T, Element G, Element I> Kernel mapsOf(const DplrConfig &c) {
 
 template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
   return kernel("dplr_out", optionsOfChain(c),
-                [&](TensorArg<H, 4, "h0", maybe> h0, TensorArg<T, 3, "f"> f, TensorArg<T, 3, "rt"> rt,
-                    TensorArg<T, 3, "qh"> qh, TensorArg<T, 3, "oht"> oht, TensorArg<f32, 3, "decay"> decay,
-                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "o"> o,
-                    TensorArg<f32, 4, "ht", maybe> ht) {
+                [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<T, 3, "f", vectors> f, TensorArg<T, 3, "rt", vectors> rt,
+                    TensorArg<T, 3, "qh", vectors> qh, TensorArg<T, 3, "oht", vectors> oht, TensorArg<f32, 3, "decay", vectors> decay,
+                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "o", vectors> o,
+                    TensorArg<f32, 4, "ht", maybeVectors> ht) {
                   const auto heads = cast<i32>(o.extent(2)), parts = ceilDiv(cast<i32>(o.extent(3)), c.blockV);
                   const auto column = programId() % parts * c.blockV, rest = programId() / parts;
                   const auto head = rest % heads, n = rest / heads;

@@ -16,10 +16,10 @@ Tile<i32> columns(int n) {
 
 template <Element T, Element G, Element I> Kernel mapsBackwardOf(const DplrConfig &c) {
   return kernel("dplr_maps_backward", optionsOfChunks(c),
-                [&](TensorArg<T, 4, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 4, "a"> a,
-                    TensorArg<T, 4, "b"> b, TensorArg<G, 4, "g"> g, TensorArg<T, 4, "do"> dO,
-                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "f"> f, TensorArg<T, 3, "rt"> rt,
-                    TensorArg<T, 3, "rht"> rht, TensorArg<f32, 3, "decay"> decays, Arg<i32, "sequences"> sequences,
+                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
+                    TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<T, 4, "do", vectors> dO,
+                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "f", vectors> f, TensorArg<T, 3, "rt", vectors> rt,
+                    TensorArg<T, 3, "rht", vectors> rht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
                   when(here.exists(), [&] {
@@ -41,10 +41,10 @@ template <Element T, Element G, Element I> Kernel mapsBackwardOf(const DplrConfi
 template <Element T, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
   return kernel(
       "dplr_chains", optionsOfChain(c),
-      [&](TensorArg<H, 4, "h0", maybe> h0, TensorArg<D, 4, "dht", maybe> dht, TensorArg<T, 3, "f"> f,
-          TensorArg<T, 3, "rt"> rt, TensorArg<T, 3, "rht"> rht, TensorArg<f32, 3, "decay"> decay,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h"> h, TensorArg<T, 3, "dh"> dh,
-          TensorArg<f32, 4, "dh0", maybe> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads) {
+      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht, TensorArg<T, 3, "f", vectors> f,
+          TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "rht", vectors> rht, TensorArg<f32, 3, "decay", vectors> decay,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h", vectors> h, TensorArg<T, 3, "dh", vectors> dh,
+          TensorArg<f32, 4, "dh0", maybeVectors> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads) {
         const auto parts = c.dimV / c.blockV;
         const auto direction = programId() % 2, part = programId() / 2;
         const auto column = part % parts * c.blockV, rest = part / parts;
@@ -84,11 +84,11 @@ template <Element T, Element H, Element D, Element I> Kernel chainsOf(const Dplr
 template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
   return kernel(
       "dplr_grads", optionsOfChunks(c),
-      [&](TensorArg<T, 4, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 4, "a"> a,
-          TensorArg<T, 4, "b"> b, TensorArg<G, 4, "g"> g, TensorArg<T, 4, "do"> dO,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h"> hs, TensorArg<T, 3, "dh"> dhs,
-          TensorArg<T, 4, "dq"> dq, TensorArg<T, 4, "dk"> dk, TensorArg<T, 4, "dv"> dv, TensorArg<T, 4, "da"> da,
-          TensorArg<T, 4, "db"> db, TensorArg<G, 4, "dg"> dg, Arg<i32, "sequences"> sequences,
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
+          TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<T, 4, "do", vectors> dO,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h", vectors> hs, TensorArg<T, 3, "dh", vectors> dhs,
+          TensorArg<T, 4, "dq", vectors> dq, TensorArg<T, 4, "dk", vectors> dk, TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "da", vectors> da,
+          TensorArg<T, 4, "db", vectors> db, TensorArg<G, 4, "dg", vectors> dg, Arg<i32, "sequences"> sequences,
           Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {

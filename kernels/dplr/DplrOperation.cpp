@@ -139,7 +139,7 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   DplrConfig c;
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
-  c.warps = std::max(c.dim, c.dimV) > 64 ? 8 : 4;
+  c.warps = 8;
   c.bounded = (in.safeGate && !in.lowerBound) || (in.lowerBound && *in.lowerBound >= boundOfBlocks);
   c.packed = in.cuSeqlens.has_value();
   c.initial = in.initialState.has_value();
