@@ -51,6 +51,18 @@ struct ChunkProgram {
     else
       return language::cast<language::f32>(read(tensor, columns));
   }
+  /// How the chunk's rows are read; q times `scale`.
+  template <language::Element T, language::Element G>
+  ChunkSource source(const language::TensorView<T, 4> &q, const language::TensorView<T, 4> &a,
+                     const language::TensorView<T, 4> &k, const language::TensorView<T, 4> &b,
+                     const language::TensorView<G, 4> &g, const language::Scalar<language::f32> &scale,
+                     int columns) const {
+    return {[=, here = *this] {
+              return ChunkRows{here.wide(q, columns) * scale, here.wide(a, columns), here.wide(k, columns),
+                               here.wide(b, columns)};
+            },
+            [=, here = *this] { return here.wide(g, columns); }};
+  }
   template <language::Element T> void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
     const auto to = sequence.of(tensor, head).tiles(x.shape());
     if constexpr (std::same_as<T, language::f32>)
@@ -76,24 +88,16 @@ template <language::Element T> struct ChunkMatrices {
   language::Tile<T> qg, ag, kg, bg;        ///< [C, K], in the activations' type as products take them
 };
 
-template <language::Element T> ChunkMatrices<T> matricesOf(const ChunkRows &rows, const Decay &decay) {
+template <language::Element T> ChunkMatrices<T> matricesOf(const Decay &decay) {
   using namespace language;
-  const Shape shape = rows.q.shape();
-  const Decay::Products below = decay.products(rows);
-  const auto i = expandDims(range(0, shape[0]), 1), j = expandDims(range(0, shape[0]), 0);
-  // Nothing decays between a token and itself: in f32, exact.
-  const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y, const ChunkTile &lower) {
-    return select(i == j, expandDims(sum(x * y, along(1)), 1), lower);
-  };
-  const ChunkRows gated = decay.decayed(rows);
-  return {diagonal(rows.q, rows.k, below.qk),
-          diagonal(rows.q, rows.b, below.qb),
-          below.ak,
-          inverseUnitLower<f16>(below.ab),
-          cast<T>(gated.q),
-          cast<T>(gated.a),
-          cast<T>(gated.k),
-          cast<T>(gated.b)};
+  const ChunkRows rows = decay.read();
+  // First what is kept in 16 bits: the rows are not needed any more after the products.
+  const ChunkRows gated = rows * decay.fromStartToEnd();
+  const Tile<T> qg = cast<T>(gated.q), ag = cast<T>(gated.a), kg = cast<T>(gated.k), bg = cast<T>(gated.b);
+  const Decay::Products a = decay.products(rows);
+  // The inverse's products have 11 bits, as fp16 has; its elements are far from fp16's ends wherever the recurrence
+  // itself does not grow without bound.
+  return {a.qk, a.qb, a.ak, inverseUnitLower<f16>(a.ab), qg, ag, kg, bg};
 }
 
 /// W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.

@@ -1,9 +1,6 @@
 #include "kernels/dplr/Decay.h"
 
 #include <bit>
-#include <functional>
-#include <optional>
-#include <vector>
 
 namespace kiln::kernels {
 
@@ -11,32 +8,15 @@ using namespace language;
 
 namespace {
 
-ChunkRows scaled(const ChunkRows &rows, const Shape &shape, const Decay::Factors &by) {
-  return {reshape(rows.q, shape) * by.q, reshape(rows.a, shape) * by.a, reshape(rows.k, shape) * by.kb,
-          reshape(rows.b, shape) * by.kb};
+/// [C, 1] and [1, C].
+Tile<i32> rowsOf(int n) {
+  return expandDims(range(0, n), 1);
+}
+Tile<i32> columnsOf(int n) {
+  return expandDims(range(0, n), 0);
 }
 
-ChunkRows reshaped(const ChunkRows &rows, const Shape &shape) {
-  return {reshape(rows.q, shape), reshape(rows.a, shape), reshape(rows.k, shape), reshape(rows.b, shape)};
-}
-
-/// [1, n, 1] and [1, 1, n].
-Tile<i32> rowOf(int n) {
-  return expandDims(expandDims(range(0, n), 0), 2);
-}
-Tile<i32> columnOf(int n) {
-  return expandDims(expandDims(range(0, n), 0), 1);
-}
-/// Rows of the second half of 2 `half` rows against columns of the first.
-Tile<i1> secondAgainstFirst(const Tile<i32> &i, const Tile<i32> &j, int half) {
-  const int log = std::countr_zero(static_cast<unsigned>(half));
-  return ((i >> (log + 1)) == (j >> (log + 1))) & ((i >> log) > (j >> log));
-}
-
-ChunkTile turned(const ChunkTile &x) {
-  return x.rank() == 3 ? transpose(x, {0, 2, 1}) : transpose(x);
-}
-/// A product of operands of 11 bits, as the specification asks of these (S4).
+/// A product of operands of 11 bits and float32's range, as the specification asks of these (S4).
 ChunkTile product(const ChunkTile &x, const ChunkTile &y) {
   return dot(x, y, Precision::Tf32);
 }
@@ -44,153 +24,127 @@ ChunkTile product(const ChunkTile &x, const ChunkTile &y, const ChunkTile &more)
   return dot(x, y, more, Precision::Tf32);
 }
 
-Decay::Products each(const Decay::Products &x, auto f) {
-  return {f(x.qk), f(x.qb), f(x.ak), f(x.ab)};
-}
-/// The products of a level where its pairs are, elsewhere others.
-Decay::Products selected(const Tile<i1> &pairs, const Decay::Products &x, const Decay::Products &otherwise) {
-  const auto one = [&](const ChunkTile &a, const ChunkTile &b) { return select(pairs, a, b); };
-  return {one(x.qk, otherwise.qk), one(x.qb, otherwise.qb), one(x.ak, otherwise.ak), one(x.ab, otherwise.ab)};
-}
-Decay::Products selected(const Tile<i1> &pairs, const Decay::Products &x) {
-  return each(x, [&](const ChunkTile &a) { return select(pairs, a, 0.0f); });
+Decay::Products productsOf(const ChunkRows &x) {
+  const auto k = transpose(x.k), b = transpose(x.b);
+  return {product(x.q, k), product(x.q, b), product(x.a, k), product(x.a, b)};
 }
 
-ChunkRows sum(const ChunkRows &x, const ChunkRows &y) {
-  return {x.q + y.q, x.a + y.a, x.k + y.k, x.b + y.b};
+ChunkRows gradientsOf(const ChunkRows &x, const Decay::Products &d) {
+  return {product(d.qk, x.k, product(d.qb, x.b)), product(d.ak, x.k, product(d.ab, x.b)),
+          product(transpose(d.qk), x.q, product(transpose(d.ak), x.a)),
+          product(transpose(d.qb), x.q, product(transpose(d.ab), x.a))};
+}
+
+/// Where the pairs are, the first, elsewhere the second.
+Decay::Products selected(const Tile<i1> &pairs, const Decay::Products &x, const Decay::Products &y) {
+  return {select(pairs, x.qk, y.qk), select(pairs, x.qb, y.qb), select(pairs, x.ak, y.ak), select(pairs, x.ab, y.ab)};
+}
+Decay::Products selected(const Tile<i1> &pairsOfQ, const Tile<i1> &pairsOfA, const Decay::Products &x) {
+  return {select(pairsOfQ, x.qk, 0.0f), select(pairsOfQ, x.qb, 0.0f), select(pairsOfA, x.ak, 0.0f),
+          select(pairsOfA, x.ab, 0.0f)};
+}
+
+std::tuple<ChunkTile, ChunkTile, ChunkTile, ChunkTile> tied(const Decay::Products &p) {
+  return {p.qk, p.qb, p.ak, p.ab};
+}
+std::tuple<ChunkTile, ChunkTile, ChunkTile, ChunkTile> tied(const ChunkRows &x) {
+  return {x.q, x.a, x.k, x.b};
 }
 
 } // namespace
 
-Decay::Decay(const ChunkTile &g, bool bounded)
-    : size(static_cast<int>(g.extent(0))), dim(static_cast<int>(g.extent(1))), blocks(size / blockRows),
-      bounded(bounded) {
-  gate = reshape(bounded ? g : max(g, lowestGate), {blocks, blockRows, dim});
-  const auto inclusive = cumsum(gate, along(1));
-  total = language::sum(gate, along(1));
-  lambda = exp(inclusive);
-  exclusive = exp(inclusive - gate);
-  mu = exp(expandDims(total, 1) - inclusive);
+ChunkRows operator*(const ChunkRows &x, const Decay::Factors &by) {
+  return {x.q * by.q, x.a * by.a, x.k * by.kb, x.b * by.kb};
+}
+ChunkRows operator+(const ChunkRows &x, const ChunkRows &y) {
+  return {x.q + y.q, x.a + y.a, x.k + y.k, x.b + y.b};
+}
+
+Decay::Decay(ChunkSource from, bool bounded) : bounded(bounded), source(std::move(from)), gate(gates()) {
+  size = static_cast<int>(gate.extent(0)), dim = static_cast<int>(gate.extent(1));
+  const auto halves = reshape(gate, {2, size / 2, dim});
+  within = cumsum(halves, along(1));
+  half = sum(halves, along(1));
+}
+
+ChunkTile Decay::gates() const {
+  return bounded ? source.gates() : max(source.gates(), lowestGate);
+}
+
+int Decay::levels() const {
+  return std::countr_zero(static_cast<unsigned>(size));
 }
 
 ChunkTile Decay::ofChunk() const {
-  return exp(language::sum(total, along(0)));
+  return exp(sum(half, along(0)));
 }
 
-Decay::Factors Decay::acrossBlocks(int together) const {
-  if (together == 1)
-    return {lambda, exclusive, mu};
-  const auto groups = reshape(total, {blocks / together, together, dim});
-  const auto inclusive = cumsum(groups, along(1));
-  const auto before = reshape(exp(inclusive - groups), {blocks, 1, dim}),
-             after = reshape(exp(expandDims(language::sum(groups, along(1)), 1) - inclusive), {blocks, 1, dim});
-  return {lambda * before, exclusive * before, mu * after};
+Decay::Factors Decay::aroundMiddle() const {
+  const auto isFirst = expandDims(range(0, 2) == 0, 1);
+  const auto fromMiddle = reshape(within - expandDims(select(isFirst, half, 0.0f), 1), {size, dim});
+  return {exp(fromMiddle), exp(fromMiddle - gate), exp(-fromMiddle)};
 }
 
-ChunkRows Decay::decayed(const ChunkRows &rows) const {
-  return reshaped(scaled(rows, {blocks, blockRows, dim}, fromStartToEnd()), {size, dim});
+Decay::Factors Decay::fromStartToEnd() const {
+  const auto isFirst = expandDims(range(0, 2) == 0, 1);
+  const auto all = expandDims(sum(half, along(0)), 0);
+  // What lies before each half.
+  const auto before = expandDims(select(isFirst, 0.0f, all - half), 1);
+  const auto fromStart = reshape(within + before, {size, dim});
+  return {exp(fromStart), exp(fromStart - gate), exp(all - fromStart)};
 }
 
-Decay::Level Decay::across(int together) const {
-  return {acrossBlocks(together),
-          secondAgainstFirst(expandDims(range(0, size), 1), expandDims(range(0, size), 0), together * blockRows),
-          false};
+Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
+  const auto i = rowsOf(size), j = columnsOf(size);
+  const auto blockOf = [&](const Tile<i32> &x) { return x >> (log + 1); };
+  const auto isSecond = ((i >> log) & 1) == 1;
+  const auto reference = (((i >> (log + 1)) << (log + 1)) + (1 << log)) - 1; // the first half's last row
+  // From the reference to a row of the second half, from a row of the first to the reference.
+  const auto counted = select(isSecond, (j > reference) & (j <= i), (j > i) & (j <= reference));
+  const auto here = gates();
+  const auto sums = dot(select(counted, full<f32>({size, size}, 1.0f), 0.0f), here, Precision::Tf32x3);
+  const auto second = [&](const ChunkTile &x) { return select(isSecond, x, 0.0f); };
+  return {{second(exp(sums)), second(exp(min(sums - here, 0.0f))), select(isSecond, 0.0f, exp(sums))},
+          (blockOf(i) == blockOf(j)) & ((i >> log) > (j >> log))};
 }
 
-Decay::Level Decay::ofHalves(int half) const {
-  const Shape groups{size / half, half, dim};
-  const auto g = reshape(gate, groups);
-  const auto inclusive = cumsum(g, along(1));
-  const auto second = expandDims(expandDims(range(0, size / half) % 2 == 1, 1), 2);
-  const auto only = [&](const Tile<i1> &here, const ChunkTile &x) {
-    return reshape(select(here, x, 0.0f), {blocks, blockRows, dim});
-  };
-  return {{only(second, exp(inclusive)), only(second, exp(inclusive - g)),
-           only(!second, exp(expandDims(language::sum(g, along(1)), 1) - inclusive))},
-          secondAgainstFirst(rowOf(blockRows), columnOf(blockRows), half),
-          true};
-}
-
-Decay::Level Decay::aroundMiddle() const {
-  const auto first = expandDims(expandDims(range(0, blockRows) < blockRows / 2, 0), 2);
-  const auto middle = language::sum(select(first, gate, 0.0f), along(1));
-  const auto up = expandDims(exp(-middle), 1), down = expandDims(exp(middle - total), 1);
-  return {{lambda * up, exclusive * up, mu * down}, columnOf(blockRows) < rowOf(blockRows), true};
-}
-
-template <typename Of> auto Decay::insideBlocks(Of f) const {
-  using Levels = std::vector<std::function<Level()>>;
-  const auto middle = [&] { return f(Levels{[this] { return aroundMiddle(); }}); };
-  if (bounded)
-    return middle();
-  return when(min(total) >= lowestSum, middle, [&] {
-    Levels levels;
-    for (int half = blockRows / 2; half >= 1; half /= 2)
-      levels.push_back([this, half] { return ofHalves(half); });
-    return f(levels);
-  });
-}
-
-Shape Decay::shapeOf(const Level &level) const {
-  return level.inside ? Shape{blocks, blockRows, dim} : Shape{size, dim};
-}
-
-Decay::Products Decay::productsOf(const Level &level, const ChunkRows &rows) const {
-  const ChunkRows x = reshaped(scaled(rows, {blocks, blockRows, dim}, level.factors), shapeOf(level));
-  const auto k = turned(x.k), b = turned(x.b);
-  return {product(x.q, k), product(x.q, b), product(x.a, k), product(x.a, b)};
+template <typename Middle, typename Halves> auto Decay::choose(Middle middle, Halves halves) const {
+  return bounded ? middle() : when(min(half) >= lowestSum, middle, halves);
 }
 
 Decay::Products Decay::products(const ChunkRows &rows) const {
-  const auto inside = insideBlocks([&](const auto &levels) {
-    std::optional<Products> out;
-    for (const auto &make : levels) {
-      const Level level = make();
-      const Products here = productsOf(level, rows);
-      out = out ? selected(level.pairs, here, *out) : selected(level.pairs, here);
-    }
-    return std::tuple{out->qk, out->qb, out->ak, out->ab};
-  });
-  const auto placed = [&](const ChunkTile &x) {
-    if (blocks == 1)
-      return reshape(x, {size, size});
-    const auto i = expandDims(expandDims(expandDims(range(0, blocks), 1), 2), 3),
-               j = expandDims(expandDims(expandDims(range(0, blocks), 0), 0), 3);
-    const auto wide = broadcastTo(expandDims(x, 2), {blocks, blockRows, blocks, blockRows});
-    return reshape(select(i == j, wide, 0.0f), {size, size});
+  const auto i = rowsOf(size), j = columnsOf(size);
+  const auto middle = [&] { return tied(selected(j <= i, j < i, productsOf(rows * aroundMiddle()))); };
+  const auto halves = [&] {
+    // Nothing decays between a token and itself.
+    const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y) {
+      return select(i == j, expandDims(sum(x * y, along(1)), 1), 0.0f);
+    };
+    const auto none = zeros<f32>({size, size});
+    const ChunkRows first = source.rows();
+    return loop(over(0, levels()), diagonal(first.q, first.k), diagonal(first.q, first.b), none, none,
+                [&](auto log, auto qk, auto qb, auto ak, auto ab) {
+                  const Level level = ofHalves(log);
+                  return tied(selected(level.pairs, productsOf(source.rows() * level.factors), {qk, qb, ak, ab}));
+                });
   };
-  Products out = each(std::make_from_tuple<Products>(inside), placed);
-  for (int together = 1; together < blocks; together *= 2) {
-    const Level level = across(together);
-    out = selected(level.pairs, productsOf(level, rows), out);
-  }
-  return out;
+  return std::make_from_tuple<Products>(choose(middle, halves));
 }
 
-ChunkRows Decay::gradientsOf(const Level &level, const ChunkRows &rows, const Products &of) const {
-  const Shape blocked{blocks, blockRows, dim};
-  const ChunkRows x = reshaped(scaled(rows, blocked, level.factors), shapeOf(level));
-  const Products d = selected(level.pairs, of);
-  const ChunkRows out = reshaped({product(d.qk, x.k, product(d.qb, x.b)), product(d.ak, x.k, product(d.ab, x.b)),
-                                  product(turned(d.qk), x.q, product(turned(d.ak), x.a)),
-                                  product(turned(d.qb), x.q, product(turned(d.ab), x.a))},
-                                 blocked);
-  return reshaped(scaled(out, blocked, level.factors), {size, dim});
-}
-
-ChunkRows Decay::gradients(const ChunkRows &rows, const Products &whole, const Products &inside) const {
-  const auto blockwise = insideBlocks([&](const auto &levels) {
-    std::optional<ChunkRows> out;
-    for (const auto &make : levels) {
-      const ChunkRows here = gradientsOf(make(), rows, inside);
-      out = out ? sum(*out, here) : here;
-    }
-    return std::tuple{out->q, out->a, out->k, out->b};
-  });
-  ChunkRows out = std::make_from_tuple<ChunkRows>(blockwise);
-  for (int together = 1; together < blocks; together *= 2)
-    out = sum(out, gradientsOf(across(together), rows, whole));
-  return out;
+ChunkRows Decay::gradients(const ChunkRows &rows, const Products &of) const {
+  const auto i = rowsOf(size), j = columnsOf(size);
+  const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs) {
+    return gradientsOf(x * factors, selected(pairs, pairs, of)) * factors;
+  };
+  const auto middle = [&] { return tied(at(rows, aroundMiddle(), j < i)); };
+  const auto halves = [&] {
+    const auto none = zeros<f32>({size, dim});
+    return loop(over(0, levels()), none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b) {
+      const Level level = ofHalves(log);
+      return tied(ChunkRows{q, a, k, b} + at(source.rows(), level.factors, level.pairs));
+    });
+  };
+  return std::make_from_tuple<ChunkRows>(choose(middle, halves));
 }
 
 } // namespace kiln::kernels

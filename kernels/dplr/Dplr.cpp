@@ -17,10 +17,8 @@ template <Element T, Element G, Element I> Kernel mapsOf(const DplrConfig &c) {
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
                   when(here.exists(), [&] {
-                    const ChunkRows rows{here.wide(q, c.dim) * scale, here.wide(a, c.dim), here.wide(k, c.dim),
-                                         here.wide(b, c.dim)};
-                    const Decay decay(here.wide(g, c.dim), c.bounded);
-                    const auto m = matricesOf<T>(rows, decay);
+                    const Decay decay(here.source(q, a, k, b, g, scale, c.dim), c.bounded);
+                    const auto m = matricesOf<T>(decay);
                     const auto values = here.read(v, c.dimV);
                     const auto map = mapOf(m, values);
                     const auto qb = cast<T>(m.qb);

@@ -27,7 +27,7 @@ struct DplrConfig {
   int chunk = 64;            ///< C: 16, 32 or 64 tokens
   int dim = 64, dimV = 64;   ///< tile widths of K and V: at least the extents, which are arguments
   int warps = 4;             ///< of a program that works on one chunk
-  bool bounded = false;      ///< g >= -5 everywhere: blocks of 16 rows are products of one factor a side
+  bool bounded = false;      ///< no half of a chunk decays by more than e^-80 (Decay.h)
   bool packed = false;       ///< cu_seqlens says where sequences start
   bool initial = false;      ///< the first state is given, not zero
   bool final = false;        ///< the last state is wanted

@@ -23,10 +23,8 @@ template <Element T, Element G, Element I> Kernel mapsBackwardOf(const DplrConfi
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
                   when(here.exists(), [&] {
-                    const ChunkRows x{here.wide(q, c.dim) * scale, here.wide(a, c.dim), here.wide(k, c.dim),
-                                      here.wide(b, c.dim)};
-                    const Decay decay(here.wide(g, c.dim), c.bounded);
-                    const auto m = matricesOf<T>(x, decay);
+                    const Decay decay(here.source(q, a, k, b, g, scale, c.dim), c.bounded);
+                    const auto m = matricesOf<T>(decay);
                     const auto values = here.read(v, c.dimV);
                     const auto map = mapOf(m, values);
                     here.writeSlot(f, dot(transpose(m.bg), map.w));
@@ -92,22 +90,26 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
           Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
-          const ChunkRows x{here.wide(q, c.dim) * scale, here.wide(a, c.dim), here.wide(k, c.dim),
-                            here.wide(b, c.dim)};
-          const Decay decay(here.wide(g, c.dim), c.bounded);
-          const auto m = matricesOf<T>(x, decay);
+          const ChunkSource source = here.source(q, a, k, b, g, scale, c.dim);
+          // What each token read of the state, and the gradient of what it wrote there (S3.3).  States are transposed:
+          // that before the chunk, and the gradient of that after it.
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
-          // Transposed: the state before the chunk, and the gradient of the state after it.
-          const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
+          const auto [p, y] = [&] {
+            const auto m = matricesOf<T>(Decay(source, c.bounded));
+            const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
+            const auto inverse = cast<T>(m.inverse);
+            const auto read = cast<T>(dot(m.ag, transpose(h), dot(m.ak, cast<f32>(values), Precision::Tf32)));
+            const auto wrote = cast<T>(dot(transpose(cast<T>(m.qb)), out, dot(m.bg, transpose(dh))));
+            const auto y = cast<T>(dot(transpose(inverse), wrote));
+            const auto dV = dot(transpose(cast<T>(m.qk)), out, dot(m.kg, transpose(dh)));
+            here.write(dv, dot(transpose(m.ak), cast<f32>(y), dV, Precision::Tf32));
+            return std::pair{cast<T>(dot(inverse, read)), y};
+          }();
 
-          // What each token read of the state, and the gradient of what it wrote there (S3.3).
-          const auto inverse = cast<T>(m.inverse);
-          const auto p = cast<T>(dot(
-              inverse, cast<T>(dot(m.ag, transpose(h), dot(m.ak, cast<f32>(values), Precision::Tf32)))));
-          const auto y = cast<T>(
-              dot(transpose(inverse), cast<T>(dot(transpose(cast<T>(m.qb)), out, dot(m.bg, transpose(dh))))));
-          const auto dV = dot(transpose(cast<T>(m.qk)), out, dot(m.kg, transpose(dh)));
-          here.write(dv, dot(transpose(m.ak), cast<f32>(y), dV, Precision::Tf32));
+          // Read again rather than kept: registers are what this kernel is short of.
+          const ChunkRows x = source.rows();
+          const Decay decay(source, c.bounded);
+          const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
 
           // Gradients of the four matrices; pairs that nothing decays between (one token, or a reader and the token
           // before it) go their own way and not into dg, where they would cancel (S3.4).
@@ -122,26 +124,10 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
           const auto nextK = next(ak), nextB = next(ab);
           const auto sameK = same(out, values), sameB = same(out, p);
 
-          // By blocks of 16 once more: the diagonal blocks.
-          const int blocks = decay.blockCount();
-          const auto blockwise = [&](const Tile<T> &l, const Tile<T> &r) {
-            const auto cut = [&](const Tile<T> &t) { return reshape(t, {blocks, blockRows, c.dimV}); };
-            return dot(cut(l), transpose(cut(r), {0, 2, 1}));
-          };
-          const auto inBlock = [&](const Tile<i32> &t, unsigned dim) { return expandDims(expandDims(t, 0), dim); };
-          const auto bi = inBlock(range(0, blockRows), 2), bj = inBlock(range(0, blockRows), 1);
-          const auto farInBlock = [&](const ChunkTile &d) { return select(bi > bj + 1, d, 0.0f); };
-          const ChunkRows intra = decay.gradients(
-              x, {product(out, values), product(out, p), far(ak), far(ab)},
-              {blockwise(out, values), blockwise(out, p), farInBlock(blockwise(y, values)), farInBlock(blockwise(y, p))});
-
+          const ChunkRows intra = decay.gradients(x, {product(out, values), product(out, p), far(ak), far(ab)});
           const auto factors = decay.fromStartToEnd();
-          const auto decayed = [&](const ChunkTile &d, const ChunkTile &by) {
-            const Shape blocked{blocks, blockRows, c.dim};
-            return reshape(reshape(d, blocked) * by, {c.chunk, c.dim});
-          };
-          const auto aFar = intra.a + decayed(dot(y, h), factors.a), qFar = intra.q + decayed(dot(out, h), factors.q);
-          const auto kEnd = decayed(dot(values, dh), factors.kb), bEnd = decayed(dot(p, dh), factors.kb);
+          const auto aFar = intra.a + dot(y, h) * factors.a, qFar = intra.q + dot(out, h) * factors.q;
+          const auto kEnd = dot(values, dh) * factors.kb, bEnd = dot(p, dh) * factors.kb;
           const auto tf32 = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &more) {
             return dot(l, r, more, Precision::Tf32);
           };

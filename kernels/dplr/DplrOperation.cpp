@@ -1,5 +1,6 @@
 #include "kernels/dplr/DplrOperation.h"
 
+#include "kernels/dplr/Decay.h"
 #include "kernels/support/Grid.h"
 #include "kernels/support/KernelSlots.h"
 #include "support/Text.h"
@@ -10,9 +11,6 @@ namespace kiln::kernels {
 namespace {
 
 constexpr std::int64_t largestDim = 128;
-/// What `bounded` takes for granted (Decay.h): 16 rows of it sum up to -80.
-constexpr float boundOfBlocks = -5;
-
 /// 2^k or 3 2^k, at least 16: two such widths make a tile.
 int tileWidth(std::int64_t columns) {
   std::int64_t width = 16;
@@ -140,7 +138,9 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
   c.warps = 8;
-  c.bounded = (in.safeGate && !in.lowerBound) || (in.lowerBound && *in.lowerBound >= boundOfBlocks);
+  // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
+  const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
+  c.bounded = bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum;
   c.packed = in.cuSeqlens.has_value();
   c.initial = in.initialState.has_value();
   // The widest power of two that divides the tile and keeps every multiprocessor busy.
