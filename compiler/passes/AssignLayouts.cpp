@@ -127,9 +127,11 @@ private:
       const LayoutAttr now = layoutNow(*operand);
       // Several layouts may serve (a reduction of any layout with this slice): the present one, if it does.
       const std::optional<LayoutAttr> gives = tile_gpu::workLayout(*operand, now);
-      std::optional<LayoutAttr> need = gives && tile_gpu::sameLayout(resultTile(op, *operand), *gives, work)
-                                           ? std::optional(now)
-                                           : tile_gpu::operandLayout(*operand, work);
+      // Of an elementwise operation the types must agree, not only the layouts: an operand's name is not a result's.
+      const bool serves = gives && (op->hasTrait<OpTrait::Elementwise>()
+                                        ? *gives == work
+                                        : tile_gpu::sameLayout(resultTile(op, *operand), *gives, work));
+      const std::optional<LayoutAttr> need = serves ? std::optional(now) : tile_gpu::operandLayout(*operand, work);
       if (!need)
         return failure();
       // Many layouts have one slice: the tiles of a reduction take that of the first.

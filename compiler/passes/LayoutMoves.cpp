@@ -97,7 +97,7 @@ Value LayoutMoves::bring(Value v, LayoutAttr layout) {
   if (way.how == How::Have)
     return v;
   auto it = brought.find({v, layout});
-  if (it != brought.end())
+  if (it != brought.end() && layoutOf(it->second) == layout) // it may have been given another layout since
     return it->second;
   OpBuilder b(f.getContext());
   b.setInsertionPointAfterValue(v);
