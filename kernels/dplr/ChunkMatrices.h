@@ -58,8 +58,11 @@ struct ChunkProgram {
                      const language::TensorView<G, 4> &g, const language::Scalar<language::f32> &scale,
                      int columns) const {
     return {[=, here = *this] {
-              return ChunkRows{here.wide(q, columns) * scale, here.wide(a, columns), here.wide(k, columns),
-                               here.wide(b, columns)};
+              // All loads in flight before anything waits for one.
+              const auto x = here.read(q, columns), y = here.read(a, columns), z = here.read(k, columns),
+                         w = here.read(b, columns);
+              return ChunkRows{cast<language::f32>(x) * scale, cast<language::f32>(y), cast<language::f32>(z),
+                               cast<language::f32>(w)};
             },
             [=, here = *this] { return here.wide(g, columns); }};
   }
@@ -71,33 +74,39 @@ struct ChunkProgram {
       storeView(to, {row, 0}, language::cast<T>(x));
   }
 
-  /// The slot's part of a workspace [H, slots * height, columns], in its type.
+  /// The slot's part of a workspace [H, slots, rows, columns], in its type; whole, so that no element is out of bounds.
   template <language::Element T>
-  language::Tile<T> readSlot(const language::TensorView<T, 3> &from, int height, int columns) const {
-    return loadView(from.at(head, language::all, language::all).tiles({height, columns}), {slot * height, 0});
+  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int rows, int columns) const {
+    using namespace language;
+    return workspace.at(head, slot, all, all)
+        .withExtents(constant<i64>(rows), constant<i64>(columns))
+        .tiles({rows, columns});
   }
   template <language::Element T>
-  void writeSlot(const language::TensorView<T, 3> &to, const ChunkTile &x) const {
-    const int height = static_cast<int>(x.extent(0));
-    storeView(to.at(head, language::all, language::all).tiles(x.shape()), {slot * height, 0}, language::cast<T>(x));
+  language::Tile<T> readSlot(const language::TensorView<T, 4> &from, int rows, int columns) const {
+    return loadView(slotOf(from, rows, columns), {0, 0});
+  }
+  template <language::Element T> void writeSlot(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
+    storeView(slotOf(to, static_cast<int>(x.extent(0)), static_cast<int>(x.extent(1))), {0, 0}, language::cast<T>(x));
   }
 };
 
 template <language::Element T> struct ChunkMatrices {
-  ChunkTile qk, qb, ak, inverse;           ///< [C, C]: A_qk and A_qb with their diagonals, A_ak, (I - A_ab)^-1
-  language::Tile<T> qg, ag, kg, bg;        ///< [C, K], in the activations' type as products take them
+  ChunkProducts<T> products;        ///< [C, C]
+  language::Tile<T> inverse;        ///< (I - A_ab)^-1
+  language::Tile<T> qg, ag, kg, bg; ///< [C, K]
 };
 
-template <language::Element T> ChunkMatrices<T> matricesOf(const Decay &decay) {
+/// `rows`: the source's.
+template <language::Element T> ChunkMatrices<T> matricesOf(const ChunkRows &rows, const Decay &decay) {
   using namespace language;
-  const ChunkRows rows = decay.read();
   // First what is kept in 16 bits: the rows are not needed any more after the products.
   const ChunkRows gated = rows * decay.fromStartToEnd();
   const Tile<T> qg = cast<T>(gated.q), ag = cast<T>(gated.a), kg = cast<T>(gated.k), bg = cast<T>(gated.b);
-  const Decay::Products a = decay.products(rows);
-  // The inverse's products have 11 bits, as fp16 has; its elements are far from fp16's ends wherever the recurrence
-  // itself does not grow without bound.
-  return {a.qk, a.qb, a.ak, inverseUnitLower<f16>(a.ab), qg, ag, kg, bg};
+  const auto a = decay.products<T>(rows);
+  // The inverse's products have operands of 11 bits, as fp16 has; its elements are far from fp16's ends wherever the
+  // recurrence itself does not grow without bound.
+  return {a, cast<T>(inverseUnitLower<f16>(cast<f32>(a.ab))), qg, ag, kg, bg};
 }
 
 /// W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
@@ -108,8 +117,7 @@ template <language::Element T> struct ChunkMap {
 template <language::Element T>
 ChunkMap<T> mapOf(const ChunkMatrices<T> &m, const language::Tile<T> &values) {
   using namespace language;
-  const auto inverse = cast<T>(m.inverse);
-  return {cast<T>(dot(inverse, m.ag)), cast<T>(dot(inverse, cast<T>(dot(m.ak, cast<f32>(values), Precision::Tf32))))};
+  return {cast<T>(dot(m.inverse, m.ag)), cast<T>(dot(m.inverse, cast<T>(dot(m.products.ak, values))))};
 }
 
 /// Columns of a state that was given, transposed: [blockV, K].  Zeros if none was.

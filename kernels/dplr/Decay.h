@@ -18,6 +18,7 @@
 
 #include "compiler/language/Language.h"
 
+#include <bit>
 #include <functional>
 
 namespace kiln::kernels {
@@ -41,6 +42,19 @@ struct ChunkSource {
   std::function<ChunkTile()> gates;
 };
 
+/// [q; a] x [k; b]^T decayed, [C, C]: those of q with their diagonals, those of a below.  As products take them: T is the
+/// activations' type, the inverse has operands of 11 bits (ChunkMatrices.h).
+template <language::Element T> struct ChunkProducts {
+  language::Tile<T> qk, qb, ak;
+  language::Tile<language::f16> ab;
+};
+
+/// Gradients by those products, [C, C], made where they are used.  Pairs that are to be left out are zero; the diagonal
+/// and what is above are not read.
+struct ProductGradients {
+  std::function<ChunkTile()> qk, qb, ak, ab;
+};
+
 class Decay {
 public:
   /// Gates of any value; `bounded`: no half's sum is below `lowestSum`, so that no chunk needs to be looked at.
@@ -57,14 +71,10 @@ public:
   /// From the chunk's start to q and a, from k and b to its end: QG, AG, KG, BG.
   Factors fromStartToEnd() const;
 
-  /// [q; a] x [k; b]^T decayed, [C, C]: those of q with their diagonals, those of a below; or gradients of them.
-  struct Products {
-    ChunkTile qk, qb, ak, ab;
-  };
-  Products products(const ChunkRows &rows) const; ///< the source's rows
-  /// What the rows get from gradients of their products.  Pairs that are to be left out are zero in `of`; the diagonal
-  /// and what is above are not read.
-  ChunkRows gradients(const ChunkRows &rows, const Products &of) const;
+  /// `rows`: the source's.
+  template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
+  /// What the rows get from gradients by their products.
+  ChunkRows gradients(const ChunkRows &rows, const ProductGradients &of) const;
 
 private:
   Factors aroundMiddle() const;
@@ -74,9 +84,11 @@ private:
     language::Tile<language::i1> pairs; ///< [C, C]
   };
   Level ofHalves(const language::Scalar<language::i32> &log) const;
-  template <typename Middle, typename Halves> auto choose(Middle middle, Halves halves) const;
+  template <typename Middle, typename Halves> auto choose(Middle middle, Halves halves) const {
+    return bounded ? middle() : language::when(language::min(half) >= lowestSum, middle, halves);
+  }
   ChunkTile gates() const;
-  int levels() const;
+  int levels() const { return std::countr_zero(static_cast<unsigned>(size)); }
 
   int size, dim;
   bool bounded;
@@ -88,6 +100,45 @@ private:
 
 ChunkRows operator*(const ChunkRows &rows, const Decay::Factors &by);
 ChunkRows operator+(const ChunkRows &x, const ChunkRows &y);
+
+template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows &rows) const {
+  using namespace language;
+  const auto i = expandDims(range(0, size), 1), j = expandDims(range(0, size), 0);
+  // Operands of 11 bits and float32's range, as the specification asks of these (S4).
+  const auto product = [](const ChunkTile &x, const ChunkTile &y) {
+    return dot(x, transpose(y), Precision::Tf32);
+  };
+  const auto middle = [&] {
+    const ChunkRows x = rows * aroundMiddle();
+    const auto below = [&](const Tile<i1> &pairs, const ChunkTile &p) { return select(pairs, p, 0.0f); };
+    return std::tuple{below(j <= i, product(x.q, x.k)), below(j <= i, product(x.q, x.b)),
+                      below(j < i, product(x.a, x.k)), below(j < i, product(x.a, x.b))};
+  };
+  // Two matrices at a time: four are more than registers hold.
+  const auto twoByHalves = [&](const ChunkTile ChunkRows::*left, const ChunkTile Factors::*factor, const ChunkTile &k,
+                               const ChunkTile &b) {
+    return loop(over(0, levels()), k, b, [&](auto log, auto byK, auto byB) {
+      const Level level = ofHalves(log);
+      const ChunkRows x = source.rows();
+      const auto row = x.*left * level.factors.*factor;
+      const auto put = [&](const ChunkTile &p, const ChunkTile &to) { return select(level.pairs, p, to); };
+      return std::tuple{put(product(row, x.k * level.factors.kb), byK), put(product(row, x.b * level.factors.kb), byB)};
+    });
+  };
+  const auto halves = [&] {
+    // Nothing decays between a token and itself.
+    const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y) {
+      return select(i == j, expandDims(sum(x * y, along(1)), 1), 0.0f);
+    };
+    const ChunkRows own = source.rows();
+    const auto none = zeros<f32>({size, size});
+    return std::tuple_cat(
+        twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k), diagonal(own.q, own.b)),
+        twoByHalves(&ChunkRows::a, &Factors::a, none, none));
+  };
+  const auto [qk, qb, ak, ab] = choose(middle, halves);
+  return {cast<T>(qk), cast<T>(qb), cast<T>(ak), cast<f16>(ab)};
+}
 
 } // namespace kiln::kernels
 

@@ -12,21 +12,22 @@ template <Element T, Element G, Element I> Kernel mapsOf(const DplrConfig &c) {
   return kernel("dplr_maps", optionsOfChunks(c),
                 [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
                     TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-                    TensorArg<T, 3, "f", vectors> f, TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "qh", vectors> qh,
-                    TensorArg<T, 3, "oht", vectors> oht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
+                    TensorArg<T, 4, "f", vectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
+                    TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
                   when(here.exists(), [&] {
-                    const Decay decay(here.source(q, a, k, b, g, scale, c.dim), c.bounded);
-                    const auto m = matricesOf<T>(decay);
+                    const ChunkSource source = here.source(q, a, k, b, g, scale, c.dim);
+                    const ChunkRows rows = source.rows();
                     const auto values = here.read(v, c.dimV);
+                    const Decay decay(source, c.bounded);
+                    const auto m = matricesOf<T>(rows, decay);
                     const auto map = mapOf(m, values);
-                    const auto qb = cast<T>(m.qb);
                     here.writeSlot(f, dot(transpose(m.bg), map.w));
                     here.writeSlot(rt, dot(transpose(map.u), m.bg, dot(transpose(values), m.kg)));
-                    here.writeSlot(qh, dot(qb, map.w, cast<f32>(m.qg)));
-                    here.writeSlot(oht, dot(transpose(map.u), transpose(qb),
-                                            dot(transpose(values), transpose(cast<T>(m.qk)))));
+                    here.writeSlot(qh, dot(m.products.qb, map.w, cast<f32>(m.qg)));
+                    here.writeSlot(oht, dot(transpose(map.u), transpose(m.products.qb),
+                                            dot(transpose(values), transpose(m.products.qk))));
                     storeView(decays.at(here.head, here.slot, all).tiles({c.dim}), {0}, decay.ofChunk());
                   });
                 });

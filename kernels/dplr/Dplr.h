@@ -47,16 +47,16 @@ DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
 
 /// dplr_maps(q, k, v, a, b, g, cu_seqlens, f, rt, qh, oht, decay, slots, sequences, scale): q, k, a, b, g [B, T, H, K],
-/// v [B, T, H, V]; of every slot f [H, slots * dim, dim], rt [H, slots * dimV, dim] (R transposed), qh [H, slots * C,
-/// dim], oht [H, slots * dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
+/// v [B, T, H, V]; of every slot f [H, slots, dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht
+/// [H, slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht, tokens, sequences): h0 [N, H, K, V], ht the same in f32,
-/// o [B, T, H, V].  Grid [N * H * ceil(V / blockV)].
+/// o [B, T, H, V]; of slots the rows: f [H, slots * dim, dim].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_maps_backward(q, k, v, a, b, g, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of every slot f, rt and
-/// decay as dplr_maps, and rht [H, slots * dimV, dim], (Qh^T dO) transposed: what the gradient of the state gains.
+/// decay as dplr_maps, and rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the gradient of the state gains.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, h, dh, dh0, tokens, heads): of every slot h, the state before the

@@ -7,10 +7,10 @@ using namespace language;
 namespace {
 
 /// [C, 1] and [1, C].
-Tile<i32> rows(int n) {
+Tile<i32> rowsOf(int n) {
   return expandDims(range(0, n), 1);
 }
-Tile<i32> columns(int n) {
+Tile<i32> columnsOf(int n) {
   return expandDims(range(0, n), 0);
 }
 
@@ -18,18 +18,20 @@ template <Element T, Element G, Element I> Kernel mapsBackwardOf(const DplrConfi
   return kernel("dplr_maps_backward", optionsOfChunks(c),
                 [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
                     TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<T, 4, "do", vectors> dO,
-                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "f", vectors> f, TensorArg<T, 3, "rt", vectors> rt,
-                    TensorArg<T, 3, "rht", vectors> rht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
+                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", vectors> f, TensorArg<T, 4, "rt", vectors> rt,
+                    TensorArg<T, 4, "rht", vectors> rht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
                   when(here.exists(), [&] {
-                    const Decay decay(here.source(q, a, k, b, g, scale, c.dim), c.bounded);
-                    const auto m = matricesOf<T>(decay);
+                    const ChunkSource source = here.source(q, a, k, b, g, scale, c.dim);
+                    const ChunkRows rows = source.rows();
                     const auto values = here.read(v, c.dimV);
+                    const Decay decay(source, c.bounded);
+                    const auto m = matricesOf<T>(rows, decay);
                     const auto map = mapOf(m, values);
                     here.writeSlot(f, dot(transpose(m.bg), map.w));
                     here.writeSlot(rt, dot(transpose(map.u), m.bg, dot(transpose(values), m.kg)));
-                    const auto qh = cast<T>(dot(cast<T>(m.qb), map.w, cast<f32>(m.qg)));
+                    const auto qh = cast<T>(dot(m.products.qb, map.w, cast<f32>(m.qg)));
                     here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), qh));
                     storeView(decays.at(here.head, here.slot, all).tiles({c.dim}), {0}, decay.ofChunk());
                   });
@@ -84,7 +86,7 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
       "dplr_grads", optionsOfChunks(c),
       [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
           TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<T, 4, "do", vectors> dO,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h", vectors> hs, TensorArg<T, 3, "dh", vectors> dhs,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
           TensorArg<T, 4, "dq", vectors> dq, TensorArg<T, 4, "dk", vectors> dk, TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "da", vectors> da,
           TensorArg<T, 4, "db", vectors> db, TensorArg<G, 4, "dg", vectors> dg, Arg<i32, "sequences"> sequences,
           Arg<f32, "scale"> scale) {
@@ -95,15 +97,15 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
           // that before the chunk, and the gradient of that after it.
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
           const auto [p, y] = [&] {
-            const auto m = matricesOf<T>(Decay(source, c.bounded));
+            const ChunkRows rows = source.rows();
+            const auto m = matricesOf<T>(rows, Decay(source, c.bounded));
             const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
-            const auto inverse = cast<T>(m.inverse);
-            const auto read = cast<T>(dot(m.ag, transpose(h), dot(m.ak, cast<f32>(values), Precision::Tf32)));
-            const auto wrote = cast<T>(dot(transpose(cast<T>(m.qb)), out, dot(m.bg, transpose(dh))));
-            const auto y = cast<T>(dot(transpose(inverse), wrote));
-            const auto dV = dot(transpose(cast<T>(m.qk)), out, dot(m.kg, transpose(dh)));
-            here.write(dv, dot(transpose(m.ak), cast<f32>(y), dV, Precision::Tf32));
-            return std::pair{cast<T>(dot(inverse, read)), y};
+            const auto read = cast<T>(dot(m.ag, transpose(h), dot(m.products.ak, values)));
+            const auto wrote = cast<T>(dot(transpose(m.products.qb), out, dot(m.bg, transpose(dh))));
+            const auto y = cast<T>(dot(transpose(m.inverse), wrote));
+            const auto dV = dot(transpose(m.products.qk), out, dot(m.kg, transpose(dh)));
+            here.write(dv, dot(transpose(m.products.ak), y, dV));
+            return std::pair{cast<T>(dot(m.inverse, read)), y};
           }();
 
           // Read again rather than kept: registers are what this kernel is short of.
@@ -113,21 +115,22 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
 
           // Gradients of the four matrices; pairs that nothing decays between (one token, or a reader and the token
           // before it) go their own way and not into dg, where they would cancel (S3.4).
-          const auto i = rows(c.chunk), j = columns(c.chunk);
+          const auto i = rowsOf(c.chunk), j = columnsOf(c.chunk);
           const auto product = [](const auto &l, const auto &r) { return dot(l, transpose(r)); };
-          const auto ak = product(y, values), ab = product(y, p);
           const auto far = [&](const ChunkTile &d) { return select(i > j + 1, d, 0.0f); };
           const auto next = [&](const ChunkTile &d) { return select(i == j + 1, d, 0.0f); };
           const auto same = [&](const auto &l, const auto &r) {
             return expandDims(sum(cast<f32>(l) * cast<f32>(r), along(1)), 1);
           };
-          const auto nextK = next(ak), nextB = next(ab);
           const auto sameK = same(out, values), sameB = same(out, p);
 
-          const ChunkRows intra = decay.gradients(x, {product(out, values), product(out, p), far(ak), far(ab)});
+          const ChunkRows intra = decay.gradients(x, {[&] { return product(out, values); }, [&] { return product(out, p); },
+                                                      [&] { return far(product(y, values)); },
+                                                      [&] { return far(product(y, p)); }});
           const auto factors = decay.fromStartToEnd();
           const auto aFar = intra.a + dot(y, h) * factors.a, qFar = intra.q + dot(out, h) * factors.q;
           const auto kEnd = dot(values, dh) * factors.kb, bEnd = dot(p, dh) * factors.kb;
+          const auto nextK = next(product(y, values)), nextB = next(product(y, p));
           const auto tf32 = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &more) {
             return dot(l, r, more, Precision::Tf32);
           };

@@ -83,8 +83,9 @@ Status DplrBackwardOperation::plan(const DplrBackwardArguments &a, Plan &plan) c
   if (slots) {
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit(), {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
     KILN_TRY(plan.launch(*kernel, everyChunk, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
-                         named<"b">(a.b), named<"g">(a.g), named<"do">(a.dO), named<"cu_seqlens">(cu), named<"f">(f),
-                         named<"rt">(rt), named<"rht">(rht), named<"decay">(decay), named<"sequences">(sequences),
+                         named<"b">(a.b), named<"g">(a.g), named<"do">(a.dO), named<"cu_seqlens">(cu), 
+                         named<"f">(bySlot(f, slots)), named<"rt">(bySlot(rt, slots)), named<"rht">(bySlot(rht, slots)),
+                         named<"decay">(decay), named<"sequences">(sequences),
                          named<"scale">(scaleOf(in))));
   }
   // Without a chunk anywhere the gradient of the first state is that of the last.
@@ -102,8 +103,8 @@ Status DplrBackwardOperation::plan(const DplrBackwardArguments &a, Plan &plan) c
     return {};
   KILN_ASSIGN(JitKernel * kernel, grads.get(jit(), {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
   return plan.launch(*kernel, everyChunk, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
-                     named<"b">(a.b), named<"g">(a.g), named<"do">(a.dO), named<"cu_seqlens">(cu), named<"h">(h),
-                     named<"dh">(dh), named<"dq">(a.dq), named<"dk">(a.dk), named<"dv">(a.dv), named<"da">(a.da),
+                     named<"b">(a.b), named<"g">(a.g), named<"do">(a.dO), named<"cu_seqlens">(cu), 
+                     named<"h">(bySlot(h, slots)), named<"dh">(bySlot(dh, slots)), named<"dq">(a.dq), named<"dk">(a.dk), named<"dv">(a.dv), named<"da">(a.da),
                      named<"db">(a.db), named<"dg">(a.dg), named<"sequences">(sequences),
                      named<"scale">(scaleOf(in)));
 }

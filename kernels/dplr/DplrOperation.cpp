@@ -38,6 +38,15 @@ Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, s
   return t;
 }
 
+Tensor bySlot(const Tensor &part, std::int64_t slots) {
+  Tensor t = part;
+  const std::int64_t rows = part.shape[1] / std::max<std::int64_t>(1, slots);
+  t.rank = 4;
+  t.shape = {part.shape[0], slots, rows, part.shape[2]};
+  t.strides = {part.strides[0], rows * part.shape[2], part.shape[2], 1};
+  return t;
+}
+
 float scaleOf(const DplrInputs &in) {
   return in.scale.value_or(1 / std::sqrt(static_cast<float>(in.dim())));
 }
@@ -198,9 +207,9 @@ Status DplrPlanner::plan(const DplrArguments &a, Plan &plan) const {
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {a.q.dtype, mine}, [&] { return dplrMaps(element, mine); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, slots * in.heads()));
     KILN_TRY(plan.launch(*kernel, grid, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
-                         named<"b">(a.b), named<"g">(a.g), named<"cu_seqlens">(cu), named<"f">(f), named<"rt">(rt),
-                         named<"qh">(qh), named<"oht">(oht), named<"decay">(decay),
-                         named<"sequences">(static_cast<std::int32_t>(in.sequences())),
+                         named<"b">(a.b), named<"g">(a.g), named<"cu_seqlens">(cu), named<"f">(bySlot(f, slots)),
+                         named<"rt">(bySlot(rt, slots)), named<"qh">(bySlot(qh, slots)),
+                         named<"oht">(bySlot(oht, slots)), named<"decay">(decay), named<"sequences">(static_cast<std::int32_t>(in.sequences())),
                          named<"scale">(scaleOf(in))));
   }
   const DplrConfig mine = ofChain(c);

@@ -73,6 +73,8 @@ DplrConfig configOf(const Device &device, const DplrInputs &inputs);
 std::int64_t slotsOf(const DplrInputs &inputs, int chunk);
 /// A part of a workspace: [heads, rows, columns], dense.
 Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns);
+/// The same as [heads, slots, rows of a slot, columns].
+Tensor bySlot(const Tensor &part, std::int64_t slots);
 float scaleOf(const DplrInputs &inputs);
 
 /// What both forward operations share.
