@@ -191,6 +191,7 @@ private:
                   const Registers &sums, llvm::ArrayRef<unsigned> ks, const Unit &unit, Scalars &out) const {
     Scalars x(adaptor.getLhs().begin(), adaptor.getLhs().end()), y(adaptor.getRhs().begin(), adaptor.getRhs().end());
     Scalars restX, restY; // what rounding to tf32 took away
+    const bool isRounded = op->hasAttr(tile_gpu::roundedOperands);
     const bool rounds = unit.element.isF32(), three = rounds && op.getPrecision() == tile::Precision::Tf32x3;
     if (three) {
       restX.resize(x.size());
@@ -201,7 +202,7 @@ private:
       registers.erase(std::unique(registers.begin(), registers.end()), registers.end());
       for (unsigned r : registers) {
         const Value whole = values[r];
-        values[r] = tf32(e, whole);
+        values[r] = isRounded ? e.bitcast(whole, e.b.getI32Type()) : tf32(e, whole);
         if (three)
           rests[r] = tf32(e, arith::SubFOp::create(e.b, e.loc, whole, e.bitcast(values[r], whole.getType())));
       }

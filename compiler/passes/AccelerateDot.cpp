@@ -6,7 +6,11 @@
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -71,6 +75,7 @@ public:
       const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
       if (const int64_t part = partOfK(dot, work))
         dot = inParts(dot, part);
+      roundFirst(dot, work);
       if (failed(anchor(dot, work)))
         return failure();
     }
@@ -93,6 +98,57 @@ private:
       extend(dot.getLhsMutable(), b.getF16Type());
       extend(dot.getRhsMutable(), b.getF16Type());
     }
+  }
+
+  /// Operands of tf32 products that were computed are rounded where they were: once, not in every warp and product that
+  /// reads them.  Loads stay what they are, to be staged.
+  void roundFirst(tile::DotOp dot, LayoutAttr work) {
+    if (dot.getPrecision() != tile::Precision::Tf32 || !std::holds_alternative<layout::Mma>(work.encoding().kind))
+      return;
+    const auto isMovement = [](Operation *op) { return op && isa<tile::TransposeOp, tile::ReshapeOp>(op); };
+    llvm::SmallVector<Value, 2> operands{dot.getLhs(), dot.getRhs()};
+    for (Value &operand : operands) {
+      llvm::SmallVector<Operation *> movements;
+      Value root = operand;
+      for (Operation *op = root.getDefiningOp(); isMovement(op); op = root.getDefiningOp()) {
+        movements.push_back(op);
+        root = op->getOperand(0);
+      }
+      Operation *op = root.getDefiningOp();
+      if (tile_gpu::layoutAttrOf(root.getType()) || !op || op->getNumRegions() ||
+          isa<tile::LoadOp, tile::LoadViewOp, tile::GatherOp>(op))
+        return;
+      Value &known = rounded[{root, dot->getBlock()}];
+      if (!known)
+        known = roundedToTf32(dot, root);
+      operand = known;
+      OpBuilder b(dot);
+      for (Operation *movement : llvm::reverse(movements)) {
+        IRMapping source;
+        source.map(movement->getOperand(0), operand);
+        operand = b.clone(*movement, source)->getResult(0);
+      }
+    }
+    dot.getLhsMutable().set(operands[0]);
+    dot.getRhsMutable().set(operands[1]);
+    dot->setAttr(tile_gpu::roundedOperands, UnitAttr::get(f.getContext()));
+  }
+
+  /// To the nearest, ties away from zero, as cvt.rna.tf32: instructions read the upper 19 bits.
+  static Value roundedToTf32(tile::DotOp before, Value x) {
+    OpBuilder b(before);
+    const Location loc = before.getLoc();
+    const auto type = cast<RankedTensorType>(x.getType());
+    const Type bits = tile::withElementType(type, b.getI32Type());
+    const auto all = [&](Type of, Attribute value) -> Value {
+      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(cast<ShapedType>(of), value));
+    };
+    const Value half = all(bits, b.getI32IntegerAttr(0x1000)),
+                infinity = all(type, b.getFloatAttr(type.getElementType(), std::numeric_limits<double>::infinity()));
+    const Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), infinity);
+    const Value up = arith::BitcastOp::create(
+        b, loc, type, arith::AddIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, x), half));
+    return arith::SelectOp::create(b, loc, isFinite, up, x);
   }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
@@ -279,6 +335,7 @@ private:
   func::FuncOp f;
   const Target &target;
   const int64_t warps;
+  llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;
 };
 
 struct AccelerateDot : impl::AccelerateDotBase<AccelerateDot> {

@@ -25,6 +25,8 @@ struct AsyncGroups : mlir::SideEffects::Resource::Base<AsyncGroups> {
 };
 
 constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
+/// Of a tile.dot: its operands have the bits of tf32 already (accelerate-dot).
+constexpr llvm::StringLiteral roundedOperands = "tile_gpu.rounded_operands";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 
 } // namespace kiln::tile_gpu
