@@ -82,8 +82,6 @@ Result<LocalAccessPlan> planLocalAccess(const LinearLayout &distributed, const L
     }
     double instructions = static_cast<double>(std::uint64_t(1) << bound.log2Instructions());
     double cost = instructions * (bound.wavefronts * costs::wavefront + costs::issue) + bound.constants * costs::alu;
-    if (!bound.hasNeighbours() && !store)
-      cost += instructions * costs::issue * (bound.bytes / 4);
     tried.push_back({form.form, bound.bytes, cost});
     if (!best || cost < plan.cost) {
       best = bound;

@@ -84,7 +84,6 @@ struct SharedExchange::Counts {
   std::uint64_t storeWavefronts = 0, loadWavefronts = 0;                     ///< of one instruction
   std::uint64_t constants = 0, permutes = 0;
   unsigned rounds = 1; ///< of scratch: passes, or rounds of repetitions
-  std::uint64_t moves = 0; ///< of words that loads leave apart, to where an instruction wants them
   bool predicated = false;
 };
 
@@ -116,7 +115,7 @@ double SharedExchange::cost(const Counts &c) const {
   double alu = static_cast<double>(c.constants + c.permutes) + (c.predicated ? 2 * instructions : 0);
   double repetition = costs::wavefront * (static_cast<double>(c.storeWarps * c.storeInstructions * c.storeWavefronts) +
                                           far * warps * static_cast<double>(c.loadInstructions * c.loadWavefronts)) +
-                      costs::issue * warps * (instructions + static_cast<double>(c.moves)) + costs::alu * warps * alu;
+                      costs::issue * warps * instructions + costs::alu * warps * alu;
   return problem.repetitions * repetition + costs::alu * warps * costs::addressSetup +
          c.rounds * (costs::storeLatency + costs::loadLatency * far) + barrierCount(region.scope, c.rounds) * barrier;
 }
@@ -148,7 +147,6 @@ void SharedExchange::count(SharedCandidate &c, std::uint64_t scratchLimit) const
   c.permutes = permutesOf(c.store, n.storeInstructions, problem.storageBytes) +
                permutesOf(c.load, n.loadInstructions, problem.storageBytes);
   n.permutes = c.permutes;
-  n.moves = c.load.hasNeighbours() ? 0 : n.loadInstructions * (c.load.bytes / 4);
   c.scope = region.scope;
   c.scratchBytes = (std::uint64_t(problem.storageBytes) << (region.bits - c.passBits)) * region.regions;
   std::uint64_t stores = n.storeWarps * n.storeInstructions, loads = problem.warps * n.loadInstructions;

@@ -103,7 +103,9 @@ private:
   /// Operands of tf32 products that were computed are rounded where they were: once, not in every warp and product that
   /// reads them.  Loads stay what they are, to be staged.
   void roundFirst(tile::DotOp dot, LayoutAttr work) {
-    if (dot.getPrecision() != tile::Precision::Tf32 || !std::holds_alternative<layout::Mma>(work.encoding().kind))
+    const auto isF32 = [](Value x) { return cast<RankedTensorType>(x.getType()).getElementType().isF32(); };
+    if (dot.getPrecision() != tile::Precision::Tf32 || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) ||
+        !std::holds_alternative<layout::Mma>(work.encoding().kind))
       return;
     const auto isMovement = [](Operation *op) { return op && isa<tile::TransposeOp, tile::ReshapeOp>(op); };
     llvm::SmallVector<Value, 2> operands{dot.getLhs(), dot.getRhs()};
@@ -148,7 +150,8 @@ private:
     const Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), infinity);
     const Value up = arith::BitcastOp::create(
         b, loc, type, arith::AddIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, x), half));
-    return arith::SelectOp::create(b, loc, isFinite, up, x);
+    // Twice an infinity is itself, and twice a NaN is one whose upper bits say so.
+    return arith::SelectOp::create(b, loc, isFinite, up, arith::AddFOp::create(b, loc, x, x));
   }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
