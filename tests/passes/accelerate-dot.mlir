@@ -180,3 +180,38 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// Computed operands of tf32 products are rounded first, once for both products, and no instruction rounds them again.
+// CHECK-LABEL: func.func @rounded_once
+// CHECK-COUNT-2: math.absf
+// CHECK-NOT: math.absf
+// CHECK: tile.dot {{.*}} precision tf32 {{.*}}tile_gpu.rounded_operands
+// CHECK: tile.dot {{.*}} precision tf32 {{.*}}tile_gpu.rounded_operands
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @rounded_once(%x: f32, %y: f32, %c: tensor<64x64xf32>) {
+    %a = tile.splat %x : f32 to tensor<64x32xf32>
+    %b = tile.splat %y : f32 to tensor<32x64xf32>
+    %0 = tile.dot %a, %b, %c precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    %1 = tile.dot %a, %b, %0 precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    tile.print "1" %1 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// Loaded operands are not: they may be staged in shared memory.
+// CHECK-LABEL: func.func @loaded
+// CHECK-NOT: math.absf
+// CHECK-NOT: rounded_operands
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @loaded(%p: tensor<64x32x!tile.ptr<f32>>, %q: tensor<32x64x!tile.ptr<f32>>, %c: tensor<64x64xf32>) {
+    %a = tile.load %p : tensor<64x32x!tile.ptr<f32>>
+    %b = tile.load %q : tensor<32x64x!tile.ptr<f32>>
+    %0 = tile.dot %a, %b, %c precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    tile.print "0" %0 : tensor<64x64xf32>
+    return
+  }
+}

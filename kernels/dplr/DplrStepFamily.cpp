@@ -1,0 +1,142 @@
+// `dplr_step` and `rwkv7_step` for commands and tests.  The reference is DplrReference.cpp.
+#include "kernels/dplr/DplrFamilies.h"
+#include "kernels/dplr/DplrStepOperation.h"
+#include "kernels/support/Settings.h"
+
+#include <cmath>
+
+namespace kiln::kernels {
+namespace {
+
+std::optional<Tensor> given(const Call &call, std::string_view name) {
+  const auto found = call.tensors.find(name);
+  return found == call.tensors.end() ? std::nullopt : std::optional(found->second);
+}
+
+class DplrStepFamily : public DplrFamilyBase {
+public:
+  using DplrFamilyBase::DplrFamilyBase;
+
+  std::vector<DType> dtypes() const override { return {DType::Bf16, DType::F16, DType::F32}; }
+
+  std::vector<NumberParameter> numbers() const override {
+    return {{"scale", {}, names.isRwkv() ? "of the outputs; default 1" : "of the outputs; default 1 / sqrt(K)"}};
+  }
+
+  std::vector<TensorParameter> tensors() const override {
+    std::vector<TensorParameter> out = inputParameters();
+    out.front().description = "B x T x H x K, f32, f16 or bf16";
+    out.push_back({"o", true, false, "B x T x H x V"});
+    out.push_back({"final_state", true, true, "N x H x K x V, f32"});
+    return out;
+  }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
+    KILN_ASSIGN(const Extents e, extentsOf(inputs));
+    TensorTypes out{{"o", {inputs.find(names.q)->second.dtype, {e.batch, e.tokens, e.heads, e.dimV}}}};
+    if (numbers.count("final_state"))
+      out["final_state"] = {DType::F32, {e.sequences, e.heads, e.dim, e.dimV}};
+    return out;
+  }
+
+  Planner bind(Jit &jit) const override {
+    if (names.isRwkv())
+      return [this, operation = std::make_shared<Rwkv7StepOperation>(jit)](const Call &call, Plan &plan) -> Status {
+        KILN_ASSIGN(const DplrStepArguments a, argumentsOf(call));
+        return operation->describe(
+            {a.q, a.g, a.k, a.v, a.a, a.b, a.o, a.initialState, a.finalState, a.cuSeqlens, a.scale}, plan);
+      };
+    return [this, operation = std::make_shared<DplrStepOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      KILN_ASSIGN(const DplrStepArguments a, argumentsOf(call));
+      return operation->describe(a, plan);
+    };
+  }
+
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
+    const HostTensor &q = inputs.find(names.q)->second, &v = inputs.find("v")->second;
+    const auto cu = inputs.find("cu_seqlens");
+    const std::uint64_t sequences = cu == inputs.end() ? q.shape[0] : cu->second.shape[0] - 1;
+    TensorTypes types{{"o", {DType::F64, v.shape}}};
+    if (numbers.count("final_state"))
+      types["final_state"] = {DType::F64, {sequences, q.shape[2], q.shape[3], v.shape[3]}};
+    return everyHead(inputs, numbers, types, [&](const PlacedHead &at, const Put &put) {
+      const DplrHeadResult result = dplrForward(at.head);
+      for (std::uint64_t i = 0; i < at.head.tokens; ++i)
+        for (std::uint64_t j = 0; j < at.head.dimV; ++j)
+          put("o", rowAt(v.shape, at, i) + j, result.o[i * at.head.dimV + j]);
+      for (std::uint64_t i = 0; types.count("final_state") && i < result.last.size(); ++i)
+        put("final_state", at.state + i, result.last[i]);
+    });
+  }
+
+  /// Of f32 throughout the specification's limit is 0.002 (S5).  Here each element keeps it, and so does their root mean
+  /// square; allowedRatio's, which knows no types, is that of 16 bits.
+  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
+                              const HostTensors &reference, const Numbers &numbers) const override {
+    if (dtype != DType::F32 || inputs.find(names.q)->second.dtype != DType::F32)
+      return DplrFamilyBase::allowed(name, dtype, inputs, reference, numbers);
+    const std::vector<double> &wanted = reference.find(name)->second.values;
+    double squares = 0;
+    for (const double x : wanted)
+      squares += x * x;
+    const double mean = wanted.empty() ? 0 : std::sqrt(squares / static_cast<double>(wanted.size()));
+    return std::vector<double>(wanted.size(), 0.002 * mean + 1e-6);
+  }
+
+  std::vector<Sample> samples(DType dtype, SampleUse use, bool gpu) const override {
+    // A decoder's call: states come and go.  They are most of its bytes, which is what its speed is measured in.
+    const auto call = [&](std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads, std::uint64_t dim,
+                          std::uint64_t dimV) {
+      Sample out{inputTypes(dtype, batch, tokens, heads, dim, dimV), {{"final_state", 1}}};
+      out.inputs["initial_state"] = {DType::F32, {batch, heads, dim, dimV}};
+      return out;
+    };
+    if (use == SampleUse::Demo)
+      return {gpu ? call(32, 1, 32, 64, 64) : call(4, 1, 4, 64, 64)};
+    if (use == SampleUse::Bench) {
+      if (!gpu)
+        return {call(2, 1, 4, 64, 64), call(1, 16, 2, 64, 64)};
+      return {call(1, 1, 32, 64, 64), call(32, 1, 32, 64, 64), call(128, 1, 32, 64, 64), call(32, 16, 32, 64, 64)};
+    }
+    Sample without{inputTypes(dtype, 2, 3, 1, 16, 16), {}};
+    return {call(1, 1, 1, 16, 16), call(3, 1, 2, 64, 64), call(2, 7, 2, 40, 24), call(1, 5, 1, 128, 100), without};
+  }
+
+  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+    DplrStepConfig c;
+    c.initial = c.final = true;
+    if (Status s = applySettings(settings, {{"dim", &c.dim},
+                                            {"blockV", &c.blockV},
+                                            {"stages", &c.stages},
+                                            {"packed", &c.packed},
+                                            {"initial", &c.initial},
+                                            {"final", &c.final}});
+        !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return dplrStep(element, c);
+  }
+
+private:
+  Result<DplrStepArguments> argumentsOf(const Call &call) const {
+    const auto at = [&](std::string_view name) { return call.tensors.find(name)->second; };
+    DplrStepArguments a{at(names.q), at("k"), at("v"), at("a"), at("b"), at(names.g), at("o")};
+    a.initialState = given(call, "initial_state"), a.finalState = given(call, "final_state");
+    a.cuSeqlens = given(call, "cu_seqlens");
+    if (call.numbers.count("scale")) {
+      KILN_ASSIGN(a.scale, floatOr(names.operation, call.numbers, "scale", 1));
+    }
+    return a;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Family> makeDplrStep() {
+  return std::make_unique<DplrStepFamily>(
+      DplrNames{"dplr_step", "q", "g", "the DPLR delta rule token by token, for decoding"});
+}
+std::unique_ptr<Family> makeRwkv7Step() {
+  return std::make_unique<DplrStepFamily>(DplrNames{"rwkv7_step", "r", "w", "RWKV7 token by token, for decoding"});
+}
+
+} // namespace kiln::kernels
