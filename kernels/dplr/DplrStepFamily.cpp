@@ -69,8 +69,8 @@ public:
     });
   }
 
-  /// Of f32 throughout the specification's limit is 0.002 (S5).  Here each element keeps it, and so does their root mean
-  /// square; allowedRatio's, which knows no types, is that of 16 bits.
+  /// Of f32 throughout the specification's limit is 0.002 (S5).  Here each element keeps it, and so does their root
+  /// mean square; allowedRatio's, which knows no types, is that of 16 bits.
   std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
                               const HostTensors &reference, const Numbers &numbers) const override {
     if (dtype != DType::F32 || inputs.find(names.q)->second.dtype != DType::F32)
@@ -104,13 +104,8 @@ public:
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     DplrStepConfig c;
-    c.initial = c.final = true;
-    if (Status s = applySettings(settings, {{"dim", &c.dim},
-                                            {"blockV", &c.blockV},
-                                            {"stages", &c.stages},
-                                            {"packed", &c.packed},
-                                            {"initial", &c.initial},
-                                            {"final", &c.final}});
+    if (Status s = applySettings(
+            settings, {{"dim", &c.dim}, {"blockV", &c.blockV}, {"stages", &c.stages}, {"packed", &c.packed}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
     return dplrStep(element, c);

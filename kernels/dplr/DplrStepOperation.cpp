@@ -21,12 +21,8 @@ DplrInputs inputsOf(const DplrStepArguments &a) {
 /// As DplrOperation's checkInputs, of these types and extents.
 Status checkStepInputs(const Device &device, const DplrWords &words, const DplrInputs &in) {
   const std::string operation = words.operation;
-  KILN_TRY(checkTensor(words.q, in.q)
-               .on(device)
-               .dtype({DType::F32, DType::F16, DType::Bf16})
-               .rank(4)
-               .stride(3, 1)
-               .status());
+  KILN_TRY(
+      checkTensor(words.q, in.q).on(device).dtype({DType::F32, DType::F16, DType::Bf16}).rank(4).stride(3, 1).status());
   if (in.dim() < 1 || in.dim() > largestDim)
     return Status::invalid(operation + ": argument '" + words.q + "' has " + std::to_string(in.dim()) +
                                " columns: from 1 to " + std::to_string(largestDim),
@@ -60,8 +56,8 @@ Status checkStepInputs(const Device &device, const DplrWords &words, const DplrI
       return Status::invalid(operation + ": cu_seqlens is empty", "give N + 1 offsets, the first of them 0");
   }
   if (in.initialState)
-    KILN_TRY(checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16},
-                        false));
+    KILN_TRY(
+        checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16}, false));
   if (in.scale && !std::isfinite(*in.scale))
     return Status::invalid(format("%s: scale = %g", words.operation, static_cast<double>(*in.scale)),
                            "give a finite number");
@@ -83,8 +79,8 @@ Status apart(const DplrWords &words, const char *name, const Tensor &out, const 
 }
 
 Status apartFromInputs(const DplrWords &words, const DplrInputs &in, const char *name, const Tensor &out) {
-  for (const auto &[other, t] : {std::pair(words.q, &in.q), {"k", &in.k}, {"v", &in.v}, {"a", &in.a}, {"b", &in.b},
-                                 {words.g, &in.g}})
+  for (const auto &[other, t] :
+       {std::pair(words.q, &in.q), {"k", &in.k}, {"v", &in.v}, {"a", &in.a}, {"b", &in.b}, {words.g, &in.g}})
     KILN_TRY(apart(words, name, out, other, *t));
   if (in.cuSeqlens)
     KILN_TRY(apart(words, name, out, "cu_seqlens", *in.cuSeqlens));
@@ -104,14 +100,13 @@ DplrStepConfig stepConfigOf(const Device &device, const DplrInputs &in, const st
   DplrStepConfig c;
   c.dim = widthOfK(in.dim());
   // A thread has at most 64 numbers of the state; then as many programs as multiprocessors, if there are that many.
-  // Rows of 8 columns are no less than a sector.
+  // Rows of 8 columns are a sector of an f32 state.
   const auto programs = [&](int columns) { return in.sequences() * in.heads() * ceilDiv(in.dimV(), columns); };
   c.blockV = 64;
   while (c.blockV > 8 && (c.blockV * c.dim > 64 * 32 || c.blockV / 2 >= in.dimV() ||
                           programs(c.blockV) < device.info().multiprocessors))
     c.blockV /= 2;
   c.packed = in.cuSeqlens.has_value();
-  c.initial = in.initialState.has_value(), c.final = last.has_value();
   c.gates = elementOf(in.g.dtype);
   c.lastState = last ? elementOf(last->dtype) : language::ElementType::F32;
   c.state = in.initialState ? elementOf(in.initialState->dtype) : c.lastState;
@@ -126,8 +121,10 @@ Status DplrStepPlanner::check(const DplrStepArguments &a) const {
   const Device &device = jit.device();
   const DplrInputs in = inputsOf(a);
   KILN_TRY(checkStepInputs(device, words, in));
-  KILN_TRY(
-      checkTensor("o", a.o).on(device).dtypeOf("v", a.v).shapeOf("v", a.v).stride(3, 1).writable().status());
+  auto o = checkTensor("o", a.o).on(device).dtypeOf("v", a.v).shapeOf("v", a.v).stride(3, 1);
+  if (in.tokens()) // without any, strides may be whatever they are
+    o.writable();
+  KILN_TRY(o.status());
   KILN_TRY(apartFromInputs(words, in, "o", a.o));
   if (a.initialState)
     KILN_TRY(apart(words, "o", a.o, "initial_state", *a.initialState));
@@ -146,11 +143,10 @@ Status DplrStepPlanner::plan(const DplrStepArguments &a, Plan &plan) const {
   if (in.sequences() == 0 || in.heads() == 0 || (in.tokens() == 0 && !a.finalState))
     return {};
   const DplrStepConfig c = stepConfigOf(jit.device(), in, a.finalState);
-  KILN_ASSIGN(JitKernel * kernel,
-              kernels.get(jit, {a.q.dtype, c}, [&] { return dplrStep(elementOf(a.q.dtype), c); }));
+  KILN_ASSIGN(JitKernel * kernel, kernels.get(jit, {a.q.dtype, c}, [&] { return dplrStep(elementOf(a.q.dtype), c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV)));
-  return plan.launch(*kernel, grid, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
-                     named<"b">(a.b), named<"g">(a.g), named<"h0">(a.initialState.value_or(Tensor())),
+  return plan.launch(*kernel, grid, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a), named<"b">(a.b),
+                     named<"g">(a.g), named<"h0">(a.initialState.value_or(Tensor())),
                      named<"cu_seqlens">(a.cuSeqlens.value_or(Tensor())), named<"o">(a.o),
                      named<"ht">(a.finalState.value_or(Tensor())), named<"scale">(scaleOf(in)));
 }

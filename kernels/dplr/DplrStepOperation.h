@@ -12,13 +12,13 @@
 
 namespace kiln::kernels {
 
-/// The recurrence and the shapes of DplrArguments, with activations of f32, too, and any number of columns of v.  K up to
-/// 256.  Sums and the state are fp32.  o has memory of its own.
+/// The recurrence and the shapes of DplrArguments, with activations of f32, too, and any number of columns of v.  K up
+/// to 256.  Sums and the state are fp32.  o has memory of its own.
 struct DplrStepArguments {
   Tensor q, k, v, a, b, g, o;
   std::optional<Tensor> initialState = {}; ///< [N, H, K, V], f32, f16, bf16; none: zeros
-  /// Out: [N, H, K, V], f32, or 16 bits wide: then of the type of the first state, if that is given.  It may be the first
-  /// state itself, so that a decoder keeps its state in place; of 16 bits, the state is rounded after every call.
+  /// Out: [N, H, K, V], f32, or 16 bits wide: then of the type of the first state, if that is given.  It may be the
+  /// first state itself, so that a decoder keeps its state in place; of 16 bits, the state is rounded after every call.
   std::optional<Tensor> finalState = {};
   std::optional<Tensor> cuSeqlens = {}; ///< as of DplrArguments
   std::optional<float> scale = {};      ///< none: 1 / sqrt(K)

@@ -1,8 +1,8 @@
 //===- DplrStepTest.cpp - DPLR and RWKV7 token by token, for decoding ------------===//
 //
 // The specification's rows of fused_recurrent and fused_mul_recurrent (S5), and what decoding rests on: a state that is
-// kept in place, calls of one token that give the bits of one long call, a prompt by chunks that goes on token by token.
-// Default tier on emulators: fewer tokens and heads, a sample for each target.
+// kept in place, calls of one token that give the bits of one long call, a prompt by chunks that goes on token by
+// token. Default tier on emulators: fewer tokens and heads, a sample for each target.
 //
 //===----------------------------------------------------------------------===//
 #include "kernels/dplr/DplrStepOperation.h"
@@ -171,7 +171,7 @@ TEST_P(DplrStep, CallsOfOneTokenAreOneCall) {
   const Operand state =
       upload(*on->device, DType::F32, extentsOf(inputs.at("initial_state")), toHost(inputs.at("initial_state")).values);
   for (std::int64_t t = 0; t < 20; ++t) {
-    DplrStepArguments one{tokenOf(all.q, t), tokenOf(all.k, t), tokenOf(all.v, t),       tokenOf(all.a, t),
+    DplrStepArguments one{tokenOf(all.q, t), tokenOf(all.k, t), tokenOf(all.v, t),      tokenOf(all.a, t),
                           tokenOf(all.b, t), tokenOf(all.g, t), tokenOf(each.tensor, t)};
     one.initialState = one.finalState = state.tensor;
     ASSERT_NO_FATAL_FAILURE(launch(one));
@@ -213,6 +213,40 @@ TEST_P(DplrStep, AnyStrides) {
            {"final_state", arrayOf(DType::F32, inputs.at("initial_state").shape, download(last))}});
 }
 
+/// Every state crosses once in each direction, in whole sectors; each program fetches the rows of its head.
+TEST_P(DplrStep, CountersInClosedForm) {
+  if (!on->emulated())
+    GTEST_SKIP() << "a GPU counts nothing";
+  unsigned number = 0;
+  for (const auto &[dim, dimV, blockV] : {std::tuple<unsigned, unsigned, unsigned>{64, 64, 32}, {128, 32, 16}}) {
+    if (!chosen(number++, 2))
+      continue;
+    const DplrProblem p{4, 2, 48, dim, dimV, {1}, {}, DType::Bf16}; // heads for every multiprocessor
+    DplrStepArguments a = placed(inputsOf(p));
+    const Operand o = output(a.v, p.dtype), last = output(*a.initialState, DType::F32);
+    a.o = o.tensor, a.finalState = last.tensor;
+    on->device->takeCounters();
+    ASSERT_TRUE(on->device->record({.counters = true}).ok());
+    launch(a);
+    EXPECT_TRUE(on->device->record({}).ok());
+    const std::vector<LaunchCounters> got = on->device->takeCounters();
+    ASSERT_EQ(got.size(), 1u);
+    const Counts &c = got[0].total;
+    const auto of = [&](AccessKind kind) { return c.global[static_cast<unsigned>(kind)]; };
+    const std::uint64_t heads = p.batch * p.heads, programs = heads * dimV / blockV, state = heads * dim * dimV * 4,
+                        rows = programs * p.tokens * (4 * 2 * dim + 4 * dim + 2 * blockV);
+    EXPECT_EQ(got[0].grid[0], programs);
+    EXPECT_EQ(of(AccessKind::Load).bytes, state);
+    EXPECT_EQ(of(AccessKind::Load).sectors, state / 32);
+    EXPECT_EQ(of(AccessKind::Copy).bytes, rows);
+    EXPECT_EQ(of(AccessKind::Copy).sectors, rows / 32);
+    EXPECT_EQ(of(AccessKind::Store).bytes, state + 2 * heads * p.tokens * dimV);
+    EXPECT_EQ(of(AccessKind::Store).sectors, of(AccessKind::Store).bytes / 32);
+    EXPECT_EQ(c.sharedTotal().conflicts, 0u);
+    EXPECT_EQ(c.localRequests, 0u) << "registers are spilled";
+  }
+}
+
 /// No token: the last state is the first, or zeros.
 TEST_P(DplrStep, NoTokens) {
   const DplrProblem p{2, 0, 2, 16, 24, {1}, {}, DType::Bf16};
@@ -224,9 +258,10 @@ TEST_P(DplrStep, NoTokens) {
   for (const std::byte b : zeros.at("final_state").data)
     ASSERT_EQ(b, std::byte(0));
   DplrStepArguments a = placed(none);
-  a.o = a.v; // nothing is written, and nothing to launch
+  a.o = a.v;
   PlanListing listing;
-  ASSERT_TRUE(DplrStepOperation(*on->jit).describe(a, listing).ok());
+  const Status s = DplrStepOperation(*on->jit).describe(a, listing);
+  ASSERT_TRUE(s.ok()) << s.toString();
   EXPECT_TRUE(listing.launches.empty());
 }
 
@@ -310,7 +345,7 @@ TEST_P(DplrStep, WrongArgumentsAreRefused) {
   refused([](A &a) { a.o.address = a.finalState->address; }, "overlaps 'o'");
   refused([](A &a) { a.q.shape[3] = 257; }, "dplr_step: argument 'q' has 257 columns: from 1 to 256");
   refused([](A &a) { a.k.shape[3] = 39; }, "'k' has shape [2, 3, 2, 39], 'q' has [2, 3, 2, 40]");
-  refused([](A &a) { a.k.dtype = DType::F16; }, "'k' has dtype float16, 'q' has bfloat16");
+  refused([](A &a) { a.k.dtype = DType::F16; }, "'k' has dtype f16, 'q' has bf16");
   refused([](A &a) { a.g.dtype = DType::F16; }, "'g' has dtype");
   refused([](A &a) { a.q.dtype = DType::I32; }, "'q' has dtype");
   refused([](A &a) { a.finalState->dtype = DType::F16; }, "'final_state' has dtype");
