@@ -31,6 +31,16 @@ unsigned activePhases(unsigned bytes, BitVector lanePredicate) {
   return phases;
 }
 
+bool BoundAccess::hasNeighbours() const {
+  BitVector together = halves, apart = 0;
+  for (const Columns *directions : {&vector, &matrices})
+    for (BitVector m : *directions)
+      together |= m;
+  for (BitVector m : instruction)
+    apart |= m & ~together;
+  return !apart || !together || together < (apart & -apart);
+}
+
 FormList formsFor(bool store, unsigned registerBits, unsigned logBytes, bool lanePredicate, bool matrices,
                   const Target &target) {
   FormList forms;

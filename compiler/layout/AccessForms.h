@@ -63,6 +63,9 @@ struct BoundAccess {
   unsigned bytes = 0, wavefronts = 0, ideal = 0, constants = 0;
   BitVector addressSpan = 0;
   unsigned log2Instructions() const { return instruction.size(); }
+  /// Whether an instruction's registers are neighbours: of the registers that move, the lowest directions.  Others have to
+  /// be brought together where an instruction wants neighbours, as matrix instructions do.
+  bool hasNeighbours() const;
 };
 
 /// Binds one side to the offset map `rows` (functionals, low offset bit first), of which the top passBits bits number

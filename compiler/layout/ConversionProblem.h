@@ -22,6 +22,7 @@ struct ConversionProblem {
   unsigned storageBytes = 0, logBytes = 0;
   unsigned warps = 1, blocks = 1;
   unsigned repetitions = 1; ///< of these layouts, that move alike one after the other: what costs are of
+  bool neighbours = false;  ///< PlanOptions::neighbours
   unsigned level = 1;
   ConversionClass cls = ConversionClass::None;
   /// Level 1 only: columns destination register bit -> source register, the part that lanes and warps do not change.

@@ -200,6 +200,7 @@ Result<ConversionPlan> planConversion(const LinearLayout &source, const LinearLa
                                       const Target &target, const PlanOptions &options) {
   KILN_ASSIGN(ConversionProblem problem,
               ConversionProblem::create(source, destination, elementBits, target, options.repetitions));
+  problem.neighbours = options.neighbours;
   Search search(problem, options.scratchBytes, false);
   bool done = false;
   for (const StrategyRow &row : strategies) {

@@ -26,6 +26,9 @@ struct PlanOptions {
   std::optional<Strategy> force = std::nullopt;
   /// How often the conversion is done, one after the other, through the same scratch: the plan is the cheapest for all.
   unsigned repetitions = 1;
+  /// The destination's registers are an instruction's operands, which wants them side by side: words that a load leaves
+  /// apart have to be moved, and that is part of the cost.
+  bool neighbours = false;
 };
 
 /// Diagnostics L04, L07, L12, L13, L16, L18 (warps or blocks beyond the hardware's), L19 (scratch below one element).

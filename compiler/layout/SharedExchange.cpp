@@ -83,6 +83,7 @@ struct SharedExchange::Counts {
   std::uint64_t storeWarps = 0, storeInstructions = 0, loadInstructions = 0; ///< instructions of a warp
   std::uint64_t storeWavefronts = 0, loadWavefronts = 0;                     ///< of one instruction
   std::uint64_t constants = 0, permutes = 0;
+  std::uint64_t moves = 0; ///< of words that loads leave apart
   unsigned rounds = 1; ///< of scratch: passes, or rounds of repetitions
   bool predicated = false;
 };
@@ -112,7 +113,7 @@ double SharedExchange::cost(const Counts &c) const {
                    : region.scope == Scope::Cta ? costs::ctaBarrier + costs::ctaBarrierPerWarp * warps
                                                 : costs::clusterBarrier;
   double instructions = static_cast<double>(c.storeInstructions + c.loadInstructions);
-  double alu = static_cast<double>(c.constants + c.permutes) + (c.predicated ? 2 * instructions : 0);
+  double alu = static_cast<double>(c.constants + c.permutes + c.moves) + (c.predicated ? 2 * instructions : 0);
   double repetition = costs::wavefront * (static_cast<double>(c.storeWarps * c.storeInstructions * c.storeWavefronts) +
                                           far * warps * static_cast<double>(c.loadInstructions * c.loadWavefronts)) +
                       costs::issue * warps * instructions + costs::alu * warps * alu;
@@ -147,6 +148,8 @@ void SharedExchange::count(SharedCandidate &c, std::uint64_t scratchLimit) const
   c.permutes = permutesOf(c.store, n.storeInstructions, problem.storageBytes) +
                permutesOf(c.load, n.loadInstructions, problem.storageBytes);
   n.permutes = c.permutes;
+  if (problem.neighbours && !c.load.hasNeighbours())
+    n.moves = n.loadInstructions * (c.load.bytes / 4);
   c.scope = region.scope;
   c.scratchBytes = (std::uint64_t(problem.storageBytes) << (region.bits - c.passBits)) * region.regions;
   std::uint64_t stores = n.storeWarps * n.storeInstructions, loads = problem.warps * n.loadInstructions;

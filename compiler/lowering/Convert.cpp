@@ -133,7 +133,7 @@ struct LowerConvertLayout : Lowering<tile_gpu::ConvertLayoutOp> {
   LogicalResult matchAndRewrite(tile_gpu::ConvertLayoutOp op, Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     const layout::TileLayout &from = context.layout(op.getSource().getType()), &to = context.layout(op.getType());
-    Result<layout::TileConversionPlan> plan = planInWarp(from, to, tile_gpu::planBits(op.getType()));
+    Result<layout::TileConversionPlan> plan = planInWarp(from, to, op.getType());
     if (!plan)
       return tile_gpu::report(op, plan.status());
     const Emit e(rewriter, op.getLoc());
@@ -156,8 +156,10 @@ private:
   /// The plan that the planner prefers; if that one goes through shared memory (expand-shared had less of it and chose
   /// otherwise), the best inside a warp.
   Result<layout::TileConversionPlan> planInWarp(const layout::TileLayout &from, const layout::TileLayout &to,
-                                                unsigned bits) const {
-    Result<layout::TileConversionPlan> plan = layout::planTileConversion(from, to, bits, context.target());
+                                                Type tile) const {
+    const unsigned bits = tile_gpu::planBits(tile);
+    Result<layout::TileConversionPlan> plan = layout::planTileConversion(
+        from, to, bits, context.target(), tile_gpu::planOptions(tile_gpu::layoutAttrOf(tile)));
     if (!plan || plan->core.passes == 0)
       return plan;
     for (layout::Strategy strategy : {layout::Strategy::MmaToMma, layout::Strategy::WarpShuffle}) {

@@ -136,7 +136,8 @@ private:
     dot->setAttr(tile_gpu::roundedOperands, UnitAttr::get(f.getContext()));
   }
 
-  /// To the nearest, ties away from zero, as cvt.rna.tf32: instructions read the upper 19 bits.
+  /// To the nearest, ties away from zero, as cvt.rna.tf32: instructions read the upper 19 bits.  What is not finite stays
+  /// as it is.
   static Value roundedToTf32(tile::DotOp before, Value x) {
     OpBuilder b(before);
     const Location loc = before.getLoc();
@@ -150,8 +151,7 @@ private:
     const Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), infinity);
     const Value up = arith::BitcastOp::create(
         b, loc, type, arith::AddIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, x), half));
-    // Twice an infinity is itself, and twice a NaN is one whose upper bits say so.
-    return arith::SelectOp::create(b, loc, isFinite, up, arith::AddFOp::create(b, loc, x, x));
+    return arith::SelectOp::create(b, loc, isFinite, up, x);
   }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along

@@ -18,7 +18,8 @@ Result<layout::TileConversionPlan> planOf(ConvertLayoutOp op, uint64_t budget) {
   KILN_ASSIGN(const Target *target, targetOf(op));
   KILN_ASSIGN(const layout::TileLayout from, layoutOf(op.getSource().getType()));
   KILN_ASSIGN(const layout::TileLayout to, layoutOf(op.getType()));
-  return layout::planTileConversion(from, to, planBits(op.getType()), *target, budget);
+  return layout::planTileConversion(from, to, planBits(op.getType()), *target,
+                                    planOptions(layoutAttrOf(op.getType()), budget));
 }
 
 } // namespace

@@ -82,7 +82,7 @@ double LayoutCosts::convert(Type tile, LayoutAttr from, LayoutAttr to) {
     const layout::TileLayout *a = lowered(tile, from), *b = lowered(tile, to);
     if (a && b)
       if (Result<layout::TileConversionPlan> plan =
-              layout::planTileConversion(*a, *b, tile_gpu::planBits(tile), target))
+              layout::planTileConversion(*a, *b, tile_gpu::planBits(tile), target, tile_gpu::planOptions(to)))
         it->second = plan->core.cost;
   }
   return it->second;

@@ -146,7 +146,8 @@ private:
       to = layoutAttrOf(convert.getType()).text();
       const Result<TileLayout> source = layoutOf(from), destination = layoutOf(convert.getType());
       if (source && destination)
-        plan = layout::planTileConversion(*source, *destination, planBits(from), target);
+        plan = layout::planTileConversion(*source, *destination, planBits(from), target,
+                                          planOptions(layoutAttrOf(convert.getType())));
       else
         plan = source ? destination.status() : source.status();
     } else if (auto store = dyn_cast<ExchangeStoreOp>(op); store && store.getPass() == 0) {

@@ -15,7 +15,8 @@ Result<layout::TileConversionPlan> planOf(Operation *op, RankedTensorType tile, 
   KILN_ASSIGN(const layout::TileLayout from, layoutOf(withLayout(tile, cast<LayoutAttr>(source))));
   KILN_ASSIGN(const layout::TileLayout to, layoutOf(withLayout(tile, cast<LayoutAttr>(destination))));
   KILN_ASSIGN(layout::TileConversionPlan plan,
-              layout::planTileConversion(from, to, planBits(tile), *target, static_cast<uint64_t>(bytes)));
+              layout::planTileConversion(from, to, planBits(tile), *target,
+                                         planOptions(cast<LayoutAttr>(destination), static_cast<uint64_t>(bytes))));
   if (plan.core.passes == 0)
     return Status(StatusCode::CompileError, "this conversion needs no shared memory", "use tile_gpu.convert_layout");
   if (plan.core.barrier == layout::Barrier::Cluster)

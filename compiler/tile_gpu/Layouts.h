@@ -12,6 +12,7 @@
 #ifndef KILN_TILE_GPU_LAYOUTS_H
 #define KILN_TILE_GPU_LAYOUTS_H
 
+#include "compiler/layout/Planner.h"
 #include "compiler/layout/TileLayout.h"
 #include "compiler/target/Target.h"
 
@@ -62,6 +63,8 @@ mlir::RankedTensorType withLayout(mlir::Type tile, LayoutAttr layout);
 Result<layout::TileLayout> layoutOf(mlir::Type tile);
 /// Bits of an element as plans count them: i1 is 8, pointers 64.
 unsigned planBits(mlir::Type tile);
+/// How a conversion to this layout is asked for: operands of matrix instructions want their registers side by side.
+layout::PlanOptions planOptions(LayoutAttr destination, uint64_t scratchBytes = layout::defaultScratchBytes);
 /// Both types have layouts that map the same elements to the same places.
 bool sameLayout(mlir::Type a, mlir::Type b);
 

@@ -18,6 +18,14 @@ namespace kiln::kernels {
 inline constexpr language::TensorTraits vectors{.wholeRows = true},
     maybeVectors{.wholeRows = true, .optional = true};
 
+/// What a token has, as a rule has it (Rule.h): the others are left out of a launch.
+template <language::Element T, language::Element G, language::Element B> struct RuleTensors {
+  language::TensorView<T, 4> q, k, a, b;
+  language::TensorView<G, 4> g;
+  language::TensorView<G, 3> gateOfHead;
+  language::TensorView<B, 3> beta;
+};
+
 /// The chunk that a program of a grid [slots * H] works on; none if its row is not below the sequence's rows.
 struct ChunkProgram {
   language::Scalar<language::i32> slot, head;
@@ -51,20 +59,63 @@ struct ChunkProgram {
     else
       return language::cast<language::f32>(read(tensor, columns));
   }
+  /// The chunk's numbers of a tensor [B, T, H], one a token: [C, 1].
+  template <language::Element T> ChunkTile column(const language::TensorView<T, 3> &tensor) const {
+    using namespace language;
+    const auto x = expandDims(loadView(sequence.of(tensor, head).tiles({chunk}, Unit::None), {row}), 1);
+    if constexpr (std::same_as<T, f32>)
+      return x;
+    else
+      return cast<f32>(x);
+  }
+  template <language::Element T>
+  void writeColumn(const language::TensorView<T, 3> &tensor, const ChunkTile &x) const {
+    using namespace language;
+    const auto to = sequence.of(tensor, head).tiles({chunk}, Unit::None);
+    const auto values = sum(x, along(1));
+    if constexpr (std::same_as<T, f32>)
+      storeView(to, {row}, values);
+    else
+      storeView(to, {row}, cast<T>(values));
+  }
+
   /// How the chunk's rows are read; q times `scale`.
-  template <language::Element T, language::Element G>
-  ChunkSource source(const language::TensorView<T, 4> &q, const language::TensorView<T, 4> &a,
-                     const language::TensorView<T, 4> &k, const language::TensorView<T, 4> &b,
-                     const language::TensorView<G, 4> &g, const language::Scalar<language::f32> &scale,
-                     int columns) const {
-    return {[=, here = *this] {
-              // All loads in flight before anything waits for one.
-              const auto x = here.read(q, columns), y = here.read(a, columns), z = here.read(k, columns),
-                         w = here.read(b, columns);
-              return ChunkRows{cast<language::f32>(x) * scale, cast<language::f32>(y), cast<language::f32>(z),
-                               cast<language::f32>(w)};
-            },
-            [=, here = *this] { return here.wide(g, columns); }};
+  template <language::Element T, language::Element G, language::Element B>
+  ChunkSource source(const RuleTensors<T, G, B> &in, const language::Scalar<language::f32> &scale,
+                     const DplrConfig &c) const {
+    using namespace language;
+    const ChunkProgram here = *this;
+    ChunkSource out{c.rule, c.chunk, c.dim, {}, {}};
+    if (c.gate == GateKind::Channel)
+      out.gates = [=] { return here.wide(in.g, c.dim); };
+    else if (c.gate == GateKind::Head)
+      out.gates = [=] { return here.column(in.gateOfHead); };
+    const auto gates = out.gates;
+    switch (c.rule) {
+    case ChunkRule::Dplr:
+      out.read = [=] {
+        // All loads in flight before anything waits for one.
+        const auto x = here.read(in.q, c.dim), y = here.read(in.a, c.dim), z = here.read(in.k, c.dim),
+                   w = here.read(in.b, c.dim);
+        return ChunkRows{cast<f32>(x) * scale, cast<f32>(y), cast<f32>(z), cast<f32>(w)};
+      };
+      break;
+    case ChunkRule::Delta:
+      out.read = [=] {
+        const auto x = here.read(in.q, c.dim), y = here.read(in.k, c.dim);
+        const auto k = cast<f32>(y), written = k * here.column(in.beta);
+        return ChunkRows{cast<f32>(x) * scale, gates ? -k * exp(gates()) : -k, written, written};
+      };
+      break;
+    case ChunkRule::Linear:
+      out.read = [=] {
+        const auto x = here.read(in.q, c.dim), y = here.read(in.k, c.dim);
+        const auto k = cast<f32>(y);
+        return ChunkRows{cast<f32>(x) * scale, {}, k, k};
+      };
+      break;
+    }
+    return out;
   }
   template <language::Element T> void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
     const auto to = sequence.of(tensor, head).tiles(x.shape());
@@ -86,6 +137,13 @@ struct ChunkProgram {
   language::Tile<T> readSlot(const language::TensorView<T, 4> &from, int rows, int columns) const {
     return loadView(slotOf(from, rows, columns), {0, 0});
   }
+  /// e^L, [H, slots, K]; nothing where nothing decays.
+  void writeDecay(const language::TensorView<language::f32, 3> &to, const Decay &decay, int columns) const {
+    using namespace language;
+    if (const Factor whole = decay.ofChunk(); whole.tile)
+      storeView(to.at(head, slot, all).tiles({columns}), {0},
+                reshape(broadcastTo(*whole.tile, {1, columns}), {columns}));
+  }
   template <language::Element T> void writeSlot(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
     storeView(slotOf(to, static_cast<int>(x.extent(0)), static_cast<int>(x.extent(1))), {0, 0}, language::cast<T>(x));
   }
@@ -93,31 +151,59 @@ struct ChunkProgram {
 
 template <language::Element T> struct ChunkMatrices {
   ChunkProducts<T> products;        ///< [C, C]
-  language::Tile<T> inverse;        ///< (I - A_ab)^-1
-  language::Tile<T> qg, ag, kg, bg; ///< [C, K]
+  language::Tile<T> inverse;        ///< (I - A_ab)^-1; none without a
+  language::Tile<T> qg, ag, kg, bg; ///< [C, K]; ag: none without a
 };
 
 /// `rows`: the source's.
-template <language::Element T> ChunkMatrices<T> matricesOf(const ChunkRows &rows, const Decay &decay) {
+template <language::Element T>
+ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
   using namespace language;
   // First what is kept in 16 bits: the rows are not needed any more after the products.
-  const ChunkRows gated = rows * decay.fromStartToEnd();
-  const Tile<T> qg = cast<T>(gated.q), ag = cast<T>(gated.a), kg = cast<T>(gated.k), bg = cast<T>(gated.b);
-  const auto a = decay.products<T>(rows);
+  const ChunkRows gated = decay.scaled(rows, decay.fromStartToEnd());
+  ChunkMatrices<T> out;
+  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
+  if (reads(rule))
+    out.ag = cast<T>(gated.a);
+  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
+  out.products = decay.products<T>(rows);
   // The inverse's products have operands of 11 bits, as fp16 has; its elements are far from fp16's ends wherever the
   // recurrence itself does not grow without bound.
-  return {a, cast<T>(inverseUnitLower<f16>(cast<f32>(a.ab))), qg, ag, kg, bg};
+  if (reads(rule))
+    out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
+  return out;
 }
 
-/// W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
+/// A chunk as a map of the state (Dplr.h), as far as all kernels need it.
 template <language::Element T> struct ChunkMap {
-  language::Tile<T> w, u; ///< [C, K], [C, V]
+  std::optional<ChunkTile> f; ///< F: [K, K]; none without a: 0
+  ChunkTile rt;               ///< R transposed: [V, K]
+  ChunkTile qh;               ///< Qh: [C, K]
+  language::Tile<T> written;  ///< what k adds to the state, whatever that was, [C, V]: v; where b is k, v + u
+  language::Tile<T> u;        ///< what b adds, [C, V]; none where b is k
 };
 
+/// W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
 template <language::Element T>
-ChunkMap<T> mapOf(const ChunkMatrices<T> &m, const language::Tile<T> &values) {
+ChunkMap<T> mapOf(ChunkRule rule, const ChunkMatrices<T> &m, const language::Tile<T> &values) {
   using namespace language;
-  return {cast<T>(dot(m.inverse, m.ag)), cast<T>(dot(m.inverse, cast<T>(dot(m.products.ak, values))))};
+  ChunkMap<T> out;
+  out.written = values;
+  if (!reads(rule)) {
+    out.rt = dot(transpose(values), m.kg), out.qh = cast<f32>(m.qg);
+    return out;
+  }
+  const auto w = cast<T>(dot(m.inverse, m.ag)), read = cast<T>(dot(m.products.ak, values));
+  out.f = dot(transpose(m.bg), w);
+  if (hasOwnB(rule)) {
+    out.u = cast<T>(dot(m.inverse, read));
+    out.rt = dot(transpose(out.u), m.bg, dot(transpose(values), m.kg));
+  } else {
+    out.written = cast<T>(dot(m.inverse, read, cast<f32>(values)));
+    out.rt = dot(transpose(out.written), m.kg);
+  }
+  out.qh = dot(m.products.qb, w, cast<f32>(m.qg));
+  return out;
 }
 
 /// Columns of a state that was given, transposed: [blockV, K].  Zeros if none was.
@@ -140,7 +226,13 @@ inline language::KernelOptions optionsOfChunks(const DplrConfig &c) {
   return {.warps = c.warps,
           // Decays: far below the rounding of what they scale to 11 bits.
           .grade = language::approx,
-          .config = {{"chunk", c.chunk}, {"dim", c.dim}, {"dimV", c.dimV}, {"bounded", c.bounded}, {"packed", c.packed}}};
+          .config = {{"chunk", c.chunk},
+                     {"dim", c.dim},
+                     {"dimV", c.dimV},
+                     {"rule", static_cast<int>(c.rule)},
+                     {"gate", static_cast<int>(c.gate)},
+                     {"bounded", c.bounded},
+                     {"packed", c.packed}}};
 }
 inline language::KernelOptions optionsOfChain(const DplrConfig &c) {
   return {.warps = c.chainWarps,
@@ -149,6 +241,8 @@ inline language::KernelOptions optionsOfChain(const DplrConfig &c) {
                      {"dim", c.dim},
                      {"dimV", c.dimV},
                      {"blockV", c.blockV},
+                     {"rule", static_cast<int>(c.rule)},
+                     {"gate", static_cast<int>(c.gate)},
                      {"packed", c.packed},
                      {"initial", c.initial},
                      {"final", c.final}}};

@@ -38,6 +38,14 @@ struct SequenceOfTokens {
     const auto tokens = tensor.at(batch, all, head, all);
     return packed ? tokens.narrow(along(0), start, rows) : tokens;
   }
+  /// [tokens] of a tensor [batch, token, head].
+  template <language::Element T>
+  language::TensorView<T, 1> of(const language::TensorView<T, 3> &tensor,
+                                const language::Scalar<language::i32> &head) const {
+    using namespace language;
+    const auto tokens = tensor.at(batch, all, head);
+    return packed ? tokens.narrow(along(0), start, rows) : tokens;
+  }
 };
 
 inline int log2Of(int powerOfTwo) {

@@ -9,6 +9,8 @@
 //                        the first half's last row: all factors are at most 1, for any g <= 0 (specification S4,
 //                        "subchunk", down to single rows).  The slow way.
 //
+// A gate of a whole head is a column, [C, 1], and so are its factors; without gates there are none.
+//
 // What a program takes depends on its data alone: the same bits in every run.  Masks select, they do not multiply:
 // pairs above the diagonal may be infinite.
 //
@@ -17,9 +19,11 @@
 #define KILN_KERNELS_DPLR_DECAY_H
 
 #include "compiler/language/Language.h"
+#include "kernels/dplr/Rule.h"
 
 #include <bit>
 #include <functional>
+#include <optional>
 
 namespace kiln::kernels {
 
@@ -30,20 +34,24 @@ inline constexpr float lowestGate = -104;
 /// Half a chunk's sum of log decays up to which e^{-sum} is a factor, with room for what it scales.
 inline constexpr float lowestSum = -80;
 
-/// The four tensors of a chunk, [C, K] each, not decayed.  q holds the scale.
+/// The rows of a chunk, [C, K] each, not decayed.  q holds the scale.  A rule without a of its own has none, of a rule
+/// without b of its own b is k (Rule.h).
 struct ChunkRows {
   ChunkTile q, a, k, b;
 };
 
-/// How a chunk's rows and gates [C, K] are read.  The slow way reads them again in every round: what it would keep would
-/// cost the fast way its registers.
+/// How a chunk's rows, [C, columns], and gates, [C, columns] or [C, 1], are read.  The slow way reads them again in every
+/// round: what it would keep would cost the fast way its registers.
 struct ChunkSource {
-  std::function<ChunkRows()> rows;
-  std::function<ChunkTile()> gates;
+  ChunkRule rule;
+  int rows, columns;
+  std::function<ChunkRows()> read;
+  std::function<ChunkTile()> gates; ///< none: nothing decays
 };
 
 /// [q; a] x [k; b]^T decayed, [C, C]: those of q with their diagonals, those of a below.  As products take them: T is the
-/// activations' type, the inverse has operands of 11 bits (ChunkMatrices.h).
+/// activations' type, the inverse has operands of 11 bits (ChunkMatrices.h).  Where b is k, those of b are those of k;
+/// without a there are none of a.
 template <language::Element T> struct ChunkProducts {
   language::Tile<T> qk, qb, ak;
   language::Tile<language::f16> ab;
@@ -55,21 +63,26 @@ struct ProductGradients {
   std::function<ChunkTile()> qk, qb, ak, ab;
 };
 
+/// What rows are multiplied by: [C, K], [C, 1], or nothing.
+struct Factor {
+  std::optional<ChunkTile> tile;
+  friend ChunkTile operator*(const ChunkTile &x, const Factor &f) { return f.tile ? x * *f.tile : x; }
+};
+
 class Decay {
 public:
   /// Gates of any value; `bounded`: no half's sum is below `lowestSum`, so that no chunk needs to be looked at.
   Decay(ChunkSource source, bool bounded);
 
-  /// The source's rows.
-  ChunkRows read() const { return source.rows(); }
-  /// e^L: [K].
-  ChunkTile ofChunk() const;
-  /// What rows of q, of a, and of both k and b are multiplied by, [C, K].
+  /// e^L: [1, K] or [1, 1].
+  Factor ofChunk() const;
+  /// The factors of rows of q, of a, and of both k and b.
   struct Factors {
-    ChunkTile q, a, kb;
+    Factor q, a, kb;
   };
   /// From the chunk's start to q and a, from k and b to its end: QG, AG, KG, BG.
   Factors fromStartToEnd() const;
+  ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
 
   /// `rows`: the source's.
   template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
@@ -88,41 +101,45 @@ private:
     return bounded ? middle() : language::when(language::min(half) >= lowestSum, middle, halves);
   }
   ChunkTile gates() const;
-  int levels() const { return std::countr_zero(static_cast<unsigned>(size)); }
+  bool decays() const { return source.gates != nullptr; }
+  int levels() const { return std::countr_zero(static_cast<unsigned>(source.rows)); }
 
-  int size, dim;
-  bool bounded;
   ChunkSource source;
-  ChunkTile gate;   ///< [C, K]
-  ChunkTile within; ///< [2, C / 2, K]: running sums of each half
-  ChunkTile half;   ///< [2, K]: its sum
+  bool bounded;
+  int width = 0;    ///< of the gates: K or 1
+  ChunkTile gate;   ///< [C, width]
+  ChunkTile within; ///< [2, C / 2, width]: running sums of each half
+  ChunkTile half;   ///< [2, width]: its sum
 };
-
-ChunkRows operator*(const ChunkRows &rows, const Decay::Factors &by);
-ChunkRows operator+(const ChunkRows &x, const ChunkRows &y);
 
 template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows &rows) const {
   using namespace language;
+  const int size = source.rows;
+  const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
   const auto i = expandDims(range(0, size), 1), j = expandDims(range(0, size), 0);
   // Operands of 11 bits and float32's range, as the specification asks of these (S4).
   const auto product = [](const ChunkTile &x, const ChunkTile &y) {
     return dot(x, transpose(y), Precision::Tf32);
   };
+  // Matrices that the rule has not stand for others', and are not used.
   const auto middle = [&] {
-    const ChunkRows x = rows * aroundMiddle();
-    const auto below = [&](const Tile<i1> &pairs, const ChunkTile &p) { return select(pairs, p, 0.0f); };
-    return std::tuple{below(j <= i, product(x.q, x.k)), below(j <= i, product(x.q, x.b)),
-                      below(j < i, product(x.a, x.k)), below(j < i, product(x.a, x.b))};
+    const ChunkRows x = scaled(rows, aroundMiddle());
+    const auto qk = select(j <= i, product(x.q, x.k), 0.0f);
+    const auto qb = withB ? select(j <= i, product(x.q, x.b), 0.0f) : qk;
+    const auto ak = withA ? select(j < i, product(x.a, x.k), 0.0f) : qk;
+    const auto ab = withB ? select(j < i, product(x.a, x.b), 0.0f) : ak;
+    return std::tuple{qk, qb, ak, ab};
   };
   // Two matrices at a time: four are more than registers hold.
-  const auto twoByHalves = [&](const ChunkTile ChunkRows::*left, const ChunkTile Factors::*factor, const ChunkTile &k,
+  const auto twoByHalves = [&](const ChunkTile ChunkRows::*left, const Factor Factors::*factor, const ChunkTile &k,
                                const ChunkTile &b) {
     return loop(over(0, levels()), k, b, [&](auto log, auto byK, auto byB) {
       const Level level = ofHalves(log);
-      const ChunkRows x = source.rows();
+      const ChunkRows x = source.read();
       const auto row = x.*left * level.factors.*factor;
       const auto put = [&](const ChunkTile &p, const ChunkTile &to) { return select(level.pairs, p, to); };
-      return std::tuple{put(product(row, x.k * level.factors.kb), byK), put(product(row, x.b * level.factors.kb), byB)};
+      const auto nextK = put(product(row, x.k * level.factors.kb), byK);
+      return std::tuple{nextK, withB ? put(product(row, x.b * level.factors.kb), byB) : byB};
     });
   };
   const auto halves = [&] {
@@ -130,14 +147,16 @@ template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows 
     const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y) {
       return select(i == j, expandDims(sum(x * y, along(1)), 1), 0.0f);
     };
-    const ChunkRows own = source.rows();
+    const ChunkRows own = source.read();
     const auto none = zeros<f32>({size, size});
-    return std::tuple_cat(
-        twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k), diagonal(own.q, own.b)),
-        twoByHalves(&ChunkRows::a, &Factors::a, none, none));
+    const auto ofQ = twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k),
+                                 withB ? diagonal(own.q, own.b) : none);
+    const auto ofA = withA ? twoByHalves(&ChunkRows::a, &Factors::a, none, none) : std::tuple{none, none};
+    return std::tuple_cat(ofQ, ofA);
   };
   const auto [qk, qb, ak, ab] = choose(middle, halves);
-  return {cast<T>(qk), cast<T>(qb), cast<T>(ak), cast<f16>(ab)};
+  const auto own = [&](const ChunkTile &ofB, const ChunkTile &ofK) { return withB ? ofB : ofK; };
+  return {cast<T>(qk), cast<T>(own(qb, qk)), cast<T>(withA ? ak : qk), cast<f16>(withA ? own(ab, ak) : qk)};
 }
 
 } // namespace kiln::kernels

@@ -8,35 +8,40 @@ using namespace language;
 
 namespace {
 
-template <Element T, Element G, Element I> Kernel mapsOf(const DplrConfig &c) {
-  return kernel("dplr_maps", optionsOfChunks(c),
-                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
-                    TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-                    TensorArg<T, 4, "f", vectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
-                    TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
-                    Arg<f32, "scale"> scale) {
-                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
-                  when(here.exists(), [&] {
-                    const ChunkSource source = here.source(q, a, k, b, g, scale, c.dim);
-                    const ChunkRows rows = source.rows();
-                    const auto values = here.read(v, c.dimV);
-                    const Decay decay(source, c.bounded);
-                    const auto m = matricesOf<T>(rows, decay);
-                    const auto map = mapOf(m, values);
-                    here.writeSlot(f, dot(transpose(m.bg), map.w));
-                    here.writeSlot(rt, dot(transpose(map.u), m.bg, dot(transpose(values), m.kg)));
-                    here.writeSlot(qh, dot(m.products.qb, map.w, cast<f32>(m.qg)));
-                    here.writeSlot(oht, dot(transpose(map.u), transpose(m.products.qb),
-                                            dot(transpose(values), transpose(m.products.qk))));
-                    storeView(decays.at(here.head, here.slot, all).tiles({c.dim}), {0}, decay.ofChunk());
-                  });
-                });
+template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrConfig &c) {
+  return kernel(
+      "dplr_maps", optionsOfChunks(c),
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
+          TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decays,
+          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+        when(here.exists(), [&] {
+          const ChunkSource source =
+              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkRows rows = source.read();
+          const auto values = here.read(v, c.dimV);
+          const Decay decay(source, c.bounded);
+          const auto m = matricesOf<T>(c.rule, rows, decay);
+          const auto map = mapOf(c.rule, m, values);
+          if (map.f)
+            here.writeSlot(f, *map.f);
+          here.writeSlot(rt, map.rt);
+          here.writeSlot(qh, map.qh);
+          const auto out = dot(transpose(map.written), transpose(m.products.qk));
+          here.writeSlot(oht, hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), out) : out);
+          here.writeDecay(decays, decay, c.dim);
+        });
+      });
 }
 
 template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
   return kernel("dplr_out", optionsOfChain(c),
-                [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<T, 3, "f", vectors> f, TensorArg<T, 3, "rt", vectors> rt,
-                    TensorArg<T, 3, "qh", vectors> qh, TensorArg<T, 3, "oht", vectors> oht, TensorArg<f32, 3, "decay", vectors> decay,
+                [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<T, 3, "f", maybeVectors> f, TensorArg<T, 3, "rt", vectors> rt,
+                    TensorArg<T, 3, "qh", vectors> qh, TensorArg<T, 3, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decay,
                     TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "o", vectors> o,
                     TensorArg<f32, 4, "ht", maybeVectors> ht) {
                   const auto heads = cast<i32>(o.extent(2)), parts = ceilDiv(cast<i32>(o.extent(3)), c.blockV);
@@ -57,8 +62,9 @@ template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
                     const auto result = dot(operand, transpose(loadView(qhs, {slot * c.chunk, 0})),
                                             cast<f32>(loadView(ohts, {rowOfV, 0})));
                     storeView(out, {i * c.chunk, column}, cast<T>(transpose(result)));
-                    return dot(operand, transpose(loadView(fs, {slot * c.dim, 0})),
-                               state * loadView(decays, {slot, 0}) + cast<f32>(loadView(rts, {rowOfV, 0})));
+                    const auto kept = c.gate == GateKind::None ? state : state * loadView(decays, {slot, 0});
+                    const auto next = kept + cast<f32>(loadView(rts, {rowOfV, 0}));
+                    return reads(c.rule) ? dot(operand, transpose(loadView(fs, {slot * c.dim, 0})), next) : next;
                   });
                   if (c.final)
                     storeView(ht.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
@@ -78,14 +84,19 @@ DplrConfig ofChunks(DplrConfig c) {
 DplrConfig ofChain(DplrConfig c) {
   const DplrConfig none;
   c.warps = none.warps, c.bounded = false;
-  c.gates = none.gates;
+  c.gates = none.gates, c.beta = none.beta;
+  // What is left of a rule is F, of a gate e^L.
+  c.rule = reads(c.rule) ? none.rule : c.rule;
+  c.gate = c.gate == GateKind::Head ? none.gate : c.gate;
   return c;
 }
 
 Kernel dplrMaps(ElementType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_maps", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_maps", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_maps", [&]<Element G>() { return mapsOf<T, G, I>(c); });
+      return withElement<f32, T>(c.gates, "dplr_maps", [&]<Element G>() {
+        return withElement<f32, T>(c.beta, "dplr_maps", [&]<Element B>() { return mapsOf<T, G, B, I>(c); });
+      });
     });
   });
 }

@@ -8,25 +8,32 @@
 //
 //   S' = (diag(e^L) + F) S + R        O = Qh S + Oh
 //
+// Other rules of the family (Rule.h) are the same without what they have not: without a, F is 0 and Qh is q.
+//
 // dplr_maps makes all maps at once, dplr_out walks along each sequence with one product a step.  Chunks of all
 // sequences have slots in a workspace (Chunks.h).
 //
 // Backward: with dO given, the gradient D of the state passes a chunk as dS = (diag(e^L) + F)^T dS' + Qh^T dO.
 // dplr_maps_backward makes F, R and Qh^T dO, dplr_chains walks along each sequence in both directions and writes what
-// lies between chunks, dplr_grads makes every gradient of a chunk from that (S3.3, S3.4).
+// lies between chunks; from that dplr_value_grads makes what each token read and wrote, and the gradient of v, and
+// dplr_grads all others (S3.3, S3.4).  One kernel of both has twice the registers and more code than an instruction cache
+// holds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLR_H
 #define KILN_KERNELS_DPLR_DPLR_H
 
 #include "compiler/language/Kernel.h"
+#include "kernels/dplr/Rule.h"
 
 namespace kiln::kernels {
 
 struct DplrConfig {
+  ChunkRule rule = ChunkRule::Dplr;
+  GateKind gate = GateKind::Channel;
   int chunk = 64;            ///< C: 16, 32 or 64 tokens
   int dim = 64, dimV = 64;   ///< tile widths of K and V: at least the extents, which are arguments
-  int warps = 4;             ///< of a program that works on one chunk
+  int warps = 8;             ///< of a program that works on one chunk
   bool bounded = false;      ///< no half of a chunk decays by more than e^-80 (Decay.h)
   bool packed = false;       ///< cu_seqlens says where sequences start
   bool initial = false;      ///< the first state is given, not zero
@@ -34,6 +41,7 @@ struct DplrConfig {
   int blockV = 64;           ///< columns of the state that a program of dplr_out has
   int chainWarps = 4, stages = 2; ///< of dplr_out
   language::ElementType gates = language::ElementType::F32;   ///< f32 or the activations' type
+  language::ElementType beta = language::ElementType::F32;    ///< the same
   language::ElementType state = language::ElementType::F32;   ///< of the first state: f32, f16, bf16
   bool wantsFirst = false; ///< the gradient of the first state; `final`: that of the last state is given
   language::ElementType lastState = language::ElementType::F32; ///< of that gradient: f32 or the activations' type
@@ -46,8 +54,8 @@ struct DplrConfig {
 DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
 
-/// dplr_maps(q, k, v, a, b, g, cu_seqlens, f, rt, qh, oht, decay, slots, sequences, scale): q, k, a, b, g [B, T, H, K],
-/// v [B, T, H, V]; of every slot f [H, slots, dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht
+/// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, sequences, scale): q, k, a, b, g
+/// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots, dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht
 /// [H, slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
@@ -55,7 +63,7 @@ language::Kernel dplrMaps(language::ElementType element, const DplrConfig &confi
 /// o [B, T, H, V]; of slots the rows: f [H, slots * dim, dim].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_maps_backward(q, k, v, a, b, g, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of every slot f, rt and
+/// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of every slot f, rt and
 /// decay as dplr_maps, and rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the gradient of the state gains.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
@@ -64,7 +72,13 @@ language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfi
 /// Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.
 language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_grads(q, k, v, a, b, g, do, cu_seqlens, h, dh, dq, dk, dv, da, db, dg, sequences, scale).  Grid [slots * H].
+/// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, dv, y, written, sequences, scale): dv,
+/// and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written, the same, what
+/// it added along b (where b is k: along k, v and that).  Rules without a have neither.  Grid [slots * H].
+language::Kernel dplrValueGrads(language::ElementType element, const DplrConfig &config = {});
+
+/// dplr_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, y, written, dq, dk, da, db, dg, dgate_of_head,
+/// dbeta, sequences, scale): all other gradients.  Grid [slots * H].
 language::Kernel dplrGrads(language::ElementType element, const DplrConfig &config = {});
 
 } // namespace kiln::kernels

@@ -14,35 +14,37 @@ Tile<i32> columnsOf(int n) {
   return expandDims(range(0, n), 0);
 }
 
-template <Element T, Element G, Element I> Kernel mapsBackwardOf(const DplrConfig &c) {
-  return kernel("dplr_maps_backward", optionsOfChunks(c),
-                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
-                    TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<T, 4, "do", vectors> dO,
-                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", vectors> f, TensorArg<T, 4, "rt", vectors> rt,
-                    TensorArg<T, 4, "rht", vectors> rht, TensorArg<f32, 3, "decay", vectors> decays, Arg<i32, "sequences"> sequences,
-                    Arg<f32, "scale"> scale) {
-                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
-                  when(here.exists(), [&] {
-                    const ChunkSource source = here.source(q, a, k, b, g, scale, c.dim);
-                    const ChunkRows rows = source.rows();
-                    const auto values = here.read(v, c.dimV);
-                    const Decay decay(source, c.bounded);
-                    const auto m = matricesOf<T>(rows, decay);
-                    const auto map = mapOf(m, values);
-                    here.writeSlot(f, dot(transpose(m.bg), map.w));
-                    here.writeSlot(rt, dot(transpose(map.u), m.bg, dot(transpose(values), m.kg)));
-                    const auto qh = cast<T>(dot(m.products.qb, map.w, cast<f32>(m.qg)));
-                    here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), qh));
-                    storeView(decays.at(here.head, here.slot, all).tiles({c.dim}), {0}, decay.ofChunk());
-                  });
-                });
+template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(const DplrConfig &c) {
+  return kernel(
+      "dplr_maps_backward", optionsOfChunks(c),
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
+          TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+        when(here.exists(), [&] {
+          const ChunkSource source =
+              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkRows rows = source.read();
+          const auto values = here.read(v, c.dimV);
+          const Decay decay(source, c.bounded);
+          const auto map = mapOf(c.rule, matricesOf<T>(c.rule, rows, decay), values);
+          if (map.f)
+            here.writeSlot(f, *map.f);
+          here.writeSlot(rt, map.rt);
+          here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh)));
+          here.writeDecay(decays, decay, c.dim);
+        });
+      });
 }
 
 template <Element T, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
   return kernel(
       "dplr_chains", optionsOfChain(c),
-      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht, TensorArg<T, 3, "f", vectors> f,
-          TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "rht", vectors> rht, TensorArg<f32, 3, "decay", vectors> decay,
+      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht, TensorArg<T, 3, "f", maybeVectors> f,
+          TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "rht", vectors> rht, TensorArg<f32, 3, "decay", maybeVectors> decay,
           TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h", vectors> h, TensorArg<T, 3, "dh", vectors> dh,
           TensorArg<f32, 4, "dh0", maybeVectors> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads) {
         const auto parts = c.dimV / c.blockV;
@@ -60,8 +62,9 @@ template <Element T, Element H, Element D, Element I> Kernel chainsOf(const Dplr
           const auto rowOfV = slot * c.dimV + column;
           const auto operand = cast<T>(x);
           storeView(partOf(to), {rowOfV, 0}, operand);
-          return dot(operand, turned(loadView(fs, {slot * c.dim, 0})),
-                     x * loadView(decays, {slot, 0}) + cast<f32>(loadView(partOf(more), {rowOfV, 0})));
+          const auto kept = c.gate == GateKind::None ? x : x * loadView(decays, {slot, 0});
+          const auto next = kept + cast<f32>(loadView(partOf(more), {rowOfV, 0}));
+          return reads(c.rule) ? dot(operand, turned(loadView(fs, {slot * c.dim, 0})), next) : next;
         };
         when(
             direction == 0,
@@ -81,40 +84,72 @@ template <Element T, Element H, Element D, Element I> Kernel chainsOf(const Dplr
       });
 }
 
-template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
+template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const DplrConfig &c) {
   return kernel(
-      "dplr_grads", optionsOfChunks(c),
-      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v, TensorArg<T, 4, "a", vectors> a,
-          TensorArg<T, 4, "b", vectors> b, TensorArg<G, 4, "g", vectors> g, TensorArg<T, 4, "do", vectors> dO,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
-          TensorArg<T, 4, "dq", vectors> dq, TensorArg<T, 4, "dk", vectors> dk, TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "da", vectors> da,
-          TensorArg<T, 4, "db", vectors> db, TensorArg<G, 4, "dg", vectors> dg, Arg<i32, "sequences"> sequences,
-          Arg<f32, "scale"> scale) {
+      "dplr_value_grads", optionsOfChunks(c),
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs, TensorArg<T, 4, "dv", vectors> dv,
+          TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
+          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
-          const ChunkSource source = here.source(q, a, k, b, g, scale, c.dim);
-          // What each token read of the state, and the gradient of what it wrote there (S3.3).  States are transposed:
-          // that before the chunk, and the gradient of that after it.
+          const ChunkSource source =
+              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkRows rows = source.read();
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
-          const auto [p, y] = [&] {
-            const ChunkRows rows = source.rows();
-            const auto m = matricesOf<T>(rows, Decay(source, c.bounded));
-            const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
-            const auto read = cast<T>(dot(m.ag, transpose(h), dot(m.products.ak, values)));
-            const auto wrote = cast<T>(dot(transpose(m.products.qb), out, dot(m.bg, transpose(dh))));
-            const auto y = cast<T>(dot(transpose(m.inverse), wrote));
-            const auto dV = dot(transpose(m.products.qk), out, dot(m.kg, transpose(dh)));
-            here.write(dv, dot(transpose(m.products.ak), y, dV));
-            return std::pair{cast<T>(dot(m.inverse, read)), y};
-          }();
+          const auto m = matricesOf<T>(c.rule, rows, Decay(source, c.bounded));
+          // States are transposed: that before the chunk, and the gradient of that after it.
+          const auto dh = here.readSlot(dhs, c.dimV, c.dim);
+          const auto dV = dot(transpose(m.products.qk), out, dot(m.kg, transpose(dh)));
+          if (!reads(c.rule)) {
+            here.write(dv, dV);
+            return;
+          }
+          const auto h = here.readSlot(hs, c.dimV, c.dim);
+          const auto read = cast<T>(dot(m.ag, transpose(h), dot(m.products.ak, values)));
+          const auto dP = hasOwnB(c.rule) ? dot(transpose(m.products.qb), out, dot(m.bg, transpose(dh))) : dV;
+          const auto y = dot(transpose(m.inverse), cast<T>(dP));
+          here.writeSlot(ys, y);
+          here.write(dv, dot(transpose(m.products.ak), cast<T>(y), dV));
+          here.writeSlot(writtens,
+                         hasOwnB(c.rule) ? dot(m.inverse, read) : dot(m.inverse, read, cast<f32>(values)));
+        });
+      });
+}
 
-          // Read again rather than kept: registers are what this kernel is short of.
-          const ChunkRows x = source.rows();
+template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrConfig &c) {
+  return kernel(
+      "dplr_grads", optionsOfChunks(c),
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
+          TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
+          TensorArg<T, 4, "dq", vectors> dq, TensorArg<T, 4, "dk", vectors> dk, TensorArg<T, 4, "da", maybeVectors> da,
+          TensorArg<T, 4, "db", maybeVectors> db, TensorArg<G, 4, "dg", maybeVectors> dg,
+          TensorArg<G, 3, "dgate_of_head", maybe> dGateOfHead, TensorArg<B, 3, "dbeta", maybe> dBeta,
+          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const bool withA = reads(c.rule), withB = hasOwnB(c.rule);
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+        when(here.exists(), [&] {
+          const ChunkSource source =
+              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const auto out = here.read(dO, c.dimV);
+          // What k and b wrote, and the gradient of what a read (S3.3).
+          const auto byK = !withA || withB ? here.read(v, c.dimV) : here.readSlot(writtens, c.chunk, c.dimV);
+          const auto byB = withB ? here.readSlot(writtens, c.chunk, c.dimV) : byK;
+          const auto y = withA ? here.readSlot(ys, c.chunk, c.dimV) : byK;
+          const ChunkRows x = source.read();
           const Decay decay(source, c.bounded);
+          // Transposed: the state before the chunk, and the gradient of that after it.
           const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
 
-          // Gradients of the four matrices; pairs that nothing decays between (one token, or a reader and the token
-          // before it) go their own way and not into dg, where they would cancel (S3.4).
+          // Gradients of the matrices; pairs that nothing decays between (one token, or a reader and the token before
+          // it) go their own way and not into dg, where they would cancel (S3.4).
           const auto i = rowsOf(c.chunk), j = columnsOf(c.chunk);
           const auto product = [](const auto &l, const auto &r) { return dot(l, transpose(r)); };
           const auto far = [&](const ChunkTile &d) { return select(i > j + 1, d, 0.0f); };
@@ -122,27 +157,56 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
           const auto same = [&](const auto &l, const auto &r) {
             return expandDims(sum(cast<f32>(l) * cast<f32>(r), along(1)), 1);
           };
-          const auto sameK = same(out, values), sameB = same(out, p);
-
-          const ChunkRows intra = decay.gradients(x, {[&] { return product(out, values); }, [&] { return product(out, p); },
-                                                      [&] { return far(product(y, values)); },
-                                                      [&] { return far(product(y, p)); }});
+          const ChunkRows intra = decay.gradients(x, {[&] { return product(out, byK); }, [&] { return product(out, byB); },
+                                                      [&] { return far(product(y, byK)); },
+                                                      [&] { return far(product(y, byB)); }});
           const auto factors = decay.fromStartToEnd();
-          const auto aFar = intra.a + dot(y, h) * factors.a, qFar = intra.q + dot(out, h) * factors.q;
-          const auto kEnd = dot(values, dh) * factors.kb, bEnd = dot(p, dh) * factors.kb;
-          const auto nextK = next(product(y, values)), nextB = next(product(y, p));
           const auto tf32 = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &more) {
             return dot(l, r, more, Precision::Tf32);
           };
-          here.write(dq, (qFar + sameK * x.k + sameB * x.b) * scale);
-          here.write(dk, tf32(transpose(nextK), x.a, intra.k + kEnd + sameK * x.q));
-          here.write(da, tf32(nextK, x.k, tf32(nextB, x.b, aFar)));
-          here.write(db, tf32(transpose(nextB), x.a, intra.b + bEnd + sameB * x.q));
-
-          const auto toEnd = x.k * kEnd + x.b * bEnd, read = x.a * aFar;
-          const auto later = cumsum(x.q * qFar + read - x.k * intra.k - x.b * intra.b, along(0), Direction::Reverse);
-          const auto state = decay.ofChunk() * sum(cast<f32>(h) * cast<f32>(dh), along(0));
-          here.write(dg, later - read + expandDims(state, 0) + cumsum(toEnd, along(0)) - toEnd);
+          const auto qFar = intra.q + dot(out, h) * factors.q, kEnd = dot(byK, dh) * factors.kb;
+          const auto sameK = same(out, byK);
+          // Of q, and of k as the rule writes it: Delta's is beta k.
+          auto dQ = qFar + sameK * x.k, dK = intra.k + kEnd + sameK * x.q;
+          // What dg gains at a token and all before it, from tokens after it, and on the way to the chunk's end.
+          auto later = x.q * qFar - x.k * intra.k, toEnd = x.k * kEnd;
+          ChunkTile dA, read;
+          if (withA) {
+            const auto aFar = intra.a + dot(y, h) * factors.a;
+            const auto nextK = next(product(y, byK));
+            dA = tf32(nextK, x.k, aFar), dK = tf32(transpose(nextK), x.a, dK);
+            read = x.a * aFar, later = later + read;
+            if (withB) {
+              const auto bEnd = dot(byB, dh) * factors.kb;
+              const auto sameB = same(out, byB), nextB = next(product(y, byB));
+              dQ = dQ + sameB * x.b, dA = tf32(nextB, x.b, dA);
+              here.write(da, dA);
+              here.write(db, tf32(transpose(nextB), x.a, intra.b + bEnd + sameB * x.q));
+              later = later - x.b * intra.b, toEnd = toEnd + x.b * bEnd;
+            }
+          }
+          here.write(dq, dQ * scale);
+          if (c.rule == ChunkRule::Delta) {
+            // k as given: in beta k and in a = -k e^g.
+            const auto given = cast<f32>(here.read(k, c.dim));
+            const auto decayed = c.gate == GateKind::None ? dA : dA * exp(source.gates());
+            here.write(dk, dK * here.column(beta) - decayed);
+            here.writeColumn(dBeta, given * dK);
+          } else {
+            here.write(dk, dK);
+          }
+          if (c.gate == GateKind::None)
+            return;
+          const auto state = *decay.ofChunk().tile * expandDims(sum(cast<f32>(h) * cast<f32>(dh), along(0)), 0);
+          auto dG = cumsum(later, along(0), Direction::Reverse) + state + cumsum(toEnd, along(0)) - toEnd;
+          if (withA)
+            dG = dG - read;
+          if (c.rule == ChunkRule::Delta)
+            dG = dG + x.a * dA; // a's own gate
+          if (c.gate == GateKind::Head)
+            here.writeColumn(dGateOfHead, dG);
+          else
+            here.write(dg, dG);
         });
       });
 }
@@ -152,7 +216,9 @@ template <Element T, Element G, Element I> Kernel gradsOf(const DplrConfig &c) {
 Kernel dplrMapsBackward(ElementType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_maps_backward", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_maps_backward", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_maps_backward", [&]<Element G>() { return mapsBackwardOf<T, G, I>(c); });
+      return withElement<f32, T>(c.gates, "dplr_maps_backward", [&]<Element G>() {
+        return withElement<f32, T>(c.beta, "dplr_maps_backward", [&]<Element B>() { return mapsBackwardOf<T, G, B, I>(c); });
+      });
     });
   });
 }
@@ -170,7 +236,19 @@ Kernel dplrChains(ElementType element, const DplrConfig &c) {
 Kernel dplrGrads(ElementType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_grads", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_grads", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_grads", [&]<Element G>() { return gradsOf<T, G, I>(c); });
+      return withElement<f32, T>(c.gates, "dplr_grads", [&]<Element G>() {
+        return withElement<f32, T>(c.beta, "dplr_grads", [&]<Element B>() { return gradsOf<T, G, B, I>(c); });
+      });
+    });
+  });
+}
+
+Kernel dplrValueGrads(ElementType element, const DplrConfig &c) {
+  return withElement<f16, bf16>(element, "dplr_value_grads", [&]<Element T>() {
+    return withElement<i32, i64>(c.offsets, "dplr_value_grads", [&]<Element I>() {
+      return withElement<f32, T>(c.gates, "dplr_value_grads", [&]<Element G>() {
+        return withElement<f32, T>(c.beta, "dplr_value_grads", [&]<Element B>() { return valueGradsOf<T, G, B, I>(c); });
+      });
     });
   });
 }

@@ -1,8 +1,11 @@
-// `dplr_backward` and `rwkv7_backward` for commands and tests.  The reference is DplrReference.cpp: the exact reverse of
-// the recurrence, token by token.
+// The backward operations for commands and tests.  The reference is DplrReference.cpp: the exact reverse of the
+// recurrence, token by token.
 #include "kernels/dplr/DplrBackwardOperation.h"
 #include "kernels/dplr/DplrCall.h"
 #include "kernels/support/Settings.h"
+
+#include <cmath>
+#include <map>
 
 namespace kiln::kernels {
 namespace {
@@ -15,9 +18,8 @@ public:
     std::vector<TensorParameter> out = inputParameters();
     out.push_back({"do", false, false, "B x T x H x V: the loss's gradient by o"});
     out.push_back({"dht", false, true, "N x H x K x V, f32 or as do: the loss's gradient by the last state"});
-    for (const std::string_view of : {names.q, std::string_view("k"), std::string_view("v"), std::string_view("a"),
-                                      std::string_view("b"), names.g})
-      out.push_back({"d" + std::string(of), true, false, "as " + std::string(of)});
+    for (const std::string &of : differentiated())
+      out.push_back({"d" + of, true, false, "as " + of});
     out.push_back({"dh0", true, true, "N x H x K x V, f32: the gradient by the first state"});
     return out;
   }
@@ -25,38 +27,37 @@ public:
   Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
     KILN_ASSIGN(const Extents e, extentsOf(inputs));
     TensorTypes out;
-    for (const std::string_view of : {names.q, std::string_view("k"), std::string_view("v"), std::string_view("a"),
-                                      std::string_view("b"), names.g})
-      out["d" + std::string(of)] = inputs.find(of)->second;
+    for (const std::string &of : differentiated())
+      out["d" + of] = inputs.find(of)->second;
     if (numbers.count("dh0"))
       out["dh0"] = {DType::F32, {e.sequences, e.heads, e.dim, e.dimV}};
     return out;
   }
 
   Planner bind(Jit &jit) const override {
-    return [this, operation = std::make_shared<DplrBackwardOperation>(jit, names.isRwkv())](const Call &call,
-                                                                                            Plan &plan) -> Status {
-      DplrBackwardArguments a;
-      KILN_TRY(fillInputs(call, names, a));
-      const auto out = [&](std::string_view of) { return call.tensors.find("d" + std::string(of))->second; };
-      a.dO = call.tensors.find("do")->second, a.dFinal = optionalTensor(call, "dht");
-      a.dq = out(names.q), a.dk = out("k"), a.dv = out("v"), a.da = out("a"), a.db = out("b"), a.dg = out(names.g);
-      a.dInitial = optionalTensor(call, "dh0");
-      return operation->describe(a, plan);
-    };
+    const DplrWords words{names.operation.data(), names.q.data(), names.g.data()}; // literals: they end with a zero
+    switch (names.rule) {
+    case ChunkRule::Dplr:
+      return names.isRwkv() ? bound<DplrBackwardArguments>(std::make_shared<Rwkv7BackwardOperation>(jit))
+                            : bound<DplrBackwardArguments>(std::make_shared<DplrBackwardOperation>(jit, words));
+    case ChunkRule::Delta:
+      return bound<DeltaRuleBackwardArguments>(std::make_shared<DeltaRuleBackwardOperation>(jit, words));
+    case ChunkRule::Linear:
+      return bound<LinearAttentionBackwardArguments>(std::make_shared<LinearAttentionBackwardOperation>(jit, words));
+    }
+    return {};
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
-    const HostTensor &q = inputs.find(names.q)->second, &v = inputs.find("v")->second;
+    const Shape &q = inputs.find(names.q)->second.shape, &v = inputs.find("v")->second.shape;
     const HostTensor &dO = inputs.find("do")->second;
     const auto cu = inputs.find("cu_seqlens"), last = inputs.find("dht");
-    const std::uint64_t sequences = cu == inputs.end() ? q.shape[0] : cu->second.shape[0] - 1;
-    const std::string dq = "d" + std::string(names.q), dg = "d" + std::string(names.g);
-    TensorTypes types{{"dv", {DType::F64, v.shape}}};
-    for (const std::string &name : {dq, dg, std::string("dk"), std::string("da"), std::string("db")})
-      types[name] = {DType::F64, q.shape};
+    const std::uint64_t sequences = cu == inputs.end() ? q[0] : cu->second.shape[0] - 1;
+    TensorTypes types;
+    for (const std::string &of : differentiated())
+      types["d" + of] = {DType::F64, inputs.find(of)->second.shape};
     if (numbers.count("dh0"))
-      types["dh0"] = {DType::F64, {sequences, q.shape[2], q.shape[3], v.shape[3]}};
+      types["dh0"] = {DType::F64, {sequences, q[2], q[3], v[3]}};
     return everyHead(inputs, numbers, types, [&](const PlacedHead &at, const Put &put) {
       std::vector<double> dLast;
       const std::uint64_t size = at.head.dim * at.head.dimV;
@@ -64,16 +65,18 @@ public:
         const auto from = last->second.values.begin() + static_cast<std::ptrdiff_t>(at.state);
         dLast.assign(from, from + static_cast<std::ptrdiff_t>(size));
       }
-      const DplrHeadGradients d = dplrBackward(at.head, rowsOf(dO, at), dLast);
-      const auto rows = [&](std::string_view name, const Shape &shape, const std::vector<double> &values) {
-        for (std::uint64_t i = 0; i < at.head.tokens; ++i)
-          for (std::uint64_t j = 0; j < shape[3]; ++j)
-            put(name, rowAt(shape, at, i) + j, values[i * shape[3] + j]);
-      };
-      rows(dq, q.shape, d.q), rows("dk", q.shape, d.k), rows("dv", v.shape, d.v), rows("da", q.shape, d.a);
-      rows("db", q.shape, d.b), rows(dg, q.shape, d.g);
-      for (std::uint64_t i = 0; types.count("dh0") && i < size; ++i)
-        put("dh0", at.state + i, d.first[i]);
+      const auto found = byName(at, dplrBackward(at.head, rowsOf(dO, at), dLast));
+      for (const auto &[name, type] : types) {
+        const std::vector<double> &values = found.at(name);
+        if (name == "dh0") {
+          for (std::uint64_t i = 0; i < size; ++i)
+            put("dh0", at.state + i, values[i]);
+          continue;
+        }
+        const std::uint64_t columns = type.shape.size() == 4 ? type.shape[3] : 1;
+        for (std::uint64_t i = 0; i < at.head.tokens * columns; ++i)
+          put(name, rowAt(type.shape, at, i / columns) + i % columns, values[i]);
+      }
     });
   }
 
@@ -101,15 +104,76 @@ public:
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     DplrConfig c;
-    if (Status s = applySettings(settings, {{"chunk", &c.chunk},
+    c.rule = names.rule, c.gate = names.gate;
+    int launch = 3;
+    if (Status s = applySettings(settings, {{"launch", &launch},
+                                            {"chunk", &c.chunk},
                                             {"dim", &c.dim},
                                             {"dimV", &c.dimV},
                                             {"warps", &c.warps},
+                                            {"blockV", &c.blockV},
+                                            {"chainWarps", &c.chainWarps},
                                             {"bounded", &c.bounded},
                                             {"packed", &c.packed}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
-    return dplrGrads(element, c);
+    return launch == 0   ? dplrMapsBackward(element, ofChunks(c))
+           : launch == 1 ? dplrChains(element, ofChain(c))
+           : launch == 2 ? dplrValueGrads(element, ofChunks(c))
+                         : dplrGrads(element, ofChunks(c));
+  }
+
+private:
+  /// Inputs that have gradients, but for the state.
+  std::vector<std::string> differentiated() const {
+    std::vector<std::string> out{std::string(names.q), "k", "v"};
+    if (names.rule == ChunkRule::Dplr)
+      out.insert(out.end(), {"a", "b"});
+    if (names.rule == ChunkRule::Delta)
+      out.push_back("beta");
+    if (names.gate != GateKind::None)
+      out.emplace_back(names.g);
+    return out;
+  }
+
+  /// Gradients by what the rule was given, of one head, from those of the general rule.
+  std::map<std::string, std::vector<double>> byName(const PlacedHead &at, const DplrHeadGradients &d) const {
+    const DplrHead &head = at.head;
+    std::vector<double> k = d.k, g = d.g, beta(at.beta.size());
+    for (std::uint64_t i = 0; names.rule == ChunkRule::Delta && i < k.size(); ++i) {
+      const std::uint64_t t = i / head.dim;
+      const double written = d.k[i] + d.b[i]; // both are beta k
+      beta[t] += at.key[i] * written;
+      k[i] = at.beta[t] * written - std::exp(head.g[i]) * d.a[i];
+      g[i] += head.a[i] * d.a[i]; // a = -k e^g
+    }
+    if (names.gate == GateKind::Head) {
+      std::vector<double> sums(head.tokens);
+      for (std::uint64_t i = 0; i < g.size(); ++i)
+        sums[i / head.dim] += g[i];
+      g = std::move(sums);
+    }
+    return {{"d" + std::string(names.q), d.q}, {"dk", k},       {"dv", d.v},
+            {"da", d.a},                       {"db", d.b},     {"d" + std::string(names.g), g},
+            {"dbeta", beta},                   {"dh0", d.first}};
+  }
+
+  template <typename Arguments, typename Operation> Planner bound(std::shared_ptr<Operation> operation) const {
+    return [this, operation = std::move(operation)](const Call &call, Plan &plan) -> Status {
+      Arguments a;
+      KILN_TRY(fillInputs(call, names, a));
+      const auto out = [&](std::string_view of) { return call.tensors.find("d" + std::string(of))->second; };
+      a.dO = call.tensors.find("do")->second, a.dFinal = optionalTensor(call, "dht");
+      a.dq = out(names.q), a.dk = out("k"), a.dv = out("v");
+      if constexpr (requires { a.da; })
+        a.da = out("a"), a.db = out("b");
+      if constexpr (requires { a.dBeta; })
+        a.dBeta = out("beta");
+      if (names.gate != GateKind::None)
+        a.dg = out(names.g);
+      a.dInitial = optionalTensor(call, "dh0");
+      return operation->describe(a, plan);
+    };
   }
 };
 
@@ -122,6 +186,30 @@ std::unique_ptr<Family> makeDplrBackward() {
 std::unique_ptr<Family> makeRwkv7Backward() {
   return std::make_unique<DplrBackwardFamily>(
       DplrNames{"rwkv7_backward", "r", "w", "gradients of RWKV7 by all its inputs"});
+}
+std::unique_ptr<Family> makeIplrBackward() {
+  return std::make_unique<DplrBackwardFamily>(
+      DplrNames{"iplr_backward", "q", "g", "gradients of the IPLR delta rule by all its inputs", ChunkRule::Dplr, GateKind::None});
+}
+std::unique_ptr<Family> makeKdaBackward() {
+  return std::make_unique<DplrBackwardFamily>(
+      DplrNames{"kda_backward", "q", "g", "gradients of the delta rule with a gate for each channel", ChunkRule::Delta, GateKind::Channel});
+}
+std::unique_ptr<Family> makeGatedDeltaRuleBackward() {
+  return std::make_unique<DplrBackwardFamily>(
+      DplrNames{"gated_delta_rule_backward", "q", "g", "gradients of the delta rule with a gate for each head", ChunkRule::Delta, GateKind::Head});
+}
+std::unique_ptr<Family> makeDeltaRuleBackward() {
+  return std::make_unique<DplrBackwardFamily>(
+      DplrNames{"delta_rule_backward", "q", "g", "gradients of the delta rule by all its inputs", ChunkRule::Delta, GateKind::None});
+}
+std::unique_ptr<Family> makeGlaBackward() {
+  return std::make_unique<DplrBackwardFamily>(
+      DplrNames{"gla_backward", "q", "g", "gradients of linear attention with a gate for each channel", ChunkRule::Linear, GateKind::Channel});
+}
+std::unique_ptr<Family> makeSimpleGlaBackward() {
+  return std::make_unique<DplrBackwardFamily>(
+      DplrNames{"simple_gla_backward", "q", "g", "gradients of linear attention with a gate for each head", ChunkRule::Linear, GateKind::Head});
 }
 
 } // namespace kiln::kernels

@@ -4,109 +4,159 @@
 #include "kernels/support/KernelSlots.h"
 
 namespace kiln::kernels {
+namespace {
 
-DplrInputs DplrBackwardOperation::inputsOf(const DplrBackwardArguments &a) const {
-  const std::optional<float> scale = rwkv7 ? a.scale.value_or(1.0f) : a.scale;
-  return {a.q, a.k, a.v, a.a, a.b, a.g, a.initialState, a.cuSeqlens, scale, a.safeGate, a.lowerBound, a.chunkSize};
+/// What every kind of arguments has under the same names.
+template <typename Arguments> ChunkBackwardCall common(const Arguments &a, ChunkRule rule) {
+  ChunkBackwardCall out;
+  DplrInputs &in = out.in;
+  in.q = a.q, in.k = a.k, in.v = a.v, in.g = a.g.value_or(Tensor());
+  in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
+  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize;
+  in.rule = rule;
+  in.gate = gateOf(a.g);
+  out.dO = a.dO, out.dq = a.dq, out.dk = a.dk, out.dv = a.dv, out.dg = a.dg;
+  out.dFinal = a.dFinal, out.dInitial = a.dInitial;
+  return out;
 }
 
-Status DplrBackwardOperation::check(const DplrBackwardArguments &a) const {
-  const Device &device = jit().device();
-  const DplrInputs in = inputsOf(a);
+/// Gradients that a call writes, with what they are of.
+struct Gradient {
+  const char *name;
+  const Tensor *tensor;
+  const char *like;
+  const Tensor *likeTensor;
+};
+
+} // namespace
+
+ChunkBackwardCall backwardCallOf(const DplrBackwardArguments &a) {
+  ChunkBackwardCall out = common(a, ChunkRule::Dplr);
+  out.in.a = a.a, out.in.b = a.b, out.da = a.da, out.db = a.db;
+  out.in.gate = a.g ? GateKind::Channel : GateKind::None;
+  return out;
+}
+ChunkBackwardCall backwardCallOf(const DeltaRuleBackwardArguments &a) {
+  ChunkBackwardCall out = common(a, ChunkRule::Delta);
+  out.in.beta = a.beta, out.dBeta = a.dBeta;
+  return out;
+}
+ChunkBackwardCall backwardCallOf(const LinearAttentionBackwardArguments &a) {
+  return common(a, ChunkRule::Linear);
+}
+
+Status ChunkBackward::check(ChunkBackwardCall call) const {
+  const Device &device = jit.device();
+  const DplrInputs &in = call.in;
   KILN_TRY(checkInputs(device, words, in));
-  KILN_TRY(checkTensor("do", a.dO).on(device).dtypeOf("v", a.v).shapeOf("v", a.v).stride(3, 1).status());
-  if (a.dFinal)
-    KILN_TRY(checkState(device, words, in, "dht", *a.dFinal, {DType::F32, a.q.dtype}, false));
+  KILN_TRY(checkTensor("do", call.dO).on(device).dtypeOf("v", in.v).shapeOf("v", in.v).stride(3, 1).status());
+  if (call.dFinal)
+    KILN_TRY(checkState(device, words, in, "dht", *call.dFinal, {DType::F32, in.q.dtype}, false));
   const std::string dq = std::string("d") + words.q, dg = std::string("d") + words.g;
-  struct Output {
-    const char *name;
-    const Tensor *tensor;
-    const char *like;
-    const Tensor *likeTensor;
+  if (call.dg.has_value() != (in.gate != GateKind::None))
+    return Status::invalid(std::string(words.operation) + ": argument '" + dg +
+                               (call.dg ? "' is given, but no gates are" : "' is missing, but gates are given"),
+                           "give both or none");
+  std::array<Gradient, 7> gradients;
+  std::size_t count = 0;
+  const auto add = [&](const char *name, const Tensor &tensor, const char *like, const Tensor &likeTensor) {
+    gradients[count++] = {name, &tensor, like, &likeTensor};
   };
-  const std::array<Output, 6> outputs{{{dq.c_str(), &a.dq, words.q, &a.q},
-                                       {"dk", &a.dk, "k", &a.k},
-                                       {"dv", &a.dv, "v", &a.v},
-                                       {"da", &a.da, "a", &a.a},
-                                       {"db", &a.db, "b", &a.b},
-                                       {dg.c_str(), &a.dg, words.g, &a.g}}};
-  for (std::size_t n = 0; n < outputs.size(); ++n) {
-    const Output &out = outputs[n];
+  add(dq.c_str(), call.dq, words.q, in.q), add("dk", call.dk, "k", in.k), add("dv", call.dv, "v", in.v);
+  if (in.rule == ChunkRule::Dplr)
+    add("da", call.da, "a", in.a), add("db", call.db, "b", in.b);
+  if (in.rule == ChunkRule::Delta)
+    add("dbeta", call.dBeta, "beta", in.beta);
+  if (call.dg)
+    add(dg.c_str(), *call.dg, words.g, in.g);
+  for (std::size_t n = 0; n < count; ++n) {
+    const Gradient &out = gradients[n];
     KILN_TRY(checkOutput(device, words, in, out.name, *out.tensor, out.like, *out.likeTensor));
-    auto apart = checkTensor(out.name, *out.tensor).notOverlapping("do", a.dO);
+    auto apart = checkTensor(out.name, *out.tensor).notOverlapping("do", call.dO);
     for (std::size_t m = 0; m < n; ++m)
-      apart.notOverlapping(outputs[m].name, *outputs[m].tensor);
+      apart.notOverlapping(gradients[m].name, *gradients[m].tensor);
     KILN_TRY(apart.status());
   }
-  if (!a.dInitial)
+  if (!call.dInitial)
     return {};
-  KILN_TRY(checkState(device, words, in, "dh0", *a.dInitial, {DType::F32}, true));
-  auto apart = checkTensor("dh0", *a.dInitial);
-  if (a.dFinal)
-    apart.notOverlapping("dht", *a.dFinal);
-  for (const Output &out : outputs)
-    apart.notOverlapping(out.name, *out.tensor);
+  KILN_TRY(checkState(device, words, in, "dh0", *call.dInitial, {DType::F32}, true));
+  auto apart = checkTensor("dh0", *call.dInitial);
+  if (call.dFinal)
+    apart.notOverlapping("dht", *call.dFinal);
+  for (std::size_t n = 0; n < count; ++n)
+    apart.notOverlapping(gradients[n].name, *gradients[n].tensor);
   return apart.status();
 }
 
-Status DplrBackwardOperation::plan(const DplrBackwardArguments &a, Plan &plan) const {
-  const DplrInputs in = inputsOf(a);
+Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
+  DplrInputs &in = call.in;
+  if (!in.scale)
+    in.scale = scale;
   if (in.sequences() == 0 || in.heads() == 0)
     return {};
-  DplrConfig c = configOf(jit().device(), in);
-  c.final = a.dFinal.has_value();
-  c.wantsFirst = a.dInitial.has_value();
-  c.lastState = a.dFinal ? elementOf(a.dFinal->dtype) : language::ElementType::F32;
+  DplrConfig c = configOf(jit.device(), in);
+  c.final = call.dFinal.has_value();
+  c.wantsFirst = call.dInitial.has_value();
+  c.lastState = call.dFinal ? elementOf(call.dFinal->dtype) : language::ElementType::F32;
+  const bool hasF = reads(in.rule), decays = in.gate != GateKind::None;
   const std::int64_t slots = slotsOf(in, c.chunk);
-  const DType dtype = a.q.dtype;
+  const DType dtype = in.q.dtype;
   const auto element = elementOf(dtype);
   const auto bytes = [&](std::int64_t elements, std::int64_t size) {
     return static_cast<std::size_t>(in.heads() * slots * elements * size);
   };
   const std::size_t state = bytes(c.dimV * c.dim, 2);
-  KILN_ASSIGN(const auto parts, plan.workspace({{"f", bytes(c.dim * c.dim, 2)},
+  KILN_ASSIGN(const auto parts, plan.workspace({{"f", hasF ? bytes(c.dim * c.dim, 2) : 0},
                                                 {"r", state},
                                                 {"rh", state},
                                                 {"h", state},
                                                 {"dh", state},
-                                                {"decay", bytes(c.dim, 4)}}));
+                                                {"decay", decays ? bytes(c.dim, 4) : 0},
+                                                {"y", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
+                                                {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0}}));
   const auto stateAt = [&](unsigned n) {
     return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim);
   };
-  const Tensor f = workspaceTensor(parts[0], dtype, in.heads(), slots * c.dim, c.dim), rt = stateAt(1),
+  const Tensor none;
+  const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * c.dim, c.dim) : none, rt = stateAt(1),
                rht = stateAt(2), h = stateAt(3), dh = stateAt(4),
-               decay = workspaceTensor(parts[5], DType::F32, in.heads(), slots, c.dim);
-  const Tensor cu = a.cuSeqlens.value_or(Tensor());
-  const auto sequences = static_cast<std::int32_t>(in.sequences());
+               decay = decays ? workspaceTensor(parts[5], DType::F32, in.heads(), slots, c.dim) : none;
+  const auto ofValues = [&](unsigned n) {
+    return hasF ? bySlot(workspaceTensor(parts[n], dtype, in.heads(), slots * c.chunk, c.dimV), slots) : none;
+  };
   const DplrConfig ofEach = ofChunks(c), walking = ofChain(c);
   KILN_ASSIGN(const Dim3 everyChunk, gridOf(words.operation, slots * in.heads()));
   if (slots) {
-    KILN_ASSIGN(JitKernel * kernel, maps.get(jit(), {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
-    KILN_TRY(plan.launch(*kernel, everyChunk, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
-                         named<"b">(a.b), named<"g">(a.g), named<"do">(a.dO), named<"cu_seqlens">(cu), 
-                         named<"f">(bySlot(f, slots)), named<"rt">(bySlot(rt, slots)), named<"rht">(bySlot(rht, slots)),
-                         named<"decay">(decay), named<"sequences">(sequences),
-                         named<"scale">(scaleOf(in))));
+    KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
+    KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO),
+                            named<"f">(hasF ? bySlot(f, slots) : none), named<"rt">(bySlot(rt, slots)),
+                            named<"rht">(bySlot(rht, slots)), named<"decay">(decay)));
   }
   // Without a chunk anywhere the gradient of the first state is that of the last.
   if (slots || c.wantsFirst) {
-    KILN_ASSIGN(JitKernel * kernel, chains.get(jit(), {dtype, walking}, [&] { return dplrChains(element, walking); }));
+    KILN_ASSIGN(JitKernel * kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(element, walking); }));
     KILN_ASSIGN(const Dim3 grid,
                 gridOf(words.operation, 2 * in.sequences() * in.heads() * (c.dimV / c.blockV)));
-    KILN_TRY(plan.launch(*kernel, grid, named<"h0">(a.initialState.value_or(Tensor())),
-                         named<"dht">(a.dFinal.value_or(Tensor())), named<"f">(f), named<"rt">(rt), named<"rht">(rht),
-                         named<"decay">(decay), named<"cu_seqlens">(cu), named<"h">(h), named<"dh">(dh),
-                         named<"dh0">(a.dInitial.value_or(Tensor())), named<"tokens">(in.tokens()),
+    KILN_TRY(plan.launch(*kernel, grid, named<"h0">(in.initialState.value_or(none)),
+                         named<"dht">(call.dFinal.value_or(none)), named<"f">(f), named<"rt">(rt), named<"rht">(rht),
+                         named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)), named<"h">(h),
+                         named<"dh">(dh), named<"dh0">(call.dInitial.value_or(none)), named<"tokens">(in.tokens()),
                          named<"heads">(static_cast<std::int32_t>(in.heads()))));
   }
   if (!slots)
     return {};
-  KILN_ASSIGN(JitKernel * kernel, grads.get(jit(), {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
-  return plan.launch(*kernel, everyChunk, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a),
-                     named<"b">(a.b), named<"g">(a.g), named<"do">(a.dO), named<"cu_seqlens">(cu), 
-                     named<"h">(bySlot(h, slots)), named<"dh">(bySlot(dh, slots)), named<"dq">(a.dq), named<"dk">(a.dk), named<"dv">(a.dv), named<"da">(a.da),
-                     named<"db">(a.db), named<"dg">(a.dg), named<"sequences">(sequences),
-                     named<"scale">(scaleOf(in)));
+  KILN_ASSIGN(JitKernel * ofValuesKernel,
+              valueGrads.get(jit, {dtype, ofEach}, [&] { return dplrValueGrads(element, ofEach); }));
+  KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyChunk, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
+                          named<"dh">(bySlot(dh, slots)), named<"dv">(call.dv), named<"y">(ofValues(6)),
+                          named<"written">(ofValues(7))));
+  KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
+  const Tensor dg = call.dg.value_or(none);
+  return launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
+                        named<"dh">(bySlot(dh, slots)), named<"y">(ofValues(6)), named<"written">(ofValues(7)),
+                        named<"dq">(call.dq), named<"dk">(call.dk), named<"da">(call.da), named<"db">(call.db),
+                        named<"dg">(in.gate == GateKind::Channel ? dg : none),
+                        named<"dgate_of_head">(in.gate == GateKind::Head ? dg : none), named<"dbeta">(call.dBeta));
 }
 
 } // namespace kiln::kernels

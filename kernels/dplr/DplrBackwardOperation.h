@@ -1,18 +1,24 @@
-//===- DplrBackwardOperation.h - Gradients of the DPLR delta rule and of RWKV7 ----===//
+//===- DplrBackwardOperation.h - Gradients of chunked linear attention with a state --===//
+//
+// Of a loss whose gradient by o is dO, and by the last state dFinal, for every rule of DplrOperation.h.  Everything else
+// is computed again.  Gradients have the shape and type of what they are of; sums and states are fp32.  Specification
+// "DPLR delta rule and RWKV7", S3.3 and S3.4.
+//
+//===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 #define KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 
-#include "kernels/dplr/DplrOperation.h"
+#include "kernels/dplr/DplrInputs.h"
 
 namespace kiln::kernels {
 
-/// Gradients of a loss whose gradient by o is dO, and by the last state dFinal; inputs as of DplrArguments.  Everything
-/// else is computed again.  dq, dk, da, db have q's shape and type, dv v's, dg g's.  Sums and states are fp32.
-/// Specification "DPLR delta rule and RWKV7", S3.3 and S3.4.
+/// Inputs as of DplrArguments.
 struct DplrBackwardArguments {
-  Tensor q, k, v, a, b, g;
-  Tensor dO; ///< [B, T, H, V], of v's type
-  Tensor dq, dk, dv, da, db, dg; ///< out
+  Tensor q, k, v, a, b;
+  std::optional<Tensor> g;
+  Tensor dO;                 ///< [B, T, H, V], of v's type
+  Tensor dq, dk, dv, da, db; ///< out
+  std::optional<Tensor> dg;  ///< out; with g
   std::optional<Tensor> initialState = {};
   std::optional<Tensor> dFinal = {}; ///< [N, H, K, V], f32 or of q's type; none: zeros
   std::optional<Tensor> dInitial = {}; ///< out: [N, H, K, V], f32
@@ -23,23 +29,90 @@ struct DplrBackwardArguments {
   std::int64_t chunkSize = 0;
 };
 
-class DplrBackwardOperation : public Operation<DplrBackwardArguments> {
-public:
-  /// `rwkv7`: messages call q `r`, g `w`, and scale is 1 if none is given.
-  explicit DplrBackwardOperation(Jit &jit, bool rwkv7 = false)
-      : Operation(jit), words(rwkv7 ? DplrWords{"rwkv7_backward", "r", "w"} : DplrWords{"dplr_backward", "q", "g"}),
-        rwkv7(rwkv7) {}
-  std::string_view name() const override { return words.operation; }
-  Status check(const DplrBackwardArguments &arguments) const override;
+/// Inputs as of DeltaRuleArguments, the rest as of DplrBackwardArguments.
+struct DeltaRuleBackwardArguments {
+  Tensor q, k, v, beta;
+  std::optional<Tensor> g;
+  Tensor dO;
+  Tensor dq, dk, dv, dBeta; ///< out
+  std::optional<Tensor> dg; ///< out; with g
+  std::optional<Tensor> initialState = {}, dFinal = {}, dInitial = {}, cuSeqlens = {};
+  std::optional<float> scale = {};
+  bool safeGate = false;
+  std::optional<float> lowerBound = {};
+  std::int64_t chunkSize = 0;
+};
 
-protected:
-  Status plan(const DplrBackwardArguments &arguments, Plan &plan) const override;
+/// Inputs as of LinearAttentionArguments, the rest as of DplrBackwardArguments.
+struct LinearAttentionBackwardArguments {
+  Tensor q, k, v;
+  std::optional<Tensor> g;
+  Tensor dO;
+  Tensor dq, dk, dv;        ///< out
+  std::optional<Tensor> dg; ///< out; with g
+  std::optional<Tensor> initialState = {}, dFinal = {}, dInitial = {}, cuSeqlens = {};
+  std::optional<float> scale = {};
+  bool safeGate = false;
+  std::optional<float> lowerBound = {};
+  std::int64_t chunkSize = 0;
+};
+
+/// What all of them come down to.
+struct ChunkBackwardCall {
+  DplrInputs in;
+  Tensor dO, dq, dk, dv, da, db, dBeta;
+  std::optional<Tensor> dg, dFinal, dInitial;
+};
+ChunkBackwardCall backwardCallOf(const DplrBackwardArguments &arguments);
+ChunkBackwardCall backwardCallOf(const DeltaRuleBackwardArguments &arguments);
+ChunkBackwardCall backwardCallOf(const LinearAttentionBackwardArguments &arguments);
+
+class ChunkBackward {
+public:
+  /// `scale`: if a call gives none; none: 1 / sqrt(K).
+  ChunkBackward(Jit &jit, DplrWords words, std::optional<float> scale) : words(words), jit(jit), scale(scale) {}
+  Status check(ChunkBackwardCall call) const;
+  Status plan(ChunkBackwardCall call, Plan &plan) const;
+
+  const DplrWords words;
 
 private:
-  DplrInputs inputsOf(const DplrBackwardArguments &arguments) const;
-  DplrWords words;
-  bool rwkv7;
-  mutable KernelTable<std::pair<DType, DplrConfig>> maps, chains, grads;
+  Jit &jit;
+  const std::optional<float> scale;
+  mutable KernelTable<std::pair<DType, DplrConfig>> maps, chains, valueGrads, grads;
+};
+
+template <typename Arguments> class ChunkBackwardOperation : public Operation<Arguments> {
+public:
+  ChunkBackwardOperation(Jit &jit, DplrWords words, std::optional<float> scale = {})
+      : Operation<Arguments>(jit), backward(jit, words, scale) {}
+  std::string_view name() const override { return backward.words.operation; }
+  Status check(const Arguments &arguments) const override { return backward.check(backwardCallOf(arguments)); }
+
+protected:
+  Status plan(const Arguments &arguments, Plan &plan) const override {
+    return backward.plan(backwardCallOf(arguments), plan);
+  }
+
+private:
+  ChunkBackward backward;
+};
+
+/// `words`: what messages say.
+struct DplrBackwardOperation : ChunkBackwardOperation<DplrBackwardArguments> {
+  explicit DplrBackwardOperation(Jit &jit, DplrWords words = {"dplr_backward"}) : ChunkBackwardOperation(jit, words) {}
+};
+/// Of RWKV7: q is r, g is w, scale 1 if none is given.
+struct Rwkv7BackwardOperation : ChunkBackwardOperation<DplrBackwardArguments> {
+  explicit Rwkv7BackwardOperation(Jit &jit) : ChunkBackwardOperation(jit, {"rwkv7_backward", "r", "w"}, 1.0f) {}
+};
+struct DeltaRuleBackwardOperation : ChunkBackwardOperation<DeltaRuleBackwardArguments> {
+  explicit DeltaRuleBackwardOperation(Jit &jit, DplrWords words = {"delta_rule_backward"})
+      : ChunkBackwardOperation(jit, words) {}
+};
+struct LinearAttentionBackwardOperation : ChunkBackwardOperation<LinearAttentionBackwardArguments> {
+  explicit LinearAttentionBackwardOperation(Jit &jit, DplrWords words = {"linear_attention_backward"})
+      : ChunkBackwardOperation(jit, words) {}
 };
 
 } // namespace kiln::kernels

@@ -17,7 +17,15 @@ inline std::optional<Tensor> optionalTensor(const Call &call, std::string_view n
 /// The fields that forward and backward share: the inputs, and how they are to be taken.
 template <typename Arguments> Status fillInputs(const Call &call, const DplrNames &names, Arguments &to) {
   const auto at = [&](std::string_view name) { return call.tensors.find(name)->second; };
-  to.q = at(names.q), to.k = at("k"), to.v = at("v"), to.a = at("a"), to.b = at("b"), to.g = at(names.g);
+  to.k = at("k"), to.v = at("v");
+  if constexpr (requires { to.r; }) // RWKV7's own names
+    to.r = at("r"), to.w = at("w");
+  else
+    to.q = at(names.q), to.g = optionalTensor(call, names.g);
+  if constexpr (requires { to.a; })
+    to.a = at("a"), to.b = at("b");
+  if constexpr (requires { to.beta; })
+    to.beta = at("beta");
   to.initialState = optionalTensor(call, "initial_state"), to.cuSeqlens = optionalTensor(call, "cu_seqlens");
   for (const auto &[name, field] : {std::pair("scale", &to.scale), {"lower_bound", &to.lowerBound}})
     if (call.numbers.count(name)) {

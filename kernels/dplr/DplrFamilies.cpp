@@ -15,39 +15,55 @@ constexpr double longReference = 2e9;
 } // namespace
 
 std::vector<NumberParameter> DplrFamilyBase::numbers() const {
-  return {{"scale", {}, names.isRwkv() ? "of the outputs; default 1" : "of the outputs; default 1 / sqrt(K)"},
-          {"chunk_size", 0, "tokens of a chunk: 16, 32, 64; 0: chosen"},
-          {"lower_bound", {}, "no log decay is below this"},
-          {"safe_gate", {}, "no log decay is below -5", {}, true}};
+  std::vector<NumberParameter> out{
+      {"scale", {}, names.isRwkv() ? "of the outputs; default 1" : "of the outputs; default 1 / sqrt(K)"},
+      {"chunk_size", 0, "tokens of a chunk: 16, 32, 64; 0: chosen"}};
+  if (names.gate != GateKind::None) {
+    out.push_back({"lower_bound", {}, "no log decay is below this"});
+    out.push_back({"safe_gate", {}, "no log decay is below -5", {}, true});
+  }
+  return out;
 }
 
 std::optional<DType> DplrFamilyBase::inputType(const TensorParameter &parameter, std::optional<DType> called,
                                                const Numbers &) const {
   const bool keeps = parameter.name == names.g || parameter.name == "initial_state" || parameter.name == "dht" ||
-                     parameter.name == "cu_seqlens";
+                     parameter.name == "cu_seqlens" || parameter.name == "beta";
   return keeps ? std::nullopt : called;
 }
 
 std::vector<TensorParameter> DplrFamilyBase::inputParameters() const {
   const std::string q(names.q);
-  return {{q, false, false, "B x T x H x K, f16 or bf16"},
-          {"k", false, false, "B x T x H x K"},
-          {"v", false, false, "B x T x H x V"},
-          {"a", false, false, "B x T x H x K: reads the state before it decays"},
-          {"b", false, false, "B x T x H x K: where what was read is added"},
-          {std::string(names.g), false, false,
-           "B x T x H x K, f32 or as " + q + ": natural logarithms of decays, at most 0"},
-          {"initial_state", false, true, "N x H x K x V, f32, f16 or bf16"},
-          {"cu_seqlens", false, true, "N + 1, int32 or int64: where each sequence starts; B is 1"}};
+  std::vector<TensorParameter> out{{q, false, false, "B x T x H x K, f16 or bf16"},
+                                   {"k", false, false, "B x T x H x K"},
+                                   {"v", false, false, "B x T x H x V"}};
+  if (names.rule == ChunkRule::Dplr) {
+    out.push_back({"a", false, false, "B x T x H x K: reads the state before it decays"});
+    out.push_back({"b", false, false, "B x T x H x K: where what was read is added"});
+  }
+  if (names.gate != GateKind::None)
+    out.push_back({std::string(names.g), false, false,
+                   std::string(names.gate == GateKind::Head ? "B x T x H" : "B x T x H x K") + ", f32 or as " + q +
+                       ": natural logarithms of decays, at most 0"});
+  if (names.rule == ChunkRule::Delta)
+    out.push_back({"beta", false, false, "B x T x H, f32 or as " + q + ": how much of what k reads is taken back"});
+  out.push_back({"initial_state", false, true, "N x H x K x V, f32, f16 or bf16"});
+  out.push_back({"cu_seqlens", false, true, "N + 1, int32 or int64: where each sequence starts; B is 1"});
+  return out;
 }
 
 TensorTypes DplrFamilyBase::inputTypes(DType dtype, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads,
                                        std::uint64_t dim, std::uint64_t dimV) const {
   TensorTypes out;
-  for (const std::string_view name : {names.q, std::string_view("k"), std::string_view("a"), std::string_view("b")})
-    out[std::string(name)] = {dtype, {batch, tokens, heads, dim}};
+  const Shape keys{batch, tokens, heads, dim}, head{batch, tokens, heads};
+  out[std::string(names.q)] = out["k"] = {dtype, keys};
   out["v"] = {dtype, {batch, tokens, heads, dimV}};
-  out[std::string(names.g)] = {DType::F32, {batch, tokens, heads, dim}};
+  if (names.rule == ChunkRule::Dplr)
+    out["a"] = out["b"] = {dtype, keys};
+  if (names.gate != GateKind::None)
+    out[std::string(names.g)] = {DType::F32, names.gate == GateKind::Head ? head : keys};
+  if (names.rule == ChunkRule::Delta)
+    out["beta"] = {DType::F32, head};
   return out;
 }
 
@@ -100,14 +116,14 @@ Status DplrFamilyBase::complete(const Arrays &inputs, Numbers &) const {
 }
 
 std::uint64_t DplrFamilyBase::rowAt(const Shape &shape, const PlacedHead &at, std::uint64_t i) {
-  return ((at.batch * shape[1] + at.begin + i) * shape[2] + at.h) * shape[3];
+  return ((at.batch * shape[1] + at.begin + i) * shape[2] + at.h) * (shape.size() == 4 ? shape[3] : 1);
 }
 
 std::vector<double> DplrFamilyBase::rowsOf(const HostTensor &tensor, const PlacedHead &at) {
   std::vector<double> out;
   for (std::uint64_t i = 0; i < at.head.tokens; ++i) {
     const auto from = tensor.values.begin() + static_cast<std::ptrdiff_t>(rowAt(tensor.shape, at, i));
-    out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(tensor.shape[3]));
+    out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(tensor.shape.size() == 4 ? tensor.shape[3] : 1));
   }
   return out;
 }
@@ -148,11 +164,29 @@ Result<HostTensors> DplrFamilyBase::everyHead(const HostTensors &inputs, const N
                     packed ? 0 : n,
                     begin,
                     (n * heads + h) * dim * dimV,
-                    h};
+                    h,
+                    {},
+                    {}};
       const auto rows = [&](std::string_view name) { return rowsOf(inputs.find(name)->second, at); };
       DplrHead &head = at.head;
-      head.q = rows(names.q), head.k = rows("k"), head.v = rows("v"), head.a = rows("a"), head.b = rows("b");
-      head.g = rows(names.g);
+      head.q = rows(names.q), head.k = rows("k"), head.v = rows("v");
+      head.g.assign(head.k.size(), 0);
+      if (names.gate == GateKind::Channel)
+        head.g = rows(names.g);
+      else if (const auto each = names.gate == GateKind::Head ? rows(names.g) : std::vector<double>(); !each.empty())
+        for (std::uint64_t i = 0; i < head.g.size(); ++i)
+          head.g[i] = each[i / dim];
+      if (names.rule == ChunkRule::Dplr)
+        head.a = rows("a"), head.b = rows("b");
+      else
+        head.a = head.b = std::vector<double>(head.k.size());
+      if (names.rule == ChunkRule::Delta) {
+        at.key = head.k, at.beta = rows("beta");
+        for (std::uint64_t i = 0; i < head.k.size(); ++i) {
+          head.a[i] = -at.key[i] * std::exp(head.g[i]);
+          head.b[i] = head.k[i] = at.beta[i / dim] * at.key[i];
+        }
+      }
       if (first != inputs.end()) {
         const auto from = first->second.values.begin() + static_cast<std::ptrdiff_t>(at.state);
         head.first.assign(from, from + static_cast<std::ptrdiff_t>(dim * dimV));
@@ -179,7 +213,7 @@ std::optional<double> DplrFamilyBase::allowedRatio(std::string_view name) const 
 }
 
 /// As the specification's tests: q, k, v, dO and states normal; a of length 1, b its opposite; g = logsigmoid of normal
-/// numbers, of rwkv7 -exp(-1/2) sigmoid.
+/// numbers, of rwkv7 -exp(-1/2) sigmoid.  Of the delta rule k of length 1, beta = sigmoid of normal numbers.
 Array DplrFamilyBase::input(std::string_view name, const TensorType &type, std::uint64_t seed) const {
   if (name == "cu_seqlens")
     return Family::input(name, type, seed);
@@ -187,10 +221,12 @@ Array DplrFamilyBase::input(std::string_view name, const TensorType &type, std::
   std::normal_distribution<double> normal(0, 1);
   std::uniform_real_distribution<double> uniform(0, 1);
   std::vector<float> values(type.elements());
-  const bool isGate = name == names.g, isVector = name == "a" || name == "b";
+  const bool isGate = name == names.g, isPositive = name == "a" || name == "b",
+             isVector = isPositive || (name == "k" && names.rule == ChunkRule::Delta);
   for (float &x : values) {
-    const double z = isVector ? uniform(random) : normal(random);
-    x = static_cast<float>(!isGate          ? z
+    const double z = isPositive ? uniform(random) : normal(random);
+    x = static_cast<float>(name == "beta"   ? 1 / (1 + std::exp(-z))
+                           : !isGate          ? z
                            : names.isRwkv() ? -std::exp(-0.5) / (1 + std::exp(-z))
                                             : -std::log1p(std::exp(-z)));
   }

@@ -1,22 +1,25 @@
 //===- DplrFamilies.h - What the families of the DPLR delta rule share ----------===//
 //
-// Forward and backward, under DPLR's names and RWKV7's: parameters, random inputs and tolerance of the specification's
-// tests (S5), heads of a reference.
+// Forward and backward, of every rule (Rule.h): parameters, random inputs and tolerance of the specification's tests (S5),
+// heads of a reference.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLRFAMILIES_H
 #define KILN_KERNELS_DPLR_DPLRFAMILIES_H
 
 #include "kernels/dplr/DplrReference.h"
+#include "kernels/dplr/Rule.h"
 #include "kernels/support/Family.h"
 
 #include <functional>
 
 namespace kiln::kernels {
 
-/// What an operation calls itself, q and g.
+/// What an operation calls itself, q and g, and what it is.
 struct DplrNames {
   std::string_view operation, q, g, summary;
+  ChunkRule rule = ChunkRule::Dplr;
+  GateKind gate = GateKind::Channel;
   bool isRwkv() const { return q == "r"; }
 };
 
@@ -43,9 +46,9 @@ protected:
     std::uint64_t batch = 0, tokens = 0, heads = 0, dim = 0, dimV = 0, sequences = 0;
   };
   Result<Extents> extentsOf(const TensorTypes &inputs) const;
-  /// q, k, v, a, b, g, initial_state, cu_seqlens.
+  /// Those of q, k, v, a, b, g, beta that the rule has, initial_state, cu_seqlens.
   std::vector<TensorParameter> inputParameters() const;
-  /// The types of q, k, v, a, b, g.
+  /// The types of those of q, k, v, a, b, g, beta.
   TensorTypes inputTypes(DType dtype, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads,
                          std::uint64_t dim, std::uint64_t dimV) const;
   /// Gates that need no look at each chunk: RWKV7's.
@@ -57,13 +60,14 @@ protected:
     DplrHead head;
     std::uint64_t batch, begin, state; ///< first token; first element of its state in [N, H, K, V]
     std::uint64_t h;
+    std::vector<double> key, beta; ///< of the delta rule, as they were given: [T, K], [T]
   };
   /// The outputs that `f` makes of each head; of long calls only of a sample of heads.  `f` puts elements into outputs
   /// by name, of `types`.
   using Put = std::function<void(std::string_view name, std::uint64_t at, double value)>;
   Result<HostTensors> everyHead(const HostTensors &inputs, const Numbers &numbers, const TensorTypes &types,
                                 const std::function<void(const PlacedHead &, const Put &)> &f) const;
-  /// Rows of a tensor [B, T, H, columns] that belong to a head, and the place of its row i.
+  /// Rows of a tensor [B, T, H, columns] or [B, T, H] that belong to a head, and the place of its row i.
   static std::vector<double> rowsOf(const HostTensor &tensor, const PlacedHead &at);
   static std::uint64_t rowAt(const Shape &shape, const PlacedHead &at, std::uint64_t i);
 

@@ -1,4 +1,5 @@
-// `dplr` and `rwkv7` for commands and tests.  The reference is DplrReference.cpp.
+// The forward operations for commands and tests: dplr, rwkv7 and the rest of the family (Rule.h).  The reference is
+// DplrReference.cpp.
 #include "kernels/dplr/DplrCall.h"
 #include "kernels/dplr/DplrOperation.h"
 #include "kernels/support/Settings.h"
@@ -26,17 +27,17 @@ public:
   }
 
   Planner bind(Jit &jit) const override {
-    if (names.isRwkv())
-      return [this, operation = std::make_shared<Rwkv7Operation>(jit)](const Call &call, Plan &plan) -> Status {
-        KILN_ASSIGN(const DplrArguments a, argumentsOf(call));
-        return operation->describe({a.q, a.g, a.k, a.v, a.a, a.b, a.o, a.initialState, a.finalState, a.cuSeqlens,
-                                    a.scale, a.safeGate, a.lowerBound, a.chunkSize},
-                                   plan);
-      };
-    return [this, operation = std::make_shared<DplrOperation>(jit)](const Call &call, Plan &plan) -> Status {
-      KILN_ASSIGN(const DplrArguments a, argumentsOf(call));
-      return operation->describe(a, plan);
-    };
+    const DplrWords words{names.operation.data(), names.q.data(), names.g.data()}; // literals: they end with a zero
+    switch (names.rule) {
+    case ChunkRule::Dplr:
+      return names.isRwkv() ? bound<Rwkv7Arguments>(std::make_shared<Rwkv7Operation>(jit))
+                            : bound<DplrArguments>(std::make_shared<DplrOperation>(jit, words));
+    case ChunkRule::Delta:
+      return bound<DeltaRuleArguments>(std::make_shared<DeltaRuleOperation>(jit, words));
+    case ChunkRule::Linear:
+      return bound<LinearAttentionArguments>(std::make_shared<LinearAttentionOperation>(jit, words));
+    }
+    return {};
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
@@ -57,6 +58,8 @@ public:
   }
 
   double flops(const Call &call) const override {
+    if (names.rule != ChunkRule::Dplr)
+      return 0;
     const Tensor &q = call.tensors.find(names.q)->second, &v = call.tensors.find("v")->second;
     // As the specification counts chunks of 64: 8 C K + 2 C^2 + 2 C (K + V) + 8 K V + 4 C V of each token and head.
     const auto K = static_cast<double>(q.shape[3]), V = static_cast<double>(v.shape[3]), C = 64.0;
@@ -86,24 +89,30 @@ public:
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     DplrConfig c;
-    if (Status s = applySettings(settings, {{"chunk", &c.chunk},
+    c.rule = names.rule, c.gate = names.gate;
+    int launch = 0;
+    if (Status s = applySettings(settings, {{"launch", &launch},
+                                            {"chunk", &c.chunk},
                                             {"dim", &c.dim},
                                             {"dimV", &c.dimV},
                                             {"warps", &c.warps},
+                                            {"blockV", &c.blockV},
+                                            {"chainWarps", &c.chainWarps},
                                             {"bounded", &c.bounded},
                                             {"packed", &c.packed}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
-    return dplrMaps(element, c);
+    return launch == 1 ? dplrOut(element, ofChain(c)) : dplrMaps(element, ofChunks(c));
   }
 
 private:
-  Result<DplrArguments> argumentsOf(const Call &call) const {
-    DplrArguments a;
-    a.o = call.tensors.find("o")->second;
-    a.finalState = optionalTensor(call, "final_state");
-    KILN_TRY(fillInputs(call, names, a));
-    return a;
+  template <typename Arguments, typename Operation> Planner bound(std::shared_ptr<Operation> operation) const {
+    return [this, operation = std::move(operation)](const Call &call, Plan &plan) -> Status {
+      Arguments a;
+      a.o = call.tensors.find("o")->second, a.finalState = optionalTensor(call, "final_state");
+      KILN_TRY(fillInputs(call, names, a));
+      return operation->describe(a, plan);
+    };
   }
 };
 
@@ -115,6 +124,31 @@ std::unique_ptr<Family> makeDplr() {
 }
 std::unique_ptr<Family> makeRwkv7() {
   return std::make_unique<DplrFamily>(DplrNames{"rwkv7", "r", "w", "RWKV7: the DPLR delta rule under its own names"});
+}
+std::unique_ptr<Family> makeIplr() {
+  return std::make_unique<DplrFamily>(DplrNames{"iplr", "q", "g", "the IPLR delta rule: DPLR whose state does not decay",
+                                                ChunkRule::Dplr, GateKind::None});
+}
+std::unique_ptr<Family> makeKda() {
+  return std::make_unique<DplrFamily>(DplrNames{
+      "kda", "q", "g", "the delta rule with a gate for each channel (KDA)", ChunkRule::Delta, GateKind::Channel});
+}
+std::unique_ptr<Family> makeGatedDeltaRule() {
+  return std::make_unique<DplrFamily>(DplrNames{"gated_delta_rule", "q", "g", "the delta rule with a gate for each head",
+                                                ChunkRule::Delta, GateKind::Head});
+}
+std::unique_ptr<Family> makeDeltaRule() {
+  return std::make_unique<DplrFamily>(DplrNames{
+      "delta_rule", "q", "g", "the delta rule: a state that forgets what a key held", ChunkRule::Delta, GateKind::None});
+}
+std::unique_ptr<Family> makeGla() {
+  return std::make_unique<DplrFamily>(DplrNames{"gla", "q", "g", "linear attention with a gate for each channel (GLA)",
+                                                ChunkRule::Linear, GateKind::Channel});
+}
+std::unique_ptr<Family> makeSimpleGla() {
+  return std::make_unique<DplrFamily>(DplrNames{"simple_gla", "q", "g",
+                                                "linear attention with a gate for each head (the SSD of Mamba 2)",
+                                                ChunkRule::Linear, GateKind::Head});
 }
 
 } // namespace kiln::kernels

@@ -1,11 +1,14 @@
-//===- DplrOperation.h - The chunked DPLR delta rule and RWKV7, as users call them --===//
+//===- DplrOperation.h - Chunked linear attention with a state, as users call it --===//
+//
+// Three kinds of rules of one family (Rule.h), forward: Dplr (with RWKV7 under its own names, IPLR without gates), DeltaRule
+// (gated delta rule, KDA), LinearAttention (GLA, simple GLA).  Backward: DplrBackwardOperation.h; token by token:
+// DplrStepOperation.h.  Specification "DPLR delta rule and RWKV7", S1 and S7.
+//
+//===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLROPERATION_H
 #define KILN_KERNELS_DPLR_DPLROPERATION_H
 
-#include "kernels/dplr/Dplr.h"
-#include "kernels/support/KernelTable.h"
-
-#include <optional>
+#include "kernels/dplr/DplrInputs.h"
 
 namespace kiln::kernels {
 
@@ -14,10 +17,11 @@ namespace kiln::kernels {
 ///   S_t = diag(e^{g_t}) S_{t-1} + b_t (S_{t-1}^T a_t)^T + k_t v_t^T      o_t = scale * S_t^T q_t
 ///
 /// q, k, a, b: [B, T, H, K], v and o: [B, T, H, V], f16 or bf16; g: [B, T, H, K], natural log decays <= 0, f32 or of q's
-/// type.  Any strides but 1 along the last dimension.  K and V up to 128, T from 0.  Sums and the state are fp32.
-/// Specification "DPLR delta rule and RWKV7", S1.
+/// type.  Any strides but 1 along the last dimension.  K and V up to 256, T from 0.  Sums and the state are fp32.
 struct DplrArguments {
-  Tensor q, k, v, a, b, g, o;
+  Tensor q, k, v, a, b;
+  std::optional<Tensor> g; ///< none: nothing decays (IPLR)
+  Tensor o;
   std::optional<Tensor> initialState = {}; ///< [N, H, K, V], f32, f16, bf16; none: zeros
   std::optional<Tensor> finalState = {};   ///< out: [N, H, K, V], f32
   /// Packed sequences: [N + 1], i32 or i64, where each starts in T; B is 1 then.  Read on the device only.
@@ -38,86 +42,89 @@ struct Rwkv7Arguments {
   std::int64_t chunkSize = 0;
 };
 
-/// What every operation of the rule reads, under the names of DplrArguments.
-struct DplrInputs {
-  Tensor q, k, v, a, b, g;
-  std::optional<Tensor> initialState = {}, cuSeqlens = {};
+/// With the decayed state D_t = diag(e^{g_t}) S_{t-1}
+///
+///   S_t = D_t + beta_t k_t (v_t - D_t^T k_t)^T      o_t = scale * S_t^T q_t
+///
+/// g: [B, T, H, K] (KDA), [B, T, H] (gated delta rule), none (delta rule); beta: [B, T, H], f32 or of q's type.  The rest
+/// as of DplrArguments.  k is taken as it is: the rule is stable where beta |k|^2 is at most 2.
+struct DeltaRuleArguments {
+  Tensor q, k, v, beta;
+  std::optional<Tensor> g;
+  Tensor o;
+  std::optional<Tensor> initialState = {}, finalState = {}, cuSeqlens = {};
   std::optional<float> scale = {};
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-
-  std::int64_t batch() const { return q.shape[0]; }
-  std::int64_t tokens() const { return q.shape[1]; }
-  std::int64_t heads() const { return q.shape[2]; }
-  std::int64_t dim() const { return q.shape[3]; }
-  std::int64_t dimV() const { return v.shape[3]; }
-  std::int64_t sequences() const { return cuSeqlens ? cuSeqlens->shape[0] - 1 : batch(); }
 };
 
-/// What operations call themselves, q and g.
-struct DplrWords {
-  const char *operation, *q, *g;
+///   S_t = diag(e^{g_t}) S_{t-1} + k_t v_t^T      o_t = scale * S_t^T q_t
+///
+/// g: [B, T, H, K] (GLA), [B, T, H] (simple GLA, the SSD of Mamba 2), none (linear attention).  The rest as of
+/// DplrArguments.
+struct LinearAttentionArguments {
+  Tensor q, k, v;
+  std::optional<Tensor> g;
+  Tensor o;
+  std::optional<Tensor> initialState = {}, finalState = {}, cuSeqlens = {};
+  std::optional<float> scale = {};
+  bool safeGate = false;
+  std::optional<float> lowerBound = {};
+  std::int64_t chunkSize = 0;
 };
 
-Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &inputs);
-/// An output that has the shape of an input, and of no input the memory.
-Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
-                   const Tensor &tensor, const char *like, const Tensor &likeTensor);
-/// A state [N, H, K, V] that is read (of `types`) or written (f32).
-Status checkState(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
-                  const Tensor &state, std::initializer_list<DType> types, bool isOutput);
-/// The tiles, by extents and the device; never by the number of tokens.
-DplrConfig configOf(const Device &device, const DplrInputs &inputs);
-/// Slots of chunks (Chunks.h).
-std::int64_t slotsOf(const DplrInputs &inputs, int chunk);
-/// A part of a workspace: [heads, rows, columns], dense.
-Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns);
-/// The same as [heads, slots, rows of a slot, columns].
-Tensor bySlot(const Tensor &part, std::int64_t slots);
-float scaleOf(const DplrInputs &inputs);
+/// What all of them come down to.
+struct ChunkForwardCall {
+  DplrInputs in;
+  Tensor o;
+  std::optional<Tensor> finalState;
+};
+ChunkForwardCall forwardCallOf(const DplrArguments &arguments);
+ChunkForwardCall forwardCallOf(const Rwkv7Arguments &arguments);
+ChunkForwardCall forwardCallOf(const DeltaRuleArguments &arguments);
+ChunkForwardCall forwardCallOf(const LinearAttentionArguments &arguments);
 
-/// What both forward operations share.
-class DplrPlanner {
+class ChunkForward {
 public:
-  DplrPlanner(Jit &jit, DplrWords words) : jit(jit), words(words) {}
-  Status check(const DplrArguments &arguments) const;
-  Status plan(const DplrArguments &arguments, Plan &plan) const;
+  ChunkForward(Jit &jit, DplrWords words) : words(words), jit(jit) {}
+  Status check(const ChunkForwardCall &call) const;
+  Status plan(const ChunkForwardCall &call, Plan &plan) const;
+
+  const DplrWords words;
 
 private:
-  static DplrInputs inputsOf(const DplrArguments &arguments);
   Jit &jit;
-  DplrWords words;
   mutable KernelTable<std::pair<DType, DplrConfig>> maps, outs;
 };
 
-class DplrOperation : public Operation<DplrArguments> {
+template <typename Arguments> class ChunkOperation : public Operation<Arguments> {
 public:
-  explicit DplrOperation(Jit &jit) : Operation(jit), shared(jit, {"dplr", "q", "g"}) {}
-  std::string_view name() const override { return "dplr"; }
-  Status check(const DplrArguments &arguments) const override { return shared.check(arguments); }
+  ChunkOperation(Jit &jit, DplrWords words) : Operation<Arguments>(jit), forward(jit, words) {}
+  std::string_view name() const override { return forward.words.operation; }
+  Status check(const Arguments &arguments) const override { return forward.check(forwardCallOf(arguments)); }
 
 protected:
-  Status plan(const DplrArguments &arguments, Plan &plan) const override { return shared.plan(arguments, plan); }
-
-private:
-  DplrPlanner shared;
-};
-
-class Rwkv7Operation : public Operation<Rwkv7Arguments> {
-public:
-  explicit Rwkv7Operation(Jit &jit) : Operation(jit), shared(jit, {"rwkv7", "r", "w"}) {}
-  std::string_view name() const override { return "rwkv7"; }
-  Status check(const Rwkv7Arguments &arguments) const override { return shared.check(asDplr(arguments)); }
-  static DplrArguments asDplr(const Rwkv7Arguments &arguments);
-
-protected:
-  Status plan(const Rwkv7Arguments &arguments, Plan &plan) const override {
-    return shared.plan(asDplr(arguments), plan);
+  Status plan(const Arguments &arguments, Plan &plan) const override {
+    return forward.plan(forwardCallOf(arguments), plan);
   }
 
 private:
-  DplrPlanner shared;
+  ChunkForward forward;
+};
+
+/// `words`: what messages say.
+struct DplrOperation : ChunkOperation<DplrArguments> {
+  explicit DplrOperation(Jit &jit, DplrWords words = {"dplr"}) : ChunkOperation(jit, words) {}
+};
+struct Rwkv7Operation : ChunkOperation<Rwkv7Arguments> {
+  explicit Rwkv7Operation(Jit &jit) : ChunkOperation(jit, {"rwkv7", "r", "w"}) {}
+};
+struct DeltaRuleOperation : ChunkOperation<DeltaRuleArguments> {
+  explicit DeltaRuleOperation(Jit &jit, DplrWords words = {"delta_rule"}) : ChunkOperation(jit, words) {}
+};
+struct LinearAttentionOperation : ChunkOperation<LinearAttentionArguments> {
+  explicit LinearAttentionOperation(Jit &jit, DplrWords words = {"linear_attention"}) : ChunkOperation(jit, words) {}
 };
 
 } // namespace kiln::kernels

@@ -1,0 +1,205 @@
+#include "kernels/dplr/DplrInputs.h"
+
+#include "kernels/dplr/Decay.h"
+#include "kernels/support/Grid.h"
+#include "kernels/support/KernelSlots.h"
+#include "support/Text.h"
+
+#include <cmath>
+
+namespace kiln::kernels {
+namespace {
+
+/// 2^k or 3 2^k, at least 16: two such widths make a tile.
+int tileWidth(std::int64_t columns) {
+  std::int64_t width = 16;
+  while (width < columns)
+    width = width % 3 == 0 ? width / 3 * 4 : width >= 32 && width / 2 * 3 >= columns ? width / 2 * 3 : width * 2;
+  return static_cast<int>(width);
+}
+
+language::ElementType elementOfOffsets(const std::optional<Tensor> &cu) {
+  return cu && cu->dtype == DType::I32 ? language::ElementType::I32 : language::ElementType::I64;
+}
+
+} // namespace
+
+std::int64_t slotsOf(const DplrInputs &in, int chunk) {
+  return in.cuSeqlens ? in.tokens() / chunk + in.sequences() : in.batch() * ceilDiv(in.tokens(), chunk);
+}
+
+Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows,
+                       std::int64_t columns) {
+  Tensor t;
+  t.address = address, t.dtype = dtype, t.rank = 3;
+  t.shape = {heads, rows, columns};
+  t.strides = {rows * columns, columns, 1};
+  return t;
+}
+
+Tensor bySlot(const Tensor &part, std::int64_t slots) {
+  Tensor t = part;
+  const std::int64_t rows = part.shape[1] / std::max<std::int64_t>(1, slots);
+  t.rank = 4;
+  t.shape = {part.shape[0], slots, rows, part.shape[2]};
+  t.strides = {part.strides[0], rows * part.shape[2], part.shape[2], 1};
+  return t;
+}
+
+float scaleOf(const DplrInputs &in) {
+  return in.scale.value_or(1 / std::sqrt(static_cast<float>(in.dim())));
+}
+
+RuleTensorList::RuleTensorList(const DplrWords &words, const DplrInputs &in) {
+  const auto add = [&](const char *name, const Tensor &tensor) { items[count++] = {name, &tensor}; };
+  add(words.q, in.q), add("k", in.k), add("v", in.v);
+  if (in.rule == ChunkRule::Dplr)
+    add("a", in.a), add("b", in.b);
+  if (in.gate != GateKind::None)
+    add(words.g, in.g);
+  if (in.rule == ChunkRule::Delta)
+    add("beta", in.beta);
+}
+
+GateKind gateOf(const std::optional<Tensor> &g) {
+  return !g ? GateKind::None : g->rank == 3 ? GateKind::Head : GateKind::Channel;
+}
+
+Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &in,
+                   std::initializer_list<DType> types, bool anyV) {
+  // Strings are made where something is wrong, and only there.
+  const auto operation = [&] { return std::string(words.operation); };
+  KILN_TRY(checkTensor(words.q, in.q).on(device).dtype(types).rank(4).stride(3, 1).status());
+  const auto badDim = [&](const char *name, std::int64_t value) {
+    return Status::invalid(operation() + ": argument '" + name + "' has " + std::to_string(value) +
+                               " columns: from 1 to " + std::to_string(largestDim),
+                           "split the heads");
+  };
+  if (in.dim() < 1 || in.dim() > largestDim)
+    return badDim(words.q, in.dim());
+  const auto asQ = [&](const char *name, const Tensor &t) {
+    return checkTensor(name, t).on(device).dtypeOf(words.q, in.q).shapeOf(words.q, in.q).stride(3, 1).status();
+  };
+  /// f32 or of q's type, one number a token and head.
+  const auto ofHead = [&](const char *name, const Tensor &t) {
+    return checkTensor(name, t)
+        .on(device)
+        .dtype({DType::F32, in.q.dtype})
+        .shape({in.batch(), in.tokens(), in.heads()})
+        .status();
+  };
+  KILN_TRY(asQ("k", in.k));
+  if (in.rule == ChunkRule::Dplr) {
+    KILN_TRY(asQ("a", in.a));
+    KILN_TRY(asQ("b", in.b));
+  }
+  if (in.gate == GateKind::Channel)
+    KILN_TRY(checkTensor(words.g, in.g)
+                 .on(device)
+                 .dtype({DType::F32, in.q.dtype})
+                 .shapeOf(words.q, in.q)
+                 .stride(3, 1)
+                 .status());
+  if (in.gate == GateKind::Head)
+    KILN_TRY(ofHead(words.g, in.g));
+  if (in.rule == ChunkRule::Delta)
+    KILN_TRY(ofHead("beta", in.beta));
+  auto v = checkTensor("v", in.v).on(device).dtypeOf(words.q, in.q).rank(4).stride(3, 1);
+  const std::string like = std::string("as of ") + words.q;
+  for (unsigned d = 0; d < 3; ++d)
+    v.extent(d, in.q.shape[d], like);
+  KILN_TRY(v.extentAtMost(3, 1 << 30).status());
+  if (in.dimV() < 1 || (in.dimV() > largestDim && !anyV))
+    return badDim("v", in.dimV());
+  if (in.cuSeqlens) {
+    if (in.batch() != 1)
+      return Status::invalid(operation() + ": cu_seqlens is given, and the batch is " + std::to_string(in.batch()),
+                             "pack the sequences into one batch: [1, T, H, K]");
+    KILN_TRY(checkTensor("cu_seqlens", *in.cuSeqlens)
+                 .on(device)
+                 .dtype({DType::I32, DType::I64})
+                 .rank(1)
+                 .stride(0, 1)
+                 .status());
+    if (in.cuSeqlens->shape[0] < 1)
+      return Status::invalid(operation() + ": cu_seqlens is empty", "give N + 1 offsets, the first of them 0");
+  }
+  if (in.initialState)
+    KILN_TRY(checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16},
+                        false));
+  if (in.scale && !std::isfinite(*in.scale))
+    return Status::invalid(format("%s: scale = %g", words.operation, static_cast<double>(*in.scale)),
+                           "give a finite number");
+  if (in.lowerBound && !(*in.lowerBound < 0))
+    return Status::invalid(format("%s: lower_bound = %g: log decays are below 0", words.operation,
+                                  static_cast<double>(*in.lowerBound)),
+                           "give a number below 0, or none");
+  if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
+    return Status::invalid(operation() + ": chunk_size = " + std::to_string(in.chunkSize) + ": 16, 32 or 64",
+                           "give 0 to have it chosen");
+  if (in.tokens() > 1 << 30 || in.sequences() > 1 << 30)
+    return Status::invalid(operation() + ": " + std::to_string(in.tokens()) + " tokens in " +
+                               std::to_string(in.sequences()) + " sequences; the limit of each is 2^30",
+                           "split the call");
+  return {};
+}
+
+Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,
+                   const Tensor &tensor, const char *like, const Tensor &likeTensor) {
+  auto out = checkTensor(name, tensor)
+                 .on(device)
+                 .dtypeOf(like, likeTensor)
+                 .shapeOf(like, likeTensor)
+                 .writable();
+  if (likeTensor.rank == 4)
+    out.stride(3, 1);
+  for (const NamedTensor &t : RuleTensorList(words, in))
+    out.notOverlapping(t.name, *t.tensor);
+  return out.status();
+}
+
+Status checkState(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,
+                  const Tensor &state, std::initializer_list<DType> types, bool isOutput) {
+  auto check = checkTensor(name, state)
+                   .on(device)
+                   .dtype(types)
+                   .rank(4)
+                   .extent(0, in.sequences(), "one for each sequence")
+                   .extent(1, in.heads(), "one for each head")
+                   .extent(2, in.dim(), std::string("columns of ") + words.q)
+                   .extent(3, in.dimV(), "columns of v")
+                   .stride(3, 1);
+  if (isOutput) {
+    check.writable();
+    if (in.initialState)
+      check.notOverlapping("initial_state", *in.initialState);
+  }
+  return check.status();
+}
+
+DplrConfig configOf(const Device &device, const DplrInputs &in) {
+  DplrConfig c;
+  c.rule = in.rule, c.gate = in.gate;
+  c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
+  c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
+  // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
+  const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
+  c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);
+  c.packed = in.cuSeqlens.has_value();
+  c.initial = in.initialState.has_value();
+  // The widest power of two that divides the tile and keeps every multiprocessor busy.
+  c.blockV = std::min(64, c.dimV & -c.dimV);
+  while (c.blockV > 16 &&
+         in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
+    c.blockV /= 2;
+  c.chainWarps = c.blockV / 16;
+  if (in.gate != GateKind::None)
+    c.gates = elementOf(in.g.dtype);
+  if (in.rule == ChunkRule::Delta)
+    c.beta = elementOf(in.beta.dtype);
+  c.state = in.initialState ? elementOf(in.initialState->dtype) : language::ElementType::F32;
+  c.offsets = elementOfOffsets(in.cuSeqlens);
+  return c;
+}
+
+} // namespace kiln::kernels
