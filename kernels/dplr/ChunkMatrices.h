@@ -85,12 +85,16 @@ struct ChunkProgram {
                      const DplrConfig &c) const {
     using namespace language;
     const ChunkProgram here = *this;
-    ChunkSource out{c.rule, c.chunk, c.dim, {}, {}};
+    ChunkSource out{c.rule, c.chunk, c.dim, {}, {}, {}, {}, {}, {}};
     if (c.gate == GateKind::Channel)
       out.gates = [=] { return here.wide(in.g, c.dim); };
     else if (c.gate == GateKind::Head)
       out.gates = [=] { return here.column(in.gateOfHead); };
     const auto gates = out.gates;
+    out.q = [=] { return here.wide(in.q, c.dim) * scale; };
+    out.a = [=] { return here.wide(in.a, c.dim); };
+    out.k = [=] { return here.wide(in.k, c.dim); };
+    out.b = [=] { return here.wide(in.b, c.dim); };
     switch (c.rule) {
     case ChunkRule::Dplr:
       out.read = [=] {
@@ -101,6 +105,11 @@ struct ChunkProgram {
       };
       break;
     case ChunkRule::Delta:
+      out.a = [=] {
+        const auto k = here.wide(in.k, c.dim);
+        return gates ? -k * exp(gates()) : -k;
+      };
+      out.k = out.b = [=] { return here.wide(in.k, c.dim) * here.column(in.beta); };
       out.read = [=] {
         const auto x = here.read(in.q, c.dim), y = here.read(in.k, c.dim);
         const auto k = cast<f32>(y), written = k * here.column(in.beta);
@@ -159,18 +168,15 @@ template <language::Element T> struct ChunkMatrices {
 template <language::Element T>
 ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
   using namespace language;
-  // First what is kept in 16 bits: the rows are not needed any more after the products.
-  const ChunkRows gated = decay.scaled(rows, decay.fromStartToEnd());
   ChunkMatrices<T> out;
+  out.products = decay.products<T>(rows);
+  if (reads(rule))
+    out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
+  const ChunkRows gated = decay.scaled(decay.readAgain(), decay.fromStartToEnd());
   out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
   if (reads(rule))
     out.ag = cast<T>(gated.a);
   out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
-  out.products = decay.products<T>(rows);
-  // The inverse's products have operands of 11 bits, as fp16 has; its elements are far from fp16's ends wherever the
-  // recurrence itself does not grow without bound.
-  if (reads(rule))
-    out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
   return out;
 }
 

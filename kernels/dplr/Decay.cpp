@@ -6,31 +6,30 @@ using namespace language;
 
 namespace {
 
-/// One matrix after the other: what is alive is one gradient and what it adds to.
-ChunkRows gradientsOf(ChunkRule rule, const ChunkRows &x, const Tile<i1> &pairs, const ProductGradients &of) {
+/// From `x`, decayed as the pairs are.
+RowGradients gradientsOf(ChunkRule rule, const ChunkRows &x, const Tile<i1> &pairs, const ProductGradients &of) {
   const auto product = [](const ChunkTile &l, const ChunkTile &r) { return dot(l, r, Precision::Tf32); };
   const auto more = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &to) {
     return dot(l, r, to, Precision::Tf32);
   };
   const auto at = [&](const std::function<ChunkTile()> &d) { return select(pairs, d(), 0.0f); };
-  const auto qk = at(of.qk);
-  ChunkRows out;
-  out.q = product(qk, x.k), out.k = product(transpose(qk), x.q);
-  if (hasOwnB(rule)) {
-    const auto qb = at(of.qb);
-    out.q = more(qb, x.b, out.q);
-    out.b = product(transpose(qb), x.q);
-  }
-  if (!reads(rule))
-    return out;
-  const auto ak = at(of.ak);
-  out.a = product(ak, x.k);
-  out.k = more(transpose(ak), x.a, out.k);
-  if (hasOwnB(rule)) {
-    const auto ab = at(of.ab);
-    out.a = more(ab, x.b, out.a);
-    out.b = more(transpose(ab), x.a, out.b);
-  }
+  const bool withA = reads(rule), withB = hasOwnB(rule);
+  const ChunkTile qk = at(of.qk), qb = withB ? at(of.qb) : qk, ak = withA ? at(of.ak) : qk,
+                  ab = withB ? at(of.ab) : qk;
+  RowGradients out;
+  out.q = [=] {
+    const auto byK = product(qk, x.k);
+    return withB ? more(qb, x.b, byK) : byK;
+  };
+  out.k = [=] {
+    const auto ofQ = product(transpose(qk), x.q);
+    return withA ? more(transpose(ak), x.a, ofQ) : ofQ;
+  };
+  out.a = [=] {
+    const auto byK = product(ak, x.k);
+    return withB ? more(ab, x.b, byK) : byK;
+  };
+  out.b = [=] { return more(transpose(ab), x.a, product(transpose(qb), x.q)); };
   return out;
 }
 
@@ -98,29 +97,33 @@ Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
           ((i >> (log + 1)) == (j >> (log + 1))) & ((i >> log) > (j >> log))};
 }
 
-ChunkRows Decay::gradients(const ChunkRows &rows, const ProductGradients &of) const {
+RowGradients Decay::gradients(const ProductGradients &of) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
-  const auto none = zeros<f32>({source.rows, source.columns});
-  const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs) {
-    ChunkRows out = gradientsOf(source.rule, scaled(x, factors), pairs, of);
-    out.q = out.q * factors.q, out.k = out.k * factors.kb;
-    out.a = withA ? out.a * factors.a : none;
-    out.b = withB ? out.b * factors.kb : none;
-    return out;
+  const auto at = [&](const Factors &factors, const Tile<i1> &pairs) {
+    const RowGradients raw = gradientsOf(source.rule, scaled(source.read(), factors), pairs, of);
+    return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
+                        [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
   };
-  const auto tied = [](const ChunkRows &x) { return std::tuple{x.q, x.a, x.k, x.b}; };
   const auto middle = [&] {
-    return tied(at(rows, aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1)));
+    return at(aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1));
   };
-  const auto halves = [&] {
-    return loop(over(0, levels()), none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b) {
-      const Level level = ofHalves(log);
-      const ChunkRows more = at(source.read(), level.factors, level.pairs);
-      return std::tuple{q + more.q, withA ? a + more.a : a, k + more.k, withB ? b + more.b : b};
-    });
+  if (bounded)
+    return middle();
+  const auto none = zeros<f32>({source.rows, source.columns});
+  const auto sum = [&](const RowGradients &x, const ChunkTile &q, const ChunkTile &a, const ChunkTile &k,
+                       const ChunkTile &b) {
+    const ChunkTile nextQ = q + x.q(), nextK = k + x.k();
+    return std::tuple{nextQ, withA ? a + x.a() : a, nextK, withB ? b + x.b() : b};
   };
-  const auto out = choose(middle, halves);
-  return {std::get<0>(out), std::get<1>(out), std::get<2>(out), std::get<3>(out)};
+  const auto [q, a, k, b] = when(
+      min(half) >= lowestSum, [&] { return sum(middle(), none, none, none, none); },
+      [&] {
+        return loop(over(0, levels()), none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b) {
+          const Level level = ofHalves(log);
+          return sum(at(level.factors, level.pairs), q, a, k, b);
+        });
+      });
+  return {[q = q] { return q; }, [a = a] { return a; }, [k = k] { return k; }, [b = b] { return b; }};
 }
 
 } // namespace kiln::kernels

@@ -40,12 +40,13 @@ struct ChunkRows {
   ChunkTile q, a, k, b;
 };
 
-/// How a chunk's rows, [C, columns], and gates, [C, columns] or [C, 1], are read.  The slow way reads them again in every
-/// round: what it would keep would cost the fast way its registers.
+/// How a chunk's rows, [C, columns], and gates, [C, columns] or [C, 1], are read.  They are read again rather than kept:
+/// registers are what chunks are short of.
 struct ChunkSource {
   ChunkRule rule;
   int rows, columns;
-  std::function<ChunkRows()> read;
+  std::function<ChunkRows()> read; ///< all at once: every load is in flight before anything waits for one
+  std::function<ChunkTile()> q, a, k, b;
   std::function<ChunkTile()> gates; ///< none: nothing decays
 };
 
@@ -61,6 +62,11 @@ template <language::Element T> struct ChunkProducts {
 /// and what is above are not read.
 struct ProductGradients {
   std::function<ChunkTile()> qk, qb, ak, ab;
+};
+
+/// Gradients by rows, each recorded when it is asked for, once: so that one is done with before the next is begun.
+struct RowGradients {
+  std::function<ChunkTile()> q, a, k, b;
 };
 
 /// What rows are multiplied by: [C, K], [C, 1], or nothing.
@@ -83,11 +89,12 @@ public:
   /// From the chunk's start to q and a, from k and b to its end: QG, AG, KG, BG.
   Factors fromStartToEnd() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
+  ChunkRows readAgain() const { return source.read(); }
 
   /// `rows`: the source's.
   template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
   /// What the rows get from gradients by their products.
-  ChunkRows gradients(const ChunkRows &rows, const ProductGradients &of) const;
+  RowGradients gradients(const ProductGradients &of) const;
 
 private:
   Factors aroundMiddle() const;

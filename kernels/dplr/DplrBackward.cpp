@@ -143,7 +143,6 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto byK = !withA || withB ? here.read(v, c.dimV) : here.readSlot(writtens, c.chunk, c.dimV);
           const auto byB = withB ? here.readSlot(writtens, c.chunk, c.dimV) : byK;
           const auto y = withA ? here.readSlot(ys, c.chunk, c.dimV) : byK;
-          const ChunkRows x = source.read();
           const Decay decay(source, c.bounded);
           // Transposed: the state before the chunk, and the gradient of that after it.
           const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
@@ -157,43 +156,49 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto same = [&](const auto &l, const auto &r) {
             return expandDims(sum(cast<f32>(l) * cast<f32>(r), along(1)), 1);
           };
-          const ChunkRows intra = decay.gradients(x, {[&] { return product(out, byK); }, [&] { return product(out, byB); },
-                                                      [&] { return far(product(y, byK)); },
-                                                      [&] { return far(product(y, byB)); }});
-          const auto factors = decay.fromStartToEnd();
           const auto tf32 = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &more) {
             return dot(l, r, more, Precision::Tf32);
           };
-          const auto qFar = intra.q + dot(out, h) * factors.q, kEnd = dot(byK, dh) * factors.kb;
-          const auto sameK = same(out, byK);
-          // Of q, and of k as the rule writes it: Delta's is beta k.
-          auto dQ = qFar + sameK * x.k, dK = intra.k + kEnd + sameK * x.q;
-          // What dg gains at a token and all before it, from tokens after it, and on the way to the chunk's end.
-          auto later = x.q * qFar - x.k * intra.k, toEnd = x.k * kEnd;
+          const RowGradients intra = decay.gradients({[&] { return product(out, byK); }, [&] { return product(out, byB); },
+                                                   [&] { return far(product(y, byK)); },
+                                                   [&] { return far(product(y, byB)); }});
+          // One row after the other: each is read where it is needed, and its gradient written before the next.  `later`: what
+          // dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
+          const auto factors = decay.fromStartToEnd();
+          const auto sameK = same(out, byK), sameB = withB ? same(out, byB) : sameK;
+          const auto qFar = intra.q() + dot(out, h) * factors.q;
+          auto dQ = qFar + sameK * source.k();
+          if (withB)
+            dQ = dQ + sameB * source.b();
+          here.write(dq, dQ * scale);
+          auto later = source.q() * qFar;
+
+          const auto kIntra = intra.k(), kEnd = dot(byK, dh) * factors.kb;
+          auto toEnd = source.k() * kEnd;
+          later = later - source.k() * kIntra;
+          auto dK = kIntra + kEnd + sameK * source.q();
           ChunkTile dA, read;
           if (withA) {
-            const auto aFar = intra.a + dot(y, h) * factors.a;
             const auto nextK = next(product(y, byK));
-            dA = tf32(nextK, x.k, aFar), dK = tf32(transpose(nextK), x.a, dK);
-            read = x.a * aFar, later = later + read;
-            if (withB) {
-              const auto bEnd = dot(byB, dh) * factors.kb;
-              const auto sameB = same(out, byB), nextB = next(product(y, byB));
-              dQ = dQ + sameB * x.b, dA = tf32(nextB, x.b, dA);
-              here.write(da, dA);
-              here.write(db, tf32(transpose(nextB), x.a, intra.b + bEnd + sameB * x.q));
-              later = later - x.b * intra.b, toEnd = toEnd + x.b * bEnd;
-            }
+            dK = tf32(transpose(nextK), source.a(), dK);
+            const auto aFar = intra.a() + dot(y, h) * factors.a;
+            read = source.a() * aFar, later = later + read;
+            dA = tf32(nextK, source.k(), aFar);
           }
-          here.write(dq, dQ * scale);
           if (c.rule == ChunkRule::Delta) {
             // k as given: in beta k and in a = -k e^g.
-            const auto given = cast<f32>(here.read(k, c.dim));
+            here.writeColumn(dBeta, here.wide(k, c.dim) * dK);
             const auto decayed = c.gate == GateKind::None ? dA : dA * exp(source.gates());
             here.write(dk, dK * here.column(beta) - decayed);
-            here.writeColumn(dBeta, given * dK);
           } else {
             here.write(dk, dK);
+          }
+          if (withB) {
+            const auto bIntra = intra.b(), bEnd = dot(byB, dh) * factors.kb;
+            const auto nextB = next(product(y, byB));
+            here.write(da, tf32(nextB, source.b(), dA));
+            later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
+            here.write(db, tf32(transpose(nextB), source.a(), bIntra + bEnd + sameB * source.q()));
           }
           if (c.gate == GateKind::None)
             return;
@@ -202,7 +207,7 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           if (withA)
             dG = dG - read;
           if (c.rule == ChunkRule::Delta)
-            dG = dG + x.a * dA; // a's own gate
+            dG = dG + source.a() * dA; // a's own gate
           if (c.gate == GateKind::Head)
             here.writeColumn(dGateOfHead, dG);
           else

@@ -68,7 +68,7 @@ TensorTypes DplrFamilyBase::inputTypes(DType dtype, std::uint64_t batch, std::ui
 }
 
 Numbers DplrFamilyBase::safeNumbers() const {
-  return names.isRwkv() ? Numbers{{"safe_gate", 1}} : Numbers{};
+  return names.isRwkv() ? Numbers{{"lower_bound", -0.60653067}} : Numbers{};
 }
 
 double DplrFamilyBase::scaleOf(const Numbers &numbers, std::uint64_t dim) const {

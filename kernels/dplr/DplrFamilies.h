@@ -51,7 +51,7 @@ protected:
   /// The types of those of q, k, v, a, b, g, beta.
   TensorTypes inputTypes(DType dtype, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads,
                          std::uint64_t dim, std::uint64_t dimV) const;
-  /// Gates that need no look at each chunk: RWKV7's.
+  /// Gates that need no look at each chunk: RWKV7's, -exp(-1/2) sigmoid(..), have a bound.
   Numbers safeNumbers() const;
   double scaleOf(const Numbers &numbers, std::uint64_t dim) const;
 

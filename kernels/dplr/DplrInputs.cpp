@@ -111,6 +111,15 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
   KILN_TRY(v.extentAtMost(3, 1 << 30).status());
   if (in.dimV() < 1 || (in.dimV() > largestDim && !anyV))
     return badDim("v", in.dimV());
+  // F of a wide head, and what else a chunk has in shared memory.
+  constexpr std::uint32_t ofWideHeads = 96 << 10;
+  if (const Target *target = device.info().target;
+      !anyV && std::max(in.dim(), in.dimV()) > 128 && target && target->sharedOptIn < ofWideHeads)
+    return Status(StatusCode::Unsupported,
+                  format("%s: heads of %lld and %lld columns need %u bytes of shared memory; %s has %u", words.operation,
+                         static_cast<long long>(in.dim()), static_cast<long long>(in.dimV()), ofWideHeads,
+                         std::string(target->name).c_str(), target->sharedOptIn),
+                  "split the heads: up to 128 columns go everywhere");
   if (in.cuSeqlens) {
     if (in.batch() != 1)
       return Status::invalid(operation() + ": cu_seqlens is given, and the batch is " + std::to_string(in.batch()),
@@ -182,6 +191,9 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.rule = in.rule, c.gate = in.gate;
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
+  // Wide heads in shorter chunks, by more threads: registers and shared memory are what they are short of.
+  if (std::max(c.dim, c.dimV) > 128)
+    c.chunk = std::min(c.chunk, 32), c.warps = 16;
   // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
   const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
   c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);
@@ -192,7 +204,7 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   while (c.blockV > 16 &&
          in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;
-  c.chainWarps = c.blockV / 16;
+  c.chainWarps = std::max(c.blockV / 16, c.dim > 128 ? 4 : 1); // F takes registers of as many threads
   if (in.gate != GateKind::None)
     c.gates = elementOf(in.g.dtype);
   if (in.rule == ChunkRule::Delta)

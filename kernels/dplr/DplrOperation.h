@@ -29,7 +29,7 @@ struct DplrArguments {
   std::optional<float> scale = {}; ///< none: 1 / sqrt(K)
   bool safeGate = false;           ///< promises g >= -5
   std::optional<float> lowerBound = {}; ///< promises g >= this, below 0
-  std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Results differ by rounding only
+  std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Rounding is all that differs; wide heads take 32 for 64
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.

@@ -67,6 +67,8 @@ std::vector<DplrProblem> extra() {
   add({1, 512, 2, 64, 64, {1, 0, -5, -5}, safe(-5, 1, 64)}, [](DplrProblem &) {}); // all gates -5: dg of S3.4
   add({1, 512, 2, 64, 64, {1, 0, -5, -5}, any(1, 16)}, [](DplrProblem &) {});
   add({1, 200, 1, 64, 64, {1, 0, -.61}, safe(-.61, 1, 32)}, [](DplrProblem &p) { p.unit = 0x1p-24; });
+  add({1, 90, 1, 256, 256, {1, 0}, {}}, [](DplrProblem &) {});
+  add({1, 70, 1, 200, 16, {1, 0}, any(1, 64)}, [](DplrProblem &) {});
   add({1, 77, 2, 5, 3, {1, 0}, {}}, [](DplrProblem &p) { p.first.reset(), p.last.reset(); });
   return out;
 }

@@ -1,0 +1,254 @@
+//===- RuleTest.cpp - The other rules of the DPLR family ---------------------------===//
+//
+// IPLR, KDA, gated delta rule, delta rule, GLA, simple GLA: kernels against the families' references, and these against
+// recurrences that are written down here once more, each as its paper has it.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/kernels/DplrHarness.h"
+#include "tests/support/TestTier.h"
+
+#include <cmath>
+#include <random>
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+constexpr std::array rules{"iplr", "kda", "gated_delta_rule", "delta_rule", "gla", "simple_gla"};
+
+/// Every input that a rule can have, of one size; `random` as the family draws them.
+Arrays drawn(const std::string &rule, const DplrProblem &p, std::uint64_t seed) {
+  const Family &family = familyOf(rule + "_backward");
+  const Shape keys{p.batch, p.tokens, p.heads, p.dim}, values{p.batch, p.tokens, p.heads, p.dimV},
+      head{p.batch, p.tokens, p.heads}, state{p.sequences(), p.heads, p.dim, p.dimV};
+  Arrays out;
+  for (const char *name : {"q", "k", "a", "b"})
+    out[name] = family.input(name, {p.dtype, keys}, seed);
+  for (const char *name : {"v", "do"})
+    out[name] = family.input(name, {p.dtype, values}, seed);
+  const bool ofHead = rule == "gated_delta_rule" || rule == "simple_gla";
+  out["g"] = family.input("g", {p.gateType, ofHead ? head : keys}, seed);
+  out["beta"] = family.input("beta", {p.gateType, head}, seed);
+  if (p.first)
+    out["initial_state"] = family.input("initial_state", {*p.first, state}, seed);
+  if (p.last)
+    out["dht"] = family.input("dht", {*p.last, state}, seed);
+  if (!p.offsets.empty()) {
+    Array cu{p.offsetType, {p.offsets.size()}, {}};
+    for (const std::uint64_t offset : p.offsets) {
+      const auto *bytes = reinterpret_cast<const std::byte *>(&offset); // little-endian, as every target
+      cu.data.insert(cu.data.end(), bytes, bytes + dtypeBytes(p.offsetType));
+    }
+    out["cu_seqlens"] = cu;
+  }
+  return out;
+}
+
+/// Calls whose number is this device's: every rule on every device, each time another call.
+std::vector<DplrProblem> calls() {
+  std::vector<DplrProblem> out{{2, 130, 2, 64, 64, {}, {}, DType::Bf16},
+                               {1, 100, 2, 40, 24, {}, {{"chunk_size", 16}}, DType::F16},
+                               {1, 150, 1, 64, 32, {}, {{"chunk_size", 32}, {"scale", .3}}, DType::Bf16},
+                               {1, 96, 1, 128, 128, {}, {}, DType::F16}};
+  out[1].offsets = {0, 0, 15, 15, 64, 65, 100, 100};
+  out[2].gateType = DType::Bf16, out[2].first = DType::Bf16, out[2].last.reset();
+  out[3].first.reset(), out[3].gateType = DType::F16;
+  return out;
+}
+
+class Rule : public Dplr {};
+
+TEST_P(Rule, BothDirections) {
+  const std::vector<DplrProblem> all = calls();
+  for (std::size_t n = 0; n < rules.size(); ++n) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (on->emulated() && !isFullTier() && i != (n + GetParam()) % all.size())
+        continue;
+      const std::string name = rules[n];
+      SCOPED_TRACE(name + " " + all[i].text());
+      const Arrays inputs = drawn(name, all[i], 7 + i);
+      for (const std::string &family : {name, name + "_backward"}) {
+        const Arrays outputs = run(family, inputs, all[i]);
+        ASSERT_FALSE(outputs.empty());
+        ASSERT_NO_FATAL_FAILURE(compare(family, inputs, all[i], outputs));
+      }
+    }
+  }
+}
+
+/// Gates of -20 in all channels of half of the tokens: no half of a chunk can be taken around its middle.
+TEST_P(Rule, GatesOfAnySize) {
+  for (const std::string name : {"kda", "gated_delta_rule", "gla", "simple_gla"}) {
+    if (on->emulated() && !isFullTier() && (name.size() + GetParam()) % 2)
+      continue;
+    SCOPED_TRACE(name);
+    const DplrProblem p{1, 130, 1, 64, 64, {}, {}, DType::Bf16};
+    Arrays inputs = drawn(name, p, 3);
+    std::vector<double> g = toHost(inputs.at("g")).values;
+    const std::size_t columns = g.size() / p.tokens;
+    for (std::size_t i = 0; i < g.size(); ++i)
+      if (i / columns % 2)
+        g[i] = -20;
+    inputs["g"] = arrayOf(DType::F32, inputs.at("g").shape, g);
+    for (const std::string &family : {name, name + "_backward"})
+      ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, run(family, inputs, p)));
+  }
+}
+
+/// A gate of a head is a gate of each of its channels.
+TEST_P(Rule, HeadGatesAreEqualChannelGates) {
+  if (GetParam() % 2 && on->emulated() && !isFullTier())
+    return;
+  const DplrProblem p{1, 70, 2, 32, 32, {}, {}, DType::F16};
+  for (const auto &[ofHead, ofChannel] : {std::pair("gated_delta_rule", "kda"), {"simple_gla", "gla"}}) {
+    const Arrays inputs = drawn(ofHead, p, 5);
+    const std::vector<double> g = toHost(inputs.at("g")).values;
+    std::vector<double> wide;
+    for (const double x : g)
+      wide.insert(wide.end(), p.dim, x);
+    Arrays other = inputs;
+    other["g"] = arrayOf(DType::F32, {1, p.tokens, p.heads, p.dim}, wide);
+    const Arrays one = run(ofHead, inputs, p);
+    ASSERT_NO_FATAL_FAILURE(compare(ofChannel, other, p, one)); // against the other's reference
+  }
+}
+
+TEST_P(Rule, WrongArgumentsAreRefused) {
+  if (GetParam() != 0)
+    return;
+  const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::Bf16};
+  Arrays inputs = drawn("gated_delta_rule", p, 1);
+  const auto refusal = [&](const char *name, const Array &wrong) {
+    Arrays bad = inputs;
+    bad[name] = wrong;
+    const Family &family = familyOf("gated_delta_rule");
+    auto placed = PlacedCall::create(*on->device, family, inputsFor(family, bad), {});
+    if (!placed.ok())
+      return placed.status().toString();
+    return family.run(*on->jit, placed->call(), {}).toString();
+  };
+  EXPECT_NE(refusal("beta", arrayOf(DType::F32, {1, 20, 3}, std::vector<double>(60))).find("beta"), std::string::npos);
+  EXPECT_NE(refusal("g", arrayOf(DType::F16, {1, 20, 2}, std::vector<double>(40))).find("'g'"), std::string::npos);
+  EXPECT_NE(refusal("k", arrayOf(DType::F16, {1, 20, 2, 32}, std::vector<double>(1280))).find("'k'"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Rule, testing::Range<std::size_t>(0, deviceNames().size()),
+                         [](const auto &info) { return testName(deviceNames()[info.param]); });
+
+//===----------------------------------------------------------------------===//
+// The references
+//===----------------------------------------------------------------------===//
+
+/// One head, T x K and T x V, by the rule as it is usually written.
+struct Direct {
+  std::size_t tokens, dim, dimV;
+  double scale;
+  std::vector<double> q, k, v, a, b, g, beta, first;
+
+  /// Outputs, then the last state.
+  std::vector<double> run(const std::string &rule) const {
+    std::vector<double> s = first, out;
+    for (std::size_t t = 0; t < tokens; ++t) {
+      const auto gate = [&](std::size_t i) {
+        return rule == "kda" || rule == "gla"                           ? std::exp(g[t * dim + i])
+               : rule == "gated_delta_rule" || rule == "simple_gla" ? std::exp(g[t])
+                                                                    : 1.0;
+      };
+      std::vector<double> along(dimV), next(s.size());
+      // IPLR reads the state along a before anything; the delta rules along k what is left of it.
+      for (std::size_t j = 0; j < dimV; ++j)
+        for (std::size_t i = 0; i < dim; ++i)
+          along[j] += rule == "iplr" ? a[t * dim + i] * s[i * dimV + j] : k[t * dim + i] * gate(i) * s[i * dimV + j];
+      for (std::size_t i = 0; i < dim; ++i)
+        for (std::size_t j = 0; j < dimV; ++j) {
+          const double value = v[t * dimV + j], key = k[t * dim + i];
+          next[i * dimV + j] = gate(i) * s[i * dimV + j] + (rule == "iplr" ? b[t * dim + i] * along[j] + key * value
+                                                            : rule.ends_with("gla") ? key * value
+                                                                                    : beta[t] * key * (value - along[j]));
+        }
+      s = next;
+      for (std::size_t j = 0; j < dimV; ++j) {
+        double sum = 0;
+        for (std::size_t i = 0; i < dim; ++i)
+          sum += q[t * dim + i] * s[i * dimV + j];
+        out.push_back(scale * sum);
+      }
+    }
+    out.insert(out.end(), s.begin(), s.end());
+    return out;
+  }
+};
+
+TEST(RuleReference, IsTheRuleAndItsGradientsAreDifferences) {
+  for (const std::string rule : rules) {
+    SCOPED_TRACE(rule);
+    const std::size_t T = 7, K = 4, V = 3;
+    std::mt19937_64 random(11);
+    std::normal_distribution<double> normal;
+    const auto draw = [&](std::size_t n) {
+      std::vector<double> x(n);
+      for (double &y : x)
+        y = 0.5 * normal(random);
+      return x;
+    };
+    const bool ofHead = rule == "gated_delta_rule" || rule == "simple_gla";
+    Direct d{T, K, V, 0.7, draw(T * K), draw(T * K), draw(T * V), draw(T * K), draw(T * K), draw(ofHead ? T : T * K),
+             draw(T), draw(K * V)};
+    for (double &g : d.g)
+      g = -std::abs(g);
+    const std::vector<double> dOut = draw(T * V), dLast = draw(K * V);
+    const auto lossOf = [&](const Direct &x) {
+      const std::vector<double> y = x.run(rule);
+      double loss = 0;
+      for (std::size_t i = 0; i < T * V; ++i)
+        loss += y[i] * dOut[i];
+      for (std::size_t i = 0; i < K * V; ++i)
+        loss += y[T * V + i] * dLast[i];
+      return loss;
+    };
+    const auto host = [](const Shape &shape, const std::vector<double> &values) { return HostTensor{shape, values}; };
+    const Shape keys{1, T, 1, K}, values{1, T, 1, V}, head{1, T, 1}, state{1, 1, K, V};
+    const HostTensors inputs{{"q", host(keys, d.q)},
+                             {"k", host(keys, d.k)},
+                             {"v", host(values, d.v)},
+                             {"a", host(keys, d.a)},
+                             {"b", host(keys, d.b)},
+                             {"g", host(ofHead ? head : keys, d.g)},
+                             {"beta", host(head, d.beta)},
+                             {"initial_state", host(state, d.first)},
+                             {"do", host(values, dOut)},
+                             {"dht", host(state, dLast)}};
+    const auto forward = familyOf(rule).reference(inputs, {{"scale", 0.7}, {"final_state", 1}});
+    const auto backward = familyOf(rule + "_backward").reference(inputs, {{"scale", 0.7}, {"dh0", 1}});
+    ASSERT_TRUE(forward.ok() && backward.ok());
+    const std::vector<double> wanted = d.run(rule);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(i < T * V ? forward->at("o").values[i] : forward->at("final_state").values[i - T * V], wanted[i], 1e-7);
+    const auto differences = [&](const char *name, std::vector<double> Direct::*input) {
+      const auto found = backward->find(name);
+      if (found == backward->end())
+        return;
+      ASSERT_EQ(found->second.values.size(), (d.*input).size()) << name;
+      for (std::size_t i = 0; i < (d.*input).size(); ++i) {
+        double &x = (d.*input)[i];
+        const double was = x, by = 1e-5;
+        x = was + by;
+        const double more = lossOf(d);
+        x = was - by;
+        const double less = lossOf(d);
+        x = was;
+        ASSERT_NEAR(found->second.values[i], (more - less) / (2 * by), 1e-6) << name << "[" << i << "]";
+      }
+    };
+    for (const auto &[name, input] :
+         {std::pair("dq", &Direct::q), {"dk", &Direct::k}, {"dv", &Direct::v}, {"da", &Direct::a}, {"db", &Direct::b},
+          {"dg", &Direct::g}, {"dbeta", &Direct::beta}, {"dh0", &Direct::first}})
+      ASSERT_NO_FATAL_FAILURE(differences(name, input));
+    const std::size_t inputsOfRule = rule == "iplr" ? 6 : rule == "delta_rule" ? 5 : rule.ends_with("gla") ? 5 : 6;
+    EXPECT_EQ(backward->size(), inputsOfRule);
+  }
+}
+
+} // namespace
+} // namespace kiln::test
