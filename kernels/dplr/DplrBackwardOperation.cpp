@@ -12,7 +12,7 @@ template <typename Arguments> ChunkBackwardCall common(const Arguments &a, Chunk
   DplrInputs &in = out.in;
   in.q = a.q, in.k = a.k, in.v = a.v, in.g = a.g.value_or(Tensor());
   in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
-  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize;
+  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
   in.rule = rule;
   in.gate = gateOf(a.g);
   out.dO = a.dO, out.dq = a.dq, out.dk = a.dk, out.dv = a.dv, out.dg = a.dg;

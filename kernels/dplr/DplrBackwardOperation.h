@@ -27,6 +27,7 @@ struct DplrBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0; ///< of a program that works on one chunk: 4, 8, 16; 0: chosen
 };
 
 /// Inputs as of DeltaRuleArguments, the rest as of DplrBackwardArguments.
@@ -41,6 +42,7 @@ struct DeltaRuleBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0;
 };
 
 /// Inputs as of LinearAttentionArguments, the rest as of DplrBackwardArguments.
@@ -55,6 +57,7 @@ struct LinearAttentionBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0;
 };
 
 /// What all of them come down to.

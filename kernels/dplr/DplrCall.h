@@ -32,11 +32,12 @@ template <typename Arguments> Status fillInputs(const Call &call, const DplrName
       KILN_ASSIGN(*field, floatOr(names.operation, call.numbers, name, 1));
     }
   to.safeGate = numberOr(call.numbers, "safe_gate", 0) != 0;
-  const double chunk = numberOr(call.numbers, "chunk_size", 0);
-  if (chunk != std::floor(chunk) || std::abs(chunk) > 1 << 20)
-    return Status::invalid(format("%s: chunk_size = %g", std::string(names.operation).c_str(), chunk),
-                           "give 16, 32 or 64, or 0 to have it chosen");
-  to.chunkSize = static_cast<std::int64_t>(chunk);
+  const double chunk = numberOr(call.numbers, "chunk_size", 0), warps = numberOr(call.numbers, "warps", 0);
+  for (const auto &[name, value] : {std::pair("chunk_size", chunk), {"warps", warps}})
+    if (value != std::floor(value) || std::abs(value) > 1 << 20)
+      return Status::invalid(format("%s: %s = %g", std::string(names.operation).c_str(), name, value),
+                             "give a whole number, 0 to have it chosen");
+  to.chunkSize = static_cast<std::int64_t>(chunk), to.warps = static_cast<int>(warps);
   return {};
 }
 

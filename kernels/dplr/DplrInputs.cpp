@@ -146,6 +146,9 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
   if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
     return Status::invalid(operation() + ": chunk_size = " + std::to_string(in.chunkSize) + ": 16, 32 or 64",
                            "give 0 to have it chosen");
+  if (in.warps != 0 && in.warps != 4 && in.warps != 8 && in.warps != 16)
+    return Status::invalid(operation() + ": warps = " + std::to_string(in.warps) + ": 4, 8 or 16",
+                           "give 0 to have it chosen");
   if (in.tokens() > 1 << 30 || in.sequences() > 1 << 30)
     return Status::invalid(operation() + ": " + std::to_string(in.tokens()) + " tokens in " +
                                std::to_string(in.sequences()) + " sequences; the limit of each is 2^30",
@@ -194,6 +197,8 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   // Wide heads in shorter chunks, by more threads: registers and shared memory are what they are short of.
   if (std::max(c.dim, c.dimV) > 128)
     c.chunk = std::min(c.chunk, 32), c.warps = 16;
+  if (in.warps)
+    c.warps = in.warps;
   // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
   const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
   c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);

@@ -27,6 +27,7 @@ struct DplrInputs {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0;
   ChunkRule rule = ChunkRule::Dplr;
   GateKind gate = GateKind::Channel;
   Tensor beta = {}; ///< [B, T, H]

@@ -12,7 +12,7 @@ template <typename Arguments> ChunkForwardCall common(const Arguments &a, ChunkR
   DplrInputs &in = out.in;
   in.k = a.k, in.v = a.v;
   in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
-  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize;
+  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
   in.rule = rule;
   out.o = a.o, out.finalState = a.finalState;
   return out;

@@ -30,6 +30,7 @@ struct DplrArguments {
   bool safeGate = false;           ///< promises g >= -5
   std::optional<float> lowerBound = {}; ///< promises g >= this, below 0
   std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Rounding is all that differs; wide heads take 32 for 64
+  int warps = 0; ///< of a program that works on one chunk: 4, 8, 16; 0: chosen
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.
@@ -40,6 +41,7 @@ struct Rwkv7Arguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0;
 };
 
 /// With the decayed state D_t = diag(e^{g_t}) S_{t-1}
@@ -57,6 +59,7 @@ struct DeltaRuleArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0;
 };
 
 ///   S_t = diag(e^{g_t}) S_{t-1} + k_t v_t^T      o_t = scale * S_t^T q_t
@@ -72,6 +75,7 @@ struct LinearAttentionArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
+  int warps = 0;
 };
 
 /// What all of them come down to.
