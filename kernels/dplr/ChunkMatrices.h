@@ -170,8 +170,11 @@ ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &
   using namespace language;
   ChunkMatrices<T> out;
   out.products = decay.products<T>(rows);
+  // The inverse's products have operands of 11 bits, as fp16 has; its elements are far from fp16's ends wherever the
+  // recurrence itself does not grow without bound.
   if (reads(rule))
     out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
+  // The rows are read again: kept, or gated before the products, they cost registers or shared memory during these.
   const ChunkRows gated = decay.scaled(decay.readAgain(), decay.fromStartToEnd());
   out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
   if (reads(rule))

@@ -89,6 +89,7 @@ public:
   /// From the chunk's start to q and a, from k and b to its end: QG, AG, KG, BG.
   Factors fromStartToEnd() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
+  /// The source's rows.
   ChunkRows readAgain() const { return source.read(); }
 
   /// `rows`: the source's.

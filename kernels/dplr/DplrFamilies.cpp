@@ -84,6 +84,14 @@ Result<DplrFamilyBase::Extents> DplrFamilyBase::extentsOf(const TensorTypes &inp
       return Status::invalid(std::string(names.operation) + ": argument '" + std::string(name) + "' has " +
                                  std::to_string(shape->size()) + " dimensions",
                              "give it four: B x T x H x columns");
+  if (const auto g = inputs.find(names.g); names.gate != GateKind::None && g != inputs.end()) {
+    const std::size_t wanted = names.gate == GateKind::Head ? 3 : 4;
+    if (g->second.shape.size() != wanted)
+      return Status::invalid(format("%s: argument '%s' has %zu dimensions", std::string(names.operation).c_str(),
+                                    std::string(names.g).c_str(), g->second.shape.size()),
+                             wanted == 3 ? "give it three, a gate for each head: B x T x H"
+                                         : "give it four, a gate for each channel: B x T x H x K");
+  }
   Extents e{q[0], q[1], q[2], q[3], v[3], q[0]};
   if (const auto cu = inputs.find("cu_seqlens"); cu != inputs.end()) {
     if (cu->second.shape.size() != 1 || cu->second.shape[0] == 0)

@@ -389,6 +389,21 @@ TEST(Planner, CapabilityDecidesMatrixForms) {
   EXPECT_EQ(kiln::test::runPlan(*without, source, destination, {1, &target}).error, "");
 }
 
+TEST(Planner, OperandsWantRegistersSideBySide) {
+  // Four rows of two f32 by one 16-byte load lie where no tf32 instruction wants them; ldmatrix puts them there.
+  const LinearLayout source = unwrap(lower(blocked({1, 8}, {4, 8}, {8, 1}, {1, 0}), {64, 64})),
+                     destination = unwrap(lower(dot(0, mma2({4, 2}, 16), 1), {64, 64}));
+  const Target &target = targetNamed("sm_90");
+  const auto any = planConversion(source, destination, 32, target),
+             operand = planConversion(source, destination, 32, target, PlanOptions{.neighbours = true});
+  ASSERT_TRUE(any.ok() && operand.ok());
+  EXPECT_TRUE(howText(*any).ends_with("/ ld.16")) << howText(*any);
+  EXPECT_TRUE(howText(*operand).ends_with("/ ldmatrix.16")) << howText(*operand);
+  EXPECT_LE(any->cost, operand->cost);
+  EXPECT_EQ(any->wavefronts, operand->wavefronts);
+  EXPECT_EQ(kiln::test::runPlan(*operand, source, destination).error, "");
+}
+
 TEST(Planner, ForcedStrategies) {
   Encoding accumulator = mma2({4, 1});
   LinearLayout source = unwrap(lower(accumulator, {64, 64})),
