@@ -349,6 +349,12 @@ Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims,
   return r->handle(out);
 }
 
+void refuseDimension(const char *operation, int dim, int rank, Location loc) {
+  if (Recorder *r = open(operation, loc))
+    r->fail(loc, operation, "the dimension " + std::to_string(dim) + " is not in 0 .. " + std::to_string(rank - 1),
+            "name a dimension that is left of the tensor");
+}
+
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc) {
   Recorder *r = open("narrow", loc);
   const auto id = r ? r->find(view, "narrow", loc) : std::nullopt;

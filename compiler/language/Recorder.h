@@ -149,6 +149,8 @@ Handle makeView(const Operand &pointer, Operands extents, Operands strides, cons
 Handle tensorView(const Operand &pointer, Operands extents, Operands strides, std::span<const std::int64_t> tile,
                   int excess, int unit, Location loc);
 Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims, Location loc);
+/// Refuses a dimension that a tensor of this rank has not.
+void refuseDimension(const char *operation, int dim, int rank, Location loc);
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc);
 Handle loadView(const Handle &view, ElementType e, Operands coords, Cache cache, Location loc);
 void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc);

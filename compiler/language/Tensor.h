@@ -64,8 +64,11 @@ public:
   }
 
   /// Coordinates start .. start + size - 1 of one dimension, counted from 0 again; reads outside give zero.
-  TensorView narrow(Along dim, const detail::Index &start, const detail::Index &size) const {
+  TensorView narrow(Along dim, const detail::Index &start, const detail::Index &size,
+                    Location loc = Location::current()) const {
     TensorView out = *this;
+    if (!has(dim.dim, "narrow", loc))
+      return out;
     out.kept(static_cast<unsigned>(dim.dim)).narrowed.emplace_back(start, size);
     return out;
   }
@@ -80,9 +83,13 @@ public:
   }
 
   /// The extent of the whole tensor along a dimension that is left.
-  Scalar<i64> extent(int dim) const { return kept(static_cast<unsigned>(dim)).extent; }
+  Scalar<i64> extent(int dim, Location loc = Location::current()) const {
+    return has(dim, "extent", loc) ? kept(static_cast<unsigned>(dim)).extent : Scalar<i64>();
+  }
   /// Elements from one coordinate to the next.
-  Scalar<i64> stride(int dim) const { return kept(static_cast<unsigned>(dim)).stride; }
+  Scalar<i64> stride(int dim, Location loc = Location::current()) const {
+    return has(dim, "stride", loc) ? kept(static_cast<unsigned>(dim)).stride : Scalar<i64>();
+  }
 
   /// The element at the fixed coordinates, and at 0 (the start, where it is narrowed) of the dimensions that are left.
   Pointer<T> pointer(Location loc = Location::current()) const {
@@ -141,6 +148,13 @@ public:
 private:
   template <Element, int> friend class TensorView;
 
+  /// Whether that many dimensions are left; if not the recording fails.
+  static bool has(int dim, const char *operation, Location loc) {
+    if (dim >= 0 && dim < R)
+      return true;
+    detail::refuseDimension(operation, dim, R, loc);
+    return false;
+  }
   /// The n-th dimension that is left.
   detail::TensorDim &kept(unsigned n) {
     for (detail::TensorDim &d : dims)

@@ -453,4 +453,11 @@ Encoding asLinear(const LinearLayout &layout) {
   return out;
 }
 
+bool isInstructionOperand(const Encoding &encoding) {
+  if (const auto *transposed = std::get_if<Transposed>(&encoding.kind)) // keeps its registers
+    return transposed->parent.get() && isInstructionOperand(*transposed->parent.get());
+  const auto *dot = std::get_if<DotOperand>(&encoding.kind);
+  return dot && dot->parent.get() && std::holds_alternative<Mma>(dot->parent.get()->kind);
+}
+
 } // namespace kiln::layout

@@ -188,6 +188,9 @@ inline Result<LinearLayout> lower(const Encoding &encoding, std::initializer_lis
 /// The shape an encoding is bound to: that of the `linear` inside it, seen from outside.  Nothing if it fits any shape.
 std::optional<Sizes> boundShape(const Encoding &encoding);
 
+/// Tiles of this encoding are operands of matrix instructions, perhaps transposed on the way there.
+bool isInstructionOperand(const Encoding &encoding);
+
 /// The linear encoding with the bases of a layout: every layout has one.
 Encoding asLinear(const LinearLayout &layout);
 

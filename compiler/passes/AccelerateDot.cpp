@@ -100,8 +100,8 @@ private:
     }
   }
 
-  /// Operands of tf32 products that were computed are rounded where they were: once, not in every warp and product that
-  /// reads them.  Loads stay what they are, to be staged.
+  /// Operands of tf32 products that were computed are rounded before the first product of a block that reads them: once,
+  /// not in every warp and product.  Loads stay what they are, to be staged.
   void roundFirst(tile::DotOp dot, LayoutAttr work) {
     const auto isF32 = [](Value x) { return cast<RankedTensorType>(x.getType()).getElementType().isF32(); };
     if (dot.getPrecision() != tile::Precision::Tf32 || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) ||
@@ -121,8 +121,8 @@ private:
           isa<tile::LoadOp, tile::LoadViewOp, tile::GatherOp>(op))
         return;
       Value &known = rounded[{root, dot->getBlock()}];
-      if (!known)
-        known = roundedToTf32(dot, root);
+      if (!known) // what comes from 16 bits is no longer than tf32
+        known = isa<arith::ExtFOp>(op) ? root : roundedToTf32(dot, root);
       operand = known;
       OpBuilder b(dot);
       for (Operation *movement : llvm::reverse(movements)) {

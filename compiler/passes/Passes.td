@@ -38,8 +38,8 @@ def AccelerateDot : Pass<"kiln-accelerate-dot", "::mlir::ModuleOp"> {
     multiply-adds of each thread.  Warps stand along M where the result goes into another product, so that its rows stay
     in one warp; else the result is shared out as squarely as possible.  Operands of types that the matrix unit lacks
     become wider ones that hold every value of theirs.  Multiply-adds whose operands no thread's registers hold become a
-    loop over parts of K, which are read from shared memory.  Computed operands of tf32 products are rounded where they
-    are computed, once for all products that read them.  The layouts are stated by conversions around the dot, one side of
+    loop over parts of K, which are read from shared memory.  Computed operands of tf32 products are rounded before the
+    first product of a block that reads them, once for all.  The layouts are stated by conversions around the dot, one side of
     them open; kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect",

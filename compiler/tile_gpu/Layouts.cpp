@@ -101,17 +101,7 @@ unsigned planBits(Type tile) {
 }
 
 layout::PlanOptions planOptions(LayoutAttr destination, uint64_t scratchBytes) {
-  layout::PlanOptions out{.scratchBytes = scratchBytes};
-  const layout::Encoding *encoding = &destination.encoding();
-  // An operand that is transposed on its way to the instruction keeps its registers.
-  while (const auto *transposed = std::get_if<layout::Transposed>(&encoding->kind)) {
-    if (!transposed->parent.get())
-      return out;
-    encoding = transposed->parent.get();
-  }
-  if (const auto *dot = std::get_if<layout::DotOperand>(&encoding->kind))
-    out.neighbours = dot->parent.get() && std::holds_alternative<layout::Mma>(dot->parent.get()->kind);
-  return out;
+  return {.scratchBytes = scratchBytes, .neighbours = layout::isInstructionOperand(destination.encoding())};
 }
 
 bool sameLayout(Type a, Type b) {

@@ -4,7 +4,7 @@
 // of row i times one of row j, each against a reference row.  Two ways, chosen for each chunk:
 //
 //   around the middle    one reference, the last row of the first half.  Factors reach e^{-sum of a half}: no finite
-//                        number for strong decays, so only where the halves' sums are at least -80.
+//                        number for strong decays, so only where the halves' sums are at least -60.
 //   by halves            for blocks of 2 s rows, s = C / 2 .. 1, rows of the second half against those of the first, from
 //                        the first half's last row: all factors are at most 1, for any g <= 0 (specification S4,
 //                        "subchunk", down to single rows).  The slow way.
@@ -31,8 +31,9 @@ using ChunkTile = language::Tile<language::f32>;
 
 /// The lowest log decay that is told from minus infinity: e^-104 is below the smallest float32.
 inline constexpr float lowestGate = -104;
-/// Half a chunk's sum of log decays up to which e^{-sum} is a factor, with room for what it scales.
-inline constexpr float lowestSum = -80;
+/// Half a chunk's sum of log decays up to which e^{-sum} is a factor: 1e26, twelve powers of ten below float32's end are
+/// left to what it scales, gradients times 2^16 among them.
+inline constexpr float lowestSum = -60;
 
 /// The rows of a chunk, [C, K] each, not decayed.  q holds the scale.  A rule without a of its own has none, of a rule
 /// without b of its own b is k (Rule.h).

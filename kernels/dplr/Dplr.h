@@ -4,7 +4,7 @@
 //
 //   p_t = S_{t-1}^T a_t     S_t = diag(e^{g_t}) S_{t-1} + b_t p_t^T + k_t v_t^T     o_t = scale * S_t^T q_t
 //
-// By chunks of C tokens each chunk is an affine map of the state (S2.1, arranged as in its S2.1 "F = .., R = .."):
+// By chunks of C tokens each chunk is an affine map of the state (S2.1):
 //
 //   S' = (diag(e^L) + F) S + R        O = Qh S + Oh
 //
@@ -34,12 +34,12 @@ struct DplrConfig {
   int chunk = 64;            ///< C: 16, 32 or 64 tokens
   int dim = 64, dimV = 64;   ///< tile widths of K and V: at least the extents, which are arguments
   int warps = 8;             ///< of a program that works on one chunk
-  bool bounded = false;      ///< no half of a chunk decays by more than e^-80 (Decay.h)
+  bool bounded = false;      ///< no half of a chunk decays by more than e^-60 (Decay.h)
   bool packed = false;       ///< cu_seqlens says where sequences start
   bool initial = false;      ///< the first state is given, not zero
   bool final = false;        ///< the last state is wanted
-  int blockV = 64;           ///< columns of the state that a program of dplr_out has
-  int chainWarps = 4, stages = 2; ///< of dplr_out
+  int blockV = 64;           ///< columns of the state that a program has which walks along chunks
+  int chainWarps = 4, stages = 2; ///< of such a program
   language::ElementType gates = language::ElementType::F32;   ///< f32 or the activations' type
   language::ElementType beta = language::ElementType::F32;    ///< the same
   language::ElementType state = language::ElementType::F32;   ///< of the first state: f32, f16, bf16
@@ -59,7 +59,7 @@ DplrConfig ofChain(DplrConfig config);
 /// [H, slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht, tokens, sequences): h0 [N, H, K, V], ht the same in f32,
+/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht): h0 [N, H, K, V], ht the same in f32,
 /// o [B, T, H, V]; of slots the rows: f [H, slots * dim, dim].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 

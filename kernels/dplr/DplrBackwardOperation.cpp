@@ -72,19 +72,22 @@ Status ChunkBackward::check(ChunkBackwardCall call) const {
   for (std::size_t n = 0; n < count; ++n) {
     const Gradient &out = gradients[n];
     KILN_TRY(checkOutput(device, words, in, out.name, *out.tensor, out.like, *out.likeTensor));
-    auto apart = checkTensor(out.name, *out.tensor).notOverlapping("do", call.dO);
+    auto apart = checkTensor(out.name, *out.tensor).apartFrom("do", call.dO);
     for (std::size_t m = 0; m < n; ++m)
-      apart.notOverlapping(gradients[m].name, *gradients[m].tensor);
+      apart.apartFrom(gradients[m].name, *gradients[m].tensor);
     KILN_TRY(apart.status());
   }
   if (!call.dInitial)
     return {};
   KILN_TRY(checkState(device, words, in, "dh0", *call.dInitial, {DType::F32}, true));
-  auto apart = checkTensor("dh0", *call.dInitial);
+  KILN_TRY(checkApart(words, in, "dh0", *call.dInitial));
+  auto apart = checkTensor("dh0", *call.dInitial).apartFrom("do", call.dO);
   if (call.dFinal)
-    apart.notOverlapping("dht", *call.dFinal);
+    apart.apartFrom("dht", *call.dFinal);
+  if (in.initialState) // read by programs that walk the other way
+    apart.apartFrom("initial_state", *in.initialState);
   for (std::size_t n = 0; n < count; ++n)
-    apart.notOverlapping(gradients[n].name, *gradients[n].tensor);
+    apart.apartFrom(gradients[n].name, *gradients[n].tensor);
   return apart.status();
 }
 

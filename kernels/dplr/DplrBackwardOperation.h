@@ -108,6 +108,11 @@ struct DplrBackwardOperation : ChunkBackwardOperation<DplrBackwardArguments> {
 /// Of RWKV7: q is r, g is w, scale 1 if none is given.
 struct Rwkv7BackwardOperation : ChunkBackwardOperation<DplrBackwardArguments> {
   explicit Rwkv7BackwardOperation(Jit &jit) : ChunkBackwardOperation(jit, {"rwkv7_backward", "r", "w"}, 1.0f) {}
+  Status check(const DplrBackwardArguments &arguments) const override {
+    if (!arguments.g)
+      return Status::invalid("rwkv7_backward: argument 'w' is missing", "give the log decays");
+    return ChunkBackwardOperation::check(arguments);
+  }
 };
 struct DeltaRuleBackwardOperation : ChunkBackwardOperation<DeltaRuleBackwardArguments> {
   explicit DeltaRuleBackwardOperation(Jit &jit, DplrWords words = {"delta_rule_backward"})

@@ -67,6 +67,8 @@ protected:
   using Put = std::function<void(std::string_view name, std::uint64_t at, double value)>;
   Result<HostTensors> everyHead(const HostTensors &inputs, const Numbers &numbers, const TensorTypes &types,
                                 const std::function<void(const PlacedHead &, const Put &)> &f) const;
+  /// o, and final_state if it is asked for.
+  Result<HostTensors> forwardReference(const HostTensors &inputs, const Numbers &numbers) const;
   /// Rows of a tensor [B, T, H, columns] or [B, T, H] that belong to a head, and the place of its row i.
   static std::vector<double> rowsOf(const HostTensor &tensor, const PlacedHead &at);
   static std::uint64_t rowAt(const Shape &shape, const PlacedHead &at, std::uint64_t i);

@@ -41,20 +41,7 @@ public:
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
-    const HostTensor &q = inputs.find(names.q)->second, &v = inputs.find("v")->second;
-    const auto cu = inputs.find("cu_seqlens");
-    const std::uint64_t sequences = cu == inputs.end() ? q.shape[0] : cu->second.shape[0] - 1;
-    TensorTypes types{{"o", {DType::F64, v.shape}}};
-    if (numbers.count("final_state"))
-      types["final_state"] = {DType::F64, {sequences, q.shape[2], q.shape[3], v.shape[3]}};
-    return everyHead(inputs, numbers, types, [&](const PlacedHead &at, const Put &put) {
-      const DplrHeadResult result = dplrForward(at.head);
-      for (std::uint64_t i = 0; i < at.head.tokens; ++i)
-        for (std::uint64_t j = 0; j < at.head.dimV; ++j)
-          put("o", rowAt(v.shape, at, i) + j, result.o[i * at.head.dimV + j]);
-      for (std::uint64_t i = 0; types.count("final_state") && i < result.last.size(); ++i)
-        put("final_state", at.state + i, result.last[i]);
-    });
+    return forwardReference(inputs, numbers);
   }
 
   double flops(const Call &call) const override {

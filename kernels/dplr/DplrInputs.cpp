@@ -10,14 +10,6 @@
 namespace kiln::kernels {
 namespace {
 
-/// 2^k or 3 2^k, at least 16: two such widths make a tile.
-int tileWidth(std::int64_t columns) {
-  std::int64_t width = 16;
-  while (width < columns)
-    width = width % 3 == 0 ? width / 3 * 4 : width >= 32 && width / 2 * 3 >= columns ? width / 2 * 3 : width * 2;
-  return static_cast<int>(width);
-}
-
 language::ElementType elementOfOffsets(const std::optional<Tensor> &cu) {
   return cu && cu->dtype == DType::I32 ? language::ElementType::I32 : language::ElementType::I64;
 }
@@ -48,6 +40,13 @@ Tensor bySlot(const Tensor &part, std::int64_t slots) {
 
 float scaleOf(const DplrInputs &in) {
   return in.scale.value_or(1 / std::sqrt(static_cast<float>(in.dim())));
+}
+
+int tileWidth(std::int64_t columns) {
+  std::int64_t width = 16;
+  while (width < columns)
+    width = width % 3 == 0 ? width / 3 * 4 : width >= 32 && width / 2 * 3 >= columns ? width / 2 * 3 : width * 2;
+  return static_cast<int>(width);
 }
 
 RuleTensorList::RuleTensorList(const DplrWords &words, const DplrInputs &in) {
@@ -153,6 +152,14 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
     return Status::invalid(operation() + ": " + std::to_string(in.tokens()) + " tokens in " +
                                std::to_string(in.sequences()) + " sequences; the limit of each is 2^30",
                            "split the call");
+  const DplrConfig c = configOf(device, in);
+  if (const std::int64_t rows = slotsOf(in, c.chunk) * std::max({c.dim, c.dimV, c.chunk}); !anyV && rows > 0x7FFFFFFF)
+    return Status::invalid(format("%s: a workspace of %lld rows a head; the limit is 2^31 - 1", words.operation,
+                                  static_cast<long long>(rows)),
+                           "split the call");
+  if (in.warps && !anyV && std::max(c.dim, c.dimV) > 128 && in.warps != 16)
+    return Status::invalid(operation() + ": warps = " + std::to_string(in.warps) + " for heads of more than 128 columns: 16",
+                           "give 0 to have it chosen");
   return {};
 }
 
@@ -165,9 +172,18 @@ Status checkOutput(const Device &device, const DplrWords &words, const DplrInput
                  .writable();
   if (likeTensor.rank == 4)
     out.stride(3, 1);
+  KILN_TRY(out.status());
+  return checkApart(words, in, name, tensor);
+}
+
+Status checkApart(const DplrWords &words, const DplrInputs &in, const char *name, const Tensor &output) {
+  auto apart = checkTensor(name, output);
   for (const NamedTensor &t : RuleTensorList(words, in))
-    out.notOverlapping(t.name, *t.tensor);
-  return out.status();
+    apart.apartFrom(t.name, *t.tensor);
+  if (in.cuSeqlens)
+    apart.apartFrom("cu_seqlens", *in.cuSeqlens);
+  Status status = apart.status();
+  return status.ok() ? status : std::move(status).withContext(words.operation);
 }
 
 Status checkState(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,

@@ -63,6 +63,10 @@ inline constexpr std::int64_t largestDim = 256;
 /// `types`: of q, k, v, a, b; `anyV`: V has no limit but 2^30.
 Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &inputs,
                    std::initializer_list<DType> types = {DType::F16, DType::Bf16}, bool anyV = false);
+/// 2^k or 3 2^k, at least 16: a tile that holds so many columns.
+int tileWidth(std::int64_t columns);
+/// An output lies in no input's memory: rows are read after others have been written.
+Status checkApart(const DplrWords &words, const DplrInputs &inputs, const char *name, const Tensor &output);
 /// An output that has the shape of an input, and of no input the memory.
 Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
                    const Tensor &tensor, const char *like, const Tensor &likeTensor);

@@ -52,10 +52,13 @@ Status ChunkForward::check(const ChunkForwardCall &call) const {
   const Device &device = jit.device();
   KILN_TRY(checkInputs(device, words, call.in));
   KILN_TRY(checkOutput(device, words, call.in, "o", call.o, "v", call.in.v));
+  if (call.in.initialState)
+    KILN_TRY(checkTensor("o", call.o).apartFrom("initial_state", *call.in.initialState).status());
   if (!call.finalState)
     return {};
   KILN_TRY(checkState(device, words, call.in, "final_state", *call.finalState, {DType::F32}, true));
-  return checkTensor("final_state", *call.finalState).notOverlapping("o", call.o).status();
+  KILN_TRY(checkApart(words, call.in, "final_state", *call.finalState));
+  return checkTensor("final_state", *call.finalState).apartFrom("o", call.o).status();
 }
 
 Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {

@@ -24,7 +24,8 @@ struct DplrArguments {
   Tensor o;
   std::optional<Tensor> initialState = {}; ///< [N, H, K, V], f32, f16, bf16; none: zeros
   std::optional<Tensor> finalState = {};   ///< out: [N, H, K, V], f32
-  /// Packed sequences: [N + 1], i32 or i64, where each starts in T; B is 1 then.  Read on the device only.
+  /// Packed sequences: [N + 1], i32 or i64, where each starts in T; B is 1 then.  Read on the device only: others give
+  /// wrong results, but no access out of bounds.
   std::optional<Tensor> cuSeqlens = {};
   std::optional<float> scale = {}; ///< none: 1 / sqrt(K)
   bool safeGate = false;           ///< promises g >= -5

@@ -1,5 +1,5 @@
 // `dplr_step` and `rwkv7_step` for commands and tests.  The reference is DplrReference.cpp.
-#include "kernels/dplr/DplrFamilies.h"
+#include "kernels/dplr/DplrCall.h"
 #include "kernels/dplr/DplrStepOperation.h"
 #include "kernels/support/Settings.h"
 
@@ -7,11 +7,6 @@
 
 namespace kiln::kernels {
 namespace {
-
-std::optional<Tensor> given(const Call &call, std::string_view name) {
-  const auto found = call.tensors.find(name);
-  return found == call.tensors.end() ? std::nullopt : std::optional(found->second);
-}
 
 class DplrStepFamily : public DplrFamilyBase {
 public:
@@ -53,20 +48,7 @@ public:
   }
 
   Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
-    const HostTensor &q = inputs.find(names.q)->second, &v = inputs.find("v")->second;
-    const auto cu = inputs.find("cu_seqlens");
-    const std::uint64_t sequences = cu == inputs.end() ? q.shape[0] : cu->second.shape[0] - 1;
-    TensorTypes types{{"o", {DType::F64, v.shape}}};
-    if (numbers.count("final_state"))
-      types["final_state"] = {DType::F64, {sequences, q.shape[2], q.shape[3], v.shape[3]}};
-    return everyHead(inputs, numbers, types, [&](const PlacedHead &at, const Put &put) {
-      const DplrHeadResult result = dplrForward(at.head);
-      for (std::uint64_t i = 0; i < at.head.tokens; ++i)
-        for (std::uint64_t j = 0; j < at.head.dimV; ++j)
-          put("o", rowAt(v.shape, at, i) + j, result.o[i * at.head.dimV + j]);
-      for (std::uint64_t i = 0; types.count("final_state") && i < result.last.size(); ++i)
-        put("final_state", at.state + i, result.last[i]);
-    });
+    return forwardReference(inputs, numbers);
   }
 
   /// Of f32 throughout the specification's limit is 0.002 (S5).  Here each element keeps it, and so does their root
@@ -115,8 +97,8 @@ private:
   Result<DplrStepArguments> argumentsOf(const Call &call) const {
     const auto at = [&](std::string_view name) { return call.tensors.find(name)->second; };
     DplrStepArguments a{at(names.q), at("k"), at("v"), at("a"), at("b"), at(names.g), at("o")};
-    a.initialState = given(call, "initial_state"), a.finalState = given(call, "final_state");
-    a.cuSeqlens = given(call, "cu_seqlens");
+    a.initialState = optionalTensor(call, "initial_state"), a.finalState = optionalTensor(call, "final_state");
+    a.cuSeqlens = optionalTensor(call, "cu_seqlens");
     if (call.numbers.count("scale")) {
       KILN_ASSIGN(a.scale, floatOr(names.operation, call.numbers, "scale", 1));
     }

@@ -188,20 +188,20 @@ TensorCheck &TensorCheck::writable() {
   return *this;
 }
 
-TensorCheck &TensorCheck::notOverlapping(std::string_view otherName, const Tensor &other) {
+TensorCheck &TensorCheck::overlap(std::string_view otherName, const Tensor &other, bool sameWindow) {
   if (done() || other.rank > Tensor::maxRank || !hasElements(tensor) || !hasElements(other))
     return *this;
   const bool same = tensor.address == other.address && tensor.dtype == other.dtype && tensor.rank == other.rank &&
                     std::equal(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, other.shape.begin()) &&
                     std::equal(tensor.strides.begin(), tensor.strides.begin() + tensor.rank, other.strides.begin());
   std::int64_t first = 0, past = 0, otherFirst = 0, otherPast = 0;
-  if (same || !spanOf(tensor, first, past) || !spanOf(other, otherFirst, otherPast))
+  if ((same && sameWindow) || !spanOf(tensor, first, past) || !spanOf(other, otherFirst, otherPast))
     return *this;
   const auto at = [](const Tensor &t, std::int64_t offset) { return t.address + static_cast<std::uint64_t>(offset); };
   if (at(tensor, past) <= at(other, otherFirst) || at(other, otherPast) <= at(tensor, first))
     return *this;
   return refuse("(" + tensor.toString() + ") overlaps " + quote(otherName) + " (" + other.toString() + ")",
-                "use memory of its own, or the same window for both");
+                sameWindow ? "use memory of its own, or the same window for both" : "use memory of its own");
 }
 
 } // namespace kiln

@@ -39,10 +39,11 @@ Result<DeviceAddress> WorkspacePool::get(std::size_t bytes, Stream &stream) {
 
 Result<DeviceAddress> chooseWorkspace(Jit &jit, std::string_view operation, std::size_t needed,
                                       const RunOptions &options) {
-  const std::string name = "operation '" + std::string(operation) + "': ";
+  // Made where something is wrong, and only there: calls allocate nothing.
+  const auto name = [&] { return "operation '" + std::string(operation) + "': "; };
   if (!options.workspace) {
     if (options.workspaceBytes)
-      return Status::invalid(name + "the workspace is a null pointer with " + std::to_string(options.workspaceBytes) +
+      return Status::invalid(name() + "the workspace is a null pointer with " + std::to_string(options.workspaceBytes) +
                                  " bytes",
                              "give its address");
     Result<DeviceAddress> out = jit.workspace(needed, options.stream);
@@ -51,11 +52,11 @@ Result<DeviceAddress> chooseWorkspace(Jit &jit, std::string_view operation, std:
     return out;
   }
   if (options.workspaceBytes < needed)
-    return Status::invalid(name + "the workspace has " + std::to_string(options.workspaceBytes) + " bytes, " +
+    return Status::invalid(name() + "the workspace has " + std::to_string(options.workspaceBytes) + " bytes, " +
                                std::to_string(needed) + " are needed",
                            "ask workspaceBytes() of the operation");
   if (options.workspace % WorkspacePool::alignment)
-    return Status::invalid(name + "the workspace does not lie at a multiple of " +
+    return Status::invalid(name() + "the workspace does not lie at a multiple of " +
                                std::to_string(WorkspacePool::alignment) + " bytes",
                            "align it");
   return options.workspace;

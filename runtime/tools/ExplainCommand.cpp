@@ -132,7 +132,10 @@ private:
       return Status::invalid("both layouts are of shared memory", "name a distributed layout on one side");
     if (from.distributed() && to.distributed()) {
       KILN_ASSIGN(const auto plan,
-                  layout::planTileConversion(*from.distributed(), *to.distributed(), bits, target, o.scratchBytes));
+                  layout::planTileConversion(
+                      *from.distributed(), *to.distributed(), bits, target,
+                      {.scratchBytes = o.scratchBytes,
+                       .neighbours = layout::isInstructionOperand(std::get<layout::Encoding>(to.text.encoding))}));
       add(layout::explain(plan), layout::toJson(plan));
       return {};
     }

@@ -66,7 +66,16 @@ std::vector<DplrProblem> extra() {
   add({1, 257, 2, 64, 64, {.01, .3, -150}, any(1, 64)}, [](DplrProblem &) {});  // factors that vanish
   add({1, 512, 2, 64, 64, {1, 0, -5, -5}, safe(-5, 1, 64)}, [](DplrProblem &) {}); // all gates -5: dg of S3.4
   add({1, 512, 2, 64, 64, {1, 0, -5, -5}, any(1, 16)}, [](DplrProblem &) {});
+  add({1, 512, 1, 64, 64, {1, 0, -5, -5}, safe(-5, 1, 32)}, [](DplrProblem &) {}); // the bound of a safe gate
+  add({1, 256, 1, 64, 64, {1, 0, -2, -2}, any(1, 64)}, [](DplrProblem &) {});
+  // Losses that are scaled, down and up: next to the bound of the fast way, and where chunks take the slow one.
   add({1, 200, 1, 64, 64, {1, 0, -.61}, safe(-.61, 1, 32)}, [](DplrProblem &p) { p.unit = 0x1p-24; });
+  add({1, 130, 1, 64, 64, {1, 0, -1.8, -1.8}, any(1, 64)}, [](DplrProblem &p) { p.unit = 0x1p16; });
+  add({1, 130, 1, 64, 64, {1, 0, -5, -5}, safe(-5, 1, 32)}, [](DplrProblem &p) { p.unit = 0x1p16; });
+  // Gates that no middle row serves, in chunks of every size.
+  add({1, 70, 1, 32, 32, {.05, .3, -20}, any(1, 16)}, [](DplrProblem &) {});
+  add({1, 70, 1, 32, 48, {.05, .3, -20}, any(1, 32)}, [](DplrProblem &) {});
+  add({1, 70, 1, 160, 32, {.05, .3, -20}, {}}, [](DplrProblem &) {});
   add({1, 90, 1, 256, 256, {1, 0}, {}}, [](DplrProblem &) {});
   add({1, 70, 1, 200, 16, {1, 0}, any(1, 64)}, [](DplrProblem &) {});
   add({1, 77, 2, 5, 3, {1, 0}, {}}, [](DplrProblem &p) { p.first.reset(), p.last.reset(); });
@@ -96,7 +105,7 @@ TEST_P(Dplr, PackedRows) {
   sampled(packed(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); }, [&](DplrProblem p) {
     if (!isFullTier() && on->emulated()) {
       p.heads = 2;
-      for (std::uint64_t &offset : p.offsets) // the same remainders, fewer whole chunks
+      for (std::uint64_t &offset : p.offsets) // fewer whole chunks
         offset = offset > 300 ? offset / 5 + offset % 64 : offset;
       std::sort(p.offsets.begin(), p.offsets.end());
       p.tokens = p.offsets.back();
@@ -144,8 +153,41 @@ TEST_P(Dplr, Rwkv7IsDplr) {
   for (const char *name : {"o", "final_state"})
     EXPECT_EQ(dplr.at(name).data, rwkv7.at(name).data) << name;
   const Arrays back = run("dplr_backward", inputs, p), rwkv7Back = run("rwkv7_backward", inputs, unscaled);
-  for (const auto &[own, theirs] : {std::pair("dq", "dr"), {"dk", "dk"}, {"dv", "dv"}, {"dg", "dw"}, {"dh0", "dh0"}})
+  for (const auto &[own, theirs] : {std::pair("dq", "dr"), {"dk", "dk"}, {"dv", "dv"}, {"da", "da"}, {"db", "db"}, {"dg", "dw"}, {"dh0", "dh0"}})
     EXPECT_EQ(back.at(own).data, rwkv7Back.at(theirs).data) << own;
+}
+
+/// Gates of minus infinity, in all channels of some tokens and some channels of others: nothing is left of the state there.
+TEST_P(Dplr, InfiniteGates) {
+  for (const double chunk : {16, 32, 64}) {
+    if (on->emulated() && !isFullTier() && static_cast<unsigned>(chunk / 16) % 3 != GetParam() % 3)
+      continue;
+    DplrProblem p{1, 75, 1, 32, 32, {1, 0}, any(1, chunk), DType::Bf16};
+    Arrays inputs = inputsOf(p);
+    std::vector<double> g = toHost(inputs.at("g")).values;
+    for (std::size_t i = 0; i < g.size(); ++i)
+      if (i / 32 % 9 == 4 || (i / 32 % 5 == 1 && i % 3 == 0))
+        g[i] = -std::numeric_limits<double>::infinity();
+    inputs["g"] = arrayOf(DType::F32, {1, 75, 1, 32}, g);
+    for (const char *family : {"dplr", "dplr_backward"}) {
+      SCOPED_TRACE(std::string(family) + " " + p.text());
+      ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, run(family, inputs, p)));
+    }
+  }
+}
+
+/// No tokens at all: the last state is the first, and so are their gradients.
+TEST_P(Dplr, NoTokens) {
+  for (const std::vector<std::uint64_t> &offsets : {std::vector<std::uint64_t>{}, {0, 0, 0}, {0}}) {
+    DplrProblem p{offsets.empty() ? 2u : 1u, 0, 2, 16, 24, {1, 0}, {}, DType::Bf16};
+    p.offsets = offsets;
+    const Arrays inputs = inputsOf(p);
+    SCOPED_TRACE(p.text());
+    const Arrays forward = run("dplr", inputs, p), backward = run("dplr_backward", inputs, p);
+    ASSERT_FALSE(forward.empty() || backward.empty());
+    EXPECT_EQ(forward.at("final_state").data, inputs.at("initial_state").data);
+    EXPECT_EQ(backward.at("dh0").data, inputs.at("dht").data);
+  }
 }
 
 /// A safe gate's numbers by hand (S5): the first gates of head 0 are -5, those of others are their own.

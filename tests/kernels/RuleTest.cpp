@@ -133,6 +133,33 @@ TEST_P(Rule, WrongArgumentsAreRefused) {
   EXPECT_NE(refusal("k", arrayOf(DType::F16, {1, 20, 2, 32}, std::vector<double>(1280))).find("'k'"), std::string::npos);
 }
 
+/// Every output of the backward pass in the memory of every input and of every other output.
+TEST_P(Rule, OutputsHaveMemoryOfTheirOwn) {
+  if (GetParam() != 0)
+    return;
+  const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::Bf16, {}, DType::I32, DType::F32, DType::F32};
+  const Family &family = familyOf("dplr_backward");
+  auto placed = PlacedCall::create(*on->device, family, inputsFor(family, drawn("iplr", p, 1)), {{"dh0", 1}});
+  ASSERT_TRUE(placed.ok()) << placed.status().toString();
+  const std::vector<const char *> outputs{"dq", "dk", "dv", "da", "db", "dg", "dh0"},
+      others{"q", "k", "v", "a", "b", "g", "do", "dq", "dk", "dv", "da", "db", "dg", "dh0"};
+  unsigned refused = 0;
+  for (const std::string output : outputs)
+    for (const std::string other : others) {
+      if (output == other)
+        continue;
+      Call call = placed->call();
+      call.tensors.find(output)->second.address = call.tensors.find(other)->second.address;
+      const Status status = family.run(*on->jit, call, {});
+      EXPECT_NE(status.toString().find("overlaps"), std::string::npos) << output << " in " << other;
+      ++refused;
+    }
+  Call call = placed->call();
+  call.tensors.find("dh0")->second.address = call.tensors.find("initial_state")->second.address;
+  EXPECT_NE(family.run(*on->jit, call, {}).toString().find("overlaps 'initial_state'"), std::string::npos);
+  EXPECT_EQ(refused, 7 * 13u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Rule, testing::Range<std::size_t>(0, deviceNames().size()),
                          [](const auto &info) { return testName(deviceNames()[info.param]); });
 

@@ -49,6 +49,21 @@ TEST(TensorArgument, IsAnAddressExtentsAndStrides) {
   }
 }
 
+TEST(TensorArgument, DimensionsThatAreNotLeftAreRefused) {
+  const auto refused = [](const char *what, auto use) {
+    const Kernel k = kernel("k", {}, [&](TensorArg<f16, 3, "x"> x, Arg<i32, "n"> n) { use(x.at(n, all, all), n); });
+    ASSERT_FALSE(k.ok()) << what;
+    EXPECT_NE(k.status().toString().find(std::string(what) + ": the dimension"), std::string::npos)
+        << k.status().toString();
+    EXPECT_NE(k.status().toString().find("is not in 0 .. 1"), std::string::npos) << k.status().toString();
+  };
+  refused("extent", [](const auto &x, const auto &n) { store(x.pointer(), cast<f16>(cast<f32>(x.extent(2)))); });
+  refused("stride", [](const auto &x, const auto &n) { store(x.pointer(), cast<f16>(cast<f32>(x.stride(-1)))); });
+  refused("narrow", [](const auto &x, const auto &n) {
+    storeView(x.narrow(along(2), n, n).tiles({8, 8}), {0, 0}, zeros<f16>({8, 8}));
+  });
+}
+
 TEST(TensorArgument, TilesAreCutOutOfTheWholeTensor) {
   const Kernel k = kernel("k", {},
                           [](TensorArg<f16, 4, "k"> k, Arg<i32, "batch"> batch, Arg<i64, "head"> head,

@@ -76,12 +76,18 @@ public:
   /// A kernel writes it: no two elements may share an address through a stride of 0.
   TensorCheck &writable();
   /// The bytes from its first to its last element hold none of the other tensor's, unless both are the same window.
-  TensorCheck &notOverlapping(std::string_view otherName, const Tensor &other);
+  TensorCheck &notOverlapping(std::string_view otherName, const Tensor &other) {
+    return overlap(otherName, other, true);
+  }
+  /// The same, and the same window will not do either: of an output that is written while the other is still read, or
+  /// that is another output.
+  TensorCheck &apartFrom(std::string_view otherName, const Tensor &other) { return overlap(otherName, other, false); }
 
   Status status() const { return verdict; }
 
 private:
   bool done() const { return !verdict.ok(); }
+  TensorCheck &overlap(std::string_view otherName, const Tensor &other, bool sameWindow);
   TensorCheck &refuse(const std::string &what, std::string remedy);
   std::string_view name;
   const Tensor &tensor;
