@@ -15,8 +15,7 @@
 namespace kiln::kernels {
 
 /// Rows of tensors are read and written in vectors if they are whole ones.
-inline constexpr language::TensorTraits vectors{.wholeRows = true},
-    maybeVectors{.wholeRows = true, .optional = true};
+inline constexpr language::TensorTraits vectors{.wholeRows = true}, maybeVectors{.wholeRows = true, .optional = true};
 
 /// What a token has, as a rule has it (Rule.h): the others are left out of a launch.
 template <language::Element T, language::Element G, language::Element B> struct RuleTensors {
@@ -49,8 +48,7 @@ struct ChunkProgram {
   language::Scalar<language::i1> exists() const { return row < sequence.rows; }
 
   /// The chunk's rows of a tensor, [C, columns], in its type and in f32.
-  template <language::Element T>
-  language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
+  template <language::Element T> language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
     return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, 0});
   }
   template <language::Element T> ChunkTile wide(const language::TensorView<T, 4> &tensor, int columns) const {
@@ -68,8 +66,7 @@ struct ChunkProgram {
     else
       return cast<f32>(x);
   }
-  template <language::Element T>
-  void writeColumn(const language::TensorView<T, 3> &tensor, const ChunkTile &x) const {
+  template <language::Element T> void writeColumn(const language::TensorView<T, 3> &tensor, const ChunkTile &x) const {
     using namespace language;
     const auto to = sequence.of(tensor, head).tiles({chunk}, Unit::None);
     const auto values = sum(x, along(1));
@@ -165,8 +162,7 @@ template <language::Element T> struct ChunkMatrices {
 };
 
 /// `rows`: the source's.
-template <language::Element T>
-ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
+template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
   using namespace language;
   ChunkMatrices<T> out;
   out.products = decay.products<T>(rows);
@@ -228,6 +224,20 @@ ChunkTile stateOf(const language::TensorView<H, 4> &given, bool isGiven, const l
     return transpose(x);
   else
     return transpose(cast<f32>(x));
+}
+
+/// `record.template operator()<T, G, B, I>()` for the types of activations, gates, beta and offsets.
+template <typename Record>
+language::Kernel withTypesOfChunks(language::ElementType element, const DplrConfig &c, const char *name,
+                                   const Record &record) {
+  using namespace language;
+  return withElement<f16, bf16>(element, name, [&]<Element T>() {
+    return withElement<i32, i64>(c.offsets, name, [&]<Element I>() {
+      return withElement<f32, T>(c.gates, name, [&]<Element G>() {
+        return withElement<f32, T>(c.beta, name, [&]<Element B>() { return record.template operator()<T, G, B, I>(); });
+      });
+    });
+  });
 }
 
 /// How a kernel that works on one chunk, and one that walks along chunks, are launched.

@@ -1,9 +1,9 @@
 //===- Chunks.h - Where a chunk's tokens lie ---------------------------------===//
 //
 // Every chunk of every sequence has a slot.  Dense: slot = sequence * ceil(T / C) + chunk.  Packed: slot =
-// floor(cu[n] / C) + n + chunk.  Such slots are distinct and in order, at most floor(T / C) + N of them, and no sum over
-// sequences is needed to find them (ceil(len / C) <= floor(cu[n + 1] / C) - floor(cu[n] / C) + 1).  Some slots of a
-// packed batch belong to no chunk.
+// floor(cu[n] / C) + n + chunk.  Such slots are distinct and in order, at most floor(T / C) + N of them, and no sum
+// over sequences is needed to find them (ceil(len / C) <= floor(cu[n + 1] / C) - floor(cu[n] / C) + 1).  Some slots of
+// a packed batch belong to no chunk.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_CHUNKS_H

@@ -14,8 +14,7 @@ RowGradients gradientsOf(ChunkRule rule, const ChunkRows &x, const Tile<i1> &pai
   };
   const auto at = [&](const std::function<ChunkTile()> &d) { return select(pairs, d(), 0.0f); };
   const bool withA = reads(rule), withB = hasOwnB(rule);
-  const ChunkTile qk = at(of.qk), qb = withB ? at(of.qb) : qk, ak = withA ? at(of.ak) : qk,
-                  ab = withB ? at(of.ab) : qk;
+  const ChunkTile qk = at(of.qk), qb = withB ? at(of.qb) : qk, ak = withA ? at(of.ak) : qk, ab = withB ? at(of.ab) : qk;
   RowGradients out;
   out.q = [=] {
     const auto byK = product(qk, x.k);

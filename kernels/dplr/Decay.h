@@ -1,11 +1,12 @@
 //===- Decay.h - Gates of a chunk as factors of rows ------------------------===//
 //
-// G is the running sum of the log decays g inside a chunk.  A chunk's products need e^{G_i - G_j} for i >= j as a factor
-// of row i times one of row j, each against a reference row.  Two ways, chosen for each chunk:
+// G is the running sum of the log decays g inside a chunk.  A chunk's products need e^{G_i - G_j} for i >= j as a
+// factor of row i times one of row j, each against a reference row.  Two ways, chosen for each chunk:
 //
 //   around the middle    one reference, the last row of the first half.  Factors reach e^{-sum of a half}: no finite
 //                        number for strong decays, so only where the halves' sums are at least -60.
-//   by halves            for blocks of 2 s rows, s = C / 2 .. 1, rows of the second half against those of the first, from
+//   by halves            for blocks of 2 s rows, s = C / 2 .. 1, rows of the second half against those of the first,
+//   from
 //                        the first half's last row: all factors are at most 1, for any g <= 0 (specification S4,
 //                        "subchunk", down to single rows).  The slow way.
 //
@@ -31,8 +32,8 @@ using ChunkTile = language::Tile<language::f32>;
 
 /// The lowest log decay that is told from minus infinity: e^-104 is below the smallest float32.
 inline constexpr float lowestGate = -104;
-/// Half a chunk's sum of log decays up to which e^{-sum} is a factor: 1e26, twelve powers of ten below float32's end are
-/// left to what it scales, gradients times 2^16 among them.
+/// Half a chunk's sum of log decays up to which e^{-sum} is a factor: 1e26, twelve powers of ten below float32's end
+/// are left to what it scales, gradients times 2^16 among them.
 inline constexpr float lowestSum = -60;
 
 /// The rows of a chunk, [C, K] each, not decayed.  q holds the scale.  A rule without a of its own has none, of a rule
@@ -41,8 +42,8 @@ struct ChunkRows {
   ChunkTile q, a, k, b;
 };
 
-/// How a chunk's rows, [C, columns], and gates, [C, columns] or [C, 1], are read.  They are read again rather than kept:
-/// registers are what chunks are short of.
+/// How a chunk's rows, [C, columns], and gates, [C, columns] or [C, 1], are read.  They are read again rather than
+/// kept: registers are what chunks are short of.
 struct ChunkSource {
   ChunkRule rule;
   int rows, columns;
@@ -51,9 +52,9 @@ struct ChunkSource {
   std::function<ChunkTile()> gates; ///< none: nothing decays
 };
 
-/// [q; a] x [k; b]^T decayed, [C, C]: those of q with their diagonals, those of a below.  As products take them: T is the
-/// activations' type, the inverse has operands of 11 bits (ChunkMatrices.h).  Where b is k, those of b are those of k;
-/// without a there are none of a.
+/// [q; a] x [k; b]^T decayed, [C, C]: those of q with their diagonals, those of a below.  As products take them: T is
+/// the activations' type, the inverse has operands of 11 bits (ChunkMatrices.h).  Where b is k, those of b are those of
+/// k; without a there are none of a.
 template <language::Element T> struct ChunkProducts {
   language::Tile<T> qk, qb, ak;
   language::Tile<language::f16> ab;
@@ -127,9 +128,7 @@ template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows 
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
   const auto i = expandDims(range(0, size), 1), j = expandDims(range(0, size), 0);
   // Operands of 11 bits and float32's range, as the specification asks of these (S4).
-  const auto product = [](const ChunkTile &x, const ChunkTile &y) {
-    return dot(x, transpose(y), Precision::Tf32);
-  };
+  const auto product = [](const ChunkTile &x, const ChunkTile &y) { return dot(x, transpose(y), Precision::Tf32); };
   // Matrices that the rule has not stand for others', and are not used.
   const auto middle = [&] {
     const ChunkRows x = scaled(rows, aroundMiddle());
@@ -158,8 +157,8 @@ template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows 
     };
     const ChunkRows own = source.read();
     const auto none = zeros<f32>({size, size});
-    const auto ofQ = twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k),
-                                 withB ? diagonal(own.q, own.b) : none);
+    const auto ofQ =
+        twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k), withB ? diagonal(own.q, own.b) : none);
     const auto ofA = withA ? twoByHalves(&ChunkRows::a, &Factors::a, none, none) : std::tuple{none, none};
     return std::tuple_cat(ofQ, ofA);
   };

@@ -20,8 +20,7 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
           Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
-          const ChunkSource source =
-              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read();
           const auto values = here.read(v, c.dimV);
           const Decay decay(source, c.bounded);
@@ -39,36 +38,37 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
 }
 
 template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
-  return kernel("dplr_out", optionsOfChain(c),
-                [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<T, 3, "f", maybeVectors> f, TensorArg<T, 3, "rt", vectors> rt,
-                    TensorArg<T, 3, "qh", vectors> qh, TensorArg<T, 3, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decay,
-                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "o", vectors> o,
-                    TensorArg<f32, 4, "ht", maybeVectors> ht) {
-                  const auto heads = cast<i32>(o.extent(2)), parts = ceilDiv(cast<i32>(o.extent(3)), c.blockV);
-                  const auto column = programId() % parts * c.blockV, rest = programId() / parts;
-                  const auto head = rest % heads, n = rest / heads;
-                  const SequenceOfTokens here = sequenceAt(n, o.extent(1), offsetsOf<I>(cu), c.packed, c.chunk);
-                  const auto fs = f.at(head, all, all).tiles({c.dim, c.dim});
-                  const auto rts = rt.at(head, all, all).tiles({c.blockV, c.dim});
-                  const auto qhs = qh.at(head, all, all).tiles({c.chunk, c.dim});
-                  const auto ohts = oht.at(head, all, all).tiles({c.blockV, c.chunk});
-                  const auto decays = decay.at(head, all, all).tiles({1, c.dim});
-                  const auto out = here.of(o, head).tiles({c.chunk, c.blockV});
-                  const auto first = stateOf(h0, c.initial, n, head, column, c);
-                  const auto last = loop(over(0, ceilDiv(here.rows, c.chunk)), first, [&](auto i, auto state) {
-                    const auto slot = here.slot + i;
-                    const auto operand = cast<T>(state);
-                    const auto rowOfV = slot * c.dimV + column;
-                    const auto result = dot(operand, transpose(loadView(qhs, {slot * c.chunk, 0})),
-                                            cast<f32>(loadView(ohts, {rowOfV, 0})));
-                    storeView(out, {i * c.chunk, column}, cast<T>(transpose(result)));
-                    const auto kept = c.gate == GateKind::None ? state : state * loadView(decays, {slot, 0});
-                    const auto next = kept + cast<f32>(loadView(rts, {rowOfV, 0}));
-                    return reads(c.rule) ? dot(operand, transpose(loadView(fs, {slot * c.dim, 0})), next) : next;
-                  });
-                  if (c.final)
-                    storeView(ht.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
-                });
+  return kernel(
+      "dplr_out", optionsOfChain(c),
+      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<T, 3, "f", maybeVectors> f,
+          TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "qh", vectors> qh, TensorArg<T, 3, "oht", vectors> oht,
+          TensorArg<f32, 3, "decay", maybeVectors> decay, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 4, "o", vectors> o, TensorArg<f32, 4, "ht", maybeVectors> ht) {
+        const auto heads = cast<i32>(o.extent(2)), parts = ceilDiv(cast<i32>(o.extent(3)), c.blockV);
+        const auto column = programId() % parts * c.blockV, rest = programId() / parts;
+        const auto head = rest % heads, n = rest / heads;
+        const SequenceOfTokens here = sequenceAt(n, o.extent(1), offsetsOf<I>(cu), c.packed, c.chunk);
+        const auto fs = f.at(head, all, all).tiles({c.dim, c.dim});
+        const auto rts = rt.at(head, all, all).tiles({c.blockV, c.dim});
+        const auto qhs = qh.at(head, all, all).tiles({c.chunk, c.dim});
+        const auto ohts = oht.at(head, all, all).tiles({c.blockV, c.chunk});
+        const auto decays = decay.at(head, all, all).tiles({1, c.dim});
+        const auto out = here.of(o, head).tiles({c.chunk, c.blockV});
+        const auto first = stateOf(h0, c.initial, n, head, column, c);
+        const auto last = loop(over(0, ceilDiv(here.rows, c.chunk)), first, [&](auto i, auto state) {
+          const auto slot = here.slot + i;
+          const auto operand = cast<T>(state);
+          const auto rowOfV = slot * c.dimV + column;
+          const auto result =
+              dot(operand, transpose(loadView(qhs, {slot * c.chunk, 0})), cast<f32>(loadView(ohts, {rowOfV, 0})));
+          storeView(out, {i * c.chunk, column}, cast<T>(transpose(result)));
+          const auto kept = c.gate == GateKind::None ? state : state * loadView(decays, {slot, 0});
+          const auto next = kept + cast<f32>(loadView(rts, {rowOfV, 0}));
+          return reads(c.rule) ? dot(operand, transpose(loadView(fs, {slot * c.dim, 0})), next) : next;
+        });
+        if (c.final)
+          storeView(ht.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
+      });
 }
 
 } // namespace
@@ -92,13 +92,8 @@ DplrConfig ofChain(DplrConfig c) {
 }
 
 Kernel dplrMaps(ElementType element, const DplrConfig &c) {
-  return withElement<f16, bf16>(element, "dplr_maps", [&]<Element T>() {
-    return withElement<i32, i64>(c.offsets, "dplr_maps", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_maps", [&]<Element G>() {
-        return withElement<f32, T>(c.beta, "dplr_maps", [&]<Element B>() { return mapsOf<T, G, B, I>(c); });
-      });
-    });
-  });
+  return withTypesOfChunks(element, c, "dplr_maps",
+                           [&]<Element T, Element G, Element B, Element I>() { return mapsOf<T, G, B, I>(c); });
 }
 
 Kernel dplrOut(ElementType element, const DplrConfig &c) {

@@ -16,8 +16,8 @@
 // Backward: with dO given, the gradient D of the state passes a chunk as dS = (diag(e^L) + F)^T dS' + Qh^T dO.
 // dplr_maps_backward makes F, R and Qh^T dO, dplr_chains walks along each sequence in both directions and writes what
 // lies between chunks; from that dplr_value_grads makes what each token read and wrote, and the gradient of v, and
-// dplr_grads all others (S3.3, S3.4).  One kernel of both has twice the registers and more code than an instruction cache
-// holds.
+// dplr_grads all others (S3.3, S3.4).  One kernel of both has twice the registers and more code than an instruction
+// cache holds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLR_H
@@ -31,21 +31,21 @@ namespace kiln::kernels {
 struct DplrConfig {
   ChunkRule rule = ChunkRule::Dplr;
   GateKind gate = GateKind::Channel;
-  int chunk = 64;            ///< C: 16, 32 or 64 tokens
-  int dim = 64, dimV = 64;   ///< tile widths of K and V: at least the extents, which are arguments
-  int warps = 8;             ///< of a program that works on one chunk
-  bool bounded = false;      ///< no half of a chunk decays by more than e^-60 (Decay.h)
-  bool packed = false;       ///< cu_seqlens says where sequences start
-  bool initial = false;      ///< the first state is given, not zero
-  bool final = false;        ///< the last state is wanted
-  int blockV = 64;           ///< columns of the state that a program has which walks along chunks
+  int chunk = 64;                 ///< C: 16, 32 or 64 tokens
+  int dim = 64, dimV = 64;        ///< tile widths of K and V: at least the extents, which are arguments
+  int warps = 8;                  ///< of a program that works on one chunk
+  bool bounded = false;           ///< no half of a chunk decays by more than e^-60 (Decay.h)
+  bool packed = false;            ///< cu_seqlens says where sequences start
+  bool initial = false;           ///< the first state is given, not zero
+  bool final = false;             ///< the last state is wanted
+  int blockV = 64;                ///< columns of the state that a program has which walks along chunks
   int chainWarps = 4, stages = 2; ///< of such a program
-  language::ElementType gates = language::ElementType::F32;   ///< f32 or the activations' type
-  language::ElementType beta = language::ElementType::F32;    ///< the same
-  language::ElementType state = language::ElementType::F32;   ///< of the first state: f32, f16, bf16
+  language::ElementType gates = language::ElementType::F32; ///< f32 or the activations' type
+  language::ElementType beta = language::ElementType::F32;  ///< the same
+  language::ElementType state = language::ElementType::F32; ///< of the first state: f32, f16, bf16
   bool wantsFirst = false; ///< the gradient of the first state; `final`: that of the last state is given
   language::ElementType lastState = language::ElementType::F32; ///< of that gradient: f32 or the activations' type
-  language::ElementType offsets = language::ElementType::I64; ///< of cu_seqlens: i32 or i64
+  language::ElementType offsets = language::ElementType::I64;   ///< of cu_seqlens: i32 or i64
   bool operator==(const DplrConfig &) const = default;
 };
 
@@ -55,30 +55,32 @@ DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
 
 /// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, sequences, scale): q, k, a, b, g
-/// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots, dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht
-/// [H, slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
+/// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots,
+/// dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht [H, slots, dimV, C] (Oh transposed),
+/// decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht): h0 [N, H, K, V], ht the same in f32,
 /// o [B, T, H, V]; of slots the rows: f [H, slots * dim, dim].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of every slot f, rt and
-/// decay as dplr_maps, and rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the gradient of the state gains.
+/// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of
+/// every slot f, rt and decay as dplr_maps, and rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the gradient of
+/// the state gains.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, h, dh, dh0, tokens, heads): of every slot h, the state before the
-/// chunk, and dh, the gradient of the state after it, both transposed, [H, slots * dimV, dim]; dh0 [N, H, K, V] f32.
-/// Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.
+/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, h, dh, dh0, tokens, heads): of every slot h, the state before
+/// the chunk, and dh, the gradient of the state after it, both transposed, [H, slots * dimV, dim]; dh0 [N, H, K, V]
+/// f32. Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.
 language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, dv, y, written, sequences, scale): dv,
-/// and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written, the same, what
-/// it added along b (where b is k: along k, v and that).  Rules without a have neither.  Grid [slots * H].
+/// and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written, the same,
+/// what it added along b (where b is k: along k, v and that).  Rules without a have neither.  Grid [slots * H].
 language::Kernel dplrValueGrads(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, y, written, dq, dk, da, db, dg, dgate_of_head,
-/// dbeta, sequences, scale): all other gradients.  Grid [slots * H].
+/// dplr_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, y, written, dq, dk, da, db, dg,
+/// dgate_of_head, dbeta, sequences, scale): all other gradients.  Grid [slots * H].
 language::Kernel dplrGrads(language::ElementType element, const DplrConfig &config = {});
 
 } // namespace kiln::kernels

@@ -20,13 +20,13 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
       [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
           TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
           TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", maybeVectors> f,
+          TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
           TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
-          const ChunkSource source =
-              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read();
           const auto values = here.read(v, c.dimV);
           const Decay decay(source, c.bounded);
@@ -43,9 +43,10 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
 template <Element T, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
   return kernel(
       "dplr_chains", optionsOfChain(c),
-      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht, TensorArg<T, 3, "f", maybeVectors> f,
-          TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "rht", vectors> rht, TensorArg<f32, 3, "decay", maybeVectors> decay,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "h", vectors> h, TensorArg<T, 3, "dh", vectors> dh,
+      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht,
+          TensorArg<T, 3, "f", maybeVectors> f, TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "rht", vectors> rht,
+          TensorArg<f32, 3, "decay", maybeVectors> decay, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 3, "h", vectors> h, TensorArg<T, 3, "dh", vectors> dh,
           TensorArg<f32, 4, "dh0", maybeVectors> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads) {
         const auto parts = c.dimV / c.blockV;
         const auto direction = programId() % 2, part = programId() / 2;
@@ -74,10 +75,9 @@ template <Element T, Element H, Element D, Element I> Kernel chainsOf(const Dplr
               });
             },
             [&] {
-              const auto last =
-                  loop(over(0, chunks), stateOf(dht, c.final, n, head, column, c), [&](auto i, auto x) {
-                    return step(here.slot + (chunks - 1 - i), x, dh, rht, [](const auto &y) { return y; });
-                  });
+              const auto last = loop(over(0, chunks), stateOf(dht, c.final, n, head, column, c), [&](auto i, auto x) {
+                return step(here.slot + (chunks - 1 - i), x, dh, rht, [](const auto &y) { return y; });
+              });
               if (c.wantsFirst)
                 storeView(dh0.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
             });
@@ -90,14 +90,13 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
       [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
           TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
           TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs, TensorArg<T, 4, "dv", vectors> dv,
-          TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
-          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
+          TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "y", maybeVectors> ys,
+          TensorArg<T, 4, "written", maybeVectors> writtens, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
-          const ChunkSource source =
-              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read();
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
           const auto m = matricesOf<T>(c.rule, rows, Decay(source, c.bounded));
@@ -114,8 +113,7 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
           const auto y = dot(transpose(m.inverse), cast<T>(dP));
           here.writeSlot(ys, y);
           here.write(dv, dot(transpose(m.products.ak), cast<T>(y), dV));
-          here.writeSlot(writtens,
-                         hasOwnB(c.rule) ? dot(m.inverse, read) : dot(m.inverse, read, cast<f32>(values)));
+          here.writeSlot(writtens, hasOwnB(c.rule) ? dot(m.inverse, read) : dot(m.inverse, read, cast<f32>(values)));
         });
       });
 }
@@ -126,8 +124,8 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
       [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
           TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
           TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
           TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
           TensorArg<T, 4, "dq", vectors> dq, TensorArg<T, 4, "dk", vectors> dk, TensorArg<T, 4, "da", maybeVectors> da,
           TensorArg<T, 4, "db", maybeVectors> db, TensorArg<G, 4, "dg", maybeVectors> dg,
@@ -136,8 +134,7 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
         const bool withA = reads(c.rule), withB = hasOwnB(c.rule);
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
-          const ChunkSource source =
-              here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const auto out = here.read(dO, c.dimV);
           // What k and b wrote, and the gradient of what a read (S3.3).
           const auto byK = !withA || withB ? here.read(v, c.dimV) : here.readSlot(writtens, c.chunk, c.dimV);
@@ -159,11 +156,11 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto tf32 = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &more) {
             return dot(l, r, more, Precision::Tf32);
           };
-          const RowGradients intra = decay.gradients({[&] { return product(out, byK); }, [&] { return product(out, byB); },
-                                                   [&] { return far(product(y, byK)); },
-                                                   [&] { return far(product(y, byB)); }});
-          // One row after the other: each is read where it is needed, and its gradient written before the next.  `later`: what
-          // dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
+          const RowGradients intra =
+              decay.gradients({[&] { return product(out, byK); }, [&] { return product(out, byB); },
+                               [&] { return far(product(y, byK)); }, [&] { return far(product(y, byB)); }});
+          // One row after the other: each is read where it is needed, and its gradient written before the next.
+          // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
           const auto factors = decay.fromStartToEnd();
           const auto sameK = same(out, byK), sameB = withB ? same(out, byB) : sameK;
           const auto qFar = intra.q() + dot(out, h) * factors.q;
@@ -219,13 +216,8 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
 } // namespace
 
 Kernel dplrMapsBackward(ElementType element, const DplrConfig &c) {
-  return withElement<f16, bf16>(element, "dplr_maps_backward", [&]<Element T>() {
-    return withElement<i32, i64>(c.offsets, "dplr_maps_backward", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_maps_backward", [&]<Element G>() {
-        return withElement<f32, T>(c.beta, "dplr_maps_backward", [&]<Element B>() { return mapsBackwardOf<T, G, B, I>(c); });
-      });
-    });
-  });
+  return withTypesOfChunks(element, c, "dplr_maps_backward",
+                           [&]<Element T, Element G, Element B, Element I>() { return mapsBackwardOf<T, G, B, I>(c); });
 }
 
 Kernel dplrChains(ElementType element, const DplrConfig &c) {
@@ -238,24 +230,14 @@ Kernel dplrChains(ElementType element, const DplrConfig &c) {
   });
 }
 
-Kernel dplrGrads(ElementType element, const DplrConfig &c) {
-  return withElement<f16, bf16>(element, "dplr_grads", [&]<Element T>() {
-    return withElement<i32, i64>(c.offsets, "dplr_grads", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_grads", [&]<Element G>() {
-        return withElement<f32, T>(c.beta, "dplr_grads", [&]<Element B>() { return gradsOf<T, G, B, I>(c); });
-      });
-    });
-  });
+Kernel dplrValueGrads(ElementType element, const DplrConfig &c) {
+  return withTypesOfChunks(element, c, "dplr_value_grads",
+                           [&]<Element T, Element G, Element B, Element I>() { return valueGradsOf<T, G, B, I>(c); });
 }
 
-Kernel dplrValueGrads(ElementType element, const DplrConfig &c) {
-  return withElement<f16, bf16>(element, "dplr_value_grads", [&]<Element T>() {
-    return withElement<i32, i64>(c.offsets, "dplr_value_grads", [&]<Element I>() {
-      return withElement<f32, T>(c.gates, "dplr_value_grads", [&]<Element G>() {
-        return withElement<f32, T>(c.beta, "dplr_value_grads", [&]<Element B>() { return valueGradsOf<T, G, B, I>(c); });
-      });
-    });
-  });
+Kernel dplrGrads(ElementType element, const DplrConfig &c) {
+  return withTypesOfChunks(element, c, "dplr_grads",
+                           [&]<Element T, Element G, Element B, Element I>() { return gradsOf<T, G, B, I>(c); });
 }
 
 } // namespace kiln::kernels

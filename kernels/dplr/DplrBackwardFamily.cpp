@@ -153,9 +153,8 @@ private:
         sums[i / head.dim] += g[i];
       g = std::move(sums);
     }
-    return {{"d" + std::string(names.q), d.q}, {"dk", k},       {"dv", d.v},
-            {"da", d.a},                       {"db", d.b},     {"d" + std::string(names.g), g},
-            {"dbeta", beta},                   {"dh0", d.first}};
+    return {{"d" + std::string(names.q), d.q}, {"dk", k},       {"dv", d.v},     {"da", d.a}, {"db", d.b},
+            {"d" + std::string(names.g), g},   {"dbeta", beta}, {"dh0", d.first}};
   }
 
   template <typename Arguments, typename Operation> Planner bound(std::shared_ptr<Operation> operation) const {
@@ -188,28 +187,34 @@ std::unique_ptr<Family> makeRwkv7Backward() {
       DplrNames{"rwkv7_backward", "r", "w", "gradients of RWKV7 by all its inputs"});
 }
 std::unique_ptr<Family> makeIplrBackward() {
-  return std::make_unique<DplrBackwardFamily>(
-      DplrNames{"iplr_backward", "q", "g", "gradients of the IPLR delta rule by all its inputs", ChunkRule::Dplr, GateKind::None});
+  return std::make_unique<DplrBackwardFamily>(DplrNames{"iplr_backward", "q", "g",
+                                                        "gradients of the IPLR delta rule by all its inputs",
+                                                        ChunkRule::Dplr, GateKind::None});
 }
 std::unique_ptr<Family> makeKdaBackward() {
-  return std::make_unique<DplrBackwardFamily>(
-      DplrNames{"kda_backward", "q", "g", "gradients of the delta rule with a gate for each channel", ChunkRule::Delta, GateKind::Channel});
+  return std::make_unique<DplrBackwardFamily>(DplrNames{"kda_backward", "q", "g",
+                                                        "gradients of the delta rule with a gate for each channel",
+                                                        ChunkRule::Delta, GateKind::Channel});
 }
 std::unique_ptr<Family> makeGatedDeltaRuleBackward() {
-  return std::make_unique<DplrBackwardFamily>(
-      DplrNames{"gated_delta_rule_backward", "q", "g", "gradients of the delta rule with a gate for each head", ChunkRule::Delta, GateKind::Head});
+  return std::make_unique<DplrBackwardFamily>(DplrNames{"gated_delta_rule_backward", "q", "g",
+                                                        "gradients of the delta rule with a gate for each head",
+                                                        ChunkRule::Delta, GateKind::Head});
 }
 std::unique_ptr<Family> makeDeltaRuleBackward() {
-  return std::make_unique<DplrBackwardFamily>(
-      DplrNames{"delta_rule_backward", "q", "g", "gradients of the delta rule by all its inputs", ChunkRule::Delta, GateKind::None});
+  return std::make_unique<DplrBackwardFamily>(DplrNames{"delta_rule_backward", "q", "g",
+                                                        "gradients of the delta rule by all its inputs",
+                                                        ChunkRule::Delta, GateKind::None});
 }
 std::unique_ptr<Family> makeGlaBackward() {
-  return std::make_unique<DplrBackwardFamily>(
-      DplrNames{"gla_backward", "q", "g", "gradients of linear attention with a gate for each channel", ChunkRule::Linear, GateKind::Channel});
+  return std::make_unique<DplrBackwardFamily>(DplrNames{"gla_backward", "q", "g",
+                                                        "gradients of linear attention with a gate for each channel",
+                                                        ChunkRule::Linear, GateKind::Channel});
 }
 std::unique_ptr<Family> makeSimpleGlaBackward() {
-  return std::make_unique<DplrBackwardFamily>(
-      DplrNames{"simple_gla_backward", "q", "g", "gradients of linear attention with a gate for each head", ChunkRule::Linear, GateKind::Head});
+  return std::make_unique<DplrBackwardFamily>(DplrNames{"simple_gla_backward", "q", "g",
+                                                        "gradients of linear attention with a gate for each head",
+                                                        ChunkRule::Linear, GateKind::Head});
 }
 
 } // namespace kiln::kernels

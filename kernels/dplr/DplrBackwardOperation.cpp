@@ -117,9 +117,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                                                 {"decay", decays ? bytes(c.dim, 4) : 0},
                                                 {"y", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
                                                 {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0}}));
-  const auto stateAt = [&](unsigned n) {
-    return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim);
-  };
+  const auto stateAt = [&](unsigned n) { return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim); };
   const Tensor none;
   const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * c.dim, c.dim) : none, rt = stateAt(1),
                rht = stateAt(2), h = stateAt(3), dh = stateAt(4),
@@ -138,8 +136,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   // Without a chunk anywhere the gradient of the first state is that of the last.
   if (slots || c.wantsFirst) {
     KILN_ASSIGN(JitKernel * kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(element, walking); }));
-    KILN_ASSIGN(const Dim3 grid,
-                gridOf(words.operation, 2 * in.sequences() * in.heads() * (c.dimV / c.blockV)));
+    KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, 2 * in.sequences() * in.heads() * (c.dimV / c.blockV)));
     KILN_TRY(plan.launch(*kernel, grid, named<"h0">(in.initialState.value_or(none)),
                          named<"dht">(call.dFinal.value_or(none)), named<"f">(f), named<"rt">(rt), named<"rht">(rht),
                          named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)), named<"h">(h),

@@ -1,8 +1,8 @@
 //===- DplrBackwardOperation.h - Gradients of chunked linear attention with a state --===//
 //
-// Of a loss whose gradient by o is dO, and by the last state dFinal, for every rule of DplrOperation.h.  Everything else
-// is computed again.  Gradients have the shape and type of what they are of; sums and states are fp32.  Specification
-// "DPLR delta rule and RWKV7", S3.3 and S3.4.
+// Of a loss whose gradient by o is dO, and by the last state dFinal, for every rule of DplrOperation.h.  Everything
+// else is computed again.  Gradients have the shape and type of what they are of; sums and states are fp32.
+// Specification "DPLR delta rule and RWKV7", S3.3 and S3.4.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
@@ -20,7 +20,7 @@ struct DplrBackwardArguments {
   Tensor dq, dk, dv, da, db; ///< out
   std::optional<Tensor> dg;  ///< out; with g
   std::optional<Tensor> initialState = {};
-  std::optional<Tensor> dFinal = {}; ///< [N, H, K, V], f32 or of q's type; none: zeros
+  std::optional<Tensor> dFinal = {};   ///< [N, H, K, V], f32 or of q's type; none: zeros
   std::optional<Tensor> dInitial = {}; ///< out: [N, H, K, V], f32
   std::optional<Tensor> cuSeqlens = {};
   std::optional<float> scale = {}; ///< none: 1 / sqrt(K); of RWKV7: 1

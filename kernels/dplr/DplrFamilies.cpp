@@ -73,8 +73,7 @@ Numbers DplrFamilyBase::safeNumbers() const {
 }
 
 double DplrFamilyBase::scaleOf(const Numbers &numbers, std::uint64_t dim) const {
-  return static_cast<float>(
-      numberOr(numbers, "scale", names.isRwkv() ? 1 : 1 / std::sqrt(static_cast<float>(dim))));
+  return static_cast<float>(numberOr(numbers, "scale", names.isRwkv() ? 1 : 1 / std::sqrt(static_cast<float>(dim))));
 }
 
 Result<DplrFamilyBase::Extents> DplrFamilyBase::extentsOf(const TensorTypes &inputs) const {
@@ -141,8 +140,7 @@ Result<HostTensors> DplrFamilyBase::everyHead(const HostTensors &inputs, const N
                                               const TensorTypes &types,
                                               const std::function<void(const PlacedHead &, const Put &)> &f) const {
   const HostTensor &q = inputs.find(names.q)->second, &v = inputs.find("v")->second;
-  const std::uint64_t batch = q.shape[0], tokens = q.shape[1], heads = q.shape[2], dim = q.shape[3],
-                      dimV = v.shape[3];
+  const std::uint64_t batch = q.shape[0], tokens = q.shape[1], heads = q.shape[2], dim = q.shape[3], dimV = v.shape[3];
   const auto cu = inputs.find("cu_seqlens"), first = inputs.find("initial_state");
   const bool packed = cu != inputs.end();
   const std::uint64_t sequences = packed ? cu->second.shape[0] - 1 : batch;
@@ -222,8 +220,8 @@ Result<HostTensors> DplrFamilyBase::forwardReference(const HostTensors &inputs, 
   });
 }
 
-/// The specification's metric is of whole tensors (S5): see allowedRatio.  An element by itself is wrong if it is off by
-/// a quarter of the tensor's root mean square.
+/// The specification's metric is of whole tensors (S5): see allowedRatio.  An element by itself is wrong if it is off
+/// by a quarter of the tensor's root mean square.
 std::vector<double> DplrFamilyBase::allowed(std::string_view name, DType, const HostTensors &,
                                             const HostTensors &reference, const Numbers &) const {
   const HostTensor &wanted = reference.find(name)->second;
@@ -252,7 +250,7 @@ Array DplrFamilyBase::input(std::string_view name, const TensorType &type, std::
   for (float &x : values) {
     const double z = isPositive ? uniform(random) : normal(random);
     x = static_cast<float>(name == "beta"   ? 1 / (1 + std::exp(-z))
-                           : !isGate          ? z
+                           : !isGate        ? z
                            : names.isRwkv() ? -std::exp(-0.5) / (1 + std::exp(-z))
                                             : -std::log1p(std::exp(-z)));
   }

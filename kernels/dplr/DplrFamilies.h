@@ -1,7 +1,7 @@
 //===- DplrFamilies.h - What the families of the DPLR delta rule share ----------===//
 //
-// Forward and backward, of every rule (Rule.h): parameters, random inputs and tolerance of the specification's tests (S5),
-// heads of a reference.
+// Forward and backward, of every rule (Rule.h): parameters, random inputs and tolerance of the specification's tests
+// (S5), heads of a reference.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLRFAMILIES_H
@@ -49,8 +49,8 @@ protected:
   /// Those of q, k, v, a, b, g, beta that the rule has, initial_state, cu_seqlens.
   std::vector<TensorParameter> inputParameters() const;
   /// The types of those of q, k, v, a, b, g, beta.
-  TensorTypes inputTypes(DType dtype, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads,
-                         std::uint64_t dim, std::uint64_t dimV) const;
+  TensorTypes inputTypes(DType dtype, std::uint64_t batch, std::uint64_t tokens, std::uint64_t heads, std::uint64_t dim,
+                         std::uint64_t dimV) const;
   /// Gates that need no look at each chunk: RWKV7's, -exp(-1/2) sigmoid(..), have a bound.
   Numbers safeNumbers() const;
   double scaleOf(const Numbers &numbers, std::uint64_t dim) const;

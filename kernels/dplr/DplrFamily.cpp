@@ -113,20 +113,21 @@ std::unique_ptr<Family> makeRwkv7() {
   return std::make_unique<DplrFamily>(DplrNames{"rwkv7", "r", "w", "RWKV7: the DPLR delta rule under its own names"});
 }
 std::unique_ptr<Family> makeIplr() {
-  return std::make_unique<DplrFamily>(DplrNames{"iplr", "q", "g", "the IPLR delta rule: DPLR whose state does not decay",
-                                                ChunkRule::Dplr, GateKind::None});
+  return std::make_unique<DplrFamily>(DplrNames{
+      "iplr", "q", "g", "the IPLR delta rule: DPLR whose state does not decay", ChunkRule::Dplr, GateKind::None});
 }
 std::unique_ptr<Family> makeKda() {
-  return std::make_unique<DplrFamily>(DplrNames{
-      "kda", "q", "g", "the delta rule with a gate for each channel (KDA)", ChunkRule::Delta, GateKind::Channel});
+  return std::make_unique<DplrFamily>(DplrNames{"kda", "q", "g", "the delta rule with a gate for each channel (KDA)",
+                                                ChunkRule::Delta, GateKind::Channel});
 }
 std::unique_ptr<Family> makeGatedDeltaRule() {
-  return std::make_unique<DplrFamily>(DplrNames{"gated_delta_rule", "q", "g", "the delta rule with a gate for each head",
-                                                ChunkRule::Delta, GateKind::Head});
+  return std::make_unique<DplrFamily>(DplrNames{
+      "gated_delta_rule", "q", "g", "the delta rule with a gate for each head", ChunkRule::Delta, GateKind::Head});
 }
 std::unique_ptr<Family> makeDeltaRule() {
-  return std::make_unique<DplrFamily>(DplrNames{
-      "delta_rule", "q", "g", "the delta rule: a state that forgets what a key held", ChunkRule::Delta, GateKind::None});
+  return std::make_unique<DplrFamily>(DplrNames{"delta_rule", "q", "g",
+                                                "the delta rule: a state that forgets what a key held",
+                                                ChunkRule::Delta, GateKind::None});
 }
 std::unique_ptr<Family> makeGla() {
   return std::make_unique<DplrFamily>(DplrNames{"gla", "q", "g", "linear attention with a gate for each channel (GLA)",

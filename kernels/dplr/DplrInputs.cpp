@@ -115,9 +115,9 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
   if (const Target *target = device.info().target;
       !anyV && std::max(in.dim(), in.dimV()) > 128 && target && target->sharedOptIn < ofWideHeads)
     return Status(StatusCode::Unsupported,
-                  format("%s: heads of %lld and %lld columns need %u bytes of shared memory; %s has %u", words.operation,
-                         static_cast<long long>(in.dim()), static_cast<long long>(in.dimV()), ofWideHeads,
-                         std::string(target->name).c_str(), target->sharedOptIn),
+                  format("%s: heads of %lld and %lld columns need %u bytes of shared memory; %s has %u",
+                         words.operation, static_cast<long long>(in.dim()), static_cast<long long>(in.dimV()),
+                         ofWideHeads, std::string(target->name).c_str(), target->sharedOptIn),
                   "split the heads: up to 128 columns go everywhere");
   if (in.cuSeqlens) {
     if (in.batch() != 1)
@@ -133,15 +133,15 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
       return Status::invalid(operation() + ": cu_seqlens is empty", "give N + 1 offsets, the first of them 0");
   }
   if (in.initialState)
-    KILN_TRY(checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16},
-                        false));
+    KILN_TRY(
+        checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16}, false));
   if (in.scale && !std::isfinite(*in.scale))
     return Status::invalid(format("%s: scale = %g", words.operation, static_cast<double>(*in.scale)),
                            "give a finite number");
   if (in.lowerBound && !(*in.lowerBound < 0))
-    return Status::invalid(format("%s: lower_bound = %g: log decays are below 0", words.operation,
-                                  static_cast<double>(*in.lowerBound)),
-                           "give a number below 0, or none");
+    return Status::invalid(
+        format("%s: lower_bound = %g: log decays are below 0", words.operation, static_cast<double>(*in.lowerBound)),
+        "give a number below 0, or none");
   if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
     return Status::invalid(operation() + ": chunk_size = " + std::to_string(in.chunkSize) + ": 16, 32 or 64",
                            "give 0 to have it chosen");
@@ -158,18 +158,15 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
                                   static_cast<long long>(rows)),
                            "split the call");
   if (in.warps && !anyV && std::max(c.dim, c.dimV) > 128 && in.warps != 16)
-    return Status::invalid(operation() + ": warps = " + std::to_string(in.warps) + " for heads of more than 128 columns: 16",
+    return Status::invalid(operation() + ": warps = " + std::to_string(in.warps) +
+                               " for heads of more than 128 columns: 16",
                            "give 0 to have it chosen");
   return {};
 }
 
 Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,
                    const Tensor &tensor, const char *like, const Tensor &likeTensor) {
-  auto out = checkTensor(name, tensor)
-                 .on(device)
-                 .dtypeOf(like, likeTensor)
-                 .shapeOf(like, likeTensor)
-                 .writable();
+  auto out = checkTensor(name, tensor).on(device).dtypeOf(like, likeTensor).shapeOf(like, likeTensor).writable();
   if (likeTensor.rank == 4)
     out.stride(3, 1);
   KILN_TRY(out.status());
@@ -222,8 +219,7 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.initial = in.initialState.has_value();
   // The widest power of two that divides the tile and keeps every multiprocessor busy.
   c.blockV = std::min(64, c.dimV & -c.dimV);
-  while (c.blockV > 16 &&
-         in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
+  while (c.blockV > 16 && in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;
   c.chainWarps = std::max(c.blockV / 16, c.dim > 128 ? 4 : 1); // F takes registers of as many threads
   if (in.gate != GateKind::None)

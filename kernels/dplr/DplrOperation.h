@@ -1,8 +1,8 @@
 //===- DplrOperation.h - Chunked linear attention with a state, as users call it --===//
 //
-// Three kinds of rules of one family (Rule.h), forward: Dplr (with RWKV7 under its own names, IPLR without gates), DeltaRule
-// (gated delta rule, KDA), LinearAttention (GLA, simple GLA).  Backward: DplrBackwardOperation.h; token by token:
-// DplrStepOperation.h.  Specification "DPLR delta rule and RWKV7", S1 and S7.
+// Three kinds of rules of one family (Rule.h), forward: Dplr (with RWKV7 under its own names, IPLR without gates),
+// DeltaRule (gated delta rule, KDA), LinearAttention (GLA, simple GLA).  Backward: DplrBackwardOperation.h; token by
+// token: DplrStepOperation.h.  Specification "DPLR delta rule and RWKV7", S1 and S7.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLROPERATION_H
@@ -16,8 +16,8 @@ namespace kiln::kernels {
 ///
 ///   S_t = diag(e^{g_t}) S_{t-1} + b_t (S_{t-1}^T a_t)^T + k_t v_t^T      o_t = scale * S_t^T q_t
 ///
-/// q, k, a, b: [B, T, H, K], v and o: [B, T, H, V], f16 or bf16; g: [B, T, H, K], natural log decays <= 0, f32 or of q's
-/// type.  Any strides but 1 along the last dimension.  K and V up to 256, T from 0.  Sums and the state are fp32.
+/// q, k, a, b: [B, T, H, K], v and o: [B, T, H, V], f16 or bf16; g: [B, T, H, K], natural log decays <= 0, f32 or of
+/// q's type.  Any strides but 1 along the last dimension.  K and V up to 256, T from 0.  Sums and the state are fp32.
 struct DplrArguments {
   Tensor q, k, v, a, b;
   std::optional<Tensor> g; ///< none: nothing decays (IPLR)
@@ -27,11 +27,11 @@ struct DplrArguments {
   /// Packed sequences: [N + 1], i32 or i64, where each starts in T; B is 1 then.  Read on the device only: others give
   /// wrong results, but no access out of bounds.
   std::optional<Tensor> cuSeqlens = {};
-  std::optional<float> scale = {}; ///< none: 1 / sqrt(K)
-  bool safeGate = false;           ///< promises g >= -5
+  std::optional<float> scale = {};      ///< none: 1 / sqrt(K)
+  bool safeGate = false;                ///< promises g >= -5
   std::optional<float> lowerBound = {}; ///< promises g >= this, below 0
-  std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Rounding is all that differs; wide heads take 32 for 64
-  int warps = 0; ///< of a program that works on one chunk: 4, 8, 16; 0: chosen
+  std::int64_t chunkSize = 0; ///< 16, 32, 64; 0: chosen.  Rounding is all that differs; wide heads take 32 for 64
+  int warps = 0;              ///< of a program that works on one chunk: 4, 8, 16; 0: chosen
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.
@@ -49,8 +49,8 @@ struct Rwkv7Arguments {
 ///
 ///   S_t = D_t + beta_t k_t (v_t - D_t^T k_t)^T      o_t = scale * S_t^T q_t
 ///
-/// g: [B, T, H, K] (KDA), [B, T, H] (gated delta rule), none (delta rule); beta: [B, T, H], f32 or of q's type.  The rest
-/// as of DplrArguments.  k is taken as it is: the rule is stable where beta |k|^2 is at most 2.
+/// g: [B, T, H, K] (KDA), [B, T, H] (gated delta rule), none (delta rule); beta: [B, T, H], f32 or of q's type.  The
+/// rest as of DplrArguments.  k is taken as it is: the rule is stable where beta |k|^2 is at most 2.
 struct DeltaRuleArguments {
   Tensor q, k, v, beta;
   std::optional<Tensor> g;

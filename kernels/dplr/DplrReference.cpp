@@ -29,7 +29,7 @@ Values across(const Values &state, const double *x, std::size_t dim, std::size_t
 /// The state after token t.
 void step(const DplrHead &h, std::size_t t, Values &state) {
   const double *const a = &h.a[t * h.dim], *const b = &h.b[t * h.dim], *const k = &h.k[t * h.dim],
-                     *const g = &h.g[t * h.dim], *const v = &h.v[t * h.dimV];
+                      *const g = &h.g[t * h.dim], *const v = &h.v[t * h.dimV];
   const Values p = read(state, a, h.dim, h.dimV);
   for (std::size_t i = 0; i < h.dim; ++i) {
     const double decay = std::exp(g[i]);
@@ -80,7 +80,7 @@ DplrHeadGradients dplrBackward(const DplrHead &h, std::span<const double> dO, st
     }
     const Values &before = states[t - from], &after = states[t - from + 1];
     const double *const q = &h.q[t * K], *const k = &h.k[t * K], *const a = &h.a[t * K], *const b = &h.b[t * K],
-                       *const g = &h.g[t * K], *const v = &h.v[t * V], *const o = &dO[t * V];
+                        *const g = &h.g[t * K], *const v = &h.v[t * V], *const o = &dO[t * V];
     for (std::size_t i = 0; i < K; ++i)
       for (std::size_t j = 0; j < V; ++j)
         d[i * V + j] += h.scale * q[i] * o[j];

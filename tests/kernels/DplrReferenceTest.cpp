@@ -1,7 +1,7 @@
 //===- DplrReferenceTest.cpp - The reference's gradients by differences ----------===//
 //
-// Every gradient against (loss(x + d) - loss(x - d)) / 2 d of the recurrence, in float64, along random directions of each
-// input and element by element for a few.
+// Every gradient against (loss(x + d) - loss(x - d)) / 2 d of the recurrence, in float64, along random directions of
+// each input and element by element for a few.
 //
 //===----------------------------------------------------------------------===//
 #include "kernels/dplr/DplrReference.h"
@@ -51,7 +51,8 @@ double lossOf(const Problem &p) {
 }
 
 TEST(DplrReference, GradientsAreDifferences) {
-  for (const auto &[tokens, dim, dimV] : {std::tuple<std::size_t, std::size_t, std::size_t>{9, 5, 3}, {1, 4, 6}, {20, 3, 3}}) {
+  for (const auto &[tokens, dim, dimV] :
+       {std::tuple<std::size_t, std::size_t, std::size_t>{9, 5, 3}, {1, 4, 6}, {20, 3, 3}}) {
     Problem p = problem(tokens, dim, dimV, 3);
     const DplrHeadGradients d = dplrBackward(p.head, p.dO, p.dLast);
     struct Input {
@@ -59,9 +60,10 @@ TEST(DplrReference, GradientsAreDifferences) {
       Values DplrHead::*value;
       const Values *gradient;
     };
-    for (const Input &in : {Input{"q", &DplrHead::q, &d.q}, Input{"k", &DplrHead::k, &d.k}, Input{"v", &DplrHead::v, &d.v},
-                            Input{"a", &DplrHead::a, &d.a}, Input{"b", &DplrHead::b, &d.b}, Input{"g", &DplrHead::g, &d.g},
-                            Input{"first", &DplrHead::first, &d.first}}) {
+    for (const Input &in :
+         {Input{"q", &DplrHead::q, &d.q}, Input{"k", &DplrHead::k, &d.k}, Input{"v", &DplrHead::v, &d.v},
+          Input{"a", &DplrHead::a, &d.a}, Input{"b", &DplrHead::b, &d.b}, Input{"g", &DplrHead::g, &d.g},
+          Input{"first", &DplrHead::first, &d.first}}) {
       Values &x = p.head.*in.value;
       ASSERT_EQ(x.size(), in.gradient->size()) << in.name;
       for (std::size_t i = 0; i < x.size(); ++i) {
@@ -72,7 +74,8 @@ TEST(DplrReference, GradientsAreDifferences) {
         const double less = lossOf(p);
         x[i] = was;
         const double wanted = (more - less) / (2 * by);
-        ASSERT_NEAR((*in.gradient)[i], wanted, 1e-6 * (1 + std::abs(wanted))) << in.name << "[" << i << "], T " << tokens;
+        ASSERT_NEAR((*in.gradient)[i], wanted, 1e-6 * (1 + std::abs(wanted)))
+            << in.name << "[" << i << "], T " << tokens;
       }
     }
   }

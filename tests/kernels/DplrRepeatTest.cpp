@@ -1,7 +1,7 @@
 //===- DplrRepeatTest.cpp - The same bits from every run of DPLR --------------------===//
 //
-// Under seeds of every schedule of the emulator (two a target in the default tier, 20 of each in full), from run to run,
-// and one compile for every number of tokens and every packing.
+// Under seeds of every schedule of the emulator (two a target in the default tier, 20 of each in full), from run to
+// run, and one compile for every number of tokens and every packing.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/kernels/DplrHarness.h"
@@ -40,7 +40,9 @@ TEST_P(DplrRepeat, SeedsKeepTheBits) {
   if (!on->emulated())
     GTEST_SKIP() << device << " is no emulator: nobody can choose its schedule";
   const TemporaryDirectory cache;
-  const auto open = [&](const EmulatorOptions &options) { return openWith(device, {options, cache.path() + "/kernels", ""}); };
+  const auto open = [&](const EmulatorOptions &options) {
+    return openWith(device, {options, cache.path() + "/kernels", ""});
+  };
   const DplrProblem p = packedCall();
   const Arrays inputs = inputsOf(p);
   const auto usual = open({});

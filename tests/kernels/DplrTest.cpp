@@ -62,8 +62,8 @@ std::vector<DplrProblem> extra() {
     p.offsetType = DType::I64;
   });
   add({1, 300, 2, 64, 64, {1, 0, -.61}, safe(-.61, 1, 0)}, [](DplrProblem &p) { p.first.reset(); });
-  add({1, 257, 2, 64, 64, {1, 1}, any(1, 64)}, [](DplrProblem &) {});           // no decay at all: IPLR
-  add({1, 257, 2, 64, 64, {.01, .3, -150}, any(1, 64)}, [](DplrProblem &) {});  // factors that vanish
+  add({1, 257, 2, 64, 64, {1, 1}, any(1, 64)}, [](DplrProblem &) {});              // no decay at all: IPLR
+  add({1, 257, 2, 64, 64, {.01, .3, -150}, any(1, 64)}, [](DplrProblem &) {});     // factors that vanish
   add({1, 512, 2, 64, 64, {1, 0, -5, -5}, safe(-5, 1, 64)}, [](DplrProblem &) {}); // all gates -5: dg of S3.4
   add({1, 512, 2, 64, 64, {1, 0, -5, -5}, any(1, 16)}, [](DplrProblem &) {});
   add({1, 512, 1, 64, 64, {1, 0, -5, -5}, safe(-5, 1, 32)}, [](DplrProblem &) {}); // the bound of a safe gate
@@ -94,24 +94,28 @@ void sampled(const std::vector<DplrProblem> &all, unsigned stride, const auto &c
 }
 
 TEST_P(Dplr, DenseRows) {
-  sampled(dense(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); }, [&](DplrProblem p) {
-    if (!isFullTier() && on->emulated())
-      p.batch = 1, p.tokens = std::min<std::uint64_t>(p.tokens, 150), p.heads = std::min<std::uint64_t>(p.heads, 2);
-    check(p);
-  });
+  sampled(
+      dense(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); },
+      [&](DplrProblem p) {
+        if (!isFullTier() && on->emulated())
+          p.batch = 1, p.tokens = std::min<std::uint64_t>(p.tokens, 150), p.heads = std::min<std::uint64_t>(p.heads, 2);
+        check(p);
+      });
 }
 
 TEST_P(Dplr, PackedRows) {
-  sampled(packed(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); }, [&](DplrProblem p) {
-    if (!isFullTier() && on->emulated()) {
-      p.heads = 2;
-      for (std::uint64_t &offset : p.offsets) // fewer whole chunks
-        offset = offset > 300 ? offset / 5 + offset % 64 : offset;
-      std::sort(p.offsets.begin(), p.offsets.end());
-      p.tokens = p.offsets.back();
-    }
-    check(p);
-  });
+  sampled(
+      packed(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); },
+      [&](DplrProblem p) {
+        if (!isFullTier() && on->emulated()) {
+          p.heads = 2;
+          for (std::uint64_t &offset : p.offsets) // fewer whole chunks
+            offset = offset > 300 ? offset / 5 + offset % 64 : offset;
+          std::sort(p.offsets.begin(), p.offsets.end());
+          p.tokens = p.offsets.back();
+        }
+        check(p);
+      });
 }
 
 TEST_P(Dplr, ExtraRows) {
@@ -153,11 +157,13 @@ TEST_P(Dplr, Rwkv7IsDplr) {
   for (const char *name : {"o", "final_state"})
     EXPECT_EQ(dplr.at(name).data, rwkv7.at(name).data) << name;
   const Arrays back = run("dplr_backward", inputs, p), rwkv7Back = run("rwkv7_backward", inputs, unscaled);
-  for (const auto &[own, theirs] : {std::pair("dq", "dr"), {"dk", "dk"}, {"dv", "dv"}, {"da", "da"}, {"db", "db"}, {"dg", "dw"}, {"dh0", "dh0"}})
+  for (const auto &[own, theirs] :
+       {std::pair("dq", "dr"), {"dk", "dk"}, {"dv", "dv"}, {"da", "da"}, {"db", "db"}, {"dg", "dw"}, {"dh0", "dh0"}})
     EXPECT_EQ(back.at(own).data, rwkv7Back.at(theirs).data) << own;
 }
 
-/// Gates of minus infinity, in all channels of some tokens and some channels of others: nothing is left of the state there.
+/// Gates of minus infinity, in all channels of some tokens and some channels of others: nothing is left of the state
+/// there.
 TEST_P(Dplr, InfiniteGates) {
   for (const double chunk : {16, 32, 64}) {
     if (on->emulated() && !isFullTier() && static_cast<unsigned>(chunk / 16) % 3 != GetParam() % 3)

@@ -130,7 +130,8 @@ TEST_P(Rule, WrongArgumentsAreRefused) {
   };
   EXPECT_NE(refusal("beta", arrayOf(DType::F32, {1, 20, 3}, std::vector<double>(60))).find("beta"), std::string::npos);
   EXPECT_NE(refusal("g", arrayOf(DType::F16, {1, 20, 2}, std::vector<double>(40))).find("'g'"), std::string::npos);
-  EXPECT_NE(refusal("k", arrayOf(DType::F16, {1, 20, 2, 32}, std::vector<double>(1280))).find("'k'"), std::string::npos);
+  EXPECT_NE(refusal("k", arrayOf(DType::F16, {1, 20, 2, 32}, std::vector<double>(1280))).find("'k'"),
+            std::string::npos);
 }
 
 /// Every output of the backward pass in the memory of every input and of every other output.
@@ -178,7 +179,7 @@ struct Direct {
     std::vector<double> s = first, out;
     for (std::size_t t = 0; t < tokens; ++t) {
       const auto gate = [&](std::size_t i) {
-        return rule == "kda" || rule == "gla"                           ? std::exp(g[t * dim + i])
+        return rule == "kda" || rule == "gla"                       ? std::exp(g[t * dim + i])
                : rule == "gated_delta_rule" || rule == "simple_gla" ? std::exp(g[t])
                                                                     : 1.0;
       };
@@ -190,9 +191,10 @@ struct Direct {
       for (std::size_t i = 0; i < dim; ++i)
         for (std::size_t j = 0; j < dimV; ++j) {
           const double value = v[t * dimV + j], key = k[t * dim + i];
-          next[i * dimV + j] = gate(i) * s[i * dimV + j] + (rule == "iplr" ? b[t * dim + i] * along[j] + key * value
-                                                            : rule.ends_with("gla") ? key * value
-                                                                                    : beta[t] * key * (value - along[j]));
+          next[i * dimV + j] =
+              gate(i) * s[i * dimV + j] + (rule == "iplr"          ? b[t * dim + i] * along[j] + key * value
+                                           : rule.ends_with("gla") ? key * value
+                                                                   : beta[t] * key * (value - along[j]));
         }
       s = next;
       for (std::size_t j = 0; j < dimV; ++j) {
@@ -220,8 +222,9 @@ TEST(RuleReference, IsTheRuleAndItsGradientsAreDifferences) {
       return x;
     };
     const bool ofHead = rule == "gated_delta_rule" || rule == "simple_gla";
-    Direct d{T, K, V, 0.7, draw(T * K), draw(T * K), draw(T * V), draw(T * K), draw(T * K), draw(ofHead ? T : T * K),
-             draw(T), draw(K * V)};
+    Direct d{T,           K,           V,           0.7,         draw(T * K),
+             draw(T * K), draw(T * V), draw(T * K), draw(T * K), draw(ofHead ? T : T * K),
+             draw(T),     draw(K * V)};
     for (double &g : d.g)
       g = -std::abs(g);
     const std::vector<double> dOut = draw(T * V), dLast = draw(K * V);
@@ -236,22 +239,18 @@ TEST(RuleReference, IsTheRuleAndItsGradientsAreDifferences) {
     };
     const auto host = [](const Shape &shape, const std::vector<double> &values) { return HostTensor{shape, values}; };
     const Shape keys{1, T, 1, K}, values{1, T, 1, V}, head{1, T, 1}, state{1, 1, K, V};
-    const HostTensors inputs{{"q", host(keys, d.q)},
-                             {"k", host(keys, d.k)},
-                             {"v", host(values, d.v)},
-                             {"a", host(keys, d.a)},
-                             {"b", host(keys, d.b)},
-                             {"g", host(ofHead ? head : keys, d.g)},
-                             {"beta", host(head, d.beta)},
-                             {"initial_state", host(state, d.first)},
-                             {"do", host(values, dOut)},
-                             {"dht", host(state, dLast)}};
+    const HostTensors inputs{{"q", host(keys, d.q)},       {"k", host(keys, d.k)},
+                             {"v", host(values, d.v)},     {"a", host(keys, d.a)},
+                             {"b", host(keys, d.b)},       {"g", host(ofHead ? head : keys, d.g)},
+                             {"beta", host(head, d.beta)}, {"initial_state", host(state, d.first)},
+                             {"do", host(values, dOut)},   {"dht", host(state, dLast)}};
     const auto forward = familyOf(rule).reference(inputs, {{"scale", 0.7}, {"final_state", 1}});
     const auto backward = familyOf(rule + "_backward").reference(inputs, {{"scale", 0.7}, {"dh0", 1}});
     ASSERT_TRUE(forward.ok() && backward.ok());
     const std::vector<double> wanted = d.run(rule);
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      ASSERT_NEAR(i < T * V ? forward->at("o").values[i] : forward->at("final_state").values[i - T * V], wanted[i], 1e-7);
+      ASSERT_NEAR(i < T * V ? forward->at("o").values[i] : forward->at("final_state").values[i - T * V], wanted[i],
+                  1e-7);
     const auto differences = [&](const char *name, std::vector<double> Direct::*input) {
       const auto found = backward->find(name);
       if (found == backward->end())
@@ -268,9 +267,14 @@ TEST(RuleReference, IsTheRuleAndItsGradientsAreDifferences) {
         ASSERT_NEAR(found->second.values[i], (more - less) / (2 * by), 1e-6) << name << "[" << i << "]";
       }
     };
-    for (const auto &[name, input] :
-         {std::pair("dq", &Direct::q), {"dk", &Direct::k}, {"dv", &Direct::v}, {"da", &Direct::a}, {"db", &Direct::b},
-          {"dg", &Direct::g}, {"dbeta", &Direct::beta}, {"dh0", &Direct::first}})
+    for (const auto &[name, input] : {std::pair("dq", &Direct::q),
+                                      {"dk", &Direct::k},
+                                      {"dv", &Direct::v},
+                                      {"da", &Direct::a},
+                                      {"db", &Direct::b},
+                                      {"dg", &Direct::g},
+                                      {"dbeta", &Direct::beta},
+                                      {"dh0", &Direct::first}})
       ASSERT_NO_FATAL_FAILURE(differences(name, input));
     const std::size_t inputsOfRule = rule == "iplr" ? 6 : rule == "delta_rule" ? 5 : rule.ends_with("gla") ? 5 : 6;
     EXPECT_EQ(backward->size(), inputsOfRule);

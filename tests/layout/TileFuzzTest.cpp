@@ -45,8 +45,7 @@ TEST(TileFuzz, RepetitionsElementByElement) {
     SCOPED_TRACE(format("%lldx%lld, %u bits, %s, %llu bytes of scratch\n  %s\n  %s", (long long)shape[0],
                         (long long)shape[1], bits, std::string(target.name).c_str(), (unsigned long long)scratch,
                         source->text().c_str(), destination->text().c_str()));
-    PlanOptions options{.scratchBytes = scratch, .neighbours = (random.bits() & 1) != 0};
-    auto plan = planTileConversion(*source, *destination, bits, target, options);
+    auto plan = planTileConversion(*source, *destination, bits, target, scratch);
     ASSERT_TRUE(plan.ok()) << plan.status().toString();
     OracleRun run = runPlan(plan->core, source->core(), destination->core(), {.seed = random.bits()});
     ASSERT_EQ(run.error, "");
@@ -68,7 +67,7 @@ TEST(TileFuzz, RepetitionsElementByElement) {
     EXPECT_LE(plan->scratchBytes, scratch);
     auto less = planTileConversion(*source, *destination, bits, target, 1024);
     ASSERT_TRUE(less.ok()) << less.status().toString();
-    if (scratch >= 1024 && !options.neighbours) {
+    if (scratch >= 1024) {
       EXPECT_GE(less->core.cost, plan->core.cost);
     }
     if (plan->core.passes == 0) {
@@ -88,8 +87,7 @@ TEST(TileFuzz, RepetitionsElementByElement) {
       EXPECT_EQ(plan->core.perRound, 1u);
     }
     // Both halves of an exchange plan anew within the scratch that it was given.
-    options.scratchBytes = plan->scratchBytes;
-    auto again = planTileConversion(*source, *destination, bits, target, options);
+    auto again = planTileConversion(*source, *destination, bits, target, plan->scratchBytes);
     ASSERT_TRUE(again.ok()) << again.status().toString();
     EXPECT_EQ(again->core.strategy, plan->core.strategy);
     EXPECT_EQ(again->core.cost, plan->core.cost);
