@@ -49,6 +49,7 @@ Status ChunkBackward::check(ChunkBackwardCall call) const {
   const Device &device = jit.device();
   const DplrInputs &in = call.in;
   KILN_TRY(checkInputs(device, words, in));
+  KILN_TRY(checkChunks(device, words, in));
   KILN_TRY(checkTensor("do", call.dO).on(device).dtypeOf("v", in.v).shapeOf("v", in.v).stride(3, 1).status());
   if (call.dFinal)
     KILN_TRY(checkState(device, words, in, "dht", *call.dFinal, {DType::F32, in.q.dtype}, false));

@@ -203,7 +203,22 @@ Result<HostTensors> DplrFamilyBase::everyHead(const HostTensors &inputs, const N
   return out;
 }
 
-Result<HostTensors> DplrFamilyBase::forwardReference(const HostTensors &inputs, const Numbers &numbers) const {
+std::vector<TensorParameter> DplrForwardFamily::tensors() const {
+  std::vector<TensorParameter> out = inputParameters();
+  out.push_back({"o", true, false, "B x T x H x V"});
+  out.push_back({"final_state", true, true, "N x H x K x V, f32"});
+  return out;
+}
+
+Result<TensorTypes> DplrForwardFamily::outputs(const TensorTypes &inputs, const Numbers &numbers) const {
+  KILN_ASSIGN(const Extents e, extentsOf(inputs));
+  TensorTypes out{{"o", {inputs.find(names.q)->second.dtype, {e.batch, e.tokens, e.heads, e.dimV}}}};
+  if (numbers.count("final_state"))
+    out["final_state"] = {DType::F32, {e.sequences, e.heads, e.dim, e.dimV}};
+  return out;
+}
+
+Result<HostTensors> DplrForwardFamily::reference(const HostTensors &inputs, const Numbers &numbers) const {
   const HostTensor &q = inputs.find(names.q)->second, &v = inputs.find("v")->second;
   const auto cu = inputs.find("cu_seqlens");
   const std::uint64_t sequences = cu == inputs.end() ? q.shape[0] : cu->second.shape[0] - 1;

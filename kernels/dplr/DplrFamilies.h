@@ -67,13 +67,20 @@ protected:
   using Put = std::function<void(std::string_view name, std::uint64_t at, double value)>;
   Result<HostTensors> everyHead(const HostTensors &inputs, const Numbers &numbers, const TensorTypes &types,
                                 const std::function<void(const PlacedHead &, const Put &)> &f) const;
-  /// o, and final_state if it is asked for.
-  Result<HostTensors> forwardReference(const HostTensors &inputs, const Numbers &numbers) const;
   /// Rows of a tensor [B, T, H, columns] or [B, T, H] that belong to a head, and the place of its row i.
   static std::vector<double> rowsOf(const HostTensor &tensor, const PlacedHead &at);
   static std::uint64_t rowAt(const Shape &shape, const PlacedHead &at, std::uint64_t i);
 
   DplrNames names;
+};
+
+/// Forward: o, and final_state if it is asked for.
+class DplrForwardFamily : public DplrFamilyBase {
+public:
+  using DplrFamilyBase::DplrFamilyBase;
+  std::vector<TensorParameter> tensors() const override;
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override;
+  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override;
 };
 
 } // namespace kiln::kernels

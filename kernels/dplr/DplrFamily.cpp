@@ -7,24 +7,9 @@
 namespace kiln::kernels {
 namespace {
 
-class DplrFamily : public DplrFamilyBase {
+class DplrFamily : public DplrForwardFamily {
 public:
-  using DplrFamilyBase::DplrFamilyBase;
-
-  std::vector<TensorParameter> tensors() const override {
-    std::vector<TensorParameter> out = inputParameters();
-    out.push_back({"o", true, false, "B x T x H x V"});
-    out.push_back({"final_state", true, true, "N x H x K x V, f32"});
-    return out;
-  }
-
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
-    KILN_ASSIGN(const Extents e, extentsOf(inputs));
-    TensorTypes out{{"o", {inputs.find(names.q)->second.dtype, {e.batch, e.tokens, e.heads, e.dimV}}}};
-    if (numbers.count("final_state"))
-      out["final_state"] = {DType::F32, {e.sequences, e.heads, e.dim, e.dimV}};
-    return out;
-  }
+  using DplrForwardFamily::DplrForwardFamily;
 
   Planner bind(Jit &jit) const override {
     const DplrWords words{names.operation.data(), names.q.data(), names.g.data()}; // literals: they end with a zero
@@ -38,10 +23,6 @@ public:
       return bound<LinearAttentionArguments>(std::make_shared<LinearAttentionOperation>(jit, words));
     }
     return {};
-  }
-
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
-    return forwardReference(inputs, numbers);
   }
 
   double flops(const Call &call) const override {

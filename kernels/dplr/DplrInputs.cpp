@@ -14,6 +14,12 @@ language::ElementType elementOfOffsets(const std::optional<Tensor> &cu) {
   return cu && cu->dtype == DType::I32 ? language::ElementType::I32 : language::ElementType::I64;
 }
 
+Status badColumns(const DplrWords &words, const char *name, std::int64_t columns) {
+  return Status::invalid(std::string(words.operation) + ": argument '" + name + "' has " + std::to_string(columns) +
+                             " columns: from 1 to " + std::to_string(largestDim),
+                         "split the heads");
+}
+
 } // namespace
 
 std::int64_t slotsOf(const DplrInputs &in, int chunk) {
@@ -65,17 +71,12 @@ GateKind gateOf(const std::optional<Tensor> &g) {
 }
 
 Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &in,
-                   std::initializer_list<DType> types, bool anyV) {
+                   std::initializer_list<DType> types) {
   // Strings are made where something is wrong, and only there.
   const auto operation = [&] { return std::string(words.operation); };
   KILN_TRY(checkTensor(words.q, in.q).on(device).dtype(types).rank(4).stride(3, 1).status());
-  const auto badDim = [&](const char *name, std::int64_t value) {
-    return Status::invalid(operation() + ": argument '" + name + "' has " + std::to_string(value) +
-                               " columns: from 1 to " + std::to_string(largestDim),
-                           "split the heads");
-  };
   if (in.dim() < 1 || in.dim() > largestDim)
-    return badDim(words.q, in.dim());
+    return badColumns(words, words.q, in.dim());
   const auto asQ = [&](const char *name, const Tensor &t) {
     return checkTensor(name, t).on(device).dtypeOf(words.q, in.q).shapeOf(words.q, in.q).stride(3, 1).status();
   };
@@ -108,17 +109,8 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
   for (unsigned d = 0; d < 3; ++d)
     v.extent(d, in.q.shape[d], like);
   KILN_TRY(v.extentAtMost(3, 1 << 30).status());
-  if (in.dimV() < 1 || (in.dimV() > largestDim && !anyV))
-    return badDim("v", in.dimV());
-  // F of a wide head, and what else a chunk has in shared memory.
-  constexpr std::uint32_t ofWideHeads = 96 << 10;
-  if (const Target *target = device.info().target;
-      !anyV && std::max(in.dim(), in.dimV()) > 128 && target && target->sharedOptIn < ofWideHeads)
-    return Status(StatusCode::Unsupported,
-                  format("%s: heads of %lld and %lld columns need %u bytes of shared memory; %s has %u",
-                         words.operation, static_cast<long long>(in.dim()), static_cast<long long>(in.dimV()),
-                         ofWideHeads, std::string(target->name).c_str(), target->sharedOptIn),
-                  "split the heads: up to 128 columns go everywhere");
+  if (in.dimV() < 1)
+    return badColumns(words, "v", in.dimV());
   if (in.cuSeqlens) {
     if (in.batch() != 1)
       return Status::invalid(operation() + ": cu_seqlens is given, and the batch is " + std::to_string(in.batch()),
@@ -142,23 +134,39 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
     return Status::invalid(
         format("%s: lower_bound = %g: log decays are below 0", words.operation, static_cast<double>(*in.lowerBound)),
         "give a number below 0, or none");
-  if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
-    return Status::invalid(operation() + ": chunk_size = " + std::to_string(in.chunkSize) + ": 16, 32 or 64",
-                           "give 0 to have it chosen");
-  if (in.warps != 0 && in.warps != 4 && in.warps != 8 && in.warps != 16)
-    return Status::invalid(operation() + ": warps = " + std::to_string(in.warps) + ": 4, 8 or 16",
-                           "give 0 to have it chosen");
   if (in.tokens() > 1 << 30 || in.sequences() > 1 << 30)
     return Status::invalid(operation() + ": " + std::to_string(in.tokens()) + " tokens in " +
                                std::to_string(in.sequences()) + " sequences; the limit of each is 2^30",
                            "split the call");
+  return {};
+}
+
+Status checkChunks(const Device &device, const DplrWords &words, const DplrInputs &in) {
+  if (in.dimV() > largestDim)
+    return badColumns(words, "v", in.dimV());
+  // F of a wide head, and what else a chunk has in shared memory.
+  constexpr std::uint32_t ofWideHeads = 96 << 10;
+  if (const Target *target = device.info().target;
+      std::max(in.dim(), in.dimV()) > 128 && target && target->sharedOptIn < ofWideHeads)
+    return Status(StatusCode::Unsupported,
+                  format("%s: heads of %lld and %lld columns need %u bytes of shared memory; %s has %u",
+                         words.operation, static_cast<long long>(in.dim()), static_cast<long long>(in.dimV()),
+                         ofWideHeads, std::string(target->name).c_str(), target->sharedOptIn),
+                  "split the heads: up to 128 columns go everywhere");
+  if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
+    return Status::invalid(std::string(words.operation) + ": chunk_size = " + std::to_string(in.chunkSize) +
+                               ": 16, 32 or 64",
+                           "give 0 to have it chosen");
+  if (in.warps != 0 && in.warps != 4 && in.warps != 8 && in.warps != 16)
+    return Status::invalid(std::string(words.operation) + ": warps = " + std::to_string(in.warps) + ": 4, 8 or 16",
+                           "give 0 to have it chosen");
   const DplrConfig c = configOf(device, in);
-  if (const std::int64_t rows = slotsOf(in, c.chunk) * std::max({c.dim, c.dimV, c.chunk}); !anyV && rows > 0x7FFFFFFF)
+  if (const std::int64_t rows = slotsOf(in, c.chunk) * std::max({c.dim, c.dimV, c.chunk}); rows > 0x7FFFFFFF)
     return Status::invalid(format("%s: a workspace of %lld rows a head; the limit is 2^31 - 1", words.operation,
                                   static_cast<long long>(rows)),
                            "split the call");
-  if (in.warps && !anyV && std::max(c.dim, c.dimV) > 128 && in.warps != 16)
-    return Status::invalid(operation() + ": warps = " + std::to_string(in.warps) +
+  if (in.warps && std::max(c.dim, c.dimV) > 128 && in.warps != 16)
+    return Status::invalid(std::string(words.operation) + ": warps = " + std::to_string(in.warps) +
                                " for heads of more than 128 columns: 16",
                            "give 0 to have it chosen");
   return {};

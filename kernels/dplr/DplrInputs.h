@@ -60,9 +60,11 @@ private:
 /// The largest K; and of the chunked forms the largest V.
 inline constexpr std::int64_t largestDim = 256;
 
-/// `types`: of q, k, v, a, b; `anyV`: V has no limit but 2^30.
+/// `types`: of q, k, v, a, b.
 Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &inputs,
-                   std::initializer_list<DType> types = {DType::F16, DType::Bf16}, bool anyV = false);
+                   std::initializer_list<DType> types = {DType::F16, DType::Bf16});
+/// Limits of the chunked forms, of inputs that checkInputs accepts.
+Status checkChunks(const Device &device, const DplrWords &words, const DplrInputs &inputs);
 /// 2^k or 3 2^k, at least 16: a tile that holds so many columns.
 int tileWidth(std::int64_t columns);
 /// An output lies in no input's memory: rows are read after others have been written.

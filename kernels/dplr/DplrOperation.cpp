@@ -51,6 +51,7 @@ ChunkForwardCall forwardCallOf(const LinearAttentionArguments &a) {
 Status ChunkForward::check(const ChunkForwardCall &call) const {
   const Device &device = jit.device();
   KILN_TRY(checkInputs(device, words, call.in));
+  KILN_TRY(checkChunks(device, words, call.in));
   KILN_TRY(checkOutput(device, words, call.in, "o", call.o, "v", call.in.v));
   if (call.in.initialState)
     KILN_TRY(checkTensor("o", call.o).apartFrom("initial_state", *call.in.initialState).status());

@@ -60,7 +60,7 @@ template <Element T, Element G, Element H, Element L, Element I> Kernel stepOf(c
                   const auto first = transpose(wide<H>(loadView(stateAt(h0), {0, column})));
 
                   // Tokens depend on each other: the time of one is that of two sums over K, each a row of additions
-                  // and some shuffles, and nothing but tokens of other programs runs beside it.  Rows of later tokens
+                  // and some shuffles, and nothing but tokens of other programs runs meanwhile.  Rows of later tokens
                   // are on their way meanwhile (`stages`), where their addresses are whole words; if not, each token
                   // waits for its own.
                   const auto last = loop(over(0, here.rows), first, [&](auto t, auto state) {

@@ -8,9 +8,9 @@
 namespace kiln::kernels {
 namespace {
 
-class DplrStepFamily : public DplrFamilyBase {
+class DplrStepFamily : public DplrForwardFamily {
 public:
-  using DplrFamilyBase::DplrFamilyBase;
+  using DplrForwardFamily::DplrForwardFamily;
 
   std::vector<DType> dtypes() const override { return {DType::Bf16, DType::F16, DType::F32}; }
 
@@ -19,18 +19,8 @@ public:
   }
 
   std::vector<TensorParameter> tensors() const override {
-    std::vector<TensorParameter> out = inputParameters();
+    std::vector<TensorParameter> out = DplrForwardFamily::tensors();
     out.front().description = "B x T x H x K, f32, f16 or bf16";
-    out.push_back({"o", true, false, "B x T x H x V"});
-    out.push_back({"final_state", true, true, "N x H x K x V, f32"});
-    return out;
-  }
-
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
-    KILN_ASSIGN(const Extents e, extentsOf(inputs));
-    TensorTypes out{{"o", {inputs.find(names.q)->second.dtype, {e.batch, e.tokens, e.heads, e.dimV}}}};
-    if (numbers.count("final_state"))
-      out["final_state"] = {DType::F32, {e.sequences, e.heads, e.dim, e.dimV}};
     return out;
   }
 
@@ -45,10 +35,6 @@ public:
       KILN_ASSIGN(const DplrStepArguments a, argumentsOf(call));
       return operation->describe(a, plan);
     };
-  }
-
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
-    return forwardReference(inputs, numbers);
   }
 
   /// Of f32 throughout the specification's limit is 0.002 (S5).  Here each element keeps it, and so does their root

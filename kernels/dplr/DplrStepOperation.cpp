@@ -37,7 +37,7 @@ DplrStepConfig stepConfigOf(const Device &device, const DplrInputs &in, const st
 Status DplrStepPlanner::check(const DplrStepArguments &a) const {
   const Device &device = jit.device();
   const DplrInputs in = inputsOf(a);
-  KILN_TRY(checkInputs(device, words, in, {DType::F32, DType::F16, DType::Bf16}, true));
+  KILN_TRY(checkInputs(device, words, in, {DType::F32, DType::F16, DType::Bf16}));
   auto o = checkTensor("o", a.o).on(device).dtypeOf("v", a.v).shapeOf("v", a.v).stride(3, 1);
   if (in.tokens()) // without any, strides may be whatever they are
     o.writable();

@@ -3,7 +3,7 @@
 // One set of kernels serves a family of rules (specification "DPLR delta rule and RWKV7", S7).  All of them decay the
 // state, add k v^T to it and read it with q; they differ in what else a token does, and in what its gate is:
 //
-//   rule     beside k v^T                                  gate: channel         head               none
+//   rule     more than k v^T                               gate: channel         head               none
 //   Dplr     adds b p^T, where p = S^T a is what a reads   DPLR, RWKV7                              IPLR
 //   Delta    takes back what k reads, times beta           KDA                   gated delta rule   delta rule
 //   Linear   nothing                                       GLA                   simple GLA (SSD)   linear attention

@@ -23,6 +23,15 @@ std::string DplrProblem::text() const {
   return out + format(" gates/%g zeroed %g from %g", gates.norm, gates.zeroed, gates.lowest);
 }
 
+Array DplrProblem::offsetsArray() const {
+  Array out{offsetType, {offsets.size()}, {}};
+  for (const std::uint64_t offset : offsets) {
+    const auto *bytes = reinterpret_cast<const std::byte *>(&offset); // little-endian, as every target
+    out.data.insert(out.data.end(), bytes, bytes + dtypeBytes(offsetType));
+  }
+  return out;
+}
+
 void Dplr::SetUp() {
   on = openedDevice(deviceNames()[GetParam()]);
   ASSERT_TRUE(on);
@@ -66,14 +75,8 @@ Arrays Dplr::inputsOf(const DplrProblem &p) {
     out["initial_state"] = family.input("initial_state", {*p.first, state}, seed);
   if (p.last)
     out["dht"] = scaled(state, *p.last);
-  if (!p.offsets.empty()) {
-    Array cu{p.offsetType, {p.offsets.size()}, {}};
-    for (const std::uint64_t offset : p.offsets) {
-      const auto *bytes = reinterpret_cast<const std::byte *>(&offset); // little-endian, as every target
-      cu.data.insert(cu.data.end(), bytes, bytes + dtypeBytes(p.offsetType));
-    }
-    out["cu_seqlens"] = cu;
-  }
+  if (!p.offsets.empty())
+    out["cu_seqlens"] = p.offsetsArray();
   return out;
 }
 

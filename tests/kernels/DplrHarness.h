@@ -29,6 +29,7 @@ struct DplrProblem {
   DType gateType = DType::F32;
   double unit = 1; ///< do and dht are multiplied by it
   std::uint64_t sequences() const { return offsets.empty() ? batch : offsets.size() - 1; }
+  Array offsetsArray() const; ///< cu_seqlens
   std::string text() const;
 };
 

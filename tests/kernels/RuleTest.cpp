@@ -34,14 +34,8 @@ Arrays drawn(const std::string &rule, const DplrProblem &p, std::uint64_t seed) 
     out["initial_state"] = family.input("initial_state", {*p.first, state}, seed);
   if (p.last)
     out["dht"] = family.input("dht", {*p.last, state}, seed);
-  if (!p.offsets.empty()) {
-    Array cu{p.offsetType, {p.offsets.size()}, {}};
-    for (const std::uint64_t offset : p.offsets) {
-      const auto *bytes = reinterpret_cast<const std::byte *>(&offset); // little-endian, as every target
-      cu.data.insert(cu.data.end(), bytes, bytes + dtypeBytes(p.offsetType));
-    }
-    out["cu_seqlens"] = cu;
-  }
+  if (!p.offsets.empty())
+    out["cu_seqlens"] = p.offsetsArray();
   return out;
 }
 
