@@ -32,14 +32,24 @@ std::uint32_t vectorElements(const LinearLayout &layout, unsigned dim, unsigned 
   return layoutVector(layout, dim, std::bit_floor(std::max(1u, most)));
 }
 
-std::uint32_t sectors(const LinearLayout &layout, unsigned dim, unsigned logElements, unsigned bits) {
+/// Parts of 2^logBytes bytes that one access of a warp touches.
+static std::uint32_t partsTouched(const LinearLayout &layout, unsigned dim, unsigned logElements, unsigned bits,
+                                  unsigned logBytes) {
   Span span;
-  auto offer = [&](BitVector flatIndex) { span.add(flatIndex * storageBytes(bits) >> 5); };
+  auto offer = [&](BitVector flatIndex) { span.add(flatIndex * storageBytes(bits) >> logBytes); };
   for (BitVector c : layout.columns(InDim::Lane))
     offer(c);
   for (unsigned i = 0; i < logElements; ++i)
     offer(layout.unit(dim, i));
   return 1u << span.dim();
+}
+
+std::uint32_t sectors(const LinearLayout &layout, unsigned dim, unsigned logElements, unsigned bits) {
+  return partsTouched(layout, dim, logElements, bits, 5);
+}
+
+std::uint32_t lines(const LinearLayout &layout, unsigned dim, unsigned logElements, unsigned bits) {
+  return partsTouched(layout, dim, logElements, bits, 7);
 }
 
 Result<Blocked> coalesce(std::span<const std::int64_t> shape, std::span<const std::int64_t> contiguity,

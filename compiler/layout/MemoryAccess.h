@@ -32,6 +32,8 @@ std::uint32_t vectorElements(const LinearLayout &layout, unsigned dim, unsigned 
 /// 32-byte sectors that one access of a warp touches, 2^logElements elements a lane along `dim`, on a dense row-major
 /// tensor.
 std::uint32_t sectors(const LinearLayout &layout, unsigned dim, unsigned logElements, unsigned bits);
+/// The same for lines of 128 bytes, of which the level-1 cache looks up one a cycle.
+std::uint32_t lines(const LinearLayout &layout, unsigned dim, unsigned logElements, unsigned bits);
 
 /// The blocked encoding for one memory operation.  `contiguity`: one fact a dimension; `divisibilityBytes`: alignment
 /// along the most contiguous one.  Extents as in TileLayout (the core decides).  L02, L03, L18 and the extents' codes.

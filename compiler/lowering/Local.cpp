@@ -96,6 +96,24 @@ MoveFrame frameOf(const layout::LocalAccessPlan &plan, const SharedTile &buffer)
   return {plan.storageBytes, buffer.core().totalBits(), false, 0, buffer.fields()};
 }
 
+bool isReadByHardware(tile_gpu::LocalStoreOp store) {
+  const tile_gpu::BufferType buffer = store.getBuffer().getType();
+  return std::holds_alternative<layout::Tma>(cast<tile_gpu::SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
+}
+
+/// Another such store follows before anyone waits for anyone: its fence is this one's too.
+bool isFencedLater(tile_gpu::LocalStoreOp store) {
+  for (Operation *op = store->getNextNode(); op; op = op->getNextNode()) {
+    if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op); next && isReadByHardware(next))
+      return true;
+    if (op->getNumRegions() || isa<NVVM::Barrier0Op>(op) ||
+        isa<tile_gpu::BarrierOp, tile_gpu::WarpBarrierOp, tile_gpu::NamedBarrierOp, tile_gpu::NamedArriveOp,
+            tile_gpu::WarpgroupDotOp>(op))
+      return false;
+  }
+  return false;
+}
+
 struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile_gpu::LocalStoreOp op, Adaptor adaptor,
@@ -128,6 +146,11 @@ struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
       SharedMove(context, e, plan->access, frameOf(*plan, *buffer), core)
           .store(ArrayRef<Value>(values).slice(rep * registers, registers));
     }
+    // What the hardware reads by itself, wgmma's operands, it reads past these stores until a fence of each writer and
+    // the barrier that follows.
+    if (isReadByHardware(op) && context.target().has(Capability::Wgmma) && !isFencedLater(op))
+      NVVM::FenceProxyOp::create(rewriter, op.getLoc(), NVVM::ProxyKind::async_shared,
+                                 NVVM::SharedSpaceAttr::get(rewriter.getContext(), NVVM::SharedSpace::shared_cta));
     rewriter.eraseOp(op);
     return success();
   }

@@ -90,6 +90,7 @@ LogicalResult lowerFunction(func::FuncOp function) {
   populateProgramPatterns(patterns, converter, *context);
   populateReducePatterns(patterns, converter, *context);
   populateDotPatterns(patterns, converter, *context);
+  populateWarpgroupDotPatterns(patterns, converter, *context);
   ConversionConfig config;
   config.allowPatternRollback = false;
   config.foldingMode = DialectConversionFoldingMode::Never;

@@ -179,6 +179,8 @@ void populateBarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeCo
 void populateCheckPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateProgramPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateDotPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
+void populateWarpgroupDotPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &,
+                                  const LoweringContext &);
 /// LowerReduce.cpp: tile.reduce and tile.scan.
 void populateReducePatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 

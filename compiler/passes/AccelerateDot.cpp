@@ -70,14 +70,20 @@ public:
       if (!tile_gpu::layoutAttrOf(dot.getType()))
         dots.push_back(dot);
     });
+    tilesAreSmall = llvm::all_of(dots, [&](tile::DotOp dot) { return isSmall(dot); });
     for (tile::DotOp dot : dots) {
       widen(dot);
       const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
       if (const int64_t part = partOfK(dot, work))
         dot = inParts(dot, part);
-      roundFirst(dot, work);
-      if (failed(anchor(dot, work)))
-        return failure();
+      llvm::SmallVector<tile::DotOp, 3> products{dot};
+      if (isWarpgroups(work) && dot.getLhs().getType().getElementType().isF32() && !isKInnermost(dot))
+        products = inHalves(dot);
+      for (tile::DotOp product : products) {
+        roundFirst(product, work);
+        if (failed(anchor(product, work)))
+          return failure();
+      }
     }
     return success();
   }
@@ -107,6 +113,7 @@ private:
     if (dot.getPrecision() != tile::Precision::Tf32 || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) ||
         !std::holds_alternative<layout::Mma>(work.encoding().kind))
       return;
+    const bool always = isWarpgroups(work); // no registers are left to round where the instruction stands
     const auto isMovement = [](Operation *op) { return op && isa<tile::TransposeOp, tile::ReshapeOp>(op); };
     llvm::SmallVector<Value, 2> operands{dot.getLhs(), dot.getRhs()};
     for (Value &operand : operands) {
@@ -117,12 +124,12 @@ private:
         root = op->getOperand(0);
       }
       Operation *op = root.getDefiningOp();
-      if (tile_gpu::layoutAttrOf(root.getType()) || !op || op->getNumRegions() ||
-          isa<tile::LoadOp, tile::LoadViewOp, tile::GatherOp>(op))
+      if (!always && (tile_gpu::layoutAttrOf(root.getType()) || !op || op->getNumRegions() ||
+                      isa<tile::LoadOp, tile::LoadViewOp, tile::GatherOp>(op)))
         return;
       Value &known = rounded[{root, dot->getBlock()}];
       if (!known) // what comes from 16 bits is no longer than tf32
-        known = isa<arith::ExtFOp>(op) ? root : roundedToTf32(dot, root);
+        known = isa_and_nonnull<arith::ExtFOp>(op) ? root : roundedToTf32(dot, root);
       operand = known;
       OpBuilder b(dot);
       for (Operation *movement : llvm::reverse(movements)) {
@@ -152,6 +159,67 @@ private:
     const Value up = arith::BitcastOp::create(
         b, loc, type, arith::AddIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, x), half));
     return arith::SelectOp::create(b, loc, isFinite, up, x);
+  }
+
+  /// The tile that an operand is a view of, its dimensions exchanged or not.
+  static std::pair<Value, bool> sourceOf(Value operand) {
+    bool turned = false;
+    while (auto transpose = operand.getDefiningOp<tile::TransposeOp>()) {
+      turned ^= transpose.getPerm()[0] == 1;
+      operand = transpose.getSource();
+    }
+    return {operand, turned};
+  }
+  /// Both operands have K along their rows, as they were computed: wgmma reads f32 in no other way.
+  static bool isKInnermost(tile::DotOp dot) {
+    return !sourceOf(dot.getLhs()).second && sourceOf(dot.getRhs()).second;
+  }
+
+  /// A product of tf32 as three of bf16: each operand is the sum of two bf16, which keep 16 bits of it, and may lie in
+  /// shared memory either way.  The product of the small ones is left out.
+  llvm::SmallVector<tile::DotOp, 3> inHalves(tile::DotOp dot) {
+    const auto halvesOf = [&](Value operand) {
+      const auto [tile, turned] = sourceOf(operand);
+      std::array<Value, 2> &known = halves[{tile, dot->getBlock()}];
+      if (!known[0])
+        known = splitInTwo(dot, tile);
+      std::array<Value, 2> out = known;
+      OpBuilder b(dot);
+      if (turned)
+        for (Value &half : out)
+          half = tile::TransposeOp::create(b, dot.getLoc(), tile::withElementType(operand.getType(), b.getBF16Type()),
+                                           half, b.getDenseI64ArrayAttr({1, 0}));
+      return out;
+    };
+    const std::array<Value, 2> x = halvesOf(dot.getLhs()), y = halvesOf(dot.getRhs());
+    OpBuilder b(dot);
+    llvm::SmallVector<tile::DotOp, 3> out;
+    Value sum = dot.getAccumulator();
+    for (const auto &[i, j] : {std::pair(0, 1), {1, 0}, {0, 0}}) { // small products first
+      out.push_back(tile::DotOp::create(b, dot.getLoc(), dot.getType(), x[i], y[j], sum, tile::Precision::Ieee));
+      sum = out.back();
+    }
+    dot.replaceAllUsesWith(sum);
+    dot.erase();
+    return out;
+  }
+
+  /// The nearest bf16, and the nearest to what is left; nothing is left of what is not finite.
+  static std::array<Value, 2> splitInTwo(tile::DotOp before, Value x) {
+    OpBuilder b(before);
+    const Location loc = before.getLoc();
+    const auto type = cast<RankedTensorType>(x.getType());
+    const Type narrow = tile::withElementType(type, b.getBF16Type());
+    const auto number = [&](double v) -> Value {
+      return arith::ConstantOp::create(
+          b, loc, DenseElementsAttr::get(cast<ShapedType>(x.getType()), b.getFloatAttr(b.getF32Type(), v)));
+    };
+    const Value large = arith::TruncFOp::create(b, loc, narrow, x), wide = arith::ExtFOp::create(b, loc, type, large);
+    const Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, wide),
+                                                 number(std::numeric_limits<double>::infinity()));
+    const Value left =
+        arith::SelectOp::create(b, loc, isFinite, arith::SubFOp::create(b, loc, x, wide), number(0));
+    return {large, arith::TruncFOp::create(b, loc, narrow, left)};
   }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
@@ -194,10 +262,55 @@ private:
     return false;
   }
 
+  static bool isWarpgroups(LayoutAttr work) {
+    const auto *mma = std::get_if<layout::Mma>(&work.encoding().kind);
+    return mma && mma->version == 3;
+  }
+
   layout::Encoding choose(tile::DotOp dot) const {
     const Extents e = extentsOf(dot);
+    if (const std::optional<layout::Mma> mma = warpgroups(dot, e))
+      return *mma;
     const int64_t least = shortestK(dot, target);
     return least && e.coreK >= least ? layout::Encoding(matrixUnit(dot, e)) : layout::Encoding(threads(dot, e));
+  }
+
+  /// wgmma, where the target has it: four warps compute 64 x N at a time and read both operands from shared memory.
+  /// Nothing if the tile is not made of such parts for all warps; in loops that are pipelined, whose copies bring
+  /// operands in the layout of mma.sync.
+  std::optional<layout::Mma> warpgroups(tile::DotOp dot, const Extents &e) const {
+    constexpr int64_t leastN = 16, mostN = 256;
+    const Type element = dot.getLhs().getType().getElementType();
+    const bool isTf32 = element.isF32() && dot.getPrecision() == tile::Precision::Tf32;
+    if (!target.has(Capability::Wgmma) || warps % 4 || dot.getType().getRank() != 2 ||
+        !(element.isF16() || element.isBF16() || isTf32) || e.m != e.coreM || e.n != e.coreN ||
+        dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < (isTf32 ? 8 : 16) || e.m < 64 ||
+        e.n < leastN || isPipelined(dot) || !tilesAreSmall)
+      return std::nullopt;
+    const int64_t groups = warps / 4, alongM = std::min(groups, e.m / 64), alongN = groups / alongM;
+    if (e.n / alongN < leastN)
+      return std::nullopt;
+    layout::Mma out;
+    out.version = 3;
+    out.warpsPerCTA = {4 * alongM, alongN};
+    out.instrN = std::min(e.n / alongN, mostN);
+    return out;
+  }
+  /// A thread holds an eighth of its registers of each tile at most, as f32.  Kernels of larger ones spill, and of such a
+  /// kernel with wgmma CUDA 13.0's assembler computed an address from the register of something else (H200, an illegal
+  /// instruction; the same with mma.sync ran).
+  bool isSmall(tile::DotOp dot) const {
+    const int64_t threads = 32 * warps,
+                  registers = std::min<int64_t>(int64_t(target.registersPerThread) + 1, target.registersPerSm / threads);
+    return llvm::all_of(dot->getOperandTypes(), [&](Type type) {
+      return cast<RankedTensorType>(type).getNumElements() / threads <= registers / 8;
+    });
+  }
+  static bool isPipelined(tile::DotOp dot) {
+    for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
+      if (tile::numStages(loop) > 1)
+        return true;
+    return false;
   }
 
   /// mma.sync: a warp computes 16 x 8 at a time.
@@ -318,6 +431,10 @@ private:
     };
     llvm::SmallVector<LayoutAttr> layouts;
     for (OpOperand &operand : dot->getOpOperands()) {
+      if (isWarpgroups(work) && operand.getOperandNumber() < 2) {
+        layouts.push_back({}); // any
+        continue;
+      }
       const std::optional<LayoutAttr> layout = tile_gpu::operandLayout(operand, work);
       if (!layout || !tile_gpu::fits(operand.get().getType(), *layout))
         return dot->emitError() << "no layout for the operand " << operand.get().getType() << " of a dot in "
@@ -325,7 +442,7 @@ private:
       layouts.push_back(*layout);
     }
     for (auto [operand, layout] : llvm::zip_equal(dot->getOpOperands(), layouts))
-      if (!tile_gpu::layoutAttrOf(operand.get().getType()))
+      if (layout && !tile_gpu::layoutAttrOf(operand.get().getType()))
         operand.set(convert(operand.get(), layout));
     const Type plain = dot.getType();
     dot.getResult().setType(tile_gpu::withLayout(plain, work));
@@ -338,7 +455,9 @@ private:
   func::FuncOp f;
   const Target &target;
   const int64_t warps;
+  bool tilesAreSmall = false;
   llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;
+  llvm::DenseMap<std::pair<Value, Block *>, std::array<Value, 2>> halves;
 };
 
 struct AccelerateDot : impl::AccelerateDotBase<AccelerateDot> {

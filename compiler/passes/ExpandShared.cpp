@@ -38,6 +38,7 @@ struct ExpandShared : impl::ExpandSharedBase<ExpandShared> {
     if (failed(each<tile::AtomicRmwOp>(module, expandAtomic)) ||
         failed(each<tile::AtomicCasOp>(module, expandAtomic)) || failed(each<tile::ScanOp>(module, expandScan)) ||
         failed(each<tile::ReduceOp>(module, expandReduce)) || failed(each<tile::GatherOp>(module, gather)) ||
+        failed(each<func::FuncOp>(module, expandWarpgroupDots)) ||
         failed(each<tile_gpu::ConvertLayoutOp>(module, convert)))
       signalPassFailure();
   }

@@ -109,7 +109,7 @@ double LayoutCosts::memoryNow(Operation *op, Type tile, LayoutAttr work, int64_t
   double instructions = static_cast<double>(layout->registers() >> std::popcount(owners.registers));
   const bool ownersOnly = !isa<tile::LoadOp, tile::LoadViewOp>(op);
   instructions *= ownersOnly ? warps / static_cast<double>(1u << std::popcount(owners.warps)) : warps;
-  double sectors = layout::warpSize;
+  double sectors = layout::warpSize, lines = layout::warpSize;
   if (number >= 0) {
     const analysis::AccessFacts &known = facts[static_cast<std::size_t>(number)];
     unsigned fastest = 0;
@@ -128,11 +128,13 @@ double LayoutCosts::memoryNow(Operation *op, Type tile, LayoutAttr work, int64_t
         perm.push_back(d);
     perm.push_back(dim);
     const Result<layout::LinearLayout> rows = core.transpose(perm);
-    if (rows && known.address.contiguity(dim) > 1)
-      sectors = layout::sectors(*rows, core.dims() - 1, llvm::Log2_32(access.elements), tile::storageBits(element));
+    if (rows && known.address.contiguity(dim) > 1) {
+      const unsigned last = core.dims() - 1, log = llvm::Log2_32(access.elements), bits = tile::storageBits(element);
+      sectors = layout::sectors(*rows, last, log, bits), lines = layout::lines(*rows, last, log, bits);
+    }
     instructions /= access.elements;
   }
-  return instructions * (1 + 0.5 * sectors);
+  return instructions * (1 + 0.5 * sectors + lines);
 }
 
 double LayoutCosts::reduction(Operation *op, LayoutAttr work) {

@@ -145,10 +145,11 @@ bool LayoutMoves::rework(Operation *user, llvm::ArrayRef<OpOperand *> changed,
                          llvm::SmallVectorImpl<Changed> &results) {
   if (isa<ConvertLayoutOp, tile::PrintOp, tile::AssertOp>(user))
     return true; // takes any layout
+  if (isa<tile::DotOp, tile::GatherOp>(user) &&
+      llvm::none_of(changed, [](OpOperand *o) { return tile_gpu::isTied(*o); }))
+    return true; // read from shared memory
   if (isa<tile::DotOp>(user))
     return false; // the instruction was chosen with its layouts
-  if (isa<tile::GatherOp>(user) && llvm::all_of(changed, [](OpOperand *o) { return o->getOperandNumber() == 0; }))
-    return true;
   OpOperand *first = nullptr;
   for (OpOperand *operand : changed)
     if (tile_gpu::isTied(*operand))

@@ -165,29 +165,13 @@ private:
   llvm::DenseSet<Operation *> moved;
 };
 
-/// Bytes of shared memory that are alive at once.
-uint64_t mostSharedBytes(func::FuncOp f) {
-  llvm::SmallVector<SharedBuffer> buffers;
-  if (failed(collectSharedBuffers(f, buffers)))
-    return ~uint64_t(0);
-  uint64_t most = 0;
-  for (const SharedBuffer &at : buffers) {
-    uint64_t sum = 0;
-    for (const SharedBuffer &b : buffers)
-      if (b.first <= at.first && at.first <= b.last)
-        sum += llvm::alignTo(b.bytes, std::max<uint64_t>(b.alignment, 128));
-    most = std::max(most, sum);
-  }
-  return most;
-}
-
 struct RelieveRegisters : impl::RelieveRegistersBase<RelieveRegisters> {
   void runOnOperation() override {
     for (func::FuncOp f : getOperation().getOps<func::FuncOp>()) {
       if (f.isExternal())
         continue;
       bool multiplies = false;
-      f.walk([&](tile::DotOp) { multiplies = true; });
+      f.walk([&](Operation *op) { multiplies |= isa<tile::DotOp, WarpgroupDotOp>(op); });
       if (!multiplies)
         continue;
       Result<const Target *> target = targetOf(f);

@@ -208,8 +208,7 @@ Result<BufferPlace> placeOf(Value view, std::optional<int64_t> slot, std::string
 }
 
 /// Of `tile`, its elements by their threads; of no tile, everything by everyone.
-Status addLocal(SharedAccess &out, Operation *op, Type tile, std::optional<int64_t> chosen) {
-  const Value buffer = bufferOf(op);
+Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile, std::optional<int64_t> chosen) {
   KILN_ASSIGN(const BufferPlace place, placeOf(buffer, chosen, out.unknown));
   if (!place.alloc) {
     addAnywhere(out, op, 0, allBytes);
@@ -409,16 +408,20 @@ Result<std::optional<SharedAccess>> accessOf(Operation *op, std::optional<int64_
     return found(addExchange(out, op, load.getScratch(), exchangePlan(load), load.getPass()));
   if (auto store = dyn_cast<LocalStoreOp>(op)) {
     out.write = true;
-    return found(addLocal(out, op, store.getValue().getType(), chosen));
+    return found(addLocal(out, op, bufferOf(op), store.getValue().getType(), chosen));
   }
   if (auto load = dyn_cast<LocalLoadOp>(op))
-    return found(addLocal(out, op, load.getType(), chosen));
+    return found(addLocal(out, op, bufferOf(op), load.getType(), chosen));
+  if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
+    KILN_TRY(addLocal(out, op, dot.getLhs(), Type(), std::nullopt));
+    return found(addLocal(out, op, dot.getRhs(), Type(), std::nullopt));
+  }
   if (isa<GatherSharedOp>(op))
-    return found(addLocal(out, op, Type(), chosen));
+    return found(addLocal(out, op, bufferOf(op), Type(), chosen));
   if (isa<AsyncCopyOp, AsyncCopyViewOp>(op)) {
     out.write = out.copy = true;
     auto view = dyn_cast<AsyncCopyViewOp>(op);
-    return found(addLocal(out, op, view ? Type(view.tile()) : cast<AsyncCopyOp>(op).getPointer().getType(), chosen));
+    return found(addLocal(out, op, bufferOf(op), view ? Type(view.tile()) : cast<AsyncCopyOp>(op).getPointer().getType(), chosen));
   }
   // Anything else says by its effects whether it touches shared memory.
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);

@@ -159,4 +159,19 @@ LogicalResult collectSharedBuffers(func::FuncOp function, llvm::SmallVector<Shar
   return failure(walked.wasInterrupted());
 }
 
+uint64_t mostSharedBytes(func::FuncOp function) {
+  llvm::SmallVector<SharedBuffer> buffers;
+  if (failed(collectSharedBuffers(function, buffers)))
+    return ~uint64_t(0);
+  uint64_t most = 0;
+  for (const SharedBuffer &at : buffers) {
+    uint64_t sum = 0;
+    for (const SharedBuffer &b : buffers)
+      if (b.first <= at.first && at.first <= b.last)
+        sum += llvm::alignTo(b.bytes, std::max<uint64_t>(b.alignment, 128));
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
 } // namespace kiln

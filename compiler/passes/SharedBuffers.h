@@ -27,6 +27,9 @@ struct SharedBuffer {
 /// no target has, an author's offset that is not aligned.
 mlir::LogicalResult collectSharedBuffers(mlir::func::FuncOp function, llvm::SmallVector<SharedBuffer> &buffers);
 
+/// The most bytes of shared memory that are alive at once; all there could be if that cannot be said.
+uint64_t mostSharedBytes(mlir::func::FuncOp function);
+
 } // namespace kiln
 
 #endif // KILN_PASSES_SHAREDBUFFERS_H

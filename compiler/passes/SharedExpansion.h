@@ -37,6 +37,10 @@ struct GatherBuffers {
 /// The source goes to a buffer, elements are read from there.
 mlir::LogicalResult expandGather(tile::GatherOp op, GatherBuffers &buffers);
 
+/// Products of warpgroups: each operand goes to a buffer once for all products of a block that read it, however
+/// transposed, in the layout that is cheapest to store.
+mlir::LogicalResult expandWarpgroupDots(mlir::func::FuncOp f);
+
 /// An atomic operation whose result several warps (of a scalar: all threads) need: the threads that act write it to a
 /// buffer from which all read it.
 mlir::LogicalResult expandAtomic(mlir::Operation *op);

@@ -286,6 +286,11 @@ Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
     }
     return all;
   }
+  if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
+    for (Value buffer : {dot.getLhs(), dot.getRhs()})
+      KILN_TRY(Builder{all.emplace_back()}.local(op, buffer, Type(), Builder::By::Everyone));
+    return all;
+  }
   llvm::SmallVector<MemoryEffects::EffectInstance> list;
   effects.getEffects(list);
   bool reads = false, writes = false;

@@ -207,6 +207,8 @@ private:
     each([&](Operation *op) {
       if (isa<AsyncCopyOp, AsyncCopyViewOp>(op))
         work.insert("asynchronous copies to shared memory (cp.async)");
+      else if (isa<WarpgroupDotOp>(op))
+        work.insert("matrix products (wgmma)");
       else if (auto dot = dyn_cast<tile::DotOp>(op))
         work.insert(std::holds_alternative<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind)
                         ? "matrix products (mma.sync)"
@@ -296,7 +298,7 @@ private:
   }
 
   void sharedAccess(Operation *op) {
-    if (!isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, GatherSharedOp>(op))
+    if (!isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, WarpgroupDotOp, GatherSharedOp>(op))
       return;
     json.object([&] {
       place(op);
@@ -308,6 +310,8 @@ private:
         local(store.getValue().getType(), store.getBuffer(), true);
       else if (auto load = dyn_cast<LocalLoadOp>(op))
         local(load.getType(), load.getBuffer(), false);
+      else if (isa<WarpgroupDotOp>(op))
+        json.attribute("note", "read by the matrix unit: no wavefronts of loads");
       else
         json.attribute("note", "a gather: conflicts depend on the indices");
     });
@@ -317,7 +321,7 @@ private:
   void barriers() {
     llvm::SmallVector<Operation *> order;
     each([&](Operation *op) {
-      if (isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, GatherSharedOp, BarrierOp, WarpBarrierOp,
+      if (isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, WarpgroupDotOp, GatherSharedOp, BarrierOp, WarpBarrierOp,
               NamedBarrierOp, NamedArriveOp>(op))
         order.push_back(op);
     });

@@ -28,12 +28,20 @@ bool hasOneLayout(Operation *op) {
          isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp>(op);
 }
 
+bool readsShared(tile::DotOp dot) {
+  const LayoutAttr work = layoutAttrOf(dot.getType());
+  const auto *mma = work ? std::get_if<layout::Mma>(&work.encoding().kind) : nullptr;
+  return mma && mma->version == 3;
+}
+
 bool isTied(OpOperand &operand) {
   Operation *op = operand.getOwner();
   if (!isTile(operand.get()))
     return false;
   if (isa<tile::GatherOp>(op))
     return operand.getOperandNumber() == 1;
+  if (auto dot = dyn_cast<tile::DotOp>(op); dot && readsShared(dot))
+    return operand.getOperandNumber() == 2;
   if (auto convert = dyn_cast<ConvertLayoutOp>(op)) // at stage tile a side without a layout takes the other's
     return !layoutAttrOf(convert.getSource().getType()) || !layoutAttrOf(convert.getType());
   return hasOneLayout(op) || isa<tile::ExpandDimsOp, tile::ReduceOp, tile::BroadcastOp, tile::TransposeOp,

@@ -21,6 +21,7 @@
 #ifndef KILN_TILE_GPU_LAYOUTINFERENCE_H
 #define KILN_TILE_GPU_LAYOUTINFERENCE_H
 
+#include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/Layouts.h"
 
 #include "mlir/IR/Operation.h"
@@ -38,6 +39,10 @@ inline bool isTile(mlir::Value value) {
 
 /// All tiles of the operation, operands and results, have one layout.
 bool hasOneLayout(mlir::Operation *op);
+
+/// A product whose result has the layout of wgmma (mma version 3): it reads its operands from shared memory, whatever
+/// layouts they have.
+bool readsShared(tile::DotOp dot);
 
 /// The layouts of this tile operand and of the operation's results (or other operands) depend on each other.
 bool isTied(mlir::OpOperand &operand);

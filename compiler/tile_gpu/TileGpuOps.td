@@ -8,6 +8,7 @@
 
 include "compiler/tile_gpu/LayoutOps.td"
 include "compiler/tile_gpu/LocalOps.td"
+include "compiler/tile_gpu/MatrixOps.td"
 include "compiler/tile_gpu/BarrierOps.td"
 include "compiler/tile_gpu/AsyncOps.td"
 include "compiler/tile_gpu/ReduceOps.td"

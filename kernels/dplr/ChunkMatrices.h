@@ -25,6 +25,13 @@ template <language::Element T, language::Element G, language::Element B> struct 
   language::TensorView<B, 3> beta;
 };
 
+/// The policy of rows that are read again, for the last time.  Not the first reading's, so that no compiler takes the two
+/// for one and keeps rows in registers; but for wide rows registers are spilled either way (H200, K = 128: 2.90 ms for
+/// 2.74).
+inline language::Cache lastReading(const DplrConfig &c) {
+  return c.dim > 64 ? language::Cache::Default : language::Cache::Streaming;
+}
+
 /// The chunk that a program of a grid [slots * H] works on; none if its row is not below the sequence's rows.
 struct ChunkProgram {
   language::Scalar<language::i32> slot, head;
@@ -48,14 +55,18 @@ struct ChunkProgram {
   language::Scalar<language::i1> exists() const { return row < sequence.rows; }
 
   /// The chunk's rows of a tensor, [C, columns], in its type and in f32.
-  template <language::Element T> language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
-    return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, 0});
+  template <language::Element T>
+  language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns,
+                         language::Cache cache = language::Cache::Default) const {
+    return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, 0}, cache);
   }
-  template <language::Element T> ChunkTile wide(const language::TensorView<T, 4> &tensor, int columns) const {
+  template <language::Element T>
+  ChunkTile wide(const language::TensorView<T, 4> &tensor, int columns,
+                 language::Cache cache = language::Cache::Default) const {
     if constexpr (std::same_as<T, language::f32>)
-      return read(tensor, columns);
+      return read(tensor, columns, cache);
     else
-      return language::cast<language::f32>(read(tensor, columns));
+      return language::cast<language::f32>(read(tensor, columns, cache));
   }
   /// The chunk's numbers of a tensor [B, T, H], one a token: [C, 1].
   template <language::Element T> ChunkTile column(const language::TensorView<T, 3> &tensor) const {
@@ -82,40 +93,41 @@ struct ChunkProgram {
                      const DplrConfig &c) const {
     using namespace language;
     const ChunkProgram here = *this;
-    ChunkSource out{c.rule, c.chunk, c.dim, {}, {}, {}, {}, {}, {}};
+    const Cache last = lastReading(c);
+    ChunkSource out{c.rule, c.chunk, c.dim, last, {}, {}, {}, {}, {}, {}};
     if (c.gate == GateKind::Channel)
       out.gates = [=] { return here.wide(in.g, c.dim); };
     else if (c.gate == GateKind::Head)
       out.gates = [=] { return here.column(in.gateOfHead); };
     const auto gates = out.gates;
-    out.q = [=] { return here.wide(in.q, c.dim) * scale; };
-    out.a = [=] { return here.wide(in.a, c.dim); };
-    out.k = [=] { return here.wide(in.k, c.dim); };
-    out.b = [=] { return here.wide(in.b, c.dim); };
+    out.q = [=] { return here.wide(in.q, c.dim, last) * scale; };
+    out.a = [=] { return here.wide(in.a, c.dim, last); };
+    out.k = [=] { return here.wide(in.k, c.dim, last); };
+    out.b = [=] { return here.wide(in.b, c.dim, last); };
     switch (c.rule) {
     case ChunkRule::Dplr:
-      out.read = [=] {
+      out.read = [=](Cache cache) {
         // All loads in flight before anything waits for one.
-        const auto x = here.read(in.q, c.dim), y = here.read(in.a, c.dim), z = here.read(in.k, c.dim),
-                   w = here.read(in.b, c.dim);
+        const auto x = here.read(in.q, c.dim, cache), y = here.read(in.a, c.dim, cache),
+                   z = here.read(in.k, c.dim, cache), w = here.read(in.b, c.dim, cache);
         return ChunkRows{cast<f32>(x) * scale, cast<f32>(y), cast<f32>(z), cast<f32>(w)};
       };
       break;
     case ChunkRule::Delta:
       out.a = [=] {
-        const auto k = here.wide(in.k, c.dim);
+        const auto k = here.wide(in.k, c.dim, last);
         return gates ? -k * exp(gates()) : -k;
       };
-      out.k = out.b = [=] { return here.wide(in.k, c.dim) * here.column(in.beta); };
-      out.read = [=] {
-        const auto x = here.read(in.q, c.dim), y = here.read(in.k, c.dim);
+      out.k = out.b = [=] { return here.wide(in.k, c.dim, last) * here.column(in.beta); };
+      out.read = [=](Cache cache) {
+        const auto x = here.read(in.q, c.dim, cache), y = here.read(in.k, c.dim, cache);
         const auto k = cast<f32>(y), written = k * here.column(in.beta);
         return ChunkRows{cast<f32>(x) * scale, gates ? -k * exp(gates()) : -k, written, written};
       };
       break;
     case ChunkRule::Linear:
-      out.read = [=] {
-        const auto x = here.read(in.q, c.dim), y = here.read(in.k, c.dim);
+      out.read = [=](Cache cache) {
+        const auto x = here.read(in.q, c.dim, cache), y = here.read(in.k, c.dim, cache);
         const auto k = cast<f32>(y);
         return ChunkRows{cast<f32>(x) * scale, {}, k, k};
       };
@@ -240,9 +252,16 @@ language::Kernel withTypesOfChunks(language::ElementType element, const DplrConf
   });
 }
 
+/// Of a program that works on one chunk.  Narrow heads by few warps: addresses and the inverse take each of them as many
+/// instructions, whatever it has of the rows; gradients have more tiles at once than these have registers.
+inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
+  const int widest = std::max(c.dim, c.dimV);
+  return c.warps ? c.warps : widest > 128 ? 16 : widest > 64 || gradients ? 8 : 4;
+}
+
 /// How a kernel that works on one chunk, and one that walks along chunks, are launched.
-inline language::KernelOptions optionsOfChunks(const DplrConfig &c) {
-  return {.warps = c.warps,
+inline language::KernelOptions optionsOfChunks(const DplrConfig &c, bool gradients = false) {
+  return {.warps = warpsOfChunks(c, gradients),
           // Decays: far below the rounding of what they scale to 11 bits.
           .grade = language::approx,
           .config = {{"chunk", c.chunk},

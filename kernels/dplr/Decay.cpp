@@ -99,7 +99,7 @@ Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
 RowGradients Decay::gradients(const ProductGradients &of) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
   const auto at = [&](const Factors &factors, const Tile<i1> &pairs) {
-    const RowGradients raw = gradientsOf(source.rule, scaled(source.read(), factors), pairs, of);
+    const RowGradients raw = gradientsOf(source.rule, scaled(source.read(Cache::Default), factors), pairs, of);
     return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
                         [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
   };

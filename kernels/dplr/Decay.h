@@ -47,7 +47,9 @@ struct ChunkRows {
 struct ChunkSource {
   ChunkRule rule;
   int rows, columns;
-  std::function<ChunkRows()> read; ///< all at once: every load is in flight before anything waits for one
+  language::Cache last; ///< of a second reading
+  /// All at once: every load is in flight before anything waits for one.
+  std::function<ChunkRows(language::Cache)> read;
   std::function<ChunkTile()> q, a, k, b;
   std::function<ChunkTile()> gates; ///< none: nothing decays
 };
@@ -92,7 +94,7 @@ public:
   Factors fromStartToEnd() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
   /// The source's rows.
-  ChunkRows readAgain() const { return source.read(); }
+  ChunkRows readAgain() const { return source.read(source.last); }
 
   /// `rows`: the source's.
   template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
@@ -143,7 +145,7 @@ template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows 
                                const ChunkTile &b) {
     return loop(over(0, levels()), k, b, [&](auto log, auto byK, auto byB) {
       const Level level = ofHalves(log);
-      const ChunkRows x = source.read();
+      const ChunkRows x = source.read(Cache::Default);
       const auto row = x.*left * level.factors.*factor;
       const auto put = [&](const ChunkTile &p, const ChunkTile &to) { return select(level.pairs, p, to); };
       const auto nextK = put(product(row, x.k * level.factors.kb), byK);
@@ -155,7 +157,7 @@ template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows 
     const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y) {
       return select(i == j, expandDims(sum(x * y, along(1)), 1), 0.0f);
     };
-    const ChunkRows own = source.read();
+    const ChunkRows own = source.read(Cache::Default);
     const auto none = zeros<f32>({size, size});
     const auto ofQ =
         twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k), withB ? diagonal(own.q, own.b) : none);

@@ -21,7 +21,7 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const ChunkRows rows = source.read();
+          const ChunkRows rows = source.read(Cache::Default);
           const auto values = here.read(v, c.dimV);
           const Decay decay(source, c.bounded);
           const auto m = matricesOf<T>(c.rule, rows, decay);

@@ -27,7 +27,7 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const ChunkRows rows = source.read();
+          const ChunkRows rows = source.read(Cache::Default);
           const auto values = here.read(v, c.dimV);
           const Decay decay(source, c.bounded);
           const auto map = mapOf(c.rule, matricesOf<T>(c.rule, rows, decay), values);
@@ -97,7 +97,7 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const ChunkRows rows = source.read();
+          const ChunkRows rows = source.read(Cache::Default);
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
           const auto m = matricesOf<T>(c.rule, rows, Decay(source, c.bounded));
           // States are transposed: that before the chunk, and the gradient of that after it.
@@ -120,7 +120,7 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
 
 template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrConfig &c) {
   return kernel(
-      "dplr_grads", optionsOfChunks(c),
+      "dplr_grads", optionsOfChunks(c, /*gradients=*/true),
       [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
           TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
           TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,

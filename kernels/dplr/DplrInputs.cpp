@@ -217,9 +217,8 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
   // Wide heads in shorter chunks, by more threads: registers and shared memory are what they are short of.
   if (std::max(c.dim, c.dimV) > 128)
-    c.chunk = std::min(c.chunk, 32), c.warps = 16;
-  if (in.warps)
-    c.warps = in.warps;
+    c.chunk = std::min(c.chunk, 32);
+  c.warps = in.warps;
   // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
   const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
   c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);

@@ -114,11 +114,12 @@ Arrays Dplr::run(std::string_view name, const Arrays &inputs, const DplrProblem 
   const Status ran = family.run(*on->jit, planner, placed->call(),
                                 {.workspace = (*workspace)->address(), .workspaceBytes = size.bytes});
   EXPECT_TRUE(ran.ok()) << ran.toString();
-  EXPECT_TRUE(on->device->defaultStream().synchronize().ok());
+  const Status finished = on->device->defaultStream().synchronize();
+  EXPECT_TRUE(finished.ok()) << finished.toString();
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.toString();
   auto outputs = placed->readOutputs();
-  EXPECT_TRUE(outputs.ok());
+  EXPECT_TRUE(outputs.ok()) << outputs.status().toString();
   return ran.ok() && outputs.ok() ? std::move(*outputs) : Arrays();
 }
 

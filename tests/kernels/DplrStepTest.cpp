@@ -340,7 +340,7 @@ TEST_P(DplrStep, WrongArgumentsAreRefused) {
   refused([](A &a) { a.o = a.q; }, "overlaps 'q'");
   refused([](A &a) { a.v = tokenOf(a.v, 0), a.v.shape[1] = 3, a.o = a.v, a.o.address += 2; }, "overlaps 'v'");
   refused([](A &a) { a.finalState = a.initialState, a.finalState->address += 4; }, "overlaps 'initial_state'");
-  refused([](A &a) { a.finalState->address = a.g.address; }, "overlaps 'g'");
+  refused([](A &a) { a.g.address = a.finalState->address; }, "overlaps 'g'");
   refused([](A &a) { a.o.address = a.initialState->address; }, "overlaps 'initial_state'");
   refused([](A &a) { a.o.address = a.finalState->address; }, "overlaps 'o'");
   refused([](A &a) { a.q.shape[3] = 257; }, "dplr_step: argument 'q' has 257 columns: from 1 to 256");

@@ -1,0 +1,178 @@
+// tile_gpu.warpgroup_dot: wgmma, descriptors of its operands in shared memory, and the wait for its result.
+#include "compiler/lowering/Emit.h"
+
+using namespace mlir;
+
+namespace kiln::lowering {
+namespace {
+
+using layout::Coords;
+using layout::InDim;
+using layout::SharedTile;
+using tile_gpu::WarpgroupDotOp;
+
+/// An operand in shared memory.
+struct Operand {
+  const SharedTile tile;
+  const unsigned k; ///< its dimension along K
+  const layout::Tma tma;
+
+  Operand(SharedTile lowered, unsigned k)
+      : tile(std::move(lowered)), k(k), tma(std::get<layout::Tma>(tile.encoding().kind)) {}
+  unsigned inner() const { return tma.order.empty() ? 1 : static_cast<unsigned>(tma.order[0]); }
+  bool isKMajor() const { return inner() == k; }
+
+  /// Where the elements from `other` and `k` on begin; both begin an instruction's part.
+  uint64_t byteAt(unsigned other, unsigned atK) const {
+    Coords at;
+    at.resize(2, 0);
+    at[k] = atK, at[1 - k] = other;
+    return tile.byteOffset(at);
+  }
+  /// The descriptor without its start address (PTX, "Matrix descriptor format").
+  uint64_t constantBits() const {
+    const auto swizzle = static_cast<uint64_t>(tma.swizzle);
+    const uint64_t stride = 8 * swizzle, code = swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3;
+    // From one group of `swizzle` bytes along M or N to the next; with K contiguous it is not read.
+    uint64_t leading = 16;
+    const unsigned group = static_cast<unsigned>(swizzle) * 8 / tile.bits();
+    if (!isKMajor() && tile.tile().extent(inner()) > group)
+      leading = byteAt(group, 0);
+    return leading / 16 << 16 | stride / 16 << 32 | code << 62;
+  }
+};
+
+struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
+  using Lowering::Lowering;
+
+  LogicalResult matchAndRewrite(WarpgroupDotOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    Result<SharedTile> a = op.getLhs().getType().lowered(), b = op.getRhs().getType().lowered();
+    if (!a || !b)
+      return tile_gpu::report(op, a ? b.status() : a.status());
+    const Operand lhs(std::move(*a), 1), rhs(std::move(*b), 0);
+    const Emit e(rewriter, op.getLoc());
+    const layout::TileLayout &sums = context.layout(op.getType());
+    const auto &mma = std::get<layout::Mma>(tile_gpu::layoutAttrOf(op.getType()).encoding().kind);
+    const Value startA = descriptor(e, lhs, adaptor.getLhs().front(), sums, 0),
+                startB = descriptor(e, rhs, adaptor.getRhs().front(), sums, 1);
+    const auto k = static_cast<unsigned>(op.getLhs().getType().getShape()[1]);
+    const unsigned step = WarpgroupDotOp::bytesOfK * 8 / lhs.tile.bits();
+    const bool fromZero = op.getFromZero();
+
+    Scalars out(adaptor.getAccumulator().begin(), adaptor.getAccumulator().end());
+    // Through the fence, so that nothing is written to these registers after it.
+    const char *fence = "wgmma.fence.sync.aligned;";
+    if (fromZero)
+      assembly(e, fence, "", {}, {});
+    else
+      out = assembly(e, fence, "", out, {});
+    for (const auto &[at, registers] : instructions(sums, static_cast<unsigned>(mma.instrN))) {
+      Scalars part;
+      for (unsigned r : registers)
+        part.push_back(out[r]);
+      for (unsigned i = 0; i < k; i += step)
+        part = multiply(e, op, lhs, rhs, addTo(e, startA, lhs.byteAt(at.first, i)),
+                        addTo(e, startB, rhs.byteAt(at.second, i)), part, fromZero && i == 0);
+      for (auto [r, value] : llvm::zip_equal(registers, part))
+        out[r] = value;
+    }
+    assembly(e, "wgmma.commit_group.sync.aligned;", "", {}, {});
+    // The sums are the wait's: nothing that reads them can go before it.
+    out = assembly(e, "wgmma.wait_group.sync.aligned 0;", "", out, {});
+    replace(rewriter, op, std::move(out));
+    return success();
+  }
+
+private:
+  /// The descriptor of what this warpgroup reads first: warps beyond the first four add to the rows or columns.
+  Value descriptor(const Emit &e, const Operand &operand, Value base, const layout::TileLayout &sums,
+                   unsigned dim) const {
+    Value address = LLVM::PtrToIntOp::create(e.b, e.loc, e.i(32), base);
+    for (unsigned bit = 2; 1u << bit < context.numWarps(); ++bit)
+      if (const unsigned at = sums.coords(0, 0, 1u << bit, 0)[dim]) {
+        const Value isOn = e.and_(e.shr(context.warp(), bit), e.i32(1));
+        address = e.add(address, e.mul(isOn, e.i32(static_cast<int64_t>(operand.byteAt(at, 0)))));
+      }
+    // 18 bits of the address, in units of 16 bytes.
+    const Value start = e.shr(e.and_(address, e.i32(0x3FFFF)), 4);
+    return arith::OrIOp::create(e.b, e.loc, e.widen(start), e.i64(static_cast<int64_t>(operand.constantBits())));
+  }
+  static Value addTo(const Emit &e, Value descriptor, uint64_t bytes) {
+    return bytes ? arith::AddIOp::create(e.b, e.loc, descriptor, e.i64(static_cast<int64_t>(bytes / 16))) : descriptor;
+  }
+
+  using Place = std::pair<unsigned, unsigned>;
+  /// The rows and columns at which the instructions of a warpgroup begin, and the registers of each in the order in
+  /// which it names them.
+  static std::vector<std::pair<Place, llvm::SmallVector<unsigned>>> instructions(const layout::TileLayout &sums,
+                                                                                 unsigned n) {
+    std::map<Place, std::map<Place, unsigned>> found; // in an instruction: column, row
+    for (unsigned r = 0; r < sums.registers(); ++r) {
+      const Coords c = sums.coords(r, 0, 0, 0);
+      const unsigned row = c[0] & 8, column = c[1] % n;
+      found[{c[0] - row, c[1] - column}].try_emplace({column / 8, row + column % 8}, r);
+    }
+    std::vector<std::pair<Place, llvm::SmallVector<unsigned>>> out;
+    for (const auto &[place, registers] : found) {
+      out.push_back({place, {}});
+      for (const auto &[at, r] : registers)
+        out.back().second.push_back(r);
+    }
+    return out;
+  }
+
+  static Scalars multiply(const Emit &e, WarpgroupDotOp op, const Operand &lhs, const Operand &rhs, Value a, Value b,
+                          llvm::ArrayRef<Value> sums, bool isFirst) {
+    const Type element = op.getLhs().getType().getElementType();
+    const std::string type = element.isF16() ? "f16" : element.isBF16() ? "bf16" : "tf32";
+    const std::size_t count = sums.size();
+    std::string list;
+    for (std::size_t i = 0; i < count; ++i)
+      list += (i ? ", $" : "$") + std::to_string(i);
+    const std::string text =
+        "{ .reg .pred p; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") +
+        ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" +
+        std::to_string(WarpgroupDotOp::bytesOfK * 8 / lhs.tile.bits()) + ".f32." + type + "." + type + " {" + list +
+        "}, $" + std::to_string(count) + ", $" + std::to_string(count + 1) + ", p, 1, 1" +
+        (lhs.tile.bits() == 16
+             ? std::string(lhs.isKMajor() ? ", 0" : ", 1") + (rhs.isKMajor() ? ", 0" : ", 1")
+             : std::string()) +
+        "; }";
+    return assembly(e, text, ",l,l", sums, {a, b}, /*readsSums=*/!isFirst);
+  }
+
+  /// Assembly that writes as many sums, in place if it reads them too, and reads `more`.
+  static Scalars assembly(const Emit &e, const std::string &text, const std::string &constraints,
+                          llvm::ArrayRef<Value> sums, llvm::ArrayRef<Value> more, bool readsSums = true) {
+    std::string all;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      all += i ? ",=f" : "=f";
+    all += constraints;
+    llvm::SmallVector<Value> operands(more);
+    if (readsSums)
+      for (auto [i, v] : llvm::enumerate(sums)) {
+        all += "," + std::to_string(i);
+        operands.push_back(v);
+      }
+    const llvm::SmallVector<Type> types(sums.size(), e.b.getF32Type());
+    const Type result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types); // an instruction has 4 sums at least
+    auto made = LLVM::InlineAsmOp::create(
+        e.b, e.loc, sums.empty() ? Type() : result, operands, text, all, /*has_side_effects=*/true,
+        /*is_align_stack=*/false, LLVM::TailCallKind::None,
+        LLVM::AsmDialectAttr::get(e.b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+    Scalars out;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      out.push_back(LLVM::ExtractValueOp::create(e.b, e.loc, made.getRes(), static_cast<int64_t>(i)));
+    return out;
+  }
+};
+
+} // namespace
+
+void populateWarpgroupDotPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
+                                  const LoweringContext &context) {
+  patterns.add<LowerWarpgroupDot>(converter, context);
+}
+
+} // namespace kiln::lowering

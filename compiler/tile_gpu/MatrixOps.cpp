@@ -1,0 +1,60 @@
+// Verifier of MatrixOps.td.
+#include "compiler/tile_gpu/LayoutInference.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+using namespace mlir;
+
+namespace kiln::tile_gpu {
+namespace {
+
+/// What a descriptor cannot say: `k` and `other` are the operand's dimensions, of which an instruction reads `least`
+/// elements along `other` at a time.
+LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buffer, unsigned k, int64_t least) {
+  const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
+  if (!tma || tma->swizzle == 0)
+    return op.emitOpError() << "reads its " << which << " from " << buffer << ": it needs a tma layout with a swizzle";
+  const Result<layout::SharedTile> lowered = buffer.lowered();
+  if (!lowered)
+    return report(op, lowered.status());
+  if (buffer.getCount() != 1)
+    return op.emitOpError() << "needs one buffer of the " << buffer.getCount() << ": take a tile_gpu.local_subview";
+  if (lowered->tile().repetitions() != 1)
+    return op.emitOpError() << "reads its " << which << " from " << buffer << ": extents are powers of two";
+  const auto inner = static_cast<unsigned>(tma->order.empty() ? 1 : tma->order[0]);
+  const int64_t bytes = buffer.getElementType().getIntOrFloatBitWidth() / 8;
+  if (inner != k && bytes != 2)
+    return op.emitOpError() << "reads its " << which << " from " << buffer << ": elements of " << 8 * bytes
+                            << " bits lie with K contiguous";
+  if (inner != k && tma->swizzle / bytes > least)
+    return op.emitOpError() << "reads " << least << " elements of its " << which << " at a time, with K not contiguous: "
+                            << buffer << " has them in groups of " << tma->swizzle / bytes;
+  return success();
+}
+
+} // namespace
+
+LogicalResult WarpgroupDotOp::verify() {
+  const BufferType a = getLhs().getType(), b = getRhs().getType();
+  const auto c = cast<RankedTensorType>(getType());
+  const auto *mma =
+      layoutAttrOf(c) ? std::get_if<layout::Mma>(&layoutAttrOf(c).encoding().kind) : nullptr;
+  if (!mma || mma->version != 3 || c.getRank() != 2)
+    return emitOpError() << "gives " << c << ": a tile of rank 2 in an mma layout of version 3";
+  if (a.getShape().size() != 2 || b.getShape().size() != 2 || a.getShape()[1] != b.getShape()[0] ||
+      a.getShape()[0] != c.getShape()[0] || b.getShape()[1] != c.getShape()[1])
+    return emitOpError() << "multiplies " << a << " by " << b << " into " << c
+                         << ": MxK by KxN gives MxN, and the extents differ";
+  const Type element = a.getElementType();
+  if (element != b.getElementType() || !(element.isF16() || element.isBF16() || element.isF32()))
+    return emitOpError() << "multiplies " << element << " by " << b.getElementType() << ": f16, bf16, or f32 as tf32";
+  if (!c.getElementType().isF32())
+    return emitOpError() << "adds to " << c.getElementType() << ": the accumulator is f32";
+  const int64_t kBytes = a.getShape()[1] * (element.getIntOrFloatBitWidth() / 8);
+  if (c.getShape()[0] % instructionM || c.getShape()[1] % mma->instrN || kBytes % bytesOfK)
+    return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes "
+                         << instructionM << " x " << mma->instrN << " and " << bytesOfK << " bytes of K";
+  return success(succeeded(verifyOperand(*this, "lhs", a, 1, instructionM)) &&
+                 succeeded(verifyOperand(*this, "rhs", b, 0, mma->instrN)));
+}
+
+} // namespace kiln::tile_gpu

@@ -1,0 +1,37 @@
+//===- MatrixOps.td - Matrix products of whole warpgroups -------------------===//
+//
+// wgmma: four warps multiply two tiles that lie in shared memory.  The hardware reads them by itself, past the threads'
+// own loads and stores (the async proxy): lowering puts a fence after every store to a `tma` buffer.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_TILE_GPU_MATRIX_OPS
+#define KILN_TILE_GPU_MATRIX_OPS
+
+include "compiler/tile_gpu/LocalOps.td"
+
+def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
+    [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>, AllTypesMatch<["accumulator", "result"]>]> {
+  let summary = "Adds the product of two tiles in shared memory to a tile in registers";
+  let description = [{
+    ```mlir
+    %d = tile_gpu.warpgroup_dot %a, %b, %c
+       : !tile_gpu.buffer<64x64xbf16, #a>, !tile_gpu.buffer<64x32xbf16, #b>, tensor<64x32xf32, #mma>
+    ```
+    MxK by KxN.  The accumulator has an mma layout of version 3, both buffers have `tma` layouts with a swizzle.
+    Elements are f16, bf16, or f32, of which the upper 19 bits are read (tf32); f32 lies with K contiguous.  The result
+    is there when the operation is done, and the buffers may be written again after a barrier.  `fromZero`: the
+    accumulator is zero, and not read.
+  }];
+  let arguments = (ins TileGpu_Buffer:$lhs, TileGpu_Buffer:$rhs, Tile_NumberTile:$accumulator, UnitAttr:$fromZero);
+  let results = (outs Tile_NumberTile:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `,` $accumulator attr-dict `:` qualified(type($lhs)) `,` qualified(type($rhs)) `,` type($accumulator)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of one instruction: 16 or 8 elements of K; its N is the layout's instrN.
+    static constexpr int64_t instructionM = 64, bytesOfK = 32;
+  }];
+}
+
+#endif // KILN_TILE_GPU_MATRIX_OPS
