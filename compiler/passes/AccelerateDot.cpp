@@ -76,14 +76,9 @@ public:
       const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
       if (const int64_t part = partOfK(dot, work))
         dot = inParts(dot, part);
-      llvm::SmallVector<tile::DotOp, 3> products{dot};
-      if (isWarpgroups(work) && dot.getLhs().getType().getElementType().isF32() && !isKInnermost(dot))
-        products = inHalves(dot);
-      for (tile::DotOp product : products) {
-        roundFirst(product, work);
-        if (failed(anchor(product, work)))
-          return failure();
-      }
+      roundFirst(dot, work);
+      if (failed(anchor(dot, work)))
+        return failure();
     }
     return success();
   }
@@ -175,53 +170,6 @@ private:
     return !sourceOf(dot.getLhs()).second && sourceOf(dot.getRhs()).second;
   }
 
-  /// A product of tf32 as three of bf16: each operand is the sum of two bf16, which keep 16 bits of it, and may lie in
-  /// shared memory either way.  The product of the small ones is left out.
-  llvm::SmallVector<tile::DotOp, 3> inHalves(tile::DotOp dot) {
-    const auto halvesOf = [&](Value operand) {
-      const auto [tile, turned] = sourceOf(operand);
-      std::array<Value, 2> &known = halves[{tile, dot->getBlock()}];
-      if (!known[0])
-        known = splitInTwo(dot, tile);
-      std::array<Value, 2> out = known;
-      OpBuilder b(dot);
-      if (turned)
-        for (Value &half : out)
-          half = tile::TransposeOp::create(b, dot.getLoc(), tile::withElementType(operand.getType(), b.getBF16Type()),
-                                           half, b.getDenseI64ArrayAttr({1, 0}));
-      return out;
-    };
-    const std::array<Value, 2> x = halvesOf(dot.getLhs()), y = halvesOf(dot.getRhs());
-    OpBuilder b(dot);
-    llvm::SmallVector<tile::DotOp, 3> out;
-    Value sum = dot.getAccumulator();
-    for (const auto &[i, j] : {std::pair(0, 1), {1, 0}, {0, 0}}) { // small products first
-      out.push_back(tile::DotOp::create(b, dot.getLoc(), dot.getType(), x[i], y[j], sum, tile::Precision::Ieee));
-      sum = out.back();
-    }
-    dot.replaceAllUsesWith(sum);
-    dot.erase();
-    return out;
-  }
-
-  /// The nearest bf16, and the nearest to what is left; nothing is left of what is not finite.
-  static std::array<Value, 2> splitInTwo(tile::DotOp before, Value x) {
-    OpBuilder b(before);
-    const Location loc = before.getLoc();
-    const auto type = cast<RankedTensorType>(x.getType());
-    const Type narrow = tile::withElementType(type, b.getBF16Type());
-    const auto number = [&](double v) -> Value {
-      return arith::ConstantOp::create(
-          b, loc, DenseElementsAttr::get(cast<ShapedType>(x.getType()), b.getFloatAttr(b.getF32Type(), v)));
-    };
-    const Value large = arith::TruncFOp::create(b, loc, narrow, x), wide = arith::ExtFOp::create(b, loc, type, large);
-    const Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, wide),
-                                                 number(std::numeric_limits<double>::infinity()));
-    const Value left =
-        arith::SelectOp::create(b, loc, isFinite, arith::SubFOp::create(b, loc, x, wide), number(0));
-    return {large, arith::TruncFOp::create(b, loc, narrow, left)};
-  }
-
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
   /// everything that computes with it, through loops and conditionals.
   static bool isChained(tile::DotOp dot) {
@@ -285,7 +233,7 @@ private:
     if (!target.has(Capability::Wgmma) || warps % 4 || dot.getType().getRank() != 2 ||
         !(element.isF16() || element.isBF16() || isTf32) || e.m != e.coreM || e.n != e.coreN ||
         dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < (isTf32 ? 8 : 16) || e.m < 64 ||
-        e.n < leastN || isPipelined(dot) || !tilesAreSmall)
+        e.n < leastN || isPipelined(dot) || !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
       return std::nullopt;
     const int64_t groups = warps / 4, alongM = std::min(groups, e.m / 64), alongN = groups / alongM;
     if (e.n / alongN < leastN)
@@ -457,7 +405,6 @@ private:
   const int64_t warps;
   bool tilesAreSmall = false;
   llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;
-  llvm::DenseMap<std::pair<Value, Block *>, std::array<Value, 2>> halves;
 };
 
 struct AccelerateDot : impl::AccelerateDotBase<AccelerateDot> {

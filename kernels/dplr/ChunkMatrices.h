@@ -54,6 +54,13 @@ struct ChunkProgram {
 
   language::Scalar<language::i1> exists() const { return row < sequence.rows; }
 
+  /// What reads the rows so many tokens later (earlier: negative); those outside the sequence are zero.
+  ChunkProgram later(int tokens) const {
+    ChunkProgram out = *this;
+    out.row = row + tokens;
+    return out;
+  }
+
   /// The chunk's rows of a tensor, [C, columns], in its type and in f32.
   template <language::Element T>
   language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns,
@@ -151,9 +158,10 @@ struct ChunkProgram {
         .withExtents(constant<i64>(rows), constant<i64>(columns))
         .tiles({rows, columns});
   }
+  /// From row `first` on; rows outside the slot are zero.
   template <language::Element T>
-  language::Tile<T> readSlot(const language::TensorView<T, 4> &from, int rows, int columns) const {
-    return loadView(slotOf(from, rows, columns), {0, 0});
+  language::Tile<T> readSlot(const language::TensorView<T, 4> &from, int rows, int columns, int first = 0) const {
+    return loadView(slotOf(from, rows, columns), {first, 0});
   }
   /// e^L, [H, slots, K]; nothing where nothing decays.
   void writeDecay(const language::TensorView<language::f32, 3> &to, const Decay &decay, int columns) const {

@@ -81,6 +81,18 @@ Decay::Factors Decay::fromStartToEnd() const {
   return {{exp(fromStart)}, {exp(fromStart - gate)}, {exp(all - fromStart)}};
 }
 
+Decay::Factors Decay::fromMiddleToEnds() const {
+  if (!bounded || !decays())
+    return fromStartToEnd();
+  const Factors middle = aroundMiddle();
+  // e^{G at the middle} and e^{L - that}: [1, columns].
+  const auto ofHalf = [&](int n) {
+    return exp(expandDims(sum(select(expandDims(range(0, 2) == n, 1), half, 0.0f), along(0)), 0));
+  };
+  const ChunkTile first = ofHalf(0), second = ofHalf(1);
+  return {{*middle.q.tile * first}, {*middle.a.tile * first}, {*middle.kb.tile * second}};
+}
+
 Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
   const int size = source.rows;
   const auto i = expandDims(range(0, size), 1), j = expandDims(range(0, size), 0);

@@ -149,19 +149,26 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto i = rowsOf(c.chunk), j = columnsOf(c.chunk);
           const auto product = [](const auto &l, const auto &r) { return dot(l, transpose(r)); };
           const auto far = [&](const ChunkTile &d) { return select(i > j + 1, d, 0.0f); };
-          const auto next = [&](const ChunkTile &d) { return select(i == j + 1, d, 0.0f); };
           const auto same = [&](const auto &l, const auto &r) {
             return expandDims(sum(cast<f32>(l) * cast<f32>(r), along(1)), 1);
           };
-          const auto tf32 = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &more) {
-            return dot(l, r, more, Precision::Tf32);
+          // A reader and the token before it: one number a row, times a row of a neighbour, which is read for that.
+          const ChunkProgram previous = here.later(-1), following = here.later(1);
+          const ChunkSource before = previous.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c),
+                            after = following.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const auto toReader = [&](const auto &by, const ChunkTile &row) { // `by`: what the token before wrote
+            return select(i == 0, 0.0f, same(y, by) * row);
+          };
+          const auto toWriter = [&](const auto &by, const ChunkTile &row) {
+            const auto reader = here.readSlot(ys, c.chunk, c.dimV, 1);
+            return select(i == c.chunk - 1, 0.0f, same(reader, by) * row);
           };
           const RowGradients intra =
               decay.gradients({[&] { return product(out, byK); }, [&] { return product(out, byB); },
                                [&] { return far(product(y, byK)); }, [&] { return far(product(y, byB)); }});
           // One row after the other: each is read where it is needed, and its gradient written before the next.
           // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
-          const auto factors = decay.fromStartToEnd();
+          const auto factors = decay.fromMiddleToEnds();
           const auto sameK = same(out, byK), sameB = withB ? same(out, byB) : sameK;
           const auto qFar = intra.q() + dot(out, h) * factors.q;
           auto dQ = qFar + sameK * source.k();
@@ -176,11 +183,11 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           auto dK = kIntra + kEnd + sameK * source.q();
           ChunkTile dA, read;
           if (withA) {
-            const auto nextK = next(product(y, byK));
-            dK = tf32(transpose(nextK), source.a(), dK);
+            dK = dK + toWriter(byK, after.a());
             const auto aFar = intra.a() + dot(y, h) * factors.a;
             read = source.a() * aFar, later = later + read;
-            dA = tf32(nextK, source.k(), aFar);
+            dA = aFar + toReader(withB ? previous.read(v, c.dimV) : here.readSlot(writtens, c.chunk, c.dimV, -1),
+                                 before.k());
           }
           if (c.rule == ChunkRule::Delta) {
             // k as given: in beta k and in a = -k e^g.
@@ -192,10 +199,9 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           }
           if (withB) {
             const auto bIntra = intra.b(), bEnd = dot(byB, dh) * factors.kb;
-            const auto nextB = next(product(y, byB));
-            here.write(da, tf32(nextB, source.b(), dA));
+            here.write(da, dA + toReader(here.readSlot(writtens, c.chunk, c.dimV, -1), before.b()));
             later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
-            here.write(db, tf32(transpose(nextB), source.a(), bIntra + bEnd + sameB * source.q()));
+            here.write(db, bIntra + bEnd + sameB * source.q() + toWriter(byB, after.a()));
           }
           if (c.gate == GateKind::None)
             return;

@@ -43,12 +43,13 @@ void forEachBarrierMutant(ModuleOp module, const Condition &condition,
         next = next->getNextNode();
       return next && (op->moveAfter(next), true);
     });
-    mutate(i, "moved before the last access", false, [](Operation *op) {
-      Operation *last = op->getPrevNode();
-      while (last && !touchesShared(last))
-        last = last->getPrevNode();
-      return last && (op->moveBefore(last), true);
-    });
+    for (const bool waits : {false, true})
+      mutate(i, waits ? "moved before the last wait" : "moved before the last access", false, [waits](Operation *op) {
+        Operation *last = op->getPrevNode();
+        while (last && !touchesShared(last))
+          last = last->getPrevNode();
+        return last && isa<tile_gpu::AsyncWaitOp>(last) == waits && (op->moveBefore(last), true);
+      });
     mutate(i, "doubled", false, [](Operation *op) {
       OpBuilder b(op);
       b.clone(*op);

@@ -21,7 +21,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 // A chain: warps along M, so that the rows of the first product stay where the second wants them.
 // CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
 // CHECK-LABEL: func.func @chain
-module attributes {tile_gpu.target = "sm_90a"} {
+module attributes {tile_gpu.target = "sm_90"} {
   func.func @chain(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>, %v: tensor<64x32xbf16>,
                    %o: tensor<64x32xf32>) {
     // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
@@ -43,7 +43,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[MMA]]>
 // CHECK-LABEL: func.func @chain_through_for
 // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
-module attributes {tile_gpu.target = "sm_90a"} {
+module attributes {tile_gpu.target = "sm_90"} {
   func.func @chain_through_if(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>,
                               %v: tensor<64x32xbf16>, %o: tensor<64x32xf32>, %when: i1) {
     %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
@@ -78,7 +78,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK-LABEL: func.func @chain_through_scan
 // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
 // CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[MMA]]>
-module attributes {tile_gpu.target = "sm_90a"} {
+module attributes {tile_gpu.target = "sm_90"} {
   func.func @chain_through_scan(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>,
                                 %v: tensor<64x32xbf16>, %o: tensor<64x32xf32>) {
     %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
@@ -100,7 +100,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
 // CHECK-LABEL: func.func @sums
 // CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
-module attributes {tile_gpu.target = "sm_90a"} {
+module attributes {tile_gpu.target = "sm_90"} {
   func.func @sums(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>, %n: i32) {
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
@@ -212,6 +212,81 @@ module attributes {tile_gpu.target = "sm_80"} {
     %b = tile.load %q : tensor<32x64x!tile.ptr<f32>>
     %0 = tile.dot %a, %b, %c precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
     tile.print "0" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// Tiles of 64 rows by whole warpgroups, where the target has wgmma: operands in any layout, they are read from shared
+// memory.  f32 as tf32 if K is innermost in both.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+// CHECK-LABEL: func.func @warpgroup
+// CHECK: tile.dot {{.*}} : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32, #[[MMA]]>
+// CHECK-LABEL: func.func @warpgroup_tf32
+// CHECK: tile.dot {{.*}} precision tf32 {tile_gpu.rounded_operands} : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32, #[[MMA]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @warpgroup(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>) {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+  func.func @warpgroup_tf32(%a: tensor<64x32xf32>, %b: tensor<64x32xf32>, %c: tensor<64x64xf32>) {
+    %t = tile.transpose %b [1, 0] : tensor<64x32xf32> to tensor<32x64xf32>
+    %0 = tile.dot %a, %t, %c precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// Two warpgroups share the columns.
+// CHECK: #[[MMA:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,2], instrN=32>
+// CHECK-LABEL: func.func @two
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[MMA]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @two(%a: tensor<64x32xf16>, %b: tensor<32x64xf16>, %c: tensor<64x64xf32>)
+      attributes {tile.num_warps = 8 : i32} {
+    %0 = tile.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// By mma.sync all the same: tf32 with K apart, loops whose loads are staged, few rows, tiles that take more than an
+// eighth of a thread's registers.
+// CHECK-NOT: version=3
+// CHECK-LABEL: func.func @k_apart
+// CHECK-LABEL: func.func @staged
+// CHECK-LABEL: func.func @few_rows
+// CHECK-LABEL: func.func @large
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @k_apart(%a: tensor<64x32xf32>, %b: tensor<32x64xf32>, %c: tensor<64x64xf32>) {
+    %0 = tile.dot %a, %b, %c precision tf32 : tensor<64x32xf32>, tensor<32x64xf32> to tensor<64x64xf32>
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+  func.func @staged(%a: tensor<64x32xbf16>, %b: tensor<32x64xbf16>, %c: tensor<64x64xf32>, %n: i32) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %0 = scf.for %i = %zero to %n step %one iter_args(%sum = %c) -> (tensor<64x64xf32>) : i32 {
+      %1 = tile.dot %a, %b, %sum : tensor<64x32xbf16>, tensor<32x64xbf16> to tensor<64x64xf32>
+      scf.yield %1 : tensor<64x64xf32>
+    } {tile.num_stages = 2 : i32}
+    tile.print "d" %0 : tensor<64x64xf32>
+    return
+  }
+  func.func @few_rows(%a: tensor<32x32xf16>, %b: tensor<32x64xf16>, %c: tensor<32x64xf32>) {
+    %0 = tile.dot %a, %b, %c : tensor<32x32xf16>, tensor<32x64xf16> to tensor<32x64xf32>
+    tile.print "d" %0 : tensor<32x64xf32>
+    return
+  }
+  func.func @large(%a: tensor<128x32xf16>, %b: tensor<32x128xf16>, %c: tensor<128x128xf32>) {
+    %0 = tile.dot %a, %b, %c : tensor<128x32xf16>, tensor<32x128xf16> to tensor<128x128xf32>
+    tile.print "d" %0 : tensor<128x128xf32>
     return
   }
 }

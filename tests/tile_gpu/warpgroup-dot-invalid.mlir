@@ -1,0 +1,99 @@
+// RUN: kiln-opt %s --split-input-file --verify-diagnostics
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+#warp = #tile_gpu.mma<version=2, warpsPerCTA=[4,1]>
+func.func @layout(%c: tensor<64x64xf32, #warp>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+  // expected-error @+1 {{a tile of rank 2 in an mma layout of version 3}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x64xf16, #rows>, !tile_gpu.buffer<64x64xf16, #rows>, tensor<64x64xf32, #warp>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+#half = #tile_gpu.tma<swizzle=64>
+func.func @extents(%c: tensor<64x64xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf16, #half>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+  // expected-error @+1 {{the extents differ}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x32xf16, #half>, !tile_gpu.buffer<64x64xf16, #rows>, tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+func.func @types(%c: tensor<64x64xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #rows>
+  // expected-error @+1 {{multiplies 'f16' by 'bf16'}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x64xf16, #rows>, !tile_gpu.buffer<64x64xbf16, #rows>, tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+#half = #tile_gpu.tma<swizzle=64>
+func.func @bytes(%c: tensor<64x64xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xi8, #half>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xi8, #half>
+  // expected-error @+1 {{multiplies 'i8' by 'i8'}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x64xi8, #half>, !tile_gpu.buffer<64x64xi8, #half>, tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+#plain = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
+func.func @no_swizzle(%c: tensor<64x64xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #plain>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+  // expected-error @+1 {{it needs a tma layout with a swizzle}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x64xf16, #plain>, !tile_gpu.buffer<64x64xf16, #rows>, tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+func.func @tf32_k_apart(%c: tensor<64x64xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #rows>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<32x64xf32, #rows>
+  // expected-error @+1 {{lie with K contiguous}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x32xf32, #rows>, !tile_gpu.buffer<32x64xf32, #rows>, tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+#narrow = #tile_gpu.mma<version=3, warpsPerCTA=[4,4], instrN=32>
+func.func @groups(%c: tensor<64x128xf32, #narrow>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x128xf16, #rows>
+  // expected-error @+1 {{has them in groups of 64}}
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x64xf16, #rows>, !tile_gpu.buffer<64x128xf16, #rows>, tensor<64x128xf32, #narrow>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+func.func @several(%c: tensor<64x64xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<[2] x 64x64xf16, #rows>
+  // expected-error @+1 {{take a tile_gpu.local_subview}}
+  %0 = tile_gpu.warpgroup_dot %a, %a, %c : !tile_gpu.buffer<[2] x 64x64xf16, #rows>, !tile_gpu.buffer<[2] x 64x64xf16, #rows>, tensor<64x64xf32, #acc>
+  return
+}

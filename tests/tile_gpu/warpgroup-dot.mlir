@@ -1,0 +1,27 @@
+// RUN: kiln-opt %s | kiln-opt | FileCheck %s
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+#columns = #tile_gpu.tma<swizzle=128, order=[0,1]>
+
+// 16-bit operands lie either way.
+// CHECK-LABEL: @either_way
+// CHECK: tile_gpu.warpgroup_dot %{{.*}}, %{{.*}}, %{{.*}} {fromZero} : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, tensor<64x64xf32, #mma>
+// CHECK: tile_gpu.warpgroup_dot
+func.func @either_way(%c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #rows>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #columns>
+  %0 = tile_gpu.warpgroup_dot %a, %a, %c {fromZero} : !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.buffer<64x64xbf16, #rows>, tensor<64x64xf32, #acc>
+  %1 = tile_gpu.warpgroup_dot %b, %b, %0 : !tile_gpu.buffer<64x64xbf16, #columns>, !tile_gpu.buffer<64x64xbf16, #columns>, tensor<64x64xf32, #acc>
+  return %1 : tensor<64x64xf32, #acc>
+}
+
+// tf32 with K innermost in both.
+// CHECK-LABEL: @tf32
+// CHECK: tile_gpu.warpgroup_dot
+func.func @tf32(%c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x32xf32, #rows>
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<32x64xf32, #columns>
+  %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x32xf32, #rows>, !tile_gpu.buffer<32x64xf32, #columns>, tensor<64x64xf32, #acc>
+  return %0 : tensor<64x64xf32, #acc>
+}
