@@ -135,9 +135,8 @@ private:
         ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" +
         std::to_string(WarpgroupDotOp::bytesOfK * 8 / lhs.tile.bits()) + ".f32." + type + "." + type + " {" + list +
         "}, $" + std::to_string(count) + ", $" + std::to_string(count + 1) + ", p, 1, 1" +
-        (lhs.tile.bits() == 16
-             ? std::string(lhs.isKMajor() ? ", 0" : ", 1") + (rhs.isKMajor() ? ", 0" : ", 1")
-             : std::string()) +
+        (lhs.tile.bits() == 16 ? std::string(lhs.isKMajor() ? ", 0" : ", 1") + (rhs.isKMajor() ? ", 0" : ", 1")
+                               : std::string()) +
         "; }";
     return assembly(e, text, ",l,l", sums, {a, b}, /*readsSums=*/!isFirst);
   }

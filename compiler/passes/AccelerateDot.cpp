@@ -101,8 +101,8 @@ private:
     }
   }
 
-  /// Operands of tf32 products that were computed are rounded before the first product of a block that reads them: once,
-  /// not in every warp and product.  Loads stay what they are, to be staged.
+  /// Operands of tf32 products that were computed are rounded before the first product of a block that reads them:
+  /// once, not in every warp and product.  Loads stay what they are, to be staged.
   void roundFirst(tile::DotOp dot, LayoutAttr work) {
     const auto isF32 = [](Value x) { return cast<RankedTensorType>(x.getType()).getElementType().isF32(); };
     if (dot.getPrecision() != tile::Precision::Tf32 || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) ||
@@ -138,8 +138,8 @@ private:
     dot->setAttr(tile_gpu::roundedOperands, UnitAttr::get(f.getContext()));
   }
 
-  /// To the nearest, ties away from zero, as cvt.rna.tf32: instructions read the upper 19 bits.  What is not finite stays
-  /// as it is.
+  /// To the nearest, ties away from zero, as cvt.rna.tf32: instructions read the upper 19 bits.  What is not finite
+  /// stays as it is.
   static Value roundedToTf32(tile::DotOp before, Value x) {
     OpBuilder b(before);
     const Location loc = before.getLoc();
@@ -150,7 +150,8 @@ private:
     };
     const Value half = all(bits, b.getI32IntegerAttr(0x1000)),
                 infinity = all(type, b.getFloatAttr(type.getElementType(), std::numeric_limits<double>::infinity()));
-    const Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), infinity);
+    const Value isFinite =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, math::AbsFOp::create(b, loc, x), infinity);
     const Value up = arith::BitcastOp::create(
         b, loc, type, arith::AddIOp::create(b, loc, arith::BitcastOp::create(b, loc, bits, x), half));
     return arith::SelectOp::create(b, loc, isFinite, up, x);
@@ -166,9 +167,7 @@ private:
     return {operand, turned};
   }
   /// Both operands have K along their rows, as they were computed: wgmma reads f32 in no other way.
-  static bool isKInnermost(tile::DotOp dot) {
-    return !sourceOf(dot.getLhs()).second && sourceOf(dot.getRhs()).second;
-  }
+  static bool isKInnermost(tile::DotOp dot) { return !sourceOf(dot.getLhs()).second && sourceOf(dot.getRhs()).second; }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
   /// everything that computes with it, through loops and conditionals.
@@ -244,12 +243,12 @@ private:
     out.instrN = std::min(e.n / alongN, mostN);
     return out;
   }
-  /// A thread holds an eighth of its registers of each tile at most, as f32.  Kernels of larger ones spill, and of such a
-  /// kernel with wgmma CUDA 13.0's assembler computed an address from the register of something else (H200, an illegal
-  /// instruction; the same with mma.sync ran).
+  /// A thread holds an eighth of its registers of each tile at most, as f32.  Kernels of larger ones spill, and of such
+  /// a kernel with wgmma CUDA 13.0's assembler computed an address from the register of something else (H200, an
+  /// illegal instruction; the same with mma.sync ran).
   bool isSmall(tile::DotOp dot) const {
-    const int64_t threads = 32 * warps,
-                  registers = std::min<int64_t>(int64_t(target.registersPerThread) + 1, target.registersPerSm / threads);
+    const int64_t threads = 32 * warps, registers = std::min<int64_t>(int64_t(target.registersPerThread) + 1,
+                                                                      target.registersPerSm / threads);
     return llvm::all_of(dot->getOperandTypes(), [&](Type type) {
       return cast<RankedTensorType>(type).getNumElements() / threads <= registers / 8;
     });

@@ -39,7 +39,13 @@ def AccelerateDot : Pass<"kiln-accelerate-dot", "::mlir::ModuleOp"> {
     in one warp; else the result is shared out as squarely as possible.  Operands of types that the matrix unit lacks
     become wider ones that hold every value of theirs.  Multiply-adds whose operands no thread's registers hold become a
     loop over parts of K, which are read from shared memory.  Computed operands of tf32 products are rounded before the
-    first product of a block that reads them, once for all.  The layouts are stated by conversions around the dot, one side of
+    first product of a block that reads them, once for all.
+
+    On targets with wgmma, products of 64 rows and more of f16, bf16 or tf32 get an `mma` layout of version 3: whole
+    warpgroups compute them and read both operands from shared memory, so that these may have any layout.  By mma.sync
+    all the same: products in loops whose loads are staged (the copies' layout is mma.sync's), tf32 with K not innermost
+    in both operands, and all products of a kernel that has one of larger tiles than an eighth of a thread's registers
+    hold.  The layouts are stated by conversions around the dot, one side of
     them open; kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect",
@@ -109,9 +115,13 @@ def TestAxisInfo : Pass<"kiln-test-axis-info", "::mlir::ModuleOp"> {
 def ExpandShared : Pass<"kiln-expand-shared", "::mlir::ModuleOp"> {
   let summary = "Makes stores and loads of shared memory explicit";
   let description = [{
-    Layout conversions by their plan, reductions and scans across warps, gathers, and results of atomic operations that
-    other warps need become local_alloc, exchange_store, exchange_load, local_store, local_load and gather_shared.  What
+    Layout conversions by their plan, reductions and scans across warps, gathers, operands of warpgroups' products, and
+    results of atomic operations that other warps need become local_alloc, exchange_store, exchange_load, local_store, local_load and gather_shared.  What
     needs no shared memory stays as it is.  No later stage allocates shared memory.
+
+    An operand of warpgroups is stored once for all products of a block that read it, however transposed, in the layout
+    that is cheapest to store: as soon as it is computed, or if that takes more than three quarters of shared memory
+    before its first use, or before each use on its own.
   }];
   let options = [Option<"scratchBytes", "scratch-bytes", "int64_t", /*default=*/"49152",
                         "most bytes of scratch that one conversion may use, 1024 to 1048576">];

@@ -421,7 +421,8 @@ Result<std::optional<SharedAccess>> accessOf(Operation *op, std::optional<int64_
   if (isa<AsyncCopyOp, AsyncCopyViewOp>(op)) {
     out.write = out.copy = true;
     auto view = dyn_cast<AsyncCopyViewOp>(op);
-    return found(addLocal(out, op, bufferOf(op), view ? Type(view.tile()) : cast<AsyncCopyOp>(op).getPointer().getType(), chosen));
+    return found(addLocal(out, op, bufferOf(op),
+                          view ? Type(view.tile()) : cast<AsyncCopyOp>(op).getPointer().getType(), chosen));
   }
   // Anything else says by its effects whether it touches shared memory.
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);

@@ -321,8 +321,8 @@ private:
   void barriers() {
     llvm::SmallVector<Operation *> order;
     each([&](Operation *op) {
-      if (isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, WarpgroupDotOp, GatherSharedOp, BarrierOp, WarpBarrierOp,
-              NamedBarrierOp, NamedArriveOp>(op))
+      if (isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, WarpgroupDotOp, GatherSharedOp, BarrierOp,
+              WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op))
         order.push_back(op);
     });
     auto isBarrier = [](Operation *op) { return isa<BarrierOp, WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op); };

@@ -26,8 +26,9 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
     return op.emitOpError() << "reads its " << which << " from " << buffer << ": elements of " << 8 * bytes
                             << " bits lie with K contiguous";
   if (inner != k && tma->swizzle / bytes > least)
-    return op.emitOpError() << "reads " << least << " elements of its " << which << " at a time, with K not contiguous: "
-                            << buffer << " has them in groups of " << tma->swizzle / bytes;
+    return op.emitOpError() << "reads " << least << " elements of its " << which
+                            << " at a time, with K not contiguous: " << buffer << " has them in groups of "
+                            << tma->swizzle / bytes;
   return success();
 }
 
@@ -36,8 +37,7 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
 LogicalResult WarpgroupDotOp::verify() {
   const BufferType a = getLhs().getType(), b = getRhs().getType();
   const auto c = cast<RankedTensorType>(getType());
-  const auto *mma =
-      layoutAttrOf(c) ? std::get_if<layout::Mma>(&layoutAttrOf(c).encoding().kind) : nullptr;
+  const auto *mma = layoutAttrOf(c) ? std::get_if<layout::Mma>(&layoutAttrOf(c).encoding().kind) : nullptr;
   if (!mma || mma->version != 3 || c.getRank() != 2)
     return emitOpError() << "gives " << c << ": a tile of rank 2 in an mma layout of version 3";
   if (a.getShape().size() != 2 || b.getShape().size() != 2 || a.getShape()[1] != b.getShape()[0] ||
@@ -51,8 +51,8 @@ LogicalResult WarpgroupDotOp::verify() {
     return emitOpError() << "adds to " << c.getElementType() << ": the accumulator is f32";
   const int64_t kBytes = a.getShape()[1] * (element.getIntOrFloatBitWidth() / 8);
   if (c.getShape()[0] % instructionM || c.getShape()[1] % mma->instrN || kBytes % bytesOfK)
-    return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes "
-                         << instructionM << " x " << mma->instrN << " and " << bytesOfK << " bytes of K";
+    return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes " << instructionM
+                         << " x " << mma->instrN << " and " << bytesOfK << " bytes of K";
   return success(succeeded(verifyOperand(*this, "lhs", a, 1, instructionM)) &&
                  succeeded(verifyOperand(*this, "rhs", b, 0, mma->instrN)));
 }

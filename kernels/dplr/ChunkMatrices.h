@@ -25,9 +25,9 @@ template <language::Element T, language::Element G, language::Element B> struct 
   language::TensorView<B, 3> beta;
 };
 
-/// The policy of rows that are read again, for the last time.  Not the first reading's, so that no compiler takes the two
-/// for one and keeps rows in registers; but for wide rows registers are spilled either way (H200, K = 128: 2.90 ms for
-/// 2.74).
+/// The policy of rows that are read again, for the last time.  Not the first reading's, so that no compiler takes the
+/// two for one and keeps rows in registers; but for wide rows registers are spilled either way (H200, K = 128: 2.90 ms
+/// for 2.74).
 inline language::Cache lastReading(const DplrConfig &c) {
   return c.dim > 64 ? language::Cache::Default : language::Cache::Streaming;
 }
@@ -151,12 +151,14 @@ struct ChunkProgram {
   }
 
   /// The slot's part of a workspace [H, slots, rows, columns], in its type; whole, so that no element is out of bounds.
+  /// In tiles of all rows or of so many.
   template <language::Element T>
-  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int rows, int columns) const {
+  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int rows, int columns,
+                           int rowsOfTile = 0) const {
     using namespace language;
     return workspace.at(head, slot, all, all)
         .withExtents(constant<i64>(rows), constant<i64>(columns))
-        .tiles({rows, columns});
+        .tiles({rowsOfTile ? rowsOfTile : rows, columns});
   }
   /// From row `first` on; rows outside the slot are zero.
   template <language::Element T>
@@ -181,6 +183,15 @@ template <language::Element T> struct ChunkMatrices {
   language::Tile<T> qg, ag, kg, bg; ///< [C, K]; ag: none without a
 };
 
+/// The rows between a chunk's ends and its tokens.
+template <language::Element T> void gateRows(ChunkRule rule, const ChunkRows &gated, ChunkMatrices<T> &out) {
+  using namespace language;
+  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
+  if (reads(rule))
+    out.ag = cast<T>(gated.a);
+  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
+}
+
 /// `rows`: the source's.
 template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
   using namespace language;
@@ -191,13 +202,43 @@ template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const
   if (reads(rule))
     out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
   // The rows are read again: kept, or gated before the products, they cost registers or shared memory during these.
-  const ChunkRows gated = decay.scaled(decay.readAgain(), decay.fromStartToEnd());
-  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
-  if (reads(rule))
-    out.ag = cast<T>(gated.a);
-  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
+  gateRows(rule, decay.scaled(decay.readAgain(), decay.fromStartToEnd()), out);
   return out;
 }
+
+/// The matrices of a slot in a workspace [H, slots, keptMatrices * C, C], one after the other.
+template <language::Element T> class KeptMatrices {
+public:
+  KeptMatrices(const ChunkProgram &here, const language::TensorView<T, 4> &workspace, ChunkRule rule)
+      : view(here.slotOf(workspace, keptMatrices(rule) * here.chunk, here.chunk, here.chunk)), size(here.chunk),
+        rule(rule) {}
+
+  void write(const ChunkMatrices<T> &m) const {
+    put(0, m.products.qk);
+    if (reads(rule))
+      put(1, m.inverse), put(2, m.products.ak);
+    if (hasOwnB(rule))
+      put(3, m.products.qb);
+  }
+  /// Without the rows and the matrix that only the inverse needs.
+  ChunkMatrices<T> read() const {
+    ChunkMatrices<T> out;
+    out.products.qk = out.products.qb = get(0);
+    if (reads(rule))
+      out.inverse = get(1), out.products.ak = get(2);
+    if (hasOwnB(rule))
+      out.products.qb = get(3);
+    return out;
+  }
+
+private:
+  void put(int n, const language::Tile<T> &x) const { storeView(view, {n * size, 0}, x); }
+  language::Tile<T> get(int n) const { return loadView(view, {n * size, 0}); }
+
+  language::View<T> view;
+  int size;
+  ChunkRule rule;
+};
 
 /// A chunk as a map of the state (Dplr.h), as far as all kernels need it.
 template <language::Element T> struct ChunkMap {
@@ -260,8 +301,8 @@ language::Kernel withTypesOfChunks(language::ElementType element, const DplrConf
   });
 }
 
-/// Of a program that works on one chunk.  Narrow heads by few warps: addresses and the inverse take each of them as many
-/// instructions, whatever it has of the rows; gradients have more tiles at once than these have registers.
+/// Of a program that works on one chunk.  Narrow heads by few warps: addresses and the inverse take each of them as
+/// many instructions, whatever it has of the rows; gradients have more tiles at once than these have registers.
 inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
   const int widest = std::max(c.dim, c.dimV);
   return c.warps ? c.warps : widest > 128 ? 16 : widest > 64 || gradients ? 8 : 4;

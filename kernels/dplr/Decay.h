@@ -92,8 +92,8 @@ public:
   };
   /// From the chunk's start to q and a, from k and b to its end: QG, AG, KG, BG.
   Factors fromStartToEnd() const;
-  /// The same where those around the middle are at hand anyway, as in gradients: each a column's number away from one of
-  /// them.  Of chunks that may have taken the slow way they are made anew.
+  /// The same where those around the middle are at hand anyway, as in gradients: each a column's number away from one
+  /// of them.  Of chunks that may have taken the slow way they are made anew.
   Factors fromMiddleToEnds() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
   /// The source's rows.

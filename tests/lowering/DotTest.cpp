@@ -439,8 +439,8 @@ TEST(DotChain, TheProductOfAttentionStaysInItsRegisters) {
   Chain chain(random, "f16");
   const Link p = chain.rounded(chain.dot(chain.input(64, 32), chain.input(32, 64)));
   chain.check(chain.dot(p, chain.input(64, 32)), 4, "sm_80");
-  // The operands on the right, and the result on its way to whole lines of memory, go through shared memory, each through
-  // a place of its own: a barrier for each, none between them.  The first product is an operand as it lies.
+  // The operands on the right, and the result on its way to whole lines of memory, go through shared memory, each
+  // through a place of its own: a barrier for each, none between them.  The first product is an operand as it lies.
   const auto count = [&](std::string_view what) {
     std::size_t n = 0;
     for (std::size_t at = 0; (at = chain.ptx.find(what, at)) != std::string::npos; ++at)

@@ -61,7 +61,8 @@ void check(std::mt19937_64 &random, const Case &c) {
                (c.squared ? ", and a with itself" : ""));
   const Numbers a = randomNumbers(random, c.M * c.K, c.type), b = randomNumbers(random, c.N * c.K, c.type),
                 more = randomNumbers(random, c.M * c.N, "f32");
-  const auto operand = [&](const char *name, const char *pointer, std::int64_t rows, std::int64_t columns, bool turned) {
+  const auto operand = [&](const char *name, const char *pointer, std::int64_t rows, std::int64_t columns,
+                           bool turned) {
     const std::string type = tileType(rows, columns, c.type), stored = tileType(columns, rows, c.type);
     if (!turned)
       return loadView(name, pointer, {rows, columns}, c.type, type);
@@ -74,10 +75,10 @@ void check(std::mt19937_64 &random, const Case &c) {
                      tileType(c.M, c.K, c.type) + ", " + tileType(c.K, c.N, c.type) + " to " + sum + "\n" +
                      storeView("d", "o", {c.M, c.N}, "f32", sum);
   if (c.squared)
-    body += "    %e0 = arith.constant dense<0.0> : " + square + "\n    %at = tile.transpose %a [1, 0] : " +
-            tileType(c.M, c.K, c.type) + " to " + tileType(c.K, c.M, c.type) + "\n    %e = tile.dot %at, %a, %e0 : " +
-            tileType(c.K, c.M, c.type) + ", " + tileType(c.M, c.K, c.type) + " to " + square + "\n" +
-            storeView("e", "p", {c.K, c.K}, "f32", square);
+    body += "    %e0 = arith.constant dense<0.0> : " + square +
+            "\n    %at = tile.transpose %a [1, 0] : " + tileType(c.M, c.K, c.type) + " to " +
+            tileType(c.K, c.M, c.type) + "\n    %e = tile.dot %at, %a, %e0 : " + tileType(c.K, c.M, c.type) + ", " +
+            tileType(c.M, c.K, c.type) + " to " + square + "\n" + storeView("e", "p", {c.K, c.K}, "f32", square);
   const auto pointer = [](const char *name, const std::string &element) {
     return std::string("%") + name + ": !tile.ptr<" + element + "> {tile.divisibility = 16 : i32}";
   };
@@ -99,8 +100,8 @@ void check(std::mt19937_64 &random, const Case &c) {
     return n.values[static_cast<std::size_t>(turned ? column * rows + row : row * columns + column)];
   };
   const double operandError = c.type == "f32" ? 1.01 / 1024 : 0;
-  const auto compare = [&](Buffer &result, std::int64_t rows, std::int64_t columns, std::int64_t depth, const auto &left,
-                           const auto &right, const auto &start) {
+  const auto compare = [&](Buffer &result, std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                           const auto &left, const auto &right, const auto &start) {
     const std::vector<float> got = gpu.download<float>(result);
     for (std::int64_t m = 0; m < rows; ++m)
       for (std::int64_t n = 0; n < columns; ++n) {
@@ -128,8 +129,13 @@ TEST(WarpgroupDot, EveryTypeAndWayToLie) {
   std::mt19937_64 random(21);
   unsigned turn = 0;
   for (const char *type : {"f16", "bf16", "f32"})
-    for (const auto &[warps, M, N] : {std::tuple(4u, 64, 64), {4u, 64, 16}, {8u, 64, 64}, {8u, 128, 32}, {8u, 64, 128},
-                                      {16u, 64, 64}, {16u, 128, 32}})
+    for (const auto &[warps, M, N] : {std::tuple(4u, 64, 64),
+                                      {4u, 64, 16},
+                                      {8u, 64, 64},
+                                      {8u, 128, 32},
+                                      {8u, 64, 128},
+                                      {16u, 64, 64},
+                                      {16u, 128, 32}})
       for (const int K : {16, 32, 64, 128})
         for (const bool turnedA : {false, true})
           for (const bool turnedB : {false, true}) {
