@@ -151,14 +151,12 @@ struct ChunkProgram {
   }
 
   /// The slot's part of a workspace [H, slots, rows, columns], in its type; whole, so that no element is out of bounds.
-  /// In tiles of all rows or of so many.
   template <language::Element T>
-  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int rows, int columns,
-                           int rowsOfTile = 0) const {
+  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int rows, int columns) const {
     using namespace language;
     return workspace.at(head, slot, all, all)
         .withExtents(constant<i64>(rows), constant<i64>(columns))
-        .tiles({rowsOfTile ? rowsOfTile : rows, columns});
+        .tiles({rows, columns});
   }
   /// From row `first` on; rows outside the slot are zero.
   template <language::Element T>
@@ -183,15 +181,6 @@ template <language::Element T> struct ChunkMatrices {
   language::Tile<T> qg, ag, kg, bg; ///< [C, K]; ag: none without a
 };
 
-/// The rows between a chunk's ends and its tokens.
-template <language::Element T> void gateRows(ChunkRule rule, const ChunkRows &gated, ChunkMatrices<T> &out) {
-  using namespace language;
-  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
-  if (reads(rule))
-    out.ag = cast<T>(gated.a);
-  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
-}
-
 /// `rows`: the source's.
 template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
   using namespace language;
@@ -202,43 +191,13 @@ template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const
   if (reads(rule))
     out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
   // The rows are read again: kept, or gated before the products, they cost registers or shared memory during these.
-  gateRows(rule, decay.scaled(decay.readAgain(), decay.fromStartToEnd()), out);
+  const ChunkRows gated = decay.scaled(decay.readAgain(), decay.fromStartToEnd());
+  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
+  if (reads(rule))
+    out.ag = cast<T>(gated.a);
+  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
   return out;
 }
-
-/// The matrices of a slot in a workspace [H, slots, keptMatrices * C, C], one after the other.
-template <language::Element T> class KeptMatrices {
-public:
-  KeptMatrices(const ChunkProgram &here, const language::TensorView<T, 4> &workspace, ChunkRule rule)
-      : view(here.slotOf(workspace, keptMatrices(rule) * here.chunk, here.chunk, here.chunk)), size(here.chunk),
-        rule(rule) {}
-
-  void write(const ChunkMatrices<T> &m) const {
-    put(0, m.products.qk);
-    if (reads(rule))
-      put(1, m.inverse), put(2, m.products.ak);
-    if (hasOwnB(rule))
-      put(3, m.products.qb);
-  }
-  /// Without the rows and the matrix that only the inverse needs.
-  ChunkMatrices<T> read() const {
-    ChunkMatrices<T> out;
-    out.products.qk = out.products.qb = get(0);
-    if (reads(rule))
-      out.inverse = get(1), out.products.ak = get(2);
-    if (hasOwnB(rule))
-      out.products.qb = get(3);
-    return out;
-  }
-
-private:
-  void put(int n, const language::Tile<T> &x) const { storeView(view, {n * size, 0}, x); }
-  language::Tile<T> get(int n) const { return loadView(view, {n * size, 0}); }
-
-  language::View<T> view;
-  int size;
-  ChunkRule rule;
-};
 
 /// A chunk as a map of the state (Dplr.h), as far as all kernels need it.
 template <language::Element T> struct ChunkMap {

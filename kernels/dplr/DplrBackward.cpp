@@ -15,32 +15,29 @@ Tile<i32> columnsOf(int n) {
 }
 
 template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(const DplrConfig &c) {
-  return kernel("dplr_maps_backward", optionsOfChunks(c),
-                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
-                    TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
-                    TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-                    TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
-                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", maybeVectors> f,
-                    TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
-                    TensorArg<f32, 3, "decay", maybeVectors> decays, TensorArg<T, 4, "matrices", vectors> matrices,
-                    Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
-                  when(here.exists(), [&] {
-                    const ChunkSource source =
-                        here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-                    const ChunkRows rows = source.read(Cache::Default);
-                    const auto values = here.read(v, c.dimV);
-                    const Decay decay(source, c.bounded);
-                    const auto m = matricesOf<T>(c.rule, rows, decay);
-                    KeptMatrices<T>(here, matrices, c.rule).write(m);
-                    const auto map = mapOf(c.rule, m, values);
-                    if (map.f)
-                      here.writeSlot(f, *map.f);
-                    here.writeSlot(rt, map.rt);
-                    here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh)));
-                    here.writeDecay(decays, decay, c.dim);
-                  });
-                });
+  return kernel(
+      "dplr_maps_backward", optionsOfChunks(c),
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
+          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", maybeVectors> f,
+          TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
+          TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+        when(here.exists(), [&] {
+          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+          const ChunkRows rows = source.read(Cache::Default);
+          const auto values = here.read(v, c.dimV);
+          const Decay decay(source, c.bounded);
+          const auto map = mapOf(c.rule, matricesOf<T>(c.rule, rows, decay), values);
+          if (map.f)
+            here.writeSlot(f, *map.f);
+          here.writeSlot(rt, map.rt);
+          here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh)));
+          here.writeDecay(decays, decay, c.dim);
+        });
+      });
 }
 
 template <Element T, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
@@ -95,17 +92,14 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
           TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
           TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
           TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
-          TensorArg<T, 4, "matrices", vectors> matrices, TensorArg<T, 4, "dv", vectors> dv,
-          TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
-          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+          TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "y", maybeVectors> ys,
+          TensorArg<T, 4, "written", maybeVectors> writtens, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read(Cache::Default);
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
-          auto m = KeptMatrices<T>(here, matrices, c.rule).read();
-          const Decay decay(source, c.bounded);
-          gateRows(c.rule, decay.scaled(rows, decay.fromStartToEnd()), m);
+          const auto m = matricesOf<T>(c.rule, rows, Decay(source, c.bounded));
           // States are transposed: that before the chunk, and the gradient of that after it.
           const auto dh = here.readSlot(dhs, c.dimV, c.dim);
           const auto dV = dot(transpose(m.products.qk), out, dot(m.kg, transpose(dh)));
