@@ -15,7 +15,7 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
   let description = [{
     ```mlir
     %d = tile_gpu.warpgroup_dot %a, %b, %c
-       : !tile_gpu.buffer<64x64xbf16, #a>, !tile_gpu.buffer<64x32xbf16, #b>, tensor<64x32xf32, #mma>
+       : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, tensor<64x64xf32, #wgmma>
     ```
     MxK by KxN.  The accumulator has an mma layout of version 3, both buffers have `tma` layouts with a swizzle.
     Elements are f16, bf16, or f32, of which the upper 19 bits are read (tf32); f32 lies with K contiguous.  The result

@@ -17,6 +17,8 @@ LAYOUTS = """
 #q = #tile_gpu.linear<register=[[1],[2]], lane=[[0],[0],[0],[0],[0]], warp=[[0],[0]], shape=[4]>
 #t = #tile_gpu.blocked<sizePerThread=[1,32], threadsPerWarp=[32,1], warpsPerCTA=[2,2], order=[1,0]>
 #k = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[4,1]>>
+#tma = #tile_gpu.tma<swizzle=128>
+#wgmma = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4, order=[0,1]>
 """
@@ -76,6 +78,7 @@ VALUES = {
     "tile_gpu.scan_before": "tensor<64x32xf32, #t>",
     "tile_gpu.scan_partial": "tensor<512xf32, #v>",
     "tile_gpu.warp_barrier": "",
+    "tile_gpu.warpgroup_dot": "!tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, tensor<64x64xf32, #wgmma>",
 }
 # Terminators stand at the end of the regions of other operations' examples.
 INSIDE = {"tile.yield": "tile.reduce", "tile_gpu.yield": "tile_gpu.reduce_partial"}
