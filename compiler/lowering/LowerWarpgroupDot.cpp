@@ -7,7 +7,6 @@ namespace kiln::lowering {
 namespace {
 
 using layout::Coords;
-using layout::InDim;
 using layout::SharedTile;
 using tile_gpu::WarpgroupDotOp;
 
@@ -64,9 +63,9 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
     // Through the fence, so that nothing is written to these registers after it.
     const char *fence = "wgmma.fence.sync.aligned;";
     if (fromZero)
-      assembly(e, fence, "", {}, {});
+      assembly(e, fence, {}, {});
     else
-      out = assembly(e, fence, "", out, {});
+      out = assembly(e, fence, out, {});
     for (const auto &[at, registers] : instructions(sums, static_cast<unsigned>(mma.instrN))) {
       Scalars part;
       for (unsigned r : registers)
@@ -77,9 +76,9 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
       for (auto [r, value] : llvm::zip_equal(registers, part))
         out[r] = value;
     }
-    assembly(e, "wgmma.commit_group.sync.aligned;", "", {}, {});
+    assembly(e, "wgmma.commit_group.sync.aligned;", {}, {});
     // The sums are the wait's: nothing that reads them can go before it.
-    out = assembly(e, "wgmma.wait_group.sync.aligned 0;", "", out, {});
+    out = assembly(e, "wgmma.wait_group.sync.aligned 0;", out, {});
     replace(rewriter, op, std::move(out));
     return success();
   }
@@ -138,16 +137,17 @@ private:
         (lhs.tile.bits() == 16 ? std::string(lhs.isKMajor() ? ", 0" : ", 1") + (rhs.isKMajor() ? ", 0" : ", 1")
                                : std::string()) +
         "; }";
-    return assembly(e, text, ",l,l", sums, {a, b}, /*readsSums=*/!isFirst);
+    return assembly(e, text, sums, {a, b}, /*readsSums=*/!isFirst);
   }
 
-  /// Assembly that writes as many sums, in place if it reads them too, and reads `more`.
-  static Scalars assembly(const Emit &e, const std::string &text, const std::string &constraints,
-                          llvm::ArrayRef<Value> sums, llvm::ArrayRef<Value> more, bool readsSums = true) {
+  /// Assembly that writes as many sums, in place if it reads them too, and reads `more`, of 64 bits each.
+  static Scalars assembly(const Emit &e, const std::string &text, llvm::ArrayRef<Value> sums,
+                          llvm::ArrayRef<Value> more, bool readsSums = true) {
     std::string all;
     for (std::size_t i = 0; i < sums.size(); ++i)
       all += i ? ",=f" : "=f";
-    all += constraints;
+    for (std::size_t i = 0; i < more.size(); ++i)
+      all += ",l";
     llvm::SmallVector<Value> operands(more);
     if (readsSums)
       for (auto [i, v] : llvm::enumerate(sums)) {

@@ -108,7 +108,7 @@ private:
     if (dot.getPrecision() != tile::Precision::Tf32 || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) ||
         !std::holds_alternative<layout::Mma>(work.encoding().kind))
       return;
-    const bool always = isWarpgroups(work); // no registers are left to round where the instruction stands
+    const bool always = tile_gpu::isOfWarpgroups(work); // no registers are left to round where the instruction stands
     const auto isMovement = [](Operation *op) { return op && isa<tile::TransposeOp, tile::ReshapeOp>(op); };
     llvm::SmallVector<Value, 2> operands{dot.getLhs(), dot.getRhs()};
     for (Value &operand : operands) {
@@ -157,17 +157,10 @@ private:
     return arith::SelectOp::create(b, loc, isFinite, up, x);
   }
 
-  /// The tile that an operand is a view of, its dimensions exchanged or not.
-  static std::pair<Value, bool> sourceOf(Value operand) {
-    bool turned = false;
-    while (auto transpose = operand.getDefiningOp<tile::TransposeOp>()) {
-      turned ^= transpose.getPerm()[0] == 1;
-      operand = transpose.getSource();
-    }
-    return {operand, turned};
-  }
   /// Both operands have K along their rows, as they were computed: wgmma reads f32 in no other way.
-  static bool isKInnermost(tile::DotOp dot) { return !sourceOf(dot.getLhs()).second && sourceOf(dot.getRhs()).second; }
+  static bool isKInnermost(tile::DotOp dot) {
+    return !tile_gpu::viewedTile(dot.getLhs()).second && tile_gpu::viewedTile(dot.getRhs()).second;
+  }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
   /// everything that computes with it, through loops and conditionals.
@@ -207,11 +200,6 @@ private:
       }
     }
     return false;
-  }
-
-  static bool isWarpgroups(LayoutAttr work) {
-    const auto *mma = std::get_if<layout::Mma>(&work.encoding().kind);
-    return mma && mma->version == 3;
   }
 
   layout::Encoding choose(tile::DotOp dot) const {
@@ -378,7 +366,7 @@ private:
     };
     llvm::SmallVector<LayoutAttr> layouts;
     for (OpOperand &operand : dot->getOpOperands()) {
-      if (isWarpgroups(work) && operand.getOperandNumber() < 2) {
+      if (tile_gpu::isOfWarpgroups(work) && operand.getOperandNumber() < 2) {
         layouts.push_back({}); // any
         continue;
       }

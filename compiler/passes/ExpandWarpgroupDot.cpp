@@ -42,21 +42,6 @@ int64_t bytesOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getElementTypeBitWidth() / 8;
 }
 
-/// The tile that an operand is a view of: other layouts are not needed, and descriptors say what is transposed.
-std::pair<Value, bool> sourceOf(Value operand) {
-  bool turned = false;
-  for (;;) {
-    if (auto transpose = operand.getDefiningOp<tile::TransposeOp>()) {
-      turned ^= transpose.getPerm()[0] == 1;
-      operand = transpose.getSource();
-    } else if (auto convert = operand.getDefiningOp<ConvertLayoutOp>()) {
-      operand = convert.getSource();
-    } else {
-      return {operand, turned};
-    }
-  }
-}
-
 /// The buffer whose innermost dimension is `inner`; the widest swizzle that all uses can read.
 BufferType bufferFor(Shared &shared, int64_t inner) {
   const auto type = cast<RankedTensorType>(shared.tile.getType());
@@ -99,7 +84,7 @@ bool isZero(Value tile) {
   return matchPattern(tile, m_AnyZeroFloat());
 }
 
-/// When operands go to shared memory, from what costs most bytes on.
+/// When operands go to shared memory; the later, the fewer bytes are alive at once.
 enum class Storing {
   Early, ///< when they are computed: their registers are free at once
   Late,  ///< before the first product that reads them
@@ -118,7 +103,7 @@ public:
   LogicalResult run() {
     for (tile::DotOp dot : dots)
       for (unsigned number = 0; number < 2; ++number) {
-        const auto [tile, turned] = sourceOf(dot->getOperand(number));
+        const auto [tile, turned] = viewedTile(dot->getOperand(number));
         const Use use{dot, number, turned};
         // Only 16-bit elements may lie with K apart.
         const unsigned inner = bytesOf(tile) == 2 ? 2 : use.k();
@@ -194,7 +179,7 @@ LogicalResult expandWarpgroupDots(func::FuncOp f) {
   const Result<const Target *> target = targetOf(f);
   if (!target)
     return report(f, target.status());
-  // Conversions will want room beside.
+  // The rest is for conversions.
   const uint64_t most = (*target)->sharedOptIn / 4 * 3;
   for (const Storing storing : {Storing::Early, Storing::Late}) {
     func::FuncOp attempt = f.clone();

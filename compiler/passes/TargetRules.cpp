@@ -1,5 +1,6 @@
 #include "compiler/passes/TargetRules.h"
 
+#include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
 #include "support/Text.h"
 
@@ -25,10 +26,16 @@ bool copiesBeside(Operation *op) {
   return isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp, tile_gpu::AsyncCommitOp, tile_gpu::AsyncWaitOp>(op);
 }
 
+bool multipliesByWarpgroups(Operation *op) {
+  auto dot = dyn_cast<tile::DotOp>(op);
+  return isa<tile_gpu::WarpgroupDotOp>(op) || (dot && tile_gpu::readsShared(dot));
+}
+
 /// A new operation that not every target has: a row here.
 constexpr Rule rules[] = {
     {"a tile spread over the blocks of a cluster", Capability::Clusters, spansBlocks},
     {"a copy that runs beside the program", Capability::CpAsync, copiesBeside},
+    {"a product of warpgroups", Capability::Wgmma, multipliesByWarpgroups},
 };
 
 } // namespace

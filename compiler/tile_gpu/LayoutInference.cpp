@@ -28,10 +28,27 @@ bool hasOneLayout(Operation *op) {
          isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp>(op);
 }
 
-bool readsShared(tile::DotOp dot) {
-  const LayoutAttr work = layoutAttrOf(dot.getType());
-  const auto *mma = work ? std::get_if<layout::Mma>(&work.encoding().kind) : nullptr;
+bool isOfWarpgroups(LayoutAttr layout) {
+  const auto *mma = layout ? std::get_if<layout::Mma>(&layout.encoding().kind) : nullptr;
   return mma && mma->version == 3;
+}
+
+bool readsShared(tile::DotOp dot) {
+  return isOfWarpgroups(layoutAttrOf(dot.getType()));
+}
+
+std::pair<Value, bool> viewedTile(Value operand) {
+  bool turned = false;
+  for (;;) {
+    if (auto transpose = operand.getDefiningOp<tile::TransposeOp>()) {
+      turned ^= transpose.getPerm()[0] == 1;
+      operand = transpose.getSource();
+    } else if (auto convert = operand.getDefiningOp<ConvertLayoutOp>()) {
+      operand = convert.getSource();
+    } else {
+      return {operand, turned};
+    }
+  }
 }
 
 bool isTied(OpOperand &operand) {

@@ -40,9 +40,13 @@ inline bool isTile(mlir::Value value) {
 /// All tiles of the operation, operands and results, have one layout.
 bool hasOneLayout(mlir::Operation *op);
 
-/// A product whose result has the layout of wgmma (mma version 3): it reads its operands from shared memory, whatever
-/// layouts they have.
+/// The layout of wgmma's results (mma version 3).
+bool isOfWarpgroups(LayoutAttr layout);
+/// A product whose result has such a layout: it reads its operands from shared memory, whatever layouts they have.
 bool readsShared(tile::DotOp dot);
+/// The tile that an operand of a product of rank 2 is a view of, past transpositions and conversions; true: with its
+/// dimensions exchanged.
+std::pair<mlir::Value, bool> viewedTile(mlir::Value operand);
 
 /// The layouts of this tile operand and of the operation's results (or other operands) depend on each other.
 bool isTied(mlir::OpOperand &operand);

@@ -7,8 +7,8 @@ using namespace mlir;
 namespace kiln::tile_gpu {
 namespace {
 
-/// What a descriptor cannot say: `k` and `other` are the operand's dimensions, of which an instruction reads `least`
-/// elements along `other` at a time.
+/// What a descriptor cannot say: `k` is the operand's dimension along K; an instruction reads `least` elements along
+/// the other one at a time.
 LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buffer, unsigned k, int64_t least) {
   const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
   if (!tma || tma->swizzle == 0)
@@ -37,9 +37,9 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
 LogicalResult WarpgroupDotOp::verify() {
   const BufferType a = getLhs().getType(), b = getRhs().getType();
   const auto c = cast<RankedTensorType>(getType());
-  const auto *mma = layoutAttrOf(c) ? std::get_if<layout::Mma>(&layoutAttrOf(c).encoding().kind) : nullptr;
-  if (!mma || mma->version != 3 || c.getRank() != 2)
+  if (!isOfWarpgroups(layoutAttrOf(c)) || c.getRank() != 2)
     return emitOpError() << "gives " << c << ": a tile of rank 2 in an mma layout of version 3";
+  const auto &mma = std::get<layout::Mma>(layoutAttrOf(c).encoding().kind);
   if (a.getShape().size() != 2 || b.getShape().size() != 2 || a.getShape()[1] != b.getShape()[0] ||
       a.getShape()[0] != c.getShape()[0] || b.getShape()[1] != c.getShape()[1])
     return emitOpError() << "multiplies " << a << " by " << b << " into " << c
@@ -50,11 +50,11 @@ LogicalResult WarpgroupDotOp::verify() {
   if (!c.getElementType().isF32())
     return emitOpError() << "adds to " << c.getElementType() << ": the accumulator is f32";
   const int64_t kBytes = a.getShape()[1] * (element.getIntOrFloatBitWidth() / 8);
-  if (c.getShape()[0] % instructionM || c.getShape()[1] % mma->instrN || kBytes % bytesOfK)
+  if (c.getShape()[0] % instructionM || c.getShape()[1] % mma.instrN || kBytes % bytesOfK)
     return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes " << instructionM
-                         << " x " << mma->instrN << " and " << bytesOfK << " bytes of K";
+                         << " x " << mma.instrN << " and " << bytesOfK << " bytes of K";
   return success(succeeded(verifyOperand(*this, "lhs", a, 1, instructionM)) &&
-                 succeeded(verifyOperand(*this, "rhs", b, 0, mma->instrN)));
+                 succeeded(verifyOperand(*this, "rhs", b, 0, mma.instrN)));
 }
 
 } // namespace kiln::tile_gpu

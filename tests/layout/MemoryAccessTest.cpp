@@ -69,11 +69,14 @@ TEST(MemoryAccess, CoalescedLayoutsAndSectors) {
     // Enough elements for everyone: every thread moves 16 bytes, or the whole row if that is shorter.
     if (shape[0] * shape[1] >= 32 * warps * (128 / bits))
       EXPECT_EQ(v, std::min<std::uint32_t>(128 / bits, std::uint32_t(shape[1])));
-    std::set<BitVector> touched;
+    std::set<BitVector> touched, ofLines;
     for (unsigned lane = 0; lane < 32; ++lane)
-      for (unsigned r = 0; r < v; ++r)
+      for (unsigned r = 0; r < v; ++r) {
         touched.insert(layout.apply(r, lane, 0, 0) * storageBytes(bits) >> 5);
+        ofLines.insert(layout.apply(r, lane, 0, 0) * storageBytes(bits) >> 7);
+      }
     EXPECT_EQ(touched.size(), sectors(layout, 1, unsigned(std::countr_zero(v)), bits));
+    EXPECT_EQ(ofLines.size(), lines(layout, 1, unsigned(std::countr_zero(v)), bits));
   }
   // Column-major data: the first dimension is the contiguous one.
   Blocked e = unwrap(coalesce(Sizes{64, 64}, Sizes{64, 1}, 16, 16, 4));

@@ -3,9 +3,8 @@
 // Bounds.  A sum of K products of f32 (fused or by the matrix unit, which may truncate) errs by at most
 // (K + 1) 2^-22 sum |a b|, that of 8-bit floats by the matrix unit, which keeps 13 bits behind the point of the largest
 // product, by (K + 1) 2^-13 of it; tf32 operands by 2^-11 each, tf32x3 by 2^-20 together.  Integers are exact.
-#include "tests/lowering/Text.h"
+#include "tests/lowering/Matrices.h"
 
-#include "runtime/io/Numbers.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>
@@ -34,58 +33,6 @@ constexpr Kind kinds[] = {{"f16", "f32", "", 2, 0},
                           {"f64", "f64", "", 8, 0}};
 constexpr const char *targets[] = {"sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"};
 
-const FloatFormat *formatOf(std::string_view name) {
-  if (name == "f16")
-    return &formatF16;
-  if (name == "bf16")
-    return &formatBf16;
-  if (name == "f8E4M3FN")
-    return &formatE4m3;
-  return name == "f8E5M2" ? &formatE5m2 : nullptr;
-}
-
-/// A matrix in memory, and its values.
-struct Matrix {
-  std::vector<unsigned char> bytes;
-  std::vector<double> values;
-};
-
-Matrix randomMatrix(std::mt19937_64 &random, std::size_t n, const std::string &type) {
-  Matrix out;
-  std::normal_distribution<double> normal;
-  for (std::size_t i = 0; i < n; ++i) {
-    double v = normal(random);
-    const auto put = [&](const auto &bits) {
-      const auto *p = reinterpret_cast<const unsigned char *>(&bits);
-      out.bytes.insert(out.bytes.end(), p, p + sizeof(bits));
-    };
-    if (const FloatFormat *f = formatOf(type)) {
-      const std::uint32_t code = encodeFloat(v, *f);
-      v = decodeFloat(code, *f);
-      if (f->bits() == 8)
-        put(static_cast<std::uint8_t>(code));
-      else
-        put(static_cast<std::uint16_t>(code));
-    } else if (type == "i8") {
-      const auto small = static_cast<std::int8_t>(random());
-      v = small;
-      put(small);
-    } else if (type == "i32") {
-      const auto number = static_cast<std::int32_t>(random());
-      v = number;
-      put(number);
-    } else if (type == "f32") {
-      const auto single = static_cast<float>(v);
-      v = single;
-      put(single);
-    } else {
-      put(v);
-    }
-    out.values.push_back(v);
-  }
-  return out;
-}
-
 std::vector<double> read(const std::vector<unsigned char> &bytes, const std::string &type) {
   std::vector<double> out;
   const auto each = [&]<typename T>(T) {
@@ -102,10 +49,6 @@ std::vector<double> read(const std::vector<unsigned char> &bytes, const std::str
   else
     each(std::int32_t());
   return out;
-}
-
-std::string plainType(const Sizes &shape, const std::string &element) {
-  return "tensor<" + extents(shape) + "x" + element + ">";
 }
 
 std::string pointers(std::initializer_list<std::pair<const char *, std::string>> list) {

@@ -2,9 +2,8 @@
 // one tile in two products; on the emulator, which reports bytes that are read without a fence or a barrier.
 //
 // Bounds as in DotTest.cpp: (K + 1) 2^-22 of the sum of the products' sizes; tf32 operands 2^-11 each.
-#include "tests/lowering/Text.h"
+#include "tests/lowering/Matrices.h"
 
-#include "runtime/io/Numbers.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>
@@ -12,38 +11,6 @@
 
 namespace kiln::test {
 namespace {
-
-/// Random numbers as they lie in memory, and what they are.
-struct Numbers {
-  std::vector<unsigned char> bytes;
-  std::vector<double> values;
-};
-
-Numbers randomNumbers(std::mt19937_64 &random, std::int64_t n, const std::string &type) {
-  Numbers out;
-  std::normal_distribution<double> normal;
-  for (std::int64_t i = 0; i < n; ++i) {
-    double v = normal(random);
-    const auto put = [&](const auto &bits) {
-      const auto *p = reinterpret_cast<const unsigned char *>(&bits);
-      out.bytes.insert(out.bytes.end(), p, p + sizeof(bits));
-    };
-    if (type == "f32") {
-      const auto single = static_cast<float>(v);
-      put(single), v = single;
-    } else {
-      const FloatFormat &format = type == "f16" ? formatF16 : formatBf16;
-      const std::uint32_t code = encodeFloat(v, format);
-      put(static_cast<std::uint16_t>(code)), v = decodeFloat(code, format);
-    }
-    out.values.push_back(v);
-  }
-  return out;
-}
-
-std::string tileType(std::int64_t rows, std::int64_t columns, const std::string &element) {
-  return "tensor<" + std::to_string(rows) + "x" + std::to_string(columns) + "x" + element + ">";
-}
 
 struct Case {
   std::int64_t M, N, K;
@@ -59,26 +26,28 @@ void check(std::mt19937_64 &random, const Case &c) {
   SCOPED_TRACE(std::to_string(c.M) + "x" + std::to_string(c.N) + "x" + std::to_string(c.K) + " " + c.type + ", " +
                std::to_string(c.warps) + " warps" + (c.turnedA ? ", a turned" : "") + (c.turnedB ? ", b turned" : "") +
                (c.squared ? ", and a with itself" : ""));
-  const Numbers a = randomNumbers(random, c.M * c.K, c.type), b = randomNumbers(random, c.N * c.K, c.type),
-                more = randomNumbers(random, c.M * c.N, "f32");
+  const Matrix a = randomMatrix(random, static_cast<std::size_t>(c.M * c.K), c.type),
+               b = randomMatrix(random, static_cast<std::size_t>(c.N * c.K), c.type),
+               more = randomMatrix(random, static_cast<std::size_t>(c.M * c.N), "f32");
   const auto operand = [&](const char *name, const char *pointer, std::int64_t rows, std::int64_t columns,
                            bool turned) {
-    const std::string type = tileType(rows, columns, c.type), stored = tileType(columns, rows, c.type);
+    const std::string type = plainType({rows, columns}, c.type), stored = plainType({columns, rows}, c.type);
     if (!turned)
       return loadView(name, pointer, {rows, columns}, c.type, type);
     return loadView(std::string(name) + "t", pointer, {columns, rows}, c.type, stored) + "    %" + name +
            " = tile.transpose %" + name + "t [1, 0] : " + stored + " to " + type + "\n";
   };
-  const std::string sum = tileType(c.M, c.N, "f32"), square = tileType(c.K, c.K, "f32");
+  const std::string sum = plainType({c.M, c.N}, "f32"), square = plainType({c.K, c.K}, "f32");
   std::string body = zeroConstant + operand("a", "x", c.M, c.K, c.turnedA) + operand("b", "y", c.K, c.N, c.turnedB) +
                      loadView("c", "z", {c.M, c.N}, "f32", sum) + "    %d = tile.dot %a, %b, %c" + precision + " : " +
-                     tileType(c.M, c.K, c.type) + ", " + tileType(c.K, c.N, c.type) + " to " + sum + "\n" +
+                     plainType({c.M, c.K}, c.type) + ", " + plainType({c.K, c.N}, c.type) + " to " + sum + "\n" +
                      storeView("d", "o", {c.M, c.N}, "f32", sum);
   if (c.squared)
     body += "    %e0 = arith.constant dense<0.0> : " + square +
-            "\n    %at = tile.transpose %a [1, 0] : " + tileType(c.M, c.K, c.type) + " to " +
-            tileType(c.K, c.M, c.type) + "\n    %e = tile.dot %at, %a, %e0 : " + tileType(c.K, c.M, c.type) + ", " +
-            tileType(c.M, c.K, c.type) + " to " + square + "\n" + storeView("e", "p", {c.K, c.K}, "f32", square);
+            "\n    %at = tile.transpose %a [1, 0] : " + plainType({c.M, c.K}, c.type) + " to " +
+            plainType({c.K, c.M}, c.type) + "\n    %e = tile.dot %at, %a, %e0 : " + plainType({c.K, c.M}, c.type) +
+            ", " + plainType({c.M, c.K}, c.type) + " to " + square + "\n" +
+            storeView("e", "p", {c.K, c.K}, "f32", square);
   const auto pointer = [](const char *name, const std::string &element) {
     return std::string("%") + name + ": !tile.ptr<" + element + "> {tile.divisibility = 16 : i32}";
   };
@@ -95,7 +64,7 @@ void check(std::mt19937_64 &random, const Case &c) {
   ASSERT_EQ(run.error, "");
   EXPECT_EQ(run.ptx.find("wgmma.mma_async") != std::string::npos, c.uses);
   EXPECT_EQ(run.ptx.find("mma.sync.aligned.m16") != std::string::npos, !c.uses);
-  const auto at = [&](const Numbers &n, bool turned, std::int64_t row, std::int64_t column, std::int64_t rows,
+  const auto at = [&](const Matrix &n, bool turned, std::int64_t row, std::int64_t column, std::int64_t rows,
                       std::int64_t columns) {
     return n.values[static_cast<std::size_t>(turned ? column * rows + row : row * columns + column)];
   };

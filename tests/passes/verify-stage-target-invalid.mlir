@@ -34,3 +34,18 @@ module attributes {tile_gpu.target = "sm_75"} {
     return
   }
 }
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+module attributes {tile_gpu.target = "sm_100a"} {
+  func.func @warpgroups() attributes {tile.kernel, tile.num_warps = 4 : i32} {
+    %c = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
+    // expected-error @+2 {{tile_gpu.warpgroup_dot: a product of warpgroups needs the capability 'wgmma', which sm_100a lacks}}
+    // expected-note @+1 {{targets that have it: sm_90a}}
+    %d = tile_gpu.warpgroup_dot %a, %a, %c {fromZero} : !tile_gpu.buffer<64x64xf16, #rows>, !tile_gpu.buffer<64x64xf16, #rows>, tensor<64x64xf32, #acc>
+    return
+  }
+}
