@@ -32,24 +32,30 @@ inline language::Cache lastReading(const DplrConfig &c) {
   return c.dim > 64 ? language::Cache::Default : language::Cache::Streaming;
 }
 
-/// The chunk that a program of a grid [slots * H] works on; none if its row is not below the sequence's rows.
+/// The chunk that a program of a grid [slots * H * slices] works on, and which columns of K; none if its row is not
+/// below the sequence's rows.
 struct ChunkProgram {
   language::Scalar<language::i32> slot, head;
   SequenceOfTokens sequence;
-  language::Scalar<language::i32> row; ///< the chunk's first, counted from the sequence's start
-  int chunk;
+  language::Scalar<language::i32> row;    ///< the chunk's first, counted from the sequence's start
+  language::Scalar<language::i32> first;  ///< the first of the slice's columns of K
+  int chunk, width;                       ///< rows of the chunk, columns of the slice
 
-  /// `like`: any tensor [B, T, H, columns] of the call.
+  /// `like`: any tensor [B, T, H, columns] of the call; `width`: a slice's columns.
   template <language::Element T>
   static ChunkProgram of(const language::TensorView<T, 4> &like, const Offsets &offsets,
-                         const language::Scalar<language::i32> &sequences, bool packed, int chunk) {
+                         const language::Scalar<language::i32> &sequences, const DplrConfig &c, int width) {
     using namespace language;
+    const int slices = c.dim / width, chunk = c.chunk;
+    const bool packed = c.packed;
     const auto heads = cast<i32>(like.extent(2));
     const auto tokens = like.extent(1);
-    const auto slot = programId() / heads, head = programId() % heads;
+    const auto program = slices > 1 ? programId() / slices : programId();
+    const auto first = slices > 1 ? programId() % slices * width : constant<i32>(0);
+    const auto slot = program / heads, head = program % heads;
     const auto n = sequenceOfSlot(slot, tokens, sequences, offsets, packed, chunk);
     const SequenceOfTokens sequence = sequenceAt(n, tokens, offsets, packed, chunk);
-    return {slot, head, sequence, (slot - sequence.slot) * chunk, chunk};
+    return {slot, head, sequence, (slot - sequence.slot) * chunk, first, chunk, width};
   }
 
   language::Scalar<language::i1> exists() const { return row < sequence.rows; }
@@ -61,19 +67,31 @@ struct ChunkProgram {
     return out;
   }
 
-  /// The chunk's rows of a tensor, [C, columns], in its type and in f32.
+  ChunkProgram withSlice(const language::Scalar<language::i32> &from, int columns) const {
+    ChunkProgram out = *this;
+    out.first = from, out.width = columns;
+    return out;
+  }
+
+  /// The chunk's rows of a tensor, [C, columns], from a column on.
   template <language::Element T>
   language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns,
-                         language::Cache cache = language::Cache::Default) const {
-    return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, 0}, cache);
+                         language::Cache cache = language::Cache::Default,
+                         const language::Scalar<language::i32> &from = language::constant<language::i32>(0)) const {
+    return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, from}, cache);
+  }
+  /// The slice of a tensor of K, [C, width], in its type and in f32.
+  template <language::Element T>
+  language::Tile<T> slice(const language::TensorView<T, 4> &tensor,
+                          language::Cache cache = language::Cache::Default) const {
+    return read(tensor, width, cache, first);
   }
   template <language::Element T>
-  ChunkTile wide(const language::TensorView<T, 4> &tensor, int columns,
-                 language::Cache cache = language::Cache::Default) const {
+  ChunkTile wide(const language::TensorView<T, 4> &tensor, language::Cache cache = language::Cache::Default) const {
     if constexpr (std::same_as<T, language::f32>)
-      return read(tensor, columns, cache);
+      return slice(tensor, cache);
     else
-      return language::cast<language::f32>(read(tensor, columns, cache));
+      return language::cast<language::f32>(slice(tensor, cache));
   }
   /// The chunk's numbers of a tensor [B, T, H], one a token: [C, 1].
   template <language::Element T> ChunkTile column(const language::TensorView<T, 3> &tensor) const {
@@ -84,14 +102,14 @@ struct ChunkProgram {
     else
       return cast<f32>(x);
   }
+  /// One number a token, [C].
   template <language::Element T> void writeColumn(const language::TensorView<T, 3> &tensor, const ChunkTile &x) const {
     using namespace language;
     const auto to = sequence.of(tensor, head).tiles({chunk}, Unit::None);
-    const auto values = sum(x, along(1));
     if constexpr (std::same_as<T, f32>)
-      storeView(to, {row}, values);
+      storeView(to, {row}, x);
     else
-      storeView(to, {row}, cast<T>(values));
+      storeView(to, {row}, cast<T>(x));
   }
 
   /// How the chunk's rows are read; q times `scale`.
@@ -101,40 +119,40 @@ struct ChunkProgram {
     using namespace language;
     const ChunkProgram here = *this;
     const Cache last = lastReading(c);
-    ChunkSource out{c.rule, c.chunk, c.dim, last, {}, {}, {}, {}, {}, {}};
+    ChunkSource out{c.rule, c.chunk, width, last, {}, {}, {}, {}, {}, {}};
     if (c.gate == GateKind::Channel)
-      out.gates = [=] { return here.wide(in.g, c.dim); };
+      out.gates = [=] { return here.wide(in.g); };
     else if (c.gate == GateKind::Head)
       out.gates = [=] { return here.column(in.gateOfHead); };
     const auto gates = out.gates;
-    out.q = [=] { return here.wide(in.q, c.dim, last) * scale; };
-    out.a = [=] { return here.wide(in.a, c.dim, last); };
-    out.k = [=] { return here.wide(in.k, c.dim, last); };
-    out.b = [=] { return here.wide(in.b, c.dim, last); };
+    out.q = [=] { return here.wide(in.q, last) * scale; };
+    out.a = [=] { return here.wide(in.a, last); };
+    out.k = [=] { return here.wide(in.k, last); };
+    out.b = [=] { return here.wide(in.b, last); };
     switch (c.rule) {
     case ChunkRule::Dplr:
       out.read = [=](Cache cache) {
         // All loads in flight before anything waits for one.
-        const auto x = here.read(in.q, c.dim, cache), y = here.read(in.a, c.dim, cache),
-                   z = here.read(in.k, c.dim, cache), w = here.read(in.b, c.dim, cache);
+        const auto x = here.slice(in.q, cache), y = here.slice(in.a, cache),
+                   z = here.slice(in.k, cache), w = here.slice(in.b, cache);
         return ChunkRows{cast<f32>(x) * scale, cast<f32>(y), cast<f32>(z), cast<f32>(w)};
       };
       break;
     case ChunkRule::Delta:
       out.a = [=] {
-        const auto k = here.wide(in.k, c.dim, last);
+        const auto k = here.wide(in.k, last);
         return gates ? -k * exp(gates()) : -k;
       };
-      out.k = out.b = [=] { return here.wide(in.k, c.dim, last) * here.column(in.beta); };
+      out.k = out.b = [=] { return here.wide(in.k, last) * here.column(in.beta); };
       out.read = [=](Cache cache) {
-        const auto x = here.read(in.q, c.dim, cache), y = here.read(in.k, c.dim, cache);
+        const auto x = here.slice(in.q, cache), y = here.slice(in.k, cache);
         const auto k = cast<f32>(y), written = k * here.column(in.beta);
         return ChunkRows{cast<f32>(x) * scale, gates ? -k * exp(gates()) : -k, written, written};
       };
       break;
     case ChunkRule::Linear:
       out.read = [=](Cache cache) {
-        const auto x = here.read(in.q, c.dim, cache), y = here.read(in.k, c.dim, cache);
+        const auto x = here.slice(in.q, cache), y = here.slice(in.k, cache);
         const auto k = cast<f32>(y);
         return ChunkRows{cast<f32>(x) * scale, {}, k, k};
       };
@@ -142,26 +160,38 @@ struct ChunkProgram {
     }
     return out;
   }
-  template <language::Element T> void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
+  template <language::Element T>
+  void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x,
+             const language::Scalar<language::i32> &from = language::constant<language::i32>(0)) const {
     const auto to = sequence.of(tensor, head).tiles(x.shape());
     if constexpr (std::same_as<T, language::f32>)
-      storeView(to, {row, 0}, x);
+      storeView(to, {row, from}, x);
     else
-      storeView(to, {row, 0}, language::cast<T>(x));
+      storeView(to, {row, from}, language::cast<T>(x));
+  }
+  template <language::Element T> void writeSlice(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
+    write(tensor, x, first);
   }
 
-  /// The slot's part of a workspace [H, slots, rows, columns], in its type; whole, so that no element is out of bounds.
+  /// The slot's part of a workspace [H, slots, rows, all columns], in its type; whole, so that no element is out of
+  /// bounds.  In tiles of `rows` x `columns`.
   template <language::Element T>
-  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int rows, int columns) const {
+  language::View<T> slotOf(const language::TensorView<T, 4> &workspace, int allRows, int allColumns, int rows,
+                           int columns) const {
     using namespace language;
     return workspace.at(head, slot, all, all)
-        .withExtents(constant<i64>(rows), constant<i64>(columns))
+        .withExtents(constant<i64>(allRows), constant<i64>(allColumns))
         .tiles({rows, columns});
   }
   /// From row `first` on; rows outside the slot are zero.
   template <language::Element T>
   language::Tile<T> readSlot(const language::TensorView<T, 4> &from, int rows, int columns, int first = 0) const {
-    return loadView(slotOf(from, rows, columns), {first, 0});
+    return loadView(slotOf(from, rows, columns, rows, columns), {first, 0});
+  }
+  /// The slice of a workspace of K columns.
+  template <language::Element T>
+  language::Tile<T> sliceOfSlot(const language::TensorView<T, 4> &from, int rows, int allColumns) const {
+    return loadView(slotOf(from, rows, allColumns, rows, width), {0, first});
   }
   /// e^L, [H, slots, K]; nothing where nothing decays.
   void writeDecay(const language::TensorView<language::f32, 3> &to, const Decay &decay, int columns) const {
@@ -171,7 +201,8 @@ struct ChunkProgram {
                 reshape(broadcastTo(*whole.tile, {1, columns}), {columns}));
   }
   template <language::Element T> void writeSlot(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
-    storeView(slotOf(to, static_cast<int>(x.extent(0)), static_cast<int>(x.extent(1))), {0, 0}, language::cast<T>(x));
+    const int rows = static_cast<int>(x.extent(0)), columns = static_cast<int>(x.extent(1));
+    storeView(slotOf(to, rows, columns, rows, columns), {0, 0}, language::cast<T>(x));
   }
 };
 
@@ -180,6 +211,15 @@ template <language::Element T> struct ChunkMatrices {
   language::Tile<T> inverse;        ///< (I - A_ab)^-1; none without a
   language::Tile<T> qg, ag, kg, bg; ///< [C, K]; ag: none without a
 };
+
+/// The rows between a chunk's ends and its tokens.
+template <language::Element T> void gateRows(ChunkRule rule, const ChunkRows &gated, ChunkMatrices<T> &out) {
+  using namespace language;
+  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
+  if (reads(rule))
+    out.ag = cast<T>(gated.a);
+  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
+}
 
 /// `rows`: the source's.
 template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
@@ -191,13 +231,43 @@ template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const
   if (reads(rule))
     out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
   // The rows are read again: kept, or gated before the products, they cost registers or shared memory during these.
-  const ChunkRows gated = decay.scaled(decay.readAgain(), decay.fromStartToEnd());
-  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
-  if (reads(rule))
-    out.ag = cast<T>(gated.a);
-  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
+  gateRows(rule, decay.scaled(decay.readAgain(), decay.fromStartToEnd()), out);
   return out;
 }
+
+/// The matrices of a slot in a workspace [H, slots, keptMatrices * C, C], one after the other.
+template <language::Element T> class KeptMatrices {
+public:
+  KeptMatrices(const ChunkProgram &here, const language::TensorView<T, 4> &workspace, ChunkRule rule)
+      : view(here.slotOf(workspace, keptMatrices(rule) * here.chunk, here.chunk, here.chunk, here.chunk)),
+        size(here.chunk), rule(rule) {}
+
+  void write(const ChunkMatrices<T> &m) const {
+    put(0, m.products.qk);
+    if (reads(rule))
+      put(1, m.inverse), put(2, m.products.ak);
+    if (hasOwnB(rule))
+      put(3, m.products.qb);
+  }
+  /// Without the rows and the matrix that only the inverse needs.
+  ChunkMatrices<T> read() const {
+    ChunkMatrices<T> out;
+    out.products.qk = out.products.qb = get(0);
+    if (reads(rule))
+      out.inverse = get(1), out.products.ak = get(2);
+    if (hasOwnB(rule))
+      out.products.qb = get(3);
+    return out;
+  }
+
+private:
+  void put(int n, const language::Tile<T> &x) const { storeView(view, {n * size, 0}, x); }
+  language::Tile<T> get(int n) const { return loadView(view, {n * size, 0}); }
+
+  language::View<T> view;
+  int size;
+  ChunkRule rule;
+};
 
 /// A chunk as a map of the state (Dplr.h), as far as all kernels need it.
 template <language::Element T> struct ChunkMap {
@@ -269,7 +339,8 @@ inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
 
 /// How a kernel that works on one chunk, and one that walks along chunks, are launched.
 inline language::KernelOptions optionsOfChunks(const DplrConfig &c, bool gradients = false) {
-  return {.warps = warpsOfChunks(c, gradients),
+  static const int xr = getenv("XREG") ? atoi(getenv("XREG")) : 0, xw = getenv("XW") ? atoi(getenv("XW")) : 0;
+  return {.warps = gradients && xw ? xw : warpsOfChunks(c, gradients), .maxRegisters = gradients ? xr : 0,
           // Decays: far below the rounding of what they scale to 11 bits.
           .grade = language::approx,
           .config = {{"chunk", c.chunk},

@@ -108,15 +108,15 @@ Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
           ((i >> (log + 1)) == (j >> (log + 1))) & ((i >> log) > (j >> log))};
 }
 
-RowGradients Decay::gradients(const ProductGradients &of) const {
+RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
-  const auto at = [&](const Factors &factors, const Tile<i1> &pairs) {
-    const RowGradients raw = gradientsOf(source.rule, scaled(source.read(Cache::Default), factors), pairs, of);
+  const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs) {
+    const RowGradients raw = gradientsOf(source.rule, scaled(x, factors), pairs, of);
     return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
                         [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
   };
   const auto middle = [&] {
-    return at(aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1));
+    return at(rows, aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1));
   };
   if (bounded)
     return middle();
@@ -131,7 +131,7 @@ RowGradients Decay::gradients(const ProductGradients &of) const {
       [&] {
         return loop(over(0, levels()), none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b) {
           const Level level = ofHalves(log);
-          return sum(at(level.factors, level.pairs), q, a, k, b);
+          return sum(at(source.read(Cache::Default), level.factors, level.pairs), q, a, k, b);
         });
       });
   return {[q = q] { return q; }, [a = a] { return a; }, [k = k] { return k; }, [b = b] { return b; }};

@@ -101,8 +101,8 @@ public:
 
   /// `rows`: the source's.
   template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
-  /// What the rows get from gradients by their products.
-  RowGradients gradients(const ProductGradients &of) const;
+  /// What the rows, the source's, get from gradients by their products.
+  RowGradients gradients(const ChunkRows &rows, const ProductGradients &of) const;
 
 private:
   Factors aroundMiddle() const;

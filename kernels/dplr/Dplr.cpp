@@ -18,7 +18,7 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
           TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
           TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decays,
           Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read(Cache::Default);
@@ -26,12 +26,20 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
           const Decay decay(source, c.bounded);
           const auto m = matricesOf<T>(c.rule, rows, decay);
           const auto map = mapOf(c.rule, m, values);
-          if (map.f)
-            here.writeSlot(f, *map.f);
-          here.writeSlot(rt, map.rt);
-          here.writeSlot(qh, map.qh);
-          const auto out = dot(transpose(map.written), transpose(m.products.qk));
-          here.writeSlot(oht, hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), out) : out);
+          static const int xm = getenv("XM") ? atoi(getenv("XM")) : 0;
+          const auto stores = [&] {
+            if (map.f)
+              here.writeSlot(f, *map.f);
+            here.writeSlot(rt, map.rt);
+            here.writeSlot(qh, map.qh);
+          };
+          if (!xm)
+            stores();
+          const auto ofK = dot(transpose(map.written), transpose(m.products.qk));
+          const auto out = hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), ofK) : ofK;
+          if (xm)
+            stores();
+          here.writeSlot(oht, out);
           here.writeDecay(decays, decay, c.dim);
         });
       });
@@ -89,6 +97,14 @@ DplrConfig ofChain(DplrConfig c) {
   c.rule = reads(c.rule) ? none.rule : c.rule;
   c.gate = c.gate == GateKind::Head ? none.gate : c.gate;
   return c;
+}
+
+int sliceOfGradients(const DplrConfig &c) {
+  static const int most = getenv("XSLICE") ? atoi(getenv("XSLICE")) : 64;
+  int width = c.dim;
+  while (width > most)
+    width /= 2;
+  return width;
 }
 
 Kernel dplrMaps(ElementType element, const DplrConfig &c) {

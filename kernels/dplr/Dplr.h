@@ -54,6 +54,17 @@ struct DplrConfig {
 DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
 
+/// Columns of K that dplr_grads works on at a time: what it has of wider tiles outgrows registers by kilobytes.
+int sliceOfGradients(const DplrConfig &config);
+/// Whether gradients are sums over K: those of gates of a head, and of beta.
+inline bool sumsOverK(const DplrConfig &c) {
+  return c.gate == GateKind::Head || c.rule == ChunkRule::Delta;
+}
+/// Programs of dplr_grads for a chunk and head: one a slice, unless sums over K are wanted.
+inline int programsOfGradients(const DplrConfig &c) {
+  return sumsOverK(c) ? 1 : c.dim / sliceOfGradients(c);
+}
+
 /// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, sequences, scale): q, k, a, b, g
 /// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots,
 /// dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht [H, slots, dimV, C] (Oh transposed),
@@ -64,9 +75,9 @@ language::Kernel dplrMaps(language::ElementType element, const DplrConfig &confi
 /// o [B, T, H, V]; of slots the rows: f [H, slots * dim, dim].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, sequences, scale): of
-/// every slot f, rt and decay as dplr_maps, and rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the gradient of
-/// the state gains.
+/// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, matrices, sequences,
+/// scale): of every slot f, rt and decay as dplr_maps, rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the
+/// gradient of the state gains, and matrices [H, slots, keptMatrices * C, C], which dplr_value_grads reads.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, h, dh, dh0, tokens, heads): of every slot h, the state before
@@ -74,13 +85,14 @@ language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfi
 /// f32. Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.
 language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, dv, y, written, sequences, scale): dv,
-/// and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written, the same,
-/// what it added along b (where b is k: along k, v and that).  Rules without a have neither.  Grid [slots * H].
+/// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, matrices, dv, y, written, sequences,
+/// scale): dv, and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written,
+/// the same, what it added along b (where b is k: along k, v and that).  Rules without a have neither.
+/// Grid [slots * H].
 language::Kernel dplrValueGrads(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, y, written, dq, dk, da, db, dg,
-/// dgate_of_head, dbeta, sequences, scale): all other gradients.  Grid [slots * H].
+/// dgate_of_head, dbeta, sequences, scale): all other gradients.  Grid [slots * H * programsOfGradients].
 language::Kernel dplrGrads(language::ElementType element, const DplrConfig &config = {});
 
 } // namespace kiln::kernels

@@ -23,18 +23,29 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
           TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
           TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", maybeVectors> f,
           TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
-          TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+          TensorArg<f32, 3, "decay", maybeVectors> decays, TensorArg<T, 4, "matrices", vectors> matrices,
+          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read(Cache::Default);
           const auto values = here.read(v, c.dimV);
           const Decay decay(source, c.bounded);
-          const auto map = mapOf(c.rule, matricesOf<T>(c.rule, rows, decay), values);
+          const auto m = matricesOf<T>(c.rule, rows, decay);
+          static const int xk = getenv("XK") ? atoi(getenv("XK")) : 2;
+          if (xk == 1)
+            KeptMatrices<T>(here, matrices, c.rule).write(m);
+          const auto map = mapOf(c.rule, m, values);
+          if (xk == 3)
+            KeptMatrices<T>(here, matrices, c.rule).write(m);
+          // All stores after the last product: the fences of products wait for stores in flight.
+          const auto rh = dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh));
           if (map.f)
             here.writeSlot(f, *map.f);
           here.writeSlot(rt, map.rt);
-          here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh)));
+          here.writeSlot(rht, rh);
+          if (xk == 2)
+            KeptMatrices<T>(here, matrices, c.rule).write(m);
           here.writeDecay(decays, decay, c.dim);
         });
       });
@@ -92,14 +103,17 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
           TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
           TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
           TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
-          TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "y", maybeVectors> ys,
-          TensorArg<T, 4, "written", maybeVectors> writtens, Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
+          TensorArg<T, 4, "matrices", vectors> matrices, TensorArg<T, 4, "dv", vectors> dv,
+          TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
+          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
         when(here.exists(), [&] {
           const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
           const ChunkRows rows = source.read(Cache::Default);
           const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
-          const auto m = matricesOf<T>(c.rule, rows, Decay(source, c.bounded));
+          auto m = KeptMatrices<T>(here, matrices, c.rule).read();
+          const Decay decay(source, c.bounded);
+          gateRows(c.rule, decay.scaled(rows, decay.fromStartToEnd()), m);
           // States are transposed: that before the chunk, and the gradient of that after it.
           const auto dh = here.readSlot(dhs, c.dimV, c.dim);
           const auto dV = dot(transpose(m.products.qk), out, dot(m.kg, transpose(dh)));
@@ -132,79 +146,96 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           TensorArg<G, 3, "dgate_of_head", maybe> dGateOfHead, TensorArg<B, 3, "dbeta", maybe> dBeta,
           Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const bool withA = reads(c.rule), withB = hasOwnB(c.rule);
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c.packed, c.chunk);
-        when(here.exists(), [&] {
-          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+        const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
+        // Gradients of one slice of K; and what it has of those that are sums over K, one number a token: of the gates
+        // of a head, of beta.
+        const auto ofSlice = [&](const ChunkProgram &here) {
+          std::tuple<ChunkTile, ChunkTile> sums{zeros<f32>({c.chunk}), zeros<f32>({c.chunk})};
+          const ChunkSource source = here.source(in, scale, c);
+          // dO; what k and b wrote, and the gradient of what a read (S3.3).
+          const bool kIsWritten = withA && !withB;
+          const ChunkRows rows = source.read(Cache::Default);
           const auto out = here.read(dO, c.dimV);
-          // What k and b wrote, and the gradient of what a read (S3.3).
-          const auto byK = !withA || withB ? here.read(v, c.dimV) : here.readSlot(writtens, c.chunk, c.dimV);
+          const auto byK = kIsWritten ? here.readSlot(writtens, c.chunk, c.dimV) : here.read(v, c.dimV);
           const auto byB = withB ? here.readSlot(writtens, c.chunk, c.dimV) : byK;
           const auto y = withA ? here.readSlot(ys, c.chunk, c.dimV) : byK;
           const Decay decay(source, c.bounded);
-          // Transposed: the state before the chunk, and the gradient of that after it.
-          const auto h = here.readSlot(hs, c.dimV, c.dim), dh = here.readSlot(dhs, c.dimV, c.dim);
 
-          // Gradients of the matrices; pairs that nothing decays between (one token, or a reader and the token before
-          // it) go their own way and not into dg, where they would cancel (S3.4).
+          // Gradients of the matrices.  Pairs that nothing decays between, one token and a reader with the token before
+          // it, go their own way and not into dg, where they would cancel (S3.4): one number a row, times a row.
           const auto i = rowsOf(c.chunk), j = columnsOf(c.chunk);
           const auto product = [](const auto &l, const auto &r) { return dot(l, transpose(r)); };
+          const ChunkTile qk = product(out, byK), qb = withB ? product(out, byB) : qk, ak = withA ? product(y, byK) : qk,
+                          ab = withB ? product(y, byB) : ak;
           const auto far = [&](const ChunkTile &d) { return select(i > j + 1, d, 0.0f); };
-          const auto same = [&](const auto &l, const auto &r) {
-            return expandDims(sum(cast<f32>(l) * cast<f32>(r), along(1)), 1);
+          const auto again = [&](const ChunkTile &d, const auto &l, const auto &r) {
+            return c.bounded ? d : product(l, r);
           };
-          // A reader and the token before it: one number a row, times a row of a neighbour, which is read for that.
-          const ChunkProgram previous = here.later(-1), following = here.later(1);
-          const ChunkSource before = previous.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c),
-                            after = following.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const auto toReader = [&](const auto &by, const ChunkTile &row) { // `by`: what the token before wrote
-            return select(i == 0, 0.0f, same(y, by) * row);
+          const RowGradients intra = decay.gradients(rows, {[&] { return again(qk, out, byK); },
+                                                      [&] { return again(qb, out, byB); },
+                                                      [&] { return far(again(ak, y, byK)); },
+                                                      [&] { return far(again(ab, y, byB)); }});
+          const auto numbers = [&](const ChunkTile &d, int apart, int dim) {
+            return expandDims(sum(select(i == j + apart, d, 0.0f), along(dim)), 1);
           };
-          const auto toWriter = [&](const auto &by, const ChunkTile &row) {
-            const auto reader = here.readSlot(ys, c.chunk, c.dimV, 1);
-            return select(i == c.chunk - 1, 0.0f, same(reader, by) * row);
-          };
-          const RowGradients intra =
-              decay.gradients({[&] { return product(out, byK); }, [&] { return product(out, byB); },
-                               [&] { return far(product(y, byK)); }, [&] { return far(product(y, byB)); }});
+          static const int xv = getenv("XV") ? atoi(getenv("XV")) : 0;
+          const auto same = [&](const ChunkTile &d) { return numbers(d, 0, 1); };
+          const auto ofReader = [&](const ChunkTile &d) { return numbers(d, 1, 1); };
+          const auto ofWriter = [&](const ChunkTile &d) { return numbers(d, 1, 0); };
+          // The neighbours' rows are read; those outside the chunk have zeros for numbers.
+          const ChunkSource before = here.later(-1).source(in, scale, c), after = here.later(1).source(in, scale, c);
           // One row after the other: each is read where it is needed, and its gradient written before the next.
           // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
           const auto factors = decay.fromMiddleToEnds();
-          const auto sameK = same(out, byK), sameB = withB ? same(out, byB) : sameK;
+          const auto sameK = same(qk), sameB = withB ? same(qb) : sameK;
+          // Transposed: the state before the chunk, and the gradient of that after it.
+          const auto h = here.sliceOfSlot(hs, c.dimV, c.dim), dh = here.sliceOfSlot(dhs, c.dimV, c.dim);
+          const auto pick = [&](const ChunkTile &early, const ChunkTile &first, const auto &late) { return xv == 1 ? early : xv == 2 ? first : late(); };
+          ChunkTile kE, bE, qE, aE, afterE, beforeKE, beforeBE;
+          if (xv == 1)
+            kE = source.k(), bE = source.b(), qE = source.q();
+          const auto sk = [&] { return pick(kE, rows.k, source.k); };
+          const auto sb = [&] { return pick(bE, rows.b, source.b); };
+          const auto sq = [&] { return pick(qE, rows.q, source.q); };
+          const auto sa = [&] { return pick(aE, rows.a, source.a); };
           const auto qFar = intra.q() + dot(out, h) * factors.q;
-          auto dQ = qFar + sameK * source.k();
+          auto dQ = qFar + sameK * sk();
           if (withB)
-            dQ = dQ + sameB * source.b();
-          here.write(dq, dQ * scale);
-          auto later = source.q() * qFar;
+            dQ = dQ + sameB * sb();
+          here.writeSlice(dq, dQ * scale);
+          auto later = sq() * qFar;
 
+          if (xv == 1)
+            aE = source.a(), afterE = after.a(), beforeKE = before.k();
           const auto kIntra = intra.k(), kEnd = dot(byK, dh) * factors.kb;
-          auto toEnd = source.k() * kEnd;
-          later = later - source.k() * kIntra;
-          auto dK = kIntra + kEnd + sameK * source.q();
+          auto toEnd = sk() * kEnd;
+          later = later - sk() * kIntra;
+          auto dK = kIntra + kEnd + sameK * sq();
           ChunkTile dA, read;
           if (withA) {
-            dK = dK + toWriter(byK, after.a());
+            dK = dK + ofWriter(ak) * (xv == 1 ? afterE : after.a());
             const auto aFar = intra.a() + dot(y, h) * factors.a;
-            read = source.a() * aFar, later = later + read;
-            dA = aFar +
-                 toReader(withB ? previous.read(v, c.dimV) : here.readSlot(writtens, c.chunk, c.dimV, -1), before.k());
+            read = sa() * aFar, later = later + read;
+            dA = aFar + ofReader(ak) * (xv == 1 ? beforeKE : before.k());
           }
           if (c.rule == ChunkRule::Delta) {
             // k as given: in beta k and in a = -k e^g.
-            here.writeColumn(dBeta, here.wide(k, c.dim) * dK);
+            std::get<1>(sums) = sum(here.wide(k) * dK, along(1));
             const auto decayed = c.gate == GateKind::None ? dA : dA * exp(source.gates());
-            here.write(dk, dK * here.column(beta) - decayed);
+            here.writeSlice(dk, dK * here.column(beta) - decayed);
           } else {
-            here.write(dk, dK);
+            here.writeSlice(dk, dK);
           }
           if (withB) {
+            if (xv == 1)
+              beforeBE = before.b();
             const auto bIntra = intra.b(), bEnd = dot(byB, dh) * factors.kb;
-            here.write(da, dA + toReader(here.readSlot(writtens, c.chunk, c.dimV, -1), before.b()));
-            later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
-            here.write(db, bIntra + bEnd + sameB * source.q() + toWriter(byB, after.a()));
+            here.writeSlice(da, dA + ofReader(ab) * (xv == 1 ? beforeBE : before.b()));
+            later = later - sb() * bIntra, toEnd = toEnd + sb() * bEnd;
+            here.writeSlice(db, bIntra + bEnd + sameB * sq() + ofWriter(ab) * (xv == 1 ? afterE : after.a()));
           }
           if (c.gate == GateKind::None)
-            return;
+            return sums;
           const auto state = *decay.ofChunk().tile * expandDims(sum(cast<f32>(h) * cast<f32>(dh), along(0)), 0);
           auto dG = cumsum(later, along(0), Direction::Reverse) + state + cumsum(toEnd, along(0)) - toEnd;
           if (withA)
@@ -212,9 +243,29 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           if (c.rule == ChunkRule::Delta)
             dG = dG + source.a() * dA; // a's own gate
           if (c.gate == GateKind::Head)
-            here.writeColumn(dGateOfHead, dG);
+            std::get<0>(sums) = sum(dG, along(1));
           else
-            here.write(dg, dG);
+            here.writeSlice(dg, dG);
+          return sums;
+        };
+        const auto writeSums = [&](const ChunkProgram &here, const std::tuple<ChunkTile, ChunkTile> &sums) {
+          if (c.gate == GateKind::Head)
+            here.writeColumn(dGateOfHead, std::get<0>(sums));
+          if (c.rule == ChunkRule::Delta)
+            here.writeColumn(dBeta, std::get<1>(sums));
+        };
+        // Sums over K by one program, anything else by as many as there are slices.
+        const int width = sliceOfGradients(c);
+        const bool one = sumsOverK(c);
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, one ? c.dim : width);
+        when(here.exists(), [&] {
+          if (!one || width == c.dim)
+            return writeSums(here, ofSlice(here));
+          const auto none = zeros<f32>({c.chunk});
+          writeSums(here, loop(over(0, c.dim / width), none, none, [&](auto i, auto gate, auto ofBeta) {
+            const auto [moreGate, moreBeta] = ofSlice(here.withSlice(i * width, width));
+            return std::tuple{gate + moreGate, ofBeta + moreBeta};
+          }));
         });
       });
 }

@@ -117,7 +117,8 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                                                 {"dh", state},
                                                 {"decay", decays ? bytes(c.dim, 4) : 0},
                                                 {"y", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
-                                                {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0}}));
+                                                {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
+                                                {"matrices", bytes(keptMatrices(in.rule) * c.chunk * c.chunk, 2)}}));
   const auto stateAt = [&](unsigned n) { return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim); };
   const Tensor none;
   const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * c.dim, c.dim) : none, rt = stateAt(1),
@@ -126,13 +127,15 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   const auto ofValues = [&](unsigned n) {
     return hasF ? bySlot(workspaceTensor(parts[n], dtype, in.heads(), slots * c.chunk, c.dimV), slots) : none;
   };
+  const Tensor matrices =
+      bySlot(workspaceTensor(parts[8], dtype, in.heads(), slots * keptMatrices(in.rule) * c.chunk, c.chunk), slots);
   const DplrConfig ofEach = ofChunks(c), walking = ofChain(c);
   KILN_ASSIGN(const Dim3 everyChunk, gridOf(words.operation, slots * in.heads()));
   if (slots) {
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
     KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO),
                             named<"f">(hasF ? bySlot(f, slots) : none), named<"rt">(bySlot(rt, slots)),
-                            named<"rht">(bySlot(rht, slots)), named<"decay">(decay)));
+                            named<"rht">(bySlot(rht, slots)), named<"decay">(decay), named<"matrices">(matrices)));
   }
   // Without a chunk anywhere the gradient of the first state is that of the last.
   if (slots || c.wantsFirst) {
@@ -149,11 +152,12 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   KILN_ASSIGN(JitKernel * ofValuesKernel,
               valueGrads.get(jit, {dtype, ofEach}, [&] { return dplrValueGrads(element, ofEach); }));
   KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyChunk, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
-                          named<"dh">(bySlot(dh, slots)), named<"dv">(call.dv), named<"y">(ofValues(6)),
-                          named<"written">(ofValues(7))));
+                          named<"dh">(bySlot(dh, slots)), named<"matrices">(matrices), named<"dv">(call.dv),
+                          named<"y">(ofValues(6)), named<"written">(ofValues(7))));
   KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
   const Tensor dg = call.dg.value_or(none);
-  return launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
+  KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));
+  return launchOnChunks(plan, *kernel, everySlice, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
                         named<"dh">(bySlot(dh, slots)), named<"y">(ofValues(6)), named<"written">(ofValues(7)),
                         named<"dq">(call.dq), named<"dk">(call.dk), named<"da">(call.da), named<"db">(call.db),
                         named<"dg">(in.gate == GateKind::Channel ? dg : none),

@@ -31,6 +31,11 @@ constexpr bool hasOwnB(ChunkRule rule) {
   return rule == ChunkRule::Dplr;
 }
 
+/// Matrices [C, C] of a chunk that its gradients take from the launch before: qk; the inverse and ak; qb.
+constexpr int keptMatrices(ChunkRule rule) {
+  return hasOwnB(rule) ? 4 : reads(rule) ? 3 : 1;
+}
+
 } // namespace kiln::kernels
 
 #endif // KILN_KERNELS_DPLR_RULE_H

@@ -50,10 +50,8 @@ Result<ArgumentLayout> ArgumentLayout::create(const KernelSource &source) {
       if (!std::has_single_bit(spec.elementBytes) || (pointer && spec.elementBytes != 1))
         return Status::invalid(what + " counts elements of " + std::to_string(spec.elementBytes) + " bytes",
                                "integers count elements of 1, 2, 4 or 8 bytes");
-      // Further arguments than the key holds are compiled without facts: slower code, never wrong.
-      if (out.classed.size() < ClassKey::maxClassed)
-        out.classed.push_back({offset, static_cast<std::uint32_t>(i), size == 8, spec.specialise == Specialise::Stride,
-                               static_cast<std::uint8_t>(classDivisor(spec))});
+      out.classed.push_back({offset, static_cast<std::uint32_t>(i), size == 8, spec.specialise == Specialise::Stride,
+                             static_cast<std::uint8_t>(classDivisor(spec))});
       break;
     case Specialise::Value:
       if (!isInteger(type->type))
@@ -159,7 +157,7 @@ std::vector<ArgumentFact> ArgumentLayout::facts(const ClassKey &key) const {
       out[classed[i].argument] = ArgumentFact::equals(1);
   }
   for (std::size_t i = 0; i < values.size(); ++i)
-    out[values[i]] = {FactKind::Equals, static_cast<std::int64_t>(key.words[ClassKey::classWords + i])};
+    out[values[i]] = {FactKind::Equals, static_cast<std::int64_t>(key.words[classWords() + i])};
   return out;
 }
 
@@ -170,6 +168,7 @@ Result<ClassKey> ArgumentLayout::keyOf(std::span<const ArgumentFact> given, std:
                                " arguments",
                            "give one an argument, or none");
   ClassKey key;
+  key.used = classWords() + static_cast<unsigned>(values.size());
   std::vector<ArgumentFact> left(given.begin(), given.end());
   left.resize(count());
   for (std::size_t i = 0; i < classed.size(); ++i) {
@@ -192,7 +191,7 @@ Result<ClassKey> ArgumentLayout::keyOf(std::span<const ArgumentFact> given, std:
                                  " is specialised by value, and no value "
                                  "was given",
                              "give its value");
-    key.words[ClassKey::classWords + i] = static_cast<std::uint64_t>(fact.value);
+    key.words[classWords() + i] = static_cast<std::uint64_t>(fact.value);
     fact = {};
   }
   for (unsigned i = 0; i < count(); ++i)

@@ -19,14 +19,21 @@
 namespace kiln {
 
 struct ClassKey {
-  /// Two words of classes, 32 arguments each, then the values.
-  static constexpr unsigned classWords = 2, maxValues = 6, maxClassed = 32 * classWords;
-  std::array<std::uint64_t, classWords + maxValues> words{};
-  bool operator==(const ClassKey &) const = default;
+  /// Words of classes, 32 arguments each, then the values; as many of both as the kernel has.
+  static constexpr unsigned maxClassed = LaunchArguments::maxCount, maxValues = 6;
+  static constexpr unsigned maxWords = (maxClassed + 31) / 32 + maxValues;
+  std::array<std::uint64_t, maxWords> words{};
+  unsigned used = maxWords; ///< the others are zero
+  bool operator==(const ClassKey &other) const {
+    bool same = used == other.used;
+    for (unsigned i = 0; i < used && same; ++i)
+      same = words[i] == other.words[i];
+    return same;
+  }
   std::uint64_t hash() const {
     std::uint64_t h = 0x9E3779B97F4A7C15u;
-    for (std::uint64_t w : words)
-      h = (h ^ w) * 0xFF51AFD7ED558CCDu, h ^= h >> 32;
+    for (unsigned i = 0; i < used; ++i)
+      h = (h ^ words[i]) * 0xFF51AFD7ED558CCDu, h ^= h >> 32;
     return h;
   }
 };
@@ -65,8 +72,10 @@ public:
       if (bit == 64)
         bit = 0, ++word;
     }
+    const unsigned firstValue = classWords();
     for (std::size_t i = 0; i < values.size(); ++i)
-      key.words[ClassKey::classWords + i] = readInteger(data, values[i]);
+      key.words[firstValue + i] = readInteger(data, values[i]);
+    key.used = firstValue + static_cast<unsigned>(values.size());
     return misaligned == 0;
   }
   Status checkPointers(const std::byte *data, std::string_view kernel) const;
@@ -111,6 +120,8 @@ private:
   std::uint64_t readInteger(const std::byte *data, unsigned argument) const {
     return static_cast<std::uint64_t>(integer(data, argument));
   }
+
+  unsigned classWords() const { return (static_cast<unsigned>(classed.size()) + 31) / 32; }
 
   bool elementsFit(const std::uint8_t *given) const {
     bool fit = true;

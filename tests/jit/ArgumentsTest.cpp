@@ -157,20 +157,17 @@ TEST(Arguments, SourcesThatCannotBeSpecialisedAreRefused) {
 /// Random kernels and values against the definition of the classes, written down once more.
 TEST(Arguments, ClassesAreWhatTheHeaderSays) {
   std::mt19937_64 random(7);
-  for (unsigned round = 0; round < 500; ++round) {
+  for (unsigned round = 0; round < 300; ++round) {
     std::vector<ArgumentSpec> specs;
     LaunchArguments values;
     std::vector<ArgumentFact> expected;
     unsigned byValue = 0;
-    const unsigned n = 1 + random() % 90;
-    unsigned classed = 0;
+    const unsigned n = 1 + random() % 256;
     for (unsigned i = 0; i < n; ++i) {
       const unsigned kind = random() % 5;
       const auto value = static_cast<std::int64_t>(random() % 3 ? (random() % 16) * 4 : random() % 5) - 32;
       ArgumentFact fact;
       const auto divisible = [&](bool stride, unsigned bytes) {
-        if (classed++ >= ClassKey::maxClassed)
-          return;
         if (stride && value == 1)
           fact = ArgumentFact::equals(1);
         else if (value * bytes % 16 == 0)

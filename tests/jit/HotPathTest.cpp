@@ -126,7 +126,7 @@ TEST_F(HotPathTest, ReadersAndAWriterShareTheTable) {
   const auto keyOf = [](std::uint64_t i) {
     ClassKey key;
     key.words[0] = i % 7;
-    key.words[ClassKey::classWords] = i;
+    key.words[1] = i;
     return key;
   };
   std::atomic<bool> stop{false}, wrong{false};
