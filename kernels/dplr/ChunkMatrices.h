@@ -40,6 +40,9 @@ struct ChunkProgram {
   language::Scalar<language::i32> row;    ///< the chunk's first, counted from the sequence's start
   language::Scalar<language::i32> first;  ///< the first of the slice's columns of K
   int chunk, width;                       ///< rows of the chunk, columns of the slice
+  /// Of all tensors [B, T, H, ..]: one value of each serves them all.
+  language::Scalar<language::i64> batches, tokens, heads;
+  std::optional<int> columnsOfK, columnsOfV; ///< where they fill the tiles
 
   /// `like`: any tensor [B, T, H, columns] of the call; `width`: a slice's columns.
   template <language::Element T>
@@ -55,7 +58,9 @@ struct ChunkProgram {
     const auto slot = program / heads, head = program % heads;
     const auto n = sequenceOfSlot(slot, tokens, sequences, offsets, packed, chunk);
     const SequenceOfTokens sequence = sequenceAt(n, tokens, offsets, packed, chunk);
-    return {slot, head, sequence, (slot - sequence.slot) * chunk, first, chunk, width};
+    return {slot, head, sequence, (slot - sequence.slot) * chunk, first, chunk, width, like.extent(0), tokens,
+            like.extent(2), c.exact ? std::optional(c.dim) : std::nullopt,
+            c.exact ? std::optional(c.dimV) : std::nullopt};
   }
 
   language::Scalar<language::i1> exists() const { return row < sequence.rows; }
@@ -73,18 +78,27 @@ struct ChunkProgram {
     return out;
   }
 
-  /// The chunk's rows of a tensor, [C, columns], from a column on.
+  /// The sequence's rows of a tensor, [tokens, columns]; `columns`: if known.
   template <language::Element T>
-  language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns,
-                         language::Cache cache = language::Cache::Default,
-                         const language::Scalar<language::i32> &from = language::constant<language::i32>(0)) const {
-    return loadView(sequence.of(tensor, head).tiles({chunk, columns}), {row, from}, cache);
+  language::TensorView<T, 2> rowsOf(const language::TensorView<T, 4> &tensor, const std::optional<int> &columns) const {
+    using namespace language;
+    const auto extent = columns ? constant<i64>(*columns) : tensor.extent(3);
+    return sequence.of(tensor.withExtents(batches, tokens, heads, extent), head);
+  }
+  template <language::Element T> language::View<T> columnOf(const language::TensorView<T, 3> &tensor) const {
+    using namespace language;
+    return sequence.of(tensor.withExtents(batches, tokens, heads), head).tiles({chunk}, Unit::None);
+  }
+  /// The chunk's rows of a tensor of V, [C, columns].
+  template <language::Element T>
+  language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
+    return loadView(rowsOf(tensor, columnsOfV).tiles({chunk, columns}), {row, 0});
   }
   /// The slice of a tensor of K, [C, width], in its type and in f32.
   template <language::Element T>
   language::Tile<T> slice(const language::TensorView<T, 4> &tensor,
                           language::Cache cache = language::Cache::Default) const {
-    return read(tensor, width, cache, first);
+    return loadView(rowsOf(tensor, columnsOfK).tiles({chunk, width}), {row, first}, cache);
   }
   template <language::Element T>
   ChunkTile wide(const language::TensorView<T, 4> &tensor, language::Cache cache = language::Cache::Default) const {
@@ -96,7 +110,7 @@ struct ChunkProgram {
   /// The chunk's numbers of a tensor [B, T, H], one a token: [C, 1].
   template <language::Element T> ChunkTile column(const language::TensorView<T, 3> &tensor) const {
     using namespace language;
-    const auto x = expandDims(loadView(sequence.of(tensor, head).tiles({chunk}, Unit::None), {row}), 1);
+    const auto x = expandDims(loadView(columnOf(tensor), {row}), 1);
     if constexpr (std::same_as<T, f32>)
       return x;
     else
@@ -105,7 +119,7 @@ struct ChunkProgram {
   /// One number a token, [C].
   template <language::Element T> void writeColumn(const language::TensorView<T, 3> &tensor, const ChunkTile &x) const {
     using namespace language;
-    const auto to = sequence.of(tensor, head).tiles({chunk}, Unit::None);
+    const auto to = columnOf(tensor);
     if constexpr (std::same_as<T, f32>)
       storeView(to, {row}, x);
     else
@@ -160,17 +174,18 @@ struct ChunkProgram {
     }
     return out;
   }
+  template <language::Element T> void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
+    put(rowsOf(tensor, columnsOfV).tiles(x.shape()), language::constant<language::i32>(0), x);
+  }
+  template <language::Element T> void writeSlice(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
+    put(rowsOf(tensor, columnsOfK).tiles(x.shape()), first, x);
+  }
   template <language::Element T>
-  void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x,
-             const language::Scalar<language::i32> &from = language::constant<language::i32>(0)) const {
-    const auto to = sequence.of(tensor, head).tiles(x.shape());
+  void put(const language::View<T> &to, const language::Scalar<language::i32> &from, const ChunkTile &x) const {
     if constexpr (std::same_as<T, language::f32>)
       storeView(to, {row, from}, x);
     else
       storeView(to, {row, from}, language::cast<T>(x));
-  }
-  template <language::Element T> void writeSlice(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
-    write(tensor, x, first);
   }
 
   /// The slot's part of a workspace [H, slots, rows, all columns], in its type; whole, so that no element is out of
@@ -349,6 +364,7 @@ inline language::KernelOptions optionsOfChunks(const DplrConfig &c, bool gradien
                      {"rule", static_cast<int>(c.rule)},
                      {"gate", static_cast<int>(c.gate)},
                      {"bounded", c.bounded},
+                     {"exact", c.exact},
                      {"packed", c.packed}}};
 }
 inline language::KernelOptions optionsOfChain(const DplrConfig &c) {

@@ -6,15 +6,18 @@ using namespace language;
 
 namespace {
 
-/// From `x`, decayed as the pairs are.
-RowGradients gradientsOf(ChunkRule rule, const ChunkRows &x, const Tile<i1> &pairs, const ProductGradients &of) {
+/// From `x`, decayed as the pairs are: those of q, and those of a (none: all that are not zero).
+RowGradients gradientsOf(ChunkRule rule, const ChunkRows &x, const Tile<i1> &pairs,
+                         const std::optional<Tile<i1>> &pairsOfA, const ProductGradients &of) {
   const auto product = [](const ChunkTile &l, const ChunkTile &r) { return dot(l, r, Precision::Tf32); };
   const auto more = [](const ChunkTile &l, const ChunkTile &r, const ChunkTile &to) {
     return dot(l, r, to, Precision::Tf32);
   };
   const auto at = [&](const std::function<ChunkTile()> &d) { return select(pairs, d(), 0.0f); };
+  const auto ofA = [&](const std::function<ChunkTile()> &d) { return pairsOfA ? select(*pairsOfA, d(), 0.0f) : d(); };
   const bool withA = reads(rule), withB = hasOwnB(rule);
-  const ChunkTile qk = at(of.qk), qb = withB ? at(of.qb) : qk, ak = withA ? at(of.ak) : qk, ab = withB ? at(of.ab) : qk;
+  const ChunkTile qk = at(of.qk), qb = withB ? at(of.qb) : qk, ak = withA ? ofA(of.ak) : qk,
+                  ab = withB ? ofA(of.ab) : qk;
   RowGradients out;
   out.q = [=] {
     const auto byK = product(qk, x.k);
@@ -110,13 +113,15 @@ Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
 
 RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
-  const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs) {
-    const RowGradients raw = gradientsOf(source.rule, scaled(x, factors), pairs, of);
+  const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs,
+                      const std::optional<Tile<i1>> &pairsOfA) {
+    const RowGradients raw = gradientsOf(source.rule, scaled(x, factors), pairs, pairsOfA, of);
     return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
                         [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
   };
   const auto middle = [&] {
-    return at(rows, aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1));
+    return at(rows, aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1),
+              std::nullopt);
   };
   if (bounded)
     return middle();
@@ -131,7 +136,7 @@ RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of)
       [&] {
         return loop(over(0, levels()), none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b) {
           const Level level = ofHalves(log);
-          return sum(at(source.read(Cache::Default), level.factors, level.pairs), q, a, k, b);
+          return sum(at(source.read(Cache::Default), level.factors, level.pairs, level.pairs), q, a, k, b);
         });
       });
   return {[q = q] { return q; }, [a = a] { return a; }, [k = k] { return k; }, [b = b] { return b; }};

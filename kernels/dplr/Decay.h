@@ -62,8 +62,8 @@ template <language::Element T> struct ChunkProducts {
   language::Tile<language::f16> ab;
 };
 
-/// Gradients by those products, [C, C], made where they are used.  Pairs that are to be left out are zero; the diagonal
-/// and what is above are not read.
+/// Gradients by those products, [C, C], made where they are used.  Of those of q the diagonal and what is above are not
+/// read; those of a are zero there, and wherever pairs are to be left out.
 struct ProductGradients {
   std::function<ChunkTile()> qk, qb, ak, ab;
 };

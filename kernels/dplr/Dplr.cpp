@@ -91,7 +91,7 @@ DplrConfig ofChunks(DplrConfig c) {
 
 DplrConfig ofChain(DplrConfig c) {
   const DplrConfig none;
-  c.warps = none.warps, c.bounded = false;
+  c.warps = none.warps, c.bounded = c.exact = false;
   c.gates = none.gates, c.beta = none.beta;
   // What is left of a rule is F, of a gate e^L.
   c.rule = reads(c.rule) ? none.rule : c.rule;

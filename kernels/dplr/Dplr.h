@@ -33,6 +33,7 @@ struct DplrConfig {
   GateKind gate = GateKind::Channel;
   int chunk = 64;                 ///< C: 16, 32 or 64 tokens
   int dim = 64, dimV = 64;        ///< tile widths of K and V: at least the extents, which are arguments
+  bool exact = false;             ///< K and V fill their tiles
   int warps = 0;                  ///< of a program that works on one chunk; 0: as many as its tiles ask for
   bool bounded = false;           ///< no half of a chunk decays by more than e^-60 (Decay.h)
   bool packed = false;            ///< cu_seqlens says where sequences start

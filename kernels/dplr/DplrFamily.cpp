@@ -67,6 +67,7 @@ public:
                                             {"blockV", &c.blockV},
                                             {"chainWarps", &c.chainWarps},
                                             {"bounded", &c.bounded},
+                                            {"exact", &c.exact},
                                             {"packed", &c.packed}});
         !s.ok())
       return language::Kernel::failed(std::move(s));

@@ -215,6 +215,7 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.rule = in.rule, c.gate = in.gate;
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
+  c.exact = c.dim == in.dim() && c.dimV == in.dimV();
   // Wide heads in shorter chunks, by more threads: registers and shared memory are what they are short of.
   if (std::max(c.dim, c.dimV) > 128)
     c.chunk = std::min(c.chunk, 32);
