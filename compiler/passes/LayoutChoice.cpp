@@ -119,8 +119,44 @@ std::uint64_t trafficOf(Operation *op, Type tile, unsigned bits) {
 
 } // namespace
 
+std::map<LayoutChoice::Shape, unsigned> LayoutChoice::scannedDims() const {
+  // An axis is told by what lies inside it, the product of the extents after it: a reshape may split or join it.
+  llvm::SmallVector<std::pair<Value, std::int64_t>> left;
+  llvm::DenseSet<Value> seen;
+  const auto elementsOf = [](Type tile) { return cast<RankedTensorType>(tile).getNumElements(); };
+  const auto inside = [](ArrayRef<std::int64_t> shape, unsigned axis) {
+    std::int64_t out = 1;
+    for (const std::int64_t extent : shape.drop_front(axis + 1))
+      out *= extent;
+    return out;
+  };
+  for (Operation *op : ops)
+    if (auto scan = dyn_cast<tile::ScanOp>(op))
+      for (Value source : scan.getSources())
+        left.push_back({source, inside(shapeOf(source.getType()), scan.getAxis())});
+  std::map<Shape, unsigned> out;
+  while (!left.empty()) {
+    const auto [tile, within] = left.pop_back_val();
+    Operation *op = tile.getDefiningOp();
+    if (!op || !seen.insert(tile).second)
+      continue;
+    if (analysis::accessedTile(op)) {
+      const Shape shape = shapeOf(tile.getType());
+      for (unsigned d = 0; d < shape.size(); ++d)
+        if (shape[d] > 1 && inside(shape, d) == within)
+          out.try_emplace(shape, d);
+    } else if (op->hasTrait<OpTrait::Elementwise>() || isa<tile::ReshapeOp>(op)) {
+      for (Value operand : op->getOperands())
+        if (isTile(operand) && elementsOf(operand.getType()) == elementsOf(tile.getType()))
+          left.push_back({operand, within});
+    }
+  }
+  return out;
+}
+
 LogicalResult LayoutChoice::demandCoalesced() {
   const unsigned warps = tile::numWarps(f);
+  const std::map<Shape, unsigned> scanned = scannedDims();
   std::map<Shape, llvm::SmallVector<Access>> byShape;
   for (Operation *op : ops) {
     const Type tile = analysis::accessedTile(op);
@@ -156,6 +192,13 @@ LogicalResult LayoutChoice::demandCoalesced() {
         layout::coalesce(shape, contiguity, alignment * std::int64_t(bits / 8), bits, warps);
     if (!layout)
       return tile_gpu::report(op, layout.takeStatus());
+    // Elements along a scan: what a thread has of them lies side by side, so that it adds them up by itself and one
+    // number of each thread is exchanged.  The lines that a warp touches stay as many.
+    if (const auto it = scanned.find(shape); it != scanned.end() && !getenv("XNOSCAN") && layout->order.front() != it->second) {
+      const unsigned d = it->second;
+      const std::int64_t parts = layout->sizePerThread[d] * layout->threadsPerWarp[d] * layout->warpsPerCTA[d];
+      layout->sizePerThread[d] *= std::max<std::int64_t>(1, (shape[d] & -shape[d]) / parts);
+    }
     byShape[shape].push_back({op, *layout, known, trafficOf(op, tile, bits)});
   }
   MLIRContext *context = f.getContext();

@@ -60,6 +60,8 @@ private:
 
   using Shape = std::vector<int64_t>;
   static Shape shapeOf(mlir::Type tile);
+  /// Of shapes of tiles that are loaded, and scanned after element by element operations: the dimension.
+  std::map<Shape, unsigned> scannedDims() const;
 
   mlir::func::FuncOp f;
   analysis::AxisAnalysis axes;
