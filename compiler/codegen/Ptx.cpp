@@ -5,6 +5,7 @@
 #include "compiler/codegen/CheapValues.h"
 #include "compiler/codegen/InstructionNeeds.h"
 #include "compiler/codegen/LocationScopes.h"
+#include "compiler/codegen/RoundLast.h"
 #include "compiler/codegen/WordPhis.h"
 #include "support/Text.h"
 
@@ -278,6 +279,8 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   if (failed)
     return mlir::failure();
   carryWords(*llvmModule);
+  if (!getenv("XNORL"))
+    roundAfterChoices(*llvmModule);
   recomputeBesideLoops(*llvmModule);
   computeCheapValuesWhereUsed(*llvmModule);
   if (options.lineInfo)

@@ -32,7 +32,7 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
           const auto values = here.read(v, c.dimV);
           const Decay decay(source, c.bounded);
           const auto m = matricesOf<T>(c.rule, rows, decay);
-          static const int xk = getenv("XK") ? atoi(getenv("XK")) : 2;
+          static const int xk = getenv("XK") ? atoi(getenv("XK")) : 1;
           if (xk == 1)
             KeptMatrices<T>(here, matrices, c.rule).write(m);
           const auto map = mapOf(c.rule, m, values);

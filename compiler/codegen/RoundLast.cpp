@@ -1,0 +1,75 @@
+#include "compiler/codegen/RoundLast.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/Local.h"
+
+namespace kiln {
+namespace {
+
+/// The rounding to 16 bits that a value of 16 bits is, of whatever type; null if it is none.
+llvm::FPTruncInst *roundingOf(llvm::Value *half) {
+  while (auto *same = llvm::dyn_cast<llvm::BitCastInst>(half))
+    half = same->getOperand(0);
+  auto *rounding = llvm::dyn_cast<llvm::FPTruncInst>(half);
+  const bool isScalar = rounding && (rounding->getType()->isHalfTy() || rounding->getType()->isBFloatTy());
+  return isScalar && rounding->getSrcTy()->isFloatTy() ? rounding : nullptr;
+}
+
+/// The f32 that rounds to this arm of a choice, whose other arm is rounded to `type`; null if there is none at hand.
+llvm::Value *beforeRounding(llvm::Value *arm, llvm::Type *type) {
+  if (llvm::FPTruncInst *rounding = roundingOf(arm))
+    return rounding->getType() == type ? rounding->getOperand(0) : nullptr;
+  llvm::APInt bits(16, 0);
+  if (auto *integer = llvm::dyn_cast<llvm::ConstantInt>(arm))
+    bits = integer->getValue();
+  else if (auto *number = llvm::dyn_cast<llvm::ConstantFP>(arm))
+    bits = number->getValueAPF().bitcastToAPInt();
+  else
+    return nullptr;
+  llvm::APFloat value(type->getFltSemantics(), bits);
+  if (value.isNaN())
+    return nullptr;
+  bool losesInfo = false; // never: f32 holds every value of 16 bits
+  value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return llvm::ConstantFP::get(llvm::Type::getFloatTy(type->getContext()), value);
+}
+
+void roundAfter(llvm::SelectInst &choice) {
+  if (choice.getType()->isVectorTy() || choice.getType()->getPrimitiveSizeInBits() != 16)
+    return;
+  llvm::Value *const arms[] = {choice.getTrueValue(), choice.getFalseValue()};
+  llvm::FPTruncInst *rounding = roundingOf(arms[0]);
+  rounding = rounding ? rounding : roundingOf(arms[1]);
+  if (!rounding)
+    return;
+  llvm::Type *type = rounding->getType();
+  llvm::Value *yes = beforeRounding(arms[0], type), *no = beforeRounding(arms[1], type);
+  if (!yes || !no)
+    return;
+  llvm::IRBuilder<> b(&choice);
+  llvm::Value *rounded = b.CreateFPTrunc(b.CreateSelect(choice.getCondition(), yes, no), type);
+  choice.replaceAllUsesWith(b.CreateBitCast(rounded, choice.getType()));
+  choice.eraseFromParent();
+  for (llvm::Value *arm : arms)
+    llvm::RecursivelyDeleteTriviallyDeadInstructions(arm);
+}
+
+} // namespace
+
+void roundAfterChoices(llvm::Module &module) {
+  for (llvm::Function &function : module) {
+    llvm::SmallVector<llvm::SelectInst *> choices;
+    for (llvm::Instruction &i : llvm::instructions(function))
+      if (auto *choice = llvm::dyn_cast<llvm::SelectInst>(&i))
+        choices.push_back(choice);
+    for (llvm::SelectInst *choice : choices)
+      roundAfter(*choice);
+  }
+}
+
+} // namespace kiln
