@@ -279,8 +279,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   if (failed)
     return mlir::failure();
   carryWords(*llvmModule);
-  if (!getenv("XNORL"))
-    roundAfterChoices(*llvmModule);
+  roundAfterChoices(*llvmModule);
   recomputeBesideLoops(*llvmModule);
   computeCheapValuesWhereUsed(*llvmModule);
   if (options.lineInfo)

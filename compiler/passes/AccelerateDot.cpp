@@ -220,7 +220,7 @@ private:
     if (!target.has(Capability::Wgmma) || warps % 4 || dot.getType().getRank() != 2 ||
         !(element.isF16() || element.isBF16() || isTf32) || e.m != e.coreM || e.n != e.coreN ||
         dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < (isTf32 ? 8 : 16) || e.m < 64 ||
-        e.n < leastN || isPipelined(dot) || !tilesAreSmall || (isTf32 && !getenv("XTF") && !isKInnermost(dot)))
+        e.n < leastN || isPipelined(dot) || !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
       return std::nullopt;
     const int64_t groups = warps / 4, alongM = std::min(groups, e.m / 64), alongN = groups / alongM;
     if (e.n / alongN < leastN)

@@ -4,7 +4,9 @@
 //
 //   1. what the author wrote stays;
 //   2. memory operations get coalesced layouts (layout::coalesce, from the axis analysis).  Those of one shape that
-//      agree on the order of dimensions share the widest; those about which nothing is known take the shape's busiest;
+//      agree on the order of dimensions share the widest; those about which nothing is known take the shape's busiest.
+//      Tiles of a shape that is scanned lie with a thread's elements side by side along the scan: it adds those up by
+//      itself, and exchanges one number;
 //   3. layouts flow forward from loads, then backward into what has none (index arithmetic), then forward again;
 //   4. what is left gets its shape's busiest layout, or a plain blocked one.
 //

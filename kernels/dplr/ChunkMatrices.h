@@ -37,9 +37,9 @@ inline language::Cache lastReading(const DplrConfig &c) {
 struct ChunkProgram {
   language::Scalar<language::i32> slot, head;
   SequenceOfTokens sequence;
-  language::Scalar<language::i32> row;    ///< the chunk's first, counted from the sequence's start
-  language::Scalar<language::i32> first;  ///< the first of the slice's columns of K
-  int chunk, width;                       ///< rows of the chunk, columns of the slice
+  language::Scalar<language::i32> row;   ///< the chunk's first, counted from the sequence's start
+  language::Scalar<language::i32> first; ///< the first of the slice's columns of K
+  int chunk, width;                      ///< rows of the chunk, columns of the slice
   /// Of all tensors [B, T, H, ..]: one value of each serves them all.
   language::Scalar<language::i64> batches, tokens, heads;
   std::optional<int> columnsOfK, columnsOfV; ///< where they fill the tiles
@@ -58,8 +58,17 @@ struct ChunkProgram {
     const auto slot = program / heads, head = program % heads;
     const auto n = sequenceOfSlot(slot, tokens, sequences, offsets, packed, chunk);
     const SequenceOfTokens sequence = sequenceAt(n, tokens, offsets, packed, chunk);
-    return {slot, head, sequence, (slot - sequence.slot) * chunk, first, chunk, width, like.extent(0), tokens,
-            like.extent(2), c.exact ? std::optional(c.dim) : std::nullopt,
+    return {slot,
+            head,
+            sequence,
+            (slot - sequence.slot) * chunk,
+            first,
+            chunk,
+            width,
+            like.extent(0),
+            tokens,
+            like.extent(2),
+            c.exact ? std::optional(c.dim) : std::nullopt,
             c.exact ? std::optional(c.dimV) : std::nullopt};
   }
 
@@ -90,8 +99,7 @@ struct ChunkProgram {
     return sequence.of(tensor.withExtents(batches, tokens, heads), head).tiles({chunk}, Unit::None);
   }
   /// The chunk's rows of a tensor of V, [C, columns].
-  template <language::Element T>
-  language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
+  template <language::Element T> language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
     return loadView(rowsOf(tensor, columnsOfV).tiles({chunk, columns}), {row, 0});
   }
   /// The slice of a tensor of K, [C, width], in its type and in f32.
@@ -147,8 +155,8 @@ struct ChunkProgram {
     case ChunkRule::Dplr:
       out.read = [=](Cache cache) {
         // All loads in flight before anything waits for one.
-        const auto x = here.slice(in.q, cache), y = here.slice(in.a, cache),
-                   z = here.slice(in.k, cache), w = here.slice(in.b, cache);
+        const auto x = here.slice(in.q, cache), y = here.slice(in.a, cache), z = here.slice(in.k, cache),
+                   w = here.slice(in.b, cache);
         return ChunkRows{cast<f32>(x) * scale, cast<f32>(y), cast<f32>(z), cast<f32>(w)};
       };
       break;
@@ -354,8 +362,7 @@ inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
 
 /// How a kernel that works on one chunk, and one that walks along chunks, are launched.
 inline language::KernelOptions optionsOfChunks(const DplrConfig &c, bool gradients = false) {
-  static const int xr = getenv("XREG") ? atoi(getenv("XREG")) : 0, xw = getenv("XW") ? atoi(getenv("XW")) : 0;
-  return {.warps = gradients && xw ? xw : warpsOfChunks(c, gradients), .maxRegisters = gradients ? xr : 0,
+  return {.warps = warpsOfChunks(c, gradients),
           // Decays: far below the rounding of what they scale to 11 bits.
           .grade = language::approx,
           .config = {{"chunk", c.chunk},

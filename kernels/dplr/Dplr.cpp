@@ -26,20 +26,12 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
           const Decay decay(source, c.bounded);
           const auto m = matricesOf<T>(c.rule, rows, decay);
           const auto map = mapOf(c.rule, m, values);
-          static const int xm = getenv("XM") ? atoi(getenv("XM")) : 0;
-          const auto stores = [&] {
-            if (map.f)
-              here.writeSlot(f, *map.f);
-            here.writeSlot(rt, map.rt);
-            here.writeSlot(qh, map.qh);
-          };
-          if (!xm)
-            stores();
-          const auto ofK = dot(transpose(map.written), transpose(m.products.qk));
-          const auto out = hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), ofK) : ofK;
-          if (xm)
-            stores();
-          here.writeSlot(oht, out);
+          if (map.f)
+            here.writeSlot(f, *map.f);
+          here.writeSlot(rt, map.rt);
+          here.writeSlot(qh, map.qh);
+          const auto out = dot(transpose(map.written), transpose(m.products.qk));
+          here.writeSlot(oht, hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), out) : out);
           here.writeDecay(decays, decay, c.dim);
         });
       });
@@ -100,9 +92,8 @@ DplrConfig ofChain(DplrConfig c) {
 }
 
 int sliceOfGradients(const DplrConfig &c) {
-  static const int most = getenv("XSLICE") ? atoi(getenv("XSLICE")) : 64;
   int width = c.dim;
-  while (width > most)
+  while (width > 64)
     width /= 2;
   return width;
 }

@@ -15,40 +15,32 @@ Tile<i32> columnsOf(int n) {
 }
 
 template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(const DplrConfig &c) {
-  return kernel(
-      "dplr_maps_backward", optionsOfChunks(c),
-      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
-          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
-          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", maybeVectors> f,
-          TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
-          TensorArg<f32, 3, "decay", maybeVectors> decays, TensorArg<T, 4, "matrices", vectors> matrices,
-          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
-        when(here.exists(), [&] {
-          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const ChunkRows rows = source.read(Cache::Default);
-          const auto values = here.read(v, c.dimV);
-          const Decay decay(source, c.bounded);
-          const auto m = matricesOf<T>(c.rule, rows, decay);
-          static const int xk = getenv("XK") ? atoi(getenv("XK")) : 1;
-          if (xk == 1)
-            KeptMatrices<T>(here, matrices, c.rule).write(m);
-          const auto map = mapOf(c.rule, m, values);
-          if (xk == 3)
-            KeptMatrices<T>(here, matrices, c.rule).write(m);
-          // All stores after the last product: the fences of products wait for stores in flight.
-          const auto rh = dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh));
-          if (map.f)
-            here.writeSlot(f, *map.f);
-          here.writeSlot(rt, map.rt);
-          here.writeSlot(rht, rh);
-          if (xk == 2)
-            KeptMatrices<T>(here, matrices, c.rule).write(m);
-          here.writeDecay(decays, decay, c.dim);
-        });
-      });
+  return kernel("dplr_maps_backward", optionsOfChunks(c),
+                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+                    TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+                    TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+                    TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
+                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "f", maybeVectors> f,
+                    TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
+                    TensorArg<f32, 3, "decay", maybeVectors> decays, TensorArg<T, 4, "matrices", vectors> matrices,
+                    Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
+                  when(here.exists(), [&] {
+                    const ChunkSource source =
+                        here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+                    const ChunkRows rows = source.read(Cache::Default);
+                    const auto values = here.read(v, c.dimV);
+                    const Decay decay(source, c.bounded);
+                    const auto m = matricesOf<T>(c.rule, rows, decay);
+                    KeptMatrices<T>(here, matrices, c.rule).write(m);
+                    const auto map = mapOf(c.rule, m, values);
+                    if (map.f)
+                      here.writeSlot(f, *map.f);
+                    here.writeSlot(rt, map.rt);
+                    here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh)));
+                    here.writeDecay(decays, decay, c.dim);
+                  });
+                });
 }
 
 template <Element T, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
@@ -165,20 +157,18 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           // it, go their own way and not into dg, where they would cancel (S3.4): one number a row, times a row.
           const auto i = rowsOf(c.chunk), j = columnsOf(c.chunk);
           const auto product = [](const auto &l, const auto &r) { return dot(l, transpose(r)); };
-          const ChunkTile qk = product(out, byK), qb = withB ? product(out, byB) : qk, ak = withA ? product(y, byK) : qk,
-                          ab = withB ? product(y, byB) : ak;
+          const ChunkTile qk = product(out, byK), qb = withB ? product(out, byB) : qk,
+                          ak = withA ? product(y, byK) : qk, ab = withB ? product(y, byB) : ak;
           const auto far = [&](const ChunkTile &d) { return select(i > j + 1, d, 0.0f); };
           const auto again = [&](const ChunkTile &d, const auto &l, const auto &r) {
             return c.bounded ? d : product(l, r);
           };
-          const RowGradients intra = decay.gradients(rows, {[&] { return again(qk, out, byK); },
-                                                      [&] { return again(qb, out, byB); },
-                                                      [&] { return far(again(ak, y, byK)); },
-                                                      [&] { return far(again(ab, y, byB)); }});
+          const RowGradients intra =
+              decay.gradients(rows, {[&] { return again(qk, out, byK); }, [&] { return again(qb, out, byB); },
+                                     [&] { return far(again(ak, y, byK)); }, [&] { return far(again(ab, y, byB)); }});
           const auto numbers = [&](const ChunkTile &d, int apart, int dim) {
             return expandDims(sum(select(i == j + apart, d, 0.0f), along(dim)), 1);
           };
-          static const int xv = getenv("XV") ? atoi(getenv("XV")) : 0;
           const auto same = [&](const ChunkTile &d) { return numbers(d, 0, 1); };
           const auto ofReader = [&](const ChunkTile &d) { return numbers(d, 1, 1); };
           const auto ofWriter = [&](const ChunkTile &d) { return numbers(d, 1, 0); };
@@ -190,33 +180,23 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto sameK = same(qk), sameB = withB ? same(qb) : sameK;
           // Transposed: the state before the chunk, and the gradient of that after it.
           const auto h = here.sliceOfSlot(hs, c.dimV, c.dim), dh = here.sliceOfSlot(dhs, c.dimV, c.dim);
-          const auto pick = [&](const ChunkTile &early, const ChunkTile &first, const auto &late) { return xv == 1 ? early : xv == 2 ? first : late(); };
-          ChunkTile kE, bE, qE, aE, afterE, beforeKE, beforeBE;
-          if (xv == 1)
-            kE = source.k(), bE = source.b(), qE = source.q();
-          const auto sk = [&] { return pick(kE, rows.k, source.k); };
-          const auto sb = [&] { return pick(bE, rows.b, source.b); };
-          const auto sq = [&] { return pick(qE, rows.q, source.q); };
-          const auto sa = [&] { return pick(aE, rows.a, source.a); };
           const auto qFar = intra.q() + dot(out, h) * factors.q;
-          auto dQ = qFar + sameK * sk();
+          auto dQ = qFar + sameK * source.k();
           if (withB)
-            dQ = dQ + sameB * sb();
+            dQ = dQ + sameB * source.b();
           here.writeSlice(dq, dQ * scale);
-          auto later = sq() * qFar;
+          auto later = source.q() * qFar;
 
-          if (xv == 1)
-            aE = source.a(), afterE = after.a(), beforeKE = before.k();
           const auto kIntra = intra.k(), kEnd = dot(byK, dh) * factors.kb;
-          auto toEnd = sk() * kEnd;
-          later = later - sk() * kIntra;
-          auto dK = kIntra + kEnd + sameK * sq();
+          auto toEnd = source.k() * kEnd;
+          later = later - source.k() * kIntra;
+          auto dK = kIntra + kEnd + sameK * source.q();
           ChunkTile dA, read;
           if (withA) {
-            dK = dK + ofWriter(ak) * (xv == 1 ? afterE : after.a());
+            dK = dK + ofWriter(ak) * after.a();
             const auto aFar = intra.a() + dot(y, h) * factors.a;
-            read = sa() * aFar, later = later + read;
-            dA = aFar + ofReader(ak) * (xv == 1 ? beforeKE : before.k());
+            read = source.a() * aFar, later = later + read;
+            dA = aFar + ofReader(ak) * before.k();
           }
           if (c.rule == ChunkRule::Delta) {
             // k as given: in beta k and in a = -k e^g.
@@ -227,12 +207,10 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
             here.writeSlice(dk, dK);
           }
           if (withB) {
-            if (xv == 1)
-              beforeBE = before.b();
             const auto bIntra = intra.b(), bEnd = dot(byB, dh) * factors.kb;
-            here.writeSlice(da, dA + ofReader(ab) * (xv == 1 ? beforeBE : before.b()));
-            later = later - sb() * bIntra, toEnd = toEnd + sb() * bEnd;
-            here.writeSlice(db, bIntra + bEnd + sameB * sq() + ofWriter(ab) * (xv == 1 ? afterE : after.a()));
+            here.writeSlice(da, dA + ofReader(ab) * before.b());
+            later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
+            here.writeSlice(db, bIntra + bEnd + sameB * source.q() + ofWriter(ab) * after.a());
           }
           if (c.gate == GateKind::None)
             return sums;
@@ -263,9 +241,9 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
             return writeSums(here, ofSlice(here));
           const auto none = zeros<f32>({c.chunk});
           writeSums(here, loop(over(0, c.dim / width), none, none, [&](auto i, auto gate, auto ofBeta) {
-            const auto [moreGate, moreBeta] = ofSlice(here.withSlice(i * width, width));
-            return std::tuple{gate + moreGate, ofBeta + moreBeta};
-          }));
+                      const auto [moreGate, moreBeta] = ofSlice(here.withSlice(i * width, width));
+                      return std::tuple{gate + moreGate, ofBeta + moreBeta};
+                    }));
         });
       });
 }

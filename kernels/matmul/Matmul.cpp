@@ -59,8 +59,8 @@ template <Element O> struct Destination {
         return missing("other");
       return cast<f32>(loadView(view(other, batch, c, c.otherUnit), {at.row, at.column}));
     };
-    const Epilogue epilogue = inOrder(
-        {c.scaled ? scaled() : Epilogue(), c.bias ? biased() : Epilogue(), activated(c.activation), c.epilogue ? *c.epilogue : Epilogue()});
+    const Epilogue epilogue = inOrder({c.scaled ? scaled() : Epilogue(), c.bias ? biased() : Epilogue(),
+                                       activated(c.activation), c.epilogue ? *c.epilogue : Epilogue()});
     storeView(view(out, batch, c, c.outUnit), {at.row, at.column}, cast<O>(epilogue ? epilogue(sums, tile) : sums));
   }
 };

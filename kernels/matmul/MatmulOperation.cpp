@@ -53,10 +53,6 @@ language::ElementType frontEndType(DType t) {
   }
 }
 
-bool isEighth(DType t) {
-  return t == DType::E4m3 || t == DType::E5m2;
-}
-
 /// The matrices as the kernel takes them: `batch` of them in front, one for all if they have no batch.
 Tensor inBatches(const Tensor &t, std::int64_t batch) {
   return t.rank == 2 ? withDim(t, 0, batch, 0) : t;
@@ -77,18 +73,25 @@ Tensor sumsIn(DeviceAddress workspace, DType dtype, std::initializer_list<std::i
 
 } // namespace
 
-std::vector<DType> matmulOutTypes(DType operands) {
-  if (operands == DType::I8)
-    return {DType::I32};
-  if (isEighth(operands))
-    return {DType::F32, DType::F16, DType::Bf16};
-  if (operands == DType::F32)
-    return {DType::F32};
-  return {operands, DType::F32};
+std::span<const DType> matmulOutTypes(DType operands) {
+  static constexpr DType i32[] = {DType::I32}, any[] = {DType::F32, DType::F16, DType::Bf16},
+                         f16[] = {DType::F16, DType::F32}, bf16[] = {DType::Bf16, DType::F32}, f32[] = {DType::F32};
+  switch (operands) {
+  case DType::I8:
+    return i32;
+  case DType::F16:
+    return f16;
+  case DType::Bf16:
+    return bf16;
+  case DType::F32:
+    return f32;
+  default:
+    return any;
+  }
 }
 
 Status checkMatmulOutType(DType operands, DType out) {
-  const std::vector<DType> types = matmulOutTypes(operands);
+  const std::span<const DType> types = matmulOutTypes(operands);
   if (std::find(types.begin(), types.end(), out) != types.end())
     return {};
   std::vector<std::string> names;
@@ -240,8 +243,7 @@ Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
       const auto workspace,
       plan.workspace({{"sums", splits == 1 ? 0 : static_cast<std::size_t>(parts * z.batch * size) * sizeof(float)}}));
   if (c.sums == Sums::Atomic) {
-    KILN_ASSIGN(JitKernel * zero,
-                zeros.get(jit(), outType, [&] { return matmulZero(frontEndType(outType)); }));
+    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), outType, [&] { return matmulZero(frontEndType(outType)); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
     KILN_TRY(plan.launch(*zero, grid, named<"out">(sumsIn(workspace[0], outType, {z.batch * size}))));
   }
@@ -252,11 +254,11 @@ Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
   KILN_TRY(plan.launch(*kernel, grid, named<"a">(inBatches(a.a, z.batch)), named<"b">(inBatches(a.b, z.batch)),
-                          named<"out">(direct ? inBatches(a.out, z.batch)
-                                              : sumsIn(workspace[0], outType, {z.batch * parts, z.rows, z.columns})),
-                          named<"bias">(c.bias ? *a.bias : Tensor()),
-                          named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale),
-                          named<"splits">(splits)));
+                       named<"out">(direct ? inBatches(a.out, z.batch)
+                                           : sumsIn(workspace[0], outType, {z.batch * parts, z.rows, z.columns})),
+                       named<"bias">(c.bias ? *a.bias : Tensor()),
+                       named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale),
+                       named<"splits">(splits)));
   return direct ? Status() : finish(a, whole, parts, workspace[0], plan);
 }
 
@@ -271,8 +273,8 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   return plan.launch(*kernel, grid, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
-                        named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),
-                        named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale));
+                     named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),
+                     named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale));
 }
 
 } // namespace kiln::kernels

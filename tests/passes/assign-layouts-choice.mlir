@@ -132,3 +132,53 @@ func.func @shapes(%s: f32, %n: i32) attributes {tile.kernel} {
   tile.print "x = " %sc : tensor<2048xf32>
   return
 }
+
+// -----
+
+// What is scanned along the rows, in halves of them: a thread has four rows side by side.  The tile that is added, of
+// the same shape, lies the same.
+// CHECK: #[[$S:.*]] = #tile_gpu.blocked<sizePerThread=[4,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+// CHECK-LABEL: func.func @scanned
+// CHECK: tile.load_view {{.*}} -> tensor<64x64xf16, #[[$S]]>
+// CHECK: tile.load_view {{.*}} -> tensor<64x64xf16, #[[$S]]>
+// CHECK: tile.store_view {{.*}}, tensor<64x64xf16, #[[$S]]>
+func.func @scanned(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %y: !tile.ptr<f16> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c64 = arith.constant 64 : i64
+  %xv = tile.make_view %x, extents [%c64, %c64], strides [%c64, %c1] : !tile.view<64x64xf16>, i64
+  %yv = tile.make_view %y, extents [%c64, %c64], strides [%c64, %c1] : !tile.view<64x64xf16>, i64
+  %xt = tile.load_view %xv[%c0, %c0] : !tile.view<64x64xf16>, i64 -> tensor<64x64xf16>
+  %yt = tile.load_view %yv[%c0, %c0] : !tile.view<64x64xf16>, i64 -> tensor<64x64xf16>
+  %halves = tile.reshape %xt : tensor<64x64xf16> to tensor<2x32x64xf16>
+  %sums = tile.scan(%halves) {axis = 1 : i32} : tensor<2x32x64xf16> {
+  ^bb0(%a: f16, %b: f16):
+    %c = arith.addf %a, %b : f16
+    tile.yield %c : f16
+  }
+  %rows = tile.reshape %sums : tensor<2x32x64xf16> to tensor<64x64xf16>
+  %out = arith.addf %rows, %yt : tensor<64x64xf16>
+  tile.store_view %yv[%c0, %c0], %out : !tile.view<64x64xf16>, i64, tensor<64x64xf16>
+  return
+}
+
+// -----
+
+// Along the vectors a thread's elements lie side by side anyway.
+// CHECK: #[[$R:.*]] = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+// CHECK-LABEL: func.func @scanned_rows
+// CHECK: tile.load_view {{.*}} -> tensor<64x64xf16, #[[$R]]>
+func.func @scanned_rows(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}) attributes {tile.kernel} {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c64 = arith.constant 64 : i64
+  %xv = tile.make_view %x, extents [%c64, %c64], strides [%c64, %c1] : !tile.view<64x64xf16>, i64
+  %xt = tile.load_view %xv[%c0, %c0] : !tile.view<64x64xf16>, i64 -> tensor<64x64xf16>
+  %sums = tile.scan(%xt) {axis = 1 : i32} : tensor<64x64xf16> {
+  ^bb0(%a: f16, %b: f16):
+    %c = arith.addf %a, %b : f16
+    tile.yield %c : f16
+  }
+  tile.store_view %xv[%c0, %c0], %sums : !tile.view<64x64xf16>, i64, tensor<64x64xf16>
+  return
+}

@@ -1,0 +1,98 @@
+//===- HostCalls.h - A call of every operation, for its host's part ------------===//
+//
+// What a call costs beside its launches: small samples on a device that does nothing.  Of most families the call is the
+// family's own (its checks, its plan); attention's and matmul's read words of the command line at each call, so that
+// theirs are the operations' with arguments as a user writes them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_SUPPORT_BENCH_HOSTCALLS_H
+#define KILN_KERNELS_SUPPORT_BENCH_HOSTCALLS_H
+
+#include "kernels/attention/AttentionOperation.h"
+#include "kernels/matmul/MatmulOperation.h"
+#include "kernels/support/Runner.h"
+#include "runtime/jit/bench/NullDevice.h"
+
+namespace kiln::kernels {
+
+/// One call.  Not movable: what it describes points into it.
+class HostCall {
+public:
+  static Result<std::unique_ptr<HostCall>> create(const Family &family, JitOptions options) {
+    std::unique_ptr<HostCall> out(new HostCall);
+    KILN_TRY(out->make(family, std::move(options)));
+    return out;
+  }
+
+  /// Checks and launches.
+  Status run() const {
+    const RunOptions with{.workspace = bytes ? workspace->address() : 0, .workspaceBytes = bytes};
+    RunPlan launches(*jit, name, with, describe);
+    return describe(launches);
+  }
+
+  std::string name;
+  std::size_t launches = 0;
+
+private:
+  HostCall() = default;
+
+  Status make(const Family &family, JitOptions options) {
+    name = std::string(family.name());
+    KILN_ASSIGN(jit, Jit::create(device, std::move(options)));
+    if (name == "attention") {
+      KILN_TRY(makeAttention());
+    } else if (name == "matmul") {
+      KILN_TRY(makeMatmul());
+    } else {
+      const DType type = family.takes(DType::Bf16) ? DType::Bf16 : family.dtypes().front();
+      const std::vector<Sample> samples = family.samples(type, SampleUse::Demo, false);
+      if (samples.empty())
+        return Status(StatusCode::Unsupported, "the family has no sample");
+      const Sample &sample = samples.front();
+      KILN_ASSIGN(PlacedCall made,
+                  PlacedCall::create(device, family, randomInputs(family, sample.inputs, 1), sample.numbers));
+      placed = std::make_unique<PlacedCall>(std::move(made));
+      describe = [this, planner = family.bind(*jit)](Plan &plan) { return planner(placed->call(), plan); };
+    }
+    PlanListing list;
+    KILN_TRY(describe(list));
+    launches = list.launches.size();
+    WorkspacePlan size;
+    KILN_TRY(describe(size));
+    bytes = size.bytes;
+    workspace = std::make_unique<NullBuffer>(bytes + 1);
+    return {};
+  }
+  Status makeAttention() {
+    const auto tensor = [this] { return Tensor::dense(device, data, DType::Bf16, {1, 128, 2, 64}); };
+    KILN_ASSIGN(const Tensor t, tensor());
+    KILN_ASSIGN(const Tensor o, Tensor::dense(device, results, DType::Bf16, {1, 128, 2, 64}));
+    describe = [operation = std::make_shared<AttentionOperation>(*jit),
+                arguments = AttentionArguments{.q = t, .k = t, .v = t, .o = o, .causal = true}](Plan &plan) {
+      return operation->describe(arguments, plan);
+    };
+    return {};
+  }
+  Status makeMatmul() {
+    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::Bf16, {128, 128}));
+    KILN_ASSIGN(const Tensor out, Tensor::dense(device, results, DType::Bf16, {128, 128}));
+    describe = [operation = std::make_shared<MatmulOperation>(*jit),
+                arguments = MatmulArguments{.a = t, .b = t, .out = out}](Plan &plan) {
+      return operation->describe(arguments, plan);
+    };
+    return {};
+  }
+
+  NullDevice device;
+  NullBuffer data{1 << 16}, results{1 << 16};
+  std::unique_ptr<Jit> jit;
+  std::unique_ptr<PlacedCall> placed;
+  std::unique_ptr<NullBuffer> workspace;
+  std::size_t bytes = 0;
+  PlanFunction describe;
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_SUPPORT_BENCH_HOSTCALLS_H
