@@ -216,33 +216,33 @@ struct ChunkProgram {
   language::Tile<T> sliceOfSlot(const language::TensorView<T, 4> &from, int rows, int allColumns) const {
     return loadView(slotOf(from, rows, allColumns, rows, width), {0, first});
   }
-  /// e^L, [H, slots, K]; nothing where nothing decays.
-  void writeDecay(const language::TensorView<language::f32, 3> &to, const Decay &decay, int columns) const {
+  /// e^L of the slice, of [H, slots, K]; nothing where nothing decays.
+  void writeDecay(const language::TensorView<language::f32, 3> &to, const Decay &decay) const {
     using namespace language;
     if (const Factor whole = decay.ofChunk(); whole.tile)
-      storeView(to.at(head, slot, all).tiles({columns}), {0},
-                reshape(broadcastTo(*whole.tile, {1, columns}), {columns}));
+      storeView(to.at(head, slot, all).tiles({width}), {first}, reshape(broadcastTo(*whole.tile, {1, width}), {width}));
   }
   template <language::Element T> void writeSlot(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
+    writeBlock(to, static_cast<int>(x.extent(0)), static_cast<int>(x.extent(1)), {0, 0}, x);
+  }
+  /// The slice of a workspace of K columns.
+  template <language::Element T>
+  void writeSliceOfSlot(const language::TensorView<T, 4> &to, int allColumns, const ChunkTile &x) const {
+    writeBlock(to, static_cast<int>(x.extent(0)), allColumns, {0, first}, x);
+  }
+  template <language::Element T>
+  void writeBlock(const language::TensorView<T, 4> &to, int allRows, int allColumns, const language::Indices &at,
+                  const ChunkTile &x) const {
     const int rows = static_cast<int>(x.extent(0)), columns = static_cast<int>(x.extent(1));
-    storeView(slotOf(to, rows, columns, rows, columns), {0, 0}, language::cast<T>(x));
+    storeView(slotOf(to, allRows, allColumns, rows, columns), at, language::cast<T>(x));
   }
 };
 
+/// [C, C].
 template <language::Element T> struct ChunkMatrices {
-  ChunkProducts<T> products;        ///< [C, C]
-  language::Tile<T> inverse;        ///< (I - A_ab)^-1; none without a
-  language::Tile<T> qg, ag, kg, bg; ///< [C, K]; ag: none without a
+  ChunkProducts<T> products;
+  language::Tile<T> inverse; ///< (I - A_ab)^-1; none without a
 };
-
-/// The rows between a chunk's ends and its tokens.
-template <language::Element T> void gateRows(ChunkRule rule, const ChunkRows &gated, ChunkMatrices<T> &out) {
-  using namespace language;
-  out.qg = cast<T>(gated.q), out.kg = cast<T>(gated.k);
-  if (reads(rule))
-    out.ag = cast<T>(gated.a);
-  out.bg = hasOwnB(rule) ? cast<T>(gated.b) : out.kg;
-}
 
 /// `rows`: the source's.
 template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
@@ -253,8 +253,48 @@ template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const
   // recurrence itself does not grow without bound.
   if (reads(rule))
     out.inverse = cast<T>(inverseUnitLower<f16>(cast<f32>(out.products.ab)));
-  // The rows are read again: kept, or gated before the products, they cost registers or shared memory during these.
-  gateRows(rule, decay.scaled(decay.readAgain(), decay.fromStartToEnd()), out);
+  return out;
+}
+
+/// Rows between a chunk's ends and its tokens, of one slice of K: [C, width]; no ag without a, bg is kg where b is k.
+template <language::Element T> struct GatedRows {
+  ChunkProgram here; ///< of the slice
+  Decay decay;
+  language::Tile<T> qg, ag, kg, bg;
+
+  GatedRows(const ChunkProgram &here, ChunkRule rule, const Decay &decay, const ChunkRows &rows)
+      : here(here), decay(decay) {
+    using namespace language;
+    const ChunkRows gated = decay.scaled(rows, decay.fromStartToEnd());
+    qg = cast<T>(gated.q), kg = cast<T>(gated.k);
+    if (reads(rule))
+      ag = cast<T>(gated.a);
+    bg = hasOwnB(rule) ? cast<T>(gated.b) : kg;
+  }
+};
+
+/// Columns of K that a program takes at a time once it has the chunk's matrices: products of wider tiles are not for
+/// warpgroups (accelerate-dot).  Chunks of heads of more than 128 columns are too short for them anyway.
+inline int sliceOfMaps(const DplrConfig &c) {
+  return c.dim > 128 ? c.dim : sliceOfGradients(c);
+}
+
+/// The gated rows of all slices.  `decay`: of all of K.  The rows are read again: kept, or gated before the products,
+/// they cost registers or shared memory during these.
+template <language::Element T, language::Element G, language::Element B>
+std::vector<GatedRows<T>> gatedRows(const ChunkProgram &here, const RuleTensors<T, G, B> &in,
+                                    const language::Scalar<language::f32> &scale, const DplrConfig &c,
+                                    const Decay &decay) {
+  using namespace language;
+  const int width = sliceOfMaps(c);
+  std::vector<GatedRows<T>> out;
+  if (width == c.dim)
+    return {GatedRows<T>(here, c.rule, decay, decay.readAgain())};
+  for (int first = 0; first < c.dim; first += width) {
+    const ChunkProgram slice = here.withSlice(constant<i32>(first), width);
+    const ChunkSource source = slice.source(in, scale, c);
+    out.push_back(GatedRows<T>(slice, c.rule, Decay(source, c.bounded), source.read(source.last)));
+  }
   return out;
 }
 
@@ -272,7 +312,7 @@ public:
     if (hasOwnB(rule))
       put(3, m.products.qb);
   }
-  /// Without the rows and the matrix that only the inverse needs.
+  /// Without the matrix that only the inverse needs.
   ChunkMatrices<T> read() const {
     ChunkMatrices<T> out;
     out.products.qk = out.products.qb = get(0);
@@ -292,35 +332,43 @@ private:
   ChunkRule rule;
 };
 
-/// A chunk as a map of the state (Dplr.h), as far as all kernels need it.
+/// A chunk as a map of the state (Dplr.h), as far as all kernels need it: F and R^T are written, e^L too; `useQh` takes
+/// a slice of Qh, [C, width], with its rows.
 template <language::Element T> struct ChunkMap {
-  std::optional<ChunkTile> f; ///< F: [K, K]; none without a: 0
-  ChunkTile rt;               ///< R transposed: [V, K]
-  ChunkTile qh;               ///< Qh: [C, K]
-  language::Tile<T> written;  ///< what k adds to the state, whatever that was, [C, V]: v; where b is k, v + u
-  language::Tile<T> u;        ///< what b adds, [C, V]; none where b is k
+  language::Tile<T> written; ///< what k adds to the state, whatever that was, [C, V]: v; where b is k, v + u
+  language::Tile<T> u;       ///< what b adds, [C, V]; none where b is k
 };
-
-/// W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
-template <language::Element T>
-ChunkMap<T> mapOf(ChunkRule rule, const ChunkMatrices<T> &m, const language::Tile<T> &values) {
+template <language::Element T, typename UseQh>
+ChunkMap<T> writeMap(const DplrConfig &c, const ChunkMatrices<T> &m, const language::Tile<T> &values,
+                     const std::vector<GatedRows<T>> &slices, const language::TensorView<T, 4> &f,
+                     const language::TensorView<T, 4> &rt, const language::TensorView<language::f32, 3> &decays,
+                     UseQh useQh) {
   using namespace language;
   ChunkMap<T> out;
   out.written = values;
-  if (!reads(rule)) {
-    out.rt = dot(transpose(values), m.kg), out.qh = cast<f32>(m.qg);
-    return out;
+  // W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
+  std::vector<Tile<T>> w;
+  if (reads(c.rule)) {
+    for (const GatedRows<T> &slice : slices)
+      w.push_back(cast<T>(dot(m.inverse, slice.ag)));
+    const auto read = cast<T>(dot(m.products.ak, values));
+    for (std::size_t i = 0; i < slices.size(); ++i)
+      for (std::size_t j = 0; j < slices.size(); ++j)
+        slices[i].here.writeBlock(f, c.dim, c.dim, {slices[i].here.first, slices[j].here.first},
+                                  dot(transpose(slices[i].bg), w[j]));
+    if (hasOwnB(c.rule))
+      out.u = cast<T>(dot(m.inverse, read));
+    else
+      out.written = cast<T>(dot(m.inverse, read, cast<f32>(values)));
   }
-  const auto w = cast<T>(dot(m.inverse, m.ag)), read = cast<T>(dot(m.products.ak, values));
-  out.f = dot(transpose(m.bg), w);
-  if (hasOwnB(rule)) {
-    out.u = cast<T>(dot(m.inverse, read));
-    out.rt = dot(transpose(out.u), m.bg, dot(transpose(values), m.kg));
-  } else {
-    out.written = cast<T>(dot(m.inverse, read, cast<f32>(values)));
-    out.rt = dot(transpose(out.written), m.kg);
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const GatedRows<T> &slice = slices[i];
+    const auto ofK = dot(transpose(out.written), slice.kg);
+    slice.here.writeSliceOfSlot(rt, c.dim, hasOwnB(c.rule) ? dot(transpose(out.u), slice.bg, ofK) : ofK);
+    const auto qg = cast<f32>(slice.qg);
+    useQh(slice, reads(c.rule) ? dot(m.products.qb, w[i], qg) : qg);
+    slice.here.writeDecay(decays, slice.decay);
   }
-  out.qh = dot(m.products.qb, w, cast<f32>(m.qg));
   return out;
 }
 

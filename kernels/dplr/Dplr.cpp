@@ -9,32 +9,31 @@ using namespace language;
 namespace {
 
 template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrConfig &c) {
-  return kernel(
-      "dplr_maps", optionsOfChunks(c),
-      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
-          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
-          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
-          TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decays,
-          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
-        when(here.exists(), [&] {
-          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const ChunkRows rows = source.read(Cache::Default);
-          const auto values = here.read(v, c.dimV);
-          const Decay decay(source, c.bounded);
-          const auto m = matricesOf<T>(c.rule, rows, decay);
-          const auto map = mapOf(c.rule, m, values);
-          if (map.f)
-            here.writeSlot(f, *map.f);
-          here.writeSlot(rt, map.rt);
-          here.writeSlot(qh, map.qh);
-          const auto out = dot(transpose(map.written), transpose(m.products.qk));
-          here.writeSlot(oht, hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), out) : out);
-          here.writeDecay(decays, decay, c.dim);
-        });
-      });
+  return kernel("dplr_maps", optionsOfChunks(c),
+                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+                    TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+                    TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+                    TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+                    TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt,
+                    TensorArg<T, 4, "qh", vectors> qh, TensorArg<T, 4, "oht", vectors> oht,
+                    TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences,
+                    Arg<f32, "scale"> scale) {
+                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
+                  when(here.exists(), [&] {
+                    const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
+                    const ChunkSource source = here.source(in, scale, c);
+                    const ChunkRows rows = source.read(Cache::Default);
+                    const auto values = here.read(v, c.dimV);
+                    const Decay decay(source, c.bounded);
+                    const auto m = matricesOf<T>(c.rule, rows, decay);
+                    const auto map = writeMap(c, m, values, gatedRows(here, in, scale, c, decay), f, rt, decays,
+                                              [&](const GatedRows<T> &slice, const ChunkTile &x) {
+                                                slice.here.writeSliceOfSlot(qh, c.dim, x);
+                                              });
+                    const auto out = dot(transpose(map.written), transpose(m.products.qk));
+                    here.writeSlot(oht, hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), out) : out);
+                  });
+                });
 }
 
 template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {

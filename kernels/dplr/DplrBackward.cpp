@@ -26,19 +26,18 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
                     Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
                   when(here.exists(), [&] {
-                    const ChunkSource source =
-                        here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
+                    const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
+                    const ChunkSource source = here.source(in, scale, c);
                     const ChunkRows rows = source.read(Cache::Default);
                     const auto values = here.read(v, c.dimV);
                     const Decay decay(source, c.bounded);
                     const auto m = matricesOf<T>(c.rule, rows, decay);
                     KeptMatrices<T>(here, matrices, c.rule).write(m);
-                    const auto map = mapOf(c.rule, m, values);
-                    if (map.f)
-                      here.writeSlot(f, *map.f);
-                    here.writeSlot(rt, map.rt);
-                    here.writeSlot(rht, dot(transpose(here.read(dO, c.dimV)), cast<T>(map.qh)));
-                    here.writeDecay(decays, decay, c.dim);
+                    writeMap(c, m, values, gatedRows(here, in, scale, c, decay), f, rt, decays,
+                             [&](const GatedRows<T> &slice, const ChunkTile &qh) {
+                               slice.here.writeSliceOfSlot(rht, c.dim,
+                                                           dot(transpose(here.read(dO, c.dimV)), cast<T>(qh)));
+                             });
                   });
                 });
 }
@@ -88,40 +87,54 @@ template <Element T, Element H, Element D, Element I> Kernel chainsOf(const Dplr
 }
 
 template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const DplrConfig &c) {
-  return kernel(
-      "dplr_value_grads", optionsOfChunks(c),
-      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
-          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
-          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
-          TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs, TensorArg<T, 4, "dh", vectors> dhs,
-          TensorArg<T, 4, "matrices", vectors> matrices, TensorArg<T, 4, "dv", vectors> dv,
-          TensorArg<T, 4, "y", maybeVectors> ys, TensorArg<T, 4, "written", maybeVectors> writtens,
-          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
-        when(here.exists(), [&] {
-          const ChunkSource source = here.source(RuleTensors<T, G, B>{q, k, a, b, g, gateOfHead, beta}, scale, c);
-          const ChunkRows rows = source.read(Cache::Default);
-          const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
-          auto m = KeptMatrices<T>(here, matrices, c.rule).read();
-          const Decay decay(source, c.bounded);
-          gateRows(c.rule, decay.scaled(rows, decay.fromStartToEnd()), m);
-          // States are transposed: that before the chunk, and the gradient of that after it.
-          const auto dh = here.readSlot(dhs, c.dimV, c.dim);
-          const auto dV = dot(transpose(m.products.qk), out, dot(m.kg, transpose(dh)));
-          if (!reads(c.rule)) {
-            here.write(dv, dV);
-            return;
-          }
-          const auto h = here.readSlot(hs, c.dimV, c.dim);
-          const auto read = cast<T>(dot(m.ag, transpose(h), dot(m.products.ak, values)));
-          const auto dP = hasOwnB(c.rule) ? dot(transpose(m.products.qb), out, dot(m.bg, transpose(dh))) : dV;
-          const auto y = dot(transpose(m.inverse), cast<T>(dP));
-          here.writeSlot(ys, y);
-          here.write(dv, dot(transpose(m.products.ak), cast<T>(y), dV));
-          here.writeSlot(writtens, hasOwnB(c.rule) ? dot(m.inverse, read) : dot(m.inverse, read, cast<f32>(values)));
-        });
-      });
+  return kernel("dplr_value_grads", optionsOfChunks(c),
+                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+                    TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+                    TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+                    TensorArg<B, 3, "beta", maybe> beta, TensorArg<T, 4, "do", vectors> dO,
+                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 4, "h", vectors> hs,
+                    TensorArg<T, 4, "dh", vectors> dhs, TensorArg<T, 4, "matrices", vectors> matrices,
+                    TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "y", maybeVectors> ys,
+                    TensorArg<T, 4, "written", maybeVectors> writtens, Arg<i32, "sequences"> sequences,
+                    Arg<f32, "scale"> scale) {
+                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
+                  when(here.exists(), [&] {
+                    const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
+                    const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
+                    const auto m = KeptMatrices<T>(here, matrices, c.rule).read();
+                    // Sums over K, slice by slice: of dv, of what a reads, of the gradient of what b writes.
+                    auto dV = dot(transpose(m.products.qk), out);
+                    ChunkTile read, dP;
+                    if (reads(c.rule))
+                      read = dot(m.products.ak, values);
+                    if (hasOwnB(c.rule))
+                      dP = dot(transpose(m.products.qb), out);
+                    const int width = sliceOfMaps(c);
+                    for (int first = 0; first < c.dim; first += width) {
+                      const ChunkProgram slice = here.withSlice(constant<i32>(first), width);
+                      const ChunkSource source = slice.source(in, scale, c);
+                      const ChunkRows given = source.read(Cache::Default);
+                      const GatedRows<T> rows(slice, c.rule, Decay(source, c.bounded), given);
+                      // States are transposed: that before the chunk, and the gradient of that after it.
+                      const auto dh = slice.sliceOfSlot(dhs, c.dimV, c.dim);
+                      dV = dot(rows.kg, transpose(dh), dV);
+                      if (reads(c.rule))
+                        read = dot(rows.ag, transpose(slice.sliceOfSlot(hs, c.dimV, c.dim)), read);
+                      if (hasOwnB(c.rule))
+                        dP = dot(rows.bg, transpose(dh), dP);
+                    }
+                    if (!reads(c.rule)) {
+                      here.write(dv, dV);
+                      return;
+                    }
+                    const auto wasRead = cast<T>(read);
+                    const auto y = dot(transpose(m.inverse), cast<T>(hasOwnB(c.rule) ? dP : dV));
+                    here.writeSlot(ys, y);
+                    here.write(dv, dot(transpose(m.products.ak), cast<T>(y), dV));
+                    here.writeSlot(writtens, hasOwnB(c.rule) ? dot(m.inverse, wasRead)
+                                                             : dot(m.inverse, wasRead, cast<f32>(values)));
+                  });
+                });
 }
 
 template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrConfig &c) {
