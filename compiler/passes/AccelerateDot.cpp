@@ -11,6 +11,7 @@
 #include "mlir/IR/IRMapping.h"
 
 #include <limits>
+#include <set>
 
 using namespace mlir;
 
@@ -71,8 +72,10 @@ public:
         dots.push_back(dot);
     });
     tilesAreSmall = llvm::all_of(dots, [&](tile::DotOp dot) { return isSmall(dot); });
-    for (tile::DotOp dot : dots) {
+    for (tile::DotOp dot : dots)
       widen(dot);
+    keepUnitsApart(dots);
+    for (tile::DotOp dot : dots) {
       const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
       if (const int64_t part = partOfK(dot, work))
         dot = inParts(dot, part);
@@ -99,6 +102,19 @@ private:
       extend(dot.getLhsMutable(), b.getF16Type());
       extend(dot.getRhsMutable(), b.getF16Type());
     }
+  }
+
+  /// The name of a result's layout says what multiplies, and layouts that map the same have one name (assign-layouts).
+  /// Where a product of warpgroups and one of mma.sync would lie the same, all of that shape are of mma.sync.
+  void keepUnitsApart(ArrayRef<tile::DotOp> dots) {
+    llvm::SmallVector<std::pair<tile::DotOp, LayoutAttr>> works;
+    for (tile::DotOp dot : dots)
+      works.push_back({dot, LayoutAttr::get(f.getContext(), choose(dot))});
+    for (auto &[group, layout] : works)
+      for (auto &[other, second] : works)
+        if (group.getType().getShape() == other.getType().getShape() && tile_gpu::isOfWarpgroups(layout) &&
+            !tile_gpu::isOfWarpgroups(second) && tile_gpu::sameLayout(group.getType(), layout, second))
+          withoutWarpgroups.insert(group.getType().getShape().vec());
   }
 
   /// Operands of tf32 products that were computed are rounded before the first product of a block that reads them:
@@ -204,8 +220,9 @@ private:
 
   layout::Encoding choose(tile::DotOp dot) const {
     const Extents e = extentsOf(dot);
-    if (const std::optional<layout::Mma> mma = warpgroups(dot, e))
-      return *mma;
+    if (!withoutWarpgroups.count(dot.getType().getShape().vec()))
+      if (const std::optional<layout::Mma> mma = warpgroups(dot, e))
+        return *mma;
     const int64_t least = shortestK(dot, target);
     return least && e.coreK >= least ? layout::Encoding(matrixUnit(dot, e)) : layout::Encoding(threads(dot, e));
   }
@@ -391,6 +408,7 @@ private:
   const Target &target;
   const int64_t warps;
   bool tilesAreSmall = false;
+  std::set<std::vector<int64_t>> withoutWarpgroups; ///< shapes of results
   llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;
 };
 

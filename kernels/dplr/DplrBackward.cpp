@@ -100,6 +100,13 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
                   when(here.exists(), [&] {
                     const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
+                    std::vector<GatedRows<T>> slices;
+                    for (int first = 0; first < c.dim; first += sliceOfMaps(c)) {
+                      const ChunkProgram slice = here.withSlice(constant<i32>(first), sliceOfMaps(c));
+                      const ChunkSource source = slice.source(in, scale, c);
+                      const ChunkRows rows = source.read(Cache::Default);
+                      slices.push_back(GatedRows<T>(slice, c.rule, Decay(source, c.bounded), rows));
+                    }
                     const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
                     const auto m = KeptMatrices<T>(here, matrices, c.rule).read();
                     // Sums over K, slice by slice: of dv, of what a reads, of the gradient of what b writes.
@@ -109,17 +116,12 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                       read = dot(m.products.ak, values);
                     if (hasOwnB(c.rule))
                       dP = dot(transpose(m.products.qb), out);
-                    const int width = sliceOfMaps(c);
-                    for (int first = 0; first < c.dim; first += width) {
-                      const ChunkProgram slice = here.withSlice(constant<i32>(first), width);
-                      const ChunkSource source = slice.source(in, scale, c);
-                      const ChunkRows given = source.read(Cache::Default);
-                      const GatedRows<T> rows(slice, c.rule, Decay(source, c.bounded), given);
+                    for (const GatedRows<T> &rows : slices) {
                       // States are transposed: that before the chunk, and the gradient of that after it.
-                      const auto dh = slice.sliceOfSlot(dhs, c.dimV, c.dim);
+                      const auto dh = rows.here.sliceOfSlot(dhs, c.dimV, c.dim);
                       dV = dot(rows.kg, transpose(dh), dV);
                       if (reads(c.rule))
-                        read = dot(rows.ag, transpose(slice.sliceOfSlot(hs, c.dimV, c.dim)), read);
+                        read = dot(rows.ag, transpose(rows.here.sliceOfSlot(hs, c.dimV, c.dim)), read);
                       if (hasOwnB(c.rule))
                         dP = dot(rows.bg, transpose(dh), dP);
                     }

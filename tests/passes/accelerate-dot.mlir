@@ -290,3 +290,29 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// 48 of K are not for warpgroups; mma.sync's result lies as wgmma's would, so that the sum's two products take one unit.
+// With columns that lie otherwise each takes its own.
+// CHECK: #[[OWN:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,2], instrN=16>
+// CHECK-LABEL: func.func @alike
+// CHECK-NOT: version=3
+// CHECK-LABEL: func.func @apart
+// CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[OWN]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @alike(%a: tensor<64x64xbf16>, %b: tensor<64x32xbf16>, %c: tensor<64x48xbf16>, %d: tensor<48x32xbf16>,
+                   %e: tensor<64x32xf32>) {
+    %0 = tile.dot %a, %b, %e : tensor<64x64xbf16>, tensor<64x32xbf16> to tensor<64x32xf32>
+    %1 = tile.dot %c, %d, %0 : tensor<64x48xbf16>, tensor<48x32xbf16> to tensor<64x32xf32>
+    tile.print "d" %1 : tensor<64x32xf32>
+    return
+  }
+  func.func @apart(%a: tensor<64x64xbf16>, %b: tensor<64x32xbf16>, %c: tensor<64x48xbf16>, %d: tensor<48x32xbf16>,
+                   %e: tensor<64x32xf32>) attributes {tile.num_warps = 8 : i32} {
+    %0 = tile.dot %a, %b, %e : tensor<64x64xbf16>, tensor<64x32xbf16> to tensor<64x32xf32>
+    %1 = tile.dot %c, %d, %0 : tensor<64x48xbf16>, tensor<48x32xbf16> to tensor<64x32xf32>
+    tile.print "d" %1 : tensor<64x32xf32>
+    return
+  }
+}
