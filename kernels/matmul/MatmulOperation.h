@@ -60,8 +60,8 @@ private:
   Result<MatmulConfig> configOf(const MatmulArguments &arguments) const;
   std::int64_t splitsOf(const MatmulArguments &arguments, const MatmulConfig &config) const;
   /// The second launch of a split product.
-  Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts,
-                DeviceAddress sums, Plan &plan) const;
+  Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts, DeviceAddress sums,
+                Plan &plan) const;
 
   struct Choice {
     DType element, out;

@@ -116,8 +116,8 @@ void check(std::mt19937_64 &random, const Chunk &c, const char *target) {
     ASSERT_NEAR(gotState[x], S[x], part * mostState);
 }
 
-// The spills are sm_80's (sm_90a: none).  With a thread's rows apart for the running sum they were 8 and 84 bytes, with 7
-// barriers for 5, 118 shuffles for 44, and 7 % more instructions.
+// The spills are sm_80's (sm_90a: none).  With a thread's rows apart for the running sum they were 8 and 84 bytes, with
+// 7 barriers for 5, 118 shuffles for 44, and 7 % more instructions.
 const Chunk chunks[] = {{64, 64, false, 4, "64 x 64 of f16, 4 warps", 48},
                         {32, 64, true, 4, "32 x 64 of f32 in three parts, 4 warps", 144}};
 
