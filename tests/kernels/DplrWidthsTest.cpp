@@ -1,0 +1,64 @@
+// Kernels of every width of a head exist on every target, for calls of more sequences and heads than multiprocessors:
+// compiled, not run.
+#include "kernels/dplr/DplrBackwardOperation.h"
+#include "kernels/dplr/DplrOperation.h"
+#include "runtime/jit/bench/NullDevice.h"
+#include "tests/support/TestTier.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::kernels {
+namespace {
+
+class DplrWidths : public testing::TestWithParam<const char *> {};
+
+TEST_P(DplrWidths, CompileForManyHeads) {
+  NullDevice device;
+  device.about.target = *findTarget(GetParam());
+  JitOptions options;
+  options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
+  options.diskCache = false;
+  auto jit = Jit::create(device, options);
+  ASSERT_TRUE(jit.ok()) << jit.status().toString();
+  constexpr std::int64_t heads = 256;
+  // Widths that divide tiles by 2^k and by 3 2^k; in the default tier the widest.
+  const std::vector<std::int64_t> widths =
+      test::isFullTier() ? std::vector<std::int64_t>{16, 40, 64, 96, 128, 192, 256} : std::vector<std::int64_t>{256};
+  for (const std::int64_t width : widths) {
+    SCOPED_TRACE(width);
+    const NullBuffer in(static_cast<std::size_t>(2 * heads * width)),
+        gates(static_cast<std::size_t>(4 * heads * width));
+    std::vector<std::unique_ptr<NullBuffer>> out;
+    const auto tensor = [&](const NullBuffer &buffer, DType type) {
+      return *Tensor::dense(device, buffer, type, {1, 1, heads, width});
+    };
+    const auto result = [&](DType type) {
+      out.push_back(std::make_unique<NullBuffer>(gates.size()));
+      return tensor(*out.back(), type);
+    };
+    const Tensor x = tensor(in, DType::Bf16), g = tensor(gates, DType::F32);
+    const Rwkv7Operation forward(**jit);
+    const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(DType::Bf16)});
+    EXPECT_TRUE(there.ok()) << there.toString();
+    const Rwkv7BackwardOperation backward(**jit);
+    const Status back = backward.prepare({.q = x,
+                                          .k = x,
+                                          .v = x,
+                                          .a = x,
+                                          .b = x,
+                                          .g = g,
+                                          .dO = x,
+                                          .dq = result(DType::Bf16),
+                                          .dk = result(DType::Bf16),
+                                          .dv = result(DType::Bf16),
+                                          .da = result(DType::Bf16),
+                                          .db = result(DType::Bf16),
+                                          .dg = result(DType::F32)});
+    EXPECT_TRUE(back.ok()) << back.toString();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Targets, DplrWidths, testing::Values("sm_80", "sm_90a", "sm_120a"),
+                         [](const auto &target) { return std::string(target.param); });
+
+} // namespace
+} // namespace kiln::kernels
