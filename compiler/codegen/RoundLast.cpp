@@ -6,6 +6,7 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ValueHandle.h"
 #include "llvm/Transforms/Utils/Local.h"
 
 namespace kiln {
@@ -43,20 +44,27 @@ void roundAfter(llvm::SelectInst &choice) {
   if (choice.getType()->isVectorTy() || choice.getType()->getPrimitiveSizeInBits() != 16)
     return;
   llvm::Value *const arms[] = {choice.getTrueValue(), choice.getFalseValue()};
+  if (arms[0] == arms[1])
+    return;
   llvm::FPTruncInst *rounding = roundingOf(arms[0]);
   rounding = rounding ? rounding : roundingOf(arms[1]);
   if (!rounding)
     return;
+  for (llvm::Value *arm : arms) // what is rounded once before a loop would be rounded in every round
+    if (llvm::FPTruncInst *r = roundingOf(arm); r && r->getParent() != choice.getParent())
+      return;
   llvm::Type *type = rounding->getType();
   llvm::Value *yes = beforeRounding(arms[0], type), *no = beforeRounding(arms[1], type);
   if (!yes || !no)
     return;
+  const llvm::WeakTrackingVH unused[] = {arms[0], arms[1]};
   llvm::IRBuilder<> b(&choice);
   llvm::Value *rounded = b.CreateFPTrunc(b.CreateSelect(choice.getCondition(), yes, no), type);
   choice.replaceAllUsesWith(b.CreateBitCast(rounded, choice.getType()));
   choice.eraseFromParent();
-  for (llvm::Value *arm : arms)
-    llvm::RecursivelyDeleteTriviallyDeadInstructions(arm);
+  for (const llvm::WeakTrackingVH &arm : unused) // one may be made of the other
+    if (llvm::Value *value = arm)
+      llvm::RecursivelyDeleteTriviallyDeadInstructions(value);
 }
 
 } // namespace

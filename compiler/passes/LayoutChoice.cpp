@@ -193,7 +193,7 @@ LogicalResult LayoutChoice::demandCoalesced() {
     if (!layout)
       return tile_gpu::report(op, layout.takeStatus());
     // Elements along a scan: what a thread has of them lies side by side, so that it adds them up by itself and one
-    // number of each thread is exchanged.  The lines that a warp touches stay as many.
+    // number of each thread is exchanged.  Where a row is a line or more, a warp touches as many lines.
     if (const auto it = scanned.find(shape); it != scanned.end() && layout->order.front() != it->second) {
       const unsigned d = it->second;
       const std::int64_t parts = layout->sizePerThread[d] * layout->threadsPerWarp[d] * layout->warpsPerCTA[d];

@@ -36,8 +36,8 @@ inline constexpr float lowestGate = -104;
 /// are left to what it scales, gradients times 2^16 among them.
 inline constexpr float lowestSum = -60;
 
-/// The rows of a chunk, [C, K] each, not decayed.  q holds the scale.  A rule without a of its own has none, of a rule
-/// without b of its own b is k (Rule.h).
+/// The rows of a chunk, [C, columns] each, not decayed.  q holds the scale.  A rule without a of its own has none, of a
+/// rule without b of its own b is k (Rule.h).
 struct ChunkRows {
   ChunkTile q, a, k, b;
 };
@@ -73,7 +73,7 @@ struct RowGradients {
   std::function<ChunkTile()> q, a, k, b;
 };
 
-/// What rows are multiplied by: [C, K], [C, 1], or nothing.
+/// What rows are multiplied by: [C, columns], [C, 1], or nothing.
 struct Factor {
   std::optional<ChunkTile> tile;
   friend ChunkTile operator*(const ChunkTile &x, const Factor &f) { return f.tile ? x * *f.tile : x; }
@@ -84,7 +84,7 @@ public:
   /// Gates of any value; `bounded`: no half's sum is below `lowestSum`, so that no chunk needs to be looked at.
   Decay(ChunkSource source, bool bounded);
 
-  /// e^L: [1, K] or [1, 1].
+  /// e^L: [1, columns] or [1, 1].
   Factor ofChunk() const;
   /// The factors of rows of q, of a, and of both k and b.
   struct Factors {
@@ -96,8 +96,6 @@ public:
   /// of them.  Of chunks that may have taken the slow way they are made anew.
   Factors fromMiddleToEnds() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
-  /// The source's rows.
-  ChunkRows readAgain() const { return source.read(source.last); }
 
   /// `rows`: the source's.
   template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
@@ -121,7 +119,7 @@ private:
 
   ChunkSource source;
   bool bounded;
-  int width = 0;    ///< of the gates: K or 1
+  int width = 0;    ///< of the gates: the source's columns or 1
   ChunkTile gate;   ///< [C, width]
   ChunkTile within; ///< [2, C / 2, width]: running sums of each half
   ChunkTile half;   ///< [2, width]: its sum

@@ -26,8 +26,8 @@ template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrCo
                     const auto values = here.read(v, c.dimV);
                     const Decay decay(source, c.bounded);
                     const auto m = matricesOf<T>(c.rule, rows, decay);
-                    const auto map = writeMap(c, m, values, gatedRows(here, in, scale, c, decay), f, rt, decays,
-                                              [&](const GatedRows<T> &slice, const ChunkTile &x) {
+                    const auto map = writeMap(c, m, values, gatedRows<T>(here, in, scale, c, lastReading, decay), f, rt,
+                                              decays, [&](const GatedRows<T> &slice, const ChunkTile &x) {
                                                 slice.here.writeSliceOfSlot(qh, c.dim, x);
                                               });
                     const auto out = dot(transpose(map.written), transpose(m.products.qk));

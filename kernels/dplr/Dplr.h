@@ -33,7 +33,7 @@ struct DplrConfig {
   GateKind gate = GateKind::Channel;
   int chunk = 64;                 ///< C: 16, 32 or 64 tokens
   int dim = 64, dimV = 64;        ///< tile widths of K and V: at least the extents, which are arguments
-  bool exact = false;             ///< K and V fill their tiles
+  bool exact = false;             ///< K and V fill their tiles, and are no arguments
   int warps = 0;                  ///< of a program that works on one chunk; 0: as many as its tiles ask for
   bool bounded = false;           ///< no half of a chunk decays by more than e^-60 (Decay.h)
   bool packed = false;            ///< cu_seqlens says where sequences start
@@ -55,7 +55,8 @@ struct DplrConfig {
 DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
 
-/// Columns of K that dplr_grads works on at a time: what it has of wider tiles outgrows registers by kilobytes.
+/// Columns of K that dplr_grads works on at a time: what it has of wider tiles outgrows registers by kilobytes.  Other
+/// kernels too, where their tiles are for it (ChunkMatrices.h).
 int sliceOfGradients(const DplrConfig &config);
 /// Whether gradients are sums over K: those of gates of a head, and of beta.
 inline bool sumsOverK(const DplrConfig &c) {

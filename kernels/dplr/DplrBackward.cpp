@@ -33,7 +33,7 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
                     const Decay decay(source, c.bounded);
                     const auto m = matricesOf<T>(c.rule, rows, decay);
                     KeptMatrices<T>(here, matrices, c.rule).write(m);
-                    writeMap(c, m, values, gatedRows(here, in, scale, c, decay), f, rt, decays,
+                    writeMap(c, m, values, gatedRows<T>(here, in, scale, c, lastReading, decay), f, rt, decays,
                              [&](const GatedRows<T> &slice, const ChunkTile &qh) {
                                slice.here.writeSliceOfSlot(rht, c.dim,
                                                            dot(transpose(here.read(dO, c.dimV)), cast<T>(qh)));
@@ -100,13 +100,7 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
                   when(here.exists(), [&] {
                     const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
-                    std::vector<GatedRows<T>> slices;
-                    for (int first = 0; first < c.dim; first += sliceOfMaps(c)) {
-                      const ChunkProgram slice = here.withSlice(constant<i32>(first), sliceOfMaps(c));
-                      const ChunkSource source = slice.source(in, scale, c);
-                      const ChunkRows rows = source.read(Cache::Default);
-                      slices.push_back(GatedRows<T>(slice, c.rule, Decay(source, c.bounded), rows));
-                    }
+                    const std::vector<GatedRows<T>> slices = gatedRows<T>(here, in, scale, c, Cache::Default);
                     const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
                     const auto m = KeptMatrices<T>(here, matrices, c.rule).read();
                     // Sums over K, slice by slice: of dv, of what a reads, of the gradient of what b writes.

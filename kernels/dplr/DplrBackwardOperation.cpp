@@ -131,6 +131,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
       bySlot(workspaceTensor(parts[8], dtype, in.heads(), slots * keptMatrices(in.rule) * c.chunk, c.chunk), slots);
   const DplrConfig ofEach = ofChunks(c), walking = ofChain(c);
   KILN_ASSIGN(const Dim3 everyChunk, gridOf(words.operation, slots * in.heads()));
+  KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));
   if (slots) {
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
     KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO),
@@ -156,7 +157,6 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                           named<"y">(ofValues(6)), named<"written">(ofValues(7))));
   KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
   const Tensor dg = call.dg.value_or(none);
-  KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));
   return launchOnChunks(plan, *kernel, everySlice, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
                         named<"dh">(bySlot(dh, slots)), named<"y">(ofValues(6)), named<"written">(ofValues(7)),
                         named<"dq">(call.dq), named<"dk">(call.dk), named<"da">(call.da), named<"db">(call.db),

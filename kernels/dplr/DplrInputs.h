@@ -87,7 +87,7 @@ Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, s
 Tensor bySlot(const Tensor &part, std::int64_t slots);
 float scaleOf(const DplrInputs &inputs);
 
-/// A launch of one program a chunk and head.
+/// A launch of a kernel that works on one chunk: one program a chunk and head, or several.
 template <ArgumentName... names, typename... Args>
 Status launchOnChunks(Plan &plan, JitKernel &kernel, Dim3 grid, const DplrInputs &in,
                       const NamedArgument<names, Args> &...more) {

@@ -85,8 +85,11 @@ std::span<const DType> matmulOutTypes(DType operands) {
     return bf16;
   case DType::F32:
     return f32;
-  default:
+  case DType::E4m3:
+  case DType::E5m2:
     return any;
+  default: // refused where operands are checked
+    return f32;
   }
 }
 

@@ -394,7 +394,8 @@ TEST_P(KernelBarrierMutations, TheyAgreeOnChunksOfDplr) {
                 static_cast<unsigned>(subject.kernel.warps()), tally.mutants, tally.harmful, tally.unseen);
     // Before products of a block's only warpgroup, and of gathers, the proof is coarser: 9 of 34 of all mutants of maps
     // on sm_90a (3 of 8 of the sample).
-    EXPECT_GE(tally.harmful, 2 * tally.unseen) << "the proof is coarser than this test knows";
+    const unsigned least = std::string_view(target) == "sm_90a" ? 2 : 4;
+    EXPECT_GE(tally.harmful, least * tally.unseen) << "the proof is coarser than this test knows";
     EXPECT_GT(tally.harmful, 0u);
   }
 }

@@ -81,5 +81,23 @@ TEST(RoundLast, OthersStay) {
   }
 }
 
+TEST(RoundLast, ArmsThatAreOneValue) {
+  const Choice one = rounded("  %h = fptrunc float %x to half\n  %s = select i1 %c, half %h, half %h\n"
+                             "  store half %s, ptr %p\n");
+  EXPECT_EQ(one.type, "half") << one.text;
+  const Choice through = rounded("  %h = fptrunc float %x to half\n  %a = bitcast half %h to i16\n"
+                                 "  %f = bitcast i16 %a to half\n  %b = bitcast half %f to i16\n"
+                                 "  %s = select i1 %c, i16 %a, i16 %b\n  store i16 %s, ptr %p\n");
+  EXPECT_EQ(through.type, "float") << through.text;
+  EXPECT_EQ(count(through.text, "fptrunc"), 1u) << through.text;
+}
+
+TEST(RoundLast, NoRoundingMovesIntoALoop) {
+  const Choice loop = rounded("  %h = fptrunc float %x to half\n  br label %l\nl:\n"
+                              "  %s = select i1 %c, half %h, half 0xH0000\n  store half %s, ptr %p\n"
+                              "  br i1 %c, label %l, label %e\ne:\n");
+  EXPECT_EQ(loop.type, "half") << loop.text;
+}
+
 } // namespace
 } // namespace kiln::test

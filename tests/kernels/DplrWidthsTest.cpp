@@ -37,6 +37,28 @@ TEST_P(DplrWidths, CompileForManyHeads) {
       return tensor(*out.back(), type);
     };
     const Tensor x = tensor(in, DType::Bf16), g = tensor(gates, DType::F32);
+    const Tensor ofHead = *Tensor::dense(device, gates, DType::F32, {1, 1, heads});
+    const DeltaRuleOperation delta(**jit);
+    const Status ofDelta =
+        delta.prepare({.q = x, .k = x, .v = x, .beta = ofHead, .g = ofHead, .o = result(DType::Bf16)});
+    EXPECT_TRUE(ofDelta.ok()) << ofDelta.toString();
+    const DeltaRuleBackwardOperation deltaBackward(**jit);
+    const auto number = [&] {
+      out.push_back(std::make_unique<NullBuffer>(gates.size()));
+      return *Tensor::dense(device, *out.back(), DType::F32, {1, 1, heads});
+    };
+    const Status ofDeltaBack = deltaBackward.prepare({.q = x,
+                                                      .k = x,
+                                                      .v = x,
+                                                      .beta = ofHead,
+                                                      .g = ofHead,
+                                                      .dO = x,
+                                                      .dq = result(DType::Bf16),
+                                                      .dk = result(DType::Bf16),
+                                                      .dv = result(DType::Bf16),
+                                                      .dBeta = number(),
+                                                      .dg = number()});
+    EXPECT_TRUE(ofDeltaBack.ok()) << ofDeltaBack.toString();
     const Rwkv7Operation forward(**jit);
     const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(DType::Bf16)});
     EXPECT_TRUE(there.ok()) << there.toString();

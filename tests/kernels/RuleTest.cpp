@@ -44,8 +44,11 @@ std::vector<DplrProblem> calls() {
   std::vector<DplrProblem> out{{2, 130, 2, 64, 64, {}, {}, DType::Bf16},
                                {1, 100, 2, 40, 24, {}, {{"chunk_size", 16}}, DType::F16},
                                {1, 150, 1, 64, 32, {}, {{"chunk_size", 32}, {"scale", .3}}, DType::Bf16},
-                               {1, 96, 1, 128, 128, {}, {}, DType::F16}};
+                               {1, 96, 1, 128, 128, {}, {}, DType::F16},
+                               {1, 100, 2, 90, 40, {}, {}, DType::Bf16},  // slices of 48 of K, the second not full
+                               {1, 70, 1, 130, 16, {}, {}, DType::Bf16}}; // of 192 columns, the last slice outside K
   out[1].offsets = {0, 0, 15, 15, 64, 65, 100, 100};
+  out[4].offsets = out[1].offsets;
   out[2].gateType = DType::Bf16, out[2].first = DType::Bf16, out[2].last.reset();
   out[3].first.reset(), out[3].gateType = DType::F16;
   return out;
@@ -77,16 +80,21 @@ TEST_P(Rule, GatesOfAnySize) {
     if (on->emulated() && !isFullTier() && (name.size() + GetParam()) % 2)
       continue;
     SCOPED_TRACE(name);
-    const DplrProblem p{1, 130, 1, 64, 64, {}, {}, DType::Bf16};
-    Arrays inputs = drawn(name, p, 3);
-    std::vector<double> g = toHost(inputs.at("g")).values;
-    const std::size_t columns = g.size() / p.tokens;
-    for (std::size_t i = 0; i < g.size(); ++i)
-      if (i / columns % 2)
-        g[i] = -20;
-    inputs["g"] = arrayOf(DType::F32, inputs.at("g").shape, g);
-    for (const std::string &family : {name, name + "_backward"})
-      ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, run(family, inputs, p)));
+    // One slice of K, and two.
+    for (const unsigned dim : {64u, 96u}) {
+      if (on->emulated() && !isFullTier() && (dim > 64) != (GetParam() / 2 % 2 == 1))
+        continue;
+      const DplrProblem p{1, 130, 1, dim, 64, {}, {}, DType::Bf16};
+      Arrays inputs = drawn(name, p, 3);
+      std::vector<double> g = toHost(inputs.at("g")).values;
+      const std::size_t columns = g.size() / p.tokens;
+      for (std::size_t i = 0; i < g.size(); ++i)
+        if (i / columns % 2)
+          g[i] = -20;
+      inputs["g"] = arrayOf(DType::F32, inputs.at("g").shape, g);
+      for (const std::string &family : {name, name + "_backward"})
+        ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, run(family, inputs, p)));
+    }
   }
 }
 

@@ -295,9 +295,12 @@ module attributes {tile_gpu.target = "sm_90a"} {
 
 // 48 of K are not for warpgroups; mma.sync's result lies as wgmma's would, so that the sum's two products take one unit.
 // With columns that lie otherwise each takes its own.
+// CHECK-NOT: version=3, warpsPerCTA=[4,1]
+// CHECK: #[[SYNC:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[4,1], instrN=16>
+// CHECK-NOT: version=3, warpsPerCTA=[4,1]
 // CHECK: #[[OWN:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,2], instrN=16>
 // CHECK-LABEL: func.func @alike
-// CHECK-NOT: version=3
+// CHECK-COUNT-2: tile.dot {{.*}} to tensor<64x32xf32, #[[SYNC]]>
 // CHECK-LABEL: func.func @apart
 // CHECK: tile.dot {{.*}} to tensor<64x32xf32, #[[OWN]]>
 module attributes {tile_gpu.target = "sm_90a"} {

@@ -13,6 +13,10 @@
 #include "kernels/support/Runner.h"
 #include "runtime/jit/bench/NullDevice.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace kiln::kernels {
 
 /// One call.  Not movable: what it describes points into it.
