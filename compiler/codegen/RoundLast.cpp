@@ -1,7 +1,9 @@
 #include "compiler/codegen/RoundLast.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IRBuilder.h"
@@ -40,7 +42,7 @@ llvm::Value *beforeRounding(llvm::Value *arm, llvm::Type *type) {
   return llvm::ConstantFP::get(llvm::Type::getFloatTy(type->getContext()), value);
 }
 
-void roundAfter(llvm::SelectInst &choice) {
+void roundAfter(llvm::SelectInst &choice, const llvm::LoopInfo &loops) {
   if (choice.getType()->isVectorTy() || choice.getType()->getPrimitiveSizeInBits() != 16)
     return;
   llvm::Value *const arms[] = {choice.getTrueValue(), choice.getFalseValue()};
@@ -51,7 +53,8 @@ void roundAfter(llvm::SelectInst &choice) {
   if (!rounding)
     return;
   for (llvm::Value *arm : arms) // what is rounded once before a loop would be rounded in every round
-    if (llvm::FPTruncInst *r = roundingOf(arm); r && r->getParent() != choice.getParent())
+    if (llvm::FPTruncInst *r = roundingOf(arm);
+        r && loops.getLoopDepth(r->getParent()) < loops.getLoopDepth(choice.getParent()))
       return;
   llvm::Type *type = rounding->getType();
   llvm::Value *yes = beforeRounding(arms[0], type), *no = beforeRounding(arms[1], type);
@@ -75,8 +78,12 @@ void roundAfterChoices(llvm::Module &module) {
     for (llvm::Instruction &i : llvm::instructions(function))
       if (auto *choice = llvm::dyn_cast<llvm::SelectInst>(&i))
         choices.push_back(choice);
+    if (choices.empty())
+      continue;
+    llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
     for (llvm::SelectInst *choice : choices)
-      roundAfter(*choice);
+      roundAfter(*choice, loops);
   }
 }
 

@@ -14,7 +14,7 @@ class Module;
 
 namespace kiln {
 
-/// Choices between values of 16 bits that were rounded in the same block, or are constants, become choices between the
+/// Choices between values of 16 bits that were rounded in no outer loop, or are constants, become choices between the
 /// values before they are rounded.  The same bits; constants that are NaN stay.
 void roundAfterChoices(llvm::Module &module);
 
