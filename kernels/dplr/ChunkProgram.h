@@ -137,17 +137,16 @@ struct ChunkProgram {
                      const DplrConfig &c) const {
     using namespace language;
     const ChunkProgram here = *this;
-    const Cache last = lastReading;
-    ChunkSource out{c.rule, c.chunk, width, last, {}, {}, {}, {}, {}, {}};
+    ChunkSource out{c.rule, c.chunk, width, {}, {}, {}, {}, {}, {}};
     if (c.gate == GateKind::Channel)
       out.gates = [=] { return here.wide(in.g); };
     else if (c.gate == GateKind::Head)
       out.gates = [=] { return here.column(in.gateOfHead); };
     const auto gates = out.gates;
-    out.q = [=] { return here.wide(in.q, last) * scale; };
-    out.a = [=] { return here.wide(in.a, last); };
-    out.k = [=] { return here.wide(in.k, last); };
-    out.b = [=] { return here.wide(in.b, last); };
+    out.q = [=] { return here.wide(in.q, lastReading) * scale; };
+    out.a = [=] { return here.wide(in.a, lastReading); };
+    out.k = [=] { return here.wide(in.k, lastReading); };
+    out.b = [=] { return here.wide(in.b, lastReading); };
     switch (c.rule) {
     case ChunkRule::Dplr:
       out.read = [=](Cache cache) {
@@ -159,10 +158,10 @@ struct ChunkProgram {
       break;
     case ChunkRule::Delta:
       out.a = [=] {
-        const auto k = here.wide(in.k, last);
+        const auto k = here.wide(in.k, lastReading);
         return gates ? -k * exp(gates()) : -k;
       };
-      out.k = out.b = [=] { return here.wide(in.k, last) * here.column(in.beta); };
+      out.k = out.b = [=] { return here.wide(in.k, lastReading) * here.column(in.beta); };
       out.read = [=](Cache cache) {
         const auto x = here.slice(in.q, cache), y = here.slice(in.k, cache);
         const auto k = cast<f32>(y), written = k * here.column(in.beta);

@@ -47,7 +47,6 @@ struct ChunkRows {
 struct ChunkSource {
   ChunkRule rule;
   int rows, columns;
-  language::Cache last; ///< of a second reading
   /// All at once: every load is in flight before anything waits for one.
   std::function<ChunkRows(language::Cache)> read;
   std::function<ChunkTile()> q, a, k, b;

@@ -225,8 +225,8 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);
   c.packed = in.cuSeqlens.has_value();
   c.initial = in.initialState.has_value();
-  // The widest power of two that divides the tile and keeps every multiprocessor busy.  Of wide heads at most 32: four
-  // warps take 64 columns one beside the other, and each reads all of F, more than registers hold.
+  // The widest power of two that divides the tile and keeps every multiprocessor busy.  Of wide heads at most 32: of
+  // 64 columns each of four warps takes 16, and reads all of F for them, more than registers hold.
   c.blockV = std::min(c.dim > 128 ? 32 : 64, c.dimV & -c.dimV);
   while (c.blockV > 16 && in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;

@@ -168,7 +168,7 @@ Result<ClassKey> ArgumentLayout::keyOf(std::span<const ArgumentFact> given, std:
                                " arguments",
                            "give one an argument, or none");
   ClassKey key;
-  key.used = classWords() + static_cast<unsigned>(values.size());
+  key.used = keyWords();
   std::vector<ArgumentFact> left(given.begin(), given.end());
   left.resize(count());
   for (std::size_t i = 0; i < classed.size(); ++i) {

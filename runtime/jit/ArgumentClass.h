@@ -75,7 +75,7 @@ public:
     const unsigned firstValue = classWords();
     for (std::size_t i = 0; i < values.size(); ++i)
       key.words[firstValue + i] = readInteger(data, values[i]);
-    key.used = firstValue + static_cast<unsigned>(values.size());
+    key.used = keyWords();
     return misaligned == 0;
   }
   Status checkPointers(const std::byte *data, std::string_view kernel) const;
@@ -122,6 +122,7 @@ private:
   }
 
   unsigned classWords() const { return (static_cast<unsigned>(classed.size()) + 31) / 32; }
+  unsigned keyWords() const { return classWords() + static_cast<unsigned>(values.size()); }
 
   bool elementsFit(const std::uint8_t *given) const {
     bool fit = true;

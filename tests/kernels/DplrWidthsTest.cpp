@@ -29,24 +29,20 @@ TEST_P(DplrWidths, CompileForManyHeads) {
     const NullBuffer in(static_cast<std::size_t>(2 * heads * width)),
         gates(static_cast<std::size_t>(4 * heads * width));
     std::vector<std::unique_ptr<NullBuffer>> out;
-    const auto tensor = [&](const NullBuffer &buffer, DType type) {
-      return *Tensor::dense(device, buffer, type, {1, 1, heads, width});
-    };
-    const auto result = [&](DType type) {
+    const std::initializer_list<std::int64_t> whole{1, 1, heads, width}, ofHeads{1, 1, heads};
+    const auto made = [&](DType type, std::initializer_list<std::int64_t> shape) {
       out.push_back(std::make_unique<NullBuffer>(gates.size()));
-      return tensor(*out.back(), type);
+      return *Tensor::dense(device, *out.back(), type, shape);
     };
-    const Tensor x = tensor(in, DType::Bf16), g = tensor(gates, DType::F32);
-    const Tensor ofHead = *Tensor::dense(device, gates, DType::F32, {1, 1, heads});
+    const auto result = [&](DType type) { return made(type, whole); };
+    const Tensor x = *Tensor::dense(device, in, DType::Bf16, whole),
+                 g = *Tensor::dense(device, gates, DType::F32, whole);
+    const Tensor ofHead = *Tensor::dense(device, gates, DType::F32, ofHeads);
     const DeltaRuleOperation delta(**jit);
     const Status ofDelta =
         delta.prepare({.q = x, .k = x, .v = x, .beta = ofHead, .g = ofHead, .o = result(DType::Bf16)});
     EXPECT_TRUE(ofDelta.ok()) << ofDelta.toString();
     const DeltaRuleBackwardOperation deltaBackward(**jit);
-    const auto number = [&] {
-      out.push_back(std::make_unique<NullBuffer>(gates.size()));
-      return *Tensor::dense(device, *out.back(), DType::F32, {1, 1, heads});
-    };
     const Status ofDeltaBack = deltaBackward.prepare({.q = x,
                                                       .k = x,
                                                       .v = x,
@@ -56,8 +52,8 @@ TEST_P(DplrWidths, CompileForManyHeads) {
                                                       .dq = result(DType::Bf16),
                                                       .dk = result(DType::Bf16),
                                                       .dv = result(DType::Bf16),
-                                                      .dBeta = number(),
-                                                      .dg = number()});
+                                                      .dBeta = made(DType::F32, ofHeads),
+                                                      .dg = made(DType::F32, ofHeads)});
     EXPECT_TRUE(ofDeltaBack.ok()) << ofDeltaBack.toString();
     const Rwkv7Operation forward(**jit);
     const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(DType::Bf16)});

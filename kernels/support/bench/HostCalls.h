@@ -1,8 +1,8 @@
 //===- HostCalls.h - A call of every operation, for its host's part ------------===//
 //
-// What a call costs beside its launches: small samples on a device that does nothing.  Of most families the call is the
-// family's own (its checks, its plan); attention's and matmul's read words of the command line at each call, so that
-// theirs are the operations' with arguments as a user writes them.
+// What a call costs in addition to its launches: small samples on a device that does nothing.  Of most families the
+// call is the family's own (its checks, its plan); attention's and matmul's read words of the command line at each
+// call, so that theirs are the operations' with arguments as a user writes them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_BENCH_HOSTCALLS_H
@@ -69,8 +69,7 @@ private:
     return {};
   }
   Status makeAttention() {
-    const auto tensor = [this] { return Tensor::dense(device, data, DType::Bf16, {1, 128, 2, 64}); };
-    KILN_ASSIGN(const Tensor t, tensor());
+    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::Bf16, {1, 128, 2, 64}));
     KILN_ASSIGN(const Tensor o, Tensor::dense(device, results, DType::Bf16, {1, 128, 2, 64}));
     describe = [operation = std::make_shared<AttentionOperation>(*jit),
                 arguments = AttentionArguments{.q = t, .k = t, .v = t, .o = o, .causal = true}](Plan &plan) {

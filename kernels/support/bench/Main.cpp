@@ -1,9 +1,8 @@
 // kiln-bench-calls: host time of a call of every operation, checks and plan included, over bare launches of its
 // kernels, on a device that does nothing.
 #include "kernels/support/bench/HostCalls.h"
+#include "runtime/jit/bench/Nanoseconds.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 using namespace kiln;
@@ -13,30 +12,16 @@ namespace {
 
 constexpr unsigned batch = 100, batches = 500;
 
-/// Median nanoseconds of one call, measured in batches.
-template <typename Call> double nanoseconds(const Call &call) {
-  std::vector<double> samples;
-  for (unsigned b = 0; b < batches; ++b) {
-    const auto start = std::chrono::steady_clock::now();
-    for (unsigned i = 0; i < batch; ++i)
-      call();
-    samples.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
-                      batch);
-  }
-  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
-  return samples[samples.size() / 2];
-}
-
 Status measure(const Family &family) {
   KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
   KILN_ASSIGN(const std::unique_ptr<HostCall> call, HostCall::create(family, std::move(options)));
   KILN_TRY(call->run());
   bool failed = false;
-  const double called = nanoseconds([&] { failed |= !call->run().ok(); });
+  const double called = nanoseconds(batches, batch, [&] { failed |= !call->run().ok(); });
   // The same launches bare: packed arguments to a kernel that is loaded.
   const std::vector<std::byte> packed(LaunchArguments::maxBytes);
   NullKernel bare("bare");
-  const double launched = nanoseconds([&] {
+  const double launched = nanoseconds(batches, batch, [&] {
     for (std::size_t i = 0; i < call->launches; ++i)
       failed |= !bare.launch({}, packed).ok();
   });

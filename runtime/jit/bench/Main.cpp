@@ -1,10 +1,9 @@
 // kiln-bench-launch: host time of a launch of 20 arguments through a JitKernel, over a bare Kernel::launch, on a device
 // that does nothing; of tensors by name; and of the steps of a first call.  KILN_COMPILER names the compiler to use.
 #include "kiln/Jit.h"
+#include "runtime/jit/bench/Nanoseconds.h"
 #include "runtime/jit/bench/NullDevice.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 using namespace kiln;
@@ -12,20 +11,6 @@ using namespace kiln;
 namespace {
 
 constexpr unsigned batch = 200, batches = 2000;
-
-/// Median nanoseconds of one call, measured in batches.
-template <typename Call> double nanoseconds(const Call &call) {
-  std::vector<double> samples;
-  for (unsigned b = 0; b < batches; ++b) {
-    const auto start = std::chrono::steady_clock::now();
-    for (unsigned i = 0; i < batch; ++i)
-      call();
-    samples.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
-                      batch);
-  }
-  std::nth_element(samples.begin(), samples.begin() + samples.size() / 2, samples.end());
-  return samples[samples.size() / 2];
-}
 
 /// Eight pointers, eight strides, three sizes, a float: 20 arguments, as of an attention kernel.
 KernelSource source() {
@@ -112,10 +97,11 @@ int main() {
   config.block = {128};
   const ArgumentView view = arguments.view();
   bool failed = false;
-  const double bareNs = nanoseconds([&] { failed |= !bare.launch(config, {view.data, view.bytes}).ok(); });
-  const double typedNs = nanoseconds([&] { failed |= !launch().ok(); });
-  const double builtNs = nanoseconds([&] { failed |= !jk.launch({4, 2}, nullptr, view).ok(); });
-  const double hitNs = nanoseconds([&] { failed |= !jk.prepare(view).ok(); });
+  const double bareNs =
+      nanoseconds(batches, batch, [&] { failed |= !bare.launch(config, {view.data, view.bytes}).ok(); });
+  const double typedNs = nanoseconds(batches, batch, [&] { failed |= !launch().ok(); });
+  const double builtNs = nanoseconds(batches, batch, [&] { failed |= !jk.launch({4, 2}, nullptr, view).ok(); });
+  const double hitNs = nanoseconds(batches, batch, [&] { failed |= !jk.prepare(view).ok(); });
   Result<JitKernel *> withTensors = (*jit)->kernel(tensorSource());
   if (!withTensors)
     return fail(withTensors.status());
@@ -130,7 +116,7 @@ int main() {
   };
   if (Status s = byName(); !s.ok())
     return fail(s);
-  const double namedNs = nanoseconds([&] { failed |= !byName().ok(); });
+  const double namedNs = nanoseconds(batches, batch, [&] { failed |= !byName().ok(); });
   if (failed)
     return fail(Status(StatusCode::Internal, "a launch failed"));
   std::printf("first call                    %s\n", (*loaded)->report().toString().c_str());
