@@ -105,16 +105,25 @@ private:
   }
 
   /// The name of a result's layout says what multiplies, and layouts that map the same have one name (assign-layouts).
-  /// Where a product of warpgroups and one of mma.sync would lie the same, all of that shape are of mma.sync.
+  /// Where a product of warpgroups and one of mma.sync would lie the same, that of mma.sync is shared another way, if
+  /// there is one; else all of that shape are of mma.sync.
   void keepUnitsApart(ArrayRef<tile::DotOp> dots) {
-    llvm::SmallVector<std::pair<tile::DotOp, LayoutAttr>> works;
-    for (tile::DotOp dot : dots)
-      works.push_back({dot, LayoutAttr::get(f.getContext(), choose(dot))});
-    for (auto &[group, layout] : works)
-      for (auto &[other, second] : works)
-        if (group.getType().getShape() == other.getType().getShape() && tile_gpu::isOfWarpgroups(layout) &&
-            !tile_gpu::isOfWarpgroups(second) && tile_gpu::sameLayout(group.getType(), layout, second))
+    const auto layoutOf = [&](tile::DotOp dot) { return LayoutAttr::get(f.getContext(), choose(dot)); };
+    const auto clash = [&](tile::DotOp group, tile::DotOp other) {
+      const LayoutAttr first = layoutOf(group), second = layoutOf(other);
+      return group.getType().getShape() == other.getType().getShape() && tile_gpu::isOfWarpgroups(first) &&
+             !tile_gpu::isOfWarpgroups(second) && tile_gpu::sameLayout(group.getType(), first, second);
+    };
+    for (tile::DotOp group : dots)
+      for (tile::DotOp other : dots) {
+        if (!clash(group, other))
+          continue;
+        inSquares.insert(other);
+        if (clash(group, other)) {
+          inSquares.erase(other);
           withoutWarpgroups.insert(group.getType().getShape().vec());
+        }
+      }
   }
 
   /// Operands of tf32 products that were computed are rounded before the first product of a block that reads them:
@@ -268,7 +277,7 @@ private:
   /// mma.sync: a warp computes 16 x 8 at a time.
   layout::Mma matrixUnit(tile::DotOp dot, const Extents &e) const {
     int64_t alongM = 1, alongN = 1;
-    if (isChained(dot)) {
+    if (isChained(dot) && !inSquares.contains(dot)) {
       alongM = partsOf(e.coreM, 16, warps);
       alongN = partsOf(e.coreN, 8, warps / alongM);
     } else {
@@ -409,6 +418,7 @@ private:
   const int64_t warps;
   bool tilesAreSmall = false;
   std::set<std::vector<int64_t>> withoutWarpgroups; ///< shapes of results
+  llvm::DenseSet<Operation *> inSquares;            ///< whatever they are chained with
   llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;
 };
 

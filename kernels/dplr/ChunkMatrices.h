@@ -18,11 +18,11 @@ template <language::Element T> struct ChunkMatrices {
   language::Tile<T> inverse; ///< (I - A_ab)^-1; none without a
 };
 
-/// `rows`: the source's.
-template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const ChunkRows &rows, const Decay &decay) {
+/// `products`: of all columns (Decay::products).
+template <language::Element T> ChunkMatrices<T> matricesOf(ChunkRule rule, const std::vector<ChunkTile> &products) {
   using namespace language;
   ChunkMatrices<T> out;
-  out.products = decay.products<T>(rows);
+  out.products = chunkProducts<T>(rule, products);
   // The inverse's products have operands of 11 bits, as fp16 has; its elements are far from fp16's ends wherever the
   // recurrence itself does not grow without bound.
   if (reads(rule))
@@ -47,27 +47,92 @@ template <language::Element T> struct GatedRows {
   }
 };
 
-/// Columns of K that a program takes at a time once it has the chunk's matrices: products of wider tiles are not for
-/// warpgroups (accelerate-dot).  Chunks of heads of more than 128 columns are too short for them anyway.
-inline int sliceOfMaps(const DplrConfig &c) {
-  return c.dim > 128 ? c.dim : sliceOfGradients(c);
-}
-
-/// The gated rows of all slices.  `whole`: the decay of all of K, if it is at hand.
-template <language::Element T, language::Element G, language::Element B>
-std::vector<GatedRows<T>> gatedRows(const ChunkProgram &here, const RuleTensors<T, G, B> &in,
-                                    const language::Scalar<language::f32> &scale, const DplrConfig &c,
-                                    language::Cache cache, const std::optional<Decay> &whole = {}) {
-  using namespace language;
-  const int width = sliceOfMaps(c);
-  std::vector<GatedRows<T>> out;
-  for (int first = 0; first < c.dim; first += width) {
-    const ChunkProgram slice = width == c.dim ? here : here.withSlice(constant<i32>(first), width);
-    const ChunkSource source = slice.source(in, scale, c);
-    const ChunkRows rows = source.read(cache);
-    const Decay decay = whole && width == c.dim ? *whole : Decay(source, c.bounded);
-    out.push_back(GatedRows<T>(slice, c.rule, decay, rows));
+/// A chunk's rows, as a program reads them: for its matrices, and gated, slice by slice.
+template <language::Element T, language::Element G, language::Element B> class ChunkReading {
+public:
+  /// `forMatrices`: they are wanted first, and the slices are the last reading.
+  ChunkReading(const ChunkProgram &here, const RuleTensors<T, G, B> &in, const language::Scalar<language::f32> &scale,
+               const DplrConfig &c, bool forMatrices)
+      : here(here), in(in), scale(scale), c(c), cache(forMatrices ? lastReading : language::Cache::Default) {
+    if (forMatrices && isWhole())
+      rows = here.source(in, scale, c).read(language::Cache::Default);
   }
+
+  ChunkMatrices<T> matrices() {
+    using namespace language;
+    if (isWhole()) {
+      decay = Decay(here.source(in, scale, c), c.bounded);
+      return matricesOf<T>(c.rule, decay->products(*rows));
+    }
+    const std::size_t size = hasOwnB(c.rule) ? 4 : reads(c.rule) ? 2 : 1;
+    const std::vector<ChunkTile> none(size, zeros<f32>({c.chunk, c.chunk}));
+    return matricesOf<T>(c.rule, loopOfTiles(slices(), none, [&](auto i, std::vector<ChunkTile> sums) {
+                           const ChunkSource source = slice(i).source(in, scale, c);
+                           const ChunkRows rows = source.read(Cache::Default);
+                           const std::vector<ChunkTile> more = Decay(source, c.bounded).products(rows);
+                           for (std::size_t n = 0; n < size; ++n)
+                             sums[n] = sums[n] + more[n];
+                           return sums;
+                         }));
+  }
+
+  /// All slices, of heads of up to `widestWhole` columns.
+  std::vector<GatedRows<T>> whole() const {
+    std::vector<GatedRows<T>> out;
+    for (int n = 0; n < slices(); ++n)
+      out.push_back(gated(slices() == 1 ? here : slice(language::constant<language::i32>(n))));
+    return out;
+  }
+  /// `use` takes the gated rows of each slice.
+  template <typename Use> void eachSlice(const Use &use) const {
+    using namespace language;
+    if (!isWhole()) {
+      loop(over(0, slices()), [&](auto i) { use(gated(slice(i))); });
+      return;
+    }
+    for (const GatedRows<T> &rows : whole())
+      use(rows);
+  }
+  /// `sums`, to which each slice adds: `add` takes its gated rows and what there is.  `early`: `whole()`, if it is.
+  template <typename Add>
+  std::vector<ChunkTile> sumOfSlices(const std::vector<GatedRows<T>> &early, std::vector<ChunkTile> sums,
+                                     const Add &add) const {
+    if (!isWhole())
+      return loopOfTiles(slices(), sums,
+                         [&](auto i, const std::vector<ChunkTile> &x) { return add(gated(slice(i)), x); });
+    for (const GatedRows<T> &rows : early)
+      sums = add(rows, sums);
+    return sums;
+  }
+  bool isWhole() const { return c.dim <= widestWhole; }
+
+private:
+  int slices() const { return c.dim / sliceOfK(c); }
+  ChunkProgram slice(const language::Scalar<language::i32> &i) const {
+    return here.withSlice(i * sliceOfK(c), sliceOfK(c));
+  }
+  GatedRows<T> gated(const ChunkProgram &mine) const {
+    const ChunkSource source = mine.source(in, scale, c, cache);
+    const ChunkRows rows = source.read(cache);
+    // Kept only where no loop in between (the slow way of gates) needs all registers.
+    return {mine, c.rule, decay && slices() == 1 && c.bounded ? *decay : Decay(source, c.bounded), rows};
+  }
+
+  ChunkProgram here;
+  RuleTensors<T, G, B> in;
+  language::Scalar<language::f32> scale;
+  DplrConfig c;
+  language::Cache cache;
+  std::optional<ChunkRows> rows; ///< whole
+  std::optional<Decay> decay;    ///< of all of K
+};
+
+/// The parts of V, one after the other.
+inline std::vector<ChunkProgram> partsOf(const ChunkProgram &here, const DplrConfig &c) {
+  const int width = partOfV(c.dimV);
+  std::vector<ChunkProgram> out;
+  for (int first = 0; first < c.dimV; first += width)
+    out.push_back(width == c.dimV ? here : here.withPart(language::constant<language::i32>(first), width));
   return out;
 }
 
@@ -105,45 +170,90 @@ private:
   ChunkRule rule;
 };
 
-/// What a chunk adds to the state, [C, V].
+/// What a chunk adds to the state, of a part of V: [C, widthV].
 template <language::Element T> struct ChunkMap {
+  ChunkProgram here;         ///< of the part
   language::Tile<T> written; ///< what k adds, whatever the state was: v; where b is k, v + u
   language::Tile<T> u;       ///< what b adds; none where b is k
+
+  ChunkMap(const ChunkProgram &here, const language::TensorView<T, 4> &v) : here(here), written(here.read(v)) {}
+  void addReads(ChunkRule rule, const ChunkMatrices<T> &m) {
+    using namespace language;
+    if (!reads(rule))
+      return;
+    const auto read = cast<T>(dot(m.products.ak, written));
+    if (hasOwnB(rule))
+      u = cast<T>(dot(m.inverse, read));
+    else
+      written = cast<T>(dot(m.inverse, read, cast<f32>(written)));
+  }
 };
 /// A chunk as a map of the state (Dplr.h), as far as all kernels need it: F and R^T are written, e^L too; `useQh` takes
-/// a slice of Qh, [C, width], with its rows.
-template <language::Element T, typename UseQh>
-ChunkMap<T> writeMap(const DplrConfig &c, const ChunkMatrices<T> &m, const language::Tile<T> &values,
-                     const std::vector<GatedRows<T>> &slices, const language::TensorView<T, 4> &f,
-                     const language::TensorView<T, 4> &rt, const language::TensorView<language::f32, 3> &decays,
-                     UseQh useQh) {
+/// a slice of Qh, [C, width], with its rows.  `parts`: without what is read.
+template <language::Element T, language::Element G, language::Element B, typename UseQh>
+void writeMap(const DplrConfig &c, const ChunkProgram &here, const ChunkMatrices<T> &m, std::vector<ChunkMap<T>> &parts,
+              const ChunkReading<T, G, B> &reading, const language::TensorView<T, 4> &f,
+              const language::TensorView<T, 4> &rt, const language::TensorView<language::f32, 3> &decays, UseQh useQh) {
   using namespace language;
-  ChunkMap<T> out;
-  out.written = values;
+  const auto makeParts = [&] {
+    for (ChunkMap<T> &part : parts)
+      part.addReads(c.rule, m);
+  };
   // W and U (S2.1): what a chunk's rows add to the state through what they read of it, and of each other.
-  std::vector<Tile<T>> w;
-  if (reads(c.rule)) {
-    for (const GatedRows<T> &slice : slices)
-      w.push_back(cast<T>(dot(m.inverse, slice.ag)));
-    const auto read = cast<T>(dot(m.products.ak, values));
-    for (std::size_t i = 0; i < slices.size(); ++i)
-      for (std::size_t j = 0; j < slices.size(); ++j)
-        slices[i].here.writeBlock(f, c.dim, c.dim, {slices[i].here.first, slices[j].here.first},
-                                  dot(transpose(slices[i].bg), w[j]));
-    if (hasOwnB(c.rule))
-      out.u = cast<T>(dot(m.inverse, read));
-    else
-      out.written = cast<T>(dot(m.inverse, read, cast<f32>(values)));
-  }
-  for (std::size_t i = 0; i < slices.size(); ++i) {
-    const GatedRows<T> &slice = slices[i];
-    const auto ofK = dot(transpose(out.written), slice.kg);
-    slice.here.writeSliceOfSlot(rt, c.dim, hasOwnB(c.rule) ? dot(transpose(out.u), slice.bg, ofK) : ofK);
+  const auto wOf = [&](const GatedRows<T> &slice) { return cast<T>(dot(m.inverse, slice.ag)); };
+  const auto finish = [&](const GatedRows<T> &slice, const Tile<T> &w) {
+    for (const ChunkMap<T> &part : parts) {
+      const auto ofK = dot(transpose(part.written), slice.kg);
+      slice.here.withPart(part.here.firstV, part.here.widthV)
+          .writeState(rt, hasOwnB(c.rule) ? dot(transpose(part.u), slice.bg, ofK) : ofK);
+    }
     const auto qg = cast<f32>(slice.qg);
-    useQh(slice, reads(c.rule) ? dot(m.products.qb, w[i], qg) : qg);
+    useQh(slice, reads(c.rule) ? dot(m.products.qb, w, qg) : qg);
     slice.here.writeDecay(decays, slice.decay);
+  };
+  if (isThin(c) || !reads(c.rule)) {
+    makeParts();
+    reading.eachSlice([&](const GatedRows<T> &slice) {
+      if (!reads(c.rule))
+        return finish(slice, {});
+      const auto w = wOf(slice);
+      slice.here.writeBlock(f, rowsOfF(c), c.dim, {0, slice.here.first}, w);
+      slice.here.writeBlock(f, rowsOfF(c), c.dim, {c.chunk, slice.here.first}, slice.bg);
+      finish(slice, w);
+    });
+    return;
   }
-  return out;
+  const std::vector<GatedRows<T>> slices = reading.whole();
+  std::vector<Tile<T>> w;
+  for (const GatedRows<T> &slice : slices)
+    w.push_back(wOf(slice));
+  for (std::size_t i = 0; i < slices.size(); ++i)
+    for (std::size_t j = 0; j < slices.size(); ++j)
+      here.writeBlock(f, c.dim, c.dim, {slices[i].here.first, slices[j].here.first},
+                      cast<T>(dot(transpose(slices[i].bg), w[j])));
+  makeParts();
+  for (std::size_t i = 0; i < slices.size(); ++i)
+    finish(slices[i], w[i]);
+}
+
+/// `next` and what F adds to a state that passes the slot's chunk, forward or, its gradient, `back`: [V, K], transposed
+/// as states are.  `fs`: the rows of F of all slots.
+template <language::Element T>
+ChunkTile passed(const DplrConfig &c, const language::TensorView<T, 2> &fs, const language::Scalar<language::i32> &slot,
+                 const language::Tile<T> &state, const ChunkTile &next, bool back) {
+  using namespace language;
+  if (!reads(c.rule))
+    return next;
+  const auto row = slot * rowsOfF(c);
+  if (!isThin(c)) {
+    const auto f = loadView(fs.tiles({c.dim, c.dim}), {row, 0});
+    return dot(state, back ? f : transpose(f), next);
+  }
+  // F = BG^T W.
+  const auto factors = fs.tiles({c.chunk, c.dim});
+  const auto w = loadView(factors, {row, 0}), bg = loadView(factors, {row + c.chunk, 0});
+  const auto read = cast<T>(dot(state, transpose(back ? bg : w)));
+  return dot(read, back ? w : bg, next);
 }
 
 /// Columns of a state that was given, transposed: [blockV, K].  Zeros if none was.
@@ -178,8 +288,7 @@ language::Kernel withTypesOfChunks(language::ElementType element, const DplrConf
 /// Of a program that works on one chunk.  Narrow heads by few warps: addresses and the inverse take each of them as
 /// many instructions, whatever it has of the rows; gradients have more tiles at once than these have registers.
 inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
-  const int widest = std::max(c.dim, c.dimV);
-  return c.warps ? c.warps : widest > 128 ? 16 : widest > 64 || gradients ? 8 : 4;
+  return c.warps ? c.warps : std::max(c.dim, c.dimV) > 64 || gradients ? 8 : 4;
 }
 
 /// How a kernel that works on one chunk, and one that walks along chunks, are launched.

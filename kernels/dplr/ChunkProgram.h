@@ -29,29 +29,33 @@ template <language::Element T, language::Element G, language::Element B> struct 
 /// one.
 inline constexpr language::Cache lastReading = language::Cache::Streaming;
 
-/// The chunk that a program of a grid [slots * H * slices] works on, and which columns of K; none if its row is not
-/// below the sequence's rows.
+/// The chunk that a program of a grid [slots * H * slices * parts] works on, which columns of K (a slice) and of V (a
+/// part); none if its row is not below the sequence's rows.
 struct ChunkProgram {
   language::Scalar<language::i32> slot, head;
   SequenceOfTokens sequence;
-  language::Scalar<language::i32> row;   ///< the chunk's first, counted from the sequence's start
-  language::Scalar<language::i32> first; ///< the first of the slice's columns of K
-  int chunk, width;                      ///< rows of the chunk, columns of the slice
+  language::Scalar<language::i32> row;    ///< the chunk's first, counted from the sequence's start
+  language::Scalar<language::i32> first;  ///< the first of the slice's columns of K
+  language::Scalar<language::i32> firstV; ///< the first of the part's columns of V
+  int chunk, width, widthV;               ///< rows of the chunk, columns of the slice and of the part
+  int dim, dimV;                          ///< columns of all slices, of all parts
   /// Of all tensors [B, T, H, ..]: one value of each serves them all.
   language::Scalar<language::i64> batches, tokens, heads;
   std::optional<int> columnsOfK, columnsOfV; ///< where they fill the tiles
 
-  /// `like`: any tensor [B, T, H, columns] of the call; `width`: a slice's columns.
+  /// `like`: any tensor [B, T, H, columns] of the call; `width`: a slice's columns, `widthV`: a part's.
   template <language::Element T>
   static ChunkProgram of(const language::TensorView<T, 4> &like, const Offsets &offsets,
-                         const language::Scalar<language::i32> &sequences, const DplrConfig &c, int width) {
+                         const language::Scalar<language::i32> &sequences, const DplrConfig &c, int width, int widthV) {
     using namespace language;
-    const int slices = c.dim / width, chunk = c.chunk;
+    const int slices = c.dim / width, parts = c.dimV / widthV, chunk = c.chunk;
     const bool packed = c.packed;
     const auto heads = cast<i32>(like.extent(2));
     const auto tokens = like.extent(1);
-    const auto program = slices > 1 ? programId() / slices : programId();
+    const auto ofParts = slices > 1 ? programId() / slices : programId();
     const auto first = slices > 1 ? programId() % slices * width : constant<i32>(0);
+    const auto program = parts > 1 ? ofParts / parts : ofParts;
+    const auto firstV = parts > 1 ? ofParts % parts * widthV : constant<i32>(0);
     const auto slot = program / heads, head = program % heads;
     const auto n = sequenceOfSlot(slot, tokens, sequences, offsets, packed, chunk);
     const SequenceOfTokens sequence = sequenceAt(n, tokens, offsets, packed, chunk);
@@ -60,8 +64,12 @@ struct ChunkProgram {
             sequence,
             (slot - sequence.slot) * chunk,
             first,
+            firstV,
             chunk,
             width,
+            widthV,
+            c.dim,
+            c.dimV,
             like.extent(0),
             tokens,
             like.extent(2),
@@ -84,6 +92,23 @@ struct ChunkProgram {
     return out;
   }
 
+  ChunkProgram withPart(const language::Scalar<language::i32> &from, int columns) const {
+    ChunkProgram out = *this;
+    out.firstV = from, out.widthV = columns;
+    return out;
+  }
+
+  /// The sum over all parts of what `make` has of each.
+  template <typename Make> ChunkTile sumOfParts(const Make &make) const {
+    using namespace language;
+    const int size = partOfV(dimV);
+    if (size == dimV)
+      return make(*this);
+    // Its shape is that of the first part's.
+    return loop(over(1, dimV / size), ChunkTile(make(withPart(constant<i32>(0), size))),
+                [&](auto i, auto sum) { return sum + make(withPart(i * size, size)); });
+  }
+
   /// The sequence's rows of a tensor, [tokens, columns]; `columns`: if known.
   template <language::Element T>
   language::TensorView<T, 2> rowsOf(const language::TensorView<T, 4> &tensor, const std::optional<int> &columns) const {
@@ -95,9 +120,9 @@ struct ChunkProgram {
     using namespace language;
     return sequence.of(tensor.withExtents(batches, tokens, heads), head).tiles({chunk}, Unit::None);
   }
-  /// The chunk's rows of a tensor of V, [C, columns].
-  template <language::Element T> language::Tile<T> read(const language::TensorView<T, 4> &tensor, int columns) const {
-    return loadView(rowsOf(tensor, columnsOfV).tiles({chunk, columns}), {row, 0});
+  /// The part of a tensor of V, [C, widthV].
+  template <language::Element T> language::Tile<T> read(const language::TensorView<T, 4> &tensor) const {
+    return loadView(rowsOf(tensor, columnsOfV).tiles({chunk, widthV}), {row, firstV});
   }
   /// The slice of a tensor of K, [C, width], in its type and in f32.
   template <language::Element T>
@@ -131,15 +156,15 @@ struct ChunkProgram {
       storeView(to, {row}, cast<T>(x));
   }
 
-  /// How the chunk's rows are read; q times `scale`.
+  /// How the chunk's rows are read; q times `scale`.  `ofGates`: the policy of gates of channels.
   template <language::Element T, language::Element G, language::Element B>
-  ChunkSource source(const RuleTensors<T, G, B> &in, const language::Scalar<language::f32> &scale,
-                     const DplrConfig &c) const {
+  ChunkSource source(const RuleTensors<T, G, B> &in, const language::Scalar<language::f32> &scale, const DplrConfig &c,
+                     language::Cache ofGates = language::Cache::Default) const {
     using namespace language;
     const ChunkProgram here = *this;
     ChunkSource out{c.rule, c.chunk, width, {}, {}, {}, {}, {}, {}};
     if (c.gate == GateKind::Channel)
-      out.gates = [=] { return here.wide(in.g); };
+      out.gates = [=] { return here.wide(in.g, ofGates); };
     else if (c.gate == GateKind::Head)
       out.gates = [=] { return here.column(in.gateOfHead); };
     const auto gates = out.gates;
@@ -179,7 +204,7 @@ struct ChunkProgram {
     return out;
   }
   template <language::Element T> void write(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
-    put(rowsOf(tensor, columnsOfV).tiles(x.shape()), language::constant<language::i32>(0), x);
+    put(rowsOf(tensor, columnsOfV).tiles(x.shape()), firstV, x);
   }
   template <language::Element T> void writeSlice(const language::TensorView<T, 4> &tensor, const ChunkTile &x) const {
     put(rowsOf(tensor, columnsOfK).tiles(x.shape()), first, x);
@@ -202,14 +227,13 @@ struct ChunkProgram {
         .withExtents(constant<i64>(allRows), constant<i64>(allColumns))
         .tiles({rows, columns});
   }
-  template <language::Element T>
-  language::Tile<T> readSlot(const language::TensorView<T, 4> &from, int rows, int columns) const {
-    return loadView(slotOf(from, rows, columns, rows, columns), {0, 0});
+  /// The part of a workspace [H, slots, C, V].
+  template <language::Element T> language::Tile<T> partOfSlot(const language::TensorView<T, 4> &from) const {
+    return loadView(slotOf(from, chunk, dimV, chunk, widthV), {0, firstV});
   }
-  /// The slice of a workspace of K columns.
-  template <language::Element T>
-  language::Tile<T> sliceOfSlot(const language::TensorView<T, 4> &from, int rows, int allColumns) const {
-    return loadView(slotOf(from, rows, allColumns, rows, width), {0, first});
+  /// The part and slice of a state, [H, slots, V, K].
+  template <language::Element T> language::Tile<T> stateOfSlot(const language::TensorView<T, 4> &from) const {
+    return loadView(slotOf(from, dimV, dim, widthV, width), {firstV, first});
   }
   /// e^L of the slice, of [H, slots, K]; nothing where nothing decays.
   void writeDecay(const language::TensorView<language::f32, 3> &to, const Decay &decay) const {
@@ -217,19 +241,17 @@ struct ChunkProgram {
     if (const Factor whole = decay.ofChunk(); whole.tile)
       storeView(to.at(head, slot, all).tiles({width}), {first}, reshape(broadcastTo(*whole.tile, {1, width}), {width}));
   }
-  template <language::Element T> void writeSlot(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
-    writeBlock(to, static_cast<int>(x.extent(0)), static_cast<int>(x.extent(1)), {0, 0}, x);
+  template <language::Element T> void writePart(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
+    writeBlock(to, chunk, dimV, {0, firstV}, language::cast<T>(x));
   }
-  /// The slice of a workspace of K columns.
-  template <language::Element T>
-  void writeSliceOfSlot(const language::TensorView<T, 4> &to, int allColumns, const ChunkTile &x) const {
-    writeBlock(to, static_cast<int>(x.extent(0)), allColumns, {0, first}, x);
+  template <language::Element T> void writeState(const language::TensorView<T, 4> &to, const ChunkTile &x) const {
+    writeBlock(to, dimV, dim, {firstV, first}, language::cast<T>(x));
   }
   template <language::Element T>
   void writeBlock(const language::TensorView<T, 4> &to, int allRows, int allColumns, const language::Indices &at,
-                  const ChunkTile &x) const {
+                  const language::Tile<T> &x) const {
     const int rows = static_cast<int>(x.extent(0)), columns = static_cast<int>(x.extent(1));
-    storeView(slotOf(to, allRows, allColumns, rows, columns), at, language::cast<T>(x));
+    storeView(slotOf(to, allRows, allColumns, rows, columns), at, x);
   }
 };
 

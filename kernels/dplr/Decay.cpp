@@ -111,6 +111,53 @@ Decay::Level Decay::ofHalves(const Scalar<i32> &log) const {
           ((i >> (log + 1)) == (j >> (log + 1))) & ((i >> log) > (j >> log))};
 }
 
+std::vector<ChunkTile> Decay::products(const ChunkRows &rows) const {
+  const int size = source.rows;
+  const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
+  const auto i = expandDims(range(0, size), 1), j = expandDims(range(0, size), 0);
+  // Operands of 11 bits and float32's range, as the specification asks of these (S4).
+  const auto product = [](const ChunkTile &x, const ChunkTile &y) { return dot(x, transpose(y), Precision::Tf32); };
+  // Matrices that the rule has not stand for others', and are not used.
+  const auto middle = [&] {
+    const ChunkRows x = scaled(rows, aroundMiddle());
+    const auto qk = select(j <= i, product(x.q, x.k), 0.0f);
+    const auto qb = withB ? select(j <= i, product(x.q, x.b), 0.0f) : qk;
+    const auto ak = withA ? select(j < i, product(x.a, x.k), 0.0f) : qk;
+    const auto ab = withB ? select(j < i, product(x.a, x.b), 0.0f) : ak;
+    return std::tuple{qk, qb, ak, ab};
+  };
+  // Two matrices at a time: four are more than registers hold.
+  const auto twoByHalves = [&](const ChunkTile ChunkRows::*left, const Factor Factors::*factor, const ChunkTile &k,
+                               const ChunkTile &b) {
+    return loop(over(0, levels()), k, b, [&](auto log, auto byK, auto byB) {
+      const Level level = ofHalves(log);
+      const ChunkRows x = source.read(Cache::Default);
+      const auto row = x.*left * level.factors.*factor;
+      const auto put = [&](const ChunkTile &p, const ChunkTile &to) { return select(level.pairs, p, to); };
+      const auto nextK = put(product(row, x.k * level.factors.kb), byK);
+      return std::tuple{nextK, withB ? put(product(row, x.b * level.factors.kb), byB) : byB};
+    });
+  };
+  const auto halves = [&] {
+    // Nothing decays between a token and itself.
+    const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y) {
+      return select(i == j, expandDims(sum(x * y, along(1)), 1), 0.0f);
+    };
+    const ChunkRows own = source.read(Cache::Default);
+    const auto none = zeros<f32>({size, size});
+    const auto ofQ =
+        twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k), withB ? diagonal(own.q, own.b) : none);
+    const auto ofA = withA ? twoByHalves(&ChunkRows::a, &Factors::a, none, none) : std::tuple{none, none};
+    return std::tuple_cat(ofQ, ofA);
+  };
+  const auto [qk, qb, ak, ab] = choose(middle, halves);
+  if (withB)
+    return {qk, qb, ak, ab};
+  if (withA)
+    return {qk, ak};
+  return {qk};
+}
+
 RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
   const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs,

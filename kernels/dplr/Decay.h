@@ -25,6 +25,8 @@
 #include <bit>
 #include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace kiln::kernels {
 
@@ -96,8 +98,9 @@ public:
   Factors fromMiddleToEnds() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
 
-  /// `rows`: the source's.
-  template <language::Element T> ChunkProducts<T> products(const ChunkRows &rows) const;
+  /// The products of the rows, the source's, which are added to those of other columns: those that the rule has, of qk,
+  /// qb, ak, ab in this order.
+  std::vector<ChunkTile> products(const ChunkRows &rows) const;
   /// What the rows, the source's, get from gradients by their products.
   RowGradients gradients(const ChunkRows &rows, const ProductGradients &of) const;
 
@@ -124,49 +127,42 @@ private:
   ChunkTile half;   ///< [2, width]: its sum
 };
 
-template <language::Element T> ChunkProducts<T> Decay::products(const ChunkRows &rows) const {
+/// From `Decay::products` of all columns.
+template <language::Element T> ChunkProducts<T> chunkProducts(ChunkRule rule, const std::vector<ChunkTile> &products) {
   using namespace language;
-  const int size = source.rows;
-  const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
-  const auto i = expandDims(range(0, size), 1), j = expandDims(range(0, size), 0);
-  // Operands of 11 bits and float32's range, as the specification asks of these (S4).
-  const auto product = [](const ChunkTile &x, const ChunkTile &y) { return dot(x, transpose(y), Precision::Tf32); };
-  // Matrices that the rule has not stand for others', and are not used.
-  const auto middle = [&] {
-    const ChunkRows x = scaled(rows, aroundMiddle());
-    const auto qk = select(j <= i, product(x.q, x.k), 0.0f);
-    const auto qb = withB ? select(j <= i, product(x.q, x.b), 0.0f) : qk;
-    const auto ak = withA ? select(j < i, product(x.a, x.k), 0.0f) : qk;
-    const auto ab = withB ? select(j < i, product(x.a, x.b), 0.0f) : ak;
-    return std::tuple{qk, qb, ak, ab};
-  };
-  // Two matrices at a time: four are more than registers hold.
-  const auto twoByHalves = [&](const ChunkTile ChunkRows::*left, const Factor Factors::*factor, const ChunkTile &k,
-                               const ChunkTile &b) {
-    return loop(over(0, levels()), k, b, [&](auto log, auto byK, auto byB) {
-      const Level level = ofHalves(log);
-      const ChunkRows x = source.read(Cache::Default);
-      const auto row = x.*left * level.factors.*factor;
-      const auto put = [&](const ChunkTile &p, const ChunkTile &to) { return select(level.pairs, p, to); };
-      const auto nextK = put(product(row, x.k * level.factors.kb), byK);
-      return std::tuple{nextK, withB ? put(product(row, x.b * level.factors.kb), byB) : byB};
+  const bool withA = reads(rule), withB = hasOwnB(rule);
+  const ChunkTile qk = products.front(), qb = withB ? products[1] : qk, ak = withA ? products[withB ? 2 : 1] : qk,
+                  ab = withB ? products[3] : ak;
+  return {cast<T>(qk), cast<T>(qb), cast<T>(ak), cast<f16>(ab)};
+}
+
+/// A loop over so many rounds whose carried values are a list, of one to four tiles.
+template <typename Body>
+std::vector<ChunkTile> loopOfTiles(int rounds, const std::vector<ChunkTile> &first, const Body &body) {
+  using namespace language;
+  const auto run = [&]<std::size_t... I>(std::index_sequence<I...>) -> std::vector<ChunkTile> {
+    const auto last = loop(over(0, rounds), first[I]..., [&](auto i, auto... carried) {
+      const std::vector<ChunkTile> next = body(i, std::vector<ChunkTile>{carried...});
+      if constexpr (sizeof...(I) == 1)
+        return next[0];
+      else
+        return std::tuple{next[I]...};
     });
+    if constexpr (sizeof...(I) == 1)
+      return {last};
+    else
+      return {std::get<I>(last)...};
   };
-  const auto halves = [&] {
-    // Nothing decays between a token and itself.
-    const auto diagonal = [&](const ChunkTile &x, const ChunkTile &y) {
-      return select(i == j, expandDims(sum(x * y, along(1)), 1), 0.0f);
-    };
-    const ChunkRows own = source.read(Cache::Default);
-    const auto none = zeros<f32>({size, size});
-    const auto ofQ =
-        twoByHalves(&ChunkRows::q, &Factors::q, diagonal(own.q, own.k), withB ? diagonal(own.q, own.b) : none);
-    const auto ofA = withA ? twoByHalves(&ChunkRows::a, &Factors::a, none, none) : std::tuple{none, none};
-    return std::tuple_cat(ofQ, ofA);
-  };
-  const auto [qk, qb, ak, ab] = choose(middle, halves);
-  const auto own = [&](const ChunkTile &ofB, const ChunkTile &ofK) { return withB ? ofB : ofK; };
-  return {cast<T>(qk), cast<T>(own(qb, qk)), cast<T>(withA ? ak : qk), cast<f16>(withA ? own(ab, ak) : qk)};
+  switch (first.size()) {
+  case 1:
+    return run(std::make_index_sequence<1>());
+  case 2:
+    return run(std::make_index_sequence<2>());
+  case 3:
+    return run(std::make_index_sequence<3>());
+  default:
+    return run(std::make_index_sequence<4>());
+  }
 }
 
 } // namespace kiln::kernels

@@ -9,31 +9,32 @@ using namespace language;
 namespace {
 
 template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrConfig &c) {
-  return kernel("dplr_maps", optionsOfChunks(c),
-                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
-                    TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
-                    TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-                    TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-                    TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt,
-                    TensorArg<T, 4, "qh", vectors> qh, TensorArg<T, 4, "oht", vectors> oht,
-                    TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences,
-                    Arg<f32, "scale"> scale) {
-                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
-                  when(here.exists(), [&] {
-                    const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
-                    const ChunkSource source = here.source(in, scale, c);
-                    const ChunkRows rows = source.read(Cache::Default);
-                    const auto values = here.read(v, c.dimV);
-                    const Decay decay(source, c.bounded);
-                    const auto m = matricesOf<T>(c.rule, rows, decay);
-                    const auto map = writeMap(c, m, values, gatedRows<T>(here, in, scale, c, lastReading, decay), f, rt,
-                                              decays, [&](const GatedRows<T> &slice, const ChunkTile &x) {
-                                                slice.here.writeSliceOfSlot(qh, c.dim, x);
-                                              });
-                    const auto out = dot(transpose(map.written), transpose(m.products.qk));
-                    here.writeSlot(oht, hasOwnB(c.rule) ? dot(transpose(map.u), transpose(m.products.qb), out) : out);
-                  });
-                });
+  return kernel(
+      "dplr_maps", optionsOfChunks(c),
+      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+          TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+          TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
+          TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decays,
+          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, c.dimV);
+        when(here.exists(), [&] {
+          ChunkReading<T, G, B> reading(here, {q, k, a, b, g, gateOfHead, beta}, scale, c, true);
+          std::vector<ChunkMap<T>> parts;
+          for (const ChunkProgram &part : partsOf(here, c))
+            parts.emplace_back(part, v);
+          const auto m = reading.matrices();
+          writeMap(c, here, m, parts, reading, f, rt, decays, [&](const GatedRows<T> &slice, const ChunkTile &x) {
+            slice.here.writeBlock(qh, c.chunk, c.dim, {0, slice.here.first}, cast<T>(x));
+          });
+          for (const ChunkMap<T> &part : parts) {
+            const auto ofK = dot(transpose(part.written), transpose(m.products.qk));
+            const auto out = hasOwnB(c.rule) ? dot(transpose(part.u), transpose(m.products.qb), ofK) : ofK;
+            part.here.writeBlock(oht, c.dimV, c.chunk, {part.here.firstV, 0}, cast<T>(out));
+          }
+        });
+      });
 }
 
 template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
@@ -47,7 +48,6 @@ template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
         const auto column = programId() % parts * c.blockV, rest = programId() / parts;
         const auto head = rest % heads, n = rest / heads;
         const SequenceOfTokens here = sequenceAt(n, o.extent(1), offsetsOf<I>(cu), c.packed, c.chunk);
-        const auto fs = f.at(head, all, all).tiles({c.dim, c.dim});
         const auto rts = rt.at(head, all, all).tiles({c.blockV, c.dim});
         const auto qhs = qh.at(head, all, all).tiles({c.chunk, c.dim});
         const auto ohts = oht.at(head, all, all).tiles({c.blockV, c.chunk});
@@ -63,7 +63,7 @@ template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
           storeView(out, {i * c.chunk, column}, cast<T>(transpose(result)));
           const auto kept = c.gate == GateKind::None ? state : state * loadView(decays, {slot, 0});
           const auto next = kept + cast<f32>(loadView(rts, {rowOfV, 0}));
-          return reads(c.rule) ? dot(operand, transpose(loadView(fs, {slot * c.dim, 0})), next) : next;
+          return passed<T>(c, f.at(head, all, all), slot, operand, next, /*back=*/false);
         });
         if (c.final)
           storeView(ht.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
@@ -90,11 +90,20 @@ DplrConfig ofChain(DplrConfig c) {
   return c;
 }
 
-int sliceOfGradients(const DplrConfig &c) {
-  int width = c.dim;
-  while (width > 64)
-    width /= 2;
-  return width;
+namespace {
+/// Halves of halves, of at most so many columns.
+int halved(int columns, int atMost) {
+  while (columns > atMost)
+    columns /= 2;
+  return columns;
+}
+} // namespace
+
+int sliceOfK(const DplrConfig &c) {
+  return halved(c.dim, 64);
+}
+int partOfV(int dimV) {
+  return halved(dimV, 128);
 }
 
 Kernel dplrMaps(ElementType element, const DplrConfig &c) {

@@ -55,26 +55,45 @@ struct DplrConfig {
 DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
 
-/// Columns of K that dplr_grads works on at a time: what it has of wider tiles outgrows registers by kilobytes.  Other
-/// kernels too, where their tiles are for it (ChunkMatrices.h).
-int sliceOfGradients(const DplrConfig &config);
+/// Columns of K that programs of one chunk work on at a time: what they have of wider tiles outgrows registers by
+/// kilobytes, and products of wider tiles are not for warpgroups (accelerate-dot).
+int sliceOfK(const DplrConfig &config);
+/// Columns of V that they work on at a time.
+int partOfV(int dimV);
+/// Heads of up to so many columns of K take their slices one by one in the program's text, and have their matrices from
+/// whole rows; wider ones take them in loops.
+inline constexpr int widestWhole = 128;
+/// Whether a chunk's F is kept as its two factors, BG and W: where they are fewer numbers, and two products with them
+/// less work than one with F.
+inline bool isThin(const DplrConfig &c) {
+  return c.dim > widestWhole && c.dim > 2 * c.chunk;
+}
+/// Rows of what is kept of F.
+inline int rowsOfF(const DplrConfig &c) {
+  return isThin(c) ? 2 * c.chunk : c.dim;
+}
 /// Whether gradients are sums over K: those of gates of a head, and of beta.
 inline bool sumsOverK(const DplrConfig &c) {
   return c.gate == GateKind::Head || c.rule == ChunkRule::Delta;
 }
 /// Programs of dplr_grads for a chunk and head: one a slice, unless sums over K are wanted.
 inline int programsOfGradients(const DplrConfig &c) {
-  return sumsOverK(c) ? 1 : c.dim / sliceOfGradients(c);
+  return sumsOverK(c) ? 1 : c.dim / sliceOfK(c);
+}
+
+/// Programs of dplr_value_grads for a chunk and head.
+inline int programsOfValueGradients(const DplrConfig &c) {
+  return c.dimV / partOfV(c.dimV);
 }
 
 /// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, sequences, scale): q, k, a, b, g
 /// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots,
-/// dim, dim], rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht [H, slots, dimV, C] (Oh transposed),
-/// decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
+/// rowsOfF, dim] (F, or W and below it BG), rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht [H,
+/// slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht): h0 [N, H, K, V], ht the same in f32,
-/// o [B, T, H, V]; of slots the rows: f [H, slots * dim, dim].  Grid [N * H * ceil(V / blockV)].
+/// o [B, T, H, V]; of slots the rows: f [H, slots * rowsOfF, dim].  Grid [N * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, matrices, sequences,
@@ -90,7 +109,7 @@ language::Kernel dplrChains(language::ElementType element, const DplrConfig &con
 /// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, matrices, dv, y, written, sequences,
 /// scale): dv, and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written,
 /// the same, what it added along b (where b is k: along k, v and that).  Rules without a have neither.
-/// Grid [slots * H].
+/// Grid [slots * H * programsOfValueGradients].
 language::Kernel dplrValueGrads(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, y, written, dq, dk, da, db, dg,

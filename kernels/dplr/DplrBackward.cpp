@@ -24,19 +24,18 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
                     TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "rht", vectors> rht,
                     TensorArg<f32, 3, "decay", maybeVectors> decays, TensorArg<T, 4, "matrices", vectors> matrices,
                     Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
+                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, c.dimV);
                   when(here.exists(), [&] {
-                    const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
-                    const ChunkSource source = here.source(in, scale, c);
-                    const ChunkRows rows = source.read(Cache::Default);
-                    const auto values = here.read(v, c.dimV);
-                    const Decay decay(source, c.bounded);
-                    const auto m = matricesOf<T>(c.rule, rows, decay);
+                    ChunkReading<T, G, B> reading(here, {q, k, a, b, g, gateOfHead, beta}, scale, c, true);
+                    std::vector<ChunkMap<T>> parts;
+                    for (const ChunkProgram &part : partsOf(here, c))
+                      parts.emplace_back(part, v);
+                    const auto m = reading.matrices();
                     KeptMatrices<T>(here, matrices, c.rule).write(m);
-                    writeMap(c, m, values, gatedRows<T>(here, in, scale, c, lastReading, decay), f, rt, decays,
+                    writeMap(c, here, m, parts, reading, f, rt, decays,
                              [&](const GatedRows<T> &slice, const ChunkTile &qh) {
-                               slice.here.writeSliceOfSlot(rht, c.dim,
-                                                           dot(transpose(here.read(dO, c.dimV)), cast<T>(qh)));
+                               for (const ChunkProgram &part : partsOf(slice.here, c))
+                                 part.writeState(rht, dot(transpose(part.read(dO)), cast<T>(qh)));
                              });
                   });
                 });
@@ -56,29 +55,27 @@ template <Element T, Element H, Element D, Element I> Kernel chainsOf(const Dplr
         const auto head = rest % heads, n = rest / heads;
         const SequenceOfTokens here = sequenceAt(n, tokens, offsetsOf<I>(cu), c.packed, c.chunk);
         const auto chunks = ceilDiv(here.rows, c.chunk);
-        const auto fs = f.at(head, all, all).tiles({c.dim, c.dim});
         const auto decays = decay.at(head, all, all).tiles({1, c.dim});
         const auto partOf = [&](const TensorView<T, 3> &x) { return x.at(head, all, all).tiles({c.blockV, c.dim}); };
         // A state x, transposed: written before it passes a chunk, whose map adds `more`.
         const auto step = [&](const auto &slot, const ChunkTile &x, const TensorView<T, 3> &to,
-                              const TensorView<T, 3> &more, const auto &turned) {
+                              const TensorView<T, 3> &more, bool back) {
           const auto rowOfV = slot * c.dimV + column;
           const auto operand = cast<T>(x);
           storeView(partOf(to), {rowOfV, 0}, operand);
           const auto kept = c.gate == GateKind::None ? x : x * loadView(decays, {slot, 0});
           const auto next = kept + cast<f32>(loadView(partOf(more), {rowOfV, 0}));
-          return reads(c.rule) ? dot(operand, turned(loadView(fs, {slot * c.dim, 0})), next) : next;
+          return passed<T>(c, f.at(head, all, all), slot, operand, next, back);
         };
         when(
             direction == 0,
             [&] {
-              loop(over(0, chunks), stateOf(h0, c.initial, n, head, column, c), [&](auto i, auto x) {
-                return step(here.slot + i, x, h, rt, [](const auto &y) { return transpose(y); });
-              });
+              loop(over(0, chunks), stateOf(h0, c.initial, n, head, column, c),
+                   [&](auto i, auto x) { return step(here.slot + i, x, h, rt, /*back=*/false); });
             },
             [&] {
               const auto last = loop(over(0, chunks), stateOf(dht, c.final, n, head, column, c), [&](auto i, auto x) {
-                return step(here.slot + (chunks - 1 - i), x, dh, rht, [](const auto &y) { return y; });
+                return step(here.slot + (chunks - 1 - i), x, dh, rht, /*back=*/true);
               });
               if (c.wantsFirst)
                 storeView(dh0.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
@@ -97,37 +94,40 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                     TensorArg<T, 4, "dv", vectors> dv, TensorArg<T, 4, "y", maybeVectors> ys,
                     TensorArg<T, 4, "written", maybeVectors> writtens, Arg<i32, "sequences"> sequences,
                     Arg<f32, "scale"> scale) {
-                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim);
+                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, partOfV(c.dimV));
                   when(here.exists(), [&] {
                     const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
-                    const std::vector<GatedRows<T>> slices = gatedRows<T>(here, in, scale, c, Cache::Default);
-                    const auto values = here.read(v, c.dimV), out = here.read(dO, c.dimV);
+                    const ChunkReading<T, G, B> reading(here, in, scale, c, false);
+                    // Of heads of few columns the rows are in flight before anything waits for them.
+                    const auto early = reading.isWhole() ? reading.whole() : std::vector<GatedRows<T>>();
+                    const auto values = here.read(v), out = here.read(dO);
                     const auto m = KeptMatrices<T>(here, matrices, c.rule).read();
                     // Sums over K, slice by slice: of dv, of what a reads, of the gradient of what b writes.
-                    auto dV = dot(transpose(m.products.qk), out);
-                    ChunkTile read, dP;
+                    std::vector<ChunkTile> sums{dot(transpose(m.products.qk), out)};
                     if (reads(c.rule))
-                      read = dot(m.products.ak, values);
+                      sums.push_back(dot(m.products.ak, values));
                     if (hasOwnB(c.rule))
-                      dP = dot(transpose(m.products.qb), out);
-                    for (const GatedRows<T> &rows : slices) {
+                      sums.push_back(dot(transpose(m.products.qb), out));
+                    sums = reading.sumOfSlices(early, sums, [&](const GatedRows<T> &rows, std::vector<ChunkTile> x) {
                       // States are transposed: that before the chunk, and the gradient of that after it.
-                      const auto dh = rows.here.sliceOfSlot(dhs, c.dimV, c.dim);
-                      dV = dot(rows.kg, transpose(dh), dV);
+                      const auto dh = rows.here.stateOfSlot(dhs);
+                      x[0] = dot(rows.kg, transpose(dh), x[0]);
                       if (reads(c.rule))
-                        read = dot(rows.ag, transpose(rows.here.sliceOfSlot(hs, c.dimV, c.dim)), read);
+                        x[1] = dot(rows.ag, transpose(rows.here.stateOfSlot(hs)), x[1]);
                       if (hasOwnB(c.rule))
-                        dP = dot(rows.bg, transpose(dh), dP);
-                    }
+                        x[2] = dot(rows.bg, transpose(dh), x[2]);
+                      return x;
+                    });
+                    const ChunkTile &dV = sums.front();
                     if (!reads(c.rule)) {
                       here.write(dv, dV);
                       return;
                     }
-                    const auto wasRead = cast<T>(read);
-                    const auto y = dot(transpose(m.inverse), cast<T>(hasOwnB(c.rule) ? dP : dV));
-                    here.writeSlot(ys, y);
+                    const auto wasRead = cast<T>(sums[1]);
+                    const auto y = dot(transpose(m.inverse), cast<T>(hasOwnB(c.rule) ? sums[2] : dV));
+                    here.writePart(ys, y);
                     here.write(dv, dot(transpose(m.products.ak), cast<T>(y), dV));
-                    here.writeSlot(writtens, hasOwnB(c.rule) ? dot(m.inverse, wasRead)
+                    here.writePart(writtens, hasOwnB(c.rule) ? dot(m.inverse, wasRead)
                                                              : dot(m.inverse, wasRead, cast<f32>(values)));
                   });
                 });
@@ -153,23 +153,30 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
         const auto ofSlice = [&](const ChunkProgram &here) {
           std::tuple<ChunkTile, ChunkTile> sums{zeros<f32>({c.chunk}), zeros<f32>({c.chunk})};
           const ChunkSource source = here.source(in, scale, c);
-          // dO; what k and b wrote, and the gradient of what a read (S3.3).
+          // dO; what k and b wrote, and the gradient of what a read (S3.3): a part of V.
           const bool kIsWritten = withA && !withB;
           const ChunkRows rows = source.read(Cache::Default);
-          const auto out = here.read(dO, c.dimV);
-          const auto byK = kIsWritten ? here.readSlot(writtens, c.chunk, c.dimV) : here.read(v, c.dimV);
-          const auto byB = withB ? here.readSlot(writtens, c.chunk, c.dimV) : byK;
-          const auto y = withA ? here.readSlot(ys, c.chunk, c.dimV) : byK;
+          using Part = std::function<Tile<T>(const ChunkProgram &)>;
+          const bool onePart = partOfV(c.dimV) == c.dimV;
+          const auto part = [&](const Part &read) {
+            return onePart ? Part([x = read(here)](const ChunkProgram &) { return x; }) : read;
+          };
+          const Part out = part([&](const ChunkProgram &p) { return p.read(dO); }),
+                     byK = part([&](const ChunkProgram &p) { return kIsWritten ? p.partOfSlot(writtens) : p.read(v); }),
+                     byB = withB ? part([&](const ChunkProgram &p) { return p.partOfSlot(writtens); }) : byK,
+                     y = withA ? part([&](const ChunkProgram &p) { return p.partOfSlot(ys); }) : byK;
           const Decay decay(source, c.bounded);
 
           // Gradients of the matrices.  Pairs that nothing decays between, one token and a reader with the token before
           // it, go their own way and not into dg, where they would cancel (S3.4): one number a row, times a row.
           const auto i = rowsOf(c.chunk), j = columnsOf(c.chunk);
-          const auto product = [](const auto &l, const auto &r) { return dot(l, transpose(r)); };
+          const auto product = [&](const Part &l, const Part &r) {
+            return here.sumOfParts([&](const ChunkProgram &p) { return dot(l(p), transpose(r(p))); });
+          };
           const ChunkTile qk = product(out, byK), qb = withB ? product(out, byB) : qk,
                           ak = withA ? product(y, byK) : qk, ab = withB ? product(y, byB) : ak;
           const auto far = [&](const ChunkTile &d) { return select(i > j + 1, d, 0.0f); };
-          const auto again = [&](const ChunkTile &d, const auto &l, const auto &r) {
+          const auto again = [&](const ChunkTile &d, const Part &l, const Part &r) {
             return c.bounded ? d : product(l, r);
           };
           const RowGradients intra =
@@ -188,22 +195,26 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto factors = decay.fromMiddleToEnds();
           const auto sameK = same(qk), sameB = withB ? same(qb) : sameK;
           // Transposed: the state before the chunk, and the gradient of that after it.
-          const auto h = here.sliceOfSlot(hs, c.dimV, c.dim), dh = here.sliceOfSlot(dhs, c.dimV, c.dim);
-          const auto qFar = intra.q() + dot(out, h) * factors.q;
+          const Part h = part([&](const ChunkProgram &p) { return p.stateOfSlot(hs); }),
+                     dh = part([&](const ChunkProgram &p) { return p.stateOfSlot(dhs); });
+          const auto byState = [&](const Part &l, const Part &r) {
+            return here.sumOfParts([&](const ChunkProgram &p) { return dot(l(p), r(p)); });
+          };
+          const auto qFar = intra.q() + byState(out, h) * factors.q;
           auto dQ = qFar + sameK * source.k();
           if (withB)
             dQ = dQ + sameB * source.b();
           here.writeSlice(dq, dQ * scale);
           auto later = source.q() * qFar;
 
-          const auto kIntra = intra.k(), kEnd = dot(byK, dh) * factors.kb;
+          const auto kIntra = intra.k(), kEnd = byState(byK, dh) * factors.kb;
           auto toEnd = source.k() * kEnd;
           later = later - source.k() * kIntra;
           auto dK = kIntra + kEnd + sameK * source.q();
           ChunkTile dA, read;
           if (withA) {
             dK = dK + ofWriter(ak) * after.a();
-            const auto aFar = intra.a() + dot(y, h) * factors.a;
+            const auto aFar = intra.a() + byState(y, h) * factors.a;
             read = source.a() * aFar, later = later + read;
             dA = aFar + ofReader(ak) * before.k();
           }
@@ -216,14 +227,16 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
             here.writeSlice(dk, dK);
           }
           if (withB) {
-            const auto bIntra = intra.b(), bEnd = dot(byB, dh) * factors.kb;
+            const auto bIntra = intra.b(), bEnd = byState(byB, dh) * factors.kb;
             here.writeSlice(da, dA + ofReader(ab) * before.b());
             later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
             here.writeSlice(db, bIntra + bEnd + sameB * source.q() + ofWriter(ab) * after.a());
           }
           if (c.gate == GateKind::None)
             return sums;
-          const auto state = *decay.ofChunk().tile * expandDims(sum(cast<f32>(h) * cast<f32>(dh), along(0)), 0);
+          const ChunkTile ofState = here.sumOfParts(
+              [&](const ChunkProgram &p) { return expandDims(sum(cast<f32>(h(p)) * cast<f32>(dh(p)), along(0)), 0); });
+          const auto state = *decay.ofChunk().tile * ofState;
           auto dG = cumsum(later, along(0), Direction::Reverse) + state + cumsum(toEnd, along(0)) - toEnd;
           if (withA)
             dG = dG - read;
@@ -242,9 +255,9 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
             here.writeColumn(dBeta, std::get<1>(sums));
         };
         // Sums over K by one program, anything else by as many as there are slices.
-        const int width = sliceOfGradients(c);
+        const int width = sliceOfK(c);
         const bool one = sumsOverK(c);
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, one ? c.dim : width);
+        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, one ? c.dim : width, c.dimV);
         when(here.exists(), [&] {
           if (!one || width == c.dim)
             return writeSums(here, ofSlice(here));

@@ -110,7 +110,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
     return static_cast<std::size_t>(in.heads() * slots * elements * size);
   };
   const std::size_t state = bytes(c.dimV * c.dim, 2);
-  KILN_ASSIGN(const auto parts, plan.workspace({{"f", hasF ? bytes(c.dim * c.dim, 2) : 0},
+  KILN_ASSIGN(const auto parts, plan.workspace({{"f", hasF ? bytes(rowsOfF(c) * c.dim, 2) : 0},
                                                 {"r", state},
                                                 {"rh", state},
                                                 {"h", state},
@@ -121,8 +121,8 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                                                 {"matrices", bytes(keptMatrices(in.rule) * c.chunk * c.chunk, 2)}}));
   const auto stateAt = [&](unsigned n) { return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim); };
   const Tensor none;
-  const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * c.dim, c.dim) : none, rt = stateAt(1),
-               rht = stateAt(2), h = stateAt(3), dh = stateAt(4),
+  const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * rowsOfF(c), c.dim) : none,
+               rt = stateAt(1), rht = stateAt(2), h = stateAt(3), dh = stateAt(4),
                decay = decays ? workspaceTensor(parts[5], DType::F32, in.heads(), slots, c.dim) : none;
   const auto ofValues = [&](unsigned n) {
     return hasF ? bySlot(workspaceTensor(parts[n], dtype, in.heads(), slots * c.chunk, c.dimV), slots) : none;
@@ -132,6 +132,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   const DplrConfig ofEach = ofChunks(c), walking = ofChain(c);
   KILN_ASSIGN(const Dim3 everyChunk, gridOf(words.operation, slots * in.heads()));
   KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));
+  KILN_ASSIGN(const Dim3 everyPart, gridOf(words.operation, slots * in.heads() * programsOfValueGradients(ofEach)));
   if (slots) {
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
     KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO),
@@ -152,7 +153,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
     return {};
   KILN_ASSIGN(JitKernel * ofValuesKernel,
               valueGrads.get(jit, {dtype, ofEach}, [&] { return dplrValueGrads(element, ofEach); }));
-  KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyChunk, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
+  KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyPart, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
                           named<"dh">(bySlot(dh, slots)), named<"matrices">(matrices), named<"dv">(call.dv),
                           named<"y">(ofValues(6)), named<"written">(ofValues(7))));
   KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));

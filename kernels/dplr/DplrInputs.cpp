@@ -165,9 +165,9 @@ Status checkChunks(const Device &device, const DplrWords &words, const DplrInput
     return Status::invalid(format("%s: a workspace of %lld rows a head; the limit is 2^31 - 1", words.operation,
                                   static_cast<long long>(rows)),
                            "split the call");
-  if (in.warps && std::max(c.dim, c.dimV) > 128 && in.warps != 16)
+  if (in.warps && std::max(c.dim, c.dimV) > widestWhole && in.warps != 8 && in.warps != 16)
     return Status::invalid(std::string(words.operation) + ": warps = " + std::to_string(in.warps) +
-                               " for heads of more than 128 columns: 16",
+                               " for heads of more than 128 columns: 8 or 16",
                            "give 0 to have it chosen");
   return {};
 }
@@ -216,21 +216,18 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
   c.exact = c.dim == in.dim() && c.dimV == in.dimV();
-  // Wide heads in shorter chunks, by more threads: registers and shared memory are what they are short of.
-  if (std::max(c.dim, c.dimV) > 128)
-    c.chunk = std::min(c.chunk, 32);
   c.warps = in.warps;
   // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
   const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
   c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);
   c.packed = in.cuSeqlens.has_value();
   c.initial = in.initialState.has_value();
-  // The widest power of two that divides the tile and keeps every multiprocessor busy.  Of wide heads at most 32: of
-  // 64 columns each of four warps takes 16, and reads all of F for them, more than registers hold.
-  c.blockV = std::min(c.dim > 128 ? 32 : 64, c.dimV & -c.dimV);
+  // The widest power of two that divides the tile and keeps every multiprocessor busy.  Of wide heads at most 32: of 64
+  // columns each of four warps has more of the state than registers hold.
+  c.blockV = std::min(c.dim > widestWhole ? 32 : 64, c.dimV & -c.dimV);
   while (c.blockV > 16 && in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;
-  c.chainWarps = std::max(c.blockV / 16, c.dim > 128 ? 4 : 1); // F takes registers of as many threads
+  c.chainWarps = std::max(c.blockV / 16, c.dim > widestWhole ? 4 : 1);
   if (in.gate != GateKind::None)
     c.gates = elementOf(in.g.dtype);
   if (in.rule == ChunkRule::Delta)

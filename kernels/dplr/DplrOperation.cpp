@@ -74,7 +74,7 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   const auto bytes = [&](bool exists, std::int64_t elements, std::int64_t size) {
     return exists ? static_cast<std::size_t>(in.heads() * slots * elements * size) : 0;
   };
-  KILN_ASSIGN(const auto parts, plan.workspace({{"f", bytes(reads(in.rule), c.dim * c.dim, 2)},
+  KILN_ASSIGN(const auto parts, plan.workspace({{"f", bytes(reads(in.rule), rowsOfF(c) * c.dim, 2)},
                                                 {"r", bytes(true, c.dimV * c.dim, 2)},
                                                 {"qh", bytes(true, c.chunk * c.dim, 2)},
                                                 {"oh", bytes(true, c.dimV * c.chunk, 2)},
@@ -83,7 +83,7 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
     return workspaceTensor(parts[n], type, in.heads(), slots * rows, columns);
   };
   const Tensor none;
-  const Tensor f = reads(in.rule) ? part(0, c.dim, c.dim, dtype) : none, rt = part(1, c.dimV, c.dim, dtype),
+  const Tensor f = reads(in.rule) ? part(0, rowsOfF(c), c.dim, dtype) : none, rt = part(1, c.dimV, c.dim, dtype),
                qh = part(2, c.chunk, c.dim, dtype), oht = part(3, c.dimV, c.chunk, dtype),
                decay = in.gate != GateKind::None ? part(4, 1, c.dim, DType::F32) : none;
   if (slots) {
