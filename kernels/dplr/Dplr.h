@@ -8,6 +8,8 @@
 //
 //   S' = (diag(e^L) + F) S + R        O = Qh S + Oh
 //
+// F = BG^T W has rank C at most; of heads of many columns it is kept as these factors.
+//
 // Other rules of the family (Rule.h) are the same without what they have not: without a, F is 0 and Qh is q.
 //
 // dplr_maps makes all maps at once, dplr_out walks along each sequence with one product a step.  Chunks of all
@@ -63,10 +65,10 @@ int partOfV(int dimV);
 /// Heads of up to so many columns of K take their slices one by one in the program's text, and have their matrices from
 /// whole rows; wider ones take them in loops.
 inline constexpr int widestWhole = 128;
-/// Whether a chunk's F is kept as its two factors, BG and W: where they are fewer numbers, and two products with them
-/// less work than one with F.
+/// Whether a chunk's F is kept as its two factors, BG and W, of at most 64 rows each: fewer numbers, and two products
+/// with them are less work than one with F.
 inline bool isThin(const DplrConfig &c) {
-  return c.dim > widestWhole && c.dim > 2 * c.chunk;
+  return c.dim > widestWhole;
 }
 /// Rows of what is kept of F.
 inline int rowsOfF(const DplrConfig &c) {

@@ -144,15 +144,6 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
 Status checkChunks(const Device &device, const DplrWords &words, const DplrInputs &in) {
   if (in.dimV() > largestDim)
     return badColumns(words, "v", in.dimV());
-  // F of a wide head, and what else a chunk has in shared memory.
-  constexpr std::uint32_t ofWideHeads = 96 << 10;
-  if (const Target *target = device.info().target;
-      std::max(in.dim(), in.dimV()) > 128 && target && target->sharedOptIn < ofWideHeads)
-    return Status(StatusCode::Unsupported,
-                  format("%s: heads of %lld and %lld columns need %u bytes of shared memory; %s has %u",
-                         words.operation, static_cast<long long>(in.dim()), static_cast<long long>(in.dimV()),
-                         ofWideHeads, std::string(target->name).c_str(), target->sharedOptIn),
-                  "split the heads: up to 128 columns go everywhere");
   if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
     return Status::invalid(std::string(words.operation) + ": chunk_size = " + std::to_string(in.chunkSize) +
                                ": 16, 32 or 64",

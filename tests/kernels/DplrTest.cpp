@@ -78,6 +78,10 @@ std::vector<DplrProblem> extra() {
   add({1, 70, 1, 160, 32, {.05, .3, -20}, {}}, [](DplrProblem &) {});
   add({1, 90, 1, 256, 256, {1, 0}, {}}, [](DplrProblem &) {});
   add({1, 70, 1, 200, 16, {1, 0}, any(1, 64)}, [](DplrProblem &) {});
+  // More than 128 columns of V, of both; of K in chunks of every size, some of another way than others of one slice.
+  add({1, 70, 1, 24, 200, {1, 0}, any(1, 64)}, [](DplrProblem &) {});
+  add({1, 150, 1, 144, 136, {1, 0, -.61}, safe(-.61, 1, 64)}, [](DplrProblem &p) { p.offsets = {0, 0, 80, 81, 150}; });
+  add({1, 70, 1, 160, 144, {.05, .3, -20}, any(1, 16)}, [](DplrProblem &p) { p.first.reset(), p.last.reset(); });
   add({1, 77, 2, 5, 3, {1, 0}, {}}, [](DplrProblem &p) { p.first.reset(), p.last.reset(); });
   return out;
 }

@@ -75,7 +75,7 @@ TEST_P(DplrWidths, CompileForManyHeads) {
     EXPECT_TRUE(back.ok()) << back.toString();
   }
 }
-INSTANTIATE_TEST_SUITE_P(Targets, DplrWidths, testing::Values("sm_80", "sm_90a", "sm_120a"),
+INSTANTIATE_TEST_SUITE_P(Targets, DplrWidths, testing::Values("sm_75", "sm_80", "sm_90a", "sm_120a"),
                          [](const auto &target) { return std::string(target.param); });
 
 } // namespace

@@ -319,3 +319,21 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// The same of a product that comes out of another: its rows should stay in one warp, which is how wgmma's lie. Shared as a
+// square it lies otherwise, and each takes its own unit.
+// CHECK-DAG: #[[OWN:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+// CHECK-DAG: #[[SYNC:.*]] = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
+// CHECK-LABEL: func.func @chained
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[OWN]]>
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[SYNC]]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @chained(%a: tensor<64x64xbf16>, %b: tensor<64x64xbf16>, %d: tensor<64x64xf32>, %e: tensor<64x64xf32>) {
+    %0 = tile.dot %a, %b, %e : tensor<64x64xbf16>, tensor<64x64xbf16> to tensor<64x64xf32>
+    %1 = tile.dot %0, %d, %e precision tf32 : tensor<64x64xf32>, tensor<64x64xf32> to tensor<64x64xf32>
+    tile.print "d" %1 : tensor<64x64xf32>
+    return
+  }
+}
