@@ -107,23 +107,27 @@ private:
   /// The name of a result's layout says what multiplies, and layouts that map the same have one name (assign-layouts).
   /// Where a product of warpgroups and one of mma.sync would lie the same, that of mma.sync is shared another way, if
   /// there is one; else all of that shape are of mma.sync.
-  void keepUnitsApart(ArrayRef<tile::DotOp> dots) {
+  void keepUnitsApart(MutableArrayRef<tile::DotOp> dots) {
     const auto layoutOf = [&](tile::DotOp dot) { return LayoutAttr::get(f.getContext(), choose(dot)); };
-    const auto clash = [&](tile::DotOp group, tile::DotOp other) {
-      const LayoutAttr first = layoutOf(group), second = layoutOf(other);
-      return group.getType().getShape() == other.getType().getShape() && tile_gpu::isOfWarpgroups(first) &&
-             !tile_gpu::isOfWarpgroups(second) && tile_gpu::sameLayout(group.getType(), first, second);
+    llvm::SmallVector<LayoutAttr> layouts = llvm::map_to_vector(dots, layoutOf);
+    const auto clash = [&](size_t group, size_t other) {
+      const RankedTensorType type = dots[group].getType();
+      return type.getShape() == dots[other].getType().getShape() && tile_gpu::isOfWarpgroups(layouts[group]) &&
+             !tile_gpu::isOfWarpgroups(layouts[other]) && tile_gpu::sameLayout(type, layouts[group], layouts[other]);
     };
-    for (tile::DotOp group : dots)
-      for (tile::DotOp other : dots) {
+    for (size_t group = 0; group < dots.size(); ++group)
+      for (size_t other = 0; other < dots.size(); ++other) {
         if (!clash(group, other))
           continue;
-        inSquares.insert(other);
-        if (clash(group, other)) {
-          inSquares.erase(other);
-          withoutWarpgroups.insert(group.getType().getShape().vec());
-        }
+        inSquares.insert(dots[other]);
+        layouts[other] = layoutOf(dots[other]);
+        if (clash(group, other))
+          withoutWarpgroups.insert(dots[group].getType().getShape().vec());
       }
+    // Without wgmma there is nothing to lie otherwise than.
+    for (tile::DotOp dot : dots)
+      if (withoutWarpgroups.count(dot.getType().getShape().vec()))
+        inSquares.erase(dot);
   }
 
   /// Operands of tf32 products that were computed are rounded before the first product of a block that reads them:
