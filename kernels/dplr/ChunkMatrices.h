@@ -50,12 +50,15 @@ template <language::Element T> struct GatedRows {
 /// A chunk's rows, as a program reads them: for its matrices, and gated, slice by slice.
 template <language::Element T, language::Element G, language::Element B> class ChunkReading {
 public:
-  /// `forMatrices`: they are wanted first, and the slices are the last reading.
+  /// What is read first is in flight from here on: whole rows for the matrices, whose slices are the last reading, or
+  /// the slices.
   ChunkReading(const ChunkProgram &here, const RuleTensors<T, G, B> &in, const language::Scalar<language::f32> &scale,
                const DplrConfig &c, bool forMatrices)
       : here(here), in(in), scale(scale), c(c), cache(forMatrices ? lastReading : language::Cache::Default) {
-    if (forMatrices && isWhole())
+    if (isWhole() && forMatrices)
       rows = here.source(in, scale, c).read(language::Cache::Default);
+    else if (isWhole())
+      early = whole();
   }
 
   ChunkMatrices<T> matrices() {
@@ -93,10 +96,8 @@ public:
     for (const GatedRows<T> &rows : whole())
       use(rows);
   }
-  /// `sums`, to which each slice adds: `add` takes its gated rows and what there is.  `early`: `whole()`, if it is.
-  template <typename Add>
-  std::vector<ChunkTile> sumOfSlices(const std::vector<GatedRows<T>> &early, std::vector<ChunkTile> sums,
-                                     const Add &add) const {
+  /// `sums`, to which each slice adds: `add` takes its gated rows and what there is.  Not for matrices.
+  template <typename Add> std::vector<ChunkTile> sumOfSlices(std::vector<ChunkTile> sums, const Add &add) const {
     if (!isWhole())
       return loopOfTiles(slices(), sums,
                          [&](auto i, const std::vector<ChunkTile> &x) { return add(gated(slice(i)), x); });
@@ -104,9 +105,9 @@ public:
       sums = add(rows, sums);
     return sums;
   }
-  bool isWhole() const { return c.dim <= widestWhole; }
 
 private:
+  bool isWhole() const { return c.dim <= widestWhole; }
   int slices() const { return c.dim / sliceOfK(c); }
   ChunkProgram slice(const language::Scalar<language::i32> &i) const {
     return here.withSlice(i * sliceOfK(c), sliceOfK(c));
@@ -123,8 +124,9 @@ private:
   language::Scalar<language::f32> scale;
   DplrConfig c;
   language::Cache cache;
-  std::optional<ChunkRows> rows; ///< whole
-  std::optional<Decay> decay;    ///< of all of K
+  std::optional<ChunkRows> rows;   ///< whole
+  std::vector<GatedRows<T>> early; ///< all slices, if they are read first
+  std::optional<Decay> decay;      ///< of all of K
 };
 
 /// The parts of V, one after the other.
@@ -188,13 +190,29 @@ template <language::Element T> struct ChunkMap {
       written = cast<T>(dot(m.inverse, read, cast<f32>(written)));
   }
 };
+/// What the map of a chunk is made of: everything is in flight before the matrices are made.
+template <language::Element T, language::Element G, language::Element B> struct MapSource {
+  ChunkProgram here;
+  ChunkReading<T, G, B> reading;
+  std::vector<ChunkMap<T>> parts; ///< without what is read, until the map is written
+  ChunkMatrices<T> matrices;
+
+  MapSource(const ChunkProgram &here, const RuleTensors<T, G, B> &in, const language::TensorView<T, 4> &v,
+            const language::Scalar<language::f32> &scale, const DplrConfig &c)
+      : here(here), reading(here, in, scale, c, /*forMatrices=*/true) {
+    for (const ChunkProgram &part : partsOf(here, c))
+      parts.emplace_back(part, v);
+    matrices = reading.matrices();
+  }
+};
+
 /// A chunk as a map of the state (Dplr.h), as far as all kernels need it: F and R^T are written, e^L too; `useQh` takes
-/// a slice of Qh, [C, width], with its rows.  `parts`: without what is read.
+/// a slice of Qh, [C, width], with its rows.
 template <language::Element T, language::Element G, language::Element B, typename UseQh>
-void writeMap(const DplrConfig &c, const ChunkProgram &here, const ChunkMatrices<T> &m, std::vector<ChunkMap<T>> &parts,
-              const ChunkReading<T, G, B> &reading, const language::TensorView<T, 4> &f,
+void writeMap(const DplrConfig &c, MapSource<T, G, B> &source, const language::TensorView<T, 4> &f,
               const language::TensorView<T, 4> &rt, const language::TensorView<language::f32, 3> &decays, UseQh useQh) {
   using namespace language;
+  auto &[here, reading, parts, m] = source;
   const auto makeParts = [&] {
     for (ChunkMap<T> &part : parts)
       part.addReads(c.rule, m);

@@ -9,32 +9,29 @@ using namespace language;
 namespace {
 
 template <Element T, Element G, Element B, Element I> Kernel mapsOf(const DplrConfig &c) {
-  return kernel(
-      "dplr_maps", optionsOfChunks(c),
-      [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
-          TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
-          TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
-          TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt, TensorArg<T, 4, "qh", vectors> qh,
-          TensorArg<T, 4, "oht", vectors> oht, TensorArg<f32, 3, "decay", maybeVectors> decays,
-          Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
-        const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, c.dimV);
-        when(here.exists(), [&] {
-          ChunkReading<T, G, B> reading(here, {q, k, a, b, g, gateOfHead, beta}, scale, c, true);
-          std::vector<ChunkMap<T>> parts;
-          for (const ChunkProgram &part : partsOf(here, c))
-            parts.emplace_back(part, v);
-          const auto m = reading.matrices();
-          writeMap(c, here, m, parts, reading, f, rt, decays, [&](const GatedRows<T> &slice, const ChunkTile &x) {
-            slice.here.writeBlock(qh, c.chunk, c.dim, {0, slice.here.first}, cast<T>(x));
-          });
-          for (const ChunkMap<T> &part : parts) {
-            const auto ofK = dot(transpose(part.written), transpose(m.products.qk));
-            const auto out = hasOwnB(c.rule) ? dot(transpose(part.u), transpose(m.products.qb), ofK) : ofK;
-            part.here.writeBlock(oht, c.dimV, c.chunk, {part.here.firstV, 0}, cast<T>(out));
-          }
-        });
-      });
+  return kernel("dplr_maps", optionsOfChunks(c),
+                [&](TensorArg<T, 4, "q", vectors> q, TensorArg<T, 4, "k", vectors> k, TensorArg<T, 4, "v", vectors> v,
+                    TensorArg<T, 4, "a", maybeVectors> a, TensorArg<T, 4, "b", maybeVectors> b,
+                    TensorArg<G, 4, "g", maybeVectors> g, TensorArg<G, 3, "gate_of_head", maybe> gateOfHead,
+                    TensorArg<B, 3, "beta", maybe> beta, TensorArg<I, 1, "cu_seqlens", maybe> cu,
+                    TensorArg<T, 4, "f", maybeVectors> f, TensorArg<T, 4, "rt", vectors> rt,
+                    TensorArg<T, 4, "qh", vectors> qh, TensorArg<T, 4, "oht", vectors> oht,
+                    TensorArg<f32, 3, "decay", maybeVectors> decays, Arg<i32, "sequences"> sequences,
+                    Arg<f32, "scale"> scale) {
+                  const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, c.dimV);
+                  when(here.exists(), [&] {
+                    MapSource<T, G, B> source(here, {q, k, a, b, g, gateOfHead, beta}, v, scale, c);
+                    writeMap(c, source, f, rt, decays, [&](const GatedRows<T> &slice, const ChunkTile &x) {
+                      slice.here.writeBlock(qh, c.chunk, c.dim, {0, slice.here.first}, cast<T>(x));
+                    });
+                    const ChunkProducts<T> &products = source.matrices.products;
+                    for (const ChunkMap<T> &part : source.parts) {
+                      const auto ofK = dot(transpose(part.written), transpose(products.qk));
+                      const auto out = hasOwnB(c.rule) ? dot(transpose(part.u), transpose(products.qb), ofK) : ofK;
+                      part.here.writeBlock(oht, c.dimV, c.chunk, {part.here.firstV, 0}, cast<T>(out));
+                    }
+                  });
+                });
 }
 
 template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {

@@ -26,17 +26,12 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
                     Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, c.dimV);
                   when(here.exists(), [&] {
-                    ChunkReading<T, G, B> reading(here, {q, k, a, b, g, gateOfHead, beta}, scale, c, true);
-                    std::vector<ChunkMap<T>> parts;
-                    for (const ChunkProgram &part : partsOf(here, c))
-                      parts.emplace_back(part, v);
-                    const auto m = reading.matrices();
-                    KeptMatrices<T>(here, matrices, c.rule).write(m);
-                    writeMap(c, here, m, parts, reading, f, rt, decays,
-                             [&](const GatedRows<T> &slice, const ChunkTile &qh) {
-                               for (const ChunkProgram &part : partsOf(slice.here, c))
-                                 part.writeState(rht, dot(transpose(part.read(dO)), cast<T>(qh)));
-                             });
+                    MapSource<T, G, B> source(here, {q, k, a, b, g, gateOfHead, beta}, v, scale, c);
+                    KeptMatrices<T>(here, matrices, c.rule).write(source.matrices);
+                    writeMap(c, source, f, rt, decays, [&](const GatedRows<T> &slice, const ChunkTile &qh) {
+                      for (const ChunkProgram &part : partsOf(slice.here, c))
+                        part.writeState(rht, dot(transpose(part.read(dO)), cast<T>(qh)));
+                    });
                   });
                 });
 }
@@ -96,10 +91,8 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                     Arg<f32, "scale"> scale) {
                   const auto here = ChunkProgram::of(q, offsetsOf<I>(cu), sequences, c, c.dim, partOfV(c.dimV));
                   when(here.exists(), [&] {
-                    const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
-                    const ChunkReading<T, G, B> reading(here, in, scale, c, false);
-                    // Of heads of few columns the rows are in flight before anything waits for them.
-                    const auto early = reading.isWhole() ? reading.whole() : std::vector<GatedRows<T>>();
+                    const ChunkReading<T, G, B> reading(here, {q, k, a, b, g, gateOfHead, beta}, scale, c,
+                                                        /*forMatrices=*/false);
                     const auto values = here.read(v), out = here.read(dO);
                     const auto m = KeptMatrices<T>(here, matrices, c.rule).read();
                     // Sums over K, slice by slice: of dv, of what a reads, of the gradient of what b writes.
@@ -108,7 +101,7 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                       sums.push_back(dot(m.products.ak, values));
                     if (hasOwnB(c.rule))
                       sums.push_back(dot(transpose(m.products.qb), out));
-                    sums = reading.sumOfSlices(early, sums, [&](const GatedRows<T> &rows, std::vector<ChunkTile> x) {
+                    sums = reading.sumOfSlices(sums, [&](const GatedRows<T> &rows, std::vector<ChunkTile> x) {
                       // States are transposed: that before the chunk, and the gradient of that after it.
                       const auto dh = rows.here.stateOfSlot(dhs);
                       x[0] = dot(rows.kg, transpose(dh), x[0]);
@@ -153,14 +146,15 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
         const auto ofSlice = [&](const ChunkProgram &here) {
           std::tuple<ChunkTile, ChunkTile> sums{zeros<f32>({c.chunk}), zeros<f32>({c.chunk})};
           const ChunkSource source = here.source(in, scale, c);
-          // dO; what k and b wrote, and the gradient of what a read (S3.3): a part of V.
-          const bool kIsWritten = withA && !withB;
           const ChunkRows rows = source.read(Cache::Default);
           using Part = std::function<Tile<T>(const ChunkProgram &)>;
+          // What is read of a part of V; where there is only one, read once.
           const bool onePart = partOfV(c.dimV) == c.dimV;
           const auto part = [&](const Part &read) {
             return onePart ? Part([x = read(here)](const ChunkProgram &) { return x; }) : read;
           };
+          // dO; what k and b wrote, and the gradient of what a read (S3.3).
+          const bool kIsWritten = withA && !withB;
           const Part out = part([&](const ChunkProgram &p) { return p.read(dO); }),
                      byK = part([&](const ChunkProgram &p) { return kIsWritten ? p.partOfSlot(writtens) : p.read(v); }),
                      byB = withB ? part([&](const ChunkProgram &p) { return p.partOfSlot(writtens); }) : byK,

@@ -27,7 +27,7 @@ struct DplrBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0; ///< of a program that works on one chunk: 4, 8, 16; 0: chosen
+  int warps = 0; ///< of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen
 };
 
 /// Inputs as of DeltaRuleArguments, the rest as of DplrBackwardArguments.

@@ -30,8 +30,8 @@ struct DplrArguments {
   std::optional<float> scale = {};      ///< none: 1 / sqrt(K)
   bool safeGate = false;                ///< promises g >= -5
   std::optional<float> lowerBound = {}; ///< promises g >= this, below 0
-  std::int64_t chunkSize = 0; ///< 16, 32, 64; 0: chosen.  Rounding is all that differs; wide heads take 32 for 64
-  int warps = 0;              ///< of a program that works on one chunk: 4, 8, 16; 0: chosen
+  std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Rounding is all that differs
+  int warps = 0; ///< of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.
