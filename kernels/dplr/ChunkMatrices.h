@@ -333,6 +333,7 @@ inline language::KernelOptions optionsOfChain(const DplrConfig &c) {
                      {"rule", static_cast<int>(c.rule)},
                      {"gate", static_cast<int>(c.gate)},
                      {"packed", c.packed},
+                     {"segment", c.segment},
                      {"initial", c.initial},
                      {"final", c.final}}};
 }

@@ -1,6 +1,6 @@
 #include "kernels/dplr/Dplr.h"
 
-#include "kernels/dplr/ChunkMatrices.h"
+#include "kernels/dplr/Walk.h"
 
 namespace kiln::kernels {
 
@@ -40,19 +40,22 @@ template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
       [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<T, 3, "f", maybeVectors> f,
           TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "qh", vectors> qh, TensorArg<T, 3, "oht", vectors> oht,
           TensorArg<f32, 3, "decay", maybeVectors> decay, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 4, "o", vectors> o, TensorArg<f32, 4, "ht", maybeVectors> ht) {
+          TensorArg<f32, 3, "starts", maybeVectors> starts, TensorArg<T, 4, "o", vectors> o,
+          TensorArg<f32, 4, "ht", maybeVectors> ht, Arg<i32, "sequences"> sequences) {
         const auto heads = cast<i32>(o.extent(2)), parts = ceilDiv(cast<i32>(o.extent(3)), c.blockV);
-        const auto column = programId() % parts * c.blockV, rest = programId() / parts;
-        const auto head = rest % heads, n = rest / heads;
-        const SequenceOfTokens here = sequenceAt(n, o.extent(1), offsetsOf<I>(cu), c.packed, c.chunk);
+        const auto column = programId() % parts * c.blockV;
+        const Walk here = Walk::of(programId() / parts, heads, o.extent(1), sequences, offsetsOf<I>(cu), c);
+        const auto head = here.head;
         const auto rts = rt.at(head, all, all).tiles({c.blockV, c.dim});
         const auto qhs = qh.at(head, all, all).tiles({c.chunk, c.dim});
         const auto ohts = oht.at(head, all, all).tiles({c.blockV, c.chunk});
         const auto decays = decay.at(head, all, all).tiles({1, c.dim});
-        const auto out = here.of(o, head).tiles({c.chunk, c.blockV});
-        const auto first = stateOf(h0, c.initial, n, head, column, c);
-        const auto last = loop(over(0, ceilDiv(here.rows, c.chunk)), first, [&](auto i, auto state) {
-          const auto slot = here.slot + i;
+        const auto out = here.sequence.of(o, head).tiles({c.chunk, c.blockV});
+        const auto first = c.segment ? loadView(starts.at(head, all, all).tiles({c.blockV, c.dim}),
+                                                {here.segment * c.dimV + column, 0})
+                                     : stateOf(h0, c.initial, here.n, head, column, c);
+        const auto last = loop(over(here.first, here.end), first, [&](auto i, auto state) {
+          const auto slot = here.sequence.slot + i;
           const auto operand = cast<T>(state);
           const auto rowOfV = slot * c.dimV + column;
           const auto result =
@@ -63,7 +66,7 @@ template <Element T, Element H, Element I> Kernel outOf(const DplrConfig &c) {
           return passed<T>(c, f.at(head, all, all), slot, operand, next, /*back=*/false);
         });
         if (c.final)
-          storeView(ht.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
+          storeView(ht.at(here.n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
       });
 }
 
@@ -73,6 +76,7 @@ DplrConfig ofChunks(DplrConfig c) {
   const DplrConfig none;
   c.initial = c.final = c.wantsFirst = false;
   c.blockV = none.blockV, c.chainWarps = none.chainWarps, c.stages = none.stages;
+  c.segment = none.segment, c.gradients = none.gradients;
   c.state = none.state, c.lastState = none.lastState;
   return c;
 }
@@ -84,7 +88,8 @@ DplrConfig ofChain(DplrConfig c) {
   // What is left of a rule is F, of a gate e^L.
   c.rule = reads(c.rule) ? none.rule : c.rule;
   c.gate = c.gate == GateKind::Head ? none.gate : c.gate;
-  return c;
+  // The first and the last state are for those that walk along segments.
+  return c.segment ? ofComposition(c) : c;
 }
 
 namespace {

@@ -15,6 +15,10 @@
 // dplr_maps makes all maps at once, dplr_out walks along each sequence with one product a step.  Chunks of all
 // sequences have slots in a workspace (Chunks.h).
 //
+// Where sequences times heads are too few to fill the device, long ones are cut into segments of some chunks: maps
+// compose to maps of the same form.  dplr_compose makes those of the segments, dplr_segment_chains walks along them, and
+// dplr_out and dplr_chains along each segment's chunks, all segments at once.
+//
 // Backward: with dO given, the gradient D of the state passes a chunk as dS = (diag(e^L) + F)^T dS' + Qh^T dO.
 // dplr_maps_backward makes F, R and Qh^T dO, dplr_chains walks along each sequence in both directions and writes what
 // lies between chunks; from that dplr_value_grads makes what each token read and wrote, and the gradient of v, and
@@ -43,6 +47,9 @@ struct DplrConfig {
   bool final = false;             ///< the last state is wanted
   int blockV = 64;                ///< columns of the state that a program has which walks along chunks
   int chainWarps = 4, stages = 2; ///< of such a program
+  int segment = 0;                ///< chunks that it walks along, a power of two; 0: all of its sequence
+  bool ofSegments = false;        ///< dplr_chains: what it walks along are segments, of `chunk` tokens each
+  bool gradients = false;         ///< of a call of gradients: walks in both directions
   language::ElementType gates = language::ElementType::F32; ///< f32 or the activations' type
   language::ElementType beta = language::ElementType::F32;  ///< the same
   language::ElementType state = language::ElementType::F32; ///< of the first state: f32, f16, bf16
@@ -56,6 +63,9 @@ struct DplrConfig {
 /// along chunks do not.
 DplrConfig ofChunks(DplrConfig config);
 DplrConfig ofChain(DplrConfig config);
+/// Of programs that walk: of dplr_compose, of dplr_segment_chains (from the call's).
+DplrConfig ofComposition(DplrConfig config);
+DplrConfig ofWalkOfSegments(DplrConfig config);
 
 /// Columns of K that programs of one chunk work on at a time: what they have of wider tiles outgrows registers by
 /// kilobytes, and products of wider tiles are not for warpgroups (accelerate-dot).
@@ -88,24 +98,37 @@ inline int programsOfValueGradients(const DplrConfig &c) {
   return c.dimV / partOfV(c.dimV);
 }
 
+/// Programs of dplr_compose for a segment and head.
+int programsOfComposition(const DplrConfig &c);
+
 /// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, sequences, scale): q, k, a, b, g
 /// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots,
 /// rowsOfF, dim] (F, or W and below it BG), rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht [H,
 /// slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, o, ht): h0 [N, H, K, V], ht the same in f32,
-/// o [B, T, H, V]; of slots the rows: f [H, slots * rowsOfF, dim].  Grid [N * H * ceil(V / blockV)].
+/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, starts, o, ht, sequences): h0 [N, H, K, V], ht the same in f32,
+/// o [B, T, H, V]; of slots the rows: f [H, slots * rowsOfF, dim].  Grid [N * H * ceil(V / blockV)].  By segments:
+/// starts, the states before them, [H, slots of segments * dimV, dim] f32, in place of h0 and ht; grid [slots of
+/// segments * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
+
+/// dplr_compose(f, rt, rht, decay, cu_seqlens, fs, rts, rhts, decays, tokens, heads, sequences): the maps of segments,
+/// fs [H, slots of segments * dim, dim], rts and rhts [.. * dimV, dim] f32, decays [H, slots of segments, dim] f32, from
+/// those of chunks; rht and rhts for `gradients`.  Grid [slots of segments * H * programsOfComposition].
+language::Kernel dplrCompose(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, matrices, sequences,
 /// scale): of every slot f, rt and decay as dplr_maps, rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the
 /// gradient of the state gains, and matrices [H, slots, keptMatrices * C, C], which dplr_value_grads reads.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, h, dh, dh0, tokens, heads): of every slot h, the state before
-/// the chunk, and dh, the gradient of the state after it, both transposed, [H, slots * dimV, dim]; dh0 [N, H, K, V]
-/// f32. Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.
+/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, starts, ends, h, dh, ht, dh0, tokens, heads, sequences): of every
+/// slot h, the state before the chunk, and dh, the gradient of the state after it, both transposed, [H, slots * dimV,
+/// dim]; dh0 [N, H, K, V] f32.  Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.  By
+/// segments: starts and ends, the states and gradients at their ends, as of dplr_out, in place of h0, dht and dh0.
+/// `ofSegments`, dplr_segment_chains: f of segments, rt, rht, h and dh of segments in f32; where only the forward
+/// direction is wanted (not `gradients`) no rht, dht, dh, dh0, but ht [N, H, K, V] f32, and half the grid.
 language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, matrices, dv, y, written, sequences,

@@ -1,4 +1,4 @@
-#include "kernels/dplr/ChunkMatrices.h"
+#include "kernels/dplr/Walk.h"
 
 namespace kiln::kernels {
 
@@ -36,46 +36,60 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
                 });
 }
 
-template <Element T, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
-  return kernel(
-      "dplr_chains", optionsOfChain(c),
-      [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht,
-          TensorArg<T, 3, "f", maybeVectors> f, TensorArg<T, 3, "rt", vectors> rt, TensorArg<T, 3, "rht", vectors> rht,
-          TensorArg<f32, 3, "decay", maybeVectors> decay, TensorArg<I, 1, "cu_seqlens", maybe> cu,
-          TensorArg<T, 3, "h", vectors> h, TensorArg<T, 3, "dh", vectors> dh,
-          TensorArg<f32, 4, "dh0", maybeVectors> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads) {
-        const auto parts = c.dimV / c.blockV;
-        const auto direction = programId() % 2, part = programId() / 2;
-        const auto column = part % parts * c.blockV, rest = part / parts;
-        const auto head = rest % heads, n = rest / heads;
-        const SequenceOfTokens here = sequenceAt(n, tokens, offsetsOf<I>(cu), c.packed, c.chunk);
-        const auto chunks = ceilDiv(here.rows, c.chunk);
-        const auto decays = decay.at(head, all, all).tiles({1, c.dim});
-        const auto partOf = [&](const TensorView<T, 3> &x) { return x.at(head, all, all).tiles({c.blockV, c.dim}); };
-        // A state x, transposed: written before it passes a chunk, whose map adds `more`.
-        const auto step = [&](const auto &slot, const ChunkTile &x, const TensorView<T, 3> &to,
-                              const TensorView<T, 3> &more, bool back) {
-          const auto rowOfV = slot * c.dimV + column;
-          const auto operand = cast<T>(x);
-          storeView(partOf(to), {rowOfV, 0}, operand);
-          const auto kept = c.gate == GateKind::None ? x : x * loadView(decays, {slot, 0});
-          const auto next = kept + cast<f32>(loadView(partOf(more), {rowOfV, 0}));
-          return passed<T>(c, f.at(head, all, all), slot, operand, next, back);
-        };
-        when(
-            direction == 0,
-            [&] {
-              loop(over(0, chunks), stateOf(h0, c.initial, n, head, column, c),
-                   [&](auto i, auto x) { return step(here.slot + i, x, h, rt, /*back=*/false); });
-            },
-            [&] {
-              const auto last = loop(over(0, chunks), stateOf(dht, c.final, n, head, column, c), [&](auto i, auto x) {
-                return step(here.slot + (chunks - 1 - i), x, dh, rht, /*back=*/true);
-              });
-              if (c.wantsFirst)
-                storeView(dh0.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(last));
-            });
-      });
+/// X: the type of what a step adds, and of states in memory.
+template <Element T, Element X, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
+  return kernel(c.ofSegments ? "dplr_segment_chains" : "dplr_chains", optionsOfChain(c),
+                [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht,
+                    TensorArg<T, 3, "f", maybeVectors> f, TensorArg<X, 3, "rt", vectors> rt,
+                    TensorArg<X, 3, "rht", maybeVectors> rht, TensorArg<f32, 3, "decay", maybeVectors> decay,
+                    TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<f32, 3, "starts", maybeVectors> starts,
+                    TensorArg<f32, 3, "ends", maybeVectors> ends, TensorArg<X, 3, "h", vectors> h,
+                    TensorArg<X, 3, "dh", maybeVectors> dh, TensorArg<f32, 4, "ht", maybeVectors> ht,
+                    TensorArg<f32, 4, "dh0", maybeVectors> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads,
+                    Arg<i32, "sequences"> sequences) {
+                  const auto parts = c.dimV / c.blockV;
+                  const auto part = c.gradients ? programId() / 2 : programId() + 0;
+                  const auto column = part % parts * c.blockV;
+                  const Walk here = Walk::of(part / parts, heads, tokens, sequences, offsetsOf<I>(cu), c);
+                  const auto head = here.head;
+                  const auto decays = decay.at(head, all, all).tiles({1, c.dim});
+                  const auto partOf = [&](const auto &x) { return x.at(head, all, all).tiles({c.blockV, c.dim}); };
+                  // A state x, transposed: written before it passes a chunk, whose map adds `more`.
+                  const auto step = [&](const auto &slot, const ChunkTile &x, const TensorView<X, 3> &to,
+                                        const TensorView<X, 3> &more, bool back) {
+                    const auto rowOfV = slot * c.dimV + column;
+                    const auto operand = cast<T>(x);
+                    if constexpr (std::same_as<X, T>)
+                      storeView(partOf(to), {rowOfV, 0}, operand);
+                    else
+                      storeView(partOf(to), {rowOfV, 0}, x);
+                    const auto kept = c.gate == GateKind::None ? x : x * loadView(decays, {slot, 0});
+                    const auto next = kept + asF32(loadView(partOf(more), {rowOfV, 0}));
+                    return passed<T>(c, f.at(head, all, all), slot, operand, next, back);
+                  };
+                  const auto ofSegment = [&](const TensorView<f32, 3> &x) {
+                    return loadView(partOf(x), {here.segment * c.dimV + column, 0});
+                  };
+                  const auto writeState = [&](const TensorView<f32, 4> &to, const ChunkTile &x) {
+                    storeView(to.at(here.n, head, all, all).tiles({c.dim, c.blockV}), {0, column}, transpose(x));
+                  };
+                  const auto walk = [&] {
+                    const auto last = here.forward(
+                        c.segment ? ofSegment(starts) : stateOf(h0, c.initial, here.n, head, column, c),
+                        [&](const auto &slot, const auto &x) { return step(slot, x, h, rt, /*back=*/false); });
+                    if (c.ofSegments && !c.gradients && c.final)
+                      writeState(ht, last);
+                  };
+                  if (!c.gradients)
+                    return walk();
+                  when(programId() % 2 == 0, walk, [&] {
+                    const auto last = here.backward(
+                        c.segment ? ofSegment(ends) : stateOf(dht, c.final, here.n, head, column, c),
+                        [&](const auto &slot, const auto &x) { return step(slot, x, dh, rht, /*back=*/true); });
+                    if (c.wantsFirst)
+                      writeState(dh0, last);
+                  });
+                });
 }
 
 template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const DplrConfig &c) {
@@ -275,7 +289,9 @@ Kernel dplrChains(ElementType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_chains", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_chains", [&]<Element I>() {
       return withElement<f32, f16, bf16>(c.state, "dplr_chains", [&]<Element H>() {
-        return withElement<f32, T>(c.lastState, "dplr_chains", [&]<Element D>() { return chainsOf<T, H, D, I>(c); });
+        return withElement<f32, T>(c.lastState, "dplr_chains", [&]<Element D>() {
+          return c.ofSegments ? chainsOf<T, f32, H, D, I>(c) : chainsOf<T, T, H, D, I>(c);
+        });
       });
     });
   });

@@ -99,7 +99,8 @@ public:
     Sample states = call(2, 70, 2, 40, 24, {{"dh0", 1}});
     states.inputs["initial_state"] = states.inputs["dht"] = {DType::F32, {2, 2, 40, 24}};
     return {call(1, 1, 1, 16, 16, {{"dh0", 1}}), call(2, 130, 1, 64, 64, safe), states,
-            call(1, 100, 1, 32, 64, {{"chunk_size", 16}})};
+            call(1, 100, 1, 32, 64, {{"chunk_size", 16}}),
+            call(1, 100, 1, 16, 32, {{"chunk_size", 16}, {"segment_size", 2}})};
   }
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
@@ -115,13 +116,19 @@ public:
                                             {"chainWarps", &c.chainWarps},
                                             {"bounded", &c.bounded},
                                             {"exact", &c.exact},
-                                            {"packed", &c.packed}});
+                                            {"packed", &c.packed},
+                                            {"segment", &c.segment}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
+    c.gradients = true;
+    if (launch >= 4 && !c.segment)
+      c.segment = 16;
     return launch == 0   ? dplrMapsBackward(element, ofChunks(c))
            : launch == 1 ? dplrChains(element, ofChain(c))
            : launch == 2 ? dplrValueGrads(element, ofChunks(c))
-                         : dplrGrads(element, ofChunks(c));
+           : launch == 3 ? dplrGrads(element, ofChunks(c))
+           : launch == 4 ? dplrCompose(element, ofChain(c))
+                         : dplrChains(element, ofWalkOfSegments(c));
   }
 
 private:

@@ -13,6 +13,7 @@ template <typename Arguments> ChunkBackwardCall common(const Arguments &a, Chunk
   in.q = a.q, in.k = a.k, in.v = a.v, in.g = a.g.value_or(Tensor());
   in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
   in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
+  in.segmentSize = a.segmentSize;
   in.rule = rule;
   in.gate = gateOf(a.g);
   out.dO = a.dO, out.dq = a.dq, out.dk = a.dk, out.dv = a.dv, out.dg = a.dg;
@@ -101,6 +102,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   DplrConfig c = configOf(jit.device(), in);
   c.final = call.dFinal.has_value();
   c.wantsFirst = call.dInitial.has_value();
+  c.gradients = true;
   c.lastState = call.dFinal ? elementOf(call.dFinal->dtype) : language::ElementType::F32;
   const bool hasF = reads(in.rule), decays = in.gate != GateKind::None;
   const std::int64_t slots = slotsOf(in, c.chunk);
@@ -110,6 +112,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
     return static_cast<std::size_t>(in.heads() * slots * elements * size);
   };
   const std::size_t state = bytes(c.dimV * c.dim, 2);
+  Segments segments(in, c);
   KILN_ASSIGN(const auto parts, plan.workspace({{"f", hasF ? bytes(rowsOfF(c) * c.dim, 2) : 0},
                                                 {"r", state},
                                                 {"rh", state},
@@ -118,7 +121,14 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                                                 {"decay", decays ? bytes(c.dim, 4) : 0},
                                                 {"y", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
                                                 {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
-                                                {"matrices", bytes(keptMatrices(in.rule) * c.chunk * c.chunk, 2)}}));
+                                                {"matrices", bytes(keptMatrices(in.rule) * c.chunk * c.chunk, 2)},
+                                                segments.part(0),
+                                                segments.part(1),
+                                                segments.part(2),
+                                                segments.part(3),
+                                                segments.part(4),
+                                                segments.part(5)}));
+  segments.place(&parts[9]);
   const auto stateAt = [&](unsigned n) { return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim); };
   const Tensor none;
   const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * rowsOfF(c), c.dim) : none,
@@ -139,15 +149,24 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                             named<"f">(hasF ? bySlot(f, slots) : none), named<"rt">(bySlot(rt, slots)),
                             named<"rht">(bySlot(rht, slots)), named<"decay">(decay), named<"matrices">(matrices)));
   }
+  Tensor first = in.initialState.value_or(none), dLast = call.dFinal.value_or(none),
+         dFirst = call.dInitial.value_or(none);
+  if (c.segment) {
+    KILN_TRY(
+        segmentKernels.launch(plan, jit, words.operation, in, c, segments, {f, rt, rht, decay}, dLast, none, dFirst));
+    first = dLast = dFirst = none;
+  }
   // Without a chunk anywhere the gradient of the first state is that of the last.
   if (slots || c.wantsFirst) {
+    const std::int64_t walks = c.segment ? segments.slots : in.sequences();
     KILN_ASSIGN(JitKernel * kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(element, walking); }));
-    KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, 2 * in.sequences() * in.heads() * (c.dimV / c.blockV)));
-    KILN_TRY(plan.launch(*kernel, grid, named<"h0">(in.initialState.value_or(none)),
-                         named<"dht">(call.dFinal.value_or(none)), named<"f">(f), named<"rt">(rt), named<"rht">(rht),
-                         named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)), named<"h">(h),
-                         named<"dh">(dh), named<"dh0">(call.dInitial.value_or(none)), named<"tokens">(in.tokens()),
-                         named<"heads">(static_cast<std::int32_t>(in.heads()))));
+    KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, 2 * walks * in.heads() * (c.dimV / c.blockV)));
+    KILN_TRY(plan.launch(*kernel, grid, named<"h0">(first), named<"dht">(dLast), named<"f">(f), named<"rt">(rt),
+                         named<"rht">(rht), named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)),
+                         named<"starts">(segments.starts), named<"ends">(segments.ends), named<"h">(h), named<"dh">(dh),
+                         named<"ht">(none), named<"dh0">(dFirst), named<"tokens">(in.tokens()),
+                         named<"heads">(static_cast<std::int32_t>(in.heads())),
+                         named<"sequences">(static_cast<std::int32_t>(in.sequences()))));
   }
   if (!slots)
     return {};

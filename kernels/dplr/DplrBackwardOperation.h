@@ -8,7 +8,7 @@
 #ifndef KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 #define KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 
-#include "kernels/dplr/DplrInputs.h"
+#include "kernels/dplr/Segments.h"
 
 namespace kiln::kernels {
 
@@ -28,6 +28,9 @@ struct DplrBackwardArguments {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0; ///< of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen
+  /// Chunks of a segment, a power of two: longer sequences are walked along in segments side by side (Dplr.h; up to
+  /// 128 columns).  0: chosen.  Rounding is all that differs.
+  std::int64_t segmentSize = 0;
 };
 
 /// Inputs as of DeltaRuleArguments, the rest as of DplrBackwardArguments.
@@ -43,6 +46,7 @@ struct DeltaRuleBackwardArguments {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0;
+  std::int64_t segmentSize = 0;
 };
 
 /// Inputs as of LinearAttentionArguments, the rest as of DplrBackwardArguments.
@@ -58,6 +62,7 @@ struct LinearAttentionBackwardArguments {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0;
+  std::int64_t segmentSize = 0;
 };
 
 /// What all of them come down to.
@@ -83,6 +88,7 @@ private:
   Jit &jit;
   const std::optional<float> scale;
   mutable KernelTable<std::pair<DType, DplrConfig>> maps, chains, valueGrads, grads;
+  mutable SegmentKernels segmentKernels;
 };
 
 template <typename Arguments> class ChunkBackwardOperation : public Operation<Arguments> {

@@ -18,7 +18,8 @@ std::vector<NumberParameter> DplrFamilyBase::numbers() const {
   std::vector<NumberParameter> out{
       {"scale", {}, names.isRwkv() ? "of the outputs; default 1" : "of the outputs; default 1 / sqrt(K)"},
       {"chunk_size", 0, "tokens of a chunk: 16, 32, 64; 0: chosen"},
-      {"warps", 0, "of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen"}};
+      {"warps", 0, "of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen"},
+      {"segment_size", 0, "chunks of a segment of a long sequence, a power of two (up to 128 columns); 0: chosen"}};
   if (names.gate != GateKind::None) {
     out.push_back({"lower_bound", {}, "no log decay is below this"});
     out.push_back({"safe_gate", {}, "no log decay is below -5", {}, true});

@@ -52,7 +52,8 @@ public:
     Sample states = call(2, 70, 2, 40, 24, {{"final_state", 1}});
     states.inputs["initial_state"] = {DType::F32, {2, 2, 40, 24}};
     return {call(1, 1, 1, 16, 16, {{"final_state", 1}}), call(2, 130, 1, 64, 64, safe), states,
-            call(1, 100, 1, 32, 64, {{"chunk_size", 16}})};
+            call(1, 100, 1, 32, 64, {{"chunk_size", 16}}),
+            call(1, 100, 1, 16, 32, {{"chunk_size", 16}, {"segment_size", 2}})};
   }
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
@@ -68,10 +69,16 @@ public:
                                             {"chainWarps", &c.chainWarps},
                                             {"bounded", &c.bounded},
                                             {"exact", &c.exact},
-                                            {"packed", &c.packed}});
+                                            {"packed", &c.packed},
+                                            {"segment", &c.segment}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
-    return launch == 1 ? dplrOut(element, ofChain(c)) : dplrMaps(element, ofChunks(c));
+    if (launch >= 2 && !c.segment)
+      c.segment = 16;
+    return launch == 3   ? dplrChains(element, ofWalkOfSegments(c))
+           : launch == 2 ? dplrCompose(element, ofChain(c))
+           : launch == 1 ? dplrOut(element, ofChain(c))
+                         : dplrMaps(element, ofChunks(c));
   }
 
 private:

@@ -1,6 +1,7 @@
 #include "kernels/dplr/DplrInputs.h"
 
 #include "kernels/dplr/Decay.h"
+#include "kernels/dplr/Segments.h"
 #include "kernels/support/Grid.h"
 #include "kernels/support/KernelSlots.h"
 #include "support/Text.h"
@@ -151,7 +152,15 @@ Status checkChunks(const Device &device, const DplrWords &words, const DplrInput
   if (in.warps != 0 && in.warps != 4 && in.warps != 8 && in.warps != 16)
     return Status::invalid(std::string(words.operation) + ": warps = " + std::to_string(in.warps) + ": 4, 8 or 16",
                            "give 0 to have it chosen");
+  if (in.segmentSize < 0 || in.segmentSize > 4096 || (in.segmentSize & (in.segmentSize - 1)) != 0)
+    return Status::invalid(std::string(words.operation) + ": segment_size = " + std::to_string(in.segmentSize) +
+                               ": a power of two up to 4096",
+                           "give 0 to have it chosen");
   const DplrConfig c = configOf(device, in);
+  if (in.segmentSize && isThin(c))
+    return Status::invalid(std::string(words.operation) + ": segment_size = " + std::to_string(in.segmentSize) +
+                               " for heads of more than 128 columns of K: they are walked along whole",
+                           "give 0");
   if (const std::int64_t rows = slotsOf(in, c.chunk) * std::max({c.dim, c.dimV, c.chunk}); rows > 0x7FFFFFFF)
     return Status::invalid(format("%s: a workspace of %lld rows a head; the limit is 2^31 - 1", words.operation,
                                   static_cast<long long>(rows)),
@@ -218,6 +227,10 @@ DplrConfig configOf(const Device &device, const DplrInputs &in) {
   c.blockV = std::min(c.dim > widestWhole ? 32 : 64, c.dimV & -c.dimV);
   while (c.blockV > 16 && in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
     c.blockV /= 2;
+  c.segment = segmentOf(device, in, c);
+  // Programs that compose maps take columns of K as of V.
+  if (c.segment)
+    c.blockV = std::min(c.blockV, c.dim & -c.dim);
   c.chainWarps = std::max(c.blockV / 16, c.dim > widestWhole ? 4 : 1);
   if (in.gate != GateKind::None)
     c.gates = elementOf(in.g.dtype);

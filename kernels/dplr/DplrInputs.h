@@ -28,6 +28,7 @@ struct DplrInputs {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0;
+  std::int64_t segmentSize = 0;
   ChunkRule rule = ChunkRule::Dplr;
   GateKind gate = GateKind::Channel;
   Tensor beta = {}; ///< [B, T, H]
@@ -75,7 +76,8 @@ Status checkOutput(const Device &device, const DplrWords &words, const DplrInput
 /// A state [N, H, K, V] that is read (of `types`) or written (f32).
 Status checkState(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
                   const Tensor &state, std::initializer_list<DType> types, bool isOutput);
-/// The tiles, by extents and the device; never by the number of tokens.
+/// The tiles, by extents and the device, never by the number of tokens; and whether sequences are walked along in
+/// segments, by both.
 DplrConfig configOf(const Device &device, const DplrInputs &inputs);
 /// The gate that an operation of optional gates has: [B, T, H] is a head's, anything else a channel's.
 GateKind gateOf(const std::optional<Tensor> &g);

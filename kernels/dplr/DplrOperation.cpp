@@ -13,6 +13,7 @@ template <typename Arguments> ChunkForwardCall common(const Arguments &a, ChunkR
   in.k = a.k, in.v = a.v;
   in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
   in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
+  in.segmentSize = a.segmentSize;
   in.rule = rule;
   out.o = a.o, out.finalState = a.finalState;
   return out;
@@ -74,11 +75,19 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   const auto bytes = [&](bool exists, std::int64_t elements, std::int64_t size) {
     return exists ? static_cast<std::size_t>(in.heads() * slots * elements * size) : 0;
   };
+  Segments segments(in, c);
   KILN_ASSIGN(const auto parts, plan.workspace({{"f", bytes(reads(in.rule), rowsOfF(c) * c.dim, 2)},
                                                 {"r", bytes(true, c.dimV * c.dim, 2)},
                                                 {"qh", bytes(true, c.chunk * c.dim, 2)},
                                                 {"oh", bytes(true, c.dimV * c.chunk, 2)},
-                                                {"decay", bytes(in.gate != GateKind::None, c.dim, 4)}}));
+                                                {"decay", bytes(in.gate != GateKind::None, c.dim, 4)},
+                                                segments.part(0),
+                                                segments.part(1),
+                                                segments.part(2),
+                                                segments.part(3),
+                                                segments.part(4),
+                                                segments.part(5)}));
+  segments.place(&parts[5]);
   const auto part = [&](unsigned n, std::int64_t rows, std::int64_t columns, DType type) {
     return workspaceTensor(parts[n], type, in.heads(), slots * rows, columns);
   };
@@ -94,13 +103,20 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
                             named<"rt">(bySlot(rt, slots)), named<"qh">(bySlot(qh, slots)),
                             named<"oht">(bySlot(oht, slots)), named<"decay">(decay)));
   }
+  Tensor first = in.initialState.value_or(none), last = call.finalState.value_or(none);
+  if (c.segment) {
+    KILN_TRY(
+        segmentKernels.launch(plan, jit, words.operation, in, c, segments, {f, rt, none, decay}, none, last, none));
+    first = last = none;
+  }
+  const std::int64_t walks = c.segment ? segments.slots : in.sequences();
   const DplrConfig mine = ofChain(c);
   KILN_ASSIGN(JitKernel * kernel, outs.get(jit, {dtype, mine}, [&] { return dplrOut(element, mine); }));
-  KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV)));
-  return plan.launch(*kernel, grid, named<"h0">(in.initialState.value_or(none)), named<"f">(f), named<"rt">(rt),
-                     named<"qh">(qh), named<"oht">(oht), named<"decay">(decay),
-                     named<"cu_seqlens">(in.cuSeqlens.value_or(none)), named<"o">(call.o),
-                     named<"ht">(call.finalState.value_or(none)));
+  KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, walks * in.heads() * ceilDiv(in.dimV(), c.blockV)));
+  return plan.launch(*kernel, grid, named<"h0">(first), named<"f">(f), named<"rt">(rt), named<"qh">(qh),
+                     named<"oht">(oht), named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)),
+                     named<"starts">(segments.starts), named<"o">(call.o), named<"ht">(last),
+                     named<"sequences">(static_cast<std::int32_t>(in.sequences())));
 }
 
 } // namespace kiln::kernels

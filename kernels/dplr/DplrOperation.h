@@ -8,7 +8,7 @@
 #ifndef KILN_KERNELS_DPLR_DPLROPERATION_H
 #define KILN_KERNELS_DPLR_DPLROPERATION_H
 
-#include "kernels/dplr/DplrInputs.h"
+#include "kernels/dplr/Segments.h"
 
 namespace kiln::kernels {
 
@@ -32,6 +32,9 @@ struct DplrArguments {
   std::optional<float> lowerBound = {}; ///< promises g >= this, below 0
   std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Rounding is all that differs
   int warps = 0; ///< of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen
+  /// Chunks of a segment, a power of two: longer sequences are walked along in segments side by side (Dplr.h; up to
+  /// 128 columns).  0: chosen.  Rounding is all that differs.
+  std::int64_t segmentSize = 0;
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.
@@ -43,6 +46,7 @@ struct Rwkv7Arguments {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0;
+  std::int64_t segmentSize = 0;
 };
 
 /// With the decayed state D_t = diag(e^{g_t}) S_{t-1}
@@ -61,6 +65,7 @@ struct DeltaRuleArguments {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0;
+  std::int64_t segmentSize = 0;
 };
 
 ///   S_t = diag(e^{g_t}) S_{t-1} + k_t v_t^T      o_t = scale * S_t^T q_t
@@ -77,6 +82,7 @@ struct LinearAttentionArguments {
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
   int warps = 0;
+  std::int64_t segmentSize = 0;
 };
 
 /// What all of them come down to.
@@ -101,6 +107,7 @@ public:
 private:
   Jit &jit;
   mutable KernelTable<std::pair<DType, DplrConfig>> maps, outs;
+  mutable SegmentKernels segmentKernels;
 };
 
 template <typename Arguments> class ChunkOperation : public Operation<Arguments> {

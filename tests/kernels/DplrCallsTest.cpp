@@ -118,6 +118,8 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
       {"lower_bound = 0.5", number("lower_bound", .5)},
       {"chunk_size = 48", number("chunk_size", 48)},
       {"warps = 3", number("warps", 3)},
+      {"segment_size = 3", number("segment_size", 3)},
+      {"segment_size = -2", number("segment_size", -2)},
       {"scale", number("scale", std::numeric_limits<double>::infinity())},
       {"cu_seqlens",
        [&](Arrays &inputs, Numbers &) { // several batches

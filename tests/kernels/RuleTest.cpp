@@ -48,7 +48,8 @@ std::vector<DplrProblem> calls() {
                                {1, 100, 2, 90, 40, {}, {}, DType::Bf16}, // slices of 48 of K, the second not full
                                {1, 70, 1, 130, 16, {}, {}, DType::Bf16}, // of 192 columns, the last slice outside K
                                {1, 70, 1, 200, 160, {}, {}, DType::F16}, // slices of K, parts of V
-                               {1, 70, 1, 32, 150, {}, {}, DType::Bf16}};
+                               {1, 70, 1, 32, 150, {}, {}, DType::Bf16},
+                               {1, 100, 1, 48, 32, {}, {{"chunk_size", 16}, {"segment_size", 2}}, DType::Bf16}};
   out[1].offsets = {0, 0, 15, 15, 64, 65, 100, 100};
   out[4].offsets = out[1].offsets;
   out[2].gateType = DType::Bf16, out[2].first = DType::Bf16, out[2].last.reset();

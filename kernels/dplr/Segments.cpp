@@ -1,0 +1,75 @@
+#include "kernels/dplr/Segments.h"
+
+#include "kernels/support/Grid.h"
+#include "kernels/support/KernelSlots.h"
+
+namespace kiln::kernels {
+
+int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c) {
+  const std::int64_t chunks = ceilDiv(in.tokens(), c.chunk); // of the longest sequence there can be
+  if (isThin(c) || chunks < 2)
+    return 0;
+  if (in.segmentSize)
+    return in.segmentSize < chunks ? static_cast<int>(in.segmentSize) : 0;
+  constexpr int size = 16;
+  // Programs of 32 columns that fill half of the device have more to lose by reading all maps twice than to gain.
+  const bool few = 2 * in.sequences() * in.heads() * ceilDiv(in.dimV(), 32) <= device.info().multiprocessors;
+  return few && chunks > 2 * size ? size : 0;
+}
+
+Segments::Segments(const DplrInputs &in, const DplrConfig &c)
+    : slots(c.segment ? slotsOf(in, c.chunk * c.segment) : 0), in(in), c(c) {}
+
+std::array<Segments::Shape, Segments::count> Segments::shapes() const {
+  return {{{"segments.f", reads(in.rule), c.dim, in.q.dtype, &Segments::f},
+           {"segments.r", true, c.dimV, DType::F32, &Segments::rt},
+           {"segments.rh", c.gradients, c.dimV, DType::F32, &Segments::rht},
+           {"segments.decay", in.gate != GateKind::None, 1, DType::F32, &Segments::decay},
+           {"segments.starts", true, c.dimV, DType::F32, &Segments::starts},
+           {"segments.ends", c.gradients, c.dimV, DType::F32, &Segments::ends}}};
+}
+
+WorkspacePart Segments::part(unsigned n) const {
+  const Shape shape = shapes()[n];
+  const std::int64_t elements = shape.needed ? in.heads() * slots * shape.rows * c.dim : 0;
+  return {shape.name, static_cast<std::size_t>(elements) * (shape.dtype == DType::F32 ? 4 : 2)};
+}
+
+void Segments::place(const DeviceAddress *parts) {
+  if (!slots)
+    return;
+  unsigned n = 0;
+  for (const Shape &shape : shapes()) {
+    if (shape.needed)
+      this->*shape.tensor = workspaceTensor(parts[n], shape.dtype, in.heads(), slots * shape.rows, c.dim);
+    ++n;
+  }
+}
+
+Status SegmentKernels::launch(Plan &plan, Jit &jit, const char *operation, const DplrInputs &in, const DplrConfig &c,
+                              const Segments &segments, const ChunkMaps &chunks, const Tensor &dLast,
+                              const Tensor &last, const Tensor &dFirst) {
+  const DType dtype = in.q.dtype;
+  const Tensor none;
+  const Tensor cu = in.cuSeqlens.value_or(none);
+  const auto sequences = static_cast<std::int32_t>(in.sequences()), heads = static_cast<std::int32_t>(in.heads());
+  const DplrConfig composing = ofChain(c), walking = ofWalkOfSegments(c);
+  KILN_ASSIGN(JitKernel * kernel,
+              compose.get(jit, {dtype, composing}, [&] { return dplrCompose(elementOf(dtype), composing); }));
+  KILN_ASSIGN(const Dim3 everyPart, gridOf(operation, segments.slots * in.heads() * programsOfComposition(composing)));
+  KILN_TRY(plan.launch(*kernel, everyPart, named<"f">(chunks.f), named<"rt">(chunks.rt), named<"rht">(chunks.rht),
+                       named<"decay">(chunks.decay), named<"cu_seqlens">(cu), named<"fs">(segments.f),
+                       named<"rts">(segments.rt), named<"rhts">(segments.rht), named<"decays">(segments.decay),
+                       named<"tokens">(in.tokens()), named<"heads">(heads), named<"sequences">(sequences)));
+  KILN_ASSIGN(kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(elementOf(dtype), walking); }));
+  const int directions = c.gradients ? 2 : 1;
+  KILN_ASSIGN(const Dim3 everyWalk, gridOf(operation, directions * in.sequences() * in.heads() * (c.dimV / c.blockV)));
+  return plan.launch(*kernel, everyWalk, named<"h0">(in.initialState.value_or(none)), named<"dht">(dLast),
+                     named<"f">(segments.f), named<"rt">(segments.rt), named<"rht">(segments.rht),
+                     named<"decay">(segments.decay), named<"cu_seqlens">(cu), named<"starts">(none),
+                     named<"ends">(none), named<"h">(segments.starts), named<"dh">(segments.ends), named<"ht">(last),
+                     named<"dh0">(dFirst), named<"tokens">(in.tokens()), named<"heads">(heads),
+                     named<"sequences">(sequences));
+}
+
+} // namespace kiln::kernels

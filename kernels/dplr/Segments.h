@@ -1,0 +1,64 @@
+//===- Segments.h - Long sequences in segments, as an operation launches them ------===//
+//
+// Walks of few sequences and heads take as long as a sequence has chunks, and leave most of the device idle.  Cut into
+// segments (Dplr.h) they take a segment's chunks, twice, and as many steps as there are segments.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_DPLR_SEGMENTS_H
+#define KILN_KERNELS_DPLR_SEGMENTS_H
+
+#include "kernels/dplr/DplrInputs.h"
+#include "kernels/support/KernelTable.h"
+
+namespace kiln::kernels {
+
+/// Chunks of a segment, for a call of these extents; 0: its sequences are walked along whole.  `c`: the chosen tiles.
+int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c);
+
+/// The maps of a call's segments and the states at their ends: parts of its workspace.
+class Segments {
+public:
+  static constexpr unsigned count = 6;
+  Segments(const DplrInputs &in, const DplrConfig &c);
+  /// Of 0 bytes: not needed.
+  WorkspacePart part(unsigned n) const;
+  void place(const DeviceAddress *parts); ///< `count` of them
+
+  const std::int64_t slots; ///< 0: no segments
+  Tensor f, rt, rht, decay; ///< of every segment as of a chunk (Dplr.h), rt and rht f32
+  Tensor starts, ends;      ///< the state before it, the gradient of the state after it
+
+private:
+  struct Shape {
+    const char *name;
+    bool needed;
+    std::int64_t rows;
+    DType dtype;
+    Tensor Segments::*tensor;
+  };
+  std::array<Shape, count> shapes() const;
+
+  const DplrInputs &in;
+  const DplrConfig c;
+};
+
+/// What lies between the chunks of a call and the walks along its segments.
+struct ChunkMaps {
+  Tensor f, rt, rht, decay;
+};
+
+class SegmentKernels {
+public:
+  /// Makes the maps of segments, walks along them: starts and ends are there, and of the states at the sequences' ends
+  /// those that are wanted: `last` of a call without gradients, `dFirst` of one with them.
+  Status launch(Plan &plan, Jit &jit, const char *operation, const DplrInputs &in, const DplrConfig &c,
+                const Segments &segments, const ChunkMaps &chunks, const Tensor &dLast, const Tensor &last,
+                const Tensor &dFirst);
+
+private:
+  KernelTable<std::pair<DType, DplrConfig>> compose, chains;
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_DPLR_SEGMENTS_H
