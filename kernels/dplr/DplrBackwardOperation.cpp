@@ -99,10 +99,9 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
     in.scale = scale;
   if (in.sequences() == 0 || in.heads() == 0)
     return {};
-  DplrConfig c = configOf(jit.device(), in);
+  DplrConfig c = configOf(jit.device(), in, /*gradients=*/true);
   c.final = call.dFinal.has_value();
   c.wantsFirst = call.dInitial.has_value();
-  c.gradients = true;
   c.lastState = call.dFinal ? elementOf(call.dFinal->dtype) : language::ElementType::F32;
   const bool hasF = reads(in.rule), decays = in.gate != GateKind::None;
   const std::int64_t slots = slotsOf(in, c.chunk);

@@ -210,8 +210,9 @@ Status checkState(const Device &device, const DplrWords &words, const DplrInputs
   return check.status();
 }
 
-DplrConfig configOf(const Device &device, const DplrInputs &in) {
+DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) {
   DplrConfig c;
+  c.gradients = gradients;
   c.rule = in.rule, c.gate = in.gate;
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());

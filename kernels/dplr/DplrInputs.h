@@ -78,7 +78,7 @@ Status checkState(const Device &device, const DplrWords &words, const DplrInputs
                   const Tensor &state, std::initializer_list<DType> types, bool isOutput);
 /// The tiles, by extents and the device, never by the number of tokens; and whether sequences are walked along in
 /// segments, by both.
-DplrConfig configOf(const Device &device, const DplrInputs &inputs);
+DplrConfig configOf(const Device &device, const DplrInputs &inputs, bool gradients = false);
 /// The gate that an operation of optional gates has: [B, T, H] is a head's, anything else a channel's.
 GateKind gateOf(const std::optional<Tensor> &g);
 /// Slots of chunks (Chunks.h).

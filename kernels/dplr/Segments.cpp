@@ -4,6 +4,13 @@
 #include "kernels/support/KernelSlots.h"
 
 namespace kiln::kernels {
+namespace {
+
+/// Chunks of segments, and of sequences from which on the long ones pay (measured at 64 to 2,048 chunks, H200).  Few
+/// sizes: each has kernels of its own.
+constexpr int shortSegment = 8, longSegment = 32, longSequence = 256;
+
+} // namespace
 
 int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c) {
   const std::int64_t chunks = ceilDiv(in.tokens(), c.chunk); // of the longest sequence there can be
@@ -11,10 +18,12 @@ int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c) {
     return 0;
   if (in.segmentSize)
     return in.segmentSize < chunks ? static_cast<int>(in.segmentSize) : 0;
-  constexpr int size = 16;
-  // Programs of 32 columns that fill half of the device have more to lose by reading all maps twice than to gain.
-  const bool few = 2 * in.sequences() * in.heads() * ceilDiv(in.dimV(), 32) <= device.info().multiprocessors;
-  return few && chunks > 2 * size ? size : 0;
+  // Programs of 32 columns that fill half of the device have more to lose by reading all maps twice than to gain; those
+  // of gradients are twice as many.
+  const std::int64_t programs = in.sequences() * in.heads() * ceilDiv(in.dimV(), 32) * (c.gradients ? 2 : 1);
+  if (2 * programs > device.info().multiprocessors || chunks <= 3 * shortSegment)
+    return 0;
+  return chunks <= longSequence ? shortSegment : longSegment;
 }
 
 Segments::Segments(const DplrInputs &in, const DplrConfig &c)

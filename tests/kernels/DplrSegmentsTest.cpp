@@ -22,7 +22,7 @@ std::vector<DplrProblem> problems() {
       {1, 150, 1, 64, 64, {1, 0}, segments(4), DType::Bf16},
       // Sequences of no token, of less than a segment, of a whole number of them.
       {1, 227, 1, 64, 32, {1, 0}, segments(2), DType::F16},
-      // States that hardly decay, so that roundings add up: 40 chunks, the last call's size being chosen.
+      // States that hardly decay, so that roundings add up: 40 chunks, the second call's size being chosen.
       {1, 640, 1, 32, 32, {100, .5}, segments(4), DType::Bf16},
       {1, 640, 1, 32, 32, {100, .5}, segments(0), DType::Bf16},
       {1, 300, 1, 128, 128, {1, 0}, segments(2, 64), DType::Bf16}};
