@@ -50,7 +50,7 @@ for program in "${programs[@]}"; do
   done
 done
 # The tests find their data beside them: in a bundle KILN_SOURCE_DIR is the folder that they are started in.
-for data in tests/parity tests/nvcc; do
+for data in tests/parity tests/nvcc tests/kernels/data; do
   [ -d "$data" ] || continue
   (cd "$data" && find . -type f ! -name '*.cpp' ! -name '*.h' ! -name CMakeLists.txt -print0) |
     while IFS= read -r -d '' f; do install -D -m 644 "$data/$f" "$root/$data/$f"; done

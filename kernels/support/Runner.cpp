@@ -197,13 +197,18 @@ Result<Comparison> compareWithReference(const Family &family, const Arrays &inpu
   for (const auto &[name, array] : inputs)
     host[name] = toHost(array);
   KILN_ASSIGN(const HostTensors wanted, family.reference(host, numbers));
+  return compareWith(wanted, family, host, numbers, outputs);
+}
+
+Result<Comparison> compareWith(const HostTensors &wanted, const Family &family, const HostTensors &inputs,
+                               const Numbers &numbers, const Arrays &outputs) {
   Comparison out;
   for (const auto &[name, reference] : wanted) {
     const auto found = outputs.find(name);
     if (found == outputs.end() || found->second.shape != reference.shape)
       return Status(StatusCode::Internal, "the reference of '" + name + "' does not have the output's shape");
     const HostTensor got = toHost(found->second);
-    const std::vector<double> allowed = family.allowed(name, found->second.type, host, wanted, numbers);
+    const std::vector<double> allowed = family.allowed(name, found->second.type, inputs, wanted, numbers);
     const std::uint64_t compared = reference.sample.empty() ? got.values.size() : reference.sample.size();
     if (allowed.size() != compared || reference.values.size() != compared)
       return Status(StatusCode::Internal, "'" + name + "' has no tolerance for each element");

@@ -71,6 +71,9 @@ struct Comparison {
 
 Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const Numbers &numbers,
                                         const Arrays &outputs);
+/// The same with `wanted`, wherever it comes from, in the place of the family's reference.
+Result<Comparison> compareWith(const HostTensors &wanted, const Family &family, const HostTensors &inputs,
+                               const Numbers &numbers, const Arrays &outputs);
 
 } // namespace kiln::kernels
 
