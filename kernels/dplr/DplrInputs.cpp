@@ -225,14 +225,18 @@ DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) 
   c.initial = in.initialState.has_value();
   // The widest power of two that divides the tile and keeps every multiprocessor busy.  Of wide heads at most 32: of 64
   // columns each of four warps has more of the state than registers hold.
-  c.blockV = std::min(c.dim > widestWhole ? 32 : 64, c.dimV & -c.dimV);
-  while (c.blockV > 16 && in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
-    c.blockV /= 2;
   c.segment = segmentOf(device, in, c);
+  c.blockV = std::min(c.dim > widestWhole ? 32 : 64, c.dimV & -c.dimV);
+  const std::int64_t walks = in.sequences() * in.heads() * (c.segment ? fewestSegments : 1);
+  while (c.blockV > 16 && walks * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
+    c.blockV /= 2;
   // Programs that compose maps take columns of K as of V.
   if (c.segment)
     c.blockV = std::min(c.blockV, c.dim & -c.dim);
-  c.chainWarps = std::max(c.blockV / 16, c.dim > widestWhole ? 4 : 1);
+  // Rows of more than 64 columns are divided among warps too: a step is shorter, and so is a program's text.  Not in
+  // whole walks forward of up to 128 columns, which were slower (B2 T16384 H16 D128, 1.65 to 1.75 ms).
+  const bool divided = c.dim > widestWhole || (c.dim > 64 && (c.segment || c.gradients));
+  c.chainWarps = std::max(c.blockV / 16, divided ? 4 : 1);
   if (in.gate != GateKind::None)
     c.gates = elementOf(in.g.dtype);
   if (in.rule == ChunkRule::Delta)

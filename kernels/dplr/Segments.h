@@ -12,6 +12,9 @@
 
 namespace kiln::kernels {
 
+/// Where sequences are cut, they are mostly cut into as many segments or more.
+inline constexpr int fewestSegments = 8;
+
 /// Chunks of a segment, for a call of these extents; 0: its sequences are walked along whole.  `c`: the chosen tiles.
 int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c);
 
