@@ -120,7 +120,7 @@ std::vector<Launch> backward(const Problem &p) {
   // Two directions, and every part of V has a program in each.
   Launch chains{"dplr_chains",
                 2 * p.B * p.H * p.parts(),
-                p.blockV / 16,
+                p.K > 64 ? 4 : p.blockV / 16,
                 p.chunks(),
                 {{"F, by every part of V both ways", Why::Workspace, 2 * p.parts() * p.slots() * p.K * p.K * act},
                  {"e^L, by every part of V both ways", Why::Workspace, 2 * p.parts() * p.slots() * p.K * f32},
@@ -219,7 +219,7 @@ constexpr OfProgram ofPrograms[] = {
     {"dplr_maps_backward", 128, 0, {70, 832}, {66, 1984}},
     {"dplr_chains", 64, 16, {1, 0}, {1, 0}},
     {"dplr_chains", 64, 64, {4, 0}, {4, 0}},
-    {"dplr_chains", 128, 16, {1, 0}, {1, 0}},
+    {"dplr_chains", 128, 16, {6, 0}, {6, 0}},
     {"dplr_value_grads", 64, 0, {14, 160}, {19, 160}},
     {"dplr_value_grads", 128, 0, {26, 384}, {27, 384}},
     {"dplr_grads", 64, 0, {54, 256}, {45, 384}},
