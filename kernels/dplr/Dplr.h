@@ -16,8 +16,8 @@
 // sequences have slots in a workspace (Chunks.h).
 //
 // Where sequences times heads are too few to fill the device, long ones are cut into segments of some chunks: maps
-// compose to maps of the same form.  dplr_compose makes those of the segments, dplr_segment_chains walks along them, and
-// dplr_out and dplr_chains along each segment's chunks, all segments at once.
+// compose to maps of the same form.  dplr_compose makes those of the segments, dplr_segment_chains walks along them,
+// and dplr_out and dplr_chains along each segment's chunks, all segments at once.
 //
 // Backward: with dO given, the gradient D of the state passes a chunk as dS = (diag(e^L) + F)^T dS' + Qh^T dO.
 // dplr_maps_backward makes F, R and Qh^T dO, dplr_chains walks along each sequence in both directions and writes what
@@ -114,8 +114,8 @@ language::Kernel dplrMaps(language::ElementType element, const DplrConfig &confi
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_compose(f, rt, rht, decay, cu_seqlens, fs, rts, rhts, decays, tokens, heads, sequences): the maps of segments,
-/// fs [H, slots of segments * dim, dim], rts and rhts [.. * dimV, dim] f32, decays [H, slots of segments, dim] f32, from
-/// those of chunks; rht and rhts for `gradients`.  Grid [slots of segments * H * programsOfComposition].
+/// fs [H, slots of segments * dim, dim], rts and rhts [.. * dimV, dim] f32, decays [H, slots of segments, dim] f32,
+/// from those of chunks; rht and rhts for `gradients`.  Grid [slots of segments * H * programsOfComposition].
 language::Kernel dplrCompose(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, matrices, sequences,
@@ -123,12 +123,12 @@ language::Kernel dplrCompose(language::ElementType element, const DplrConfig &co
 /// gradient of the state gains, and matrices [H, slots, keptMatrices * C, C], which dplr_value_grads reads.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, starts, ends, h, dh, ht, dh0, tokens, heads, sequences): of every
-/// slot h, the state before the chunk, and dh, the gradient of the state after it, both transposed, [H, slots * dimV,
-/// dim]; dh0 [N, H, K, V] f32.  Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half backward.  By
-/// segments: starts and ends, the states and gradients at their ends, as of dplr_out, in place of h0, dht and dh0.
-/// `ofSegments`, dplr_segment_chains: f of segments, rt, rht, h and dh of segments in f32; where only the forward
-/// direction is wanted (not `gradients`) no rht, dht, dh, dh0, but ht [N, H, K, V] f32, and half the grid.
+/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, starts, ends, h, dh, ht, dh0, tokens, heads, sequences): of
+/// every slot h, the state before the chunk, and dh, the gradient of the state after it, both transposed, [H, slots *
+/// dimV, dim]; dh0 [N, H, K, V] f32.  Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half
+/// backward.  By segments: starts and ends, the states and gradients at their ends, as of dplr_out, in place of h0, dht
+/// and dh0. `ofSegments`, dplr_segment_chains: f of segments, rt, rht, h and dh of segments in f32; where only the
+/// forward direction is wanted (not `gradients`) no rht, dht, dh, dh0, but ht [N, H, K, V] f32, and half the grid.
 language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, matrices, dv, y, written, sequences,
