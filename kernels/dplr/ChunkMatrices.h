@@ -274,6 +274,13 @@ ChunkTile passed(const DplrConfig &c, const language::TensorView<T, 2> &fs, cons
   return dot(read, back ? w : bg, next);
 }
 
+template <language::Element T> ChunkTile asF32(const language::Tile<T> &x) {
+  if constexpr (std::same_as<T, language::f32>)
+    return x;
+  else
+    return language::cast<language::f32>(x);
+}
+
 /// Columns of a state that was given, transposed: [blockV, K].  Zeros if none was.
 template <language::Element H>
 ChunkTile stateOf(const language::TensorView<H, 4> &given, bool isGiven, const language::Scalar<language::i32> &n,
@@ -282,11 +289,7 @@ ChunkTile stateOf(const language::TensorView<H, 4> &given, bool isGiven, const l
   using namespace language;
   if (!isGiven)
     return zeros<f32>({c.blockV, c.dim});
-  const auto x = loadView(given.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column});
-  if constexpr (std::same_as<H, f32>)
-    return transpose(x);
-  else
-    return transpose(cast<f32>(x));
+  return transpose(asF32(loadView(given.at(n, head, all, all).tiles({c.dim, c.blockV}), {0, column})));
 }
 
 /// `record.template operator()<T, G, B, I>()` for the types of activations, gates, beta and offsets.

@@ -121,13 +121,8 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                                                 {"y", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
                                                 {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
                                                 {"matrices", bytes(keptMatrices(in.rule) * c.chunk * c.chunk, 2)},
-                                                segments.part(0),
-                                                segments.part(1),
-                                                segments.part(2),
-                                                segments.part(3),
-                                                segments.part(4),
-                                                segments.part(5)}));
-  segments.place(&parts[9]);
+                                                {"segments", segments.bytes()}}));
+  segments.place(parts[9]);
   const auto stateAt = [&](unsigned n) { return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim); };
   const Tensor none;
   const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * rowsOfF(c), c.dim) : none,

@@ -81,13 +81,8 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
                                                 {"qh", bytes(true, c.chunk * c.dim, 2)},
                                                 {"oh", bytes(true, c.dimV * c.chunk, 2)},
                                                 {"decay", bytes(in.gate != GateKind::None, c.dim, 4)},
-                                                segments.part(0),
-                                                segments.part(1),
-                                                segments.part(2),
-                                                segments.part(3),
-                                                segments.part(4),
-                                                segments.part(5)}));
-  segments.place(&parts[5]);
+                                                {"segments", segments.bytes()}}));
+  segments.place(parts[5]);
   const auto part = [&](unsigned n, std::int64_t rows, std::int64_t columns, DType type) {
     return workspaceTensor(parts[n], type, in.heads(), slots * rows, columns);
   };

@@ -29,29 +29,34 @@ int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c) {
 Segments::Segments(const DplrInputs &in, const DplrConfig &c)
     : slots(c.segment ? slotsOf(in, c.chunk * c.segment) : 0), in(in), c(c) {}
 
-std::array<Segments::Shape, Segments::count> Segments::shapes() const {
-  return {{{"segments.f", reads(in.rule), c.dim, in.q.dtype, &Segments::f},
-           {"segments.r", true, c.dimV, DType::F32, &Segments::rt},
-           {"segments.rh", c.gradients, c.dimV, DType::F32, &Segments::rht},
-           {"segments.decay", in.gate != GateKind::None, 1, DType::F32, &Segments::decay},
-           {"segments.starts", true, c.dimV, DType::F32, &Segments::starts},
-           {"segments.ends", c.gradients, c.dimV, DType::F32, &Segments::ends}}};
+std::array<Segments::Shape, 6> Segments::shapes() const {
+  return {{{reads(in.rule), c.dim, in.q.dtype, &Segments::f},
+           {true, c.dimV, DType::F32, &Segments::rt},
+           {c.gradients, c.dimV, DType::F32, &Segments::rht},
+           {in.gate != GateKind::None, 1, DType::F32, &Segments::decay},
+           {true, c.dimV, DType::F32, &Segments::starts},
+           {c.gradients, c.dimV, DType::F32, &Segments::ends}}};
 }
 
-WorkspacePart Segments::part(unsigned n) const {
-  const Shape shape = shapes()[n];
+std::size_t Segments::bytesOf(const Shape &shape) const {
   const std::int64_t elements = shape.needed ? in.heads() * slots * shape.rows * c.dim : 0;
-  return {shape.name, static_cast<std::size_t>(elements) * (shape.dtype == DType::F32 ? 4 : 2)};
+  return Plan::rounded(static_cast<std::size_t>(elements) * dtypeBytes(shape.dtype));
 }
 
-void Segments::place(const DeviceAddress *parts) {
+std::size_t Segments::bytes() const {
+  std::size_t sum = 0;
+  for (const Shape &shape : shapes())
+    sum += bytesOf(shape);
+  return sum;
+}
+
+void Segments::place(DeviceAddress at) {
   if (!slots)
     return;
-  unsigned n = 0;
   for (const Shape &shape : shapes()) {
     if (shape.needed)
-      this->*shape.tensor = workspaceTensor(parts[n], shape.dtype, in.heads(), slots * shape.rows, c.dim);
-    ++n;
+      this->*shape.tensor = workspaceTensor(at, shape.dtype, in.heads(), slots * shape.rows, c.dim);
+    at += bytesOf(shape);
   }
 }
 

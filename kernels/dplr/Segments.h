@@ -18,14 +18,12 @@ inline constexpr int fewestSegments = 8;
 /// Chunks of a segment, for a call of these extents; 0: its sequences are walked along whole.  `c`: the chosen tiles.
 int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c);
 
-/// The maps of a call's segments and the states at their ends: parts of its workspace.
+/// The maps of a call's segments and the states at their ends: one part of its workspace.
 class Segments {
 public:
-  static constexpr unsigned count = 6;
   Segments(const DplrInputs &in, const DplrConfig &c);
-  /// Of 0 bytes: not needed.
-  WorkspacePart part(unsigned n) const;
-  void place(const DeviceAddress *parts); ///< `count` of them
+  std::size_t bytes() const;
+  void place(DeviceAddress at); ///< where that part lies
 
   const std::int64_t slots; ///< 0: no segments
   Tensor f, rt, rht, decay; ///< of every segment as of a chunk (Dplr.h), rt and rht f32
@@ -33,13 +31,13 @@ public:
 
 private:
   struct Shape {
-    const char *name;
     bool needed;
     std::int64_t rows;
     DType dtype;
     Tensor Segments::*tensor;
   };
-  std::array<Shape, count> shapes() const;
+  std::array<Shape, 6> shapes() const;
+  std::size_t bytesOf(const Shape &shape) const; ///< rounded up to where the next may begin
 
   const DplrInputs &in;
   const DplrConfig c;

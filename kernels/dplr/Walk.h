@@ -48,13 +48,6 @@ struct Walk {
   }
 };
 
-template <language::Element T> ChunkTile asF32(const language::Tile<T> &x) {
-  if constexpr (std::same_as<T, language::f32>)
-    return x;
-  else
-    return language::cast<language::f32>(x);
-}
-
 } // namespace kiln::kernels
 
 #endif // KILN_KERNELS_DPLR_WALK_H

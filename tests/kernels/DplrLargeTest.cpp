@@ -1,6 +1,6 @@
 //===- DplrLargeTest.cpp - DPLR with more than 2^31 elements ------------------------===//
 //
-// Few rows, far apart: one stride of every tensor puts rows behind its element 2^31, and only what is used is ever
+// Few rows, far apart: one stride of every tensor puts rows after its element 2^31, and only what is used is ever
 // written, so that the host holds little, and the emulator, whose memory costs nothing before it is touched, can run
 // it too.  Inputs lie among each other in one buffer; an output has a buffer of its own, as operations ask for, and as
 // many of them are far at a time as the device has room for.  What wholly fills so much memory, a workspace, is for a
@@ -25,7 +25,7 @@ constexpr std::uint64_t twoTo31 = std::uint64_t(1) << 31;
 enum class Far { Batches, Heads, Tokens };
 constexpr const char *farNames[] = {"batches", "heads", "tokens"};
 
-/// Elements from one row of the far dimension to the next: the last one starts behind element 2^31.  A multiple of 64.
+/// Elements from one row of the far dimension to the next: the last one starts after element 2^31.  A multiple of 64.
 std::int64_t farStride(std::uint64_t extent) {
   return static_cast<std::int64_t>((twoTo31 / (extent - 1) / 64 + 1) * 64);
 }
@@ -126,7 +126,7 @@ protected:
       isFar = isFar && type.shape.size() == 4;
       return stridesOf(type.shape, dimension, isFar ? farStride(type.shape[dimension]) : 0);
     };
-    // Inputs whose rows are equally far apart, in bytes, are in one buffer: each starts behind what those before it
+    // Inputs whose rows are equally far apart, in bytes, are in one buffer: each starts after what those before it
     // have at their first rows, and so at all others.
     struct Shared {
       std::size_t first = 0, size = 0;
