@@ -2,6 +2,7 @@
 //
 //   auto total = loop(over(0, n, 64), zero, [&](auto i, auto total) { return total + load(x + i); });
 //   auto [m, s] = loop(over(0, n), m0, s0, [&](auto i, auto m, auto s) { ..; return std::tuple{m1, s1}; });
+//   auto acc = loop(over(0, n, 64).stages(3).grade(approx), acc0, [&](auto i, auto acc) { .. });
 //   when(first, [&] { store(out, y); });
 //   auto y = when(first, [&] { return a; }, [&] { return b; });
 //   auto y = whenRows(grown, [&] { return x * 2; }, [&] { return x; }); // grown: a mask [M]; x: a tile [M, N]
@@ -99,6 +100,22 @@ template <typename V> Operand counterOperand(ElementType e, const V &v, Location
 template <IndexElement T> struct Steps {
   detail::Operand begin, end, step;
   Location location;
+  std::optional<int> ownStages = {};
+  Grade ownGrade = Grade::OfScope;
+
+  /// Tiles in flight of this loop's loads, 1 to 8, in place of KernelOptions::stages.  Loops inside it have the
+  /// kernel's, or their own.
+  Steps stages(int count) const {
+    Steps out = *this;
+    out.ownStages = count;
+    return out;
+  }
+  /// Of what the body records and names no grade, inner loops included: withGrade (Math.h).
+  Steps grade(Grade g) const {
+    Steps out = *this;
+    out.ownGrade = g;
+    return out;
+  }
 };
 
 /// The rounds of a loop, as signed numbers: `over(0, n, 64)`.  Values among the bounds are all i32 or all i64; the step
@@ -123,8 +140,9 @@ auto loopOver(const Steps<T> &steps, F &body, const std::tuple<Carried...> &carr
   std::array<Handle, n + 1> inside = {}, results = {};
   Handle counter;
   const auto first = operandsOf(carried, steps.location);
-  if (beginLoop(elementOf<T>, steps.begin, steps.end, steps.step, {first.data(), n}, counter, {inside.data(), n},
-                steps.location)) {
+  if (beginLoop(elementOf<T>, steps.begin, steps.end, steps.step, steps.ownStages, {first.data(), n}, counter,
+                {inside.data(), n}, steps.location)) {
+    const GradeScope grade(steps.ownGrade);
     const auto next = callBundled(body, Scalar<T>(counter), Carried(inside[I])...);
     static_assert(
         std::same_as<std::remove_cvref_t<decltype(next)>, Bundled>,

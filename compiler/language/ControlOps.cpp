@@ -78,6 +78,8 @@ void finishRegions(Recorder &r, std::span<Handle> results) {
   r.closeRegion();
   r.indent();
   r.put('}');
+  if (f.stages)
+    r.putAll(" {tile.num_stages = ", *f.stages, " : i32}");
   r.endLine(f.location);
   const ValueId first = r.defineParts(f.number, f.results, f.location);
   for (std::size_t i = 0; i < results.size() && i < f.results.size(); ++i)
@@ -90,13 +92,17 @@ void finishRegions(Recorder &r, std::span<Handle> results) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, Operands carried,
-               Handle &induction, std::span<Handle> inside, Location loc) {
+bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, std::optional<int> stages,
+               Operands carried, Handle &induction, std::span<Handle> inside, Location loc) {
   Recorder *r = open("loop", loc);
   if (!r)
     return false;
   if (step.kind == Operand::Kind::Constant && step.constant.kind == Constant::Kind::Signed && step.constant.i <= 0) {
     r->fail(loc, "loop", "the step is " + constantText(step.constant), "give a positive step and count from 0");
+    return false;
+  }
+  if (stages && !goodStages(*stages)) {
+    r->fail(loc, "loop", "has " + std::to_string(*stages) + " stages", stagesRemedy);
     return false;
   }
   const auto lower = r->bring(begin, nullptr, "loop", loc);
@@ -114,6 +120,7 @@ bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Op
     f.results.push_back(r->value(*id).type);
   }
   f.yielded = f.results;
+  f.stages = stages;
   f.number = r->takeNumber();
   r->indent();
   r->openRegion(f);

@@ -61,7 +61,7 @@ Handle unaryOp(Recorder &r, Op op, std::string_view what, const Operand &a, std:
 }
 
 std::string_view gradeFlags(const Recorder &r, Grade grade) {
-  return (grade == Grade::OfKernel ? r.grade() : grade) == Grade::Approximate ? " fastmath<afn>" : "";
+  return (grade == Grade::OfScope ? r.grade : grade) == Grade::Approximate ? " fastmath<afn>" : "";
 }
 
 ValueId convert(Recorder &r, Op op, ValueId from, ElementType to, Location loc) {
@@ -194,6 +194,13 @@ Handle bitcast(ElementType to, const Operand &a, Location loc) {
   if (Recorder::signless(a.element) == Recorder::signless(to))
     return r->handle(*id);
   return r->handle(convert(*r, Op::Bitcast, *id, to, loc));
+}
+
+Grade setGrade(Grade grade) {
+  Recorder *r = Recorder::current();
+  if (!r || grade == Grade::OfScope)
+    return Grade::OfScope;
+  return std::exchange(r->grade, grade);
 }
 
 bool setContraction(bool allowed) {

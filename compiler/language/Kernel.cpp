@@ -66,8 +66,8 @@ Recording::Recording(std::string_view name, const KernelOptions &options, std::v
                          "use letters, digits and _, and no digit first");
   else if (const int w = options.warps; w < 1 || w > 32 || (w & (w - 1)))
     recorder->failKernel("has " + std::to_string(w) + " warps", "a block has 1, 2, 4, 8, 16 or 32");
-  else if (const int s = options.stages; s < 1 || s > 8)
-    recorder->failKernel("has " + std::to_string(s) + " stages", "a pipeline has 1 to 8");
+  else if (const int s = options.stages; !goodStages(s))
+    recorder->failKernel("has " + std::to_string(s) + " stages", stagesRemedy);
   else if (const int r = options.maxRegisters; r && (r < 24 || r > 255))
     recorder->failKernel("has maxRegisters " + std::to_string(r), "a thread has 24 to 255 registers, or 0: no limit");
   else if (const int l = options.assemblerLevel; l < 0 || l > 3)

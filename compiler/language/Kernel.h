@@ -50,13 +50,15 @@ struct ConfigEntry {
 struct KernelOptions {
   int warps = 4; ///< of one block: 1, 2, 4, 8, 16 or 32
   /// Tiles that a loop has in flight of each load: while a round works on one, those of the next rounds are copied to
-  /// shared memory, where the target can.  1 to 8; 1: no loop is pipelined.
+  /// shared memory, where the target can.  1 to 8; 1: no loop is pipelined.  A loop may have its own, `over(0,
+  /// n).stages(3)`.
   int stages = 1;
   /// At most so many registers a thread, 24 to 255, so that more blocks fit a multiprocessor; 0: the assembler decides.
   int maxRegisters = 0;
   /// How hard the assembler optimises, 0 to 3.  1 takes two thirds of the time; some kernels lose nothing by it.
   int assemblerLevel = 3;
-  /// Of divisions (`/` too), roots and functions that name no grade themselves: `exp(x)`, not `exp(x, approx)`.
+  /// Of divisions (`/` too), roots and functions that name no grade themselves: `exp(x)`, not `exp(x, approx)`.  A loop
+  /// or withGrade (Math.h) may have its own.
   Grade grade = precise;
   /// What the kernel was made for: `{{"block", c.block}}`.  The first line of the text, and so part of every key.
   std::vector<ConfigEntry> config = {};

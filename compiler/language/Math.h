@@ -25,11 +25,11 @@ namespace kiln::language {
   }
 #define KILN_GRADED(name, op)                                                                                          \
   template <FloatElement T>                                                                                            \
-  Scalar<T> name(const Scalar<T> &x, Grade grade = Grade::OfKernel, Location loc = Location::current()) {              \
+  Scalar<T> name(const Scalar<T> &x, Grade grade = Grade::OfScope, Location loc = Location::current()) {               \
     return Scalar<T>(detail::unary(Op::op, #name, elementOf<T>, detail::operandOf(x, loc), grade, loc));               \
   }                                                                                                                    \
   template <FloatElement T>                                                                                            \
-  Tile<T> name(const Tile<T> &x, Grade grade = Grade::OfKernel, Location loc = Location::current()) {                  \
+  Tile<T> name(const Tile<T> &x, Grade grade = Grade::OfScope, Location loc = Location::current()) {                   \
     return Tile<T>(detail::unary(Op::op, #name, elementOf<T>, detail::operandOf(x, loc), grade, loc));                 \
   }
 
@@ -118,13 +118,13 @@ detail::Met<A, B> minimum(const A &a, const B &b, Location loc = Location::curre
 /// a / b, as the operator, with a grade: `div(a, b, approx)`.
 template <typename A, typename B>
   requires detail::MeetFloats<A, B>
-detail::Met<A, B> div(const A &a, const B &b, Grade grade = Grade::OfKernel, Location loc = Location::current()) {
+detail::Met<A, B> div(const A &a, const B &b, Grade grade = Grade::OfScope, Location loc = Location::current()) {
   return detail::binary(detail::Arith::Div, a, b, grade, loc);
 }
 /// a raised to b.
 template <typename A, typename B>
   requires detail::MeetFloats<A, B>
-detail::Met<A, B> pow(const A &a, const B &b, Grade grade = Grade::OfKernel, Location loc = Location::current()) {
+detail::Met<A, B> pow(const A &a, const B &b, Grade grade = Grade::OfScope, Location loc = Location::current()) {
   using T = detail::CommonTag<A, B>;
   return detail::Met<A, B>(
       detail::power(elementOf<T>, detail::meeting<T>(a, loc), detail::meeting<T>(b, loc), grade, loc));
@@ -220,6 +220,27 @@ private:
 /// `auto y = withoutContraction([&] { return a * b + c; });`
 template <typename F> auto withoutContraction(F &&body) {
   const detail::NoContraction scope;
+  return std::forward<F>(body)();
+}
+
+namespace detail {
+/// OfScope: nothing changes.
+class GradeScope {
+public:
+  explicit GradeScope(Grade grade) : before(setGrade(grade)) {}
+  ~GradeScope() { setGrade(before); }
+  GradeScope(const GradeScope &) = delete;
+  GradeScope &operator=(const GradeScope &) = delete;
+
+private:
+  Grade before;
+};
+} // namespace detail
+
+/// The divisions, roots and functions of `body` that name no grade have this one: `withGrade(approx, [&] { return
+/// exp(x) / y; })`.  The innermost one wins, over KernelOptions::grade too.
+template <typename F> auto withGrade(Grade grade, F &&body) {
+  const detail::GradeScope scope(grade);
   return std::forward<F>(body)();
 }
 

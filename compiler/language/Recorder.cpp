@@ -32,8 +32,8 @@ static std::uint64_t newRecordingId() {
 
 Recorder::Recorder(std::string_view name, const KernelOptions &options, std::vector<KernelArgument> arguments,
                    Location loc)
-    : recordingId(newRecordingId()), kernelName(name), options(options), arguments(std::move(arguments)),
-      location(loc) {
+    : grade(options.grade == Grade::OfScope ? precise : options.grade), recordingId(newRecordingId()), kernelName(name),
+      options(options), arguments(std::move(arguments)), location(loc) {
   text.reserve(8192);
   types.reserve(32);
   values.reserve(256);

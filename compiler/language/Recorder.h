@@ -15,6 +15,7 @@
 #include "Types.h"
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <string_view>
@@ -34,8 +35,9 @@ enum class Order : std::uint8_t { Relaxed, Acquire, Release, AcqRel };
 enum class Scope : std::uint8_t { Cta, Gpu, Sys };
 
 /// Two grades of division, roots and transcendental functions: within CUDA's documented bounds, or the hardware's
-/// approximation (recorded as fastmath<afn>; docs/numbers.md).  OfKernel: as KernelOptions::grade says.
-enum class Grade : std::uint8_t { OfKernel, Precise, Approximate };
+/// approximation (recorded as fastmath<afn>; docs/numbers.md).  OfScope: that of the loop or withGrade (Math.h) around,
+/// else KernelOptions::grade.
+enum class Grade : std::uint8_t { OfScope, Precise, Approximate };
 inline constexpr Grade precise = Grade::Precise, approx = Grade::Approximate;
 
 /// A dimension of a tile, as an argument: `sum(x, along(1))`.
@@ -114,6 +116,8 @@ Handle cast(ElementType to, const Operand &a, Location loc);
 Handle bitcast(ElementType to, const Operand &a, Location loc);
 /// Whether float additions and multiplications may fuse from here on; gives what held before.
 bool setContraction(bool allowed);
+/// The grade of operations that name none, from here on; gives what held before.
+Grade setGrade(Grade grade);
 /// Operations take this location instead of their own until it is changed back; one of line 0 ends that.
 Location setCaller(Location loc);
 
@@ -165,8 +169,9 @@ void devicePrint(std::string_view prefix, Operands values, Location loc);
 
 // Regions.  begin* gives false if nothing is recorded: the caller then skips the body and the end.  Handles go out
 // through spans that are as long as there are carried values, sources, results.
-bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, Operands carried,
-               Handle &induction, std::span<Handle> inside, Location loc);
+/// `stages`: of this loop, if it has its own.
+bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, std::optional<int> stages,
+               Operands carried, Handle &induction, std::span<Handle> inside, Location loc);
 void endLoop(Operands yielded, std::span<Handle> results);
 /// Whether a warp's rows need a body: tile.any_row.
 Handle anyRow(const Operand &rows, Location loc);

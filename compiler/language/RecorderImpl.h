@@ -28,6 +28,12 @@ struct ValueType {
   bool operator==(const ValueType &) const = default;
 };
 
+/// What tile.num_stages may be, of a kernel and of a loop.
+constexpr bool goodStages(int stages) {
+  return stages >= 1 && stages <= 8;
+}
+inline constexpr const char *stagesRemedy = "a pipeline has 1 to 8";
+
 using TypeId = std::uint32_t;
 using ValueId = std::uint32_t;
 using RegionId = std::uint32_t;
@@ -114,6 +120,7 @@ public:
     std::vector<TypeId> yielded = {}; ///< of the region
     ValueId condition = 0;            ///< of a scf.if
     bool otherwise = false;           ///< in the second region of a scf.if
+    std::optional<int> stages = {};   ///< of a scf.for that has its own
   };
   void openRegion(Frame frame);
   void closeRegion();
@@ -167,8 +174,8 @@ public:
   }
   std::string text; ///< the function's body
   bool contraction = true;
-  Grade grade() const { return options.grade; } ///< of operations that name none
-  Location caller;                              ///< line 0: operations have their own locations
+  Grade grade;     ///< of operations that name none
+  Location caller; ///< line 0: operations have their own locations
 
   detail::Handle argument(unsigned index) const { return handle(index); }
   Kernel finish();

@@ -104,12 +104,12 @@ template <typename V, typename M, typename T> class Operators {
   friend V operator symbol(At<V> a, At<V> b)                                                                           \
     requires concept_<T>                                                                                               \
   {                                                                                                                    \
-    return V(arithmetic(Arith::kind, elementOf<T>, a, b, Grade::OfKernel, b.location));                                \
+    return V(arithmetic(Arith::kind, elementOf<T>, a, b, Grade::OfScope, b.location));                                 \
   }                                                                                                                    \
   friend V &operator symbol## = (V & a, At<V> b)                                                                       \
     requires concept_<T>                                                                                               \
   {                                                                                                                    \
-    return a = V(arithmetic(Arith::kind, elementOf<T>, At<V>(a, b.location), b, Grade::OfKernel, b.location));         \
+    return a = V(arithmetic(Arith::kind, elementOf<T>, At<V>(a, b.location), b, Grade::OfScope, b.location));          \
   }
   KILN_ARITHMETIC(+, Add, NumberElement)
   KILN_ARITHMETIC(-, Sub, NumberElement)

@@ -77,7 +77,7 @@ def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
 def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "Copies the tiles of later rounds of a loop to shared memory beside the work on this one";
   let description = [{
-    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's), loads of tiles become asynchronous copies
+    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's, not that of a loop around it), loads of tiles become asynchronous copies
     into s buffers, s - 1 rounds ahead; their users read shared memory in the layout that they want.  Loads that go into
     a product or into a layout conversion come first, those for elementwise work get the buffers for which there is room
     then.  Addresses of later rounds are computed from what the loop counts and carries.  Stores and atomic operations in

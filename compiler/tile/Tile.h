@@ -50,8 +50,8 @@ inline bool isKernel(mlir::func::FuncOp f) {
 }
 /// Warps of a block of the kernel.
 unsigned numWarps(mlir::func::FuncOp kernel);
-/// Stages of the pipelined loops below `op`: the operation's own, else those of what it is in, else 1.
-unsigned numStages(mlir::Operation *op);
+/// Stages of a loop: its own, else its kernel's, else 1.  A loop around it does not say.
+unsigned numStages(mlir::Operation *loop);
 /// The kernel's argument as messages call it: its tile.name, or "argument N".
 std::string argumentName(mlir::func::FuncOp kernel, unsigned index);
 

@@ -81,6 +81,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return success();
   }
   if (attr.getName() == numStagesAttr) {
+    if (!isa<func::FuncOp>(op) && op->getName().getStringRef() != "scf.for")
+      return op->emitError() << numStagesAttr << " is for func.func and scf.for, not for " << op->getName();
     if (!isInteger(attr.getValue(), 1, maxNumStages))
       return op->emitError() << numStagesAttr << " is " << attr.getValue() << ": a pipeline has 1 to " << maxNumStages
                              << " stages";
@@ -161,11 +163,11 @@ unsigned numWarps(func::FuncOp kernel) {
   return n ? static_cast<unsigned>(n.getInt()) : defaultNumWarps;
 }
 
-unsigned numStages(Operation *op) {
-  for (; op; op = op->getParentOp())
-    if (auto n = op->getAttrOfType<IntegerAttr>(numStagesAttr))
-      return static_cast<unsigned>(n.getInt());
-  return 1;
+unsigned numStages(Operation *loop) {
+  auto n = loop->getAttrOfType<IntegerAttr>(numStagesAttr);
+  if (auto kernel = loop->getParentOfType<func::FuncOp>(); kernel && !n)
+    n = kernel->getAttrOfType<IntegerAttr>(numStagesAttr);
+  return n ? static_cast<unsigned>(n.getInt()) : 1;
 }
 
 std::string argumentName(func::FuncOp kernel, unsigned index) {

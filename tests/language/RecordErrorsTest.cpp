@@ -189,6 +189,18 @@ INSTANTIATE_TEST_SUITE_P(
              {"when", "result 0", "tensor<32xf32>", "tensor<64xf32>"},
              "shape the same"},
         Case{"BadStep", [](P x, N n) { loop(over(0, n, 0), [](auto) {}); }, {"loop", "step is 0"}, "positive step"},
+        Case{"NoStages",
+             [](P x, N n) { loop(over(0, n).stages(0), [](auto) {}); },
+             {"loop", "has 0 stages"},
+             "a pipeline has 1 to 8"},
+        Case{"NegativeStages",
+             [](P x, N n) { loop(over(0, n).stages(-1), [](auto) {}); },
+             {"loop", "has -1 stages"},
+             "a pipeline has 1 to 8"},
+        Case{"TooManyStages",
+             [](P x, N n) { loop(over(0, n).stages(9), [](auto) {}); },
+             {"loop", "has 9 stages"},
+             "a pipeline has 1 to 8"},
         Case{"Unassigned",
              [](P x, N n) {
                Scalar<f32> y;

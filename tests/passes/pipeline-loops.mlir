@@ -333,3 +333,57 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// A loop's own stages count for that loop alone: the kernel's are those of the loops beside it and inside it.
+// CHECK-LABEL: @own
+// CHECK: local_alloc : !tile_gpu.buffer<"q": [2] x 64x32xf16
+// CHECK: scf.for
+// CHECK: print "kernel's"
+// CHECK: local_alloc : !tile_gpu.buffer<"q": [4] x 64x32xf16
+// CHECK: scf.for
+// CHECK: print "four"
+// CHECK-NOT: local_alloc
+// CHECK: scf.for
+// CHECK: tile.load_view
+// CHECK: print "one"
+// CHECK: scf.for
+// CHECK: local_alloc : !tile_gpu.buffer<"q": [2] x 64x32xf16
+// CHECK: scf.for
+// CHECK: print "inner"
+// CHECK: {tile.num_stages = 3 : i32}
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#column = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @own(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32, tile.name = "q"}, %n: i32,
+                 %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x32xf16>, i32
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %a = tile.load_view %v[%i, %c0] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %y = tile_gpu.convert_layout %a : tensor<64x32xf16, #row> to tensor<64x32xf16, #column>
+      tile.print "kernel's" %y : tensor<64x32xf16, #column>
+    }
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %a = tile.load_view %v[%i, %c0] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %y = tile_gpu.convert_layout %a : tensor<64x32xf16, #row> to tensor<64x32xf16, #column>
+      tile.print "four" %y : tensor<64x32xf16, #column>
+    } {tile.num_stages = 4 : i32}
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %a = tile.load_view %v[%i, %c0] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %y = tile_gpu.convert_layout %a : tensor<64x32xf16, #row> to tensor<64x32xf16, #column>
+      tile.print "one" %y : tensor<64x32xf16, #column>
+    } {tile.num_stages = 1 : i32}
+    scf.for %j = %c0 to %n step %c64 : i32 {
+      scf.for %i = %c0 to %j step %c64 : i32 {
+        %a = tile.load_view %v[%i, %c0] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+        %y = tile_gpu.convert_layout %a : tensor<64x32xf16, #row> to tensor<64x32xf16, #column>
+        tile.print "inner" %y : tensor<64x32xf16, #column>
+      }
+    } {tile.num_stages = 3 : i32}
+    return
+  }
+}

@@ -50,6 +50,25 @@ func.func @k() attributes {tile.kernel, tile.num_stages = 0 : i32} {
 
 // -----
 
+func.func @k(%n: i32) {
+  %c = arith.constant 1 : i32
+  // expected-error @+1 {{tile.num_stages is 9 : i32: a pipeline has 1 to 8 stages}}
+  scf.for %i = %c to %n step %c : i32 {
+  } {tile.num_stages = 9 : i32}
+  return
+}
+
+// -----
+
+func.func @k(%c: i1) {
+  // expected-error @+1 {{tile.num_stages is for func.func and scf.for, not for scf.if}}
+  scf.if %c {
+  } {tile.num_stages = 2 : i32}
+  return
+}
+
+// -----
+
 // expected-error @+1 {{tile.max_registers is 256 : i32: a thread has 24 to 255 registers}}
 func.func @k() attributes {tile.kernel, tile.max_registers = 256 : i32} {
   return
