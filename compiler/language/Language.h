@@ -6,6 +6,7 @@
 #include "Control.h"
 #include "Dot.h"
 #include "Kernel.h"
+#include "Layout.h"
 #include "Math.h"
 #include "Memory.h"
 #include "Reduce.h"

@@ -19,6 +19,7 @@
 #include <source_location>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace kiln::language {
 
@@ -47,6 +48,12 @@ struct Along {
 constexpr Along along(int dim) {
   return {dim};
 }
+
+/// Who holds which elements of a tile (Layout.h).
+struct BlockedLayout {
+  Shape sizePerThread, threadsPerWarp, warpsPerCTA;
+  std::vector<int> order = {}; ///< of dimensions, the one first in which neighbours lie; empty: the last one first
+};
 
 namespace detail {
 
@@ -134,6 +141,7 @@ Handle broadcastTo(const Operand &a, const Shape &shape, Location loc);
 Handle transpose(const Operand &a, std::span<const int> permutation, Location loc);
 Handle reshape(const Operand &a, const Shape &shape, Location loc);
 Handle join(const Operand &a, const Operand &b, Location loc);
+Handle withLayout(const Operand &a, const BlockedLayout &layout, Location loc);
 void split(const Operand &a, Handle &first, Handle &second, Location loc);
 
 // Memory.

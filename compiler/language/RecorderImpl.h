@@ -177,6 +177,7 @@ public:
   Grade grade;     ///< of operations that name none
   Location caller; ///< line 0: operations have their own locations
 
+  int warps() const { return options.warps; }
   detail::Handle argument(unsigned index) const { return handle(index); }
   Kernel finish();
 

@@ -196,4 +196,81 @@ void split(const Operand &a, Handle &first, Handle &second, Location loc) {
   second = r->handle(y);
 }
 
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Why no tile of this rank lies so in this kernel, and what to do; empty if it may.
+std::pair<std::string, std::string> problemOf(const BlockedLayout &layout, unsigned rank, int warps) {
+  const struct {
+    const char *name;
+    const Shape &sizes;
+    std::int64_t product; ///< 0: any
+  } lists[] = {{"sizePerThread", layout.sizePerThread, 0},
+               {"threadsPerWarp", layout.threadsPerWarp, 32},
+               {"warpsPerCTA", layout.warpsPerCTA, warps}};
+  for (const auto &[name, sizes, product] : lists) {
+    const std::string text = std::string(name) + " is " + sizes.toString();
+    if (sizes.rank() != rank)
+      return {text + " of a tile of rank " + std::to_string(rank), "give one number for each dimension"};
+    std::int64_t all = 1;
+    for (unsigned d = 0; d < rank; ++d) {
+      if (sizes[d] < 1 || sizes[d] > 1024 || (sizes[d] & (sizes[d] - 1)))
+        return {text, "give powers of two, at most 1024"};
+      all *= sizes[d];
+    }
+    if (product && all != product)
+      return {text + ", " + std::to_string(all) + " in all",
+              "give numbers that multiply to " + std::to_string(product) +
+                  (&sizes == &layout.warpsPerCTA ? ", the kernel's warps" : ", a warp's lanes")};
+  }
+  std::vector<bool> seen(rank);
+  for (const int d : layout.order) {
+    if (d < 0 || static_cast<unsigned>(d) >= rank || seen[static_cast<unsigned>(d)])
+      return {"order has the dimension " + std::to_string(d), "name each dimension of the tile once"};
+    seen[static_cast<unsigned>(d)] = true;
+  }
+  if (!layout.order.empty() && layout.order.size() != rank)
+    return {"order has " + std::to_string(layout.order.size()) + " dimensions of a tile of rank " +
+                std::to_string(rank),
+            "name each dimension of the tile once"};
+  return {};
+}
+
+} // namespace
+
+Handle withLayout(const Operand &a, const BlockedLayout &layout, Location loc) {
+  Recorder *r = open("withLayout", loc);
+  const auto x = r ? r->find(a, "withLayout", loc) : std::nullopt;
+  if (!x)
+    return {};
+  const unsigned rank = r->typeOf(*x).shape.rank();
+  if (const auto [problem, remedy] = problemOf(layout, rank, r->warps()); !problem.empty()) {
+    r->fail(loc, "withLayout", problem, remedy);
+    return {};
+  }
+  std::string encoding = "#tile_gpu.blocked<";
+  const auto list = [&](const char *name, const auto &number, unsigned count) {
+    encoding += (encoding.back() == '<' ? "" : ", ") + std::string(name) + "=[";
+    for (unsigned d = 0; d < count; ++d)
+      encoding += (d ? "," : "") + std::to_string(number(d));
+    encoding += ']';
+  };
+  list("sizePerThread", [&](unsigned d) { return layout.sizePerThread[d]; }, rank);
+  list("threadsPerWarp", [&](unsigned d) { return layout.threadsPerWarp[d]; }, rank);
+  list("warpsPerCTA", [&](unsigned d) { return layout.warpsPerCTA[d]; }, rank);
+  list(
+      "order", [&](unsigned d) { return layout.order.empty() ? static_cast<int>(rank - 1 - d) : layout.order[d]; },
+      rank);
+  // There and back again: the tile has no layout before and behind, assign-layouts gives it this one.
+  const TypeId type = r->value(*x).type;
+  std::string there = r->typeText(type);
+  there.insert(there.size() - 1, ", " + encoding + ">");
+  const std::string_view to(there);
+  const ValueId anchor = r->result(type, loc, Op::ConvertLayout, ' ', ValueText{*x}, " : ", TypeText{type}, " to ", to);
+  return r->handle(r->result(type, loc, Op::ConvertLayout, ' ', ValueText{anchor}, " : ", to, " to ", TypeText{type}));
+}
+
 } // namespace kiln::language::detail

@@ -53,9 +53,16 @@ RankedTensorType partOf(RankedTensorType tile, int64_t dim, int64_t count) {
   return out;
 }
 
+/// At stage tile: the layout says how what has none is to lie, and goes with the operation.
+static bool isAnchor(ConvertLayoutOp op) {
+  return !layoutAttrOf(op.getSource().getType()) || !layoutAttrOf(op.getType());
+}
+
 OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
+  if (isAnchor(*this))
+    return {};
   if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
     return SplatElementsAttr::get(cast<ShapedType>(getType()), splat.getSplatValue<Attribute>());
   return {};
@@ -68,7 +75,7 @@ struct ConvertTwice : OpRewritePattern<ConvertLayoutOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const override {
     auto inner = op.getSource().getDefiningOp<ConvertLayoutOp>();
-    if (!inner)
+    if (!inner || !layoutAttrOf(inner.getSource().getType()) || !layoutAttrOf(op.getType()))
       return failure();
     rewriter.replaceOpWithNewOp<ConvertLayoutOp>(op, op.getType(), inner.getSource());
     return success();
@@ -79,6 +86,8 @@ struct ConvertTwice : OpRewritePattern<ConvertLayoutOp> {
 struct OfGenerator : OpRewritePattern<ConvertLayoutOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConvertLayoutOp op, PatternRewriter &rewriter) const override {
+    if (isAnchor(op))
+      return failure();
     if (auto splat = op.getSource().getDefiningOp<tile::SplatOp>()) {
       rewriter.replaceOpWithNewOp<tile::SplatOp>(op, op.getType(), splat.getSource());
       return success();

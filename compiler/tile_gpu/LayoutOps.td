@@ -12,7 +12,8 @@ def TileGpu_ConvertLayoutOp : TileGpu_Op<"convert_layout", [Pure]> {
     %y = tile_gpu.convert_layout %x : tensor<64x32xf32, #a> to tensor<64x32xf32, #b>
     ```
     Exists for every pair of layouts on every target; the planner (`compiler/layout/Planner.h`) decides how.  At stage
-    tile one side may be without a layout: assign-layouts chooses it.
+    tile one side may be without a layout: assign-layouts chooses it, as a rule the other side's.  So a conversion to a
+    layout and one back to none are a hint: what is computed of the tile lies so, and what it is computed from.
   }];
   let arguments = (ins Tile_Tile:$source);
   let results = (outs Tile_Tile:$result);

@@ -62,6 +62,7 @@ Kernel everything() {
         devicePrint("nothing");
         assume(multipleOf(n, 16) > 0);
         store(x + multipleOf(maxContiguous(v2, 8), 8), y);
+        store(x, sum(withLayout(z, {.sizePerThread = {2, 1}, .threadsPerWarp = {4, 8}, .warpsPerCTA = {1, 4}})));
         deviceAssert(n < 100, "n is too large: 100 \\ more");
         deviceAssert(e > 0.0f, "not positive");
       });

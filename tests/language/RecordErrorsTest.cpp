@@ -189,6 +189,53 @@ INSTANTIATE_TEST_SUITE_P(
              {"when", "result 0", "tensor<32xf32>", "tensor<64xf32>"},
              "shape the same"},
         Case{"BadStep", [](P x, N n) { loop(over(0, n, 0), [](auto) {}); }, {"loop", "step is 0"}, "positive step"},
+        Case{"LayoutRank",
+             [](P x, N n) {
+               (void)withLayout(zeros<f32>({32, 8}),
+                                {.sizePerThread = {1, 1}, .threadsPerWarp = {32}, .warpsPerCTA = {4, 1}});
+             },
+             {"withLayout", "threadsPerWarp is [32] of a tile of rank 2"},
+             "one number for each dimension"},
+        Case{"LayoutPowers",
+             [](P x, N n) {
+               (void)withLayout(zeros<f32>({32}), {.sizePerThread = {3}, .threadsPerWarp = {32}, .warpsPerCTA = {4}});
+             },
+             {"withLayout", "sizePerThread is [3]"},
+             "powers of two"},
+        Case{"LayoutZero",
+             [](P x, N n) {
+               (void)withLayout(zeros<f32>({32}), {.sizePerThread = {1}, .threadsPerWarp = {0}, .warpsPerCTA = {4}});
+             },
+             {"withLayout", "threadsPerWarp is [0]"},
+             "powers of two"},
+        Case{"LayoutLanes",
+             [](P x, N n) {
+               (void)withLayout(zeros<f32>({32}), {.sizePerThread = {1}, .threadsPerWarp = {16}, .warpsPerCTA = {4}});
+             },
+             {"withLayout", "threadsPerWarp is [16], 16 in all"},
+             "multiply to 32, a warp's lanes"},
+        Case{"LayoutWarps",
+             [](P x, N n) {
+               (void)withLayout(zeros<f32>({32}), {.sizePerThread = {1}, .threadsPerWarp = {32}, .warpsPerCTA = {8}});
+             },
+             {"withLayout", "warpsPerCTA is [8], 8 in all"},
+             "multiply to 4, the kernel's warps"},
+        Case{"LayoutOrder",
+             [](P x, N n) {
+               (void)withLayout(
+                   zeros<f32>({32, 8}),
+                   {.sizePerThread = {1, 1}, .threadsPerWarp = {32, 1}, .warpsPerCTA = {4, 1}, .order = {0, 0}});
+             },
+             {"withLayout", "order has the dimension 0"},
+             "each dimension of the tile once"},
+        Case{"LayoutShortOrder",
+             [](P x, N n) {
+               (void)withLayout(
+                   zeros<f32>({32, 8}),
+                   {.sizePerThread = {1, 1}, .threadsPerWarp = {32, 1}, .warpsPerCTA = {4, 1}, .order = {0}});
+             },
+             {"withLayout", "order has 1 dimensions of a tile of rank 2"},
+             "each dimension of the tile once"},
         Case{"NoStages",
              [](P x, N n) { loop(over(0, n).stages(0), [](auto) {}); },
              {"loop", "has 0 stages"},
