@@ -50,6 +50,7 @@ struct DplrConfig {
   int segment = 0;                ///< chunks that it walks along, a power of two; 0: all of its sequence
   bool ofSegments = false;        ///< dplr_chains: what it walks along are segments, of `chunk` tokens each
   bool gradients = false;         ///< of a call of gradients: walks in both directions
+  bool saved = false;             ///< forward: what gradients take is kept (KeptChunks.h); gradients: it was
   language::ElementType gates = language::ElementType::F32; ///< f32 or the activations' type
   language::ElementType beta = language::ElementType::F32;  ///< the same
   language::ElementType state = language::ElementType::F32; ///< of the first state: f32, f16, bf16
@@ -93,6 +94,18 @@ inline int programsOfGradients(const DplrConfig &c) {
   return sumsOverK(c) ? 1 : c.dim / sliceOfK(c);
 }
 
+/// Directions in which a call walks.  States that were saved need no walk.
+inline bool walksForward(const DplrConfig &c) {
+  return !(c.gradients && c.saved);
+}
+inline int directionsOf(const DplrConfig &c) {
+  return c.gradients && !c.saved ? 2 : 1;
+}
+/// Whether a step back makes what it adds, (Qh^T dO) transposed, itself: nothing has left it in memory.
+inline bool makesRht(const DplrConfig &c) {
+  return c.gradients && c.saved && !c.ofSegments;
+}
+
 /// Programs of dplr_value_grads for a chunk and head.
 inline int programsOfValueGradients(const DplrConfig &c) {
   return c.dimV / partOfV(c.dimV);
@@ -101,21 +114,23 @@ inline int programsOfValueGradients(const DplrConfig &c) {
 /// Programs of dplr_compose for a segment and head.
 int programsOfComposition(const DplrConfig &c);
 
-/// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, sequences, scale): q, k, a, b, g
-/// [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f [H, slots,
-/// rowsOfF, dim] (F, or W and below it BG), rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim], oht [H,
-/// slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L).  Grid [slots * H].
+/// dplr_maps(q, k, v, a, b, g, gate_of_head, beta, cu_seqlens, f, rt, qh, oht, decay, matrices, sequences, scale): q,
+/// k, a, b, g [B, T, H, K], v [B, T, H, V], gate_of_head and beta [B, T, H], those that the rule has; of every slot f
+/// [H, slots, rowsOfF, dim] (F, or W and below it BG), rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim],
+/// oht [H, slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L); matrices (`saved`) as dplr_maps_backward.
+/// Grid [slots * H].
 language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, starts, o, ht, sequences): h0 [N, H, K, V], ht the same in f32,
-/// o [B, T, H, V]; of slots the rows: f [H, slots * rowsOfF, dim].  Grid [N * H * ceil(V / blockV)].  By segments:
-/// starts, the states before them, [H, slots of segments * dimV, dim] f32, in place of h0 and ht; grid [slots of
-/// segments * H * ceil(V / blockV)].
+/// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, starts, o, ht, h, sequences): h0 [N, H, K, V], ht the same in f32,
+/// o [B, T, H, V]; h (`saved`) as dplr_chains; of slots the rows: f [H, slots * rowsOfF, dim].  Grid [N * H * ceil(V /
+/// blockV)].  By segments: starts, the states before them, [H, slots of segments * dimV, dim] f32, in place of h0 and
+/// ht; grid [slots of segments * H * ceil(V / blockV)].
 language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_compose(f, rt, rht, decay, cu_seqlens, fs, rts, rhts, decays, tokens, heads, sequences): the maps of segments,
-/// fs [H, slots of segments * dim, dim], rts and rhts [.. * dimV, dim] f32, decays [H, slots of segments, dim] f32,
-/// from those of chunks; rht and rhts for `gradients`.  Grid [slots of segments * H * programsOfComposition].
+/// dplr_compose(f, rt, rht, qh, do, decay, cu_seqlens, fs, rts, rhts, decays, tokens, heads, sequences): the maps of
+/// segments, fs [H, slots of segments * dim, dim], rts and rhts [.. * dimV, dim] f32, decays [H, slots of segments,
+/// dim] f32, from those of chunks; rht (or, see `makesRht`, qh and do) and rhts for `gradients`, rt and rts but for
+/// `gradients` with `saved`.  Grid [slots of segments * H * programsOfComposition].
 language::Kernel dplrCompose(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, matrices, sequences,
@@ -123,12 +138,13 @@ language::Kernel dplrCompose(language::ElementType element, const DplrConfig &co
 /// gradient of the state gains, and matrices [H, slots, keptMatrices * C, C], which dplr_value_grads reads.
 language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
 
-/// dplr_chains(h0, dht, f, rt, rht, decay, cu_seqlens, starts, ends, h, dh, ht, dh0, tokens, heads, sequences): of
-/// every slot h, the state before the chunk, and dh, the gradient of the state after it, both transposed, [H, slots *
-/// dimV, dim]; dh0 [N, H, K, V] f32.  Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half
+/// dplr_chains(h0, dht, f, rt, rht, qh, do, decay, cu_seqlens, starts, ends, h, dh, ht, dh0, tokens, heads, sequences):
+/// of every slot h, the state before the chunk, and dh, the gradient of the state after it, both transposed, [H, slots
+/// * dimV, dim]; dh0 [N, H, K, V] f32.  Grid [2 * N * H * dimV / blockV]: half of the programs walk forward, half
 /// backward.  By segments: starts and ends, the states and gradients at their ends, as of dplr_out, in place of h0, dht
 /// and dh0. `ofSegments`, dplr_segment_chains: f of segments, rt, rht, h and dh of segments in f32; where only the
-/// forward direction is wanted (not `gradients`) no rht, dht, dh, dh0, but ht [N, H, K, V] f32, and half the grid.
+/// forward direction is wanted (not `gradients`) no rht, dht, dh, dh0, but ht [N, H, K, V] f32, and half the grid. With
+/// `saved` gradients walk backward only: no h0, rt, starts, h, and qh and do for rht (`makesRht`), half the grid too.
 language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
 
 /// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, matrices, dv, y, written, sequences,

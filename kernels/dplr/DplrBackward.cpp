@@ -40,15 +40,16 @@ template <Element T, Element G, Element B, Element I> Kernel mapsBackwardOf(cons
 template <Element T, Element X, Element H, Element D, Element I> Kernel chainsOf(const DplrConfig &c) {
   return kernel(c.ofSegments ? "dplr_segment_chains" : "dplr_chains", optionsOfChain(c),
                 [&](TensorArg<H, 4, "h0", maybeVectors> h0, TensorArg<D, 4, "dht", maybeVectors> dht,
-                    TensorArg<T, 3, "f", maybeVectors> f, TensorArg<X, 3, "rt", vectors> rt,
-                    TensorArg<X, 3, "rht", maybeVectors> rht, TensorArg<f32, 3, "decay", maybeVectors> decay,
+                    TensorArg<T, 3, "f", maybeVectors> f, TensorArg<X, 3, "rt", maybeVectors> rt,
+                    TensorArg<X, 3, "rht", maybeVectors> rht, TensorArg<T, 3, "qh", maybeVectors> qh,
+                    TensorArg<T, 4, "do", maybeVectors> dO, TensorArg<f32, 3, "decay", maybeVectors> decay,
                     TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<f32, 3, "starts", maybeVectors> starts,
-                    TensorArg<f32, 3, "ends", maybeVectors> ends, TensorArg<X, 3, "h", vectors> h,
+                    TensorArg<f32, 3, "ends", maybeVectors> ends, TensorArg<X, 3, "h", maybeVectors> h,
                     TensorArg<X, 3, "dh", maybeVectors> dh, TensorArg<f32, 4, "ht", maybeVectors> ht,
                     TensorArg<f32, 4, "dh0", maybeVectors> dh0, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads,
                     Arg<i32, "sequences"> sequences) {
                   const auto parts = c.dimV / c.blockV;
-                  const auto part = c.gradients ? programId() / 2 : programId() + 0;
+                  const auto part = programId() / directionsOf(c);
                   const auto column = part % parts * c.blockV;
                   const Walk here = Walk::of(part / parts, heads, tokens, sequences, offsetsOf<I>(cu), c);
                   const auto head = here.head;
@@ -64,7 +65,8 @@ template <Element T, Element X, Element H, Element D, Element I> Kernel chainsOf
                     else
                       storeView(partOf(to), {rowOfV, 0}, x);
                     const auto kept = c.gate == GateKind::None ? x : x * loadView(decays, {slot, 0});
-                    const auto next = kept + asF32(loadView(partOf(more), {rowOfV, 0}));
+                    const auto next = back && makesRht(c) ? here.withRht(qh, dO, slot, column, kept, c)
+                                                          : kept + asF32(loadView(partOf(more), {rowOfV, 0}));
                     return passed<T>(c, f.at(head, all, all), slot, operand, next, back);
                   };
                   const auto ofSegment = [&](const TensorView<f32, 3> &x) {
@@ -80,15 +82,19 @@ template <Element T, Element X, Element H, Element D, Element I> Kernel chainsOf
                     if (c.ofSegments && !c.gradients && c.final)
                       writeState(ht, last);
                   };
-                  if (!c.gradients)
-                    return walk();
-                  when(programId() % 2 == 0, walk, [&] {
+                  const auto walkBack = [&] {
                     const auto last = here.backward(
                         c.segment ? ofSegment(ends) : stateOf(dht, c.final, here.n, head, column, c),
                         [&](const auto &slot, const auto &x) { return step(slot, x, dh, rht, /*back=*/true); });
                     if (c.wantsFirst)
                       writeState(dh0, last);
-                  });
+                  };
+                  if (!c.gradients)
+                    walk();
+                  else if (!walksForward(c))
+                    walkBack();
+                  else
+                    when(programId() % 2 == 0, walk, walkBack);
                 });
 }
 

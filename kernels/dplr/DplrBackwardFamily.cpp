@@ -17,6 +17,7 @@ public:
   std::vector<TensorParameter> tensors() const override {
     std::vector<TensorParameter> out = inputParameters();
     out.push_back({"do", false, false, "B x T x H x V: the loss's gradient by o"});
+    out.push_back({"saved", false, true, "u8: what " + maker() + " saved of the same inputs", DType::U8, {}, maker()});
     out.push_back({"dht", false, true, "N x H x K x V, f32 or as do: the loss's gradient by the last state"});
     for (const std::string &of : differentiated())
       out.push_back({"d" + of, true, false, "as " + of});
@@ -98,9 +99,14 @@ public:
     }
     Sample states = call(2, 70, 2, 40, 24, {{"dh0", 1}});
     states.inputs["initial_state"] = states.inputs["dht"] = {DType::F32, {2, 2, 40, 24}};
-    return {call(1, 1, 1, 16, 16, {{"dh0", 1}}), call(2, 130, 1, 64, 64, safe), states,
+    Sample saved = call(1, 40, 1, 16, 32, {{"chunk_size", 16}});
+    saved.made = {"saved"};
+    return {call(1, 1, 1, 16, 16, {{"dh0", 1}}),
+            call(2, 130, 1, 64, 64, safe),
+            states,
             call(1, 100, 1, 32, 64, {{"chunk_size", 16}}),
-            call(1, 100, 1, 16, 32, {{"chunk_size", 16}, {"segment_size", 2}})};
+            call(1, 100, 1, 16, 32, {{"chunk_size", 16}, {"segment_size", 2}}),
+            saved};
   }
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
@@ -117,7 +123,8 @@ public:
                                             {"bounded", &c.bounded},
                                             {"exact", &c.exact},
                                             {"packed", &c.packed},
-                                            {"segment", &c.segment}});
+                                            {"segment", &c.segment},
+                                            {"saved", &c.saved}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
     c.gradients = true;
@@ -132,6 +139,12 @@ public:
   }
 
 private:
+  /// The family of the forward direction.
+  std::string maker() const {
+    std::string name(names.operation);
+    name.resize(name.size() - std::string_view("_backward").size());
+    return name;
+  }
   /// Inputs that have gradients, but for the state.
   std::vector<std::string> differentiated() const {
     std::vector<std::string> out{std::string(names.q), "k", "v"};
@@ -171,6 +184,7 @@ private:
       KILN_TRY(fillInputs(call, names, a));
       const auto out = [&](std::string_view of) { return call.tensors.find("d" + std::string(of))->second; };
       a.dO = call.tensors.find("do")->second, a.dFinal = optionalTensor(call, "dht");
+      a.saved = optionalTensor(call, "saved");
       a.dq = out(names.q), a.dk = out("k"), a.dv = out("v");
       if constexpr (requires { a.da; })
         a.da = out("a"), a.db = out("b");

@@ -17,7 +17,7 @@ template <typename Arguments> ChunkBackwardCall common(const Arguments &a, Chunk
   in.rule = rule;
   in.gate = gateOf(a.g);
   out.dO = a.dO, out.dq = a.dq, out.dk = a.dk, out.dv = a.dv, out.dg = a.dg;
-  out.dFinal = a.dFinal, out.dInitial = a.dInitial;
+  out.dFinal = a.dFinal, out.dInitial = a.dInitial, out.saved = a.saved;
   return out;
 }
 
@@ -52,6 +52,8 @@ Status ChunkBackward::check(ChunkBackwardCall call) const {
   KILN_TRY(checkInputs(device, words, in));
   KILN_TRY(checkChunks(device, words, in));
   KILN_TRY(checkTensor("do", call.dO).on(device).dtypeOf("v", in.v).shapeOf("v", in.v).stride(3, 1).status());
+  if (call.saved)
+    KILN_TRY(checkSaved(device, words, in, *call.saved, /*isOutput=*/false));
   if (call.dFinal)
     KILN_TRY(checkState(device, words, in, "dht", *call.dFinal, {DType::F32, in.q.dtype}, false));
   const std::string dq = std::string("d") + words.q, dg = std::string("d") + words.g;
@@ -77,6 +79,8 @@ Status ChunkBackward::check(ChunkBackwardCall call) const {
     auto apart = checkTensor(out.name, *out.tensor).apartFrom("do", call.dO);
     for (std::size_t m = 0; m < n; ++m)
       apart.apartFrom(gradients[m].name, *gradients[m].tensor);
+    if (call.saved)
+      apart.apartFrom("saved", *call.saved);
     KILN_TRY(apart.status());
   }
   if (!call.dInitial)
@@ -88,6 +92,8 @@ Status ChunkBackward::check(ChunkBackwardCall call) const {
     apart.apartFrom("dht", *call.dFinal);
   if (in.initialState) // read by programs that walk the other way
     apart.apartFrom("initial_state", *in.initialState);
+  if (call.saved)
+    apart.apartFrom("saved", *call.saved);
   for (std::size_t n = 0; n < count; ++n)
     apart.apartFrom(gradients[n].name, *gradients[n].tensor);
   return apart.status();
@@ -103,61 +109,66 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   c.final = call.dFinal.has_value();
   c.wantsFirst = call.dInitial.has_value();
   c.lastState = call.dFinal ? elementOf(call.dFinal->dtype) : language::ElementType::F32;
-  const bool hasF = reads(in.rule), decays = in.gate != GateKind::None;
+  c.saved = call.saved.has_value();
+  if (c.saved) // no walk starts there
+    c.initial = false, c.state = language::ElementType::F32;
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
   const auto element = elementOf(dtype);
-  const auto bytes = [&](std::int64_t elements, std::int64_t size) {
-    return static_cast<std::size_t>(in.heads() * slots * elements * size);
+  const auto bytes = [&](bool needed, std::int64_t rows, std::int64_t columns) {
+    return needed ? static_cast<std::size_t>(in.heads() * slots * rows * columns * 2) : 0;
   };
-  const std::size_t state = bytes(c.dimV * c.dim, 2);
+  const bool withY = reads(in.rule);
   Segments segments(in, c);
-  KILN_ASSIGN(const auto parts, plan.workspace({{"f", hasF ? bytes(rowsOfF(c) * c.dim, 2) : 0},
-                                                {"r", state},
-                                                {"rh", state},
-                                                {"h", state},
-                                                {"dh", state},
-                                                {"decay", decays ? bytes(c.dim, 4) : 0},
-                                                {"y", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
-                                                {"written", hasF ? bytes(c.chunk * c.dimV, 2) : 0},
-                                                {"matrices", bytes(keptMatrices(in.rule) * c.chunk * c.chunk, 2)},
+  KeptChunks kept(in, c); // in the workspace, or where the forward call saved it
+  KILN_ASSIGN(const auto parts, plan.workspace({{"chunks", c.saved ? 0 : kept.bytes()},
+                                                {"r", bytes(!c.saved, c.dimV, c.dim)},
+                                                {"rh", bytes(!c.saved, c.dimV, c.dim)},
+                                                {"dh", bytes(true, c.dimV, c.dim)},
+                                                {"y", bytes(withY, c.chunk, c.dimV)},
+                                                {"written", bytes(withY, c.chunk, c.dimV)},
                                                 {"segments", segments.bytes()}}));
-  segments.place(parts[9]);
-  const auto stateAt = [&](unsigned n) { return workspaceTensor(parts[n], dtype, in.heads(), slots * c.dimV, c.dim); };
+  kept.place(c.saved ? call.saved->address : parts[0]);
+  segments.place(parts[6]);
   const Tensor none;
-  const Tensor f = hasF ? workspaceTensor(parts[0], dtype, in.heads(), slots * rowsOfF(c), c.dim) : none,
-               rt = stateAt(1), rht = stateAt(2), h = stateAt(3), dh = stateAt(4),
-               decay = decays ? workspaceTensor(parts[5], DType::F32, in.heads(), slots, c.dim) : none;
-  const auto ofValues = [&](unsigned n) {
-    return hasF ? bySlot(workspaceTensor(parts[n], dtype, in.heads(), slots * c.chunk, c.dimV), slots) : none;
+  const auto part = [&](unsigned n, bool needed, std::int64_t rows, std::int64_t columns) {
+    return needed ? workspaceTensor(parts[n], dtype, in.heads(), slots * rows, columns) : none;
   };
-  const Tensor matrices =
-      bySlot(workspaceTensor(parts[8], dtype, in.heads(), slots * keptMatrices(in.rule) * c.chunk, c.chunk), slots);
+  const Tensor rt = part(1, !c.saved, c.dimV, c.dim), rht = part(2, !c.saved, c.dimV, c.dim),
+               dh = part(3, true, c.dimV, c.dim), y = bySlot(part(4, withY, c.chunk, c.dimV), slots),
+               written = bySlot(part(5, withY, c.chunk, c.dimV), slots), h = bySlot(kept.h, slots),
+               matrices = bySlot(kept.matrices, slots);
   const DplrConfig ofEach = ofChunks(c), walking = ofChain(c);
   KILN_ASSIGN(const Dim3 everyChunk, gridOf(words.operation, slots * in.heads()));
   KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));
   KILN_ASSIGN(const Dim3 everyPart, gridOf(words.operation, slots * in.heads() * programsOfValueGradients(ofEach)));
-  if (slots) {
+  if (slots && !c.saved) {
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
-    KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO),
-                            named<"f">(hasF ? bySlot(f, slots) : none), named<"rt">(bySlot(rt, slots)),
-                            named<"rht">(bySlot(rht, slots)), named<"decay">(decay), named<"matrices">(matrices)));
+    KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO), named<"f">(bySlot(kept.f, slots)),
+                            named<"rt">(bySlot(rt, slots)), named<"rht">(bySlot(rht, slots)),
+                            named<"decay">(kept.decay), named<"matrices">(matrices)));
   }
-  Tensor first = in.initialState.value_or(none), dLast = call.dFinal.value_or(none),
+  const ChunkMaps walked{.f = kept.f,
+                         .rt = rt,
+                         .rht = rht,
+                         .decay = kept.decay,
+                         .qh = c.saved ? kept.qh : none,
+                         .dO = c.saved ? call.dO : none};
+  Tensor first = c.initial ? *in.initialState : none, dLast = call.dFinal.value_or(none),
          dFirst = call.dInitial.value_or(none);
   if (c.segment) {
-    KILN_TRY(
-        segmentKernels.launch(plan, jit, words.operation, in, c, segments, {f, rt, rht, decay}, dLast, none, dFirst));
+    KILN_TRY(segmentKernels.launch(plan, jit, words.operation, in, c, segments, walked, dLast, none, dFirst));
     first = dLast = dFirst = none;
   }
   // Without a chunk anywhere the gradient of the first state is that of the last.
   if (slots || c.wantsFirst) {
     const std::int64_t walks = c.segment ? segments.slots : in.sequences();
     KILN_ASSIGN(JitKernel * kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(element, walking); }));
-    KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, 2 * walks * in.heads() * (c.dimV / c.blockV)));
-    KILN_TRY(plan.launch(*kernel, grid, named<"h0">(first), named<"dht">(dLast), named<"f">(f), named<"rt">(rt),
-                         named<"rht">(rht), named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)),
-                         named<"starts">(segments.starts), named<"ends">(segments.ends), named<"h">(h), named<"dh">(dh),
+    KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, directionsOf(c) * walks * in.heads() * (c.dimV / c.blockV)));
+    KILN_TRY(plan.launch(*kernel, grid, named<"h0">(first), named<"dht">(dLast), named<"f">(kept.f), named<"rt">(rt),
+                         named<"rht">(rht), named<"qh">(walked.qh), named<"do">(walked.dO), named<"decay">(kept.decay),
+                         named<"cu_seqlens">(in.cuSeqlens.value_or(none)), named<"starts">(segments.starts),
+                         named<"ends">(segments.ends), named<"h">(c.saved ? none : kept.h), named<"dh">(dh),
                          named<"ht">(none), named<"dh0">(dFirst), named<"tokens">(in.tokens()),
                          named<"heads">(static_cast<std::int32_t>(in.heads())),
                          named<"sequences">(static_cast<std::int32_t>(in.sequences()))));
@@ -166,14 +177,14 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
     return {};
   KILN_ASSIGN(JitKernel * ofValuesKernel,
               valueGrads.get(jit, {dtype, ofEach}, [&] { return dplrValueGrads(element, ofEach); }));
-  KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyPart, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
+  KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyPart, in, named<"do">(call.dO), named<"h">(h),
                           named<"dh">(bySlot(dh, slots)), named<"matrices">(matrices), named<"dv">(call.dv),
-                          named<"y">(ofValues(6)), named<"written">(ofValues(7))));
+                          named<"y">(y), named<"written">(written)));
   KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
   const Tensor dg = call.dg.value_or(none);
-  return launchOnChunks(plan, *kernel, everySlice, in, named<"do">(call.dO), named<"h">(bySlot(h, slots)),
-                        named<"dh">(bySlot(dh, slots)), named<"y">(ofValues(6)), named<"written">(ofValues(7)),
-                        named<"dq">(call.dq), named<"dk">(call.dk), named<"da">(call.da), named<"db">(call.db),
+  return launchOnChunks(plan, *kernel, everySlice, in, named<"do">(call.dO), named<"h">(h),
+                        named<"dh">(bySlot(dh, slots)), named<"y">(y), named<"written">(written), named<"dq">(call.dq),
+                        named<"dk">(call.dk), named<"da">(call.da), named<"db">(call.db),
                         named<"dg">(in.gate == GateKind::Channel ? dg : none),
                         named<"dgate_of_head">(in.gate == GateKind::Head ? dg : none), named<"dbeta">(call.dBeta));
 }

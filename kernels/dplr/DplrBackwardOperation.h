@@ -1,13 +1,14 @@
 //===- DplrBackwardOperation.h - Gradients of chunked linear attention with a state --===//
 //
-// Of a loss whose gradient by o is dO, and by the last state dFinal, for every rule of DplrOperation.h.  Everything
-// else is computed again.  Gradients have the shape and type of what they are of; sums and states are fp32.
-// Specification "DPLR delta rule and RWKV7", S3.3 and S3.4.
+// Of a loss whose gradient by o is dO, and by the last state dFinal, for every rule of DplrOperation.h.  What
+// the forward call knew is computed again, or taken from where that call saved it.  Gradients have the shape and type
+// of what they are of; sums and states are fp32. Specification "DPLR delta rule and RWKV7", S3.3 and S3.4.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 #define KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 
+#include "kernels/dplr/KeptChunks.h"
 #include "kernels/dplr/Segments.h"
 
 namespace kiln::kernels {
@@ -31,6 +32,8 @@ struct DplrBackwardArguments {
   /// Chunks of a segment, a power of two: longer sequences are walked along in segments side by side (Dplr.h; up to
   /// 128 columns).  0: chosen.  Rounding is all that differs.
   std::int64_t segmentSize = 0;
+  /// What the forward call with the same inputs and options saved (DplrArguments); none: it is made again.
+  std::optional<Tensor> saved = {};
 };
 
 /// Inputs as of DeltaRuleArguments, the rest as of DplrBackwardArguments.
@@ -47,6 +50,7 @@ struct DeltaRuleBackwardArguments {
   std::int64_t chunkSize = 0;
   int warps = 0;
   std::int64_t segmentSize = 0;
+  std::optional<Tensor> saved = {};
 };
 
 /// Inputs as of LinearAttentionArguments, the rest as of DplrBackwardArguments.
@@ -63,13 +67,14 @@ struct LinearAttentionBackwardArguments {
   std::int64_t chunkSize = 0;
   int warps = 0;
   std::int64_t segmentSize = 0;
+  std::optional<Tensor> saved = {};
 };
 
 /// What all of them come down to.
 struct ChunkBackwardCall {
   DplrInputs in;
   Tensor dO, dq, dk, dv, da, db, dBeta;
-  std::optional<Tensor> dg, dFinal, dInitial;
+  std::optional<Tensor> dg, dFinal, dInitial, saved;
 };
 ChunkBackwardCall backwardCallOf(const DplrBackwardArguments &arguments);
 ChunkBackwardCall backwardCallOf(const DeltaRuleBackwardArguments &arguments);

@@ -1,5 +1,6 @@
 #include "kernels/dplr/DplrFamilies.h"
 
+#include "kernels/dplr/KeptChunks.h"
 #include "kernels/support/Runner.h"
 #include "support/Text.h"
 
@@ -31,7 +32,7 @@ std::optional<DType> DplrFamilyBase::inputType(const TensorParameter &parameter,
                                                const Numbers &) const {
   const bool keeps = parameter.name == names.g || parameter.name == "initial_state" || parameter.name == "dht" ||
                      parameter.name == "cu_seqlens" || parameter.name == "beta";
-  return keeps ? std::nullopt : called;
+  return keeps ? std::nullopt : parameter.dtype ? parameter.dtype : called;
 }
 
 std::vector<TensorParameter> DplrFamilyBase::inputParameters() const {
@@ -100,6 +101,21 @@ Result<DplrFamilyBase::Extents> DplrFamilyBase::extentsOf(const TensorTypes &inp
     e.sequences = cu->second.shape[0] - 1;
   }
   return e;
+}
+
+TensorType DplrFamilyBase::savedType(const Extents &e, bool packed, const Numbers &numbers) const {
+  DplrInputs in;
+  const auto n = [](std::uint64_t x) { return static_cast<std::int64_t>(x); };
+  in.q.shape = {n(e.batch), n(e.tokens), n(e.heads), n(e.dim)};
+  in.v.shape = {n(e.batch), n(e.tokens), n(e.heads), n(e.dimV)};
+  in.q.dtype = in.v.dtype = dtypes().front(); // all of them have two bytes
+  in.rule = names.rule, in.gate = names.gate;
+  if (packed)
+    in.cuSeqlens.emplace().shape[0] = n(e.sequences) + 1;
+  const double chunk = numberOr(numbers, "chunk_size", 0);
+  if (chunk == 16 || chunk == 32) // a call with any other than these and 64 is refused
+    in.chunkSize = static_cast<std::int64_t>(chunk);
+  return {DType::U8, {static_cast<std::uint64_t>(savedBytes(in))}};
 }
 
 Status DplrFamilyBase::complete(const Arrays &inputs, Numbers &) const {
@@ -208,6 +224,7 @@ std::vector<TensorParameter> DplrForwardFamily::tensors() const {
   std::vector<TensorParameter> out = inputParameters();
   out.push_back({"o", true, false, "B x T x H x V"});
   out.push_back({"final_state", true, true, "N x H x K x V, f32"});
+  out.push_back({"saved", true, true, "u8: what gradients by the same inputs take in place of making it again"});
   return out;
 }
 
@@ -216,6 +233,8 @@ Result<TensorTypes> DplrForwardFamily::outputs(const TensorTypes &inputs, const 
   TensorTypes out{{"o", {inputs.find(names.q)->second.dtype, {e.batch, e.tokens, e.heads, e.dimV}}}};
   if (numbers.count("final_state"))
     out["final_state"] = {DType::F32, {e.sequences, e.heads, e.dim, e.dimV}};
+  if (numbers.count("saved"))
+    out["saved"] = savedType(e, inputs.count("cu_seqlens") != 0, numbers);
   return out;
 }
 

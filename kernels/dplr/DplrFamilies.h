@@ -46,6 +46,8 @@ protected:
     std::uint64_t batch = 0, tokens = 0, heads = 0, dim = 0, dimV = 0, sequences = 0;
   };
   Result<Extents> extentsOf(const TensorTypes &inputs) const;
+  /// What a forward call saves: u8.
+  TensorType savedType(const Extents &extents, bool packed, const Numbers &numbers) const;
   /// Those of q, k, v, a, b, g, beta that the rule has, initial_state, cu_seqlens.
   std::vector<TensorParameter> inputParameters() const;
   /// The types of those of q, k, v, a, b, g, beta.

@@ -51,9 +51,12 @@ public:
     }
     Sample states = call(2, 70, 2, 40, 24, {{"final_state", 1}});
     states.inputs["initial_state"] = {DType::F32, {2, 2, 40, 24}};
-    return {call(1, 1, 1, 16, 16, {{"final_state", 1}}), call(2, 130, 1, 64, 64, safe), states,
+    return {call(1, 1, 1, 16, 16, {{"final_state", 1}}),
+            call(2, 130, 1, 64, 64, safe),
+            states,
             call(1, 100, 1, 32, 64, {{"chunk_size", 16}}),
-            call(1, 100, 1, 16, 32, {{"chunk_size", 16}, {"segment_size", 2}})};
+            call(1, 100, 1, 16, 32, {{"chunk_size", 16}, {"segment_size", 2}}),
+            call(1, 40, 1, 16, 32, {{"chunk_size", 16}, {"saved", 1}})};
   }
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
@@ -70,7 +73,8 @@ public:
                                             {"bounded", &c.bounded},
                                             {"exact", &c.exact},
                                             {"packed", &c.packed},
-                                            {"segment", &c.segment}});
+                                            {"segment", &c.segment},
+                                            {"saved", &c.saved}});
         !s.ok())
       return language::Kernel::failed(std::move(s));
     if (launch >= 2 && !c.segment)
@@ -86,6 +90,7 @@ private:
     return [this, operation = std::move(operation)](const Call &call, Plan &plan) -> Status {
       Arguments a;
       a.o = call.tensors.find("o")->second, a.finalState = optionalTensor(call, "final_state");
+      a.saved = optionalTensor(call, "saved");
       KILN_TRY(fillInputs(call, names, a));
       return operation->describe(a, plan);
     };

@@ -37,6 +37,8 @@ Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, s
 }
 
 Tensor bySlot(const Tensor &part, std::int64_t slots) {
+  if (!part.rank)
+    return part;
   Tensor t = part;
   const std::int64_t rows = part.shape[1] / std::max<std::int64_t>(1, slots);
   t.rank = 4;
@@ -210,12 +212,17 @@ Status checkState(const Device &device, const DplrWords &words, const DplrInputs
   return check.status();
 }
 
-DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) {
+DplrConfig tilesOf(const DplrInputs &in) {
   DplrConfig c;
-  c.gradients = gradients;
   c.rule = in.rule, c.gate = in.gate;
   c.chunk = in.chunkSize ? static_cast<int>(in.chunkSize) : 64;
   c.dim = tileWidth(in.dim()), c.dimV = tileWidth(in.dimV());
+  return c;
+}
+
+DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) {
+  DplrConfig c = tilesOf(in);
+  c.gradients = gradients;
   c.exact = c.dim == in.dim() && c.dimV == in.dimV();
   c.warps = in.warps;
   // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.

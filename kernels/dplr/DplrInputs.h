@@ -76,6 +76,8 @@ Status checkOutput(const Device &device, const DplrWords &words, const DplrInput
 /// A state [N, H, K, V] that is read (of `types`) or written (f32).
 Status checkState(const Device &device, const DplrWords &words, const DplrInputs &inputs, const char *name,
                   const Tensor &state, std::initializer_list<DType> types, bool isOutput);
+/// Rule, gate and the tiles of chunks, which depend on no device.
+DplrConfig tilesOf(const DplrInputs &inputs);
 /// The tiles, by extents and the device, never by the number of tokens; and whether sequences are walked along in
 /// segments, by both.
 DplrConfig configOf(const Device &device, const DplrInputs &inputs, bool gradients = false);
@@ -85,7 +87,7 @@ GateKind gateOf(const std::optional<Tensor> &g);
 std::int64_t slotsOf(const DplrInputs &inputs, int chunk);
 /// A part of a workspace: [heads, rows, columns], dense.
 Tensor workspaceTensor(DeviceAddress address, DType dtype, std::int64_t heads, std::int64_t rows, std::int64_t columns);
-/// The same as [heads, slots, rows of a slot, columns].
+/// The same as [heads, slots, rows of a slot, columns].  Of none, none.
 Tensor bySlot(const Tensor &part, std::int64_t slots);
 float scaleOf(const DplrInputs &inputs);
 

@@ -15,7 +15,7 @@ template <typename Arguments> ChunkForwardCall common(const Arguments &a, ChunkR
   in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
   in.segmentSize = a.segmentSize;
   in.rule = rule;
-  out.o = a.o, out.finalState = a.finalState;
+  out.o = a.o, out.finalState = a.finalState, out.saved = a.saved;
   return out;
 }
 
@@ -56,11 +56,20 @@ Status ChunkForward::check(const ChunkForwardCall &call) const {
   KILN_TRY(checkOutput(device, words, call.in, "o", call.o, "v", call.in.v));
   if (call.in.initialState)
     KILN_TRY(checkTensor("o", call.o).apartFrom("initial_state", *call.in.initialState).status());
-  if (!call.finalState)
+  if (call.finalState) {
+    KILN_TRY(checkState(device, words, call.in, "final_state", *call.finalState, {DType::F32}, true));
+    KILN_TRY(checkApart(words, call.in, "final_state", *call.finalState));
+    KILN_TRY(checkTensor("final_state", *call.finalState).apartFrom("o", call.o).status());
+  }
+  if (!call.saved)
     return {};
-  KILN_TRY(checkState(device, words, call.in, "final_state", *call.finalState, {DType::F32}, true));
-  KILN_TRY(checkApart(words, call.in, "final_state", *call.finalState));
-  return checkTensor("final_state", *call.finalState).apartFrom("o", call.o).status();
+  KILN_TRY(checkSaved(device, words, call.in, *call.saved, /*isOutput=*/true));
+  auto apart = checkTensor("saved", *call.saved).apartFrom("o", call.o);
+  if (call.in.initialState)
+    apart.apartFrom("initial_state", *call.in.initialState);
+  if (call.finalState)
+    apart.apartFrom("final_state", *call.finalState);
+  return apart.status();
 }
 
 Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
@@ -69,48 +78,45 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
     return {};
   DplrConfig c = configOf(jit.device(), in);
   c.final = call.finalState.has_value();
+  c.saved = call.saved.has_value();
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
   const auto element = elementOf(dtype);
-  const auto bytes = [&](bool exists, std::int64_t elements, std::int64_t size) {
-    return exists ? static_cast<std::size_t>(in.heads() * slots * elements * size) : 0;
+  const auto bytes = [&](std::int64_t rows, std::int64_t columns) {
+    return static_cast<std::size_t>(in.heads() * slots * rows * columns * 2);
   };
   Segments segments(in, c);
-  KILN_ASSIGN(const auto parts, plan.workspace({{"f", bytes(reads(in.rule), rowsOfF(c) * c.dim, 2)},
-                                                {"r", bytes(true, c.dimV * c.dim, 2)},
-                                                {"qh", bytes(true, c.chunk * c.dim, 2)},
-                                                {"oh", bytes(true, c.dimV * c.chunk, 2)},
-                                                {"decay", bytes(in.gate != GateKind::None, c.dim, 4)},
+  KeptChunks kept(in, c); // in the workspace, or where the caller wants it saved
+  KILN_ASSIGN(const auto parts, plan.workspace({{"chunks", c.saved ? 0 : kept.bytes()},
+                                                {"r", bytes(c.dimV, c.dim)},
+                                                {"oh", bytes(c.dimV, c.chunk)},
                                                 {"segments", segments.bytes()}}));
-  segments.place(parts[5]);
-  const auto part = [&](unsigned n, std::int64_t rows, std::int64_t columns, DType type) {
-    return workspaceTensor(parts[n], type, in.heads(), slots * rows, columns);
-  };
+  kept.place(c.saved ? call.saved->address : parts[0]);
+  segments.place(parts[3]);
   const Tensor none;
-  const Tensor f = reads(in.rule) ? part(0, rowsOfF(c), c.dim, dtype) : none, rt = part(1, c.dimV, c.dim, dtype),
-               qh = part(2, c.chunk, c.dim, dtype), oht = part(3, c.dimV, c.chunk, dtype),
-               decay = in.gate != GateKind::None ? part(4, 1, c.dim, DType::F32) : none;
+  const Tensor rt = workspaceTensor(parts[1], dtype, in.heads(), slots * c.dimV, c.dim),
+               oht = workspaceTensor(parts[2], dtype, in.heads(), slots * c.dimV, c.chunk);
   if (slots) {
     const DplrConfig mine = ofChunks(c);
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, mine}, [&] { return dplrMaps(element, mine); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, slots * in.heads()));
-    KILN_TRY(launchOnChunks(plan, *kernel, grid, in, named<"f">(reads(in.rule) ? bySlot(f, slots) : none),
-                            named<"rt">(bySlot(rt, slots)), named<"qh">(bySlot(qh, slots)),
-                            named<"oht">(bySlot(oht, slots)), named<"decay">(decay)));
+    KILN_TRY(launchOnChunks(plan, *kernel, grid, in, named<"f">(bySlot(kept.f, slots)), named<"rt">(bySlot(rt, slots)),
+                            named<"qh">(bySlot(kept.qh, slots)), named<"oht">(bySlot(oht, slots)),
+                            named<"decay">(kept.decay), named<"matrices">(bySlot(kept.matrices, slots))));
   }
   Tensor first = in.initialState.value_or(none), last = call.finalState.value_or(none);
   if (c.segment) {
-    KILN_TRY(
-        segmentKernels.launch(plan, jit, words.operation, in, c, segments, {f, rt, none, decay}, none, last, none));
+    KILN_TRY(segmentKernels.launch(plan, jit, words.operation, in, c, segments,
+                                   {.f = kept.f, .rt = rt, .decay = kept.decay}, none, last, none));
     first = last = none;
   }
   const std::int64_t walks = c.segment ? segments.slots : in.sequences();
   const DplrConfig mine = ofChain(c);
   KILN_ASSIGN(JitKernel * kernel, outs.get(jit, {dtype, mine}, [&] { return dplrOut(element, mine); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, walks * in.heads() * ceilDiv(in.dimV(), c.blockV)));
-  return plan.launch(*kernel, grid, named<"h0">(first), named<"f">(f), named<"rt">(rt), named<"qh">(qh),
-                     named<"oht">(oht), named<"decay">(decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)),
-                     named<"starts">(segments.starts), named<"o">(call.o), named<"ht">(last),
+  return plan.launch(*kernel, grid, named<"h0">(first), named<"f">(kept.f), named<"rt">(rt), named<"qh">(kept.qh),
+                     named<"oht">(oht), named<"decay">(kept.decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)),
+                     named<"starts">(segments.starts), named<"o">(call.o), named<"ht">(last), named<"h">(kept.h),
                      named<"sequences">(static_cast<std::int32_t>(in.sequences())));
 }
 

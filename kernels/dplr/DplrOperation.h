@@ -8,6 +8,7 @@
 #ifndef KILN_KERNELS_DPLR_DPLROPERATION_H
 #define KILN_KERNELS_DPLR_DPLROPERATION_H
 
+#include "kernels/dplr/KeptChunks.h"
 #include "kernels/dplr/Segments.h"
 
 namespace kiln::kernels {
@@ -35,6 +36,9 @@ struct DplrArguments {
   /// Chunks of a segment, a power of two: longer sequences are walked along in segments side by side (Dplr.h; up to
   /// 128 columns).  0: chosen.  Rounding is all that differs.
   std::int64_t segmentSize = 0;
+  /// Out: what the backward call with the same inputs and options takes in place of making it again, in [savedBytes] of
+  /// u8 (KeptChunks.h).
+  std::optional<Tensor> saved = {};
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.
@@ -47,6 +51,7 @@ struct Rwkv7Arguments {
   std::int64_t chunkSize = 0;
   int warps = 0;
   std::int64_t segmentSize = 0;
+  std::optional<Tensor> saved = {};
 };
 
 /// With the decayed state D_t = diag(e^{g_t}) S_{t-1}
@@ -66,6 +71,7 @@ struct DeltaRuleArguments {
   std::int64_t chunkSize = 0;
   int warps = 0;
   std::int64_t segmentSize = 0;
+  std::optional<Tensor> saved = {};
 };
 
 ///   S_t = diag(e^{g_t}) S_{t-1} + k_t v_t^T      o_t = scale * S_t^T q_t
@@ -83,13 +89,14 @@ struct LinearAttentionArguments {
   std::int64_t chunkSize = 0;
   int warps = 0;
   std::int64_t segmentSize = 0;
+  std::optional<Tensor> saved = {};
 };
 
 /// What all of them come down to.
 struct ChunkForwardCall {
   DplrInputs in;
   Tensor o;
-  std::optional<Tensor> finalState;
+  std::optional<Tensor> finalState, saved;
 };
 ChunkForwardCall forwardCallOf(const DplrArguments &arguments);
 ChunkForwardCall forwardCallOf(const Rwkv7Arguments &arguments);
@@ -114,6 +121,8 @@ template <typename Arguments> class ChunkOperation : public Operation<Arguments>
 public:
   ChunkOperation(Jit &jit, DplrWords words) : Operation<Arguments>(jit), forward(jit, words) {}
   std::string_view name() const override { return forward.words.operation; }
+  /// Of `saved`, for arguments that `check` accepts without it.
+  std::int64_t savedBytes(const Arguments &arguments) const { return kernels::savedBytes(forwardCallOf(arguments).in); }
   Status check(const Arguments &arguments) const override { return forward.check(forwardCallOf(arguments)); }
 
 protected:

@@ -11,14 +11,15 @@ namespace {
 template <Element T, Element I> Kernel composeOf(const DplrConfig &c) {
   return kernel(
       "dplr_compose", optionsOfChain(c),
-      [&](TensorArg<T, 3, "f", maybeVectors> f, TensorArg<T, 3, "rt", vectors> rt,
-          TensorArg<T, 3, "rht", maybeVectors> rht, TensorArg<f32, 3, "decay", maybeVectors> decay,
+      [&](TensorArg<T, 3, "f", maybeVectors> f, TensorArg<T, 3, "rt", maybeVectors> rt,
+          TensorArg<T, 3, "rht", maybeVectors> rht, TensorArg<T, 3, "qh", maybeVectors> qh,
+          TensorArg<T, 4, "do", maybeVectors> dO, TensorArg<f32, 3, "decay", maybeVectors> decay,
           TensorArg<I, 1, "cu_seqlens", maybe> cu, TensorArg<T, 3, "fs", maybeVectors> fs,
-          TensorArg<f32, 3, "rts", vectors> rts, TensorArg<f32, 3, "rhts", maybeVectors> rhts,
+          TensorArg<f32, 3, "rts", maybeVectors> rts, TensorArg<f32, 3, "rhts", maybeVectors> rhts,
           TensorArg<f32, 3, "decays", maybeVectors> composedDecay, Arg<i64, "tokens"> tokens, Arg<i32, "heads"> heads,
           Arg<i32, "sequences"> sequences) {
         const bool withF = reads(c.rule), decaying = c.gate != GateKind::None;
-        const int ofV = c.dimV / c.blockV, parts = programsOfComposition(c);
+        const int ofV = c.dimV / c.blockV, parts = programsOfComposition(c), before = directionsOf(c) * ofV;
         const auto part = programId() % parts;
         const Walk here = Walk::of(programId() / parts, heads, tokens, sequences, offsetsOf<I>(cu), c);
         const auto fOfHead = f.at(here.head, all, all);
@@ -35,17 +36,21 @@ template <Element T, Element I> Kernel composeOf(const DplrConfig &c) {
           const auto step = [&](const auto &slot, const ChunkTile &x) {
             const auto moved = decaying ? x * ofSlot(slot) : x;
             return passed<T>(c, fOfHead, slot, cast<T>(x),
-                             moved + cast<f32>(loadView(partOf(more), {slot * c.dimV + column, 0})), back);
+                             back && makesRht(c)
+                                 ? here.withRht(qh, dO, slot, column, moved, c)
+                                 : moved + cast<f32>(loadView(partOf(more), {slot * c.dimV + column, 0})),
+                             back);
           };
           storeView(partOf(to), {here.segment * c.dimV + column, 0},
                     back ? here.backward(none, step) : here.forward(none, step));
         };
         when(here.exists(), [&] {
-          when(part < ofV, [&] { added(rt, rts, part, /*back=*/false); });
+          if (walksForward(c))
+            when(part < ofV, [&] { added(rt, rts, part, /*back=*/false); });
           if (c.gradients)
-            when((part >= ofV) & (part < 2 * ofV), [&] { added(rht, rhts, part - ofV, /*back=*/true); });
+            when((part >= before - ofV) & (part < before),
+                 [&] { added(rht, rhts, part - (before - ofV), /*back=*/true); });
           // F by its rows: what becomes of unit vectors that pass the chunks backward, without what decays of them.
-          const int before = c.gradients ? 2 * ofV : ofV;
           if (withF)
             when(part >= before, [&] {
               const auto column = (part - before) * c.blockV;
@@ -80,21 +85,19 @@ template <Element T, Element I> Kernel composeOf(const DplrConfig &c) {
 } // namespace
 
 DplrConfig ofComposition(DplrConfig c) {
-  const DplrConfig none;
-  c.initial = c.final = c.wantsFirst = false;
-  c.state = none.state, c.lastState = none.lastState;
-  return c;
+  c.saved = c.saved && c.gradients;
+  return ofChain(c);
 }
 
 DplrConfig ofWalkOfSegments(DplrConfig c) {
   c.chunk *= c.segment;
   c.segment = 0, c.ofSegments = true;
+  c.saved = c.saved && c.gradients;
   return ofChain(c);
 }
 
 int programsOfComposition(const DplrConfig &c) {
-  const int ofV = c.dimV / c.blockV;
-  return (c.gradients ? 2 * ofV : ofV) + (reads(c.rule) ? c.dim / c.blockV : 0);
+  return directionsOf(c) * (c.dimV / c.blockV) + (reads(c.rule) ? c.dim / c.blockV : 0);
 }
 
 Kernel dplrCompose(ElementType element, const DplrConfig &c) {

@@ -29,35 +29,13 @@ int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c) {
 Segments::Segments(const DplrInputs &in, const DplrConfig &c)
     : slots(c.segment ? slotsOf(in, c.chunk * c.segment) : 0), in(in), c(c) {}
 
-std::array<Segments::Shape, 6> Segments::shapes() const {
-  return {{{reads(in.rule), c.dim, in.q.dtype, &Segments::f},
-           {true, c.dimV, DType::F32, &Segments::rt},
-           {c.gradients, c.dimV, DType::F32, &Segments::rht},
-           {in.gate != GateKind::None, 1, DType::F32, &Segments::decay},
-           {true, c.dimV, DType::F32, &Segments::starts},
-           {c.gradients, c.dimV, DType::F32, &Segments::ends}}};
-}
-
-std::size_t Segments::bytesOf(const Shape &shape) const {
-  const std::int64_t elements = shape.needed ? in.heads() * slots * shape.rows * c.dim : 0;
-  return Plan::rounded(static_cast<std::size_t>(elements) * dtypeBytes(shape.dtype));
-}
-
-std::size_t Segments::bytes() const {
-  std::size_t sum = 0;
-  for (const Shape &shape : shapes())
-    sum += bytesOf(shape);
-  return sum;
-}
-
-void Segments::place(DeviceAddress at) {
-  if (!slots)
-    return;
-  for (const Shape &shape : shapes()) {
-    if (shape.needed)
-      this->*shape.tensor = workspaceTensor(at, shape.dtype, in.heads(), slots * shape.rows, c.dim);
-    at += bytesOf(shape);
-  }
+std::array<SlotShape, 6> Segments::shapes() {
+  return {{{&f, reads(in.rule), in.q.dtype, c.dim, c.dim},
+           {&rt, walksForward(c), DType::F32, c.dimV, c.dim},
+           {&rht, c.gradients, DType::F32, c.dimV, c.dim},
+           {&decay, in.gate != GateKind::None, DType::F32, 1, c.dim},
+           {&starts, walksForward(c), DType::F32, c.dimV, c.dim},
+           {&ends, c.gradients, DType::F32, c.dimV, c.dim}}};
 }
 
 Status SegmentKernels::launch(Plan &plan, Jit &jit, const char *operation, const DplrInputs &in, const DplrConfig &c,
@@ -67,20 +45,21 @@ Status SegmentKernels::launch(Plan &plan, Jit &jit, const char *operation, const
   const Tensor none;
   const Tensor cu = in.cuSeqlens.value_or(none);
   const auto sequences = static_cast<std::int32_t>(in.sequences()), heads = static_cast<std::int32_t>(in.heads());
-  const DplrConfig composing = ofChain(c), walking = ofWalkOfSegments(c);
+  const DplrConfig composing = ofComposition(c), walking = ofWalkOfSegments(c);
   KILN_ASSIGN(JitKernel * kernel,
               compose.get(jit, {dtype, composing}, [&] { return dplrCompose(elementOf(dtype), composing); }));
   KILN_ASSIGN(const Dim3 everyPart, gridOf(operation, segments.slots * in.heads() * programsOfComposition(composing)));
   KILN_TRY(plan.launch(*kernel, everyPart, named<"f">(chunks.f), named<"rt">(chunks.rt), named<"rht">(chunks.rht),
-                       named<"decay">(chunks.decay), named<"cu_seqlens">(cu), named<"fs">(segments.f),
-                       named<"rts">(segments.rt), named<"rhts">(segments.rht), named<"decays">(segments.decay),
-                       named<"tokens">(in.tokens()), named<"heads">(heads), named<"sequences">(sequences)));
+                       named<"qh">(chunks.qh), named<"do">(chunks.dO), named<"decay">(chunks.decay),
+                       named<"cu_seqlens">(cu), named<"fs">(segments.f), named<"rts">(segments.rt),
+                       named<"rhts">(segments.rht), named<"decays">(segments.decay), named<"tokens">(in.tokens()),
+                       named<"heads">(heads), named<"sequences">(sequences)));
   KILN_ASSIGN(kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(elementOf(dtype), walking); }));
-  const int directions = c.gradients ? 2 : 1;
-  KILN_ASSIGN(const Dim3 everyWalk, gridOf(operation, directions * in.sequences() * in.heads() * (c.dimV / c.blockV)));
-  return plan.launch(*kernel, everyWalk, named<"h0">(in.initialState.value_or(none)), named<"dht">(dLast),
-                     named<"f">(segments.f), named<"rt">(segments.rt), named<"rht">(segments.rht),
-                     named<"decay">(segments.decay), named<"cu_seqlens">(cu), named<"starts">(none),
+  KILN_ASSIGN(const Dim3 everyWalk,
+              gridOf(operation, directionsOf(c) * in.sequences() * in.heads() * (c.dimV / c.blockV)));
+  return plan.launch(*kernel, everyWalk, named<"h0">(c.initial ? *in.initialState : none), named<"dht">(dLast),
+                     named<"f">(segments.f), named<"rt">(segments.rt), named<"rht">(segments.rht), named<"qh">(none),
+                     named<"do">(none), named<"decay">(segments.decay), named<"cu_seqlens">(cu), named<"starts">(none),
                      named<"ends">(none), named<"h">(segments.starts), named<"dh">(segments.ends), named<"ht">(last),
                      named<"dh0">(dFirst), named<"tokens">(in.tokens()), named<"heads">(heads),
                      named<"sequences">(sequences));

@@ -7,7 +7,7 @@
 #ifndef KILN_KERNELS_DPLR_SEGMENTS_H
 #define KILN_KERNELS_DPLR_SEGMENTS_H
 
-#include "kernels/dplr/DplrInputs.h"
+#include "kernels/dplr/SlotTensors.h"
 #include "kernels/support/KernelTable.h"
 
 namespace kiln::kernels {
@@ -22,30 +22,24 @@ int segmentOf(const Device &device, const DplrInputs &in, const DplrConfig &c);
 class Segments {
 public:
   Segments(const DplrInputs &in, const DplrConfig &c);
-  std::size_t bytes() const;
-  void place(DeviceAddress at); ///< where that part lies
+  std::size_t bytes() { return bytesOfSlots(shapes(), in.heads(), slots); }
+  void place(DeviceAddress at) { placeSlots(shapes(), in.heads(), slots, at); }
 
   const std::int64_t slots; ///< 0: no segments
-  Tensor f, rt, rht, decay; ///< of every segment as of a chunk (Dplr.h), rt and rht f32
+  Tensor f, rt, rht, decay; ///< of every segment as of a chunk (Dplr.h), rt and rht f32; those that are walked with
   Tensor starts, ends;      ///< the state before it, the gradient of the state after it
 
 private:
-  struct Shape {
-    bool needed;
-    std::int64_t rows;
-    DType dtype;
-    Tensor Segments::*tensor;
-  };
-  std::array<Shape, 6> shapes() const;
-  std::size_t bytesOf(const Shape &shape) const; ///< rounded up to where the next may begin
+  std::array<SlotShape, 6> shapes();
 
   const DplrInputs &in;
   const DplrConfig c;
 };
 
-/// What lies between the chunks of a call and the walks along its segments.
+/// What lies between the chunks of a call and its walks; those that it has.
 struct ChunkMaps {
-  Tensor f, rt, rht, decay;
+  Tensor f = {}, rt = {}, rht = {}, decay = {};
+  Tensor qh = {}, dO = {}; ///< of gradients with what was saved, in place of rht
 };
 
 class SegmentKernels {

@@ -36,6 +36,17 @@ struct Walk {
   }
   language::Scalar<language::i1> exists() const { return first < end; }
 
+  /// `next` and what the gradient of the state gains from a chunk, (Qh^T dO) transposed: [blockV, K].  qh: of slots.
+  template <language::Element T>
+  ChunkTile withRht(const language::TensorView<T, 3> &qh, const language::TensorView<T, 4> &dO,
+                    const language::Scalar<language::i32> &slot, const language::Scalar<language::i32> &column,
+                    const ChunkTile &next, const DplrConfig &c) const {
+    using namespace language;
+    const auto out =
+        loadView(sequence.of(dO, head).tiles({c.chunk, c.blockV}), {(slot - sequence.slot) * c.chunk, column});
+    return dot(transpose(out), loadView(qh.at(head, all, all).tiles({c.chunk, c.dim}), {slot * c.chunk, 0}), next);
+  }
+
   /// `step(chunk's slot, carried)` for each chunk in order.
   template <typename First, typename Step> auto forward(const First &start, const Step &step) const {
     using namespace language;

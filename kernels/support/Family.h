@@ -33,6 +33,8 @@ struct TensorParameter {
   std::string description;         ///< "rows x columns, f32, f16 or bf16"
   std::optional<DType> dtype = {}; ///< none: see Family::inputType
   std::string with = {};           ///< of an optional one: the other that a call needs with it
+  /// Of an input that is no data of the caller's: the family whose output of this name it is, for the same inputs.
+  std::string madeBy = {};
 };
 
 struct NumberParameter {
@@ -94,6 +96,7 @@ using TensorTypes = std::map<std::string, TensorType, std::less<>>;
 struct Sample {
   TensorTypes inputs;
   Numbers numbers;
+  std::vector<std::string> made = {}; ///< inputs that come from the family that makes them (TensorParameter::madeBy)
 };
 
 /// What samples are for: a look at the kernel, its speed, its defects.

@@ -161,6 +161,34 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
   return out;
 }
 
+Result<Arrays> withMadeInputs(Jit &jit, const Family &family, Arrays inputs, const Numbers &numbers,
+                              const std::vector<std::string> &made) {
+  for (const TensorParameter &p : family.tensors()) {
+    if (std::find(made.begin(), made.end(), p.name) == made.end())
+      continue;
+    KILN_ASSIGN(const Family *maker, findFamily(p.madeBy));
+    Arrays theirs;
+    for (const TensorParameter &t : maker->tensors())
+      if (const auto found = inputs.find(t.name); !t.output && found != inputs.end())
+        theirs[t.name] = found->second;
+    Numbers known{{p.name, 1}};
+    for (const NumberParameter &n : maker->numbers())
+      if (const auto found = numbers.find(n.name); found != numbers.end())
+        known.insert(*found);
+    KILN_ASSIGN(RunnerResult result, runFamily(jit, *maker, theirs, known));
+    const auto output = result.outputs.find(p.name);
+    if (output == result.outputs.end())
+      return Status(StatusCode::Internal, p.madeBy + " made no '" + p.name + "'" +
+                                              (result.findings.empty() ? "" : ": " + result.findings[0].toString()));
+    inputs[p.name] = std::move(output->second);
+  }
+  return inputs;
+}
+
+Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed) {
+  return withMadeInputs(jit, family, randomInputs(family, sample.inputs, seed), sample.numbers, sample.made);
+}
+
 HostTensor toHost(const Array &array) {
   HostTensor out{array.shape, std::vector<double>(array.elements()), {}, array.type};
   const unsigned bytes = dtypeBytes(array.type);

@@ -51,6 +51,12 @@ Array arrayOf(const TensorType &type, std::span<const float> values);
 /// Random arrays for every input among `types`.
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
 
+/// `inputs` and those named in `made`, from calls of the families that make them, with the numbers that these have.
+Result<Arrays> withMadeInputs(Jit &jit, const Family &family, Arrays inputs, const Numbers &numbers,
+                              const std::vector<std::string> &made);
+/// All inputs of a sample: random ones, and those that are made from them.
+Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed);
+
 HostTensor toHost(const Array &array);
 
 struct Comparison {

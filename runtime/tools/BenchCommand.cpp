@@ -99,13 +99,26 @@ private:
       words.push_back("--" + text);
     KILN_ASSIGN(const FamilyWords given, parseFamilyWords(family, words));
     TensorTypes tensors;
+    Numbers asked;
+    std::vector<std::string> made;
     for (const TensorParameter &p : family.tensors())
       if (const auto word = given.tensors.find(p.name); word != given.tensors.end()) {
+        if (p.output && p.optional && word->second == "1") {
+          asked[p.name] = 1;
+          continue;
+        }
+        if (!p.madeBy.empty()) {
+          if (word->second != p.madeBy)
+            return Status::invalid("--with " + p.name + "=" + word->second + ": it is what " + p.madeBy + " makes",
+                                   "write --with " + p.name + "=" + p.madeBy);
+          made.push_back(p.name);
+          continue;
+        }
         KILN_ASSIGN(const Shape shape, parseShape(word->second));
         if (p.output)
           return Status::invalid("--with " + p.name + "=" + word->second +
                                      ": the sizes of outputs follow from the inputs",
-                                 "leave it out");
+                                 p.optional ? "write --with " + p.name + "=1 to have it made" : "leave it out");
         const DType own = family.inputType(p, type, given.numbers).value_or(type);
         if (own == DType::I32)
           return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
@@ -119,6 +132,8 @@ private:
     for (Sample &sample : samples) {
       for (const auto &[name, value] : given.numbers)
         sample.numbers[name] = value;
+      sample.numbers.insert(asked.begin(), asked.end());
+      sample.made.insert(sample.made.end(), made.begin(), made.end());
       if (const auto outputs = family.outputs(sample.inputs, sample.numbers); !outputs.ok())
         return outputs.status();
     }
@@ -182,7 +197,8 @@ private:
     return {};
   }
 
-  /// The family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer than the GPU.
+  /// The family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer than the
+  /// GPU.
   static Array inputOf(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed) {
     const std::uint64_t blockElements = 1u << 20;
     const std::uint64_t columns =
@@ -202,10 +218,11 @@ private:
   }
 
   Status one(const Family &family, DType type, const Sample &sample) {
-    Arrays inputs;
+    Arrays drawn;
     for (const auto &[name, t] : sample.inputs)
-      inputs[name] = inputOf(family, name, t, inputs.size() + 1);
+      drawn[name] = inputOf(family, name, t, drawn.size() + 1);
     const Numbers &numbers = sample.numbers;
+    KILN_ASSIGN(const Arrays inputs, withMadeInputs(*jit, family, std::move(drawn), numbers, sample.made));
     KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, family, inputs, numbers));
     const Call &call = placed.call();
     const Family::Planner planner = family.bind(*jit);
@@ -217,8 +234,11 @@ private:
       wrong += !comparison.good();
       verdict = comparison.good() ? "good" : "WRONG: " + comparison.toString();
     }
-    row(family.name(), dtypeName(type), family.sizeText(sample.inputs, numbers), t, family.bytes(call),
-        family.flops(call), verdict);
+    std::string size = family.sizeText(sample.inputs, numbers);
+    for (const TensorParameter &p : family.tensors())
+      if (p.optional && (p.output ? numbers.count(p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
+        size += ", " + p.name;
+    row(family.name(), dtypeName(type), size, t, family.bytes(call), family.flops(call), verdict);
     return {};
   }
 
@@ -238,7 +258,8 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_option("kernels", o->kernels, "kernels to time (default: all)")->type_name("KERNEL");
   c->add_option("--dtype", o->dtypes, "types (default: f32 bf16)")->type_name("DTYPE");
   c->add_option("--with", o->with,
-                "NAME=SHAPE or NAME=V: sizes of the one kernel's inputs, numbers, flags; default: its own")
+                "NAME=SHAPE or NAME=V: sizes of the one kernel's inputs, numbers, flags; NAME=1: an optional output; "
+                "NAME=KERNEL: an input that another kernel makes; default: its own")
       ->type_name("NAME=V")
       ->allow_extra_args(false);
   c->add_option("--samples", o->samples, "batches; their median is reported")->type_name("N");
@@ -257,6 +278,7 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
       "  kiln bench softmax --dtype f32 --target sm_80\n"
       "  kiln bench attention --dtype bf16 --target sm_80 --with q=1x128x2x64 --with k=1x128x1x64 --with v=1x128x1x64 "
       "--with causal\n"
+      "  kiln bench rwkv7_backward --dtype bf16 --target sm_80 --with saved=rwkv7\n"
       "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
       "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Bench(*o)(); });

@@ -219,7 +219,7 @@ private:
 
   Status checkLibrary(Jit &jit, const Family &family, DType type, const Sample &sample, const std::string &target,
                       Schedule schedule) {
-    const Arrays inputs = randomInputs(family, sample.inputs, o.seed);
+    KILN_ASSIGN(const Arrays inputs, sampleInputs(jit, family, sample, o.seed));
     const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const RunnerResult result, runFamily(jit, family, inputs, numbers));
     std::string what(dtypeName(type));

@@ -58,7 +58,7 @@ private:
   }
 
   Status one(const Family &family, DType type, const Sample &sample) {
-    const Arrays inputs = randomInputs(family, sample.inputs, o.seed);
+    KILN_ASSIGN(const Arrays inputs, sampleInputs(*jit, family, sample, o.seed));
     const Numbers &numbers = sample.numbers;
     KILN_ASSIGN(const RunnerResult result, runFamily(*jit, family, inputs, numbers, {.repeat = 2}));
     ++total;

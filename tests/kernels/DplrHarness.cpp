@@ -144,4 +144,20 @@ void Dplr::check(const DplrProblem &p) {
   }
 }
 
+void Dplr::checkSaved(const std::string &family, Arrays inputs, const DplrProblem &p) {
+  SCOPED_TRACE(deviceNames()[GetParam()] + ": " + family + " " + p.text());
+  DplrProblem saving = p;
+  saving.numbers["saved"] = 1;
+  Arrays out = run(family, inputs, saving);
+  ASSERT_TRUE(out.count("saved"));
+  const Arrays plain = run(family, inputs, p);
+  for (const auto &[name, array] : plain)
+    EXPECT_EQ(array.data, out.at(name).data) << name << " depends on whether anything is saved";
+  ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, out));
+  inputs["saved"] = std::move(out.at("saved"));
+  const Arrays gradients = run(family + "_backward", inputs, p);
+  ASSERT_FALSE(gradients.empty());
+  ASSERT_NO_FATAL_FAILURE(compare(family + "_backward", inputs, p, gradients));
+}
+
 } // namespace kiln::test

@@ -77,6 +77,14 @@ TEST_P(Rule, BothDirections) {
   }
 }
 
+TEST_P(Rule, GradientsFromWhatWasSaved) {
+  const std::vector<DplrProblem> all = calls();
+  for (std::size_t n = 0; n < rules.size(); ++n)
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (!on->emulated() || isFullTier() || (n % 3 == GetParam() % 3 && i == (n + GetParam() + 4) % all.size()))
+        ASSERT_NO_FATAL_FAILURE(checkSaved(rules[n], drawn(rules[n], all[i], 11 + i), all[i]));
+}
+
 /// Gates of -20 in all channels of half of the tokens: no half of a chunk can be taken around its middle.
 TEST_P(Rule, GatesOfAnySize) {
   for (const std::string name : {"kda", "gated_delta_rule", "gla", "simple_gla"}) {

@@ -54,8 +54,8 @@ private:
       if (samples.empty())
         return Status(StatusCode::Unsupported, "the family has no sample");
       const Sample &sample = samples.front();
-      KILN_ASSIGN(PlacedCall made,
-                  PlacedCall::create(device, family, randomInputs(family, sample.inputs, 1), sample.numbers));
+      KILN_ASSIGN(const Arrays inputs, sampleInputs(*jit, family, sample, 1));
+      KILN_ASSIGN(PlacedCall made, PlacedCall::create(device, family, inputs, sample.numbers));
       placed = std::make_unique<PlacedCall>(std::move(made));
       describe = [this, planner = family.bind(*jit)](Plan &plan) { return planner(placed->call(), plan); };
     }
