@@ -23,7 +23,10 @@ class Segments {
 public:
   Segments(const DplrInputs &in, const DplrConfig &c);
   std::size_t bytes() { return bytesOfSlots(shapes(), in.heads(), slots); }
-  void place(DeviceAddress at) { placeSlots(shapes(), in.heads(), slots, at); }
+  void place(DeviceAddress at) {
+    if (c.segment)
+      placeSlots(shapes(), in.heads(), slots, at);
+  }
 
   const std::int64_t slots; ///< 0: no segments
   Tensor f, rt, rht, decay; ///< of every segment as of a chunk (Dplr.h), rt and rht f32; those that are walked with

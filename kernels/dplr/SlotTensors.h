@@ -34,10 +34,7 @@ inline std::size_t bytesOfSlots(std::span<const SlotShape> shapes, std::int64_t 
   return sum;
 }
 
-/// Without slots nothing is placed.
 inline void placeSlots(std::span<const SlotShape> shapes, std::int64_t heads, std::int64_t slots, DeviceAddress at) {
-  if (!slots)
-    return;
   for (const SlotShape &shape : shapes) {
     if (shape.needed)
       *shape.tensor = workspaceTensor(at, shape.dtype, heads, slots * shape.rows, shape.columns);

@@ -24,6 +24,7 @@ struct Problem {
   Count B, T, H, K, V;
   Count blockV;          ///< columns of V of a program that walks along a sequence
   bool stagesOut = true; ///< shared memory holds what dplr_out reads of two chunks
+  bool saved = false;    ///< forward: what gradients take is saved; backward: it was
 
   Count chunks() const { return (T + C - 1) / C; }
   Count slots() const { return B * H * chunks(); }
@@ -50,6 +51,7 @@ struct Launch {
   Count visits; ///< chunks that a program works on, one after the other
   std::vector<Term> reads, writes;
   Count flops;
+  bool ownNumbers = false; ///< of `ofPrograms`, since what is saved changes its code
 };
 
 constexpr Count act = 2, f32 = 4; ///< bytes
@@ -89,6 +91,7 @@ std::vector<Launch> forward(const Problem &p) {
   maps.writes.push_back({"Qh", Why::Workspace, qh});
   maps.writes.push_back({"Oh", Why::Workspace, oh});
   maps.flops += p.slots() * 2 * product(C, p.V, C);
+  maps.ownNumbers = p.saved;
   // Every part of V has a program of its own, which needs the whole of F, Qh and the decays.  Where these do not come
   // through shared memory, eight lanes of a warp ask for each decay: rows that have the same columns.
   Launch out{"dplr_out",
@@ -101,7 +104,12 @@ std::vector<Launch> forward(const Problem &p) {
               {"R", Why::Workspace, p.slots() * p.K * p.V * act},
               {"Oh", Why::Workspace, oh}},
              {{"o", Why::Compulsory, p.rows() * p.V * act}},
-             p.slots() * (product(C, p.V, p.K) + product(p.V, p.K, p.K))};
+             p.slots() * (product(C, p.V, p.K) + product(p.V, p.K, p.K)),
+             p.saved};
+  if (p.saved) {
+    maps.writes.push_back({"the matrices", Why::Workspace, p.slots() * 4 * C * C * act});
+    out.writes.push_back({"the states", Why::Workspace, p.slots() * p.K * p.V * act});
+  }
   return {maps, out};
 }
 
@@ -109,6 +117,8 @@ std::vector<Launch> backward(const Problem &p) {
   const Count keys = p.rows() * p.K, values = p.rows() * p.V * act;
   const Count states = p.slots() * p.K * p.V * act, matrices = p.slots() * 4 * C * C * act,
               written = p.slots() * C * p.V * act;
+
+  const Why first = p.saved ? Why::Compulsory : Why::Again; // what dplr_maps_backward reads before
 
   Launch maps{"dplr_maps_backward", p.slots(), p.warps(), 1, rowsOfMaps(p), mapsOfSlots(p), flopsOfMaps(p)};
   maps.reads.push_back({"dO", Why::Compulsory, values});
@@ -128,6 +138,19 @@ std::vector<Launch> backward(const Problem &p) {
                  {"Qh^T dO", Why::Workspace, states}},
                 {{"the states", Why::Workspace, states}, {"their gradients", Why::Workspace, states}},
                 2 * p.slots() * product(p.V, p.K, p.K)};
+  // The states are there: only their gradients are walked along, and what these gain is made on the way.
+  if (p.saved)
+    chains = {"dplr_chains",
+              p.B * p.H * p.parts(),
+              p.K > 64 ? 4 : p.blockV / 16,
+              p.chunks(),
+              {{"F, by every part of V", Why::Workspace, p.parts() * p.slots() * p.K * p.K * act},
+               {"Qh, by every part of V", Why::Workspace, p.parts() * p.slots() * C * p.K * act},
+               {"e^L, by every part of V", Why::Workspace, p.parts() * p.slots() * p.K * f32},
+               {"dO", Why::Compulsory, values}},
+              {{"gradients of the states", Why::Workspace, states}},
+              p.slots() * (product(p.V, p.K, p.K) + product(p.V, p.K, C)),
+              true};
 
   // q is not needed: its part of these sums is in the matrices.
   Launch valueGrads{
@@ -135,10 +158,10 @@ std::vector<Launch> backward(const Problem &p) {
       p.slots(),
       p.warps(),
       1,
-      {{"v", Why::Again, values},
+      {{"v", first, values},
        {"dO", Why::Again, values},
-       {"a, k, b", Why::Again, 3 * keys * act},
-       {"g", Why::Again, keys * f32},
+       {"a, k, b", first, 3 * keys * act},
+       {"g", first, keys * f32},
        {"the matrices", Why::Workspace, matrices},
        {"the states", Why::Workspace, states},
        {"their gradients", Why::Workspace, states}},
@@ -153,7 +176,8 @@ std::vector<Launch> backward(const Problem &p) {
                p.slots() * p.slices(),
                p.warps(/*gradients=*/true),
                1,
-               {{"q, k, a, b", Why::Again, 4 * keys * act},
+               {{"q", first, keys * act},
+                {"k, a, b", Why::Again, 3 * keys * act},
                 {"g", Why::Again, keys * f32},
                 {"v, by every slice", Why::Again, p.slices() * values},
                 {"dO, by every slice", Why::Again, p.slices() * values},
@@ -170,6 +194,8 @@ std::vector<Launch> backward(const Problem &p) {
                {{"dq, dk, da, db", Why::Compulsory, 4 * keys * act}, {"dg", Why::Compulsory, keys * f32}},
                // The matrices' gradients by every slice; of each row two products with them and one with a state.
                p.slots() * (p.slices() * 4 * product(C, C, p.V) + 8 * product(C, p.K, C) + 4 * product(C, p.K, p.V))};
+  if (p.saved)
+    return {chains, valueGrads, grads};
   return {maps, chains, valueGrads, grads};
 }
 
@@ -205,6 +231,7 @@ struct OfProgram {
   std::string_view kernel;
   Count K, blockV;
   OfTarget sm80, sm90a;
+  bool saved = false;
 };
 /// Conflicts: everywhere where the running sums of gates are taken from a chunk's halves (Decay::Decay); on sm_90a also
 /// where gated rows are stored for products of warpgroups in tf32 (Decay::products), and of wide heads v (writeMap) and
@@ -224,6 +251,12 @@ constexpr OfProgram ofPrograms[] = {
     {"dplr_value_grads", 128, 0, {26, 384}, {27, 384}},
     {"dplr_grads", 64, 0, {54, 256}, {45, 384}},
     {"dplr_grads", 128, 0, {55, 320}, {51, 576}},
+    {"dplr_maps", 64, 0, {33, 160}, {38, 672}, true},
+    {"dplr_maps", 128, 0, {72, 832}, {64, 1984}, true},
+    {"dplr_out", 64, 16, {1, 0}, {1, 0}, true},
+    {"dplr_out", 128, 16, {1, 0}, {1, 0}, true},
+    {"dplr_chains", 64, 16, {1, 0}, {1, 0}, true},
+    {"dplr_chains", 128, 16, {4, 0}, {4, 0}, true},
 };
 
 class DplrCounters : public testing::TestWithParam<std::size_t> {
@@ -240,9 +273,14 @@ protected:
   bool hasNumbers() const { return target().ends_with("sm_80") || target().ends_with("sm_90a"); }
 
   void check(const char *name, const Problem &p, const std::vector<Launch> &wanted) {
-    SCOPED_TRACE(target() + ": " + name + " " + p.text());
+    SCOPED_TRACE(target() + ": " + name + " " + p.text() + (p.saved ? " saved" : ""));
     const Family &family = familyOf(name);
-    const Numbers numbers{{"lower_bound", -0.60653067}};
+    Numbers numbers{{"lower_bound", -0.60653067}};
+    Sample sample;
+    if (p.saved && family.name() == "rwkv7")
+      numbers["saved"] = 1;
+    else if (p.saved)
+      sample.made = {"saved"};
     TensorTypes types;
     for (const char *key : {"r", "k", "a", "b"})
       types[key] = {DType::Bf16, {p.B, p.T, p.H, p.K}};
@@ -255,11 +293,14 @@ protected:
     ASSERT_TRUE(outputs.ok()) << outputs.status().toString();
     for (const TensorTypes &tensors : {types, *outputs})
       for (const auto &[tensor, type] : tensors)
-        compulsory += type.elements() * dtypeBytes(type.dtype);
+        compulsory += tensor == "saved" ? 0 : type.elements() * dtypeBytes(type.dtype);
+    sample.inputs = types, sample.numbers = numbers;
+    const auto inputs = sampleInputs(*on->jit, family, sample, 5);
+    ASSERT_TRUE(inputs.ok()) << inputs.status().toString();
 
     on->device->takeCounters();
     ASSERT_TRUE(on->device->record({.counters = true}).ok());
-    const auto ran = runFamily(*on->jit, family, randomInputs(family, types, 5), numbers);
+    const auto ran = runFamily(*on->jit, family, *inputs, numbers);
     EXPECT_TRUE(on->device->record({}).ok());
     ASSERT_TRUE(ran.ok()) << ran.status().toString();
     const std::vector<LaunchCounters> got = on->device->takeCounters();
@@ -283,7 +324,8 @@ protected:
     EXPECT_EQ(c.localRequests, 0u) << "registers are spilled";
     const Count visits = wanted.programs * wanted.visits;
     const auto known = std::ranges::find_if(ofPrograms, [&](const OfProgram &x) {
-      return x.kernel == wanted.kernel && x.K == p.K && (x.blockV == 0 || x.blockV == p.blockV);
+      return x.kernel == wanted.kernel && x.K == p.K && (x.blockV == 0 || x.blockV == p.blockV) &&
+             x.saved == wanted.ownNumbers;
     });
     ASSERT_NE(known, std::end(ofPrograms));
     if (!hasNumbers())
@@ -310,6 +352,13 @@ TEST_P(DplrCounters, AreAsStated) {
     check("rwkv7", p, forward(p));
     check("rwkv7_backward", p, backward(p));
   }
+  if (!hasNumbers() && !isFullTier())
+    return;
+  for (Problem p : {Problem{1, 150, 1, 128, 128, 16}, {1, 150, 2, 64, 64, 16}}) {
+    p.saved = true;
+    check("rwkv7", p, forward(p));
+    check("rwkv7_backward", p, backward(p));
+  }
 }
 
 /// The table of kernels/dplr/README.md.
@@ -318,12 +367,17 @@ TEST(DplrBytes, OfTheReadme) {
     Count D;
     bool isForward;
     Count compulsory, again, workspace;
+    bool saved = false;
   };
   for (const Row &row : {Row{64, true, 1024, 512, 1032},
                          {128, true, 2048, 1536, 3864},
                          {64, false, 1920, 3840, 3212},
-                         {128, false, 3840, 8960, 10280}}) {
-    const Problem p{1, 1 << 20, 1, row.D, row.D, 64};
+                         {128, false, 3840, 8960, 10280},
+                         {64, true, 1024, 512, 1672, true},
+                         {128, true, 2048, 1536, 4888, true},
+                         {64, false, 1920, 2432, 1924, true},
+                         {128, false, 3840, 5376, 6160, true}}) {
+    const Problem p{1, 1 << 20, 1, row.D, row.D, 64, true, row.saved};
     const std::vector<Launch> launches = row.isForward ? forward(p) : backward(p);
     const auto ofToken = [&](Why why) { return (bytesOf(launches, why) + p.rows() / 2) / p.rows(); };
     EXPECT_EQ(ofToken(Why::Compulsory), row.compulsory);

@@ -150,9 +150,6 @@ void Dplr::checkSaved(const std::string &family, Arrays inputs, const DplrProble
   saving.numbers["saved"] = 1;
   Arrays out = run(family, inputs, saving);
   ASSERT_TRUE(out.count("saved"));
-  const Arrays plain = run(family, inputs, p);
-  for (const auto &[name, array] : plain)
-    EXPECT_EQ(array.data, out.at(name).data) << name << " depends on whether anything is saved";
   ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, out));
   inputs["saved"] = std::move(out.at("saved"));
   const Arrays gradients = run(family + "_backward", inputs, p);

@@ -271,7 +271,7 @@ public:
     TensorTypes types;
     for (const TensorParameter &parameter : family.tensors()) {
       const std::string &n = parameter.name;
-      if (parameter.output || n == "cu_seqlens")
+      if (parameter.output || n == "cu_seqlens" || n == "saved")
         continue;
       types[n] = isState(n) ? TensorType{DType::F32, {batches, heads, dim, dim}}
                             : TensorType{n == "w" ? DType::F32 : DType::Bf16, {batches, tokens, heads, dim}};
