@@ -7,7 +7,7 @@
 #ifndef KILN_TESTS_EMULATOR_TENSORREFERENCE_H
 #define KILN_TESTS_EMULATOR_TENSORREFERENCE_H
 
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 
 #include <algorithm>
 #include <map>

@@ -14,7 +14,7 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_BOXWALK_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_BOXWALK_H
 
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_BULKREDUCE_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_BULKREDUCE_H
 
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 
 #include <cstddef>
 #include <cstdint>

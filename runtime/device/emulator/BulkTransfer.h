@@ -16,7 +16,7 @@
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/BulkReduce.h"
 
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 
 #include <memory>
 #include <optional>

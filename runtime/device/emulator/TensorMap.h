@@ -13,7 +13,7 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_TENSORMAP_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_TENSORMAP_H
 
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 
 #include <string>
 

@@ -19,7 +19,7 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_WGMMA_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_WGMMA_H
 
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/MatrixModel.h"
 #include "runtime/device/emulator/WgmmaDescriptor.h"

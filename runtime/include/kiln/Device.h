@@ -15,8 +15,8 @@
 #define KILN_DEVICE_H
 
 #include "compiler/target/Target.h"
+#include "compiler/target/TensorMap.h"
 #include "kiln/Counters.h"
-#include "kiln/TensorMap.h"
 #include "kiln/Timeline.h"
 #include "support/Status.h"
 

@@ -4,12 +4,13 @@
 // bytes that belong to the device that made them: kernels and metadata carry the recipe, `Device::encodeTensorMap`
 // makes the bytes, and a launch passes them by value as a parameter `.param .align 64 .b8 name[128]`.
 //
-// Dimension 0 is the contiguous one.  Rules are the driver's (cuTensorMapEncodeTiled); both kinds of device check them
-// with the same function, so that a refusal says the same everywhere.
+// Dimension 0 is the contiguous one.  Rules are the driver's (cuTensorMapEncodeTiled).  The compiler checks those that
+// need no tensor (checkTensorMapForm), both kinds of device check all of them, with the same functions, so that a
+// refusal says the same everywhere.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_TENSORMAP_H
-#define KILN_TENSORMAP_H
+#ifndef KILN_TARGET_TENSORMAP_H
+#define KILN_TARGET_TENSORMAP_H
 
 #include "support/Status.h"
 
@@ -34,8 +35,17 @@ enum class TensorMapFill : std::uint8_t { Zeros, Nan };
 constexpr unsigned tensorMapTypes = 13, tensorMapSwizzles = 7;
 
 unsigned tensorMapTypeBytes(TensorMapType type);
-std::string_view tensorMapTypeName(TensorMapType type); ///< "bf16", "tf32_ftz"
-std::string_view tensorMapSwizzleName(TensorMapSwizzle swizzle);
+std::string_view tensorMapTypeName(TensorMapType type);                   ///< "bf16", "tf32_ftz"
+std::string_view tensorMapSwizzleName(TensorMapSwizzle swizzle);          ///< "none", "128B", "128B_atom_32B"
+std::string_view tensorMapInterleaveName(TensorMapInterleave interleave); ///< "none", "16B", "32B"
+std::string_view tensorMapPromotionName(TensorMapPromotion promotion);    ///< "none", "64B", "128B", "256B"
+std::string_view tensorMapFillName(TensorMapFill fill);                   ///< "zeros", "nan"
+/// The same names back; a failure lists them.
+Result<TensorMapType> parseTensorMapType(std::string_view name);
+Result<TensorMapSwizzle> parseTensorMapSwizzle(std::string_view name);
+Result<TensorMapInterleave> parseTensorMapInterleave(std::string_view name);
+Result<TensorMapPromotion> parseTensorMapPromotion(std::string_view name);
+Result<TensorMapFill> parseTensorMapFill(std::string_view name);
 /// Bytes of a row that the swizzle permutes: 32, 64 or 128; 0 without one.
 constexpr unsigned tensorMapSwizzleBytes(TensorMapSwizzle swizzle) {
   return swizzle == TensorMapSwizzle::None  ? 0
@@ -66,15 +76,18 @@ struct TensorMapRecipe {
   void setDenseStrides();
 };
 
-/// Every rule of the encoder.  A failure names the rule, the value, the limit and what to change.
+/// The rules that need no tensor: of the rank, the box, and how it is copied.  A failure names the rule, the value, the
+/// limit and what to change.
+Status checkTensorMapForm(const TensorMapRecipe &recipe);
+/// Every rule of the encoder.
 Status checkTensorMap(const TensorMapRecipe &recipe);
 
 /// The bytes that a kernel is passed.
 struct alignas(64) TensorMap {
-  static constexpr std::size_t size = 128;
+  static constexpr std::size_t size = 128, alignment = 64;
   std::array<std::byte, size> bytes{};
 };
 
 } // namespace kiln
 
-#endif // KILN_TENSORMAP_H
+#endif // KILN_TARGET_TENSORMAP_H

@@ -1,7 +1,8 @@
-#include "kiln/TensorMap.h"
+#include "compiler/target/TensorMap.h"
 
 #include "support/Text.h"
 
+#include <span>
 #include <string>
 
 namespace kiln {
@@ -19,6 +20,8 @@ static_assert(std::size(types) == tensorMapTypes);
 constexpr std::string_view swizzles[] = {"none",         "32B", "64B", "128B", "128B_atom_32B", "128B_atom_32B_flip_8B",
                                          "128B_atom_64B"};
 static_assert(std::size(swizzles) == tensorMapSwizzles);
+constexpr std::string_view interleaves[] = {"none", "16B", "32B"}, promotions[] = {"none", "64B", "128B", "256B"},
+                           fills[] = {"zeros", "nan"};
 
 constexpr std::uint64_t largestDim = std::uint64_t(1) << 32, strideLimit = std::uint64_t(1) << 40;
 constexpr unsigned largestBox = 256, largestElementStride = 8;
@@ -30,34 +33,57 @@ std::string indexed(const char *what, unsigned i) {
   return std::string("tensor map: ") + what + "[" + std::to_string(i) + "]";
 }
 
+template <typename Enum> std::string_view nameIn(std::span<const std::string_view> names, Enum value) {
+  return static_cast<std::size_t>(value) < names.size() ? names[static_cast<std::size_t>(value)] : "?";
+}
+
+Status unknown(const char *what, const std::string &which, std::span<const std::string_view> names) {
+  return Status::invalid("tensor map: " + std::string(what) + " " + which + " does not exist",
+                         "there are " + join(std::vector<std::string>(names.begin(), names.end())));
+}
+
+template <typename Enum>
+Result<Enum> parseIn(const char *what, std::span<const std::string_view> names, std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name)
+      return static_cast<Enum>(i);
+  return unknown(what, "'" + std::string(name) + "'", names);
+}
+
+template <typename Enum> Status checkEnum(const char *what, std::span<const std::string_view> names, Enum value) {
+  return static_cast<std::size_t>(value) < names.size()
+             ? Status()
+             : unknown(what, number(static_cast<std::uint64_t>(value)), names);
+}
+
+std::vector<std::string_view> typeNames() {
+  std::vector<std::string_view> names;
+  for (const TypeRow &row : types)
+    names.push_back(row.name);
+  return names;
+}
+
 Status checkEnums(const TensorMapRecipe &r) {
   if (static_cast<unsigned>(r.type) >= tensorMapTypes)
-    return Status::invalid("tensor map: element type " + number(static_cast<unsigned>(r.type)) + " does not exist",
-                           "types are u8, u16, u32, s32, u64, s64, f16, bf16, f32, f64, f32_ftz, tf32, tf32_ftz");
-  if (static_cast<unsigned>(r.swizzle) >= tensorMapSwizzles)
-    return Status::invalid("tensor map: swizzle " + number(static_cast<unsigned>(r.swizzle)) + " does not exist",
-                           "swizzles are " + join(std::vector<std::string>(std::begin(swizzles), std::end(swizzles))));
-  if (static_cast<unsigned>(r.interleave) > 2)
-    return Status::invalid("tensor map: interleave " + number(static_cast<unsigned>(r.interleave)) + " does not exist",
-                           "it is none, 16B or 32B");
-  if (static_cast<unsigned>(r.promotion) > 3)
-    return Status::invalid("tensor map: L2 promotion " + number(static_cast<unsigned>(r.promotion)) + " does not exist",
-                           "it is none, 64B, 128B or 256B");
-  if (static_cast<unsigned>(r.fill) > 1)
-    return Status::invalid("tensor map: fill " + number(static_cast<unsigned>(r.fill)) + " does not exist",
-                           "it is zeros or nan");
+    return unknown("element type", number(static_cast<unsigned>(r.type)), typeNames());
+  KILN_TRY(checkEnum("swizzle", swizzles, r.swizzle));
+  KILN_TRY(checkEnum("interleave", interleaves, r.interleave));
+  KILN_TRY(checkEnum("L2 promotion", promotions, r.promotion));
+  return checkEnum("fill", fills, r.fill);
+}
+
+Status checkRank(const TensorMapRecipe &r) {
+  if (r.rank < 1 || r.rank > TensorMapRecipe::maxRank)
+    return Status::invalid("tensor map: rank " + number(r.rank) + " is not in 1..5",
+                           "join or split dimensions of the tensor");
+  if (r.interleave != TensorMapInterleave::None && r.rank < 3)
+    return Status::invalid("tensor map: rank " + number(r.rank) + " with an interleaved layout; it needs 3 to 5",
+                           "use interleave none");
   return {};
 }
 
 Status checkTensor(const TensorMapRecipe &r) {
-  const bool interleaved = r.interleave != TensorMapInterleave::None;
   const unsigned align = r.interleave == TensorMapInterleave::B32 ? 32 : 16;
-  if (r.rank < 1 || r.rank > TensorMapRecipe::maxRank)
-    return Status::invalid("tensor map: rank " + number(r.rank) + " is not in 1..5",
-                           "join or split dimensions of the tensor");
-  if (interleaved && r.rank < 3)
-    return Status::invalid("tensor map: rank " + number(r.rank) + " with an interleaved layout; it needs 3 to 5",
-                           "use interleave none");
   if (r.address % align)
     return Status::invalid(
         format("tensor map: address 0x%llx is not a multiple of ", static_cast<unsigned long long>(r.address)) +
@@ -122,7 +148,32 @@ std::string_view tensorMapTypeName(TensorMapType type) {
 }
 
 std::string_view tensorMapSwizzleName(TensorMapSwizzle swizzle) {
-  return static_cast<unsigned>(swizzle) < tensorMapSwizzles ? swizzles[static_cast<unsigned>(swizzle)] : "?";
+  return nameIn(swizzles, swizzle);
+}
+std::string_view tensorMapInterleaveName(TensorMapInterleave interleave) {
+  return nameIn(interleaves, interleave);
+}
+std::string_view tensorMapPromotionName(TensorMapPromotion promotion) {
+  return nameIn(promotions, promotion);
+}
+std::string_view tensorMapFillName(TensorMapFill fill) {
+  return nameIn(fills, fill);
+}
+
+Result<TensorMapType> parseTensorMapType(std::string_view name) {
+  return parseIn<TensorMapType>("element type", typeNames(), name);
+}
+Result<TensorMapSwizzle> parseTensorMapSwizzle(std::string_view name) {
+  return parseIn<TensorMapSwizzle>("swizzle", swizzles, name);
+}
+Result<TensorMapInterleave> parseTensorMapInterleave(std::string_view name) {
+  return parseIn<TensorMapInterleave>("interleave", interleaves, name);
+}
+Result<TensorMapPromotion> parseTensorMapPromotion(std::string_view name) {
+  return parseIn<TensorMapPromotion>("L2 promotion", promotions, name);
+}
+Result<TensorMapFill> parseTensorMapFill(std::string_view name) {
+  return parseIn<TensorMapFill>("fill", fills, name);
 }
 
 void TensorMapRecipe::setDenseStrides() {
@@ -131,10 +182,15 @@ void TensorMapRecipe::setDenseStrides() {
     strides[i] = bytes *= dims[i];
 }
 
-Status checkTensorMap(const TensorMapRecipe &recipe) {
+Status checkTensorMapForm(const TensorMapRecipe &recipe) {
   KILN_TRY(checkEnums(recipe));
-  KILN_TRY(checkTensor(recipe));
+  KILN_TRY(checkRank(recipe));
   return checkBox(recipe);
+}
+
+Status checkTensorMap(const TensorMapRecipe &recipe) {
+  KILN_TRY(checkTensorMapForm(recipe));
+  return checkTensor(recipe);
 }
 
 } // namespace kiln
