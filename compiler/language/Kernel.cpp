@@ -22,6 +22,30 @@ std::string_view specializationName(Specialization how) {
   return names[static_cast<unsigned>(how)];
 }
 
+namespace detail {
+
+static constexpr int mostClusterBlocks = 8; // as tile.cluster has it
+
+static bool isCluster(const std::array<int, 3> &cluster) {
+  return cluster != std::array<int, 3>{1, 1, 1};
+}
+
+static std::string clusterText(const std::array<int, 3> &cluster) {
+  return std::to_string(cluster[0]) + "x" + std::to_string(cluster[1]) + "x" + std::to_string(cluster[2]);
+}
+
+static bool goodCluster(const std::array<int, 3> &cluster) {
+  std::int64_t blocks = 1;
+  for (const int n : cluster) {
+    if (n < 1 || n > mostClusterBlocks || (n & (n - 1)))
+      return false;
+    blocks *= n;
+  }
+  return blocks <= mostClusterBlocks;
+}
+
+} // namespace detail
+
 Kernel Kernel::failed(Status why) {
   Kernel kernel;
   kernel.state = std::move(why);
@@ -37,7 +61,9 @@ std::string Kernel::configText() const {
     out += ", stages = " + std::to_string(stageCount);
   if (registerLimit)
     out += ", maxRegisters = " + std::to_string(registerLimit);
-  return level == 3 ? out : out + ", assemblerLevel = " + std::to_string(level);
+  if (level != 3)
+    out += ", assemblerLevel = " + std::to_string(level);
+  return detail::isCluster(clusterBlocks) ? out + ", cluster = " + detail::clusterText(clusterBlocks) : out;
 }
 
 namespace detail {
@@ -72,6 +98,10 @@ Recording::Recording(std::string_view name, const KernelOptions &options, std::v
     recorder->failKernel("has maxRegisters " + std::to_string(r), "a thread has 24 to 255 registers, or 0: no limit");
   else if (const int l = options.assemblerLevel; l < 0 || l > 3)
     recorder->failKernel("has assemblerLevel " + std::to_string(l), "assemblers have levels 0 to 3");
+  else if (!goodCluster(options.cluster))
+    recorder->failKernel("has a cluster of " + clusterText(options.cluster) + " blocks",
+                         "each extent is a power of two, and their product at most " +
+                             std::to_string(mostClusterBlocks));
   recorder->checkArguments();
   Recorder::setCurrent(recorder.get());
 }

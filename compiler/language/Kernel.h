@@ -57,6 +57,9 @@ struct KernelOptions {
   int maxRegisters = 0;
   /// How hard the assembler optimises, 0 to 3.  1 takes two thirds of the time; some kernels lose nothing by it.
   int assemblerLevel = 3;
+  /// Blocks of a cluster along x, y, z, of which a launch's grid is a multiple: powers of two, 8 in all at most.  They
+  /// run at the same time on neighbouring multiprocessors.  Ones: none, as on targets before sm_90.
+  std::array<int, 3> cluster = {1, 1, 1};
   /// Of divisions (`/` too), roots and functions that name no grade themselves: `exp(x)`, not `exp(x, approx)`.  A loop
   /// or withGrade (Math.h) may have its own.
   Grade grade = precise;
@@ -131,10 +134,11 @@ public:
   int stages() const { return stageCount; }
   int maxRegisters() const { return registerLimit; }
   int assemblerLevel() const { return level; }
+  const std::array<int, 3> &cluster() const { return clusterBlocks; }
   const std::vector<KernelArgument> &arguments() const { return args; }
   const std::vector<ConfigEntry> &config() const { return configEntries; }
   /// "block = 1024, warps = 4", ", stages = 3" where loops are pipelined, ", maxRegisters = 32" where there is a limit,
-  /// ", assemblerLevel = 1" where it is not 3.
+  /// ", assemblerLevel = 1" where it is not 3, ", cluster = 2x1x1" where there is one.
   std::string configText() const;
 
 private:
@@ -144,6 +148,7 @@ private:
   std::vector<KernelArgument> args;
   std::vector<ConfigEntry> configEntries;
   int warpCount = 4, stageCount = 1, registerLimit = 0, level = 3;
+  std::array<int, 3> clusterBlocks = {1, 1, 1};
 };
 
 /// A string as a template argument.

@@ -380,6 +380,7 @@ Kernel Recorder::finish() {
   kernel.stageCount = options.stages;
   kernel.registerLimit = options.maxRegisters;
   kernel.level = options.assemblerLevel;
+  kernel.clusterBlocks = options.cluster;
   kernel.state = std::move(failure);
   if (!kernel.state.ok())
     return kernel;
@@ -414,6 +415,8 @@ Kernel Recorder::finish() {
     putAll(", tile.max_registers = ", options.maxRegisters, " : i32");
   if (options.assemblerLevel != 3)
     putAll(", tile.assembler_level = ", options.assemblerLevel, " : i32");
+  if (const auto &[x, y, z] = options.cluster; x * y * z != 1)
+    putAll(", tile.cluster = array<i32: ", x, ", ", y, ", ", z, ">");
   putAll("} {\n", std::string_view(body));
   line(location, Op::Return);
   put("  }");

@@ -40,7 +40,10 @@ void convertAttributes(func::FuncOp function) {
     function->setAttr(threadsAttr, b.getI32IntegerAttr(static_cast<int>(tile::numWarps(function) * layout::warpSize)));
   if (auto registers = function->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
     function->setAttr(maxRegistersAttr, b.getI32IntegerAttr(static_cast<int>(registers.getInt())));
+  if (const auto cluster = tile::clusterOf(function); llvm::any_of(cluster, [](int32_t n) { return n != 1; }))
+    function->setAttr(lowering::clusterAttr, b.getDenseI32ArrayAttr(cluster));
   function->removeAttr(tile::maxRegistersAttr);
+  function->removeAttr(tile::clusterAttr);
   function->removeAttr(tile::assemblerLevelAttr); // in the metadata by now
   function->removeAttr(tile::kernelAttr);
   function->removeAttr(tile::numWarpsAttr);

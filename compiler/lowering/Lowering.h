@@ -42,6 +42,8 @@ constexpr llvm::StringLiteral sharedSymbol = "kiln_shared";
 /// What kiln-lower-tiles leaves on a kernel for kiln-to-llvm: its number of threads, i32.
 constexpr llvm::StringLiteral threadsAttr = "tile_gpu.threads";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile_gpu.max_registers";
+/// And the blocks of its cluster, if it has one.
+constexpr llvm::StringLiteral clusterAttr = "tile_gpu.cluster";
 
 /// What the lowering of one function knows: its target, the layouts of its tiles, and values that every pattern uses.
 /// Values that depend only on the thread are made once, at the function's entry.

@@ -26,6 +26,8 @@ namespace {
 void markKernel(LLVM::LLVMFuncOp function) {
   auto threads = function->getAttrOfType<IntegerAttr>(lowering::threadsAttr);
   auto registers = function->getAttrOfType<IntegerAttr>(lowering::maxRegistersAttr);
+  auto cluster = function->getAttrOfType<DenseI32ArrayAttr>(lowering::clusterAttr);
+  function->removeAttr(lowering::clusterAttr);
   function->removeAttr(lowering::threadsAttr);
   function->removeAttr(lowering::maxRegistersAttr);
   function->removeAttr(tile_gpu::sharedBytesAttr);
@@ -35,6 +37,8 @@ void markKernel(LLVM::LLVMFuncOp function) {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
+  if (cluster)
+    function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), cluster);
   if (registers)
     function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), registers);
 }

@@ -38,20 +38,35 @@ constexpr Rule rules[] = {
     {"a product of warpgroups", Capability::Wgmma, multipliesByWarpgroups},
 };
 
+std::string targetsWith(Capability capability) {
+  std::string have;
+  for (const Target &t : allTargets())
+    if (t.has(capability))
+      have += (have.empty() ? "" : ", ") + std::string(t.name);
+  return "targets that have it: " + have;
+}
+
 } // namespace
+
+Status checkLaunch(func::FuncOp kernel, const Target &target) {
+  const auto [x, y, z] = tile::clusterOf(kernel);
+  if ((x == 1 && y == 1 && z == 1) || target.has(Capability::Clusters))
+    return {};
+  return Status(StatusCode::Unsupported,
+                format("kernel '%s' asks for clusters of %d x %d x %d blocks, %s has none: it lacks the capability '%s'",
+                       kernel.getName().str().c_str(), x, y, z, std::string(target.name).c_str(),
+                       std::string(capabilityName(Capability::Clusters)).c_str()),
+                "leave the cluster out; " + targetsWith(Capability::Clusters));
+}
 
 Status checkTarget(Operation *op, const Target &target) {
   for (const Rule &rule : rules) {
     if (target.has(rule.needs) || !rule.applies(op))
       continue;
-    std::string have;
-    for (const Target &t : allTargets())
-      if (t.has(rule.needs))
-        have += (have.empty() ? "" : ", ") + std::string(t.name);
     return Status(StatusCode::Unsupported,
                   format("%s: %s needs the capability '%s', which %s lacks", op->getName().getStringRef().str().c_str(),
                          rule.what, std::string(capabilityName(rule.needs)).c_str(), std::string(target.name).c_str()),
-                  "targets that have it: " + have);
+                  targetsWith(rule.needs));
   }
   return {};
 }

@@ -9,12 +9,15 @@
 
 #include "compiler/target/Target.h"
 
-#include "mlir/IR/Operation.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace kiln {
 
 /// A failure names the operation, the target, what it lacks, and the targets that have it.
 Status checkTarget(mlir::Operation *op, const Target &target);
+
+/// Whether the target has what the kernel's launch needs: clusters.
+Status checkLaunch(mlir::func::FuncOp kernel, const Target &target);
 
 } // namespace kiln
 

@@ -49,6 +49,11 @@ public:
       attributes(f, f.getArgAttrDict(i));
     for (unsigned i = 0; i < f.getNumResults(); ++i)
       attributes(f, f.getResultAttrDict(i));
+    if (target)
+      if (const Status status = checkLaunch(f, *target); !status.ok()) {
+        (void)tile_gpu::report(f, status);
+        good = false;
+      }
     f.walk([&](Operation *op) {
       attributes(op, op->getDiscardableAttrDictionary());
       if (op == f)

@@ -61,6 +61,7 @@ typedef struct KilnCompileResult {
    *    "arguments": [{"name": "x", "type": "ptr<f32>", "offset": 0, "bytes": 8}, ..],   types: ptr<T>, i1 i8 .. f64
    *                   where the program says so: "specialize": "none" | "divisibility" | "stride" | "value", and
    *                   "element_bytes": 2, of one element that the argument counts
+   *    "cluster": [2, 1, 1],      blocks of a cluster, of which a launch's grid is a multiple; absent: none
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},
    *    "explain": {..}}      only if asked for: layouts, accesses, conversions, shared memory, barriers

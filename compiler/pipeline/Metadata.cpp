@@ -33,6 +33,7 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
   Metadata m;
   m.kernel = kernel.getName().str();
   m.numWarps = tile::numWarps(kernel);
+  m.cluster = tile::clusterOf(kernel);
   if (auto level = kernel->getAttrOfType<IntegerAttr>(tile::assemblerLevelAttr))
     m.assemblerLevel = static_cast<unsigned>(level.getInt());
   m.equals = job.equals;
@@ -76,6 +77,11 @@ std::string toJson(const Metadata &m) {
     json.attribute("target", m.target);
     json.attribute("ptx_isa", m.ptxIsa);
     json.attribute("num_warps", m.numWarps);
+    if (m.cluster != std::array<int32_t, 3>{1, 1, 1})
+      json.attributeArray("cluster", [&] {
+        for (const int32_t extent : m.cluster)
+          json.value(extent);
+      });
     json.attribute("shared_bytes", m.sharedBytes);
     json.attribute("assembler_level", m.assemblerLevel);
     json.attribute("reproducible", m.reproducible);

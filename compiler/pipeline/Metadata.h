@@ -24,6 +24,7 @@ struct Metadata {
   };
   std::string kernel, target, ptxIsa;
   unsigned numWarps = 0, sharedBytes = 0;
+  std::array<int32_t, 3> cluster{1, 1, 1}; ///< blocks of a cluster; ones: it asks for none
   unsigned assemblerLevel = tile::maxAssemblerLevel;
   bool reproducible = true; ///< no floating-point atomics
   std::vector<Argument> arguments;

@@ -64,6 +64,9 @@ struct Target {
   bool has(Capability c) const { return capabilities.has(c); }
 };
 
+/// Blocks of a cluster that every target with clusters takes; larger ones are an opt-in of some GPUs.
+constexpr unsigned portableClusterBlocks = 8;
+
 /// Every target, oldest first.
 std::span<const Target> allTargets();
 

@@ -20,6 +20,8 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include <array>
+
 namespace kiln::tile {
 
 /// Global memory, in memory effects.
@@ -37,6 +39,7 @@ constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
 constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral assemblerLevelAttr = "tile.assembler_level";
+constexpr llvm::StringLiteral clusterAttr = "tile.cluster";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
@@ -50,6 +53,8 @@ inline bool isKernel(mlir::func::FuncOp f) {
 }
 /// Warps of a block of the kernel.
 unsigned numWarps(mlir::func::FuncOp kernel);
+/// Blocks of a cluster of the kernel along x, y and z: ones where it asks for none.
+std::array<int32_t, 3> clusterOf(mlir::func::FuncOp kernel);
 /// Stages of a loop: its own, else its kernel's, else 1.  A loop around it does not say.
 unsigned numStages(mlir::Operation *loop);
 /// The kernel's argument as messages call it: its tile.name, or "argument N".

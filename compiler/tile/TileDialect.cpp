@@ -1,6 +1,7 @@
 #include "compiler/tile/Tile.h"
 
 #include "compiler/layout/TileLayout.h"
+#include "compiler/target/Target.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -72,6 +73,25 @@ static bool isInteger(Attribute attr, int64_t least, int64_t most) {
   return n && n.getType().isSignlessInteger() && n.getInt() >= least && n.getInt() <= most;
 }
 
+/// Every extent a power of two, and no more blocks than every target with clusters takes.
+static LogicalResult verifyCluster(Operation *op, Attribute value) {
+  auto extents = dyn_cast<DenseI32ArrayAttr>(value);
+  bool good = isa<func::FuncOp>(op) && extents && !extents.empty() && extents.size() <= 3;
+  int64_t blocks = 1;
+  for (unsigned i = 0; good && i < extents.size(); ++i) {
+    good = extents[i] > 0 && llvm::isPowerOf2_32(static_cast<uint32_t>(extents[i]));
+    blocks = std::min<int64_t>(blocks * extents[i], INT32_MAX);
+  }
+  if (!good)
+    return op->emitError() << clusterAttr << " is " << value
+                           << ": of a func.func, the blocks of a cluster along x, y and "
+                           << "z, powers of two, as in array<i32: 2, 1, 1>";
+  if (blocks > portableClusterBlocks)
+    return op->emitError() << clusterAttr << " is " << value << ", " << blocks << " blocks: a cluster has at most "
+                           << portableClusterBlocks << "; make an extent smaller";
+  return success();
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kernelAttr)
     return verifyKernel(op, attr);
@@ -102,9 +122,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << maxAssemblerLevel << ", i32";
     return success();
   }
+  if (attr.getName() == clusterAttr)
+    return verifyCluster(op, attr.getValue());
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << " and "
-                         << assemblerLevelAttr;
+                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << ", "
+                         << assemblerLevelAttr << " and " << clusterAttr;
 }
 
 /// tile.specialize and tile.element.
@@ -161,6 +183,13 @@ LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 unsigned numWarps(func::FuncOp kernel) {
   auto n = kernel->getAttrOfType<IntegerAttr>(numWarpsAttr);
   return n ? static_cast<unsigned>(n.getInt()) : defaultNumWarps;
+}
+
+std::array<int32_t, 3> clusterOf(func::FuncOp kernel) {
+  std::array<int32_t, 3> out{1, 1, 1};
+  if (auto extents = kernel->getAttrOfType<DenseI32ArrayAttr>(clusterAttr))
+    llvm::copy(extents.asArrayRef(), out.begin());
+  return out;
 }
 
 unsigned numStages(Operation *loop) {

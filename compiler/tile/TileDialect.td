@@ -28,6 +28,7 @@ def Tile_Dialect : Dialect {
     | `tile.num_stages` | buffers that each pipelined loop goes round, i32, 1 to 8; 1, no pipelining, if absent; a loop may have its own, which counts for that loop alone |
     | `tile.max_registers` | at most so many 32-bit registers a thread, i32; the assembler decides if absent |
     | `tile.assembler_level` | how hard the assembler optimises, 0 to 3, i32; 3 if absent.  1 takes two thirds of the time; some kernels lose nothing by it |
+    | `tile.cluster` | blocks of a cluster along x, y, z: they run at the same time on neighbouring multiprocessors, and a launch's grid is a multiple of them.  Powers of two, 8 in all at most, `array<i32: 2, 1, 1>` (what is left out is 1); none if absent |
     | `tile.divisibility` (argument) | the integer, or the pointer's address in bytes, is a multiple of this, i32 |
     | `tile.name` (argument) | its name in messages, string |
     | `tile.noalias` (argument) | no other argument's memory overlaps what is written through this one (unit) |

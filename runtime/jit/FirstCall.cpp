@@ -245,6 +245,7 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry,
   // The metadata counts all shared memory of a block; what the code declares itself is not asked for again.
   out->dynamicShared =
       metadata->sharedBytes > info.staticSharedBytes ? metadata->sharedBytes - info.staticSharedBytes : 0;
+  out->blocksOfCluster = metadata->cluster;
   out->guardList = std::move(metadata->guards);
   out->isReproducible = metadata->reproducible;
   if (source == FirstCallReport::Source::Compiled)

@@ -197,6 +197,7 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, Miss
   LaunchConfig config;
   config.grid = grid;
   config.block = {loaded->blockThreads, 1, 1};
+  config.cluster = loaded->blocksOfCluster;
   config.dynamicSharedBytes = loaded->dynamicShared;
   config.stream = stream;
   const std::span<const std::byte> packed(arguments.data, k.layout.bytes());

@@ -83,6 +83,20 @@ Status parseGuard(const json &guard, const ArgumentLayout &layout, std::vector<G
   return {};
 }
 
+/// Blocks along x, y and z.
+bool parseCluster(const json &extents, Dim3 &out) {
+  std::uint32_t values[3];
+  if (!extents.is_array() || extents.size() != std::size(values))
+    return false;
+  for (unsigned i = 0; i < std::size(values); ++i) {
+    if (!extents[i].is_number_unsigned() || extents[i] < 1 || extents[i] > UINT16_MAX)
+      return false;
+    values[i] = extents[i].get<std::uint32_t>();
+  }
+  out = {values[0], values[1], values[2]};
+  return true;
+}
+
 } // namespace
 
 unsigned assemblerLevelOf(std::string_view text) {
@@ -121,6 +135,9 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
   if (!arguments)
     return incomplete("arguments");
   KILN_TRY(checkArguments(*arguments, source, layout));
+  if (const json *cluster = member(parsed, "cluster"); cluster && !parseCluster(*cluster, out.cluster))
+    return Status(StatusCode::Internal, "the compiler's metadata has a wrong 'cluster'",
+                  "use the libkiln-compiler of this version");
   const json *guards = member(parsed, "guards");
   if (!guards || !guards->is_array())
     return incomplete("guards");

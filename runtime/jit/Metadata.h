@@ -16,6 +16,7 @@ struct KernelMetadata {
   std::string target; ///< "sm_80"
   unsigned warps = 0; ///< of a block
   std::uint32_t sharedBytes = 0;
+  Dim3 cluster{0, 0, 0}; ///< zeros: none
   bool reproducible = true;
   std::vector<Guard> guards;
   std::vector<FirstCallReport::Stage> stages; ///< of the compile that made it

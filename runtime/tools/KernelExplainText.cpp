@@ -82,7 +82,7 @@ public:
 private:
   void head() {
     out += "kernel " + report.value("kernel", "") + " for " + report.value("target", "") + ": " +
-           plural(report.value("num_warps", 0u), "warp") + ", PTX " + report.value("ptx_isa", "") +
+           plural(report.value("num_warps", 0u), "warp") + cluster() + ", PTX " + report.value("ptx_isa", "") +
            (report.value("reproducible", true) ? "" : ", results are not reproducible (atomics on floats)") + "\n";
     if (const std::string configuration = report.value("configuration", ""); !configuration.empty())
       out += "configuration: " + configuration + "\n";
@@ -95,6 +95,15 @@ private:
                            : " divisible by " + std::to_string(g.value("divisibility", std::int64_t(0)))));
     }
     out += "compiled for: " + (facts.empty() ? "arguments of which nothing is known" : join(facts)) + "\n";
+  }
+
+  std::string cluster() const {
+    std::string text, extents;
+    for (const Json &n : report.value("cluster", Json::array()))
+      extents += (extents.empty() ? "" : " x ") + n.dump();
+    if (!extents.empty())
+      text += ", clusters of " + extents + " blocks";
+    return text;
   }
 
   void tiles() {

@@ -324,6 +324,16 @@ TEST(RecordErrors, OfTheKernelItself) {
   EXPECT_NE(quick.text().find("tile.assembler_level = 1 : i32"), std::string::npos) << quick.text();
   EXPECT_EQ(quick.configText(), "warps = 4, assemblerLevel = 1");
   EXPECT_EQ(kernel("k", {}, nothing).text().find("assembler_level"), std::string::npos);
+  for (const std::array<int, 3> cluster : {std::array{3, 1, 1}, {0, 1, 1}, {-2, 1, 1}, {4, 2, 2}, {16, 1, 1}}) {
+    const Kernel k = kernel("k", {.cluster = cluster}, nothing);
+    EXPECT_NE(k.status().message().find("has a cluster of " + std::to_string(cluster[0]) + "x"), std::string::npos)
+        << cluster[0];
+    EXPECT_NE(k.status().remedy().find("power of two, and their product at most 8"), std::string::npos);
+  }
+  const Kernel paired = kernel("k", {.cluster = {2, 1, 4}}, nothing);
+  EXPECT_NE(paired.text().find("tile.cluster = array<i32: 2, 1, 4>"), std::string::npos) << paired.text();
+  EXPECT_EQ(paired.configText(), "warps = 4, cluster = 2x1x4");
+  EXPECT_EQ(kernel("k", {.cluster = {1, 1, 1}}, nothing).text().find("cluster"), std::string::npos);
   for (const char *name : {"", "2x", "a b", "a\"b", "a\nb", "\xC3\xA4"}) {
     const Kernel k = kernel(name, {}, nothing);
     EXPECT_NE(k.status().message().find("no identifier"), std::string::npos) << name;

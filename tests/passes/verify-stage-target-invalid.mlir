@@ -49,3 +49,13 @@ module attributes {tile_gpu.target = "sm_100a"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_80"} {
+  // expected-error @+2 {{kernel 'pairs' asks for clusters of 2 x 1 x 1 blocks, sm_80 has none: it lacks the capability 'clusters'}}
+  // expected-note @+1 {{leave the cluster out; targets that have it: sm_90, sm_90a}}
+  func.func @pairs() attributes {tile.kernel, tile.cluster = array<i32: 2>} {
+    return
+  }
+}

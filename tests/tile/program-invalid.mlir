@@ -90,6 +90,41 @@ func.func @k() attributes {tile.kernel, tile.assembler_level = 1 : ui32} {
 
 // -----
 
+// expected-error @+1 {{tile.cluster is array<i32: 3>: of a func.func, the blocks of a cluster along x, y and z, powers of two, as in array<i32: 2, 1, 1>}}
+func.func @k() attributes {tile.kernel, tile.cluster = array<i32: 3>} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.cluster is array<i32: 2, 1, 1, 1>: of a func.func}}
+func.func @k() attributes {tile.kernel, tile.cluster = array<i32: 2, 1, 1, 1>} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.cluster is array<i32: 0>: of a func.func}}
+func.func @k() attributes {tile.kernel, tile.cluster = array<i32: 0>} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.cluster is 2 : i32: of a func.func}}
+func.func @k() attributes {tile.kernel, tile.cluster = 2 : i32} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{tile.cluster is array<i32: 4, 2, 2>, 16 blocks: a cluster has at most 8; make an extent smaller}}
+func.func @k() attributes {tile.kernel, tile.cluster = array<i32: 4, 2, 2>} {
+  return
+}
+
+// -----
+
 // expected-error @+1 {{tile.num_stages is 2 : ui32: a pipeline has 1 to 8 stages}}
 func.func @k() attributes {tile.kernel, tile.num_stages = 2 : ui32} {
   return
@@ -111,7 +146,7 @@ func.func @k() attributes {tile.kernel, tile.num_warps = 4 : ui32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers and tile.assembler_level}}
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers, tile.assembler_level and tile.cluster}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }

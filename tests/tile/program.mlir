@@ -14,3 +14,9 @@ func.func @kernel(%x: !tile.ptr<f32> {tile.name = "x", tile.divisibility = 16 : 
   %2 = tile.num_programs y
   return
 }
+
+// CHECK-LABEL: func.func @cluster
+// CHECK-SAME: tile.cluster = array<i32: 2, 1, 4>
+func.func @cluster() attributes {tile.kernel, tile.cluster = array<i32: 2, 1, 4>} {
+  return
+}

@@ -6,8 +6,6 @@
 
 namespace kiln::cuda {
 
-static constexpr std::uint32_t portableCluster = 8; // blocks; larger clusters are an opt-in of the function
-
 static std::string dims(const Dim3 &d) {
   return format("(%u, %u, %u)", d.x, d.y, d.z);
 }
@@ -152,7 +150,7 @@ Status CudaKernel::checkLaunch(const LaunchConfig &c, std::size_t argumentBytes)
 
 Status CudaKernel::optIn(const LaunchConfig &c) {
   const Driver &driver = context->driver();
-  const bool large = c.cluster.count() > portableCluster;
+  const bool large = c.cluster.count() > portableClusterBlocks;
   if (c.dynamicSharedBytes <= dynamicLimit.load(std::memory_order_acquire) &&
       (!large || largeClusters.load(std::memory_order_acquire)))
     return {};
@@ -167,7 +165,7 @@ Status CudaKernel::optIn(const LaunchConfig &c) {
   if (large && !largeClusters.load()) {
     KILN_TRY(context->check(driver.funcSetAttribute(function, function_attribute::nonPortableClusterAllowed, 1),
                             "allowing kernel '" + kernelInfo.name + "' clusters of more than " +
-                                std::to_string(portableCluster) + " blocks (cuFuncSetAttribute)"));
+                                std::to_string(portableClusterBlocks) + " blocks (cuFuncSetAttribute)"));
     largeClusters.store(true, std::memory_order_release);
   }
   return {};

@@ -22,7 +22,7 @@
 
 namespace kiln::emulator {
 
-constexpr unsigned portableClusterBlocks = 8, maxClusterBlocks = 16;
+constexpr unsigned maxClusterBlocks = 16;
 
 class ClusterState {
 public:

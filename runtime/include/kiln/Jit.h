@@ -94,6 +94,8 @@ public:
   Kernel &function() const { return *entry; }
   unsigned threads() const { return blockThreads; }
   std::uint32_t dynamicSharedBytes() const { return dynamicShared; }
+  /// Blocks of a cluster, of which a grid must be a multiple; zeros: the kernel has no clusters.
+  Dim3 cluster() const { return blocksOfCluster; }
   std::span<const Guard> guards() const { return guardList; }
   bool reproducible() const { return isReproducible; }
   /// The compiler's JSON metadata.
@@ -110,6 +112,7 @@ private:
   Kernel *entry = nullptr;
   unsigned blockThreads = 0;
   std::uint32_t dynamicShared = 0;
+  Dim3 blocksOfCluster{0, 0, 0};
   std::vector<Guard> guardList;
   bool isReproducible = true;
   FirstCallReport firstCall;
