@@ -196,6 +196,15 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
+/// Arguments of kernels may carry what only a launcher reads (tensor maps' recipes, names): LLVM knows none of it.
+void dropForeignAttributes(mlir::ModuleOp module) {
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (const mlir::NamedAttribute attribute : llvm::to_vector(mlir::FunctionOpInterface(function).getArgAttrs(i)))
+        if (!llvm::isa_and_present<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>(attribute.getNameDialect()))
+          function.removeArgAttr(i, attribute.getName());
+}
+
 /// PTX without two things that LLVM prints with `.loc`: the empty debug section, and line 0 for what instruction
 /// selection moved (such an instruction keeps the line before it).
 std::string withoutDebugLeftovers(llvm::StringRef ptx) {
@@ -247,6 +256,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
     passes.addPass(mlir::createConvertNVVMToLLVMPass());
     if (mlir::failed(passes.run(module)) || mlir::failed(addLocationScopes(module)))
       return mlir::failure();
+    dropForeignAttributes(module);
   }
 
   bool failed = false;

@@ -1,7 +1,7 @@
 //===- Ptx.h - LLVM-dialect module to PTX text ----------------------------===//
 //
-// `emitPtx` takes a module of the LLVM and NVVM dialects (nothing else, but for module attributes) to PTX: NVVM
-// operations to LLVM, translation, LLVM O3, the NVPTX back end; in process, no text between.
+// `emitPtx` takes a module of the LLVM and NVVM dialects (nothing else, but for attributes of the module and of
+// arguments) to PTX: NVVM operations to LLVM, translation, LLVM O3, the NVPTX back end; in process, no text between.
 //
 //  - The module is lowered in place: afterwards it is of no further use but to be destroyed.
 //  - Every problem is an error diagnostic of the module's MLIRContext, at the operation's location where LLVM kept one;

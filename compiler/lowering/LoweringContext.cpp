@@ -303,7 +303,7 @@ Type memoryType(Type element) {
 TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   addConversion([](Type t) -> std::optional<Type> {
     if (isa<RankedTensorType, tile::PtrType, tile::ViewType, tile_gpu::BufferType, tile_gpu::ScratchType,
-            tile_gpu::TokenType>(t))
+            tile_gpu::TokenType, tile_gpu::TensorMapType>(t))
       return std::nullopt;
     return t;
   });
@@ -324,10 +324,12 @@ TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   addConversion([](tile_gpu::BufferType t) -> std::optional<Type> {
     return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
   });
+  // The parameter itself, in generic address space.
+  addConversion(
+      [](tile_gpu::TensorMapType t) -> std::optional<Type> { return LLVM::LLVMPointerType::get(t.getContext()); });
   // Says in the text which copies a wait is for; at run time there is nothing of it.
-  addConversion([](tile_gpu::TokenType, llvm::SmallVectorImpl<Type> &) -> std::optional<LogicalResult> {
-    return success();
-  });
+  addConversion(
+      [](tile_gpu::TokenType, llvm::SmallVectorImpl<Type> &) -> std::optional<LogicalResult> { return success(); });
   addConversion([](tile_gpu::ScratchType t) -> std::optional<Type> {
     return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
   });

@@ -2,6 +2,7 @@
 #include "compiler/passes/Passes.h"
 
 #include "compiler/lowering/Lowering.h"
+#include "compiler/tile_gpu/TensorMaps.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -23,6 +24,20 @@ namespace kiln {
 
 namespace {
 
+/// Parameters that hold a tensor map's bytes.  A grid constant is never copied to local memory, where the copy engine
+/// could not read it.
+void markTensorMaps(LLVM::LLVMFuncOp function) {
+  Builder b(function.getContext());
+  const Type bytes = LLVM::LLVMArrayType::get(b.getI8Type(), TensorMap::size);
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    if (!tile_gpu::recipeOf(function, i))
+      continue;
+    function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(TensorMap::alignment));
+    function.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
+  }
+}
+
 void markKernel(LLVM::LLVMFuncOp function) {
   auto threads = function->getAttrOfType<IntegerAttr>(lowering::threadsAttr);
   auto registers = function->getAttrOfType<IntegerAttr>(lowering::maxRegistersAttr);
@@ -37,6 +52,7 @@ void markKernel(LLVM::LLVMFuncOp function) {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
+  markTensorMaps(function);
   if (cluster)
     function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), cluster);
   if (registers)

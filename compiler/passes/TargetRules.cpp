@@ -1,8 +1,10 @@
 #include "compiler/passes/TargetRules.h"
 
 #include "compiler/tile_gpu/LayoutInference.h"
-#include "compiler/tile_gpu/TileGpu.h"
+#include "compiler/tile_gpu/TensorMaps.h"
 #include "support/Text.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -48,15 +50,33 @@ std::string targetsWith(Capability capability) {
 
 } // namespace
 
-Status checkLaunch(func::FuncOp kernel, const Target &target) {
-  const auto [x, y, z] = tile::clusterOf(kernel);
-  if ((x == 1 && y == 1 && z == 1) || target.has(Capability::Clusters))
-    return {};
-  return Status(StatusCode::Unsupported,
-                format("kernel '%s' asks for clusters of %d x %d x %d blocks, %s has none: it lacks the capability '%s'",
-                       kernel.getName().str().c_str(), x, y, z, std::string(target.name).c_str(),
-                       std::string(capabilityName(Capability::Clusters)).c_str()),
-                "leave the cluster out; " + targetsWith(Capability::Clusters));
+std::array<int32_t, 3> clusterOf(FunctionOpInterface kernel) {
+  if (auto function = dyn_cast<func::FuncOp>(kernel.getOperation()))
+    return tile::clusterOf(function);
+  std::array<int32_t, 3> out{1, 1, 1};
+  if (auto extents = kernel->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getClusterDimAttrName()))
+    std::copy_n(extents.asArrayRef().begin(), std::min<size_t>(extents.size(), out.size()), out.begin());
+  return out;
+}
+
+Status checkLaunch(FunctionOpInterface kernel, const Target &target) {
+  const auto lacks = [&](Capability capability) {
+    return format("%s has none: it lacks the capability '%s'", std::string(target.name).c_str(),
+                  std::string(capabilityName(capability)).c_str());
+  };
+  const std::string name = kernel.getName().str();
+  const auto [x, y, z] = clusterOf(kernel);
+  if ((x != 1 || y != 1 || z != 1) && !target.has(Capability::Clusters))
+    return Status(StatusCode::Unsupported,
+                  format("kernel '%s' asks for clusters of %d x %d x %d blocks, ", name.c_str(), x, y, z) +
+                      lacks(Capability::Clusters),
+                  "leave the cluster out; " + targetsWith(Capability::Clusters));
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (tile_gpu::recipeOf(kernel, i) && !target.has(Capability::Tma))
+      return Status(StatusCode::Unsupported,
+                    format("argument %u of kernel '%s' is a tensor map, ", i, name.c_str()) + lacks(Capability::Tma),
+                    "load without tensor maps; " + targetsWith(Capability::Tma));
+  return {};
 }
 
 Status checkTarget(Operation *op, const Target &target) {

@@ -16,8 +16,10 @@ namespace kiln {
 /// A failure names the operation, the target, what it lacks, and the targets that have it.
 Status checkTarget(mlir::Operation *op, const Target &target);
 
-/// Whether the target has what the kernel's launch needs: clusters.
-Status checkLaunch(mlir::func::FuncOp kernel, const Target &target);
+/// Whether the target has what the kernel's launch needs: clusters, tensor maps.  At stage tile, tile_gpu or llvm.
+Status checkLaunch(mlir::FunctionOpInterface kernel, const Target &target);
+/// The blocks of the kernel's cluster, at any stage; ones: it asks for none.
+std::array<int32_t, 3> clusterOf(mlir::FunctionOpInterface kernel);
 
 } // namespace kiln
 

@@ -5,7 +5,7 @@
 #include "compiler/passes/CarriedTiles.h"
 #include "compiler/passes/TargetRules.h"
 #include "compiler/tile_gpu/LayoutInference.h"
-#include "compiler/tile_gpu/TileGpu.h"
+#include "compiler/tile_gpu/TensorMaps.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -45,8 +45,12 @@ public:
     for (Type t : llvm::concat<const Type>(f.getArgumentTypes(), f.getResultTypes()))
       if (stage == Stage::TileGpu && isTile(t))
         fail(f) << "function '" << f.getName() << "' takes or returns the tile " << t << ": inline it into its kernel";
-    for (unsigned i = 0; i < f.getNumArguments(); ++i)
+    for (unsigned i = 0; i < f.getNumArguments(); ++i) {
       attributes(f, f.getArgAttrDict(i));
+      if (tile::isHidden(f.getArgumentTypes()[i]) && !(tile::isKernel(f) && tile_gpu::recipeOf(f, i)))
+        fail(f) << tile::argumentName(f, i) << " of type " << f.getArgumentTypes()[i] << " has no recipe: only kernels "
+                << "have such arguments, each with " << tile_gpu::tensorMapAttr << " = #tile_gpu.tensor_map<..>";
+    }
     for (unsigned i = 0; i < f.getNumResults(); ++i)
       attributes(f, f.getResultAttrDict(i));
     if (target)

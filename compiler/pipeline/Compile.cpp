@@ -3,6 +3,7 @@
 #include "compiler/codegen/Ptx.h"
 #include "compiler/pipeline/Dialects.h"
 #include "compiler/pipeline/KernelReport.h"
+#include "compiler/pipeline/LoweredKernel.h"
 #include "compiler/pipeline/Metadata.h"
 #include "compiler/pipeline/ParserLimits.h"
 #include "compiler/pipeline/Plugins.h"
@@ -52,6 +53,8 @@ public:
       out.status = KILN_COMPILE_INPUT;
       return;
     }
+    if (isLowered(*module))
+      return runLowered();
     if (!namesOneKernel())
       out.status = KILN_COMPILE_INPUT; // the stage says what is wrong
     if (!stage("tile", [&](PassManager &pm) { return buildTileStage(pm, facts(), job.passes); }))
@@ -74,7 +77,36 @@ public:
       return finish(print());
     if (!stage("lowering", [&](PassManager &pm) { return buildLoweringStage(pm, job.passes); }))
       return;
+    emitCode(metadata);
+  }
 
+private:
+  /// The text is at stage llvm: its author did what the stages do.
+  void runLowered() {
+    if (!job.passes.empty())
+      return fail(KILN_COMPILE_INPUT,
+                  Status::invalid("passes cannot be added to a kernel that is given at stage llvm",
+                                  "unset KILN_PASSES and KILN_STRESS, or give the kernel at stage tile or tile_gpu"));
+    if (job.explain)
+      return fail(KILN_COMPILE_INPUT, Status::invalid("a kernel that is given at stage llvm has no layouts to explain",
+                                                      "explain one that is given at stage tile or tile_gpu"));
+    FailureOr<Metadata> metadata = describeLoweredKernel(*module, job.kernel, *target);
+    if (failed(metadata)) {
+      out.status = KILN_COMPILE_INPUT;
+      return;
+    }
+    if (job.emit == Emit::Tile)
+      out.metadata = toJson(*metadata);
+    if (job.emit == Emit::Tile || job.emit == Emit::TileGpu)
+      return finish(print());
+    emitCode(*metadata);
+  }
+
+  /// PTX of the lowered module, and what only that tells.
+  void emitCode(Metadata &metadata) {
+    for (auto f : module->getOps<LLVM::LLVMFuncOp>())
+      if (f.getName() == metadata.kernel)
+        describeHidden(f, metadata);
     PtxOptions options;
     options.target = target;
     options.lineInfo = job.lineInfo;
@@ -94,7 +126,6 @@ public:
     finish(std::move(ptx->ptx));
   }
 
-private:
   static DialectRegistry registry() {
     registerPasses();
     DialectRegistry registry;

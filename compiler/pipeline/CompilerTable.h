@@ -27,7 +27,7 @@ typedef struct KilnText {
 } KilnText;
 
 typedef struct KilnCompileRequest {
-  KilnText program;    /* MLIR text (or bytecode) of one module, at stage tile or tile_gpu */
+  KilnText program;    /* MLIR text (or bytecode) of one module, at stage tile, tile_gpu or llvm */
   KilnText fileName;   /* names the text in messages; may be empty */
   KilnText kernel;     /* which kernel of the module; empty: the only one */
   KilnText codeTarget; /* "sm_80": what the code may use */
@@ -61,6 +61,11 @@ typedef struct KilnCompileResult {
    *    "arguments": [{"name": "x", "type": "ptr<f32>", "offset": 0, "bytes": 8}, ..],   types: ptr<T>, i1 i8 .. f64
    *                   where the program says so: "specialize": "none" | "divisibility" | "stride" | "value", and
    *                   "element_bytes": 2, of one element that the argument counts
+   *    "hidden": [{"kind": "tensor_map", "offset": 64, "bytes": 128, "element": "bf16", "address": 0,
+   *                "extents": [{"argument": 2}, {"argument": 1}], "strides": [["*", {"argument": 3}, 2]],
+   *                "box": [64, 64], "swizzle": "128B", "interleave": "none", "promotion": "none",
+   *                "fill": "zeros"}, ..],   parameters after the arguments that the launcher makes of them, if any;
+   *                   operators: + * floordiv ceildiv mod; "element_strides" too where they are not 1
    *    "cluster": [2, 1, 1],      blocks of a cluster, of which a launch's grid is a multiple; absent: none
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},

@@ -1,9 +1,12 @@
 #include "compiler/pipeline/Metadata.h"
 
+#include "compiler/passes/TargetRules.h"
+#include "compiler/pipeline/TensorMapJson.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/TileGpu.h"
 #include "support/Text.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -19,6 +22,18 @@ std::string typeText(Type t) {
   else
     os << t;
   return text;
+}
+
+unsigned aligned(unsigned offset, unsigned to) {
+  return (offset + to - 1) / to * to;
+}
+
+/// Of an argument of a kernel at stage llvm; 0: it is none that can be passed.
+unsigned loweredBytes(Type t) {
+  if (isa<LLVM::LLVMPointerType>(t))
+    return 8;
+  const unsigned bits = t.isIntOrFloat() ? t.getIntOrFloatBitWidth() : 0;
+  return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
 }
 
 /// LLVM's JSON writer prints numbers with the locale's decimal point: a comma under de_DE.
@@ -38,10 +53,10 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
     m.assemblerLevel = static_cast<unsigned>(level.getInt());
   m.equals = job.equals;
   unsigned offset = 0;
-  for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+  for (unsigned i = 0; i < tile::numVisibleArguments(kernel); ++i) {
     const Type t = kernel.getArgumentTypes()[i];
     const unsigned bytes = tile::storageBits(t) / 8;
-    offset = (offset + bytes - 1) / bytes * bytes;
+    offset = aligned(offset, bytes);
     auto name = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(i, tile::nameAttr));
     m.arguments.push_back({name ? name.str() : "argument" + std::to_string(i), typeText(t), offset, bytes});
     if (auto how = dyn_cast_or_null<StringAttr>(kernel.getArgAttr(i, tile::specializeAttr)))
@@ -60,6 +75,67 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
       m.reproducible = false;
   });
   return m;
+}
+
+FailureOr<Metadata> describeLowered(LLVM::LLVMFuncOp kernel) {
+  Metadata m;
+  m.kernel = kernel.getName().str();
+  const auto fail = [&] { return kernel.emitError() << "kernel '" << kernel.getName() << "': "; };
+  auto block = kernel->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName());
+  int64_t threads = 1;
+  for (const int32_t n : block ? block.asArrayRef() : llvm::ArrayRef<int32_t>())
+    threads *= std::clamp(n, 0, 1 << 20);
+  if (!block || threads != block[0] || threads < 32 || threads > 1024 || threads % 32)
+    return fail() << "it says no block of 1 to 32 warps along x: give it nvvm.reqntid = array<i32: 128>", failure();
+  m.numWarps = static_cast<unsigned>(threads / 32);
+  m.cluster = clusterOf(kernel);
+  unsigned offset = 0;
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+    if (tile_gpu::recipeOf(kernel, i)) {
+      auto align = kernel.getArgAttrOfType<IntegerAttr>(i, LLVM::LLVMDialect::getAlignAttrName());
+      auto bytes = kernel.getArgAttrOfType<TypeAttr>(i, LLVM::LLVMDialect::getByValAttrName());
+      const Type wanted = LLVM::LLVMArrayType::get(IntegerType::get(kernel.getContext(), 8), TensorMap::size);
+      if (!kernel.getArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName()) || !align ||
+          align.getInt() != int64_t(TensorMap::alignment) || !bytes || bytes.getValue() != wanted)
+        return fail() << "argument " << i << " is a tensor map that is no grid constant of 128 bytes: give it "
+                      << "llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant",
+               failure();
+      continue;
+    }
+    const Type t = kernel.getArgumentTypes()[i];
+    const unsigned bytes = loweredBytes(t);
+    if (!bytes || i != m.arguments.size())
+      return fail() << "argument " << i << " of type " << t
+                    << ": arguments are pointers and numbers of 8 to 64 bits, tensor maps come last",
+             failure();
+    offset = aligned(offset, bytes);
+    auto name = kernel.getArgAttrOfType<StringAttr>(i, tile::nameAttr);
+    auto element = kernel.getArgAttrOfType<TypeAttr>(i, tile::elementAttr);
+    std::string type = typeText(
+        isa<LLVM::LLVMPointerType>(t)
+            ? tile::PtrType::get(t.getContext(), element ? element.getValue() : IntegerType::get(t.getContext(), 8))
+            : t);
+    m.arguments.push_back({name ? name.str() : "argument" + std::to_string(i), std::move(type), offset, bytes});
+    m.arguments.back().specialize = "none"; // the code is what it is
+    offset += bytes;
+  }
+  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(tile_gpu::sharedBytesAttr)) {
+    if (bytes.getInt() < 0 || bytes.getInt() > INT32_MAX)
+      return fail() << tile_gpu::sharedBytesAttr << " is " << bytes.getInt() << ": give its bytes, 0 or more",
+             failure();
+    m.sharedBytes = static_cast<unsigned>(bytes.getInt());
+  }
+  return m;
+}
+
+void describeHidden(LLVM::LLVMFuncOp kernel, Metadata &metadata) {
+  unsigned offset = metadata.arguments.empty() ? 0 : metadata.arguments.back().offset + metadata.arguments.back().bytes;
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (const tile_gpu::TensorMapRecipeAttr recipe = tile_gpu::recipeOf(kernel, i)) {
+      offset = aligned(offset, TensorMap::alignment);
+      metadata.hidden.push_back({recipe, offset});
+      offset += TensorMap::size;
+    }
 }
 
 void describeResources(func::FuncOp kernel, Metadata &metadata) {
@@ -98,6 +174,11 @@ std::string toJson(const Metadata &m) {
             json.attribute("element_bytes", a.elementBytes);
         });
     });
+    if (!m.hidden.empty())
+      json.attributeArray("hidden", [&] {
+        for (const Metadata::Hidden &h : m.hidden)
+          writeTensorMap(json, h.recipe, h.offset);
+      });
     json.attributeArray("guards", [&] {
       auto guard = [&](const char *kind, const std::pair<unsigned, long long> &g) {
         json.object([&] {

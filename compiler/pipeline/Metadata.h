@@ -1,8 +1,8 @@
 //===- Metadata.h - What a launcher must know of a compiled kernel -----------===//
 //
-// The JSON of CompilerTable.h, gathered stage by stage.  Arguments lie at their natural offsets, as the PTX declares
-// them.  Guards are the facts that the request stated, and what the program itself says of its arguments
-// (tile.divisibility): the code may rely on each.
+// The JSON of CompilerTable.h, gathered stage by stage, or from a kernel at stage llvm.  Arguments lie at their natural
+// offsets, as the PTX declares them.  Guards are the facts that the request stated, and what the program itself says of
+// its arguments (tile.divisibility): the code may rely on each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PIPELINE_METADATA_H
@@ -10,8 +10,10 @@
 
 #include "compiler/pipeline/Compile.h"
 #include "compiler/tile/Tile.h"
+#include "compiler/tile_gpu/TensorMaps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace kiln {
 
@@ -28,6 +30,11 @@ struct Metadata {
   unsigned assemblerLevel = tile::maxAssemblerLevel;
   bool reproducible = true; ///< no floating-point atomics
   std::vector<Argument> arguments;
+  struct Hidden {
+    tile_gpu::TensorMapRecipeAttr recipe;
+    unsigned offset;
+  };
+  std::vector<Hidden> hidden; ///< parameters that the launcher makes, after the arguments
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< guards
   std::vector<std::pair<std::string, double>> milliseconds;
   std::string explanation; ///< a JSON object, or empty
@@ -35,6 +42,10 @@ struct Metadata {
 
 /// After the tile stage.
 Metadata describeKernel(mlir::func::FuncOp kernel, const CompileJob &job);
+/// Of a kernel given at stage llvm, instead.  Fails with an error at the function that lacks something.
+mlir::FailureOr<Metadata> describeLowered(mlir::LLVM::LLVMFuncOp kernel);
+/// Of the lowered kernel, before PTX is made of it: what the launcher passes besides the arguments.
+void describeHidden(mlir::LLVM::LLVMFuncOp kernel, Metadata &metadata);
 /// After the tile_gpu stage.
 void describeResources(mlir::func::FuncOp kernel, Metadata &metadata);
 

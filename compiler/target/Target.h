@@ -46,15 +46,15 @@ private:
 
 /// Sizes are bytes unless named otherwise; "block" is a CTA.
 struct Target {
-  std::string_view name;             ///< "sm_90a"
-  unsigned sm = 0;                   ///< 90
-  bool archSpecific = false;         ///< has the suffix 'a'
-  unsigned ptxIsa = 0;               ///< lowest PTX ISA that knows the target, 78 for 7.8
-  std::uint32_t sharedStatic = 0;    ///< shared memory a block may declare statically
-  std::uint32_t sharedOptIn = 0;     ///< shared memory a block may use after opting in
-  std::uint32_t sharedPerSm = 0;     ///< shared memory of one SM
-  std::uint32_t sharedReserved = 0;  ///< of it, taken by the system for each block
-  std::uint32_t registersPerSm = 0;  ///< 32-bit registers of one SM
+  std::string_view name;            ///< "sm_90a"
+  unsigned sm = 0;                  ///< 90
+  bool archSpecific = false;        ///< has the suffix 'a'
+  unsigned ptxIsa = 0;              ///< lowest PTX ISA that knows the target, 78 for 7.8
+  std::uint32_t sharedStatic = 0;   ///< shared memory a block may declare statically
+  std::uint32_t sharedOptIn = 0;    ///< shared memory a block may use after opting in
+  std::uint32_t sharedPerSm = 0;    ///< shared memory of one SM
+  std::uint32_t sharedReserved = 0; ///< of it, taken by the system for each block
+  std::uint32_t registersPerSm = 0; ///< 32-bit registers of one SM
   std::uint32_t registersPerThread = 0;
   std::uint32_t threadsPerBlock = 0;
   std::uint32_t warpsPerSm = 0;

@@ -48,6 +48,15 @@ constexpr llvm::StringLiteral elementAttr = "tile.element"; ///< that the argume
 
 constexpr unsigned defaultNumWarps = 4, maxNumStages = 8, maxAssemblerLevel = 3;
 
+/// Of types of arguments that no caller passes: the launcher makes them, as their attributes say.  A kernel has them
+/// last.
+template <typename ConcreteType> struct HiddenArgument : mlir::TypeTrait::TraitBase<ConcreteType, HiddenArgument> {};
+inline bool isHidden(mlir::Type type) {
+  return type.hasTrait<HiddenArgument>();
+}
+/// The arguments that a caller passes.
+unsigned numVisibleArguments(mlir::func::FuncOp kernel);
+
 inline bool isKernel(mlir::func::FuncOp f) {
   return f->hasAttr(kernelAttr);
 }

@@ -41,7 +41,12 @@ LogicalResult verifyKernel(Operation *op, NamedAttribute attr) {
     const bool number =
         isa<PtrType, Float16Type, BFloat16Type, Float32Type, Float64Type, Float8E4M3FNType, Float8E5M2Type>(t) ||
         t.isSignlessInteger(8) || t.isSignlessInteger(16) || t.isSignlessInteger(32) || t.isSignlessInteger(64);
-    if (!number)
+    const bool hidden = isHidden(t);
+    if (!hidden && i > 0 && isHidden(f.getArgumentTypes()[i - 1]))
+      return op->emitError() << "kernel '" << f.getName() << "': " << argumentName(f, i)
+                             << " comes after one that the launcher makes, of type " << f.getArgumentTypes()[i - 1]
+                             << ": those come last";
+    if (!number && !hidden)
       return op->emitError() << "kernel '" << f.getName() << "': " << argumentName(f, i) << " has the type " << t
                              << ": arguments are !tile.ptr, i8 to i64 and floating-point numbers of 8 to 64 bits";
   }
@@ -155,6 +160,11 @@ static LogicalResult verifySpecialization(func::FuncOp f, unsigned argument, Nam
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {
   auto f = dyn_cast<func::FuncOp>(op);
+  // A kernel at stage llvm keeps what a caller has to know.
+  if (!f && isa<FunctionOpInterface>(op) && attr.getName() == nameAttr && isa<StringAttr>(attr.getValue()))
+    return success();
+  if (!f && isa<FunctionOpInterface>(op) && attr.getName() == elementAttr && isa<TypeAttr>(attr.getValue()))
+    return success();
   if (!f)
     return op->emitError() << attr.getName() << " belongs to an argument of a func.func";
   const std::string name = argumentName(f, argument);
@@ -190,6 +200,10 @@ std::array<int32_t, 3> clusterOf(func::FuncOp kernel) {
   if (auto extents = kernel->getAttrOfType<DenseI32ArrayAttr>(clusterAttr))
     llvm::copy(extents.asArrayRef(), out.begin());
   return out;
+}
+
+unsigned numVisibleArguments(func::FuncOp kernel) {
+  return static_cast<unsigned>(llvm::count_if(kernel.getArgumentTypes(), [](Type t) { return !isHidden(t); }));
 }
 
 unsigned numStages(Operation *loop) {

@@ -138,6 +138,9 @@ void TileGpuDialect::registerLayouts() {
 }
 
 Attribute TileGpuDialect::parseAttribute(DialectAsmParser &parser, Type) const {
+  Attribute map;
+  if (parseTensorMap(parser, map))
+    return map;
   const llvm::StringRef spec = parser.getFullSymbolSpec();
   Result<layout::LayoutText> parsed = layout::parseLayout(std::string_view(spec.data(), spec.size()));
   if (!parsed) {
@@ -150,6 +153,8 @@ Attribute TileGpuDialect::parseAttribute(DialectAsmParser &parser, Type) const {
 }
 
 void TileGpuDialect::printAttribute(Attribute attr, DialectAsmPrinter &printer) const {
+  if (printTensorMap(attr, printer))
+    return;
   if (auto layout = dyn_cast<LayoutAttr>(attr))
     printer << layout.text();
   else

@@ -9,8 +9,11 @@
 #ifndef KILN_TILE_GPU_TILEGPU_H
 #define KILN_TILE_GPU_TILEGPU_H
 
+#include "compiler/target/TensorMap.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/Layouts.h"
+
+#include "mlir/IR/AffineMap.h"
 
 namespace kiln::tile_gpu {
 
@@ -28,6 +31,8 @@ constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
 /// Of a tile.dot: its operands have the bits of tf32 already (accelerate-dot).
 constexpr llvm::StringLiteral roundedOperands = "tile_gpu.rounded_operands";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
+/// Of a kernel's argument: the recipe of the tensor map that the launcher passes there (TensorMaps.h).
+constexpr llvm::StringLiteral tensorMapAttr = "tile_gpu.tensor_map";
 
 } // namespace kiln::tile_gpu
 
@@ -35,6 +40,9 @@ constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 
 #define GET_TYPEDEF_CLASSES
 #include "compiler/tile_gpu/TileGpuTypes.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/tile_gpu/TileGpuAttributes.h.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/tile_gpu/TileGpuOps.h.inc"

@@ -29,6 +29,7 @@ struct Aliases : OpAsmDialectInterface {
 void TileGpuDialect::initialize() {
   registerTypes();
   registerLayouts();
+  registerTensorMaps();
   registerOps();
   addInterfaces<Aliases>();
 }

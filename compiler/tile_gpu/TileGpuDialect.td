@@ -27,16 +27,24 @@ def TileGpu_Dialect : Dialect {
     #sum = #tile_gpu.slice<dim=1, parent=mma<version=2, warpsPerCTA=[4,1]>>
     ```
 
+    A kernel may have arguments that no caller passes: tensor maps (`!tile_gpu.tensor_map`), after all others, each with
+    its recipe (`tile_gpu.tensor_map`), from which the launcher makes it.
+
     Attributes of a module at this stage: `tile_gpu.target` (string), the code target.  Of a kernel, once shared memory
     is allocated: `tile_gpu.shared_bytes` (i32), all of it dynamic.
   }];
   let dependentDialects = ["::kiln::tile::TileDialect"];
   let hasConstantMaterializer = 1;
+  let hasRegionArgAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
     void registerTypes();
     void registerLayouts();
     void registerOps();
+    void registerTensorMaps();
+    /// False if the text or the attribute is no tensor map's.
+    bool parseTensorMap(::mlir::DialectAsmParser &parser, ::mlir::Attribute &out) const;
+    bool printTensorMap(::mlir::Attribute attribute, ::mlir::DialectAsmPrinter &printer) const;
     ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser, ::mlir::Type type) const override;
     void printAttribute(::mlir::Attribute attribute, ::mlir::DialectAsmPrinter &printer) const override;
   }];

@@ -12,5 +12,6 @@ include "compiler/tile_gpu/MatrixOps.td"
 include "compiler/tile_gpu/BarrierOps.td"
 include "compiler/tile_gpu/AsyncOps.td"
 include "compiler/tile_gpu/ReduceOps.td"
+include "compiler/tile_gpu/TensorMaps.td"
 
 #endif // KILN_TILE_GPU_OPS

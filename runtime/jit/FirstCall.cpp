@@ -203,6 +203,20 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
   return Out(std::move(entry));
 }
 
+/// Whether the code's parameters are the arguments and then those that the launcher makes.  Not every device tells.
+static bool sameParameters(const KernelInfo &info, const ArgumentLayout &layout, const HiddenParameters *hidden) {
+  const unsigned visible = layout.count(), all = visible + (hidden ? hidden->count() : 0);
+  if (info.parameters.empty())
+    return true;
+  bool same = info.parameters.size() == all;
+  for (unsigned i = 0; same && i < all; ++i)
+    same = i < visible ? info.parameters[i].offset == layout.offset(i) &&
+                             info.parameters[i].size == argumentBytes(layout.type(i).type)
+                       : info.parameters[i].offset == hidden->offset(i - visible) &&
+                             info.parameters[i].size == HiddenParameters::size;
+  return same;
+}
+
 Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry, FirstCallReport::Source source) {
   const auto since = Clock::now();
   const std::string &name = kernel.source.name;
@@ -228,11 +242,7 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry,
   const KernelInfo &info = out->entry->info();
   const unsigned threads = 32 * metadata->warps;
   const bool sameBlock = info.requiredBlock.x == 0 || info.requiredBlock == Dim3{threads, 1, 1};
-  bool sameParameters = info.parameters.empty() || info.parameters.size() >= kernel.layout.count();
-  for (unsigned i = 0; sameParameters && i < kernel.layout.count() && !info.parameters.empty(); ++i)
-    sameParameters = info.parameters[i].offset == kernel.layout.offset(i) &&
-                     info.parameters[i].size == argumentBytes(kernel.layout.type(i).type);
-  if (!sameBlock || !sameParameters || info.parameters.size() > kernel.layout.count())
+  if (!sameBlock || !sameParameters(info, kernel.layout, metadata->hidden.get()))
     return fail(Status(StatusCode::Internal,
                        "the compiled code and its metadata disagree on the block or the parameters",
                        "report it with the kernel's source"));
@@ -246,6 +256,7 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry,
   out->dynamicShared =
       metadata->sharedBytes > info.staticSharedBytes ? metadata->sharedBytes - info.staticSharedBytes : 0;
   out->blocksOfCluster = metadata->cluster;
+  out->hidden = std::move(metadata->hidden);
   out->guardList = std::move(metadata->guards);
   out->isReproducible = metadata->reproducible;
   if (source == FirstCallReport::Source::Compiled)

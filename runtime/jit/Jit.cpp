@@ -1,5 +1,6 @@
 #include "kiln/Jit.h"
 
+#include "runtime/jit/HiddenParameters.h"
 #include "runtime/jit/Service.h"
 #include "support/Text.h"
 
@@ -200,7 +201,13 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, Miss
   config.cluster = loaded->blocksOfCluster;
   config.dynamicSharedBytes = loaded->dynamicShared;
   config.stream = stream;
-  const std::span<const std::byte> packed(arguments.data, k.layout.bytes());
+  std::span<const std::byte> packed(arguments.data, k.layout.bytes());
+  alignas(TensorMap::alignment) std::byte parameters[LaunchArguments::maxBytes];
+  if (const HiddenParameters *hidden = loaded->hidden.get()) {
+    if (Status s = hidden->write(k.service.device, k.layout, arguments.data, parameters); !s.ok()) [[unlikely]]
+      return std::move(s).withContext("kernel '" + k.source.name + "' [" + loaded->variant() + "]");
+    packed = {parameters, hidden->bytes()};
+  }
   if (k.service.tracing) [[unlikely]]
     k.service.log.write(LogTopic::Launch, LogLevel::Debug,
                         k.source.name + " [" + loaded->variant() + "] " +

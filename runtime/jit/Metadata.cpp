@@ -138,6 +138,9 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
   if (const json *cluster = member(parsed, "cluster"); cluster && !parseCluster(*cluster, out.cluster))
     return Status(StatusCode::Internal, "the compiler's metadata has a wrong 'cluster'",
                   "use the libkiln-compiler of this version");
+  if (const json *hidden = member(parsed, "hidden")) {
+    KILN_ASSIGN(out.hidden, HiddenParameters::parse(*hidden, layout));
+  }
   const json *guards = member(parsed, "guards");
   if (!guards || !guards->is_array())
     return incomplete("guards");

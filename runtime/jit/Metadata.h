@@ -7,7 +7,7 @@
 #ifndef KILN_RUNTIME_JIT_METADATA_H
 #define KILN_RUNTIME_JIT_METADATA_H
 
-#include "runtime/jit/ArgumentClass.h"
+#include "runtime/jit/HiddenParameters.h"
 
 namespace kiln {
 
@@ -16,7 +16,8 @@ struct KernelMetadata {
   std::string target; ///< "sm_80"
   unsigned warps = 0; ///< of a block
   std::uint32_t sharedBytes = 0;
-  Dim3 cluster{0, 0, 0}; ///< zeros: none
+  Dim3 cluster{0, 0, 0};                          ///< zeros: none
+  std::shared_ptr<const HiddenParameters> hidden; ///< null: none
   bool reproducible = true;
   std::vector<Guard> guards;
   std::vector<FirstCallReport::Stage> stages; ///< of the compile that made it

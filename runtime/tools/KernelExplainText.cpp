@@ -82,7 +82,7 @@ public:
 private:
   void head() {
     out += "kernel " + report.value("kernel", "") + " for " + report.value("target", "") + ": " +
-           plural(report.value("num_warps", 0u), "warp") + cluster() + ", PTX " + report.value("ptx_isa", "") +
+           plural(report.value("num_warps", 0u), "warp") + clusterAndMaps() + ", PTX " + report.value("ptx_isa", "") +
            (report.value("reproducible", true) ? "" : ", results are not reproducible (atomics on floats)") + "\n";
     if (const std::string configuration = report.value("configuration", ""); !configuration.empty())
       out += "configuration: " + configuration + "\n";
@@ -97,12 +97,14 @@ private:
     out += "compiled for: " + (facts.empty() ? "arguments of which nothing is known" : join(facts)) + "\n";
   }
 
-  std::string cluster() const {
+  std::string clusterAndMaps() const {
     std::string text, extents;
     for (const Json &n : report.value("cluster", Json::array()))
       extents += (extents.empty() ? "" : " x ") + n.dump();
     if (!extents.empty())
       text += ", clusters of " + extents + " blocks";
+    if (const std::size_t maps = report.value("hidden", Json::array()).size())
+      text += ", " + plural(static_cast<unsigned>(maps), "tensor map");
     return text;
   }
 

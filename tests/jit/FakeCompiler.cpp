@@ -86,6 +86,9 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
       metadata["entry"] = name;
     } else if (key == "guard") {
       metadata["guards"].push_back(json::parse(line.substr(6)));
+    } else if (key == "field") {
+      words >> name;
+      metadata[name] = json::parse(line.substr(line.find('=') + 1));
     } else if (key == "metadata") {
       replaced = line.substr(9);
     } else if (key == "sleep") {

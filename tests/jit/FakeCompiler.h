@@ -5,6 +5,7 @@
 //   argument NAME TYPE   one of the kernel, in order       warps N     of a block (4)
 //   fail STATUS TEXT     refuse with this status           sleep MS    before answering
 //   guard JSON           a guard that nobody asked for     bytes N     claim N bytes of shared memory
+//   field NAME = JSON    of the metadata, added or replaced
 //   entry NAME           the entry (the kernel's name)     metadata T  this instead of the metadata
 //   once FILE            the failure only while FILE is not there, which it makes
 //   ptx                  everything after this line

@@ -55,6 +55,26 @@ TEST_F(HotPathTest, ALaunchByNameAllocatesNothing) {
   });
 }
 
+/// Maps of tensors that were seen before are reused: four here, and two maps of each.
+TEST_F(HotPathTest, ALaunchWithTensorMapsAllocatesAndLocksNothing) {
+  if (!countsAllocations)
+    GTEST_SKIP() << "ThreadSanitizer's operator new cannot be counted";
+  const auto map = [](unsigned offset, unsigned address) {
+    return R"({"kind": "tensor_map", "offset": )" + std::to_string(offset) +
+           R"(, "bytes": 128, "element": "f32", "address": )" + std::to_string(address) +
+           R"(, "extents": [["*", {"argument": 3}, 2], 4], "strides": [64], "box": [16, 4], "swizzle": "none", )" +
+           R"("interleave": "none", "promotion": "none", "fill": "zeros"})";
+  };
+  JitKernel *mapped = kernelOf(*nullJit, addSource("field hidden = [" + map(64, 0) + ", " + map(192, 2) + "]\n"));
+  const auto launch = [&](int n) { return mapped->launch({1}, nullptr, tensor, y, out, 1 + n % 4).ok(); };
+  for (int n = 0; n < 4; ++n)
+    ASSERT_TRUE(launch(n));
+  const std::uint64_t before = locks;
+  expectNoAllocation(launch);
+  EXPECT_EQ(locks, before);
+  EXPECT_EQ(null.tensorMaps, 8u);
+}
+
 /// Readers go on while variants are added; each finds its own function or none.
 TEST_F(HotPathTest, ReadersAndAWriterShareTheTable) {
   VariantTable table;

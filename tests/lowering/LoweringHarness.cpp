@@ -4,12 +4,14 @@
 #include "compiler/layout/LayoutText.h"
 #include "compiler/passes/Passes.h"
 #include "compiler/pipeline/Stages.h"
-#include "compiler/tile_gpu/TileGpu.h"
+#include "compiler/tile_gpu/TensorMaps.h"
 #include "support/Text.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -29,6 +31,24 @@ std::string printed(mlir::ModuleOp module) {
 }
 
 } // namespace
+
+std::string withTensorMaps(std::string_view text, const std::vector<std::string> &recipes) {
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::func::FuncDialect, tile::TileDialect, tile_gpu::TileGpuDialect>();
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text.data(), text.size()), &context);
+  if (!module)
+    return "not parsed";
+  const mlir::func::FuncOp kernel = *module->getOps<mlir::func::FuncOp>().begin();
+  for (const std::string &recipe : recipes) {
+    auto attribute = llvm::dyn_cast_or_null<tile_gpu::TensorMapRecipeAttr>(mlir::parseAttribute(recipe, &context));
+    if (!attribute)
+      return "no recipe: " + recipe;
+    (void)tile_gpu::tensorMapArgument(kernel, attribute);
+  }
+  return mlir::succeeded(mlir::verify(*module)) ? printed(*module) : "not verified";
+}
 
 LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages, From from) {
   LoweredKernel out;

@@ -35,6 +35,9 @@ enum class From : unsigned char { Lowering, Expansion, Tile };
 LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages = false,
                       From from = From::Lowering);
 
+/// The text after a pass asked for these tensor maps of its kernel, "#tile_gpu.tensor_map<..>" each.
+std::string withTensorMaps(std::string_view text, const std::vector<std::string> &recipes);
+
 /// "#tile_gpu.blocked<..>" of an encoding.
 std::string attribute(const layout::Encoding &encoding);
 std::string attribute(const layout::SharedEncoding &encoding);

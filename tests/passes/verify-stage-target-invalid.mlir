@@ -59,3 +59,23 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_89"} {
+  // expected-error @+2 {{argument 1 of kernel 'mapped' is a tensor map, sm_89 has none: it lacks the capability 'tma'}}
+  // expected-note @+1 {{load without tensor maps; targets that have it: sm_90, sm_90a}}
+  func.func @mapped(%x: !tile.ptr<f32>, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map = #tile_gpu.tensor_map<
+      element = "f32", address = 0, extents = () -> (64), strides = () -> (), box = [64]>}) attributes {tile.kernel} {
+    return
+  }
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+  // expected-error @+1 {{argument 1 of type '!tile_gpu.tensor_map' has no recipe: only kernels have such arguments, each with tile_gpu.tensor_map}}
+  func.func @bare(%x: !tile.ptr<f32>, %map: !tile_gpu.tensor_map) attributes {tile.kernel} {
+    return
+  }
+}

@@ -35,6 +35,7 @@ namespace kiln {
 
 class CompilerLibrary;
 class FirstCall;
+class HiddenParameters;
 class JitKernel;
 class JitService;
 class LoadedKernel;
@@ -113,6 +114,7 @@ private:
   unsigned blockThreads = 0;
   std::uint32_t dynamicShared = 0;
   Dim3 blocksOfCluster{0, 0, 0};
+  std::shared_ptr<const HiddenParameters> hidden; ///< null: it has no parameters but its arguments
   std::vector<Guard> guardList;
   bool isReproducible = true;
   FirstCallReport firstCall;

@@ -1,5 +1,6 @@
 // kiln-bench-launch: host time of a launch of 20 arguments through a JitKernel, over a bare Kernel::launch, on a device
-// that does nothing; of tensors by name; and of the steps of a first call.  KILN_COMPILER names the compiler to use.
+// that does nothing; of tensors by name; with tensor maps; and of the steps of a first call.  KILN_COMPILER names the
+// compiler to use.
 #include "kiln/Jit.h"
 #include "runtime/jit/bench/Nanoseconds.h"
 #include "runtime/jit/bench/NullDevice.h"
@@ -57,6 +58,46 @@ KernelSource tensorSource() {
   out.programText = "module {\n  func.func @bench_named(" + arguments +
                     ") attributes {tile.kernel, tile.num_warps = 4 : i32} {\n    return\n  }\n}\n";
   return out;
+}
+
+/// Four pointers, a size, a stride, and a tensor map of each pointer.
+KernelSource mapSource() {
+  KernelSource out;
+  out.name = "bench_maps";
+  std::string arguments, maps;
+  for (unsigned i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i);
+    out.arguments.push_back({"p" + number, "ptr<f32>", Specialise::Divisibility});
+    arguments += "%p" + number + ": !tile.ptr<f32>, ";
+    maps +=
+        ", %m" + number +
+        ": !tile_gpu.tensor_map {tile_gpu.tensor_map = #tile_gpu.tensor_map<element = \"f32\", address = " + number +
+        ", extents = ()[s0, s1, s2, s3, s4] -> (64, s4), strides = ()[s0, s1, s2, s3, s4, s5] -> (s5 * 4), "
+        "box = [64, 64]>}";
+  }
+  out.arguments.push_back({"n", "i32", Specialise::None});
+  out.arguments.push_back({"stride", "i64", Specialise::None});
+  out.programText = "func.func @bench_maps(" + arguments + "%n: i32, %stride: i64" + maps +
+                    ") attributes {tile.kernel, tile.num_warps = 4 : i32} {\n  return\n}\n";
+  return out;
+}
+
+/// What the emulator takes to encode a tensor map; 0 if it cannot.
+double encodingNs() {
+  Result<std::unique_ptr<Device>> emulator = openDevice("emulator:sm_90a");
+  if (!emulator)
+    return 0;
+  TensorMapRecipe recipe;
+  recipe.rank = 2;
+  recipe.dims = {64, 1000};
+  recipe.box = {64, 64};
+  recipe.setDenseStrides();
+  bool failed = false;
+  const double ns = nanoseconds(batches, batch, [&] {
+    recipe.address += 16;
+    failed |= !(*emulator)->encodeTensorMap(recipe).ok();
+  });
+  return failed ? 0 : ns;
 }
 
 int fail(const Status &s) {
@@ -117,6 +158,13 @@ int main() {
   if (Status s = byName(); !s.ok())
     return fail(s);
   const double namedNs = nanoseconds(batches, batch, [&] { failed |= !byName().ok(); });
+  Result<JitKernel *> withMaps = (*jit)->kernel(mapSource());
+  if (!withMaps)
+    return fail(withMaps.status());
+  const auto mapped = [&] { return (*withMaps)->launch({4, 2}, nullptr, buffer, buffer, buffer, buffer, n, stride); };
+  if (Status s = mapped(); !s.ok())
+    return fail(s);
+  const double mappedNs = nanoseconds(batches, batch, [&] { failed |= !mapped().ok(); });
   if (failed)
     return fail(Status(StatusCode::Internal, "a launch failed"));
   std::printf("first call                    %s\n", (*loaded)->report().toString().c_str());
@@ -126,6 +174,9 @@ int main() {
   std::printf("launch, 20 packed arguments   %8.1f ns   over bare %8.1f ns\n", builtNs, builtNs - bareNs);
   std::printf("launch, 4 tensors, 4 numbers  %8.1f ns   over bare %8.1f ns   (by name, 40 arguments)\n", namedNs,
               namedNs - bareNs);
+  std::printf("launch, 4 known tensor maps   %8.1f ns   over bare %8.1f ns   (6 arguments)\n", mappedNs,
+              mappedNs - bareNs);
+  std::printf("the emulator encodes a map    %8.1f ns\n", encodingNs());
   std::printf("in-memory hit (prepare)       %8.1f ns   (target 1000)\n", hitNs);
   return 0;
 }

@@ -1,0 +1,75 @@
+//===- HiddenParameters.h - What a launch passes besides its arguments ----===//
+//
+// Compiled code may have more parameters than its kernel has arguments: tensor maps, which the launcher makes of the
+// arguments.  The metadata describes each by a recipe (CompilerTable.h); here it is read once, and at each launch the
+// parameters are written behind the arguments.  Maps that a launch made before are reused (TensorMapCache.h): such a
+// launch allocates and locks nothing.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_JIT_HIDDENPARAMETERS_H
+#define KILN_RUNTIME_JIT_HIDDENPARAMETERS_H
+
+#include "runtime/jit/ArgumentClass.h"
+#include "runtime/jit/TensorMapCache.h"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace kiln {
+
+/// A number made of integer arguments and constants.
+class ArgumentExpression {
+public:
+  static constexpr unsigned maxDepth = 16;
+
+  /// False if the JSON is none, names no integer argument, or is nested deeper than maxDepth.
+  bool parse(const nlohmann::ordered_json &json, const ArgumentLayout &layout, unsigned depth = 0);
+  /// Nothing if a result does not fit 64 bits, or a divisor is not positive.
+  std::optional<std::int64_t> value(const ArgumentLayout &layout, const std::byte *arguments) const;
+  /// "row_stride * 2".
+  std::string text(const ArgumentLayout &layout) const;
+
+private:
+  struct Step {
+    enum Kind : std::uint8_t { Constant, Argument, Add, Multiply, FloorDivide, CeilDivide, Modulo } kind;
+    std::int64_t value = 0; ///< the constant, or the argument's number
+  };
+  std::vector<Step> steps; ///< operands before their operator
+};
+
+class HiddenParameters {
+public:
+  /// `list`: the metadata's "hidden".
+  static Result<std::shared_ptr<const HiddenParameters>> parse(const nlohmann::ordered_json &list,
+                                                               const ArgumentLayout &layout);
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(maps.size()); }
+  std::uint32_t offset(unsigned i) const { return maps[i]->offset; }
+  static constexpr std::uint32_t size = TensorMap::size; ///< of each
+  /// Of all parameters: the arguments, and these.
+  std::uint32_t bytes() const { return totalBytes; }
+
+  /// Fills `parameters`, bytes() long.  A failure names the arguments that a map cannot be made of, their values, the
+  /// rule and what to change.
+  Status write(Device &device, const ArgumentLayout &layout, const std::byte *arguments, std::byte *parameters) const;
+
+private:
+  struct Map {
+    std::uint32_t offset = 0;
+    unsigned address = 0; ///< the argument
+    TensorMapRecipe form; ///< all but address, extents and strides
+    std::vector<ArgumentExpression> extents, strides;
+    mutable TensorMapCache known;
+  };
+  static Status parseMap(const nlohmann::ordered_json &json, const ArgumentLayout &layout, Map &out);
+  static Status evaluate(const Map &map, const ArgumentLayout &layout, const std::byte *arguments,
+                         TensorMapRecipe &recipe);
+  /// "the tensor map of argument 0 'x' (extents 'n' = 100; strides 'row_stride' * 2 = 40 bytes)".
+  static std::string describe(const Map &map, const ArgumentLayout &layout, const std::byte *arguments);
+
+  std::vector<std::unique_ptr<Map>> maps; ///< in the order of their offsets
+  std::uint32_t totalBytes = 0;
+};
+
+} // namespace kiln
+
+#endif // KILN_RUNTIME_JIT_HIDDENPARAMETERS_H

@@ -1,0 +1,124 @@
+// Tensor maps from a recipe in a kernel's text to the copy engine: docs/examples/tiles.mlir on the emulator, with
+// extents and strides from arguments, tiles across every border, and what the launcher refuses.
+#include "tests/pipeline/JitHarness.h"
+#include "tests/pipeline/PipelineHarness.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kiln::test {
+namespace {
+
+std::string tilesText() {
+  return fileText(KILN_SOURCE_DIR "/docs/examples/tiles.mlir");
+}
+
+KernelSource tilesSource(std::string text = tilesText()) {
+  KernelSource source;
+  source.name = "tiles";
+  source.programText = std::move(text);
+  source.fileName = "tiles.mlir";
+  source.arguments = {{"x", "ptr<f32>"},  {"out", "ptr<f32>"},   {"rows", "i32"},
+                      {"columns", "i32"}, {"row_stride", "i64"}, {"first", "i32"}};
+  source.warps = 4;
+  return source;
+}
+
+struct Problem {
+  std::int32_t rows, columns;
+  std::int64_t rowStride;
+  std::int32_t first = 0;
+};
+
+/// The tiles of the whole tensor, and one more row of blocks that lies outside.
+void check(JitOnEmulator &gpu, JitKernel &kernel, const Problem &p, std::uint32_t outside = 0) {
+  SCOPED_TRACE(std::to_string(p.rows) + " x " + std::to_string(p.columns) + ", rows " + std::to_string(p.rowStride) +
+               " apart, from " + std::to_string(p.first));
+  std::vector<float> x(static_cast<std::size_t>((p.rows - 1) * p.rowStride + p.columns));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i + 1);
+  const auto across = static_cast<std::uint32_t>((p.columns + 15) / 16),
+             down = static_cast<std::uint32_t>((p.rows + 7) / 8 + 1);
+  auto in = gpu.upload(x);
+  auto out = gpu.poisoned(std::size_t(across) * down * 512);
+  const Status s = kernel.launch({across, down}, nullptr, *in, *out, p.rows, p.columns, p.rowStride, p.first);
+  ASSERT_TRUE(s.ok()) << s.toString();
+  gpu.expectNoFindings();
+  const std::vector<std::uint32_t> got = gpu.download<std::uint32_t>(*out);
+  for (std::int32_t r = 0; r < static_cast<std::int32_t>(8 * down); ++r)
+    for (std::int32_t c = 0; c < static_cast<std::int32_t>(16 * across); ++c) {
+      const std::int32_t row = r + p.first, column = c + p.first;
+      std::uint32_t want = outside;
+      if (row >= 0 && row < p.rows && column >= 0 && column < p.columns)
+        std::memcpy(&want, &x[static_cast<std::size_t>(row * p.rowStride + column)], 4);
+      ASSERT_EQ(got[static_cast<std::size_t>(r) * 16 * across + static_cast<std::size_t>(c)], want) << r << ", " << c;
+    }
+}
+
+TEST(TensorMap, ExtentsAndStridesComeFromArguments) {
+  JitOnEmulator gpu;
+  auto kernel = gpu.jit->kernel(tilesSource());
+  ASSERT_TRUE(kernel.ok());
+  for (const Problem &p : {Problem{8, 16, 16}, {16, 64, 64}, {13, 37, 40}, {1, 1, 4}, {9, 17, 20, -4}, {20, 30, 64, 8}})
+    check(gpu, **kernel, p);
+  EXPECT_EQ(gpu.jit->counters().compiles, 1u);
+}
+
+/// Where it is asked for, what lies outside is NaN: the hardware's pattern.
+TEST(TensorMap, FillsWithNan) {
+  JitOnEmulator gpu;
+  auto kernel = gpu.jit->kernel(tilesSource(replaced(tilesText(), "box = [16, 8]>", "box = [16, 8], fill = \"nan\">")));
+  ASSERT_TRUE(kernel.ok());
+  check(gpu, **kernel, {13, 37, 40, -4}, 0x7FF77FF7);
+}
+
+TEST(TensorMap, TheMetadataHasTheRecipe) {
+  const Compiled c = compile(tilesText(), {.target = "sm_90a"});
+  ASSERT_EQ(c.status, KILN_COMPILE_OK) << c.diagnostics;
+  const auto metadata = nlohmann::json::parse(c.metadata);
+  EXPECT_EQ(metadata["num_warps"], 4);
+  ASSERT_EQ(metadata["arguments"].size(), 6u);
+  EXPECT_EQ(metadata["arguments"][4]["name"], "row_stride");
+  EXPECT_EQ(metadata["hidden"], nlohmann::json::parse(R"([{"kind": "tensor_map", "offset": 64, "bytes": 128,
+    "element": "f32", "address": 0, "extents": [{"argument": 3}, {"argument": 2}],
+    "strides": [["*", {"argument": 4}, 4]], "box": [16, 8], "swizzle": "none", "interleave": "none",
+    "promotion": "none", "fill": "zeros"}])"));
+  EXPECT_NE(c.output.find(".param .align 64 .b8 tiles_param_6[128]"), std::string::npos) << c.output;
+  EXPECT_EQ(c.output.find(".local"), std::string::npos); // the map is read where it lies
+}
+
+TEST(TensorMap, ATensorThatNoMapDescribesIsRefused) {
+  JitOnEmulator gpu;
+  auto kernel = gpu.jit->kernel(tilesSource());
+  ASSERT_TRUE(kernel.ok());
+  auto in = gpu.poisoned(4096), out = gpu.poisoned(4096);
+  const Status stride = (*kernel)->launch({1, 1}, nullptr, *in, *out, 8, 16, std::int64_t(18), 0);
+  EXPECT_EQ(stride.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(stride.message(), "kernel 'tiles' [general]: the tensor map of argument 0 'x' (extents 'columns' = 16, "
+                              "'rows' = 8; strides 'row_stride' * 4 = 72 bytes): tensor map: strides[0] = 72 bytes is "
+                              "not a multiple of 16");
+  EXPECT_EQ(stride.remedy(), "pad the rows of the tensor");
+  const Status address = (*kernel)->launch({1, 1}, nullptr, in->address() + 4, *out, 8, 16, std::int64_t(16), 0);
+  EXPECT_NE(address.message().find("is not a multiple of 16"), std::string::npos) << address.message();
+}
+
+TEST(TensorMap, KernelsAtStageLlvmAreChecked) {
+  const auto refused = [](const std::string &text, const std::string &why, std::string_view target = "sm_90a") {
+    const Compiled c = compile(text, {.target = target});
+    EXPECT_NE(c.status, KILN_COMPILE_OK);
+    EXPECT_NE(c.diagnostics.find(why), std::string::npos) << c.diagnostics;
+  };
+  const std::string text = tilesText();
+  refused(text, "argument 6 of kernel 'tiles' is a tensor map, sm_80 has none: it lacks the capability 'tma'", "sm_80");
+  refused(replaced(text, ", nvvm.reqntid = array<i32: 128>", ""), "it says no block of 1 to 32 warps along x");
+  refused(replaced(text, "array<i32: 128>}", "array<i32: 100>}"), "it says no block of 1 to 32 warps along x");
+  refused(replaced(text, "array<i32: 128>}", "array<i32: 64, 2>}"), "it says no block of 1 to 32 warps along x");
+  refused(replaced(text, "nvvm.grid_constant,", ""), "argument 6 is a tensor map that is no grid constant");
+  refused(replaced(text, "llvm.align = 64 : i64, ", ""), "argument 6 is a tensor map that is no grid constant");
+  refused(replaced(text, "%rows: i32", "%rows: i128"), "argument 2 of type 'i128'");
+  refused(replaced(text, "llvm.return\n", "func.call @f() : () -> ()\n llvm.return\n"), "func.call");
+  refused(replaced(text, "module {", "module attributes {tile_gpu.target = \"sm_100a\"} {"),
+          "the program is written for sm_100a, not for sm_90a");
+}
+
+} // namespace
+} // namespace kiln::test
