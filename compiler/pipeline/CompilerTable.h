@@ -65,7 +65,7 @@ typedef struct KilnCompileResult {
    *                "extents": [{"argument": 2}, {"argument": 1}], "strides": [["*", {"argument": 3}, 2]],
    *                "box": [64, 64], "swizzle": "128B", "interleave": "none", "promotion": "none",
    *                "fill": "zeros"}, ..],   parameters after the arguments that the launcher makes of them, if any;
-   *                   operators: + * floordiv ceildiv mod; "element_strides" too where they are not 1
+   *                   expressions as ArgumentExpression.h says; "element_strides" too where they are not 1
    *    "cluster": [2, 1, 1],      blocks of a cluster, of which a launch's grid is a multiple; absent: none
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},

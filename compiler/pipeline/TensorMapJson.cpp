@@ -1,5 +1,7 @@
 #include "compiler/pipeline/TensorMapJson.h"
 
+#include "compiler/target/ArgumentExpression.h"
+
 #include "mlir/IR/AffineExpr.h"
 
 using namespace mlir;
@@ -7,19 +9,29 @@ using namespace mlir;
 namespace kiln {
 namespace {
 
+ExpressionOperator operatorOf(AffineExprKind kind) {
+  switch (kind) {
+  case AffineExprKind::Add:
+    return ExpressionOperator::Add;
+  case AffineExprKind::Mul:
+    return ExpressionOperator::Multiply;
+  case AffineExprKind::FloorDiv:
+    return ExpressionOperator::FloorDivide;
+  case AffineExprKind::CeilDiv:
+    return ExpressionOperator::CeilDivide;
+  default:
+    return ExpressionOperator::Modulo;
+  }
+}
+
 void writeExpression(llvm::json::OStream &json, AffineExpr e) {
   if (auto constant = dyn_cast<AffineConstantExpr>(e))
     return json.value(constant.getValue());
   if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
     return json.object([&] { json.attribute("argument", symbol.getPosition()); });
   const auto binary = cast<AffineBinaryOpExpr>(e); // no dimensions: the attribute's verifier
-  const char *name = e.getKind() == AffineExprKind::Add        ? "+"
-                     : e.getKind() == AffineExprKind::Mul      ? "*"
-                     : e.getKind() == AffineExprKind::FloorDiv ? "floordiv"
-                     : e.getKind() == AffineExprKind::CeilDiv  ? "ceildiv"
-                                                               : "mod";
   json.array([&] {
-    json.value(name);
+    json.value(llvm::StringRef(expressionOperators[static_cast<unsigned>(operatorOf(e.getKind()))]));
     writeExpression(json, binary.getLHS());
     writeExpression(json, binary.getRHS());
   });

@@ -1,6 +1,6 @@
 //===- TensorMapJson.h - A tensor map's recipe in the metadata ----------------===//
 //
-// Expressions become numbers, {"argument": N}, and lists of an operator and two of the like: ["*", {"argument": 3}, 2].
+// The JSON object of CompilerTable.h; expressions as ArgumentExpression.h says.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PIPELINE_TENSORMAPJSON_H

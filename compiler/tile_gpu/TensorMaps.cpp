@@ -1,5 +1,7 @@
 #include "compiler/tile_gpu/TensorMaps.h"
 
+#include "compiler/target/ArgumentExpression.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -22,6 +24,12 @@ Status wrong(const std::string &what, std::string remedy) {
   return Status::invalid("tensor map: " + what, std::move(remedy));
 }
 
+/// Lists that the metadata nests to write the expression.
+unsigned depthOf(AffineExpr e) {
+  const auto binary = dyn_cast<AffineBinaryOpExpr>(e);
+  return binary ? 1 + std::max(depthOf(binary.getLHS()), depthOf(binary.getRHS())) : 1;
+}
+
 Result<kiln::TensorMapRecipe> formOf(llvm::StringRef element, AffineMap extents, AffineMap strides,
                                      llvm::ArrayRef<int64_t> box, llvm::ArrayRef<int64_t> elementStrides,
                                      llvm::StringRef swizzle, llvm::StringRef interleave, llvm::StringRef promotion,
@@ -32,10 +40,16 @@ Result<kiln::TensorMapRecipe> formOf(llvm::StringRef element, AffineMap extents,
   KILN_ASSIGN(r.interleave, parseTensorMapInterleave(view(interleave)));
   KILN_ASSIGN(r.promotion, parseTensorMapPromotion(view(promotion)));
   KILN_ASSIGN(r.fill, parseTensorMapFill(view(fill)));
-  for (const AffineMap map : {extents, strides})
+  for (const AffineMap map : {extents, strides}) {
     if (map.getNumDims())
       return wrong("extents and strides are maps of " + std::to_string(map.getNumDims()) + " dimensions",
                    "write them over symbols, ()[s0, s1] -> (s1): sN is argument N");
+    for (const AffineExpr e : map.getResults())
+      if (const unsigned depth = depthOf(e); depth > maxExpressionDepth)
+        return wrong("an extent or a stride is an expression " + std::to_string(depth) + " deep, at most " +
+                         std::to_string(maxExpressionDepth) + " are computed",
+                     "pass what it is made of as an argument");
+  }
   r.rank = extents.getNumResults();
   if (r.rank > kiln::TensorMapRecipe::maxRank)
     return wrong("rank " + std::to_string(r.rank) + " is not in 1..5", "join or split dimensions of the tensor");

@@ -1,5 +1,7 @@
 #include "runtime/jit/HiddenParameters.h"
 
+#include "compiler/target/ArgumentExpression.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -10,7 +12,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::string_view operators[] = {"+", "*", "floordiv", "ceildiv", "mod"};
+/// Bytes, good by every rule.
+constexpr std::uint64_t anyStride = 32;
 
 std::optional<std::int64_t> divided(std::int64_t a, std::int64_t b, bool up) {
   if (b <= 0)
@@ -54,7 +57,7 @@ Status unknown(const json &parameter) {
 } // namespace
 
 bool ArgumentExpression::parse(const json &j, const ArgumentLayout &layout, unsigned depth) {
-  if (depth >= maxDepth)
+  if (depth >= maxExpressionDepth)
     return false;
   if (j.is_number_integer()) {
     steps.push_back({Step::Constant, j.get<std::int64_t>()});
@@ -72,36 +75,39 @@ bool ArgumentExpression::parse(const json &j, const ArgumentLayout &layout, unsi
   }
   if (!j.is_array() || j.size() != 3 || !j[0].is_string())
     return false;
-  const auto found = std::find(std::begin(operators), std::end(operators), j[0].get_ref<const std::string &>());
-  if (found == std::end(operators) || !parse(j[1], layout, depth + 1) || !parse(j[2], layout, depth + 1))
+  const auto found =
+      std::find(std::begin(expressionOperators), std::end(expressionOperators), j[0].get_ref<const std::string &>());
+  if (found == std::end(expressionOperators) || !parse(j[1], layout, depth + 1) || !parse(j[2], layout, depth + 1))
     return false;
-  steps.push_back({static_cast<Step::Kind>(Step::Add + (found - std::begin(operators)))});
+  steps.push_back({Step::Operator, found - std::begin(expressionOperators)});
   return true;
 }
 
 std::optional<std::int64_t> ArgumentExpression::value(const ArgumentLayout &layout, const std::byte *arguments) const {
-  std::int64_t stack[maxDepth + 1];
+  std::int64_t stack[maxExpressionDepth + 1];
   unsigned top = 0;
   for (const Step &s : steps) {
-    if (s.kind == Step::Constant || s.kind == Step::Argument) {
+    if (s.kind != Step::Operator) {
       stack[top++] = s.kind == Step::Constant ? s.value : layout.integer(arguments, static_cast<unsigned>(s.value));
       continue;
     }
     const std::int64_t b = stack[--top], a = stack[--top];
     std::int64_t out = 0;
     bool good = true;
-    switch (s.kind) {
-    case Step::Add:
+    switch (const auto what = static_cast<ExpressionOperator>(s.value); what) {
+    case ExpressionOperator::Add:
       good = !__builtin_add_overflow(a, b, &out);
       break;
-    case Step::Multiply:
+    case ExpressionOperator::Multiply:
       good = !__builtin_mul_overflow(a, b, &out);
       break;
-    default: {
-      const std::optional<std::int64_t> quotient = divided(a, b, s.kind == Step::CeilDivide);
+    case ExpressionOperator::FloorDivide:
+    case ExpressionOperator::CeilDivide:
+    case ExpressionOperator::Modulo: {
+      const std::optional<std::int64_t> quotient = divided(a, b, what == ExpressionOperator::CeilDivide);
       good = quotient.has_value();
       if (good)
-        out = s.kind == Step::Modulo ? a - *quotient * b : *quotient;
+        out = what == ExpressionOperator::Modulo ? a - *quotient * b : *quotient;
     }
     }
     if (!good)
@@ -126,7 +132,7 @@ std::string ArgumentExpression::text(const ArgumentLayout &layout) const {
       const auto bracketed = [](const Part &p) { return p.whole ? p.text : "(" + p.text + ")"; };
       const std::string right = bracketed(stack.back());
       stack.pop_back();
-      stack.back() = {bracketed(stack.back()) + " " + std::string(operators[s.kind - Step::Add]) + " " + right, false};
+      stack.back() = {bracketed(stack.back()) + " " + std::string(expressionOperators[s.value]) + " " + right, false};
     }
   }
   return stack[0].text;
@@ -216,11 +222,12 @@ Status HiddenParameters::evaluate(const Map &map, const ArgumentLayout &layout, 
   }
   for (unsigned i = 0; i + 1 < recipe.rank; ++i) {
     const std::optional<std::int64_t> stride = map.strides[i].value(layout, arguments);
-    if (!stride || *stride < 0)
+    if (!stride || (*stride < 0 && recipe.dims[i + 1] != 1))
       return Status::invalid("strides[" + std::to_string(i) + "] is " +
                                  (stride ? std::to_string(*stride) + " bytes" : "not a 64-bit number"),
                              "pass strides of 0 to 2^40 - 16 bytes");
-    recipe.strides[i] = static_cast<std::uint64_t>(*stride);
+    // Where there is one of a dimension, nothing is that far away: callers pass any number there.
+    recipe.strides[i] = recipe.dims[i + 1] == 1 ? anyStride : static_cast<std::uint64_t>(*stride);
   }
   return {};
 }

@@ -16,12 +16,10 @@
 
 namespace kiln {
 
-/// A number made of integer arguments and constants.
+/// A number made of integer arguments and constants, ready to be computed.
 class ArgumentExpression {
 public:
-  static constexpr unsigned maxDepth = 16;
-
-  /// False if the JSON is none, names no integer argument, or is nested deeper than maxDepth.
+  /// False if the JSON is none, names no integer argument, or is nested too deep.
   bool parse(const nlohmann::ordered_json &json, const ArgumentLayout &layout, unsigned depth = 0);
   /// Nothing if a result does not fit 64 bits, or a divisor is not positive.
   std::optional<std::int64_t> value(const ArgumentLayout &layout, const std::byte *arguments) const;
@@ -30,8 +28,8 @@ public:
 
 private:
   struct Step {
-    enum Kind : std::uint8_t { Constant, Argument, Add, Multiply, FloorDivide, CeilDivide, Modulo } kind;
-    std::int64_t value = 0; ///< the constant, or the argument's number
+    enum Kind : std::uint8_t { Constant, Argument, Operator } kind;
+    std::int64_t value = 0; ///< the constant, the argument's number, an ExpressionOperator
   };
   std::vector<Step> steps; ///< operands before their operator
 };

@@ -1,5 +1,6 @@
 // Parameters that the launcher makes: tensor maps of the arguments, by the recipes in the metadata.
 #include "runtime/jit/HiddenParameters.h"
+#include "compiler/target/ArgumentExpression.h"
 #include "tests/jit/JitFixture.h"
 
 #include <random>
@@ -133,9 +134,23 @@ TEST_F(HiddenParametersTest, BrokenRulesNameTheArgumentsAndTheRemedy) {
   EXPECT_NE(zero.message().find("extents[0] is not a 64-bit number"), std::string::npos) << zero.message();
 }
 
+/// NumPy and others leave any number there.
+TEST_F(HiddenParametersTest, TheStrideOfOneRowDoesNotMatter) {
+  for (const char *stride : {"12", "-4", "1099511627777"}) {
+    SCOPED_TRACE(stride);
+    const std::string strides = std::string(R"("strides": [)") + stride + "]";
+    const KernelSource one = mapped(mapText(strides + R"(, "extents": [64, 1])"));
+    const Status s = launch(one, 4096, 16);
+    EXPECT_TRUE(s.ok()) << s.toString();
+    EXPECT_EQ(wordAt(parametersOf(one) + 64 + 8), 64u);
+    EXPECT_EQ(wordAt(parametersOf(one) + 64 + 16), 1u);
+    EXPECT_FALSE(launch(mapped(mapText(strides + R"(, "extents": [64, 2])")), 4096, 16).ok());
+  }
+}
+
 TEST_F(HiddenParametersTest, RecipesThatThisRuntimeDoesNotKnowAreRefused) {
   std::string deep = R"({"argument": 3})";
-  for (unsigned i = 0; i < ArgumentExpression::maxDepth; ++i)
+  for (unsigned i = 0; i < maxExpressionDepth; ++i)
     deep = R"(["+", )" + deep + ", 1]";
   for (const std::string &maps : {std::string("7"),
                                   std::string("{}"),

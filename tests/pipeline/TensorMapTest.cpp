@@ -86,6 +86,40 @@ TEST(TensorMap, TheMetadataHasTheRecipe) {
   EXPECT_EQ(c.output.find(".local"), std::string::npos); // the map is read where it lies
 }
 
+/// Through all stages: a map that nothing copies by is made, passed and checked all the same.
+TEST(TensorMap, AKernelAtStageTileMayHaveOne) {
+  KernelSource source;
+  source.name = "numbers";
+  source.fileName = "numbers.mlir";
+  source.arguments = {{"out", "ptr<i32>"}, {"n", "i32"}};
+  source.programText = R"(
+func.func @numbers(%out: !tile.ptr<i32> {tile.name = "out"}, %n: i32 {tile.name = "n"}, %map: !tile_gpu.tensor_map {
+    tile_gpu.tensor_map = #tile_gpu.tensor_map<element = "s32", address = 0, extents = ()[s0, s1] -> (16, s1 ceildiv 16),
+      strides = ()[s0, s1] -> (s1 * 4), box = [16, 1]>}) attributes {tile.kernel, tile.num_warps = 4 : i32} {
+  %i = tile.range 0 to 128 : tensor<128xi32>
+  %base = tile.splat %out : !tile.ptr<i32> to tensor<128x!tile.ptr<i32>>
+  %to = tile.addptr %base, %i : tensor<128x!tile.ptr<i32>>, tensor<128xi32>
+  tile.store %to, %i : tensor<128x!tile.ptr<i32>>
+  return
+})";
+  JitOnEmulator gpu;
+  auto kernel = gpu.jit->kernel(source);
+  ASSERT_TRUE(kernel.ok());
+  auto out = gpu.poisoned(512);
+  const Status s = (*kernel)->launch({1}, nullptr, *out, 100);
+  ASSERT_TRUE(s.ok()) << s.toString();
+  gpu.expectNoFindings();
+  const std::vector<std::int32_t> got = gpu.download<std::int32_t>(*out);
+  for (std::int32_t i = 0; i < 128; ++i)
+    EXPECT_EQ(got[static_cast<std::size_t>(i)], i);
+  const Status refused = (*kernel)->launch({1}, nullptr, *out, 102);
+  EXPECT_NE(
+      refused.message().find("the tensor map of argument 0 'out' (extents 16, 'n' ceildiv 16 = 7; strides 'n' * 4 "
+                             "= 408 bytes): tensor map: strides[0] = 408 bytes is not a multiple of 16"),
+      std::string::npos)
+      << refused.message();
+}
+
 TEST(TensorMap, ATensorThatNoMapDescribesIsRefused) {
   JitOnEmulator gpu;
   auto kernel = gpu.jit->kernel(tilesSource());

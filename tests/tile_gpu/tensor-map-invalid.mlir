@@ -139,3 +139,8 @@ func.func @k(%x: !tile.ptr<f32>, %n: i32, %map: !tile_gpu.tensor_map {tile_gpu.t
 func.func @k(%x: !tile.ptr<f32>, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map = #map}) attributes {tile.kernel} {
   return
 }
+
+// -----
+
+// expected-error @+1 {{tensor map: an extent or a stride is an expression 17 deep, at most 16 are computed}}
+#map = #tile_gpu.tensor_map<element = "f32", address = 0, extents = ()[s0, s1] -> (((((((((((((((((s1) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)), strides = () -> (), box = [16]>
