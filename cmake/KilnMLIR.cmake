@@ -59,8 +59,13 @@ function(kiln_reference_page name td)
   set(page ${CMAKE_BINARY_DIR}/docs/reference/${name}.md)
   set(generate ${CMAKE_SOURCE_DIR}/docs/reference/generate.py)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/docs/reference)
-  add_custom_command(OUTPUT ${page} DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${name}.md.inc ${generate}
-    COMMAND Python3::Interpreter ${generate} ${page} ${CMAKE_CURRENT_BINARY_DIR}/${name}.md.inc)
+  set(inputs ${CMAKE_CURRENT_BINARY_DIR}/${name}.md.inc)
+  if("-gen-dialect-doc" IN_LIST ARGN) # and the operations' definitions, for their effects
+    cmake_path(GET td STEM stem)
+    list(APPEND inputs ${CMAKE_CURRENT_BINARY_DIR}/${stem}.cpp.inc)
+  endif()
+  add_custom_command(OUTPUT ${page} DEPENDS ${inputs} ${generate}
+    COMMAND Python3::Interpreter ${generate} ${page} ${inputs})
   add_custom_target(kiln-reference-${name} ALL DEPENDS ${page})
   add_custom_target(kiln-reference-${name}-write
     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${page} ${CMAKE_SOURCE_DIR}/docs/reference/${name}.md DEPENDS ${page})

@@ -52,11 +52,12 @@ ParseResult parsePointerType(OpAsmParser &parser, Type &type) {
   return success();
 }
 
-void readEffect(Operation *op, llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  effects.emplace_back(MemoryEffects::Read::get(), GlobalMemory::get());
-}
-void writeEffect(Operation *op, llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  effects.emplace_back(MemoryEffects::Write::get(), GlobalMemory::get());
+MemoryAccess atomicAccess(Value pointer, Value mask, Order order) {
+  MemoryAccess out = detail::throughPointer(pointer, mask, /*reads=*/true, /*writes=*/true);
+  out.atomic = true;
+  out.acquires = order == Order::Acquire || order == Order::AcqRel;
+  out.releases = order == Order::Release || order == Order::AcqRel;
+  return out;
 }
 
 bool isAll(Value mask, bool value) {
@@ -124,9 +125,13 @@ LogicalResult LoadOp::verify() {
 }
 
 void LoadOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  readEffect(*this, effects);
-  if (getCache() == Cache::Volatile)
-    writeEffect(*this, effects);
+  effects.emplace_back(MemoryEffects::Read::get(), &getPointerMutable(), GlobalMemory::get());
+  if (getCache() == Cache::Volatile) // nothing passes it
+    effects.emplace_back(MemoryEffects::Write::get(), GlobalMemory::get());
+}
+
+MemoryAccesses LoadOp::accesses() {
+  return {detail::throughPointer(getPointer(), getMask(), /*reads=*/true, /*writes=*/false)};
 }
 
 namespace {
@@ -194,8 +199,8 @@ LogicalResult StoreOp::verify() {
   return verifyAccess(*this, getPointer(), getValue(), getMask());
 }
 
-void StoreOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  writeEffect(*this, effects);
+MemoryAccesses StoreOp::accesses() {
+  return {detail::throughPointer(getPointer(), getMask(), /*reads=*/false, /*writes=*/true)};
 }
 
 void StoreOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
@@ -280,9 +285,8 @@ LogicalResult AtomicRmwOp::verify() {
   return success();
 }
 
-void AtomicRmwOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  readEffect(*this, effects);
-  writeEffect(*this, effects);
+MemoryAccesses AtomicRmwOp::accesses() {
+  return {atomicAccess(getPointer(), getMask(), getOrder())};
 }
 
 ParseResult AtomicCasOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -317,9 +321,8 @@ LogicalResult AtomicCasOp::verify() {
   return success();
 }
 
-void AtomicCasOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  readEffect(*this, effects);
-  writeEffect(*this, effects);
+MemoryAccesses AtomicCasOp::accesses() {
+  return {atomicAccess(getPointer(), {}, getOrder())};
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,6 +2,7 @@
 #ifndef KILN_TILE_MEMORY_OPS
 #define KILN_TILE_MEMORY_OPS
 
+include "compiler/tile/MemoryInterfaces.td"
 include "compiler/tile/TileTypes.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -30,7 +31,8 @@ def Tile_Cache : I32EnumAttr<"Cache", "how long the caches should keep what is a
   let cppNamespace = "::kiln::tile";
 }
 
-def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                                     DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Reads global memory where the mask holds";
   let description = [{
     ```mlir
@@ -49,7 +51,7 @@ def Tile_LoadOp : Tile_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceM
   let builders = [OpBuilder<(ins "::mlir::Value":$pointer, "::mlir::Value":$mask, "::mlir::Value":$other)>];
 }
 
-def Tile_StoreOp : Tile_Op<"store", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Tile_StoreOp : Tile_Op<"store", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Writes global memory where the mask holds";
   let description = [{
     ```mlir
@@ -58,8 +60,8 @@ def Tile_StoreOp : Tile_Op<"store", [DeclareOpInterfaceMethods<MemoryEffectsOpIn
     ```
     Two elements of one tile that go to the same address leave one of the two values.
   }];
-  let arguments = (ins Tile_PtrLike:$pointer, Tile_Any:$value, Optional<Tile_MaskLike>:$mask,
-                       DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache);
+  let arguments = (ins Arg<Tile_PtrLike, "", [MemWrite<Tile_GlobalMemory>]>:$pointer, Tile_Any:$value,
+                       Optional<Tile_MaskLike>:$mask, DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let hasCanonicalizer = 1;
@@ -81,7 +83,9 @@ def Tile_Scope : I32EnumAttr<"Scope", "who sees an atomic operation in order",
   let cppNamespace = "::kiln::tile";
 }
 
-def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Tile_AtomicPtr : Arg<Tile_PtrLike, "", [MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>;
+
+def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Atomic read, operation, write; gives the old values";
   let description = [{
     ```mlir
@@ -91,14 +95,14 @@ def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [DeclareOpInterfaceMethods<MemoryEf
     `add` takes floating-point types too, `min` and `max` signed integers and floating-point types.  Where the mask is
     false nothing happens and the result is zero.  Each element acts once.
   }];
-  let arguments = (ins Tile_Rmw:$kind, Tile_Order:$order, Tile_Scope:$scope, Tile_PtrLike:$pointer, Tile_Any:$value,
+  let arguments = (ins Tile_Rmw:$kind, Tile_Order:$order, Tile_Scope:$scope, Tile_AtomicPtr:$pointer, Tile_Any:$value,
                        Optional<Tile_MaskLike>:$mask);
   let results = (outs Tile_Any:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
-def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Atomic compare and swap; gives the old values";
   let description = [{
     ```mlir
@@ -106,7 +110,7 @@ def Tile_AtomicCasOp : Tile_Op<"atomic_cas", [DeclareOpInterfaceMethods<MemoryEf
     ```
     Integers of 16, 32 or 64 bits and floating-point types of those sizes, compared bit by bit.
   }];
-  let arguments = (ins Tile_Order:$order, Tile_Scope:$scope, Tile_PtrLike:$pointer, Tile_Any:$expected,
+  let arguments = (ins Tile_Order:$order, Tile_Scope:$scope, Tile_AtomicPtr:$pointer, Tile_Any:$expected,
                        Tile_Any:$desired);
   let results = (outs Tile_Any:$result);
   let hasCustomAssemblyFormat = 1;

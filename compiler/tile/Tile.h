@@ -9,6 +9,8 @@
 #ifndef KILN_TILE_TILE_H
 #define KILN_TILE_TILE_H
 
+#include "compiler/tile/MemoryInterfaces.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -164,8 +164,8 @@ LogicalResult LoadViewOp::verify() {
   return failed(verifyCoords(*this, view, getCoords())) ? failure() : verifyTile(*this, view, getType());
 }
 
-void LoadViewOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  effects.emplace_back(MemoryEffects::Read::get(), GlobalMemory::get());
+MemoryAccesses LoadViewOp::accesses() {
+  return {detail::throughView(getView(), getCoords(), getType(), /*reads=*/true, /*writes=*/false)};
 }
 
 ParseResult StoreViewOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -194,8 +194,8 @@ LogicalResult StoreViewOp::verify() {
   return failed(verifyCoords(*this, view, getCoords())) ? failure() : verifyTile(*this, view, getValue().getType());
 }
 
-void StoreViewOp::getEffects(llvm::SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
-  effects.emplace_back(MemoryEffects::Write::get(), GlobalMemory::get());
+MemoryAccesses StoreViewOp::accesses() {
+  return {detail::throughView(getView(), getCoords(), getValue().getType(), /*reads=*/false, /*writes=*/true)};
 }
 
 } // namespace kiln::tile

@@ -53,7 +53,7 @@ def Tile_SliceViewOp : Tile_Op<"slice_view", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_LoadViewOp : Tile_Op<"load_view", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Tile_LoadViewOp : Tile_Op<"load_view", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Reads the tile whose first element is at these coordinates";
   let description = [{
     ```mlir
@@ -61,14 +61,14 @@ def Tile_LoadViewOp : Tile_Op<"load_view", [DeclareOpInterfaceMethods<MemoryEffe
     ```
     Coordinates count elements.  Elements outside the view are zero.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<Tile_Index>:$coords,
+  let arguments = (ins Arg<Tile_View, "", [MemRead<Tile_GlobalMemory>]>:$view, Variadic<Tile_Index>:$coords,
                        DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache);
   let results = (outs Tile_NumberTile:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
-def Tile_StoreViewOp : Tile_Op<"store_view", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Tile_StoreViewOp : Tile_Op<"store_view", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Writes the tile whose first element is at these coordinates";
   let description = [{
     ```mlir
@@ -76,8 +76,8 @@ def Tile_StoreViewOp : Tile_Op<"store_view", [DeclareOpInterfaceMethods<MemoryEf
     ```
     Elements outside the view are not written.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<Tile_Index>:$coords, Tile_NumberTile:$value,
-                       DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache);
+  let arguments = (ins Arg<Tile_View, "", [MemWrite<Tile_GlobalMemory>]>:$view, Variadic<Tile_Index>:$coords,
+                       Tile_NumberTile:$value, DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }

@@ -1,5 +1,5 @@
-// Verifiers and assembly of AsyncOps.td.
-#include "compiler/tile_gpu/TileGpu.h"
+// Verifiers, assembly, accesses and orderings of AsyncOps.td.
+#include "compiler/tile_gpu/SharedAccesses.h"
 
 using namespace mlir;
 
@@ -15,6 +15,16 @@ LogicalResult verifyCopy(Operation *op, llvm::ArrayRef<int64_t> shape, Type elem
   if (buffer.getCount() != 1)
     return op->emitOpError() << "needs one buffer of the " << buffer.getCount() << ": take a tile_gpu.local_subview";
   return success();
+}
+
+/// From memory to a buffer, until a wait for the copy's group; each element by the thread that has it in `tile`.
+tile::MemoryAccesses copyAccesses(tile::MemoryAccess from, Value buffer, Type tile) {
+  tile::MemoryAccesses out{std::move(from), sharedWrite(buffer, tile)};
+  for (tile::MemoryAccess &access : out) {
+    access.agent = tile::Agent::AsyncCopy;
+    access.inFlight = true;
+  }
+  return out;
 }
 
 } // namespace
@@ -46,6 +56,11 @@ void AsyncCopyOp::print(OpAsmPrinter &printer) {
     printer << " mask " << getMask();
   printer.printOptionalAttrDict((*this)->getAttrs());
   printer << " : " << getPointer().getType() << ", " << getBuffer().getType();
+}
+
+tile::MemoryAccesses AsyncCopyOp::accesses() {
+  return copyAccesses(tile::detail::throughPointer(getPointer(), getMask(), /*reads=*/true, /*writes=*/false),
+                      getBuffer(), getPointer().getType());
 }
 
 LogicalResult AsyncCopyOp::verify() {
@@ -90,6 +105,11 @@ RankedTensorType AsyncCopyViewOp::tile() {
   return RankedTensorType::get(view.getShape(), view.getElementType(), getLayout());
 }
 
+tile::MemoryAccesses AsyncCopyViewOp::accesses() {
+  return copyAccesses(tile::detail::throughView(getView(), getCoords(), tile(), /*reads=*/true, /*writes=*/false),
+                      getBuffer(), tile());
+}
+
 LogicalResult AsyncCopyViewOp::verify() {
   const auto view = cast<tile::ViewType>(getView().getType());
   if (static_cast<int64_t>(getCoords().size()) != view.getRank())
@@ -103,8 +123,29 @@ LogicalResult AsyncCopyViewOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// async_wait
+// async_commit, async_wait
 //===----------------------------------------------------------------------===//
+
+tile::MemoryOrdering AsyncCommitOp::ordering() {
+  tile::MemoryOrdering out;
+  out.closes = tile::Agent::AsyncCopy;
+  out.token = getToken();
+  return out;
+}
+
+tile::MemoryOrdering AsyncWaitOp::ordering() {
+  tile::MemoryOrdering out;
+  out.awaits = tile::Agent::AsyncCopy;
+  out.tokens = getTokens();
+  if (getGroups())
+    out.inFlight = *getGroups();
+  out.ready = getReady();
+  return out;
+}
+
+void AsyncWaitOp::leaveInFlight(unsigned groups) {
+  setGroups(groups);
+}
 
 LogicalResult AsyncWaitOp::verify() {
   for (Value buffer : getReady())

@@ -20,8 +20,8 @@ def TileGpu_Token : TypeDef<TileGpu_Dialect, "Token"> {
 /// The groups of each thread's copies.
 def TileGpu_AsyncGroups : Resource<"::kiln::tile_gpu::AsyncGroups">;
 
-class TileGpu_AsyncCopyLike<string mnemonic, list<Trait> traits = []> : TileGpu_Op<mnemonic, !listconcat(
-    [MemoryEffects<[MemRead<Tile_GlobalMemory>, MemWrite<TileGpu_SharedMemory>]>], traits)>;
+class TileGpu_AsyncCopyLike<string mnemonic> : TileGpu_Op<mnemonic,
+    [TileGpu_Needs<"CpAsync">, DeclareOpInterfaceMethods<Tile_AccessOpInterface>]>;
 
 def TileGpu_AsyncCopyOp : TileGpu_AsyncCopyLike<"async_copy"> {
   let summary = "Begins to copy what pointers point to into a buffer";
@@ -33,7 +33,8 @@ def TileGpu_AsyncCopyOp : TileGpu_AsyncCopyLike<"async_copy"> {
     Where the mask is false nothing is read and zero is written.  The layout of the pointers says who copies what; runs
     of 4, 8 or 16 bytes that are contiguous in both memories go as one.
   }];
-  let arguments = (ins Tile_PtrTile:$pointer, TileGpu_Buffer:$buffer, Optional<Tile_MaskTile>:$mask);
+  let arguments = (ins Arg<Tile_PtrTile, "", [MemRead<Tile_GlobalMemory>]>:$pointer,
+                       TileGpu_WrittenTo<TileGpu_SharedBuffer>:$buffer, Optional<Tile_MaskTile>:$mask);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
@@ -46,7 +47,8 @@ def TileGpu_AsyncCopyViewOp : TileGpu_AsyncCopyLike<"async_copy_view"> {
     ```
     Elements outside the view are zero.  The layout after `by` says which thread copies what.
   }];
-  let arguments = (ins Tile_View:$view, Variadic<Tile_Index>:$coords, TileGpu_Buffer:$buffer, AnyAttr:$layout);
+  let arguments = (ins Arg<Tile_View, "", [MemRead<Tile_GlobalMemory>]>:$view, Variadic<Tile_Index>:$coords,
+                       TileGpu_WrittenTo<TileGpu_SharedBuffer>:$buffer, AnyAttr:$layout);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -55,7 +57,9 @@ def TileGpu_AsyncCopyViewOp : TileGpu_AsyncCopyLike<"async_copy_view"> {
   }];
 }
 
-def TileGpu_AsyncCommitOp : TileGpu_Op<"async_commit", [MemoryEffects<[MemWrite<TileGpu_AsyncGroups>]>]> {
+def TileGpu_AsyncCommitOp : TileGpu_Op<"async_commit",
+    [TileGpu_Needs<"CpAsync">, MemoryEffects<[MemWrite<TileGpu_AsyncGroups>]>,
+     DeclareOpInterfaceMethods<Tile_OrderOpInterface>]> {
   let summary = "Closes a group: all copies of this thread since the last commit";
   let description = [{
     ```mlir
@@ -68,7 +72,9 @@ def TileGpu_AsyncCommitOp : TileGpu_Op<"async_commit", [MemoryEffects<[MemWrite<
 }
 
 def TileGpu_AsyncWaitOp : TileGpu_Op<"async_wait",
-    [AttrSizedOperandSegments, MemoryEffects<[MemRead<TileGpu_AsyncGroups>, MemWrite<TileGpu_SharedMemory>]>]> {
+    [TileGpu_Needs<"CpAsync">, AttrSizedOperandSegments,
+     MemoryEffects<[MemRead<TileGpu_AsyncGroups>, MemWrite<TileGpu_SharedMemory>]>,
+     DeclareOpInterfaceMethods<Tile_OrderOpInterface, ["leaveInFlight"]>]> {
   let summary = "Waits until this thread's part of some groups is there";
   let description = [{
     ```mlir
@@ -78,7 +84,8 @@ def TileGpu_AsyncWaitOp : TileGpu_Op<"async_wait",
     `ready` names the buffers that those groups filled: other threads may read them after a barrier.  `groups`, how many
     of the last groups may still be in flight, is filled in by count-groups; one that is there already stays.
   }];
-  let arguments = (ins Variadic<TileGpu_Token>:$tokens, Variadic<TileGpu_Buffer>:$ready, OptionalAttr<I32Attr>:$groups);
+  let arguments = (ins Variadic<TileGpu_Token>:$tokens, TileGpu_WrittenTo<Variadic<TileGpu_SharedBuffer>>:$ready,
+                       OptionalAttr<I32Attr>:$groups);
   let assemblyFormat = "($tokens^) : (`all`)? (`ready` $ready^ `:` qualified(type($ready)))? attr-dict";
   let hasVerifier = 1;
 }

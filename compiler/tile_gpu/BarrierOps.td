@@ -6,7 +6,7 @@ include "compiler/tile_gpu/LocalOps.td"
 
 class TileGpu_BarrierLike<string mnemonic> : TileGpu_Op<mnemonic,
     [MemoryEffects<[MemWrite<TileGpu_SharedMemory>, MemRead<TileGpu_SharedMemory>, MemWrite<Tile_GlobalMemory>,
-                    MemRead<Tile_GlobalMemory>]>]>;
+                    MemRead<Tile_GlobalMemory>]>, DeclareOpInterfaceMethods<Tile_OrderOpInterface>]>;
 
 def TileGpu_BarrierOp : TileGpu_BarrierLike<"barrier"> {
   let summary = "All threads of the block wait for each other; memory is ordered among them";
@@ -53,8 +53,10 @@ def TileGpu_NamedArriveOp : TileGpu_BarrierLike<"named_arrive"> {
   let hasVerifier = 1;
 }
 
-def TileGpu_DelayOp : TileGpu_Op<"delay",
-    [MemoryEffects<[MemWrite<Tile_GlobalMemory>, MemRead<Tile_GlobalMemory>]>]> {
+/// When warps arrive somewhere.
+def TileGpu_Time : Resource<"::kiln::tile_gpu::Time">;
+
+def TileGpu_DelayOp : TileGpu_Op<"delay", [MemoryEffects<[MemWrite<TileGpu_Time>]>]> {
   let summary = "Some warps sleep for a while";
   let description = [{
     ```mlir

@@ -35,14 +35,13 @@ Result<layout::TileConversionPlan> planOf(Operation *op, RankedTensorType tile, 
 
 } // namespace
 
-Result<layout::TileConversionPlan> exchangePlan(ExchangeStoreOp op) {
-  auto tile = cast<RankedTensorType>(op.getValue().getType());
-  return planOf(op, tile, tile.getEncoding(), op.getDestination(), op.getScratch().getType().getBytes(), op.getPass());
+Result<layout::TileConversionPlan> exchangePlan(Operation *op, const tile::MemoryAccess &access) {
+  return planOf(op, access.tile, access.exchange->source, access.exchange->destination,
+                cast<ScratchType>(access.memory.getType()).getBytes(), access.exchange->pass);
 }
 
-Result<layout::TileConversionPlan> exchangePlan(ExchangeLoadOp op) {
-  auto tile = cast<RankedTensorType>(op.getType());
-  return planOf(op, tile, op.getOrigin(), tile.getEncoding(), op.getScratch().getType().getBytes(), op.getPass());
+Result<layout::TileConversionPlan> exchangePlan(Operation *op) {
+  return exchangePlan(op, tile::accessesOf(op).front());
 }
 
 ExchangePass exchangePass(const layout::TileConversionPlan &plan, unsigned pass) {

@@ -16,10 +16,11 @@
 
 namespace kiln::tile_gpu {
 
-/// The planner's diagnostics, and a failure if the plan needs no shared memory, needs another block's, or if the
-/// scratch is not of its size.
-Result<layout::TileConversionPlan> exchangePlan(ExchangeStoreOp op);
-Result<layout::TileConversionPlan> exchangePlan(ExchangeLoadOp op);
+/// Of an access of `op` that has an exchange step.  The planner's diagnostics, and a failure if the plan needs no
+/// shared memory, needs another block's, or if the scratch is not of its size.
+Result<layout::TileConversionPlan> exchangePlan(mlir::Operation *op, const tile::MemoryAccess &access);
+/// Of the only access of an exchange_store or exchange_load.
+Result<layout::TileConversionPlan> exchangePlan(mlir::Operation *op);
 
 inline unsigned exchangePasses(const layout::TileConversionPlan &plan) {
   return plan.core.rounds() * plan.core.passes;

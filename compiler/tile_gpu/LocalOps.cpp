@@ -1,4 +1,5 @@
-// Verifiers and assembly of LocalOps.td and BarrierOps.td.
+// Verifiers, assembly and accesses of LocalOps.td and BarrierOps.td.
+#include "compiler/tile_gpu/SharedAccesses.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 using namespace mlir;
@@ -38,8 +39,15 @@ LogicalResult verifyNamed(Operation *op, int64_t id, int64_t threads) {
 LogicalResult LocalStoreOp::verify() {
   return verifyMove(*this, getValue().getType(), getBuffer().getType());
 }
+tile::MemoryAccesses LocalStoreOp::accesses() {
+  return {sharedWrite(getBuffer(), getValue().getType())};
+}
+
 LogicalResult LocalLoadOp::verify() {
   return verifyMove(*this, getType(), getBuffer().getType());
+}
+tile::MemoryAccesses LocalLoadOp::accesses() {
+  return {sharedRead(getBuffer(), getType())};
 }
 
 ParseResult LocalSubviewOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -138,6 +146,12 @@ LogicalResult ExchangeStoreOp::verify() {
   return verifyLayoutAttr(*this, getDestination());
 }
 
+tile::MemoryAccesses ExchangeStoreOp::accesses() {
+  tile::MemoryAccess out = sharedWrite(getScratch(), getValue().getType());
+  out.exchange = {out.tile.getEncoding(), getDestination(), getPass()};
+  return {out};
+}
+
 ParseResult ExchangeLoadOp::parse(OpAsmParser &parser, OperationState &result) {
   Operand scratch, previous;
   Attribute origin;
@@ -163,6 +177,40 @@ LogicalResult ExchangeLoadOp::verify() {
   if (!layoutAttrOf(getType()))
     return emitOpError() << "needs a layout on " << getType();
   return verifyLayoutAttr(*this, getOrigin());
+}
+
+tile::MemoryAccesses ExchangeLoadOp::accesses() {
+  tile::MemoryAccess out = sharedRead(getScratch(), getType());
+  out.exchange = {getOrigin(), out.tile.getEncoding(), getPass()};
+  return {out};
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+namespace {
+tile::MemoryOrdering meeting(tile::MemoryOrdering::Among among, unsigned threads, bool waits) {
+  tile::MemoryOrdering out;
+  out.among = among;
+  out.threads = threads;
+  out.arrives = true;
+  out.waits = waits;
+  return out;
+}
+} // namespace
+
+tile::MemoryOrdering BarrierOp::ordering() {
+  return meeting(tile::MemoryOrdering::Among::Block, 0, true);
+}
+tile::MemoryOrdering WarpBarrierOp::ordering() {
+  return meeting(tile::MemoryOrdering::Among::Warp, 0, true);
+}
+tile::MemoryOrdering NamedBarrierOp::ordering() {
+  return meeting(tile::MemoryOrdering::Among::Block, getThreads(), true);
+}
+tile::MemoryOrdering NamedArriveOp::ordering() {
+  return meeting(tile::MemoryOrdering::Among::Block, getThreads(), false);
 }
 
 LogicalResult NamedBarrierOp::verify() {

@@ -10,7 +10,7 @@ def TileGpu_SharedMemory : Resource<"::kiln::tile_gpu::SharedMemory">;
 
 def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "A tile in shared memory";
+  let summary = "A tile in a block's memory";
   let description = [{
     `!tile_gpu.buffer<64x32xf16, #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>>`; with a leading count in brackets,
     so many of them one after the other: `!tile_gpu.buffer<[3] x 64x32xf16, #sh>`.
@@ -18,12 +18,16 @@ def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
     `!tile_gpu.buffer<"k": [2] x 64x32xf16, #sh>` says what flows through: the name of the argument that the tiles come
     from.  Buffers of different names have different types, so that one cannot go where the other is expected, and
     kiln-verify-stage refuses copies of another argument's tiles into them.
+
+    `!tile_gpu.buffer<64x32xf32, #sh, tensor>` lies in tensor memory instead of shared memory; no operation takes one
+    yet.
   }];
   let parameters = (ins "int64_t":$count, ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
-                        "::mlir::Attribute":$layout, StringRefParameter<"what flows through it, or nothing">:$name);
+                        "::mlir::Attribute":$layout, StringRefParameter<"what flows through it, or nothing">:$name,
+                        AttrOrTypeParameter<"::kiln::tile_gpu::Space", "the memory that it lies in">:$space);
   let builders = [TypeBuilder<(ins "int64_t":$count, "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
-                                   "::mlir::Attribute":$layout),
-                              [{ return $_get($_ctxt, count, shape, elementType, layout, ""); }]>];
+                                   "::mlir::Attribute":$layout, CArg<"::llvm::StringRef", "\"\"">:$name),
+                              [{ return $_get($_ctxt, count, shape, elementType, layout, name, Space::Shared); }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -36,6 +40,15 @@ def TileGpu_Buffer : TypeDef<TileGpu_Dialect, "Buffer"> {
   }];
 }
 
+def TileGpu_SharedBuffer : Type<
+    CPred<"::llvm::isa<::kiln::tile_gpu::BufferType>($_self) && "
+          "::llvm::cast<::kiln::tile_gpu::BufferType>($_self).getSpace() == ::kiln::tile_gpu::Space::Shared">,
+    "A tile in shared memory", "::kiln::tile_gpu::BufferType">;
+
+/// Operands by what the operation does to them.
+class TileGpu_ReadFrom<TypeConstraint type> : Arg<type, "", [MemRead<TileGpu_SharedMemory>]>;
+class TileGpu_WrittenTo<TypeConstraint type> : Arg<type, "", [MemWrite<TileGpu_SharedMemory>]>;
+
 def TileGpu_Scratch : TypeDef<TileGpu_Dialect, "Scratch"> {
   let mnemonic = "scratch";
   let summary = "Bytes of shared memory that a conversion plan lays out";
@@ -44,7 +57,7 @@ def TileGpu_Scratch : TypeDef<TileGpu_Dialect, "Scratch"> {
   let assemblyFormat = "`<` $bytes `>`";
 }
 
-def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc", [MemoryEffects<[MemAlloc<TileGpu_SharedMemory>]>]> {
+def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc"> {
   let summary = "A buffer in shared memory; its contents are undefined";
   let description = [{
     ```mlir
@@ -55,11 +68,11 @@ def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc", [MemoryEffects<[MemAlloc<Ti
     allocate-shared.
   }];
   let arguments = (ins OptionalAttr<I32Attr>:$offset);
-  let results = (outs AnyTypeOf<[TileGpu_Buffer, TileGpu_Scratch]>:$result);
+  let results = (outs Res<AnyTypeOf<[TileGpu_SharedBuffer, TileGpu_Scratch]>, "", [MemAlloc<TileGpu_SharedMemory>]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def TileGpu_LocalStoreOp : TileGpu_Op<"local_store", [MemoryEffects<[MemWrite<TileGpu_SharedMemory>]>]> {
+def TileGpu_LocalStoreOp : TileGpu_Op<"local_store", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Writes a tile to its buffer";
   let description = [{
     ```mlir
@@ -67,19 +80,19 @@ def TileGpu_LocalStoreOp : TileGpu_Op<"local_store", [MemoryEffects<[MemWrite<Ti
     ```
     Replicated elements are written by one owner.
   }];
-  let arguments = (ins Tile_NumberTile:$value, TileGpu_Buffer:$buffer);
+  let arguments = (ins Tile_NumberTile:$value, TileGpu_WrittenTo<TileGpu_SharedBuffer>:$buffer);
   let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` qualified(type($buffer))";
   let hasVerifier = 1;
 }
 
-def TileGpu_LocalLoadOp : TileGpu_Op<"local_load", [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>]> {
+def TileGpu_LocalLoadOp : TileGpu_Op<"local_load", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Reads a tile from its buffer";
   let description = [{
     ```mlir
     %x = tile_gpu.local_load %b : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #row>
     ```
   }];
-  let arguments = (ins TileGpu_Buffer:$buffer);
+  let arguments = (ins TileGpu_ReadFrom<TileGpu_SharedBuffer>:$buffer);
   let results = (outs Tile_NumberTile:$result);
   let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `to` type($result)";
   let hasVerifier = 1;
@@ -112,7 +125,7 @@ def TileGpu_LocalTransposeOp : TileGpu_Op<"local_transpose", [Pure]> {
   let hasVerifier = 1;
 }
 
-def TileGpu_ExchangeStoreOp : TileGpu_Op<"exchange_store", [MemoryEffects<[MemWrite<TileGpu_SharedMemory>]>]> {
+def TileGpu_ExchangeStoreOp : TileGpu_Op<"exchange_store", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "First half of a layout conversion through shared memory";
   let description = [{
     ```mlir
@@ -121,12 +134,13 @@ def TileGpu_ExchangeStoreOp : TileGpu_Op<"exchange_store", [MemoryEffects<[MemWr
     Writes what pass `pass` of the plan for #a -> #b carries, in a scratch of this size.  `tile_gpu.exchange_load` reads
     it, after a barrier.
   }];
-  let arguments = (ins Tile_Tile:$value, TileGpu_Scratch:$scratch, AnyAttr:$destination, I32Attr:$pass);
+  let arguments = (ins Tile_Tile:$value, TileGpu_WrittenTo<TileGpu_Scratch>:$scratch, AnyAttr:$destination,
+                       I32Attr:$pass);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
-def TileGpu_ExchangeLoadOp : TileGpu_Op<"exchange_load", [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>,
+def TileGpu_ExchangeLoadOp : TileGpu_Op<"exchange_load", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>,
                                                           AllTypesMatch<["previous", "result"]>]> {
   let summary = "Second half of a layout conversion through shared memory";
   let description = [{
@@ -135,7 +149,8 @@ def TileGpu_ExchangeLoadOp : TileGpu_Op<"exchange_load", [MemoryEffects<[MemRead
     ```
     Reads what `tile_gpu.exchange_store` wrote in the same pass; elements that the pass does not carry are those of %y0.
   }];
-  let arguments = (ins TileGpu_Scratch:$scratch, Tile_Tile:$previous, AnyAttr:$origin, I32Attr:$pass);
+  let arguments = (ins TileGpu_ReadFrom<TileGpu_Scratch>:$scratch, Tile_Tile:$previous, AnyAttr:$origin,
+                       I32Attr:$pass);
   let results = (outs Tile_Tile:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

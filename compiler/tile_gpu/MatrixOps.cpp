@@ -1,5 +1,6 @@
-// Verifier of MatrixOps.td.
+// Verifier and accesses of MatrixOps.td.
 #include "compiler/tile_gpu/LayoutInference.h"
+#include "compiler/tile_gpu/SharedAccesses.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 using namespace mlir;
@@ -33,6 +34,13 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
 }
 
 } // namespace
+
+tile::MemoryAccesses WarpgroupDotOp::accesses() {
+  tile::MemoryAccesses out{sharedRead(getLhs()), sharedRead(getRhs())};
+  for (tile::MemoryAccess &access : out)
+    access.agent = tile::Agent::MatrixUnit;
+  return out;
+}
 
 LogicalResult WarpgroupDotOp::verify() {
   const BufferType a = getLhs().getType(), b = getRhs().getType();

@@ -10,7 +10,8 @@
 include "compiler/tile_gpu/LocalOps.td"
 
 def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
-    [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>, AllTypesMatch<["accumulator", "result"]>]> {
+    [TileGpu_Needs<"Wgmma">, DeclareOpInterfaceMethods<Tile_AccessOpInterface>,
+     AllTypesMatch<["accumulator", "result"]>]> {
   let summary = "Adds the product of two tiles in shared memory to a tile in registers";
   let description = [{
     ```mlir
@@ -22,7 +23,8 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
     is there when the operation is done, and the buffers may be written again after a barrier.  `fromZero`: the
     accumulator is zero, and not read.
   }];
-  let arguments = (ins TileGpu_Buffer:$lhs, TileGpu_Buffer:$rhs, Tile_NumberTile:$accumulator, UnitAttr:$fromZero);
+  let arguments = (ins TileGpu_ReadFrom<TileGpu_SharedBuffer>:$lhs, TileGpu_ReadFrom<TileGpu_SharedBuffer>:$rhs,
+                       Tile_NumberTile:$accumulator, UnitAttr:$fromZero);
   let results = (outs Tile_NumberTile:$result);
   let assemblyFormat = [{
     $lhs `,` $rhs `,` $accumulator attr-dict `:` qualified(type($lhs)) `,` qualified(type($rhs)) `,` type($accumulator)

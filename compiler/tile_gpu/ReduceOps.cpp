@@ -1,4 +1,5 @@
 // Verifiers and assembly of ReduceOps.td.
+#include "compiler/tile_gpu/SharedAccesses.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 using namespace mlir;
@@ -149,6 +150,10 @@ LogicalResult ScanBeforeOp::verify() {
       return emitOpError() << "combines " << tile << " with " << first << ": shapes and layouts must be equal";
   }
   return verifyRegion(*this, scalars);
+}
+
+tile::MemoryAccesses GatherSharedOp::accesses() {
+  return {sharedRead(getBuffer())}; // which bytes is up to the indices
 }
 
 LogicalResult GatherSharedOp::verify() {

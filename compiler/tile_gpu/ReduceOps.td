@@ -101,7 +101,7 @@ def TileGpu_YieldOp : TileGpu_Op<"yield", [Pure, ReturnLike, Terminator,
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def TileGpu_GatherSharedOp : TileGpu_Op<"gather_shared", [MemoryEffects<[MemRead<TileGpu_SharedMemory>]>]> {
+def TileGpu_GatherSharedOp : TileGpu_Op<"gather_shared", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Elements of a buffer picked along one dimension";
   let description = [{
     ```mlir
@@ -110,7 +110,7 @@ def TileGpu_GatherSharedOp : TileGpu_Op<"gather_shared", [MemoryEffects<[MemRead
     ```
     tile.gather on a tile that lies in a buffer.  An index outside the buffer yields some element of it.
   }];
-  let arguments = (ins TileGpu_Buffer:$buffer, Tile_IndexTile:$indices, I32Attr:$axis);
+  let arguments = (ins TileGpu_ReadFrom<TileGpu_SharedBuffer>:$buffer, Tile_IndexTile:$indices, I32Attr:$axis);
   let results = (outs Tile_NumberTile:$result);
   let assemblyFormat = "$buffer `[` $indices `]` attr-dict `:` type($buffer) `,` type($indices) `to` type($result)";
   let hasVerifier = 1;

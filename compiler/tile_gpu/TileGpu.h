@@ -12,6 +12,7 @@
 #include "compiler/target/TensorMap.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/Layouts.h"
+#include "compiler/tile_gpu/Needs.h"
 
 #include "mlir/IR/AffineMap.h"
 
@@ -26,6 +27,21 @@ struct SharedMemory : mlir::SideEffects::Resource::Base<SharedMemory> {
 struct AsyncGroups : mlir::SideEffects::Resource::Base<AsyncGroups> {
   llvm::StringRef getName() final { return "groups of asynchronous copies"; }
 };
+
+/// When warps arrive somewhere: what `delay` changes.
+struct Time : mlir::SideEffects::Resource::Base<Time> {
+  llvm::StringRef getName() final { return "time"; }
+};
+
+/// Where a buffer lies: in shared memory, or in the tensor memory of tcgen05.
+enum class Space : unsigned char { Shared, Tensor };
+
+/// Warps of a block that do something together.
+struct Warps {
+  unsigned first = 0, count = 0;
+};
+/// The warps that execute an operation: its kernel's, all of them.
+Warps warpsOf(mlir::Operation *op);
 
 constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
 /// Of a tile.dot: its operands have the bits of tf32 already (accelerate-dot).

@@ -38,6 +38,25 @@ Operation *TileGpuDialect::materializeConstant(OpBuilder &builder, Attribute val
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
+Warps warpsOf(Operation *op) {
+  auto kernel = dyn_cast<func::FuncOp>(op);
+  return {0, tile::numWarps(kernel ? kernel : op->getParentOfType<func::FuncOp>())};
+}
+
+namespace {
+template <Capability C> void addNeed(Operation *op, CapabilitySet &set) {
+  if (op->hasTrait<Needs<C>::template Impl>())
+    set.insert(C);
+}
+} // namespace
+
+CapabilitySet needsOf(Operation *op) {
+  CapabilitySet set;
+#define KILN_CAPABILITY(id, text, isa) addNeed<Capability::id>(op, set);
+#include "compiler/target/Capabilities.def"
+  return set;
+}
+
 void TileGpuDialect::registerOps() {
   addOperations<
 #define GET_OP_LIST

@@ -8,6 +8,7 @@
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "compiler/tile/MemoryInterfaces.td"
 include "compiler/tile/TileTypes.td"
 
 def TileGpu_Dialect : Dialect {
@@ -51,5 +52,10 @@ def TileGpu_Dialect : Dialect {
 }
 
 class TileGpu_Op<string mnemonic, list<Trait> traits = []> : Op<TileGpu_Dialect, mnemonic, traits>;
+
+/// The operation is only for targets with that capability (of compiler/target/Capabilities.def).
+class TileGpu_Needs<string capability> : ParamNativeOpTrait<"Needs", "::kiln::Capability::" # capability> {
+  let cppNamespace = "::kiln::tile_gpu";
+}
 
 #endif // KILN_TILE_GPU_DIALECT

@@ -19,7 +19,8 @@ void TileGpuDialect::registerTypes() {
 }
 
 LogicalResult BufferType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t count,
-                                 llvm::ArrayRef<int64_t> shape, Type elementType, Attribute layout, llvm::StringRef) {
+                                 llvm::ArrayRef<int64_t> shape, Type elementType, Attribute layout, llvm::StringRef,
+                                 Space) {
   if (count < 1)
     return emitError() << count << " buffers: at least one";
   if (!elementType.isIntOrFloat())
@@ -53,9 +54,21 @@ Type BufferType::parse(AsmParser &parser) {
       (parser.parseInteger(count) || parser.parseRSquare() || parser.parseKeyword("x")))
     return {};
   if (parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element) || parser.parseComma() ||
-      parser.parseAttribute(layout) || parser.parseGreater())
+      parser.parseAttribute(layout))
     return {};
-  return parser.getChecked<BufferType>(parser.getContext(), count, shape, element, layout, name);
+  Space space = Space::Shared;
+  if (succeeded(parser.parseOptionalComma())) {
+    llvm::StringRef word;
+    const auto at = parser.getCurrentLocation();
+    if (parser.parseKeyword(&word))
+      return {};
+    if (word != "shared" && word != "tensor")
+      return parser.emitError(at, "no memory is called '") << word << "': shared, tensor", Type();
+    space = word == "tensor" ? Space::Tensor : Space::Shared;
+  }
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<BufferType>(parser.getContext(), count, shape, element, layout, name, space);
 }
 
 void BufferType::print(AsmPrinter &printer) const {
@@ -68,7 +81,10 @@ void BufferType::print(AsmPrinter &printer) const {
     printer << '[' << getCount() << "] x ";
   for (int64_t extent : getShape())
     printer << extent << 'x';
-  printer << getElementType() << ", " << getLayout() << '>';
+  printer << getElementType() << ", " << getLayout();
+  if (getSpace() == Space::Tensor)
+    printer << ", tensor";
+  printer << '>';
 }
 
 Result<uint64_t> BufferType::bytes() const {
@@ -77,7 +93,7 @@ Result<uint64_t> BufferType::bytes() const {
 }
 
 BufferType BufferType::withCount(int64_t count) const {
-  return get(getContext(), count, getShape(), getElementType(), getLayout(), getName());
+  return get(getContext(), count, getShape(), getElementType(), getLayout(), getName(), getSpace());
 }
 
 Result<layout::SharedTile> BufferType::lowered() const {
