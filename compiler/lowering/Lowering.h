@@ -26,6 +26,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/DialectConversion.h"
 
+#include <bit>
 #include <map>
 #include <memory>
 
@@ -35,7 +36,7 @@ namespace kiln::lowering {
 using Scalars = llvm::SmallVector<mlir::Value>;
 
 /// LLVM address spaces.
-constexpr unsigned globalSpace = 1, sharedSpace = 3;
+constexpr unsigned globalSpace = 1, sharedSpace = 3, tensorSpace = 6;
 
 /// Shared memory of a kernel, all of it dynamic.
 constexpr llvm::StringLiteral sharedSymbol = "kiln_shared";
@@ -87,7 +88,7 @@ public:
   /// i1: this thread acts for the elements it holds (layout::Owners); null if every thread does.
   mlir::Value owns(const layout::LinearLayout &layout) const;
   /// i1: this is thread 0, which acts where a scalar is stored.
-  mlir::Value firstThread() const { return noneSet(layout::warpSize - 1, warps - 1); }
+  mlir::Value firstThread() const { return noneSet(layout::warpSize - 1, std::bit_ceil(warps) - 1); }
 
   //===--- memory accesses -------------------------------------------------===//
 

@@ -63,7 +63,7 @@ int64_t partsOf(int64_t whole, int64_t least, int64_t limit) {
 
 class Accelerator {
 public:
-  Accelerator(func::FuncOp f, const Target &target) : f(f), target(target), warps(tile::numWarps(f)) {}
+  Accelerator(func::FuncOp f, const Target &target) : f(f), target(target), warps(tile_gpu::warpsOf(f).count) {}
 
   LogicalResult run() {
     llvm::SmallVector<tile::DotOp> dots;
@@ -71,6 +71,8 @@ public:
       if (!tile_gpu::layoutAttrOf(dot.getType()))
         dots.push_back(dot);
     });
+    if (const Status status = tile_gpu::checkWarps(warps); !dots.empty() && !status.ok())
+      return tile_gpu::report(dots.front(), status);
     tilesAreSmall = llvm::all_of(dots, [&](tile::DotOp dot) { return isSmall(dot); });
     for (tile::DotOp dot : dots)
       widen(dot);

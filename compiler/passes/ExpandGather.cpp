@@ -1,6 +1,8 @@
 // Gathers and atomic results through a buffer.
 #include "compiler/passes/SharedExpansion.h"
 
+#include "compiler/tile_gpu/LayoutInference.h"
+
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/IR/Builders.h"
 
@@ -102,8 +104,9 @@ LogicalResult expandAtomic(Operation *op) {
     return success();
   }
   // A scalar: thread 0 acts.  As a tile of one element it is owned by thread 0.
-  auto kernel = op->getParentOfType<func::FuncOp>();
-  const layout::Blocked one{{1}, {layout::warpSize}, {static_cast<int64_t>(tile::numWarps(kernel))}, {0}};
+  if (const Status status = checkWarps(warpsOf(op).count); !status.ok())
+    return report(op, status);
+  const layout::Blocked one{{1}, {layout::warpSize}, {static_cast<int64_t>(warpsOf(op).count)}, {0}};
   auto type = RankedTensorType::get({1}, result.getType(), LayoutAttr::get(op->getContext(), one));
   auto splat = tile::SplatOp::create(b, loc, type, result);
   Value all = ownersToAll(b, loc, splat);

@@ -63,9 +63,14 @@ LogicalResult LayoutChoice::collect() {
       return f.emitError() << "function '" << f.getName() << "' takes or returns the tile " << t
                            << ": inline it into its kernel first";
   bool good = true;
+  const Status spread = tile_gpu::checkWarps(tile_gpu::warpsOf(f).count);
   auto keep = [&](Operation *op, Value v) {
     if (!isTile(v))
       return;
+    if (!spread.ok()) {
+      good = good && succeeded(tile_gpu::report(op, spread)); // once
+      return;
+    }
     auto type = cast<RankedTensorType>(v.getType());
     if (const LayoutAttr layout = tile_gpu::layoutAttrOf(type)) {
       choose(v, layout);
@@ -155,7 +160,7 @@ std::map<LayoutChoice::Shape, unsigned> LayoutChoice::scannedDims() const {
 }
 
 LogicalResult LayoutChoice::demandCoalesced() {
-  const unsigned warps = tile::numWarps(f);
+  const unsigned warps = tile_gpu::warpsOf(f).count;
   const std::map<Shape, unsigned> scanned = scannedDims();
   std::map<Shape, llvm::SmallVector<Access>> byShape;
   for (Operation *op : ops) {
@@ -270,7 +275,7 @@ bool LayoutChoice::isWasteful(Type tile, LayoutAttr layout) {
   const Result<layout::TileLayout> lowered = tile_gpu::layoutOf(tile_gpu::withLayout(tile, layout));
   if (!lowered)
     return true;
-  const std::int64_t threads = std::int64_t(layout::warpSize) * tile::numWarps(f);
+  const std::int64_t threads = std::int64_t(layout::warpSize) * tile_gpu::warpsOf(f).count;
   const std::int64_t elements = cast<RankedTensorType>(tile).getNumElements();
   return lowered->registers() * threads > 2 * std::max(elements, threads);
 }
@@ -333,7 +338,7 @@ LogicalResult LayoutChoice::plain(Operation *op, Type tile, LayoutAttr &out) {
   LayoutAttr &known = busiest[shape];
   if (!known) {
     const std::vector<int64_t> contiguity(shape.size(), 1);
-    Result<layout::Blocked> layout = layout::coalesce(shape, contiguity, 1, 8, tile::numWarps(f));
+    Result<layout::Blocked> layout = layout::coalesce(shape, contiguity, 1, 8, tile_gpu::warpsOf(f).count);
     if (!layout)
       return tile_gpu::report(op, layout.takeStatus());
     known = LayoutAttr::get(f.getContext(), *layout);
@@ -374,7 +379,8 @@ LogicalResult LayoutChoice::check() {
     for (Value v : op->getResults()) {
       if (!isTile(v))
         continue;
-      const Status status = tile_gpu::checkPlaces(tile_gpu::withLayout(v.getType(), chosen[v]), tile::numWarps(f));
+      const Status status =
+          tile_gpu::checkPlaces(tile_gpu::withLayout(v.getType(), chosen[v]), tile_gpu::warpsOf(f).count);
       if (!status.ok())
         return tile_gpu::report(op, status);
     }

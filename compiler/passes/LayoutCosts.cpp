@@ -46,7 +46,7 @@ LayoutAttr workLayoutOf(Operation *op) {
   return {};
 }
 
-LayoutCosts::LayoutCosts(func::FuncOp f, const Target &target) : target(target), warps(tile::numWarps(f)) {
+LayoutCosts::LayoutCosts(func::FuncOp f, const Target &target) : target(target), warps(tile_gpu::warpsOf(f).count) {
   const analysis::AxisAnalysis axes(f);
   Builder b(f.getContext());
   f.walk([&](Operation *op) {

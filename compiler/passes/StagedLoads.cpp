@@ -126,7 +126,7 @@ std::pair<analysis::VectorAccess, LayoutAttr> widestCopy(Operation *load, const 
   const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
   std::pair<analysis::VectorAccess, LayoutAttr> best{analysis::unmaskedAccess(load, facts, own),
                                                      tile_gpu::layoutAttrOf(tile)};
-  const unsigned warps = tile::numWarps(load->getParentOfType<func::FuncOp>());
+  const unsigned warps = tile_gpu::warpsOf(load).count;
   const std::uint32_t most = 16 / std::max(1u, tile::storageBits(tile.getElementType()) / 8);
   const llvm::ArrayRef<int64_t> shape = tile.getShape();
   for (unsigned dim = 0; dim < shape.size(); ++dim)

@@ -41,7 +41,7 @@ public:
   Verifier(Stage stage, const Target *target) : stage(stage), target(target) {}
 
   LogicalResult run(func::FuncOp f) {
-    warps = tile::numWarps(f);
+    warps = tile_gpu::warpsOf(f).count;
     for (Type t : llvm::concat<const Type>(f.getArgumentTypes(), f.getResultTypes()))
       if (stage == Stage::TileGpu && isTile(t))
         fail(f) << "function '" << f.getName() << "' takes or returns the tile " << t << ": inline it into its kernel";
@@ -69,6 +69,7 @@ public:
       }
       types(op);
       loops(op);
+      spreads(op);
       if (failed(verifyNumbers(op))) // what no stage can compile is refused here, at its line
         good = false;
       if (stage == Stage::TileGpu)
@@ -145,6 +146,16 @@ private:
             return;
   }
 
+  /// At stage tile already: what follows chooses layouts.
+  void spreads(Operation *op) {
+    if (stage != Stage::Tile || llvm::none_of(op->getResults(), [](Value v) { return isTile(v); }))
+      return;
+    if (const Status status = tile_gpu::checkWarps(warps); !status.ok() && !std::exchange(spreadReported, true)) {
+      (void)tile_gpu::report(op, status);
+      good = false;
+    }
+  }
+
   void loops(Operation *op) {
     auto loop = dyn_cast<scf::ForOp>(op);
     if (loop && !loop.getInductionVar().getType().isInteger(32) && !loop.getInductionVar().getType().isInteger(64) &&
@@ -154,10 +165,13 @@ private:
 
   /// What is copied into a buffer comes from the argument that its type names.
   void copies(Operation *op) {
-    if (auto copy = dyn_cast<tile_gpu::AsyncCopyOp>(op))
-      copied(op, copy.getPointer(), copy.getBuffer().getType());
-    if (auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op))
-      copied(op, copy.getView(), copy.getBuffer().getType());
+    const tile::MemoryAccesses accesses = tile::accessesOf(op);
+    for (const tile::MemoryAccess &to : accesses) {
+      const auto buffer = to.memory ? dyn_cast<tile_gpu::BufferType>(to.memory.getType()) : tile_gpu::BufferType();
+      for (const tile::MemoryAccess &from : accesses)
+        if (buffer && to.writes && from.in<tile::GlobalMemory>() && from.reads && from.memory)
+          copied(op, from.memory, buffer);
+    }
   }
   void copied(Operation *op, Value memory, tile_gpu::BufferType to) {
     const llvm::StringRef from = tile::memoryName(memory);
@@ -223,7 +237,7 @@ private:
   Stage stage;
   const Target *target;
   unsigned warps = tile::defaultNumWarps;
-  bool good = true;
+  bool good = true, spreadReported = false;
 };
 
 struct VerifyStage : impl::VerifyStageBase<VerifyStage> {

@@ -404,7 +404,17 @@ std::uint64_t threadWords(Type type) {
   return layout ? threadWords(type, *layout) : 0;
 }
 
+Status checkWarps(unsigned warps) {
+  if (llvm::isPowerOf2_32(warps))
+    return {};
+  return Status(
+      StatusCode::CompileError,
+      format("a tile is spread over a power of two of warps, and %u warps execute this (tile.num_warps)", warps),
+      "use 1, 2, 4, 8, 16 or 32 warps; a kernel without tiles may have any number up to 32");
+}
+
 Status checkPlaces(Type tile, unsigned warps) {
+  KILN_TRY(checkWarps(warps));
   KILN_ASSIGN(const TileLayout layout, layoutOf(tile));
   if (layout.core().size(InDim::Warp) != warps)
     return Status(StatusCode::CompileError,

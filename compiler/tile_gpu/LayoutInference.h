@@ -80,6 +80,8 @@ mlir::RankedTensorType partOf(mlir::RankedTensorType tile, int64_t dim, int64_t 
 /// The tile's layout suits a block of so many warps: it is made for them (L05) and takes at most 2^9 words a thread
 /// (L18).
 Status checkPlaces(mlir::Type tile, unsigned warps);
+/// Tiles can be spread over so many warps: a power of two.
+Status checkWarps(unsigned warps);
 
 } // namespace kiln::tile_gpu
 

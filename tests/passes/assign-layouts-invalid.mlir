@@ -76,3 +76,13 @@ func.func @pointers(%p: !tile.ptr<f32>) attributes {tile.kernel} {
   tile.print "y" %y : tensor<100xf32>
   return
 }
+
+// -----
+
+func.func @twelve_warps(%s: f32) attributes {tile.kernel, tile.num_warps = 12 : i32} {
+  // expected-error @+2 {{a tile is spread over a power of two of warps, and 12 warps execute this (tile.num_warps)}}
+  // expected-note @+1 {{use 1, 2, 4, 8, 16 or 32 warps}}
+  %x = tile.splat %s : f32 to tensor<64xf32>
+  tile.print "x" %x : tensor<64xf32>
+  return
+}

@@ -35,3 +35,16 @@ module attributes {tile_gpu.target = "sm_80"} {
     return %s : f32
   }
 }
+
+// -----
+
+// The old value reaches the other threads as a tile.
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @twelve_warps(%p: !tile.ptr<i32>, %n: i32) attributes {tile.kernel, tile.num_warps = 12 : i32} {
+    // expected-error @+2 {{a tile is spread over a power of two of warps, and 12 warps execute this (tile.num_warps)}}
+    // expected-note @+1 {{use 1, 2, 4, 8, 16 or 32 warps}}
+    %old = tile.atomic_rmw add relaxed gpu %p, %n : !tile.ptr<i32>
+    tile.store %p, %old : !tile.ptr<i32>
+    return
+  }
+}

@@ -82,3 +82,13 @@ module {
 func.func @beside() attributes {tile.kernel} {
   return
 }
+
+// -----
+
+func.func @twelve_warps(%n: i32) attributes {tile.kernel, tile.num_warps = 12 : i32} {
+  // expected-error @+2 {{a tile is spread over a power of two of warps, and 12 warps execute this (tile.num_warps)}}
+  // expected-note @+1 {{use 1, 2, 4, 8, 16 or 32 warps; a kernel without tiles may have any number up to 32}}
+  %x = tile.splat %n : i32 to tensor<64xi32>
+  %y = arith.addi %x, %x : tensor<64xi32>
+  return
+}

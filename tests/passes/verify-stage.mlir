@@ -27,3 +27,15 @@ module {
     return
   }
 }
+
+// -----
+
+// A block need not have a power of two of warps: only tiles ask for one.
+// CHECK-LABEL: func.func @three_warpgroups
+// CHECK-SAME: tile.num_warps = 12 : i32
+module {
+  func.func @three_warpgroups(%p: !tile.ptr<i32>, %n: i32) attributes {tile.kernel, tile.num_warps = 12 : i32} {
+    tile.store %p, %n : !tile.ptr<i32>
+    return
+  }
+}

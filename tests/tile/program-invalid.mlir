@@ -22,8 +22,8 @@ func.func @k(%m: tensor<4xf32>) attributes {tile.kernel} {
 
 // -----
 
-// expected-error @+1 {{tile.num_warps is 3 : i32: a block has 1, 2, 4, 8, 16 or 32 warps}}
-func.func @k() attributes {tile.kernel, tile.num_warps = 3 : i32} {
+// expected-error @+1 {{tile.num_warps is 33 : i32: a block has 1 to 32 warps}}
+func.func @k() attributes {tile.kernel, tile.num_warps = 33 : i32} {
   return
 }
 
@@ -139,7 +139,7 @@ func.func @k() attributes {tile.kernel, tile.max_registers = 64 : si32} {
 
 // -----
 
-// expected-error @+1 {{tile.num_warps is 4 : ui32: a block has 1, 2, 4, 8, 16 or 32 warps}}
+// expected-error @+1 {{tile.num_warps is 4 : ui32: a block has 1 to 32 warps}}
 func.func @k() attributes {tile.kernel, tile.num_warps = 4 : ui32} {
   return
 }
