@@ -7,7 +7,6 @@
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -18,14 +17,8 @@ using layout::Coords;
 using Facts = AxisInfo::Facts;
 
 Type accessedTile(Operation *op) {
-  Type type = llvm::TypeSwitch<Operation *, Type>(op)
-                  .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile_gpu::AsyncCopyOp>(
-                      [](auto access) { return access.getPointer().getType(); })
-                  .Case([](tile::LoadViewOp load) -> Type { return load.getType(); })
-                  .Case([](tile_gpu::AsyncCopyViewOp copy) -> Type { return copy.tile(); })
-                  .Case([](tile::StoreViewOp store) -> Type { return store.getValue().getType(); })
-                  .Default([](Operation *) { return Type(); });
-  return type && isa<RankedTensorType>(type) ? type : Type();
+  const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(op);
+  return access ? Type(access->tile) : Type();
 }
 
 namespace {
@@ -101,23 +94,17 @@ AccessFacts viewFacts(const AxisAnalysis &analysis, Value view, ValueRange coord
 } // namespace
 
 std::optional<AccessFacts> AxisAnalysis::access(Operation *op) const {
-  const Type tile = accessedTile(op);
-  const std::optional<Coords> shape = tile ? factShape(tile) : std::nullopt;
-  if (!shape || cast<RankedTensorType>(tile).getRank() == 0)
+  const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(op);
+  const std::optional<Coords> shape = access && access->tile ? factShape(access->tile) : std::nullopt;
+  if (!shape || access->tile.getRank() == 0)
     return std::nullopt;
-  auto masked = [&](Value pointer, Value mask) -> std::optional<AccessFacts> {
-    const std::optional<AxisInfo> address = facts(pointer), m = mask ? facts(mask) : noMask(*shape);
-    if (!address || !m)
-      return std::nullopt;
-    return AccessFacts{*address, *m};
-  };
-  return llvm::TypeSwitch<Operation *, std::optional<AccessFacts>>(op)
-      .Case<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile_gpu::AsyncCopyOp>(
-          [&](auto access) { return masked(access.getPointer(), access.getMask()); })
-      .Case([&](tile::AtomicCasOp cas) { return masked(cas.getPointer(), {}); })
-      .Case<tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyViewOp>(
-          [&](auto access) { return viewFacts(*this, access.getView(), access.getCoords(), *shape); })
-      .Default([](Operation *) { return std::nullopt; });
+  if (isa<tile::ViewType>(access->memory.getType()))
+    return viewFacts(*this, access->memory, access->coords, *shape);
+  const std::optional<AxisInfo> address = facts(access->memory),
+                                mask = access->mask ? facts(access->mask) : noMask(*shape);
+  if (!address || !mask)
+    return std::nullopt;
+  return AccessFacts{*address, *mask};
 }
 
 /// A tile of a view that goes into a product, or comes from one.
@@ -148,11 +135,12 @@ std::optional<AccessFacts> AxisAnalysis::usualAccess(Operation *op) const {
 VectorAccess vectorAccess(Operation *op, const AccessFacts &facts, const layout::TileLayout &layout,
                           unsigned maxBytes) {
   VectorAccess best;
-  if (isa<tile::AtomicRmwOp, tile::AtomicCasOp>(op))
+  const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(op);
+  if (!access || access->atomic)
     return best;
   if (auto cache = op->getAttrOfType<tile::CacheAttr>("cache"); cache && cache.getValue() == tile::Cache::Volatile)
     return best;
-  Type element = tile::elementTypeOf(accessedTile(op));
+  Type element = tile::elementTypeOf(access->tile);
   if (auto pointer = dyn_cast<tile::PtrType>(element))
     element = pointer.getPointee();
   const unsigned bits = tile::storageBits(element);
@@ -167,10 +155,9 @@ VectorAccess vectorAccess(Operation *op, const AccessFacts &facts, const layout:
 }
 
 VectorAccess unmaskedAccess(Operation *op, const AccessFacts &facts, const layout::TileLayout &layout) {
-  const int64_t unit = llvm::TypeSwitch<Operation *, int64_t>(op)
-                           .Case<tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyViewOp>(
-                               [](auto access) { return access.getView().getType().getUnit(); })
-                           .Default(tile::ViewType::noUnit);
+  const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(op);
+  const auto view = access ? dyn_cast<tile::ViewType>(access->memory.getType()) : tile::ViewType();
+  const int64_t unit = view ? view.getUnit() : tile::ViewType::noUnit;
   auto cache = op->getAttrOfType<tile::CacheAttr>("cache");
   if (unit == tile::ViewType::noUnit || (cache && cache.getValue() == tile::Cache::Volatile))
     return vectorAccess(op, facts, layout);

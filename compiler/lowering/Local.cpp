@@ -106,9 +106,11 @@ bool isFencedLater(tile_gpu::LocalStoreOp store) {
   for (Operation *op = store->getNextNode(); op; op = op->getNextNode()) {
     if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op); next && isReadByHardware(next))
       return true;
-    if (op->getNumRegions() || isa<NVVM::Barrier0Op>(op) ||
-        isa<tile_gpu::BarrierOp, tile_gpu::WarpBarrierOp, tile_gpu::NamedBarrierOp, tile_gpu::NamedArriveOp,
-            tile_gpu::WarpgroupDotOp>(op))
+    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+    const bool meets = (ordering && ordering->meets()) || isa<NVVM::Barrier0Op>(op);
+    if (op->getNumRegions() || meets || llvm::any_of(tile::accessesOf(op), [](const tile::MemoryAccess &access) {
+          return access.agent == tile::Agent::MatrixUnit;
+        }))
       return false;
   }
   return false;

@@ -23,7 +23,7 @@ std::unique_ptr<LoweringContext> LoweringContext::create(func::FuncOp function) 
   std::unique_ptr<LoweringContext> out(new LoweringContext);
   out->function = function;
   out->theTarget = *target;
-  out->warps = tile::numWarps(function);
+  out->warps = tile_gpu::warpsOf(function).count;
   if (out->numThreads() > out->theTarget->threadsPerBlock) {
     function.emitError() << "kernel '" << function.getName() << "' has " << out->warps << " warps; a block of "
                          << llvm::StringRef(out->theTarget->name) << " has at most "
@@ -39,8 +39,9 @@ std::unique_ptr<LoweringContext> LoweringContext::create(func::FuncOp function) 
     for (Type t : op->getResultTypes())
       if (isa<RankedTensorType>(t) && !out->checkedLayout(op, t))
         return WalkResult::interrupt();
-    if (auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op); copy && !out->checkedLayout(op, copy.tile()))
-      return WalkResult::interrupt();
+    for (const tile::MemoryAccess &access : tile::accessesOf(op)) // a copy's tile is no value
+      if (access.tile && tile_gpu::layoutAttrOf(access.tile) && !out->checkedLayout(op, access.tile))
+        return WalkResult::interrupt();
     for (Region &region : op->getRegions())
       for (Block &block : region)
         for (BlockArgument a : block.getArguments())
@@ -67,14 +68,15 @@ void LoweringContext::findAccesses() {
   // Facts are of the IR before it is rewritten.
   const analysis::AxisAnalysis facts(function);
   function.walk([&](Operation *op) {
-    if (!isa<tile::LoadOp, tile::StoreOp, tile::LoadViewOp, tile::StoreViewOp, tile_gpu::AsyncCopyOp,
-             tile_gpu::AsyncCopyViewOp>(op))
+    const std::optional<tile::MemoryAccess> global = tile::globalAccessOf(op);
+    if (!global || global->atomic)
       return;
-    Accesses found{facts.vectorAccess(op), facts.vectorAccess(op)};
-    if (auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op))
-      found.beginsAtZero = analysis::beginsAtZero(copy.getView());
+    const analysis::VectorAccess vector = facts.vectorAccess(op);
+    Accesses found{vector, vector};
+    if (global->inFlight && isa<tile::ViewType>(global->memory.getType()))
+      found.beginsAtZero = analysis::beginsAtZero(global->memory);
     if (std::optional<analysis::AccessFacts> access = facts.access(op))
-      found.unmasked = analysis::unmaskedAccess(op, *access, layout(analysis::accessedTile(op)));
+      found.unmasked = analysis::unmaskedAccess(op, *access, layout(global->tile));
     accesses[op] = found;
   });
 }
@@ -186,7 +188,7 @@ Value LoweringContext::linear(ArrayRef<BitVector> laneColumns, ArrayRef<BitVecto
   BitVector made = 0; // bits that the sum so far may set
   Value sum;
   for (const Term &t : terms) {
-    const BitVector all = t.source == laneId ? layout::warpSize - 1 : warps - 1;
+    const BitVector all = (t.source == laneId ? layout::warpSize : std::bit_ceil(warps)) - 1;
     Value v = t.mask == all ? t.source : e.and_(t.source, e.i32(static_cast<int64_t>(t.mask)));
     v = t.shift >= 0 ? e.shl(v, static_cast<unsigned>(t.shift)) : e.shr(v, static_cast<unsigned>(-t.shift));
     const BitVector bits = t.shift >= 0 ? t.mask << t.shift : t.mask >> -t.shift;
@@ -322,7 +324,8 @@ TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
     return success();
   });
   addConversion([](tile_gpu::BufferType t) -> std::optional<Type> {
-    return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
+    return LLVM::LLVMPointerType::get(t.getContext(),
+                                      t.getSpace() == tile_gpu::Space::Tensor ? tensorSpace : sharedSpace);
   });
   // The parameter itself, in generic address space.
   addConversion(

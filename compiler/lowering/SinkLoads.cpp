@@ -6,6 +6,8 @@
 // nobody needs goes away: of a tile that is read whole a part may be used (LLVM keeps reads of matrices).
 #include "compiler/lowering/SinkLoads.h"
 
+#include "compiler/lowering/Lowering.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -19,7 +21,6 @@ bool readsShared(Operation *op) {
   if (isa<NVVM::LdMatrixOp>(op))
     return true;
   auto load = dyn_cast<LLVM::LoadOp>(op);
-  constexpr unsigned sharedSpace = 3;
   return load && !load.getVolatile_() &&
          cast<LLVM::LLVMPointerType>(load.getAddr().getType()).getAddressSpace() == sharedSpace;
 }

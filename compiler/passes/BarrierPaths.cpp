@@ -13,7 +13,7 @@ constexpr size_t mostRounds = 16, mostCopies = 64;
 
 } // namespace
 
-BarrierPaths::BarrierPaths(func::FuncOp function) : threads(tile::numWarps(function) * layout::warpSize) {
+BarrierPaths::BarrierPaths(func::FuncOp function) : threads(warpsOf(function).count * layout::warpSize) {
   function.walk([&](Operation *op) {
     if (std::optional<MemoryOrigin> from = copiedFrom(op))
       copied[op] = std::move(*from);
@@ -50,24 +50,10 @@ bool BarrierPaths::build(Region &region) {
 }
 
 bool BarrierPaths::step(Operation *op) {
-  if (auto named = dyn_cast<NamedBarrierOp>(op)) {
-    // One of fewer threads is no barrier for all accesses; it proves nothing here.
-    if (named.getThreads() == threads)
-      add(Event::BlockBarrier, op);
-    return true;
-  }
-  if (isa<NamedArriveOp>(op))
-    return true;
-  if (isa<BarrierOp>(op))
-    return add(Event::BlockBarrier, op), true;
-  if (isa<WarpBarrierOp>(op))
-    return add(Event::WarpBarrier, op), true;
-  if (isa<AsyncCommitOp>(op))
-    return add(Event::Commit, op), true;
-  if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
-    const unsigned groups = wait.getGroups().value_or(0);
-    mostGroups = std::max(mostGroups, groups);
-    events[add(Event::Wait, op)].groups = groups;
+  if (const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op)) {
+    if (!access(op)) // what the operation itself begins, it may also end
+      return false;
+    order(op, *ordering);
     return true;
   }
   if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -83,30 +69,52 @@ bool BarrierPaths::step(Operation *op) {
   return op->getNumRegions() > 0 ? opaque(op) : access(op);
 }
 
+void BarrierPaths::order(Operation *op, const tile::MemoryOrdering &ordering) {
+  // A barrier of fewer threads is none for all accesses, nor is an arrival: they prove nothing here.
+  if (ordering.joinsBlock(threads))
+    add(Event::BlockBarrier, op);
+  if (ordering.joinsWarps())
+    add(Event::WarpBarrier, op);
+  if (ordering.closes)
+    events[add(Event::Commit, op)].series = *ordering.closes;
+  if (ordering.awaits) {
+    Event &event = events[add(Event::Wait, op)];
+    event.series = *ordering.awaits;
+    event.groups = ordering.inFlight.value_or(0);
+    mostGroups = std::max(mostGroups, event.groups);
+  }
+}
+
 bool BarrierPaths::access(Operation *op) {
   if (std::optional<MemoryOrigin> to = copied.empty() ? std::nullopt : writtenTo(op);
       to && llvm::any_of(copied, [&](const auto &from) { return mayMeet(*to, from.second); })) {
     events[add(Event::GlobalWrite, op)].access = static_cast<unsigned>(writes.size());
     writes.push_back(std::move(*to));
   }
-  const Value index = chosenBy(op);
-  const std::optional<APInt> number = index ? numbers.of(index) : std::nullopt;
-  const auto at = number ? std::optional(number->getSExtValue()) : std::nullopt;
+  Chosen at;
+  for (const Value index : chosenBy(op)) {
+    const std::optional<APInt> number = index ? numbers.of(index) : std::nullopt;
+    at.push_back(number ? std::optional(number->getSExtValue()) : std::nullopt);
+  }
+  if (at.empty())
+    return true;
   auto it = known.find({op, at});
   if (it == known.end()) {
-    Result<std::optional<SharedAccess>> made = accessOf(op, at);
+    Result<std::vector<SharedAccess>> made = accessesOf(op, at);
     if (!made) {
       (void)report(op, made.status());
       return false;
     }
-    if (!made->has_value())
-      return true;
-    const auto before = known.lower_bound({op, std::nullopt});
+    const auto before = known.lower_bound({op, Chosen()});
     accessOps += before == known.end() || before->first.first != op;
-    it = known.insert({{op, at}, static_cast<unsigned>(accesses.size())}).first;
-    accesses.push_back(std::move(**made));
+    it = known.insert({{op, at}, {}}).first;
+    for (SharedAccess &one : *made) {
+      it->second.push_back(static_cast<unsigned>(accesses.size()));
+      accesses.push_back(std::move(one));
+    }
   }
-  events[add(Event::Access, op)].access = it->second;
+  for (unsigned number : it->second)
+    events[add(Event::Access, op)].access = number;
   return true;
 }
 
@@ -170,9 +178,9 @@ bool BarrierPaths::opaque(Operation *op) {
   const WalkResult walked = op->walk([&](Operation *inner) {
     if (inner == op)
       return WalkResult::advance();
-    Result<std::optional<SharedAccess>> access = accessOf(inner, std::nullopt);
-    const bool quiet = access && !access->has_value() && !isa<CallOpInterface, AsyncCommitOp, AsyncWaitOp>(inner) &&
-                       (copied.empty() || !writtenTo(inner));
+    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(inner);
+    const bool quiet = chosenBy(inner).empty() && !isa<CallOpInterface>(inner) &&
+                       !(ordering && ordering->ordersGroups()) && (copied.empty() || !writtenTo(inner));
     return quiet ? WalkResult::advance() : WalkResult::interrupt();
   });
   if (!walked.wasInterrupted())

@@ -30,8 +30,9 @@ struct Event {
   enum Kind { Start, Access, GlobalWrite, Commit, Wait, WarpBarrier, BlockBarrier, Turn } kind = Start;
   mlir::Operation *op = nullptr;
   llvm::StringRef turn;
-  unsigned access = 0; ///< number in `accesses`; of a GlobalWrite in `writes`
-  unsigned groups = 0; ///< that a wait leaves in flight
+  unsigned access = 0;  ///< number in `accesses`; of a GlobalWrite in `writes`
+  tile::Agent series{}; ///< of a commit or wait: whose groups
+  unsigned groups = 0;  ///< that a wait leaves in flight
   llvm::SmallVector<unsigned, 2> next;
 };
 
@@ -57,6 +58,7 @@ private:
   bool conditional(mlir::scf::IfOp op);
   bool loop(mlir::scf::ForOp op);
   bool loop(mlir::scf::WhileOp op);
+  void order(mlir::Operation *op, const tile::MemoryOrdering &ordering);
   bool access(mlir::Operation *op);
   bool opaque(mlir::Operation *op);
   /// From where the path is now into the loop, `count` bodies one after the other, and from the last to that of `back`.
@@ -66,7 +68,8 @@ private:
   size_t copies = 1; ///< of the code at hand
   Ends ends;         ///< the events that the next one follows
   KnownNumbers numbers;
-  std::map<std::pair<mlir::Operation *, std::optional<int64_t>>, unsigned> known; ///< by the index that is known
+  /// Numbers in `accesses` of an operation's, by the indices that are known.
+  std::map<std::pair<mlir::Operation *, Chosen>, llvm::SmallVector<unsigned, 1>> known;
 };
 
 } // namespace kiln::proof

@@ -15,6 +15,12 @@ using namespace tile_gpu;
 
 namespace {
 
+/// Waits for accesses in flight, and so hands over what they wrote.
+bool handsOver(Operation *op) {
+  const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+  return ordering && ordering->awaits;
+}
+
 /// One access of an operation: to a buffer, to global memory, or to both.
 struct Access {
   Operation *op = nullptr;
@@ -22,7 +28,6 @@ struct Access {
   std::optional<GlobalAccess> global;
 
   const SlotNumber *slot() const { return shared && shared->slotNumber() ? &*shared->slotNumber() : nullptr; }
-  bool waits() const { return isa<AsyncWaitOp>(op); }
 };
 
 /// An access that comes later on a path.
@@ -105,7 +110,7 @@ struct Found {
 
   /// Of two hazards at one place the one that needs more, and after a wait before any other.
   bool worseThan(const Found &other) const {
-    return std::pair(kind, isa<AsyncWaitOp>(first)) > std::pair(other.kind, isa<AsyncWaitOp>(other.first));
+    return std::pair(kind, handsOver(first)) > std::pair(other.kind, handsOver(other.first));
   }
 };
 
@@ -119,7 +124,7 @@ Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
 /// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
 /// and where a wait hands over, after it, for all that comes.
 Operation *placeFor(const Found &found) {
-  if (isa<AsyncWaitOp>(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
+  if (handsOver(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
     return found.first->getNextNode();
   Operation *at = found.second;
   for (Operation *p = at->getParentOp(); p && !p->isAncestor(found.first); p = p->getParentOp())
@@ -155,10 +160,10 @@ struct BarrierSearch::Walk {
       std::vector<Access> of;
       for (SharedFootprint &one : *footprints)
         of.push_back({op, std::move(one), std::nullopt});
-      if (std::optional<GlobalAccess> global = GlobalAccess::of(op, roots)) {
-        if (of.empty())
+      for (auto [i, global] : llvm::enumerate(GlobalAccess::of(op, roots))) {
+        if (of.size() == i)
           of.push_back({op, std::nullopt, std::nullopt});
-        of.front().global = std::move(global);
+        of[i].global = std::move(global);
       }
       if (!of.empty())
         accesses[op] = std::move(of);
@@ -188,7 +193,10 @@ struct BarrierSearch::Walk {
     mending = false;
   }
 
-  static bool isBarrier(Operation *op) { return isa<BarrierOp, WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op); }
+  static bool isBarrier(Operation *op) {
+    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+    return ordering && ordering->meets();
+  }
 
   LogicalResult checkControlFlow() {
     if (accesses.empty())
@@ -294,10 +302,10 @@ struct BarrierSearch::Walk {
   }
 
   void barrier(Operation *op, Pending &state) {
-    auto named = dyn_cast<NamedBarrierOp>(op);
-    if (isa<BarrierOp>(op) || (named && named.getThreads() == tile::numWarps(function) * layout::warpSize)) {
+    const tile::MemoryOrdering ordering = *tile::orderingOf(op);
+    if (ordering.joinsBlock(warpsOf(op).count * layout::warpSize)) {
       state.clear();
-    } else if (isa<WarpBarrierOp>(op)) {
+    } else if (ordering.joinsWarps()) {
       for (auto &[past, synced] : state)
         synced = true;
     }
@@ -305,10 +313,8 @@ struct BarrierSearch::Walk {
 
   void access(Operation *op, Pending &state) {
     const std::vector<Access> &all = accesses.find(op)->second;
-    for (const Access &now : all) {
-      // A wait only hands over: what it is for came before it by itself.
-      if (now.waits())
-        break;
+    // A wait only hands over: what it is for came before it by itself.
+    for (const Access &now : handsOver(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all)) {
       for (const auto &[key, synced] : state) {
         const Past past = pastOf(key);
         const Found here{past.access->op, op, between(past, now)};

@@ -18,20 +18,26 @@ namespace {
 /// No wait leaves more in flight, and none needs a larger count.
 constexpr unsigned mostGroups = 63;
 
-/// How many groups each token's group has after it at least.  A token that is not here may be the last group.
-using Behind = llvm::MapVector<Value, unsigned>;
+/// Of a group: whose it is, and how many of the same series it has after it at least.
+struct Group {
+  tile::Agent series;
+  unsigned after;
+  bool operator==(const Group &) const = default;
+};
+/// Each token's group.  A token that is not here may be the last group.
+using Behind = llvm::MapVector<Value, Group>;
 
-unsigned behind(const Behind &state, Value token) {
+unsigned behind(const Behind &state, Value token, tile::Agent series) {
   auto it = state.find(token);
-  return it == state.end() ? 0 : it->second;
+  return it == state.end() || it->second.series != series ? 0 : it->second.after;
 }
 
 /// Both paths: the smaller count.
 void join(Behind &into, const Behind &other) {
   Behind both;
-  for (const auto &[token, count] : into)
-    if (auto it = other.find(token); it != other.end())
-      both[token] = std::min(count, it->second);
+  for (const auto &[token, group] : into)
+    if (auto it = other.find(token); it != other.end() && it->second.series == group.series)
+      both.insert_or_assign(token, Group{group.series, std::min(group.after, it->second.after)});
   into = std::move(both);
 }
 
@@ -54,15 +60,20 @@ public:
 
 private:
   void step(Operation *op, Behind &state) {
-    if (auto commit = dyn_cast<AsyncCommitOp>(op)) {
-      for (auto &[token, count] : state)
-        count = std::min(count + 1, mostGroups);
-      state[commit.getToken()] = 0;
-    } else if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
-      unsigned least = wait.getTokens().empty() ? 0 : mostGroups;
-      for (Value token : wait.getTokens())
-        least = std::min(least, behind(state, token));
-      groups[wait] = least;
+    if (const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op)) {
+      if (ordering->awaits) {
+        unsigned least = ordering->tokens.empty() ? 0 : mostGroups;
+        for (Value token : ordering->tokens)
+          least = std::min(least, behind(state, token, *ordering->awaits));
+        groups[op] = least;
+      }
+      if (ordering->closes) {
+        for (auto &[token, group] : state)
+          if (group.series == *ordering->closes)
+            group.after = std::min(group.after + 1, mostGroups);
+        if (ordering->token)
+          state.insert_or_assign(ordering->token, Group{*ordering->closes, 0});
+      }
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       Behind other = state;
       arm(branch, branch.getThenRegion(), state);
@@ -99,7 +110,7 @@ private:
 
   /// Each of `to` becomes what stands at its place in `from`, all at once.
   static void pass(ValueRange from, ValueRange to, Behind &state) {
-    llvm::SmallVector<std::pair<Value, std::optional<unsigned>>> counts;
+    llvm::SmallVector<std::pair<Value, std::optional<Group>>> counts;
     for (auto [source, target] : llvm::zip_equal(from, to))
       if (isa<TokenType>(source.getType())) {
         auto it = state.find(source);
@@ -107,7 +118,7 @@ private:
       }
     for (const auto &[target, count] : counts) {
       if (count)
-        state[target] = *count;
+        state.insert_or_assign(target, *count);
       else
         state.erase(target);
     }
@@ -139,9 +150,9 @@ struct CountGroups : impl::CountGroupsBase<CountGroups> {
     Counter counter;
     Behind state;
     counter.run(function.getBody().front(), state);
-    function.walk([&](AsyncWaitOp wait) {
-      if (!wait.getGroups())
-        wait.setGroups(counter.groups.lookup(wait));
+    function.walk([&](tile::OrderOpInterface wait) {
+      if (const tile::MemoryOrdering ordering = wait.ordering(); ordering.awaits && !ordering.inFlight)
+        wait.leaveInFlight(counter.groups.lookup(wait));
     });
     return success();
   }
@@ -149,7 +160,7 @@ struct CountGroups : impl::CountGroupsBase<CountGroups> {
   /// Commits and waits only where the data flow follows them.
   static LogicalResult checkControlFlow(func::FuncOp function) {
     const WalkResult walked = function.walk([&](Operation *op) {
-      if (!isa<AsyncCommitOp, AsyncWaitOp>(op))
+      if (const auto ordering = tile::orderingOf(op); !ordering || !ordering->ordersGroups())
         return WalkResult::advance();
       for (Region *region = op->getParentRegion(); region; region = region->getParentRegion()) {
         Operation *parent = region->getParentOp();

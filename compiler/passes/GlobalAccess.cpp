@@ -1,11 +1,9 @@
 #include "compiler/passes/GlobalAccess.h"
 
-#include "compiler/analysis/AxisAnalysis.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -13,71 +11,47 @@ namespace kiln {
 
 using layout::InDim;
 
-/// The memory that an asynchronous copy reads; null for other operations.
-static Value copiedFrom(Operation *op) {
-  if (auto copy = dyn_cast<tile_gpu::AsyncCopyOp>(op))
-    return copy.getPointer();
-  auto copy = dyn_cast<tile_gpu::AsyncCopyViewOp>(op);
-  return copy ? copy.getView() : Value();
+GlobalAccess::GlobalAccess(const tile::MemoryAccess &access, const analysis::PointerRoots &known)
+    : roots(known.of(access.memory)), copies(access.inFlight) {
+  if (copies)
+    return;
+  address = {access.memory};
+  llvm::append_range(address, access.coords);
+  writes = access.writes;
+  atomic = access.atomic;
+  acquires = access.acquires;
+  releases = access.releases;
+  tile = access.tile;
+  const Type type = access.memory.getType();
+  if (auto view = dyn_cast<tile::ViewType>(type))
+    element = view.getElementType();
+  else
+    element = cast<tile::PtrType>(tile::elementTypeOf(type)).getPointee();
 }
 
-std::optional<GlobalAccess> GlobalAccess::of(Operation *op, const analysis::PointerRoots &roots) {
-  GlobalAccess out;
-  auto atomic = [&](auto access) {
-    out.address = {access.getPointer()};
-    out.writes = out.atomic = true;
-    out.acquires = access.getOrder() == tile::Order::Acquire || access.getOrder() == tile::Order::AcqRel;
-    out.releases = access.getOrder() == tile::Order::Release || access.getOrder() == tile::Order::AcqRel;
+llvm::SmallVector<GlobalAccess, 1> GlobalAccess::of(Operation *op, const analysis::PointerRoots &roots) {
+  llvm::SmallVector<GlobalAccess, 1> out;
+  // Named: an effect on global memory as a whole keeps an operation in its place, and no more.
+  const auto isNamed = [](const tile::MemoryAccess &access) {
+    return access.in<tile::GlobalMemory>() && access.memory;
   };
-  auto view = [&](auto access) {
-    out.address = {access.getView()};
-    llvm::append_range(out.address, access.getCoords());
-  };
-  const bool accesses = llvm::TypeSwitch<Operation *, bool>(op)
-                            .Case([&](tile::LoadOp load) {
-                              out.address = {load.getPointer()};
-                              return true;
-                            })
-                            .Case([&](tile::StoreOp store) {
-                              out.address = {store.getPointer()};
-                              return out.writes = true;
-                            })
-                            .Case<tile::AtomicRmwOp, tile::AtomicCasOp>([&](auto access) {
-                              atomic(access);
-                              return true;
-                            })
-                            .Case([&](tile::LoadViewOp load) {
-                              view(load);
-                              return true;
-                            })
-                            .Case([&](tile::StoreViewOp store) {
-                              view(store);
-                              return out.writes = true;
-                            })
-                            .Default(false);
-  if (const Value from = copiedFrom(op)) {
-    out.copies = true;
-    out.roots = roots.of(from);
-  } else if (isa<tile_gpu::AsyncWaitOp>(op)) {
+  for (const tile::MemoryAccess &access : tile::accessesOf(op))
+    if (isNamed(access))
+      out.push_back(GlobalAccess(access, roots));
+  if (const auto ordering = tile::orderingOf(op); ordering && ordering->awaits) {
+    GlobalAccess handed;
     op->getParentOfType<func::FuncOp>().walk([&](Operation *copy) {
-      if (const Value from = copiedFrom(copy)) {
-        out.copies = true;
-        out.roots.add(roots.of(from));
-      }
+      for (const tile::MemoryAccess &access : tile::accessesOf(copy))
+        if (isNamed(access) && access.inFlight && access.agent == *ordering->awaits) {
+          handed.copies = true;
+          handed.roots.add(roots.of(access.memory));
+        }
     });
+    if (handed.copies)
+      out.push_back(std::move(handed));
   }
-  if (!accesses && !out.copies)
-    return std::nullopt;
-  out.oneWarp = tile::numWarps(op->getParentOfType<func::FuncOp>()) == 1;
-  if (out.copies)
-    return out;
-  out.tile = analysis::accessedTile(op);
-  const Type type = out.address.front().getType();
-  if (auto view = dyn_cast<tile::ViewType>(type))
-    out.element = view.getElementType();
-  else
-    out.element = cast<tile::PtrType>(tile::elementTypeOf(type)).getPointee();
-  out.roots = roots.of(out.address.front());
+  for (GlobalAccess &access : out)
+    access.oneWarp = tile_gpu::warpsOf(op).count == 1;
   return out;
 }
 

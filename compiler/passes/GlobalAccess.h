@@ -25,12 +25,14 @@ namespace kiln {
 class GlobalAccess {
 public:
   /// Nothing for an operation that does not access global memory.
-  static std::optional<GlobalAccess> of(mlir::Operation *op, const analysis::PointerRoots &roots);
+  static llvm::SmallVector<GlobalAccess, 1> of(mlir::Operation *op, const analysis::PointerRoots &roots);
 
   /// What `later` needs before it.  Carried: this access is of an earlier round of a loop.
   Hazard against(const GlobalAccess &later, bool carried) const;
 
 private:
+  GlobalAccess() = default;
+  GlobalAccess(const tile::MemoryAccess &access, const analysis::PointerRoots &known);
   bool sameElements(const GlobalAccess &other, bool carried) const;
   /// Between what all threads that have a copy of an element do, and what its owner does.
   Hazard betweenCopies() const;

@@ -29,7 +29,7 @@ struct InsertDelays : impl::InsertDelaysBase<InsertDelays> {
   void insert(func::FuncOp function) {
     llvm::SmallVector<Operation *> handOffs;
     function.walk([&](Operation *op) {
-      if (isa<BarrierOp, WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op))
+      if (const auto ordering = tile::orderingOf(op); ordering && ordering->meets())
         handOffs.push_back(op);
     });
     OpBuilder b(function.getContext());

@@ -61,36 +61,30 @@ void add(MemoryOrigin &to, Value address) {
 
 } // namespace
 
-std::optional<MemoryOrigin> copiedFrom(Operation *op) {
-  if (!isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp>(op))
-    return std::nullopt;
-  MemoryOrigin out;
-  for (Value operand : op->getOperands())
-    if (isAddress(operand))
-      add(out, operand);
+namespace {
+/// Of all accesses to global memory that `wanted` takes.
+std::optional<MemoryOrigin> originOf(Operation *op, llvm::function_ref<bool(const tile::MemoryAccess &)> wanted) {
+  std::optional<MemoryOrigin> out;
+  for (const tile::MemoryAccess &access : tile::accessesOf(op)) {
+    if (!access.in<tile::GlobalMemory>() || !wanted(access))
+      continue;
+    if (!out)
+      out.emplace();
+    if (access.memory)
+      add(*out, access.memory);
+    else
+      out->anywhere = true;
+  }
   return out;
+}
+} // namespace
+
+std::optional<MemoryOrigin> copiedFrom(Operation *op) {
+  return originOf(op, [](const tile::MemoryAccess &access) { return access.inFlight && access.reads; });
 }
 
 std::optional<MemoryOrigin> writtenTo(Operation *op) {
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  // Volatile loads say that they write, so that nothing passes them.
-  if (!effects || isa<tile::LoadOp>(op))
-    return std::nullopt;
-  llvm::SmallVector<MemoryEffects::EffectInstance> list;
-  effects.getEffects(list);
-  if (llvm::none_of(list, [](const MemoryEffects::EffectInstance &e) {
-        return isa<MemoryEffects::Write>(e.getEffect()) && isa<tile::GlobalMemory>(e.getResource());
-      }))
-    return std::nullopt;
-  MemoryOrigin out;
-  const auto to = llvm::find_if(op->getOperands(), isAddress); // first of all; what is stored may be an address too
-  if (to != op->getOperands().end())
-    add(out, *to);
-  else if (isa<tile_gpu::TileGpuDialect>(op->getDialect()))
-    return std::nullopt; // barriers and fences order memory and write none
-  else
-    out.anywhere = true;
-  return out;
+  return originOf(op, [](const tile::MemoryAccess &access) { return access.writes; });
 }
 
 bool mayMeet(const MemoryOrigin &a, const MemoryOrigin &b) {

@@ -23,7 +23,7 @@ struct MemoryOrigin {
   bool known() const { return !unknown && !anywhere; }
 };
 
-/// What an asynchronous copy reads; nothing for other operations.
+/// What an operation reads that goes on reading until a wait (a copy); nothing for other operations.
 std::optional<MemoryOrigin> copiedFrom(mlir::Operation *op);
 
 /// What an operation writes in global memory; nothing for one that writes none.

@@ -4,7 +4,6 @@
 #include "compiler/tile_gpu/Exchange.h"
 
 #include "mlir/IR/AsmState.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <bit>
 
@@ -29,18 +28,16 @@ std::string textOf(Value v) {
   return out;
 }
 
-unsigned warpsOf(Operation *op) {
-  return tile::numWarps(op->getParentOfType<func::FuncOp>());
-}
-
 /// Free bits for `bits` low bits of the offset, from bit 0.
 void freeBytes(Piece &piece, uint64_t bytes) {
   for (uint64_t bit = 1; bit < bytes; bit *= 2)
     piece.free.push_back({bit, 0, 0});
 }
 
-void freeWarps(Piece &piece, unsigned warps) {
-  for (uint32_t bit = 1; bit < warps; bit *= 2)
+/// Any warp that executes the operation: where these are no power of two, some that do not exist as well.
+void freeWarps(Piece &piece, Operation *op) {
+  const Warps warps = warpsOf(op);
+  for (uint32_t bit = 1; bit < warps.first + warps.count; bit *= 2)
     piece.free.push_back({0, 0, bit});
 }
 
@@ -52,7 +49,7 @@ void addAnywhere(SharedAccess &out, Operation *op, uint64_t base, uint64_t bytes
     piece.bytes = piece.reach = std::bit_floor(bytes);
     piece.everyLane = true;
     freeBytes(piece, piece.bytes);
-    freeWarps(piece, warpsOf(op));
+    freeWarps(piece, op);
     out.pieces.push_back(piece);
     base += piece.bytes;
     bytes -= piece.bytes;
@@ -126,23 +123,21 @@ std::optional<Piece> passOf(const layout::Access &a, const layout::ConversionPla
   return piece;
 }
 
-Status addExchange(SharedAccess &out, Operation *op, Value scratch, const Result<layout::TileConversionPlan> &plan,
-                   unsigned pass) {
-  if (!plan)
-    return plan.status();
-  auto alloc = scratch.getDefiningOp<LocalAllocOp>();
+Status addExchange(SharedAccess &out, Operation *op, const tile::MemoryAccess &access) {
+  KILN_ASSIGN(const layout::TileConversionPlan plan, exchangePlan(op, access));
+  auto alloc = access.memory.getDefiningOp<LocalAllocOp>();
   if (!alloc) {
     addAnywhere(out, op, 0, allBytes);
-    out.unknown = "the scratch " + textOf(scratch);
+    out.unknown = "the scratch " + textOf(access.memory);
     return {};
   }
   if (!alloc.getOffset())
     return Status(StatusCode::CompileError, "a scratch has no place in shared memory", "run allocate-shared first");
-  const ExchangePass at = exchangePass(*plan, pass);
-  const layout::SharedPlan &shared = plan->core.shared;
-  std::optional<Piece> piece = passOf(out.write ? shared.store : shared.load, plan->core, at.corePass);
+  const ExchangePass at = exchangePass(plan, access.exchange->pass);
+  const layout::SharedPlan &shared = plan.core.shared;
+  std::optional<Piece> piece = passOf(out.write ? shared.store : shared.load, plan.core, at.corePass);
   for (unsigned j = 0; piece && j < at.repetitions; ++j) {
-    piece->base = *alloc.getOffset() + j * plan->core.scratchBytes;
+    piece->base = *alloc.getOffset() + j * plan.core.scratchBytes;
     out.pieces.push_back(*piece);
   }
   return {};
@@ -175,13 +170,6 @@ std::pair<Value, Value> sourceOf(Value buffer) {
       return {buffer, index};
     }
   }
-}
-
-Value bufferOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<LocalStoreOp, LocalLoadOp, GatherSharedOp, AsyncCopyOp, AsyncCopyViewOp>(
-          [](auto access) { return access.getBuffer(); })
-      .Default([](Operation *) { return Value(); });
 }
 
 /// Finds the allocation.  Without one, or with a choice that is not known, `unknown` names it.
@@ -229,7 +217,7 @@ Status addLocal(SharedAccess &out, Operation *op, Value buffer, Type tile, std::
   Piece piece;
   std::vector<Place> bits; // offsets count elements
   // A thread copies its own elements.  Stores and loads may be matrix instructions, which move those of other lanes.
-  if (!out.copy) {
+  if (out.agent == tile::Agent::Threads) {
     KILN_ASSIGN(const Target *target, targetOf(op));
     KILN_ASSIGN(const layout::LocalAccessPlan plan,
                 layout::planLocalAccess(core, shared.core(), planBits(tile), *target, out.write));
@@ -386,61 +374,42 @@ Meet meet(const Piece &a, const Piece &b) {
 
 } // namespace
 
-Value chosenBy(Operation *op) {
-  const Value buffer = bufferOf(op);
-  return buffer ? sourceOf(buffer).second : Value();
+namespace {
+llvm::SmallVector<tile::MemoryAccess, 2> sharedAccessesOf(Operation *op) {
+  llvm::SmallVector<tile::MemoryAccess, 2> out;
+  llvm::copy_if(tile::accessesOf(op), std::back_inserter(out),
+                [](const tile::MemoryAccess &access) { return access.in<SharedMemory>(); });
+  return out;
+}
+} // namespace
+
+llvm::SmallVector<Value, 2> chosenBy(Operation *op) {
+  llvm::SmallVector<Value, 2> out;
+  for (const tile::MemoryAccess &access : sharedAccessesOf(op))
+    out.push_back(access.memory ? sourceOf(access.memory).second : Value());
+  return out;
 }
 
-Result<std::optional<SharedAccess>> accessOf(Operation *op, std::optional<int64_t> chosen) {
-  SharedAccess out;
-  auto found = [&](Status status) -> Result<std::optional<SharedAccess>> {
-    if (!status.ok())
-      return status;
-    return std::optional(std::move(out));
-  };
-  if (isa<AsyncWaitOp>(op))
-    return std::optional<SharedAccess>();
-  if (auto store = dyn_cast<ExchangeStoreOp>(op)) {
-    out.write = true;
-    return found(addExchange(out, op, store.getScratch(), exchangePlan(store), store.getPass()));
-  }
-  if (auto load = dyn_cast<ExchangeLoadOp>(op))
-    return found(addExchange(out, op, load.getScratch(), exchangePlan(load), load.getPass()));
-  if (auto store = dyn_cast<LocalStoreOp>(op)) {
-    out.write = true;
-    return found(addLocal(out, op, bufferOf(op), store.getValue().getType(), chosen));
-  }
-  if (auto load = dyn_cast<LocalLoadOp>(op))
-    return found(addLocal(out, op, bufferOf(op), load.getType(), chosen));
-  if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
-    KILN_TRY(addLocal(out, op, dot.getLhs(), Type(), std::nullopt));
-    return found(addLocal(out, op, dot.getRhs(), Type(), std::nullopt));
-  }
-  if (isa<GatherSharedOp>(op))
-    return found(addLocal(out, op, bufferOf(op), Type(), chosen));
-  if (isa<AsyncCopyOp, AsyncCopyViewOp>(op)) {
-    out.write = out.copy = true;
-    auto view = dyn_cast<AsyncCopyViewOp>(op);
-    return found(addLocal(out, op, bufferOf(op),
-                          view ? Type(view.tile()) : cast<AsyncCopyOp>(op).getPointer().getType(), chosen));
-  }
-  // Anything else says by its effects whether it touches shared memory.
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (!effects)
-    return std::optional<SharedAccess>();
-  bool touches = false;
-  llvm::SmallVector<MemoryEffects::EffectInstance> list;
-  effects.getEffects(list);
-  for (const MemoryEffects::EffectInstance &effect : list)
-    if (isa<SharedMemory>(effect.getResource()) && isa<MemoryEffects::Read, MemoryEffects::Write>(effect.getEffect())) {
-      touches = true;
-      out.write |= isa<MemoryEffects::Write>(effect.getEffect());
+Result<std::vector<SharedAccess>> accessesOf(Operation *op, const Chosen &chosen) {
+  std::vector<SharedAccess> all;
+  for (auto [access, number] : llvm::zip_equal(sharedAccessesOf(op), chosen)) {
+    auto out = llvm::find_if(all, [&](const SharedAccess &a) {
+      return a.write == access.writes && a.copy == access.inFlight && a.agent == access.agent;
+    });
+    if (out == all.end()) {
+      all.push_back({access.writes, access.inFlight, access.agent, {}, {}});
+      out = std::prev(all.end());
     }
-  if (!touches)
-    return std::optional<SharedAccess>();
-  addAnywhere(out, op, 0, allBytes);
-  out.unknown = "what '" + op->getName().getStringRef().str() + "' touches";
-  return std::optional(std::move(out));
+    if (access.exchange) {
+      KILN_TRY(addExchange(*out, op, access));
+    } else if (access.memory && isa<BufferType>(access.memory.getType())) {
+      KILN_TRY(addLocal(*out, op, access.memory, access.tile, number));
+    } else {
+      addAnywhere(*out, op, 0, allBytes);
+      out->unknown = "what '" + op->getName().getStringRef().str() + "' touches";
+    }
+  }
+  return all;
 }
 
 Meet meet(const SharedAccess &a, const SharedAccess &b) {

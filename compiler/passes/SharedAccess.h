@@ -35,21 +35,25 @@ struct Piece {
   int64_t interval = 0, pad = 0; ///< bytes; of a padded buffer: offset o lies at o + o / interval * pad
 };
 
-/// Everything that one operation touches.
+/// What one operation reads, or what it writes, as one agent.
 struct SharedAccess {
   bool write = false;
-  bool copy = false; ///< asynchronous: goes on until a wait for it
+  bool copy = false; ///< in flight: goes on until a wait for it
+  tile::Agent agent = tile::Agent::Threads;
   std::vector<Piece> pieces;
   /// Set if the pieces are all that it may touch, but maybe not what it does: names what is not known.
   std::string unknown;
 };
 
-/// The number by which the operation's buffer is chosen among several; null if there is no choice.
-mlir::Value chosenBy(mlir::Operation *op);
+/// Of each access to shared memory that the operation states, in that order: the number by which its buffer is chosen
+/// among several; null if there is no choice.
+llvm::SmallVector<mlir::Value, 2> chosenBy(mlir::Operation *op);
 
-/// `chosen`: what chosenBy is, where that is known.  Nothing for operations that leave shared memory alone, and for
-/// waits: what they do depends on the path.
-Result<std::optional<SharedAccess>> accessOf(mlir::Operation *op, std::optional<int64_t> chosen);
+/// Numbers of chosenBy, where they are known.
+using Chosen = llvm::SmallVector<std::optional<int64_t>, 2>;
+
+/// Nothing for operations that leave shared memory alone, and for waits: what they do depends on the path.
+Result<std::vector<SharedAccess>> accessesOf(mlir::Operation *op, const Chosen &chosen);
 
 /// Never if neither writes.
 Meet meet(const SharedAccess &a, const SharedAccess &b);

@@ -57,17 +57,19 @@ private:
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> span;
 };
 
-/// The wait after which the copy has certainly written its bytes: the next on every path that waits for all groups,
-/// once the copy belongs to one.  Null if there is none.  `leaving` gets each loop around the copy that ends before it:
-/// the copy may still be in flight in the next round.
-Operation *landing(Operation *copy, llvm::function_ref<void(Operation *)> leaving) {
+/// The wait after which an access in flight (a copy) has certainly ended: the next on every path that waits for all
+/// groups, once the copy belongs to one.  Null if there is none.  `leaving` gets each loop around the copy that ends
+/// before it: the copy may still be in flight in the next round.
+Operation *landing(Operation *copy, tile::Agent agent, llvm::function_ref<void(Operation *)> leaving) {
   bool committed = false;
   for (Operation *level = copy; level && !isa<func::FuncOp>(level); level = level->getParentOp()) {
     for (Operation *next = level->getNextNode(); next; next = next->getNextNode()) {
-      committed |= isa<AsyncCommitOp>(next);
-      if (auto wait = dyn_cast<AsyncWaitOp>(next);
-          wait && committed && wait.getTokens().empty() && wait.getGroups().value_or(0) == 0)
-        return wait;
+      const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(next);
+      if (!ordering)
+        continue;
+      committed |= ordering->closes == agent;
+      if (committed && ordering->awaits == agent && ordering->tokens.empty() && ordering->inFlight.value_or(0) == 0)
+        return next;
     }
     if (Operation *around = level->getParentOp(); isa_and_nonnull<scf::ForOp, scf::WhileOp>(around))
       leaving(around);
@@ -77,7 +79,7 @@ Operation *landing(Operation *copy, llvm::function_ref<void(Operation *)> leavin
 
 /// From where to where the buffer is alive: itself, its views, and what loops and conditionals make of it.  A use in a
 /// loop that the buffer enters from outside lasts to the loop's end; a buffer that a loop carries lives through the
-/// loop; one that asynchronous copies write lives until these have landed.
+/// loop; one that accesses in flight touch lives until these have ended.
 void findLife(SharedBuffer &buffer, const Order &order) {
   LocalAllocOp alloc = buffer.op;
   buffer.first = order.begin(alloc);
@@ -118,9 +120,11 @@ void findLife(SharedBuffer &buffer, const Order &order) {
       for (Operation *p = user->getParentOp(); p && !p->isAncestor(alloc); p = p->getParentOp())
         if (!isa<scf::IfOp>(p))
           to(p);
-      if (isa<AsyncCopyOp, AsyncCopyViewOp>(user)) {
+      for (const tile::MemoryAccess &access : tile::accessesOf(user)) {
+        if (access.memory != v || !access.inFlight)
+          continue;
         // A buffer that the loop makes anew each round: what else lies there in the next round waits as well.
-        Operation *landed = landing(user, [&](Operation *loop) {
+        Operation *landed = landing(user, access.agent, [&](Operation *loop) {
           from(loop);
           to(loop);
         });

@@ -27,8 +27,9 @@ constexpr unsigned mostSlots = 64;
 constexpr uint64_t mostBytes = uint64_t(1) << 24;
 
 uint32_t allWarps(Operation *op) {
-  const unsigned n = tile::numWarps(op->getParentOfType<func::FuncOp>());
-  return n >= 32 ? ~uint32_t(0) : (uint32_t(1) << n) - 1;
+  const Warps warps = warpsOf(op);
+  const uint32_t all = warps.count >= 32 ? ~uint32_t(0) : (uint32_t(1) << warps.count) - 1;
+  return all << warps.first;
 }
 
 Result<uint64_t> offsetOf(LocalAllocOp alloc) {
@@ -103,18 +104,18 @@ Access byElement(const layout::LinearLayout &core, const layout::SharedTile &sha
   return out;
 }
 
-/// The buffers that a wait hands over: those it names, else all that are ever copied to.
-llvm::SmallVector<Value> handedOver(AsyncWaitOp wait) {
-  if (!wait.getReady().empty())
-    return llvm::to_vector(wait.getReady());
-  llvm::SetVector<Value> copied;
+/// The buffers that a wait for groups of an agent hands over: those it names, else all that the agent ever fills.
+llvm::SmallVector<Value> handedOver(Operation *wait, const tile::MemoryOrdering &ordering) {
+  if (!ordering.ready.empty())
+    return llvm::to_vector(ordering.ready);
+  llvm::SetVector<Value> filled;
   wait->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
-    if (auto copy = dyn_cast<AsyncCopyOp>(op))
-      copied.insert(copy.getBuffer());
-    else if (auto copy = dyn_cast<AsyncCopyViewOp>(op))
-      copied.insert(copy.getBuffer());
+    for (const tile::MemoryAccess &access : tile::accessesOf(op))
+      if (access.in<SharedMemory>() && access.inFlight && access.writes && access.agent == *ordering.awaits &&
+          access.memory)
+        filled.insert(access.memory);
   });
-  return copied.takeVector();
+  return filled.takeVector();
 }
 
 } // namespace
@@ -180,29 +181,27 @@ struct SharedFootprint::Builder {
     }
   }
 
-  Status exchange(Operation *op, Value scratch, const Result<layout::TileConversionPlan> &plan, uint32_t pass,
-                  bool store) {
-    if (!plan)
-      return plan.status();
-    auto alloc = scratch.getDefiningOp<LocalAllocOp>();
+  Status exchange(Operation *op, const tile::MemoryAccess &access) {
+    KILN_ASSIGN(const layout::TileConversionPlan plan, exchangePlan(op, access));
+    auto alloc = access.memory.getDefiningOp<LocalAllocOp>();
     if (!alloc) {
       everyone(op, 0, everywhere);
       return {};
     }
     out.alloc = alloc;
     KILN_ASSIGN(const uint64_t base, offsetOf(alloc));
-    const layout::SharedPlan &shared = plan->core.shared;
-    open(base, base + plan->scratchBytes, plan->core.storageBytes);
-    const ExchangePass at = exchangePass(*plan, pass);
+    const layout::SharedPlan &shared = plan.core.shared;
+    open(base, base + plan.scratchBytes, plan.core.storageBytes);
+    const ExchangePass at = exchangePass(plan, access.exchange->pass);
     Frame f;
-    f.warpBits = plan->core.warpBits;
+    f.warpBits = plan.core.warpBits;
     f.warpBytes = shared.scope == layout::Scope::Warp ? shared.regionBytes : 0;
     f.placeBits = shared.regionBits - shared.passBits;
     f.pass = at.corePass;
     f.predicated = shared.predicatedPasses;
     for (unsigned j = 0; j < at.repetitions; ++j) {
-      f.base = base + j * plan->core.scratchBytes;
-      access(store ? shared.store : shared.load, f);
+      f.base = base + j * plan.core.scratchBytes;
+      this->access(access.writes ? shared.store : shared.load, f);
     }
     return {};
   }
@@ -211,13 +210,16 @@ struct SharedFootprint::Builder {
   enum class By { Plan, Element, Everyone };
 
   Status local(Operation *op, Value buffer, Type tile, By by) {
+    if (!isa<BufferType>(buffer.getType())) { // scratch without a step of a plan
+      everyone(op, 0, everywhere);
+      return {};
+    }
     KILN_ASSIGN(const std::optional<Slots> slots, slotsOf(buffer));
     if (!slots) {
       everyone(op, 0, everywhere);
       return {};
     }
-    auto type = cast<BufferType>(buffer.getType());
-    KILN_ASSIGN(const layout::SharedTile shared, type.lowered());
+    KILN_ASSIGN(const layout::SharedTile shared, cast<BufferType>(buffer.getType()).lowered());
     const uint64_t begin = slots->base + slots->first * slots->stride;
     const uint64_t end = slots->base + slots->last * slots->stride + shared.bytes();
     if (end > mostBytes)
@@ -253,57 +255,35 @@ struct SharedFootprint::Builder {
     return {};
   }
 
-  Status fill(Operation *op) {
-    if (auto store = dyn_cast<ExchangeStoreOp>(op))
-      return exchange(op, store.getScratch(), exchangePlan(store), store.getPass(), true);
-    if (auto load = dyn_cast<ExchangeLoadOp>(op))
-      return exchange(op, load.getScratch(), exchangePlan(load), load.getPass(), false);
-    if (auto store = dyn_cast<LocalStoreOp>(op))
-      return local(op, store.getBuffer(), store.getValue().getType(), By::Plan);
-    if (auto load = dyn_cast<LocalLoadOp>(op))
-      return local(op, load.getBuffer(), load.getType(), By::Plan);
-    if (auto gather = dyn_cast<GatherSharedOp>(op))
-      return local(op, gather.getBuffer(), Type(), By::Everyone);
-    if (auto copy = dyn_cast<AsyncCopyOp>(op))
-      return local(op, copy.getBuffer(), copy.getPointer().getType(), By::Element);
-    if (auto copy = dyn_cast<AsyncCopyViewOp>(op))
-      return local(op, copy.getBuffer(), copy.tile(), By::Element);
-    everyone(op, 0, everywhere);
-    return {};
+  Status fill(Operation *op, const tile::MemoryAccess &access) {
+    if (!access.memory) {
+      everyone(op, 0, everywhere);
+      return {};
+    }
+    if (access.exchange)
+      return exchange(op, access);
+    const bool byPlan = access.agent == tile::Agent::Threads;
+    return local(op, access.memory, access.tile, !access.tile ? By::Everyone : byPlan ? By::Plan : By::Element);
   }
 };
 
 Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
   std::vector<SharedFootprint> all;
-  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
-  if (!effects || op->getNumRegions() > 0)
+  if (op->getNumRegions() > 0)
     return all;
-  if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
-    for (Value buffer : handedOver(wait)) {
+  if (const auto ordering = tile::orderingOf(op); ordering && ordering->awaits)
+    for (Value buffer : handedOver(op, *ordering)) {
       SharedFootprint &one = all.emplace_back();
       one.write = true;
       KILN_TRY(Builder{one}.local(op, buffer, Type(), Builder::By::Everyone));
     }
-    return all;
+  for (const tile::MemoryAccess &access : tile::accessesOf(op)) {
+    if (!access.in<SharedMemory>())
+      continue;
+    SharedFootprint &one = all.emplace_back();
+    one.write = access.writes;
+    KILN_TRY(Builder{one}.fill(op, access));
   }
-  if (auto dot = dyn_cast<WarpgroupDotOp>(op)) {
-    for (Value buffer : {dot.getLhs(), dot.getRhs()})
-      KILN_TRY(Builder{all.emplace_back()}.local(op, buffer, Type(), Builder::By::Everyone));
-    return all;
-  }
-  llvm::SmallVector<MemoryEffects::EffectInstance> list;
-  effects.getEffects(list);
-  bool reads = false, writes = false;
-  for (const MemoryEffects::EffectInstance &e : list)
-    if (isa<SharedMemory>(e.getResource())) {
-      reads |= isa<MemoryEffects::Read>(e.getEffect());
-      writes |= isa<MemoryEffects::Write>(e.getEffect());
-    }
-  if (!reads && !writes)
-    return all;
-  SharedFootprint &one = all.emplace_back();
-  one.write = writes;
-  KILN_TRY(Builder{one}.fill(op));
   return all;
 }
 

@@ -1,10 +1,10 @@
 //===- SharedFootprint.h - Which threads touch which bytes of shared memory -===//
 //
 // For insert-barriers.  A footprint lists, for every element-sized cell that an operation reads or writes, the warps
-// and the lanes that do.  It is worked out by walking the operation's plan place by place; what has no plan (a gather,
-// an unknown buffer) is every thread on every byte it may reach.
+// and the lanes that do.  It is worked out by walking the access's plan place by place; what has no plan (a gather, an
+// unknown buffer) is every thread on every byte it may reach.
 //
-// An asynchronous copy writes from the operation on.  A wait hands over what was copied: from there on it counts as
+// An access in flight writes from the operation on.  A wait hands over what was copied: from there on it counts as
 // written by everyone, at that moment.
 //
 //===----------------------------------------------------------------------===//
@@ -21,8 +21,8 @@ enum class Hazard { None, Lanes, Warps };
 
 class SharedFootprint {
 public:
-  /// One for each buffer; nothing for an operation that does not touch shared memory.  A failure names what is wrong
-  /// with one that does.
+  /// One for each access that the operation states; nothing for an operation that does not touch shared memory.  A
+  /// failure names what is wrong with one that does.
   static Result<std::vector<SharedFootprint>> of(mlir::Operation *op);
 
   bool writes() const { return write; }
@@ -41,14 +41,16 @@ public:
   /// The number of the buffer, where it is one of several and a constant.
   std::optional<int64_t> constantNumber() const { return constant; }
 
-private:
   struct Cell {
     uint32_t warps = 0; ///< that touch it
     uint32_t lanes = 0; ///< of any of them
   };
+  /// Who touches a byte of the kernel's shared memory; null if it lies outside of what the access may reach.
+  const Cell *cellAt(uint64_t byte) const;
+
+private:
   struct Builder;
 
-  const Cell *cellAt(uint64_t byte) const;
   /// Of the bytes alone; the other's lie so many bytes higher than they say.
   Hazard overlap(const SharedFootprint &other, int64_t shift) const;
 

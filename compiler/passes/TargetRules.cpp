@@ -24,20 +24,14 @@ bool spansBlocks(Operation *op) {
   });
 }
 
-bool copiesBeside(Operation *op) {
-  return isa<tile_gpu::AsyncCopyOp, tile_gpu::AsyncCopyViewOp, tile_gpu::AsyncCommitOp, tile_gpu::AsyncWaitOp>(op);
-}
-
-bool multipliesByWarpgroups(Operation *op) {
+bool isProductOfWarpgroups(Operation *op) {
   auto dot = dyn_cast<tile::DotOp>(op);
-  return isa<tile_gpu::WarpgroupDotOp>(op) || (dot && tile_gpu::readsShared(dot));
+  return dot && tile_gpu::readsShared(dot);
 }
 
-/// A new operation that not every target has: a row here.
 constexpr Rule rules[] = {
     {"a tile spread over the blocks of a cluster", Capability::Clusters, spansBlocks},
-    {"a copy that runs beside the program", Capability::CpAsync, copiesBeside},
-    {"a product of warpgroups", Capability::Wgmma, multipliesByWarpgroups},
+    {"a product of warpgroups", Capability::Wgmma, isProductOfWarpgroups},
 };
 
 std::string targetsWith(Capability capability) {
@@ -46,6 +40,14 @@ std::string targetsWith(Capability capability) {
     if (t.has(capability))
       have += (have.empty() ? "" : ", ") + std::string(t.name);
   return "targets that have it: " + have;
+}
+
+/// `what`: "tile.dot: a product of warpgroups"
+Status lacking(const std::string &what, Capability needs, const Target &target) {
+  return Status(StatusCode::Unsupported,
+                format("%s needs the capability '%s', which %s lacks", what.c_str(),
+                       std::string(capabilityName(needs)).c_str(), std::string(target.name).c_str()),
+                targetsWith(needs));
 }
 
 } // namespace
@@ -80,14 +82,14 @@ Status checkLaunch(FunctionOpInterface kernel, const Target &target) {
 }
 
 Status checkTarget(Operation *op, const Target &target) {
-  for (const Rule &rule : rules) {
-    if (target.has(rule.needs) || !rule.applies(op))
-      continue;
-    return Status(StatusCode::Unsupported,
-                  format("%s: %s needs the capability '%s', which %s lacks", op->getName().getStringRef().str().c_str(),
-                         rule.what, std::string(capabilityName(rule.needs)).c_str(), std::string(target.name).c_str()),
-                  targetsWith(rule.needs));
-  }
+  const std::string name = op->getName().getStringRef().str();
+  const CapabilitySet needs = tile_gpu::needsOf(op);
+  for (Capability c : allCapabilities())
+    if (needs.has(c) && !target.has(c))
+      return lacking(name, c, target);
+  for (const Rule &rule : rules)
+    if (!target.has(rule.needs) && rule.applies(op))
+      return lacking(name + ": " + rule.what, rule.needs, target);
   return {};
 }
 

@@ -1,7 +1,7 @@
 //===- TargetRules.h - What operations need of a target ----------------------===//
 //
-// One table: an operation, when it applies, and the capability without which the target cannot run it.  verify-stage
-// asks it before LLVM sees the operation, which would abort.
+// An operation says by a trait which capability it needs (compiler/tile_gpu/Needs.h).  What depends on its types or
+// attributes is a row of a table here.  verify-stage asks before LLVM sees the operation, which would abort.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_TARGETRULES_H

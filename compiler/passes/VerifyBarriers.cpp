@@ -52,6 +52,7 @@ private:
           reached.push_back({n, between, via});
     };
     const bool stores = start.kind == Event::GlobalWrite, copies = !stores && paths.accesses[start.access].copy;
+    const tile::Agent series = stores ? tile::Agent() : paths.accesses[start.access].agent;
     visit(start, copies ? noGroup : nothing, noParent);
     for (size_t i = 0; i < reached.size(); ++i) {
       const Event &event = paths.events[reached[i].event];
@@ -63,14 +64,16 @@ private:
         checkGlobal(start, reached, i);
       if (event.kind == Event::BlockBarrier && between < noGroup)
         continue;
-      visit(event, past(event, between), static_cast<int>(i));
+      visit(event, past(event, between, series), static_cast<int>(i));
     }
   }
 
-  /// What lies between once the event is past too.
-  Between past(const Event &event, Between between) const {
+  /// What lies between once the event is past too.  Groups of other series than the access's say nothing of it.
+  Between past(const Event &event, Between between, tile::Agent series) const {
     if (event.kind == Event::WarpBarrier && between == nothing)
       return warpBarrier;
+    if ((event.kind == Event::Commit || event.kind == Event::Wait) && event.series != series)
+      return between;
     if (event.kind == Event::Commit && between >= noGroup) // counts that no wait tells apart are one
       return between == noGroup ? lastGroup : std::min(between + 1, lastGroup + paths.mostGroups);
     if (event.kind == Event::Wait && between >= lastGroup + event.groups)

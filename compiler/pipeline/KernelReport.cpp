@@ -97,10 +97,10 @@ private:
   }
 
   void access(Operation *op) {
-    if (!isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::LoadViewOp, tile::StoreViewOp,
-             AsyncCopyOp, AsyncCopyViewOp>(op))
+    const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(op);
+    if (!access)
       return;
-    const Type tile = analysis::accessedTile(op);
+    const Type tile = access->tile;
     json.object([&] {
       place(op);
       if (!tile) {
@@ -116,7 +116,7 @@ private:
       analysis::VectorAccess vector = axes.vectorAccess(op), whole = vector;
       if (facts && lowered)
         whole = analysis::unmaskedAccess(op, *facts, *lowered);
-      if (isa<AsyncCopyViewOp>(op)) // leaves out the ends of runs
+      if (access->inFlight && isa<tile::ViewType>(access->memory.getType())) // a copy leaves out the ends of runs
         vector = whole;
       json.attribute("type", typeText(tile::withElementType(tile, element)));
       json.attribute("dimension", int64_t(vector.dim));
@@ -205,17 +205,20 @@ private:
   void roles() {
     llvm::SetVector<llvm::StringRef> work;
     each([&](Operation *op) {
-      if (isa<AsyncCopyOp, AsyncCopyViewOp>(op))
-        work.insert("asynchronous copies to shared memory (cp.async)");
-      else if (isa<WarpgroupDotOp>(op))
-        work.insert("matrix products (wgmma)");
-      else if (auto dot = dyn_cast<tile::DotOp>(op))
+      for (const tile::MemoryAccess &access : tile::accessesOf(op))
+        if (access.agent == tile::Agent::AsyncCopy)
+          work.insert("asynchronous copies to shared memory (cp.async)");
+        else if (access.agent == tile::Agent::BulkCopy)
+          work.insert("bulk copies (TMA)");
+        else if (access.agent == tile::Agent::MatrixUnit)
+          work.insert("matrix products (wgmma)");
+      if (auto dot = dyn_cast<tile::DotOp>(op))
         work.insert(std::holds_alternative<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind)
                         ? "matrix products (mma.sync)"
                         : "matrix products (multiply-adds)");
     });
     json.object([&] {
-      json.attribute("warps", int64_t(tile::numWarps(kernel)));
+      json.attribute("warps", int64_t(warpsOf(kernel).count));
       json.attributeArray("work", [&] {
         for (llvm::StringRef w : work)
           json.value(w);
@@ -270,20 +273,21 @@ private:
     json.attribute("conflicts", int64_t(instructions * (a.wavefronts - a.ideal)));
   }
 
-  void exchange(const Result<layout::TileConversionPlan> &plan, unsigned pass, bool store) {
+  void exchange(Operation *op, const tile::MemoryAccess &access) {
+    const Result<layout::TileConversionPlan> plan = exchangePlan(op, access);
     if (!plan)
       return error(plan.status());
-    const layout::Access &a = store ? plan->core.shared.store : plan->core.shared.load;
-    json.attribute("pass", int64_t(pass));
+    const layout::Access &a = access.writes ? plan->core.shared.store : plan->core.shared.load;
+    json.attribute("pass", int64_t(access.exchange->pass));
     // A plan's passes share its instructions evenly, but predicated ones, whose every pass executes all.
     const uint64_t passes = plan->core.shared.predicatedPasses ? 1 : std::max(1u, plan->core.passes);
-    accessAttributes(a, a.instructions / passes * exchangePass(*plan, pass).repetitions);
+    accessAttributes(a, a.instructions / passes * exchangePass(*plan, access.exchange->pass).repetitions);
   }
 
-  void local(Type tile, Value buffer, bool store) {
-    auto type = cast<BufferType>(buffer.getType());
+  void local(const tile::MemoryAccess &access) {
+    auto type = cast<BufferType>(access.memory.getType());
     const Result<layout::SharedTile> lowered = type.lowered();
-    const Result<TileLayout> layout = layoutOf(tile);
+    const Result<TileLayout> layout = layoutOf(access.tile);
     if (!lowered || !layout)
       return error(lowered ? layout.status() : lowered.status());
     if (std::holds_alternative<layout::Padded>(lowered->encoding().kind)) {
@@ -291,41 +295,50 @@ private:
       return;
     }
     const Result<layout::LocalAccessPlan> plan =
-        layout::planLocalAccess(layout->core(), lowered->core(), planBits(tile), target, store);
+        layout::planLocalAccess(layout->core(), lowered->core(), planBits(access.tile), target, access.writes);
     if (!plan)
       return error(plan.status());
     accessAttributes(plan->access, plan->access.instructions * layout->repetitions());
   }
 
+  /// Of an operation; those in flight are among the accesses to memory.
+  static tile::MemoryAccesses sharedAccesses(Operation *op) {
+    tile::MemoryAccesses out = tile::accessesOf(op);
+    llvm::erase_if(out, [](const tile::MemoryAccess &a) { return !a.in<SharedMemory>() || a.inFlight; });
+    return out;
+  }
+
   void sharedAccess(Operation *op) {
-    if (!isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, WarpgroupDotOp, GatherSharedOp>(op))
-      return;
-    json.object([&] {
-      place(op);
-      if (auto store = dyn_cast<ExchangeStoreOp>(op))
-        exchange(exchangePlan(store), store.getPass(), true);
-      else if (auto load = dyn_cast<ExchangeLoadOp>(op))
-        exchange(exchangePlan(load), load.getPass(), false);
-      else if (auto store = dyn_cast<LocalStoreOp>(op))
-        local(store.getValue().getType(), store.getBuffer(), true);
-      else if (auto load = dyn_cast<LocalLoadOp>(op))
-        local(load.getType(), load.getBuffer(), false);
-      else if (isa<WarpgroupDotOp>(op))
-        json.attribute("note", "read by the matrix unit: no wavefronts of loads");
-      else
-        json.attribute("note", "a gather: conflicts depend on the indices");
-    });
+    bool noted = false; // once for all that has no plan
+    for (const tile::MemoryAccess &access : sharedAccesses(op)) {
+      const bool planned = access.exchange || (access.tile && access.agent == tile::Agent::Threads);
+      if (!planned && std::exchange(noted, true))
+        continue;
+      json.object([&] {
+        place(op);
+        if (access.exchange)
+          exchange(op, access);
+        else if (planned)
+          local(access);
+        else if (access.agent == tile::Agent::Threads)
+          json.attribute("note", "any thread, any byte: conflicts depend on numbers of the run, such as indices");
+        else
+          json.attribute("note", "read by the matrix unit: no wavefronts of loads");
+      });
+    }
   }
 
   /// Each barrier with the accesses to shared memory before and after it in the text.
   void barriers() {
+    auto isBarrier = [](Operation *op) {
+      const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+      return ordering && ordering->meets();
+    };
     llvm::SmallVector<Operation *> order;
     each([&](Operation *op) {
-      if (isa<ExchangeStoreOp, ExchangeLoadOp, LocalStoreOp, LocalLoadOp, WarpgroupDotOp, GatherSharedOp, BarrierOp,
-              WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op))
+      if (isBarrier(op) || !sharedAccesses(op).empty())
         order.push_back(op);
     });
-    auto isBarrier = [](Operation *op) { return isa<BarrierOp, WarpBarrierOp, NamedBarrierOp, NamedArriveOp>(op); };
     for (size_t i = 0; i < order.size(); ++i) {
       if (!isBarrier(order[i]))
         continue;

@@ -28,7 +28,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 module attributes {tile_gpu.target = "sm_75"} {
   func.func @copies() attributes {tile.kernel, tile.num_warps = 4 : i32} {
-    // expected-error @+2 {{tile_gpu.async_commit: a copy that runs beside the program needs the capability 'cp.async', which sm_75 lacks}}
+    // expected-error @+2 {{tile_gpu.async_commit needs the capability 'cp.async', which sm_75 lacks}}
     // expected-note @+1 {{targets that have it: sm_80}}
     %t = tile_gpu.async_commit
     return
@@ -43,7 +43,7 @@ module attributes {tile_gpu.target = "sm_100a"} {
   func.func @warpgroups() attributes {tile.kernel, tile.num_warps = 4 : i32} {
     %c = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
     %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xf16, #rows>
-    // expected-error @+2 {{tile_gpu.warpgroup_dot: a product of warpgroups needs the capability 'wgmma', which sm_100a lacks}}
+    // expected-error @+2 {{tile_gpu.warpgroup_dot needs the capability 'wgmma', which sm_100a lacks}}
     // expected-note @+1 {{targets that have it: sm_90a}}
     %d = tile_gpu.warpgroup_dot %a, %a, %c {fromZero} : !tile_gpu.buffer<64x64xf16, #rows>, !tile_gpu.buffer<64x64xf16, #rows>, tensor<64x64xf32, #acc>
     return
