@@ -28,6 +28,9 @@ public:
   /// insert-barriers on a copy adds something, or fails.
   bool insertAdds(mlir::ModuleOp module);
 
+  /// To load dialects of a test's own.
+  mlir::MLIRContext &mlirContext() { return context; }
+
   static std::vector<mlir::Operation *> barriers(mlir::ModuleOp module);
   static bool isAccess(mlir::Operation *op);
   static std::string text(mlir::ModuleOp module);

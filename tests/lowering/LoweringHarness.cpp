@@ -50,7 +50,7 @@ std::string withTensorMaps(std::string_view text, const std::vector<std::string>
   return mlir::succeeded(mlir::verify(*module)) ? printed(*module) : "not verified";
 }
 
-LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages, From from) {
+LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages, From from, bool lineInfo) {
   LoweredKernel out;
   mlir::DialectRegistry registry;
   registry
@@ -100,6 +100,7 @@ LoweredKernel lowered(std::string_view text, std::string_view target, bool keepS
   }
   options.target = *known;
   options.keepLlvmIr = keepStages;
+  options.lineInfo = lineInfo;
   mlir::FailureOr<PtxOutput> ptx = emitPtx(*module, options);
   if (mlir::failed(ptx))
     return out;

@@ -31,9 +31,9 @@ struct LoweredKernel {
 /// at stage tile, before it has layouts.
 enum class From : unsigned char { Lowering, Expansion, Tile };
 
-/// `text`: a module without tile_gpu.target, which is added.
+/// `text`: a module without tile_gpu.target, which is added.  Source lines in the PTX are lines of the text.
 LoweredKernel lowered(std::string_view text, std::string_view target, bool keepStages = false,
-                      From from = From::Lowering);
+                      From from = From::Lowering, bool lineInfo = false);
 
 /// The text after a pass asked for these tensor maps of its kernel, "#tile_gpu.tensor_map<..>" each.
 std::string withTensorMaps(std::string_view text, const std::vector<std::string> &recipes);

@@ -1,0 +1,265 @@
+#include "tests/barriers/KernelSubjects.h"
+
+#include "kernels/attention/Attention.h"
+#include "kernels/dplr/Dplr.h"
+#include "kernels/matmul/Matmul.h"
+
+#include <cmath>
+#include <map>
+#include <random>
+
+namespace kiln::test {
+
+using kernels::AttentionConfig;
+using kernels::MatmulConfig;
+using language::ElementType;
+
+namespace {
+
+using Role = language::TensorPart::Role;
+
+/// Dense, aligned tensors: all pointers, and (`aligned`) the strides of those that are there but the last.
+std::vector<std::string> divisibleFacts(const language::Kernel &kernel, bool aligned) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < kernel.arguments().size(); ++i)
+    if (const auto &part = kernel.arguments()[i].part)
+      if (part->role == Role::Pointer ||
+          (aligned && part->role == Role::Stride && part->dim + 1 < part->rank && !part->optional))
+        out.push_back(std::to_string(i) + "=16");
+  return out;
+}
+/// The strides of the last dimensions.
+std::vector<std::string> unitFacts(const language::Kernel &kernel) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < kernel.arguments().size(); ++i)
+    if (const auto &part = kernel.arguments()[i].part; part && part->role == Role::Stride && !part->optional)
+      if (part->dim + 1 == part->rank)
+        out.push_back(std::to_string(i) + "=1");
+  return out;
+}
+
+struct Whole {
+  Argument address;
+  std::vector<std::int64_t> extents, strides;
+};
+/// In the kernel's order; tensors that are not given are not there.
+std::vector<Argument> argumentsOf(const language::Kernel &kernel, const std::map<std::string, Whole> &tensors,
+                                  const std::map<std::string, Argument> &numbers) {
+  std::vector<Argument> out;
+  for (const auto &a : kernel.arguments()) {
+    if (!a.part) {
+      out.push_back(numbers.at(a.name));
+      continue;
+    }
+    const auto found = tensors.find(a.part->tensor);
+    const auto d = static_cast<std::size_t>(a.part->dim);
+    if (found == tensors.end())
+      out.push_back(std::int64_t(0));
+    else if (a.part->role == Role::Pointer)
+      out.push_back(found->second.address);
+    else
+      out.push_back(a.part->role == Role::Extent ? found->second.extents[d] : found->second.strides[d]);
+  }
+  return out;
+}
+
+Subject attentionOf(const char *target, bool aligned, int warps) {
+  // An odd number of rounds without a mask: the last one reads the slot that the next loop's first copy writes.
+  const std::int64_t S = 256, keys = S + 64, D = 64;
+  AttentionConfig c;
+  c.dim = c.dimV = static_cast<int>(D);
+  c.right = true; // a loop without a mask, and one with
+  c.lse = true;
+  c.warps = warps;
+  Subject s{"attention", kernels::attention(ElementType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
+  s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.equals = unitFacts(s.kernel);
+  s.grid = {2};
+  s.inputs = {std::size_t(S * D), std::size_t(keys * D), std::size_t(keys * D)};
+  s.output = std::size_t(S * D); // o, of f16, in the first half; then lse
+  const auto withKeys = [=, kernel = s.kernel](std::int64_t keys) {
+    return [=](const std::vector<const Buffer *> &in, const Buffer &out) {
+      return argumentsOf(kernel,
+                         {{"q", {*in[0], {1, S, 1, 1, D}, {S * D, D, D, D, 1}}},
+                          {"k", {*in[1], {1, keys, 1, D}, {keys * D, D, D, 1}}},
+                          {"v", {*in[2], {1, keys, 1, D}, {keys * D, D, D, 1}}},
+                          {"o", {out, {1, S, 1, 1, D}, {S * D, D, D, D, 1}}},
+                          {"lse", {std::uint64_t(out.address() + 2 * S * D), {1, 1, S}, {S, S, 1}}}},
+                         {{"queries", static_cast<std::int32_t>(S)},
+                          {"window_left", std::int32_t(-1)},
+                          {"window_right", std::int32_t(0)},
+                          {"scale", 1 / std::sqrt(static_cast<float>(D))},
+                          {"cap", 0.0f}});
+    };
+  };
+  s.arguments = withKeys(keys);
+  // An even number, and few keys: the result's scratch lies where the last round of all reads.
+  s.moreArguments = {withKeys(S), withKeys(S - 64), withKeys(128)};
+  return s;
+}
+
+/// A chunk of DPLR as a map of the state, and the gradients of one: straight code with tens of barriers.
+Subject chunkOfDplr(const char *target, bool gradients) {
+  constexpr std::int64_t C = 64, K = 64, rows = C * K;
+  kernels::DplrConfig c;
+  c.chunk = C, c.dim = c.dimV = K;
+  c.gates = ElementType::F16;
+  c.bounded = true; // one of the two ways
+  Subject s{gradients ? "dplr_grads" : "dplr_maps",
+            gradients ? kernels::dplrGrads(ElementType::F16, c) : kernels::dplrMaps(ElementType::F16, c),
+            {target, gradients ? "dplr_grads" : "dplr_maps", {}, {}},
+            {},
+            {},
+            0,
+            {}};
+  s.pipelined = false, s.coarse = true;
+  s.facts.divisible = divisibleFacts(s.kernel, true);
+  s.facts.equals = unitFacts(s.kernel);
+  const std::vector<const char *> inputs{"q", "k", "v", "a", "b", "g", "do", "h", "dh", "y", "written"};
+  s.inputs.assign(inputs.size(), std::size_t(rows));
+  s.output = std::size_t(4 * rows); // each result has rows halves of f16, or decay
+  s.arguments = [=, kernel = s.kernel](const std::vector<const Buffer *> &in, const Buffer &out) {
+    std::map<std::string, Whole> tensors;
+    const auto put = [&](const char *name, const Argument &address, bool bySlot) {
+      tensors.emplace(name, bySlot ? Whole{address, {1, 1, C, K}, {rows, rows, K, 1}}
+                                   : Whole{address, {1, C, 1, K}, {rows, K, K, 1}});
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      put(inputs[i], *in[i], i >= 7);
+    std::int64_t at = 0;
+    for (const char *name : {"f", "rt", "qh", "oht", "dq", "dk", "da", "db", "dg"})
+      put(name, std::uint64_t(out.address() + 2 * rows * (at++ % 6)), *name != 'd');
+    tensors.emplace("decay", Whole{std::uint64_t(out.address() + 2 * rows * 6), {1, 1, K}, {K, K, 1}});
+    return argumentsOf(kernel, tensors, {{"sequences", std::int32_t(1)}, {"scale", 1.0f}});
+  };
+  return s;
+}
+} // namespace
+
+Subject matmulOf(const char *target, bool aligned) {
+  const std::int64_t M = 128, N = 128, K = 96;
+  MatmulConfig c;
+  Subject s{"matmul", kernels::matmul(ElementType::F16, ElementType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0,
+            {}};
+  s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.equals = unitFacts(s.kernel);
+  s.inputs = {std::size_t(M * K), std::size_t(K * N)};
+  s.output = std::size_t(M * N);
+  s.arguments = [=, kernel = s.kernel](const std::vector<const Buffer *> &in, const Buffer &out) {
+    return argumentsOf(kernel,
+                       {{"a", {*in[0], {1, M, K}, {M * K, K, 1}}},
+                        {"b", {*in[1], {1, K, N}, {K * N, N, 1}}},
+                        {"out", {out, {1, M, N}, {M * N, N, 1}}}},
+                       {{"scale", 1.0f}, {"splits", std::int64_t(1)}});
+  };
+  return s;
+}
+
+Subject attentionOf16Rows(const char *target, bool aligned) {
+  return attentionOf(target, aligned, 8);
+}
+Subject attentionOf32Rows(const char *target, bool aligned) {
+  return attentionOf(target, aligned, 4);
+}
+
+/// Linear attention by chunks: o = q S + tril(q k^T) v, S += k^T v; a round stores its o.  v is only added up: one copy
+/// for a product and one for elementwise work.
+Subject chunksOf(const char *target, bool aligned) {
+  namespace kl = language;
+  constexpr int C = 32, D = 32;
+  const std::int64_t tokens = 150; // the fifth chunk ends outside
+  Subject s{"chunks",
+            kl::kernel("chunks", {.warps = 4, .stages = 2},
+                       [&](kl::Arg<kl::Pointer<kl::f16>, "q"> q, kl::Arg<kl::Pointer<kl::f16>, "k"> k,
+                           kl::Arg<kl::Pointer<kl::f16>, "v"> v, kl::Arg<kl::Pointer<kl::f32>, "o"> o,
+                           kl::Arg<kl::i64, "row_stride"> stride, kl::Arg<kl::i32, "tokens"> rows) {
+                         const auto view = [&](const auto &p) {
+                           return kl::makeView(p, {rows, D}, {stride, 1}, {C, D});
+                         };
+                         const auto Q = view(q), K = view(k), V = view(v);
+                         const auto O = view(o);
+                         const auto i = kl::expandDims(kl::range(0, C), 1), j = kl::expandDims(kl::range(0, C), 0);
+                         (void)kl::loop(kl::over(0, rows, C), kl::zeros<kl::f32>({D, D}), [&](auto t, auto S) {
+                           const auto qt = kl::loadView(Q, {t, 0}), kt = kl::loadView(K, {t, 0});
+                           const auto vt = kl::loadView(V, {t, 0});
+                           auto A = kl::dot(qt, kl::transpose(kt), kl::zeros<kl::f32>({C, C}));
+                           A = kl::select(i >= j, A, 0.0f);
+                           auto out = kl::dot(qt, kl::cast<kl::f16>(S), kl::cast<kl::f32>(vt));
+                           out = kl::dot(kl::cast<kl::f16>(A), vt, out);
+                           kl::storeView(O, {t, 0}, out);
+                           return kl::dot(kl::transpose(kt), vt, S);
+                         });
+                       }),
+            {target, "chunks", {"0=16", "1=16", "2=16", "3=16"}, {}},
+            {},
+            {},
+            0,
+            {}};
+  if (aligned)
+    s.facts.divisible.push_back("4=16");
+  s.inputs.assign(3, std::size_t(tokens * D));
+  s.output = std::size_t(tokens * D);
+  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) -> std::vector<Argument> {
+    return {*in[0], *in[1], *in[2], out, std::int64_t(D), static_cast<std::int32_t>(tokens)};
+  };
+  return s;
+}
+
+/// Two products, the second of the first and of a tile that both read: by warpgroups where the target has them.  Two of
+/// them: one alone has read its operands when any of its warps goes on, which the proof does not know.
+Subject warpgroupsOf(const char *target, bool aligned) {
+  namespace kl = language;
+  constexpr int D = 64;
+  Subject s{"warpgroups",
+            kl::kernel("warpgroups", {.warps = 8},
+                       [&](kl::Arg<kl::Pointer<kl::f16>, "a"> a, kl::Arg<kl::Pointer<kl::f16>, "b"> b,
+                           kl::Arg<kl::Pointer<kl::f16>, "c"> c, kl::Arg<kl::Pointer<kl::f32>, "o"> o,
+                           kl::Arg<kl::i64, "row_stride"> stride, kl::Arg<kl::i32, "rows"> rows) {
+                         const auto view = [&](const auto &p) {
+                           return kl::makeView(p, {rows, D}, {stride, 1}, {D, D});
+                         };
+                         const auto A = kl::loadView(view(a), {0, 0}), B = kl::loadView(view(b), {0, 0}),
+                                    C = kl::loadView(view(c), {0, 0});
+                         const auto X = kl::cast<kl::f16>(kl::dot(A, kl::transpose(B), kl::cast<kl::f32>(C)));
+                         kl::storeView(view(o), {0, 0}, kl::dot(kl::transpose(X), B, kl::zeros<kl::f32>({D, D})));
+                       }),
+            {target, "warpgroups", {"0=16", "1=16", "2=16", "3=16"}, {}},
+            {},
+            {},
+            0,
+            {}};
+  s.pipelined = false;
+  if (aligned)
+    s.facts.divisible.push_back("4=16");
+  s.inputs.assign(3, std::size_t(D * D));
+  s.output = std::size_t(D * D);
+  s.arguments = [=](const std::vector<const Buffer *> &in, const Buffer &out) -> std::vector<Argument> {
+    return {*in[0], *in[1], *in[2], out, std::int64_t(D), std::int32_t(D)};
+  };
+  return s;
+}
+
+Subject mapsOfDplr(const char *target, bool) {
+  return chunkOfDplr(target, false);
+}
+Subject gradientsOfDplr(const char *target, bool) {
+  return chunkOfDplr(target, true);
+}
+
+Launched Subject::run(Emulator &gpu, const std::string &ptx, std::uint32_t sharedBytes, Buffer &result,
+                      const Arguments &call, const std::vector<Argument> &more) const {
+  std::mt19937_64 random(3);
+  std::vector<const Buffer *> given;
+  for (const std::size_t n : inputs) {
+    std::vector<std::uint16_t> halves(n); // of magnitude 0.5 to 1
+    for (std::uint16_t &h : halves)
+      h = static_cast<std::uint16_t>(0x3800 | (random() & 0x83ff));
+    given.push_back(&gpu.upload(halves));
+  }
+  (void)result.poison(std::byte(0xCD));
+  std::vector<Argument> all = call(given, result);
+  all.insert(all.end(), more.begin(), more.end());
+  return gpu.run(ptx, grid, {static_cast<std::uint32_t>(kernel.warps()) * 32}, all, sharedBytes, name);
+}
+
+} // namespace kiln::test
