@@ -1,8 +1,11 @@
 #include "tests/barriers/KernelSubjects.h"
 
 #include "kernels/attention/Attention.h"
+#include "kernels/cumsum/Cumsum.h"
 #include "kernels/dplr/Dplr.h"
 #include "kernels/matmul/Matmul.h"
+#include "kernels/softmax/Softmax.h"
+#include "kernels/transpose/Transpose.h"
 
 #include <cmath>
 #include <map>
@@ -244,6 +247,40 @@ Subject mapsOfDplr(const char *target, bool) {
 }
 Subject gradientsOfDplr(const char *target, bool) {
   return chunkOfDplr(target, true);
+}
+
+namespace {
+/// Of x[rows, columns] to a matrix of the same elements; a program has a row, or a tile.
+Subject ofMatrix(const char *target, bool aligned, const char *name, language::Kernel kernel, std::int64_t rows,
+                 std::int64_t columns, bool transposed) {
+  Subject s{name, std::move(kernel), {target, name, {}, {}}, {}, {}, 0, {}};
+  s.pipelined = false;
+  s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.equals = unitFacts(s.kernel);
+  s.inputs = {std::size_t(rows * columns)};
+  s.output = std::size_t(rows * columns);
+  s.arguments = [=, kernel = s.kernel](const std::vector<const Buffer *> &in, const Buffer &out) {
+    const std::int64_t toRows = transposed ? columns : rows, toColumns = transposed ? rows : columns;
+    return argumentsOf(
+        kernel, {{"x", {*in[0], {rows, columns}, {columns, 1}}}, {"out", {out, {toRows, toColumns}, {toColumns, 1}}}},
+        {});
+  };
+  return s;
+}
+} // namespace
+
+Subject softmaxOf(const char *target, bool aligned) {
+  Subject s = ofMatrix(target, aligned, "softmax", kernels::softmax(ElementType::F16), 2, 1024, false);
+  s.grid = {2};
+  return s;
+}
+Subject cumsumOf(const char *target, bool aligned) {
+  Subject s = ofMatrix(target, aligned, "cumsum", kernels::cumsum(ElementType::F16), 2, 1024, false);
+  s.grid = {2};
+  return s;
+}
+Subject transposeOf(const char *target, bool aligned) {
+  return ofMatrix(target, aligned, "transpose", kernels::transpose(ElementType::F16), 64, 64, true);
 }
 
 Launched Subject::run(Emulator &gpu, const std::string &ptx, std::uint32_t sharedBytes, Buffer &result,

@@ -48,6 +48,10 @@ Subject chunksOf(const char *target, bool aligned);
 Subject warpgroupsOf(const char *target, bool aligned);
 Subject mapsOfDplr(const char *target, bool aligned);
 Subject gradientsOfDplr(const char *target, bool aligned);
+/// Without products: a reduction, a scan, and tiles that change their layout.
+Subject softmaxOf(const char *target, bool aligned);
+Subject cumsumOf(const char *target, bool aligned);
+Subject transposeOf(const char *target, bool aligned);
 
 } // namespace kiln::test
 

@@ -165,8 +165,8 @@ TEST_P(StatedBytes, AreThoseThatAreTouched) {
   const char *target = subjectTargets[GetParam()];
   BarrierHarness harness;
   unsigned instructions = 0, moved = 0;
-  for (const MakeSubject make :
-       {matmulOf, attentionOf16Rows, attentionOf32Rows, chunksOf, warpgroupsOf, mapsOfDplr, gradientsOfDplr})
+  for (const MakeSubject make : {matmulOf, attentionOf16Rows, attentionOf32Rows, chunksOf, warpgroupsOf, mapsOfDplr,
+                                 gradientsOfDplr, softmaxOf, cumsumOf, transposeOf})
     for (const bool aligned : {true, false}) {
       if (!aligned && !isFullTier())
         continue;
