@@ -213,6 +213,11 @@ Location setCaller(Location loc) {
   return r ? std::exchange(r->caller, loc) : Location();
 }
 
+void refuse(std::string_view operation, const std::string &message, std::string remedy, Location loc) {
+  if (Recorder *r = Recorder::current())
+    r->fail(loc, operation, message, std::move(remedy));
+}
+
 Handle constant(const Operand &value, Location loc) {
   Recorder *r = Recorder::current();
   const auto id = r ? r->bring(value, nullptr, "constant", loc) : std::nullopt;

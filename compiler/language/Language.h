@@ -9,6 +9,7 @@
 #include "Layout.h"
 #include "Math.h"
 #include "Memory.h"
+#include "Random.h"
 #include "Reduce.h"
 #include "Shapes.h"
 #include "Tensor.h"

@@ -18,6 +18,7 @@
 #include <optional>
 #include <source_location>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -127,6 +128,8 @@ bool setContraction(bool allowed);
 Grade setGrade(Grade grade);
 /// Operations take this location instead of their own until it is changed back; one of line 0 ends that.
 Location setCaller(Location loc);
+/// The recording's error, of what the typed headers check themselves.
+void refuse(std::string_view operation, const std::string &message, std::string remedy, Location loc);
 
 // Values from nothing, and changes of shape.
 Handle programId(Axis axis, Location loc);

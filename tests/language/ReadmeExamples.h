@@ -69,4 +69,14 @@ Kernel flip() {
   });
 }
 
+// out[i] = x[i] / (1 - p) with probability 1 - p, else 0; block elements a program.
+Kernel dropout(int block) {
+  return kernel("dropout", {.config = {{"block", block}}},
+                [&](Arg<Pointer<f32>, "x"> x, Arg<Pointer<f32>, "out"> out, Arg<f32, "p"> p, Arg<i64, "seed"> seed, Arg<i64, "n"> n) {
+                  auto i = cast<i64>(programId()) * block + cast<i64>(range(0, block));
+                  auto kept = rand(seed, i) >= p;
+                  store(out + i, select(kept, load(x + i, i < n) / (1 - p), 0), i < n);
+                });
+}
+
 // clang-format on

@@ -29,12 +29,12 @@ TEST(Readme, ProgramsAreThoseThatAreCompiledHere) {
     at = end + 3;
     ++found;
   }
-  EXPECT_GE(found, 4u);
+  EXPECT_GE(found, 5u);
 }
 
 TEST(Readme, ProgramsRecord) {
   std::vector<std::string> modules;
-  for (const Kernel &k : {scale(ElementType::BF16, {}), rowMax(256), flip()}) {
+  for (const Kernel &k : {scale(ElementType::BF16, {}), rowMax(256), flip(), dropout(512)}) {
     ASSERT_TRUE(k.ok()) << k.status().toString();
     testing::internal::CaptureStdout();
     EXPECT_TRUE(show(k));
