@@ -3,9 +3,9 @@
 //   auto total = loop(over(0, n, 64), zero, [&](auto i, auto total) { return total + load(x + i); });
 //   auto [m, s] = loop(over(0, n), m0, s0, [&](auto i, auto m, auto s) { ..; return std::tuple{m1, s1}; });
 //   auto acc = loop(over(0, n, 64).stages(3).grade(approx), acc0, [&](auto i, auto acc) { .. });
-//   when(first, [&] { store(out, y); });
-//   auto y = when(first, [&] { return a; }, [&] { return b; });
-//   auto y = whenRows(grown, [&] { return x * 2; }, [&] { return x; }); // grown: a mask [M]; x: a tile [M, N]
+//   auto [n, x] = whileLoop(n0, x0, [&](auto n, auto x) { return n > 1; }, [&](auto n, auto x) { ..; return
+//   std::tuple{..}; }); when(first, [&] { store(out, y); }); auto y = when(first, [&] { return a; }, [&] { return b;
+//   }); auto y = whenRows(grown, [&] { return x * 2; }, [&] { return x; }); // grown: a mask [M]; x: a tile [M, N]
 //
 // The body is called once, when the kernel is recorded; it takes the counter and the carried values, and gives the
 // carried values of the next round: nothing, one value, or a std::tuple.  Types and shapes stay what they were.  A
@@ -168,6 +168,82 @@ auto loop(const Steps<T> &steps, Rest &&...rest) {
     return detail::loopOver(steps, std::get<n>(all), carried, sequence);
   }(std::make_index_sequence<n>());
 }
+
+namespace detail {
+template <typename Condition, typename Body, Value... Carried, std::size_t... I>
+auto whileHolds(Condition &condition, Body &body, const std::tuple<Carried...> &carried, std::index_sequence<I...>,
+                Location loc) {
+  static_assert(std::is_invocable_v<Condition &, const Carried &...> && std::is_invocable_v<Body &, const Carried &...>,
+                "the condition and the body of a whileLoop take one parameter for each carried value");
+  using Bundled = std::tuple<Carried...>;
+  constexpr std::size_t n = sizeof...(Carried);
+  std::array<Handle, n + 1> inside = {}, results = {};
+  const auto first = operandsOf(carried, loc);
+  if (beginWhile({first.data(), n}, {inside.data(), n}, loc)) {
+    const auto goesOn = condition(Carried(inside[I])...);
+    static_assert(std::is_convertible_v<decltype(goesOn), Scalar<i1>>,
+                  "the condition of a whileLoop returns a Scalar<i1>: reduce a mask with `max(cast<i32>(mask)) != 0`");
+    if (beginWhileBody(operandOf(Scalar<i1>(goesOn), loc), {inside.data(), n})) {
+      const auto next = callBundled(body, Carried(inside[I])...);
+      static_assert(
+          std::same_as<std::remove_cvref_t<decltype(next)>, Bundled>,
+          "the body of a whileLoop returns the carried values of the next round, of the same types in the same order");
+      const auto yielded = operandsOf(next, loc);
+      endLoop({yielded.data(), n}, {results.data(), n});
+    }
+  }
+  return unbundle<Bundled>({results.data(), n});
+}
+} // namespace detail
+
+namespace detail {
+template <typename... Vs, typename Condition, typename Body>
+auto whileWith(Condition &condition, Body &body, Location loc, const Vs &...first) {
+  static_assert((Value<Vs> && ...),
+                "carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number");
+  return whileHolds(condition, body, std::tuple<Plain<Vs>...>(first...), std::index_sequence_for<Vs...>(), loc);
+}
+} // namespace detail
+
+/// `whileLoop(carried.., condition, body)` repeats the body as long as the condition holds, which is asked before each
+/// round, the first one too.  Both take the carried values; the arguments before them are those of the first round, at
+/// most 8.
+///
+/// All threads of a program have to agree on the condition.  They do on whatever is computed from arguments,
+/// reductions, atomics and memory that no other program writes meanwhile; what other programs write is to be read by an
+/// atomic operation (`atomicAdd(flag, 0)`), of which every thread gets the same answer.  A whileLoop is not pipelined,
+/// loops inside it are.
+#define KILN_LIST(...) __VA_ARGS__
+#define KILN_WHILE_LOOP(types, parameters, values)                                                                     \
+  template <types typename Condition, typename Body>                                                                   \
+    requires(!std::same_as<std::remove_cvref_t<Body>, Location>)                                                       \
+  auto whileLoop(parameters Condition &&condition, Body &&body, Location loc = Location::current()) {                  \
+    return detail::whileWith(condition, body, loc values);                                                             \
+  }
+KILN_WHILE_LOOP(KILN_LIST(), KILN_LIST(), KILN_LIST())
+KILN_WHILE_LOOP(KILN_LIST(typename V0, ), KILN_LIST(const V0 &v0, ), KILN_LIST(, v0))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, ), KILN_LIST(const V0 &v0, const V1 &v1, ), KILN_LIST(, v0, v1))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, typename V2, ),
+                KILN_LIST(const V0 &v0, const V1 &v1, const V2 &v2, ), KILN_LIST(, v0, v1, v2))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, typename V2, typename V3, ),
+                KILN_LIST(const V0 &v0, const V1 &v1, const V2 &v2, const V3 &v3, ), KILN_LIST(, v0, v1, v2, v3))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, typename V2, typename V3, typename V4, ),
+                KILN_LIST(const V0 &v0, const V1 &v1, const V2 &v2, const V3 &v3, const V4 &v4, ),
+                KILN_LIST(, v0, v1, v2, v3, v4))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, typename V2, typename V3, typename V4, typename V5, ),
+                KILN_LIST(const V0 &v0, const V1 &v1, const V2 &v2, const V3 &v3, const V4 &v4, const V5 &v5, ),
+                KILN_LIST(, v0, v1, v2, v3, v4, v5))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, typename V2, typename V3, typename V4, typename V5, typename V6, ),
+                KILN_LIST(const V0 &v0, const V1 &v1, const V2 &v2, const V3 &v3, const V4 &v4, const V5 &v5,
+                          const V6 &v6, ),
+                KILN_LIST(, v0, v1, v2, v3, v4, v5, v6))
+KILN_WHILE_LOOP(KILN_LIST(typename V0, typename V1, typename V2, typename V3, typename V4, typename V5, typename V6,
+                          typename V7, ),
+                KILN_LIST(const V0 &v0, const V1 &v1, const V2 &v2, const V3 &v3, const V4 &v4, const V5 &v5,
+                          const V6 &v6, const V7 &v7, ),
+                KILN_LIST(, v0, v1, v2, v3, v4, v5, v6, v7))
+#undef KILN_WHILE_LOOP
+#undef KILN_LIST
 
 /// Runs one of two bodies; they return values of the same types and shapes.
 template <typename Then, typename Else>

@@ -18,6 +18,8 @@ std::string_view spelling(const Frame &f) {
   switch (f.op) {
   case Op::For:
     return "loop";
+  case Op::While:
+    return "whileLoop";
   case Op::If:
     return "when";
   case Op::Reduce:
@@ -148,6 +150,74 @@ void endLoop(Operands yielded, std::span<Handle> results) {
   Recorder *r = Recorder::current();
   if (r && yieldValues(*r, yielded, Op::ScfYield, "carried value"))
     finishRegions(*r, results);
+}
+
+bool beginWhile(Operands carried, std::span<Handle> inside, Location loc) {
+  Recorder *r = open("whileLoop", loc);
+  if (!r)
+    return false;
+  std::vector<ValueId> first;
+  Frame f{RegionKind::Loop, Op::While, loc};
+  for (const Operand &o : carried) {
+    const auto id = r->find(o, "whileLoop", loc);
+    if (!id)
+      return false;
+    first.push_back(*id);
+    f.results.push_back(r->value(*id).type);
+  }
+  f.yielded = f.results;
+  f.number = r->takeNumber();
+  r->indent();
+  r->openRegion(f);
+  putResults(*r, f.number, first.size());
+  r->put(Op::While);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const ValueId id = r->define(f.results[i], loc);
+    f.carried.push_back(id);
+    inside[i] = r->handle(id);
+    r->putAll(i ? ", " : " (", ValueText{id}, " = ", ValueText{first[i]});
+  }
+  r->put(first.empty() ? " : (" : ") : (");
+  putTypes(*r, f.results);
+  r->put(") -> (");
+  putTypes(*r, f.results);
+  r->put(") {\n");
+  r->frame().carried = std::move(f.carried);
+  return true;
+}
+
+bool beginWhileBody(const Operand &condition, std::span<Handle> inside) {
+  Recorder *r = Recorder::current();
+  if (!r)
+    return false;
+  Frame f = r->frame();
+  const auto id = r->bring(condition, nullptr, "whileLoop", f.location);
+  if (!id)
+    return false;
+  r->indent();
+  r->putAll(Op::ScfCondition, '(', ValueText{*id}, ')');
+  for (std::size_t i = 0; i < f.carried.size(); ++i)
+    r->putAll(i ? ", " : " ", ValueText{f.carried[i]});
+  if (!f.carried.empty()) {
+    r->put(" : ");
+    putTypes(*r, f.results);
+  }
+  r->endLine(f.location);
+  r->closeRegion();
+  r->indent();
+  r->put("} do {\n");
+  if (!f.carried.empty())
+    r->indent();
+  r->openRegion(f);
+  for (std::size_t i = 0; i < f.carried.size(); ++i) {
+    const ValueId argument = r->define(f.results[i], f.location);
+    inside[i] = r->handle(argument);
+    r->putAll(i ? ", " : "^bb0(", ValueText{argument}, ": ", TypeText{f.results[i]});
+    r->putLocation(f.location);
+  }
+  if (!f.carried.empty())
+    r->put("):\n");
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

@@ -184,6 +184,9 @@ void devicePrint(std::string_view prefix, Operands values, Location loc);
 bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, std::optional<int> stages,
                Operands carried, Handle &induction, std::span<Handle> inside, Location loc);
 void endLoop(Operands yielded, std::span<Handle> results);
+/// A loop as long as a condition holds: first the condition of the carried values, then the body, then endLoop.
+bool beginWhile(Operands carried, std::span<Handle> inside, Location loc);
+bool beginWhileBody(const Operand &condition, std::span<Handle> inside);
 /// Whether a warp's rows need a body: tile.any_row.
 Handle anyRow(const Operand &rows, Location loc);
 bool beginWhen(const Operand &condition, Location loc);

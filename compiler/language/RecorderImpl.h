@@ -114,13 +114,14 @@ public:
     RegionKind kind;
     Op op;
     Location location;
-    std::size_t headerAt = 0;         ///< where a scf.if's header goes once its results are known
-    std::uint32_t number = 0;         ///< the results' name
-    std::vector<TypeId> results = {}; ///< of the operation
-    std::vector<TypeId> yielded = {}; ///< of the region
-    ValueId condition = 0;            ///< of a scf.if
-    bool otherwise = false;           ///< in the second region of a scf.if
-    std::optional<int> stages = {};   ///< of a scf.for that has its own
+    std::size_t headerAt = 0;          ///< where a scf.if's header goes once its results are known
+    std::uint32_t number = 0;          ///< the results' name
+    std::vector<TypeId> results = {};  ///< of the operation
+    std::vector<TypeId> yielded = {};  ///< of the region
+    ValueId condition = 0;             ///< of a scf.if
+    std::vector<ValueId> carried = {}; ///< of a scf.while: what its condition sees
+    bool otherwise = false;            ///< in the second region of a scf.if
+    std::optional<int> stages = {};    ///< of a scf.for that has its own
   };
   void openRegion(Frame frame);
   void closeRegion();

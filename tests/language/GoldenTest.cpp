@@ -162,6 +162,37 @@ tile.store %29, %3#0 : tensor<32x!tile.ptr<f32>>
 )");
 }
 
+TEST(Golden, WhileLoops) {
+  const Kernel k = kernel("k", {}, [&](Arg<Pointer<i32>, "x"> x, Arg<i32, "n"> n) {
+    const auto [left, p] =
+        whileLoop(n, x, [](auto n, auto) { return n > 1; }, [](auto n, auto p) { return std::tuple{n - 2, p + n}; });
+    whileLoop([&] { return left > 0; }, [&] { store(p, 1); });
+  });
+  ASSERT_TRUE(k.ok()) << k.status().toString();
+  EXPECT_EQ(bodyOf(k),
+            R"(%0:2 = scf.while (%1 = %n, %2 = %x) : (i32, !tile.ptr<i32>) -> (i32, !tile.ptr<i32>) {
+  %3 = arith.constant 1 : i32
+  %4 = arith.cmpi sgt, %1, %3 : i32
+  scf.condition(%4) %1, %2 : i32, !tile.ptr<i32>
+} do {
+^bb0(%5: i32, %6: !tile.ptr<i32>):
+  %7 = arith.constant 2 : i32
+  %8 = arith.subi %5, %7 : i32
+  %9 = tile.addptr %6, %5 : !tile.ptr<i32>, i32
+  scf.yield %8, %9 : i32, !tile.ptr<i32>
+}
+scf.while : () -> () {
+  %11 = arith.constant 0 : i32
+  %12 = arith.cmpi sgt, %0#0, %11 : i32
+  scf.condition(%12)
+} do {
+  %13 = arith.constant 1 : i32
+  tile.store %0#1, %13 : !tile.ptr<i32>
+  scf.yield
+}
+)");
+}
+
 TEST(Golden, ReduceTwoOperandsAndScan) {
   const Kernel k = kernel("best", {}, [&](Arg<Pointer<i32>, "x"> x) {
     auto i = reshape(range(0, 64), {4, 16});

@@ -57,7 +57,11 @@ Kernel everything() {
         auto [f, g] = minWithIndex(c, along(0));
         auto e = loop(over(0, n, 2), f,
                       [&](auto k, auto f) { return when(k > 3, [&] { return f * 2; }, [&] { return f; }); });
-        e = whenRows(e > 0.0f, [&] { return e * 3; }, [&] { return e; });
+        auto [left, most] = whileLoop(
+            n, e, [](auto k, auto f) { return (k > 0) & (max(f) < 100.0f); },
+            [](auto k, auto f) { return std::tuple{k - 1, f + f}; });
+        whileLoop([&] { return atomicAdd(u, 0u) > 7u; }, [&] { (void)atomicAdd(u, 1u); });
+        e = whenRows(most > cast<f32>(left), [&] { return e * 3; }, [&] { return e; });
         when(n == 3, [&] { devicePrint("e \"quoted\" = ", e, g, n); });
         devicePrint("nothing");
         assume(multipleOf(n, 16) > 0);

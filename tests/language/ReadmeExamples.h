@@ -59,6 +59,19 @@ Kernel rowMax(int block) {
                 });
 }
 
+// root[i] = the root of x[i] by Newton's method, with as many steps as the slowest element of the block takes.
+Kernel roots(int block) {
+  return kernel("roots", {.config = {{"block", block}}}, [&](Arg<Pointer<f32>, "x"> x, Arg<Pointer<f32>, "root"> root, Arg<Pointer<i32>, "steps"> steps) {
+    auto i = programId() * block + range(0, block);
+    auto a = load(x + i);
+    auto [guess, count] = whileLoop(a, constant<i32>(0),
+                                    [&](auto guess, auto count) { return (max(abs(guess * guess - a)) > 1e-3f) & (count < 50); },
+                                    [&](auto guess, auto count) { return std::tuple{(guess + a / guess) / 2, count + 1}; });
+    store(root + i, guess);
+    store(steps + programId(), count);
+  });
+}
+
 // out[b, j, i] = x[b, i, j], tiles of 32 x 64, any strides of x, rows of out adjacent.
 Kernel flip() {
   return kernel("flip", {}, [&](TensorArg<f16, 3, "x"> x, TensorArg<f16, 3, "out"> out) {

@@ -185,6 +185,29 @@ INSTANTIATE_TEST_SUITE_P(
              },
              {"loop", "carried value 0", "tensor<32xf32>", "tensor<64xf32>"},
              "shape the same"},
+        Case{"WhileShapeChanges",
+             [](P x, N n) {
+               (void)whileLoop(
+                   n, zeros<f32>({32}), [](auto n, auto) { return n > 0; },
+                   [](auto n, auto) { return std::tuple{n - 1, zeros<f32>({64})}; });
+             },
+             {"whileLoop", "carried value 1", "tensor<32xf32>", "tensor<64xf32>"},
+             "shape the same"},
+        Case{"ValueLeavesWhileCondition",
+             [](P x, N n) {
+               Scalar<i32> leaked;
+               whileLoop([&] { return (leaked = n + 1) > n; }, [&] { store(x + leaked, 1); });
+             },
+             {"operator + of a pointer", "has ended"},
+             "carried value"},
+        Case{"WhileInCombine",
+             [](P x, N n) {
+               (void)reduce(zeros<f32>({32}), [&](auto a, auto b) {
+                 return whileLoop(a, [](auto a) { return a > 0; }, [](auto a) { return a - 1; });
+               });
+             },
+             {"whileLoop", "combine function"},
+             "move it out"},
         Case{"BranchesDiffer",
              [](P x, N n) {
                (void)when(

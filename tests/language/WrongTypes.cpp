@@ -19,6 +19,21 @@ void loops(Tile<f32> x, Tile<f16> h, Scalar<i64> n) {
   loop(over(0, n), 0.0f, [&](auto i, auto x) { return x; });
 }
 
+void whileLoops(Tile<f32> x, Tile<f16> h) {
+  // expected-error@*:* {{the body of a whileLoop returns the carried values of the next round, of the same types}}
+  whileLoop(x, [](auto x) { return max(x) > 1; }, [&](auto) { return h; });
+  // expected-error@*:* {{the condition of a whileLoop returns a Scalar<i1>: reduce a mask}}
+  // expected-error@*:* 0+ {{no matching conversion for functional-style cast}}
+  whileLoop(x, [](auto x) { return x > 1; }, [](auto x) { return x; });
+  // expected-error@*:* {{the condition and the body of a whileLoop take one parameter for each carried value}}
+  // expected-error@*:* 0+ {{no matching function for call to object of type}}
+  whileLoop(x, [] { return constant<i1>(true); }, [](auto x) { return x; });
+  // expected-error@*:* {{carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number}}
+  // expected-error@*:* 0+ {{no matching function for call to 'plain'}}
+  // expected-error@*:* 0+ {{no matching function for call to 'whileHolds'}}
+  whileLoop(0.0f, [](auto x) { return x > 1; }, [](auto x) { return x; });
+}
+
 void conditions(Scalar<i1> c, Tile<f32> x, Tile<f16> h) {
   // expected-error@*:* {{both bodies of a condition return values of the same types in the same order}}
   when(c, [&] { return x; }, [&] { return h; });
