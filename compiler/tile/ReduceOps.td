@@ -41,7 +41,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOpera
 }
 
 def Tile_ScanOp : Tile_Op<"scan", [RecursiveMemoryEffects, SingleBlockImplicitTerminator<"::kiln::tile::YieldOp">]> {
-  let summary = "Running combination along one dimension";
+  let summary = "Running combination along one dimension, the lower index always on the left";
   let description = [{
     ```mlir
     %s = tile.scan(%x) {axis = 0 : i32} : tensor<128xf32> {
