@@ -2,7 +2,7 @@
 //
 //   auto total = loop(over(0, n, 64), zero, [&](auto i, auto total) { return total + load(x + i); });
 //   auto [m, s] = loop(over(0, n), m0, s0, [&](auto i, auto m, auto s) { ..; return std::tuple{m1, s1}; });
-//   auto acc = loop(over(0, n, 64).stages(3).grade(approx), acc0, [&](auto i, auto acc) { .. });
+//   auto acc = loop(over(0, n, 64).stages(3).unroll(2).grade(approx), acc0, [&](auto i, auto acc) { .. });
 //   auto [n, x] = whileLoop(n0, x0, [&](auto n, auto x) { return n > 1; }, [&](auto n, auto x) { ..; return
 //   std::tuple{..}; }); when(first, [&] { store(out, y); }); auto y = when(first, [&] { return a; }, [&] { return b;
 //   }); auto y = whenRows(grown, [&] { return x * 2; }, [&] { return x; }); // grown: a mask [M]; x: a tile [M, N]
@@ -102,12 +102,20 @@ template <IndexElement T> struct Steps {
   Location location;
   std::optional<int> ownStages = {};
   Grade ownGrade = Grade::OfScope;
+  std::optional<int> ownUnroll = {};
 
   /// Tiles in flight of this loop's loads, 1 to 8, in place of KernelOptions::stages.  Loops inside it have the
   /// kernel's, or their own.
   Steps stages(int count) const {
     Steps out = *this;
     out.ownStages = count;
+    return out;
+  }
+  /// So many rounds at once, by copies of the body, 1 to 64, and a loop for the rest.  With constant bounds a loop of
+  /// `count` rounds or fewer becomes straight code.
+  Steps unroll(int count) const {
+    Steps out = *this;
+    out.ownUnroll = count;
     return out;
   }
   /// Of what the body records and names no grade, inner loops included: withGrade (Math.h).
@@ -140,8 +148,8 @@ auto loopOver(const Steps<T> &steps, F &body, const std::tuple<Carried...> &carr
   std::array<Handle, n + 1> inside = {}, results = {};
   Handle counter;
   const auto first = operandsOf(carried, steps.location);
-  if (beginLoop(elementOf<T>, steps.begin, steps.end, steps.step, steps.ownStages, {first.data(), n}, counter,
-                {inside.data(), n}, steps.location)) {
+  if (beginLoop(elementOf<T>, steps.begin, steps.end, steps.step, {steps.ownStages, steps.ownUnroll}, {first.data(), n},
+                counter, {inside.data(), n}, steps.location)) {
     const GradeScope grade(steps.ownGrade);
     const auto next = callBundled(body, Scalar<T>(counter), Carried(inside[I])...);
     static_assert(

@@ -29,21 +29,6 @@ std::string_view spelling(const Frame &f) {
   }
 }
 
-/// "%5 = ", "%5:2 = ", or nothing.
-void putResults(Recorder &r, std::uint32_t number, std::size_t count) {
-  if (count == 0)
-    return;
-  r.putAll('%', number);
-  if (count > 1)
-    r.putAll(':', static_cast<std::int64_t>(count));
-  r.put(" = ");
-}
-
-void putTypes(Recorder &r, std::span<const TypeId> types) {
-  for (std::size_t i = 0; i < types.size(); ++i)
-    r.putAll(i ? ", " : "", TypeText{types[i]});
-}
-
 /// The values that a body gives, of the region's types; `yield %a, %b : types` is recorded.
 bool yieldValues(Recorder &r, Operands yielded, Op op, std::string_view role) {
   const Frame &f = r.frame();
@@ -68,7 +53,7 @@ bool yieldValues(Recorder &r, Operands yielded, Op op, std::string_view role) {
     r.putAll(i ? ", " : " ", ValueText{ids[i]});
   if (!ids.empty()) {
     r.put(" : ");
-    putTypes(r, f.yielded);
+    r.putTypes(f.yielded);
   }
   r.endLine(f.location);
   return true;
@@ -80,8 +65,15 @@ void finishRegions(Recorder &r, std::span<Handle> results) {
   r.closeRegion();
   r.indent();
   r.put('}');
-  if (f.stages)
-    r.putAll(" {tile.num_stages = ", *f.stages, " : i32}");
+  const auto &[stages, unroll] = f.options;
+  if (stages || unroll)
+    r.put(" {");
+  if (stages)
+    r.putAll("tile.num_stages = ", *stages, unroll ? " : i32, " : " : i32");
+  if (unroll)
+    r.putAll("tile.unroll = ", *unroll, " : i32");
+  if (stages || unroll)
+    r.put('}');
   r.endLine(f.location);
   const ValueId first = r.defineParts(f.number, f.results, f.location);
   for (std::size_t i = 0; i < results.size() && i < f.results.size(); ++i)
@@ -94,7 +86,7 @@ void finishRegions(Recorder &r, std::span<Handle> results) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, std::optional<int> stages,
+bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
                Operands carried, Handle &induction, std::span<Handle> inside, Location loc) {
   Recorder *r = open("loop", loc);
   if (!r)
@@ -103,8 +95,13 @@ bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Op
     r->fail(loc, "loop", "the step is " + constantText(step.constant), "give a positive step and count from 0");
     return false;
   }
-  if (stages && !goodStages(*stages)) {
-    r->fail(loc, "loop", "has " + std::to_string(*stages) + " stages", stagesRemedy);
+  if (options.stages && !goodStages(*options.stages)) {
+    r->fail(loc, "loop", "has " + std::to_string(*options.stages) + " stages", stagesRemedy);
+    return false;
+  }
+  if (constexpr int most = 64; options.unroll && (*options.unroll < 1 || *options.unroll > most)) {
+    r->fail(loc, "loop", "does " + std::to_string(*options.unroll) + " rounds at once",
+            "unroll(n) repeats the body 1 to " + std::to_string(most) + " times");
     return false;
   }
   const auto lower = r->bring(begin, nullptr, "loop", loc);
@@ -122,12 +119,12 @@ bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Op
     f.results.push_back(r->value(*id).type);
   }
   f.yielded = f.results;
-  f.stages = stages;
+  f.options = options;
   f.number = r->takeNumber();
   r->indent();
   r->openRegion(f);
   const ValueId counter = r->define(r->scalar(e), loc);
-  putResults(*r, f.number, first.size());
+  r->putResults(f.number, first.size());
   r->putAll(Op::For, ' ', ValueText{counter}, " = ", ValueText{*lower}, " to ", ValueText{*upper}, " step ",
             ValueText{*stride});
   if (!first.empty()) {
@@ -138,7 +135,7 @@ bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Op
       r->putAll(i ? ", " : "", ValueText{id}, " = ", ValueText{first[i]});
     }
     r->put(") -> (");
-    putTypes(*r, f.results);
+    r->putTypes(f.results);
     r->put(')');
   }
   r->putAll(" : ", elementText(e), " {\n");
@@ -169,7 +166,7 @@ bool beginWhile(Operands carried, std::span<Handle> inside, Location loc) {
   f.number = r->takeNumber();
   r->indent();
   r->openRegion(f);
-  putResults(*r, f.number, first.size());
+  r->putResults(f.number, first.size());
   r->put(Op::While);
   for (std::size_t i = 0; i < first.size(); ++i) {
     const ValueId id = r->define(f.results[i], loc);
@@ -178,9 +175,9 @@ bool beginWhile(Operands carried, std::span<Handle> inside, Location loc) {
     r->putAll(i ? ", " : " (", ValueText{id}, " = ", ValueText{first[i]});
   }
   r->put(first.empty() ? " : (" : ") : (");
-  putTypes(*r, f.results);
+  r->putTypes(f.results);
   r->put(") -> (");
-  putTypes(*r, f.results);
+  r->putTypes(f.results);
   r->put(") {\n");
   r->frame().carried = std::move(f.carried);
   return true;
@@ -200,7 +197,7 @@ bool beginWhileBody(const Operand &condition, std::span<Handle> inside) {
     r->putAll(i ? ", " : " ", ValueText{f.carried[i]});
   if (!f.carried.empty()) {
     r->put(" : ");
-    putTypes(*r, f.results);
+    r->putTypes(f.results);
   }
   r->endLine(f.location);
   r->closeRegion();
@@ -264,11 +261,11 @@ static bool endFirstBody(Recorder &r, Operands yielded) {
     return false;
   std::string bodies = r.text.substr(f.headerAt);
   r.text.resize(f.headerAt);
-  putResults(r, f.number, f.results.size());
+  r.putResults(f.number, f.results.size());
   r.putAll(Op::If, ' ', ValueText{f.condition});
   if (!f.results.empty()) {
     r.put(" -> (");
-    putTypes(r, f.results);
+    r.putTypes(f.results);
     r.put(')');
   }
   r.putAll(" {\n", std::string_view(bodies));
@@ -345,7 +342,7 @@ bool beginCombine(bool isScan, Operands sources, int dim, bool reverse, bool sca
   }
   f.number = r->takeNumber();
   r->indent();
-  putResults(*r, f.number, ids.size());
+  r->putResults(f.number, ids.size());
   r->putAll(f.op, '(');
   for (std::size_t i = 0; i < ids.size(); ++i)
     r->putAll(i ? ", " : "", ValueText{ids[i]});
@@ -354,7 +351,7 @@ bool beginCombine(bool isScan, Operands sources, int dim, bool reverse, bool sca
     r->putAll(i ? ", " : "", TypeText{r->value(ids[i]).type});
   if (!isScan) {
     r->put(" to ");
-    putTypes(*r, f.results);
+    r->putTypes(f.results);
   }
   r->put(" {\n");
   r->indent();

@@ -9,6 +9,7 @@
 #include "Layout.h"
 #include "Math.h"
 #include "Memory.h"
+#include "Ptx.h"
 #include "Random.h"
 #include "Reduce.h"
 #include "Shapes.h"

@@ -6,7 +6,8 @@
 //
 // Philox4x32-10 with the seed as key and the offset as counter: a number depends on these two 64-bit integers alone, on
 // no layout, tile size, program or target, and kiln::philox (support/Philox.h) gives the same bits on the host.  The
-// words are those of Triton's randint4x(seed, offset); what becomes of them is defined in Philox.h.
+// words are those of Triton's randint4x(seed, offset), for offsets from 0 on; what becomes of them is defined in
+// Philox.h.
 //
 // Seeds are Scalar<i64>, Scalar<u64> or C++ integers.  Offsets are 32 or 64 bits wide and count as 64-bit numbers, so
 // that i32 and i64 of one value give the same; each number wants an offset of its own.

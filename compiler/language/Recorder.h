@@ -121,6 +121,9 @@ Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc)
 Handle fusedMultiplyAdd(ElementType e, const Operand &a, const Operand &b, const Operand &c, Location loc);
 Handle select(const Operand &condition, const Operand &a, const Operand &b, Location loc);
 Handle cast(ElementType to, const Operand &a, Location loc);
+/// `outputs`: of the results' types, as many as `results`.
+void inlinePtx(std::string_view text, bool effects, std::span<const ElementType> outputs, Operands operands,
+               std::span<Handle> results, Location loc);
 Handle bitcast(ElementType to, const Operand &a, Location loc);
 /// Whether float additions and multiplications may fuse from here on; gives what held before.
 bool setContraction(bool allowed);
@@ -180,8 +183,11 @@ void devicePrint(std::string_view prefix, Operands values, Location loc);
 
 // Regions.  begin* gives false if nothing is recorded: the caller then skips the body and the end.  Handles go out
 // through spans that are as long as there are carried values, sources, results.
-/// `stages`: of this loop, if it has its own.
-bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, std::optional<int> stages,
+/// What a loop has of its own: stages, and how many rounds it does at once.
+struct LoopOptions {
+  std::optional<int> stages = {}, unroll = {};
+};
+bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
                Operands carried, Handle &induction, std::span<Handle> inside, Location loc);
 void endLoop(Operands yielded, std::span<Handle> results);
 /// A loop as long as a condition holds: first the condition of the carried values, then the body, then endLoop.

@@ -121,7 +121,7 @@ public:
     ValueId condition = 0;             ///< of a scf.if
     std::vector<ValueId> carried = {}; ///< of a scf.while: what its condition sees
     bool otherwise = false;            ///< in the second region of a scf.if
-    std::optional<int> stages = {};    ///< of a scf.for that has its own
+    detail::LoopOptions options = {};  ///< of a scf.for
   };
   void openRegion(Frame frame);
   void closeRegion();
@@ -154,6 +154,20 @@ public:
   void put(Quoted q) { appendQuoted(text, q.text); }
   void putLocation(Location loc);
   template <typename... Parts> void putAll(const Parts &...parts) { (put(parts), ...); }
+  /// "%5 = ", "%5:2 = ", or nothing.
+  void putResults(std::uint32_t number, std::size_t count) {
+    if (count == 0)
+      return;
+    putAll('%', number);
+    if (count > 1)
+      putAll(':', static_cast<std::int64_t>(count));
+    put(" = ");
+  }
+  /// "a, b".
+  void putTypes(std::span<const TypeId> ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      putAll(i ? ", " : "", TypeText{ids[i]});
+  }
   void indent() { text.append(2 * (frames.size() + 2), ' '); }
   /// One operation without a result.
   template <typename... Parts> void line(Location loc, const Parts &...parts) {

@@ -47,6 +47,69 @@ private:
   const LoweringContext &context;
 };
 
+/// One piece of inline assembly for each register.  16-bit floats lie in registers as integers.
+class LowerInlinePtx : public OpConversionPattern<tile::InlinePtxOp> {
+public:
+  LowerInlinePtx(const TileTypeConverter &converter, const LoweringContext &context)
+      // Before LowerElementwise, which would take one of one result.
+      : OpConversionPattern(converter, context.context(), /*benefit=*/2), context(context) {}
+
+  LogicalResult matchAndRewrite(tile::InlinePtxOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    std::string constraints;
+    llvm::SmallVector<Type> results;
+    size_t registers = 1;
+    const auto add = [&](const char *kind, Type of) {
+      const Type element = tile::elementTypeOf(of), type = inRegister(e, element);
+      constraints += (constraints.empty() ? "" : ",") + std::string(kind) + letter(type);
+      if (auto tile = dyn_cast<RankedTensorType>(of))
+        registers = context.layout(tile).registers();
+      return type;
+    };
+    // Written before all operands are read, where there are several statements.
+    for (Type t : op.getResultTypes())
+      results.push_back(add("=&", t));
+    for (Type t : op.getOperandTypes())
+      add("", t);
+    const Type made = results.empty()       ? Type()
+                      : results.size() == 1 ? results.front()
+                                            : LLVM::LLVMStructType::getLiteral(rewriter.getContext(), results);
+    llvm::SmallVector<Scalars> out(results.size());
+    for (size_t r = 0; r < registers; ++r) {
+      Scalars operands;
+      for (ValueRange values : adaptor.getInputs()) {
+        const Value v = values.size() == 1 ? values.front() : values[r];
+        operands.push_back(e.bitcast(v, inRegister(e, v.getType())));
+      }
+      auto one = LLVM::InlineAsmOp::create(rewriter, op.getLoc(), made ? TypeRange(made) : TypeRange(), operands,
+                                           ("{ " + op.getText() + " }").str(), constraints, op.getEffects(),
+                                           /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                           ArrayAttr());
+      for (size_t i = 0; i < results.size(); ++i) {
+        const Value v =
+            results.size() == 1
+                ? one.getResult(0)
+                : Value(LLVM::ExtractValueOp::create(rewriter, op.getLoc(), one.getResult(0), static_cast<int64_t>(i)));
+        out[i].push_back(e.bitcast(v, tile::elementTypeOf(op.getResult(static_cast<unsigned>(i)).getType())));
+      }
+    }
+    rewriter.replaceOpWithMultiple(op, std::move(out));
+    return success();
+  }
+
+private:
+  static Type inRegister(const Emit &e, Type t) { return t.isF16() || t.isBF16() ? e.i(16) : t; }
+  static char letter(Type t) {
+    if (t.isF32())
+      return 'f';
+    if (t.isF64())
+      return 'd';
+    return t.isInteger(16) ? 'h' : t.isInteger(32) ? 'r' : 'l';
+  }
+  const LoweringContext &context;
+};
+
 struct LowerAddPtr : Lowering<tile::AddPtrOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile::AddPtrOp op, Adaptor adaptor,
@@ -137,7 +200,7 @@ struct LowerPoison : Lowering<ub::PoisonOp> {
 
 void populateElementwisePatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                                  const LoweringContext &context) {
-  patterns.add<LowerElementwise, LowerAddPtr, LowerConstant, LowerPoison>(converter, context);
+  patterns.add<LowerElementwise, LowerInlinePtx, LowerAddPtr, LowerConstant, LowerPoison>(converter, context);
 }
 
 } // namespace kiln::lowering

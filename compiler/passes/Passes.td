@@ -27,6 +27,16 @@ def Specialize : Pass<"kiln-specialize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect"];
 }
 
+def UnrollLoops : Pass<"kiln-unroll-loops", "::mlir::ModuleOp"> {
+  let summary = "Repeats the bodies of loops with tile.unroll";
+  let description = [{
+    An scf.for with `tile.unroll` = n becomes a loop that does n rounds at once, by n copies of the body, as long as n
+    rounds are left, and a loop for the rest, which is not pipelined.  Inner loops come first.  Where the bounds are
+    constants, a loop of one round is no loop: n rounds or fewer become straight code.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // tile -> tile_gpu
 //===----------------------------------------------------------------------===//

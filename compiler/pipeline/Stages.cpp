@@ -129,6 +129,7 @@ Status buildTileStage(OpPassManager &pm, const SpecializeFacts &facts, const Sta
 }
 
 Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
+  pm.addPass(createUnrollLoops());
   pm.addPass(createAccelerateDot());
   pm.addPass(createAssignLayouts());
   pm.addPass(createCanonicalizerPass());

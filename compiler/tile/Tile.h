@@ -30,7 +30,7 @@ namespace kiln::tile {
 struct GlobalMemory : mlir::SideEffects::Resource::Base<GlobalMemory> {
   llvm::StringRef getName() final { return "global memory"; }
 };
-/// What `print`, `assert` and `assume` write: keeps them in order and alive.
+/// What `print`, `assert`, `assume` and `inline_ptx effects` write: keeps them in order and alive.
 struct Console : mlir::SideEffects::Resource::Base<Console> {
   llvm::StringRef getName() final { return "console"; }
 };
@@ -39,6 +39,7 @@ struct Console : mlir::SideEffects::Resource::Base<Console> {
 constexpr llvm::StringLiteral kernelAttr = "tile.kernel";
 constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
 constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
+constexpr llvm::StringLiteral unrollAttr = "tile.unroll";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral assemblerLevelAttr = "tile.assembler_level";
 constexpr llvm::StringLiteral clusterAttr = "tile.cluster";
@@ -48,7 +49,7 @@ constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
 constexpr llvm::StringLiteral specializeAttr = "tile.specialize";
 constexpr llvm::StringLiteral elementAttr = "tile.element"; ///< that the argument counts
 
-constexpr unsigned defaultNumWarps = 4, maxNumStages = 8, maxAssemblerLevel = 3;
+constexpr unsigned defaultNumWarps = 4, maxNumStages = 8, maxUnroll = 64, maxAssemblerLevel = 3;
 
 /// Of types of arguments that no caller passes: the launcher makes them, as their attributes say.  A kernel has them
 /// last.

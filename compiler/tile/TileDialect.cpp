@@ -114,6 +114,14 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << " stages";
     return success();
   }
+  if (attr.getName() == unrollAttr) {
+    if (op->getName().getStringRef() != "scf.for")
+      return op->emitError() << unrollAttr << " is for scf.for, not for " << op->getName();
+    if (!isInteger(attr.getValue(), 1, maxUnroll))
+      return op->emitError() << unrollAttr << " is " << attr.getValue() << ": a loop's body is repeated 1 to "
+                             << maxUnroll << " times";
+    return success();
+  }
   if (attr.getName() == maxRegistersAttr) {
     // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can
     // have.
@@ -131,8 +139,8 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (attr.getName() == clusterAttr)
     return verifyCluster(op, attr.getValue());
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << ", " << numStagesAttr << ", " << maxRegistersAttr << ", "
-                         << assemblerLevelAttr << " and " << clusterAttr;
+                         << numWarpsAttr << ", " << numStagesAttr << ", " << unrollAttr << ", " << maxRegistersAttr
+                         << ", " << assemblerLevelAttr << " and " << clusterAttr;
 }
 
 /// tile.specialize and tile.element.

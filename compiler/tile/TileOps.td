@@ -13,5 +13,6 @@ include "compiler/tile/ViewOps.td"
 include "compiler/tile/ReduceOps.td"
 include "compiler/tile/DotOps.td"
 include "compiler/tile/CheckOps.td"
+include "compiler/tile/PtxOps.td"
 
 #endif // KILN_TILE_OPS

@@ -35,6 +35,7 @@ VALUES = {
                  "tensor<64x32xf32>, tensor<32x16xf32>, tensor<64x16xf32>"],
     "tile.expand_dims": "tensor<64xf32>",
     "tile.gather": "tensor<64x32xf32>, tensor<64x16xi32>",
+    "tile.inline_ptx": ["tensor<128xf32>, tensor<128xf32>", ""],
     "tile.join": "tensor<64xf32>, tensor<64xf32>",
     "tile.load": "tensor<128x!tile.ptr<f32>>, tensor<128xi1>, tensor<128xf32>",
     "tile.load_view": "!tile.view<64x32xf16>, i32, i32",

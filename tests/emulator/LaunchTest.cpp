@@ -117,6 +117,15 @@ TEST(Launch, WhatTheDecoderSays) {
   EXPECT_SAYS(gpu.run(kernelText("", "tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];"), {1}, {1}, {}),
               "unsupported: tex.2d.v4.f32.f32");
   EXPECT_SAYS(gpu.run(kernelText("", "call nothing_here;"), {1}, {1}, {}), "is not declared");
+  // The author's line where the PTX has it, as of inline assembly.
+  const auto located = [&](const char *instruction) {
+    return gpu.run(kernelText("", std::string(".loc 1 31 7\n") + instruction, "sm_80", ".file 1 \"mine.cpp\""), {1},
+                   {1}, {});
+  };
+  EXPECT_SAYS(located("addd.u32 %r1, %r1, %r2;"), "mine.cpp:31 (test.ptx:");
+  EXPECT_SAYS(located("addd.u32 %r1, %r1, %r2;"), "): unknown instruction 'addd.u32'");
+  EXPECT_SAYS(located("add.u32 %r1, %r1, %r99;"), "mine.cpp:31 (test.ptx:");
+  EXPECT_SAYS(located("tex.2d.v4.f32.f32 {%f1,%f2,%f3,%f4}, [%rd1, {%f1,%f2}];"), "mine.cpp:31 (test.ptx:");
   Emulator old("sm_75");
   const Launched r = old.run(kernelText("", "redux.sync.add.u32 %r1, %r2, -1;", "sm_75"), {1}, {32}, {});
   EXPECT_SAYS(r, "test.ptx:8: redux.sync.add.u32: sm_75 does not have it (sm_80 is the first target that does)");

@@ -67,6 +67,12 @@ Kernel everything() {
         assume(multipleOf(n, 16) > 0);
         store(x + multipleOf(maxContiguous(v2, 8), 8), y);
         store(x, sum(withLayout(z, {.sizePerThread = {2, 1}, .threadsPerWarp = {4, 8}, .warpsPerCTA = {1, 4}})));
+        loop(over(0, n).stages(2).unroll(3), [&](auto i) { store(x + i, 1); });
+        loop(over(0, n).unroll(3), [&](auto i) {
+          const auto [p, q] = inlinePtx<std::tuple<f32, i32>(f32, i32)>("mov.f32 $0, $2; neg.s32 $1, $3;", z, i);
+          store(x + q, p);
+          inlinePtxWithEffects<void(i32)>("nanosleep.u32 $0;", i);
+        });
         deviceAssert(n < 100, "n is too large: 100 \\ more");
         deviceAssert(e > 0.0f, "not positive");
       });

@@ -82,6 +82,18 @@ Kernel flip() {
   });
 }
 
+// y[i] = x[i] with its bytes turned round, several elements a round.
+Kernel turnBytes(int block) {
+  return kernel("turn_bytes", {.config = {{"block", block}}},
+                [&](Arg<Pointer<u32>, "x"> x, Arg<Pointer<u32>, "y"> y, Arg<i32, "n"> n) {
+                  loop(over(0, n, block).unroll(4), [&](auto i) {
+                    auto j = i + range(0, block);
+                    auto turned = inlinePtx<u32(u32)>("prmt.b32 $0, $1, 0, 0x0123;", load(x + j, j < n));
+                    store(y + j, turned, j < n);
+                  });
+                });
+}
+
 // out[i] = x[i] / (1 - p) with probability 1 - p, else 0; block elements a program.
 Kernel dropout(int block) {
   return kernel("dropout", {.config = {{"block", block}}},

@@ -29,12 +29,12 @@ TEST(Readme, ProgramsAreThoseThatAreCompiledHere) {
     at = end + 3;
     ++found;
   }
-  EXPECT_GE(found, 6u);
+  EXPECT_GE(found, 7u);
 }
 
 TEST(Readme, ProgramsRecord) {
   std::vector<std::string> modules;
-  for (const Kernel &k : {scale(ElementType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64)}) {
+  for (const Kernel &k : {scale(ElementType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64), turnBytes(128)}) {
     ASSERT_TRUE(k.ok()) << k.status().toString();
     testing::internal::CaptureStdout();
     EXPECT_TRUE(show(k));

@@ -66,3 +66,19 @@ Kernel coordinates() {
 }
 // expected-error@*:* {{a tensor has 1 to 5 dimensions}}
 void sixDims(TensorArg<f32, 6, "x"> x) { (void)x.extent(0); }
+
+void ptx(Tile<f32> x, Tile<i32> i, Tile<i8> b, Scalar<i32> n) {
+  // expected-error@*:* {{an operand of inline PTX has the type that the signature says: cast<T>(x) gives another one}}
+  (void)inlinePtx<f32(f32)>("neg.f32 $0, $1;", i);
+  // expected-error@*:* {{inline PTX takes one operand for each parameter of its signature}}
+  (void)inlinePtx<f32(f32, f32)>("add.f32 $0, $1, $2;", x);
+  // expected-error@*:* {{inline PTX works on registers of 16, 32 and 64 bits}}
+  (void)inlinePtx<i32(i8)>("cvt.s32.s8 $0, $1;", b);
+  // expected-error@*:* {{what has no result is there for its effects: inlinePtxWithEffects}}
+  inlinePtx<void(i32)>("nanosleep.u32 $0;", n);
+  // expected-error@*:* {{inline PTX of tiles has a result: use it, or reduce the tile first}}
+  inlinePtxWithEffects<void(i32)>("nanosleep.u32 $0;", i);
+  // expected-error@*:* {{the signature of inline PTX is a function's, as f32(f32, i32)}}
+  // expected-error@*:* 0+ {{no member named 'record'}}
+  (void)inlinePtx<f32>("mov.f32 $0, $1;", x);
+}

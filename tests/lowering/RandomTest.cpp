@@ -34,6 +34,9 @@ TEST(Random, KnownAnswersOnTheHost) {
   for (const Known &k : known)
     EXPECT_EQ(philox::rounds<philox::HostArithmetic>(k.counter, k.key), k.words);
   EXPECT_EQ(philox::words(0, 0), known[0].words);
+  // What Triton's randint4x(42, 0) and (42, 1) give.
+  EXPECT_EQ(philox::words(42, 0), (std::array{2632642643u, 2012563771u, 314527917u, 1463989207u}));
+  EXPECT_EQ(philox::words(42, 1), (std::array{4242219303u, 1404726525u, 2207210094u, 1951270651u}));
 }
 
 TEST(Random, KnownAnswersInAKernel) {

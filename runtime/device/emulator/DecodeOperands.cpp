@@ -87,16 +87,24 @@ const Operand &unwrap(const Operand &o) {
 
 } // namespace
 
+std::string DecodeContext::placeOf(const ptx::Instruction &instruction) const {
+  const std::string ptx = module.fileName + ":" + std::to_string(instruction.line);
+  const auto &locations = state->function->locations;
+  if (instruction.location < 0 || static_cast<std::size_t>(instruction.location) >= locations.size())
+    return ptx;
+  const ptx::Location &l = locations[static_cast<std::size_t>(instruction.location)];
+  return l.line ? std::string(module.filePath(l.file)) + ":" + std::to_string(l.line) + " (" + ptx + ")" : ptx;
+}
+
 bool DecodeContext::error(const ptx::Instruction &instruction, std::string message) {
-  errors.push_back(module.fileName + ":" + std::to_string(instruction.line) + ": " + std::string(instruction.opcode) +
-                   ": " + std::move(message));
+  errors.push_back(placeOf(instruction) + ": " + std::string(instruction.opcode) + ": " + std::move(message));
   anyUnsupported = false;
   return false;
 }
 
 bool DecodeContext::unsupported(const ptx::Instruction &instruction, std::string message) {
-  errors.push_back(module.fileName + ":" + std::to_string(instruction.line) +
-                   ": unsupported: " + std::string(instruction.opcode) + ": " + std::move(message));
+  errors.push_back(placeOf(instruction) + ": unsupported: " + std::string(instruction.opcode) + ": " +
+                   std::move(message));
   return false;
 }
 

@@ -191,7 +191,7 @@ bool DecodeContext::decodeInstruction(const ptx::Instruction &instruction) {
     if (!match) {
       if (match.status().code() != StatusCode::Unsupported)
         anyUnsupported = false;
-      errors.push_back(module.fileName + ":" + std::to_string(instruction.line) + ": " + match.status().toString());
+      errors.push_back(placeOf(instruction) + ": " + match.status().toString());
       return false;
     }
     cached = matches.emplace(instruction.opcode, *match).first;

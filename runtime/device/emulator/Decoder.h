@@ -106,7 +106,9 @@ public:
   const Target &target() const { return *options.target; }
   bool inEntry() const;
   std::uint32_t parameterBytes() const { return program->info.parameterBytes; } ///< of the kernel
-  /// Reports "FILE:LINE: OPCODE: message" and returns false.
+  /// "FILE:LINE", or "SOURCE:LINE (FILE:LINE)" where a .loc says of what source the instruction is.
+  std::string placeOf(const ptx::Instruction &instruction) const;
+  /// Reports "PLACE: OPCODE: message" and returns false.
   bool error(const ptx::Instruction &instruction, std::string message);
   bool unsupported(const ptx::Instruction &instruction, std::string message);
 
