@@ -27,7 +27,10 @@ namespace kiln::language {
 namespace detail {
 
 /// What a body returned, as a tuple of plain values.
-template <typename R> struct Bundle;
+template <typename R> struct Bundle {
+  static_assert(sizeof(R) == 0, "a body returns nothing, recorded values, or a std::tuple of them: write "
+                                "constant<f32>(0) for a C++ number");
+};
 template <> struct Bundle<void> {
   using Type = std::tuple<>;
 };
@@ -41,8 +44,6 @@ template <Value A, Value B> struct Bundle<std::pair<A, B>> {
   using Type = std::tuple<Plain<A>, Plain<B>>;
 };
 template <typename R> using BundleOf = typename Bundle<std::remove_cvref_t<R>>::Type;
-template <typename R>
-concept Returnable = requires { typename Bundle<std::remove_cvref_t<R>>::Type; };
 
 /// Calls `f` and packs what it returns.
 template <typename F, typename... As> auto callBundled(F &f, const As &...as) {

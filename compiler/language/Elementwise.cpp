@@ -122,6 +122,11 @@ Handle invert(ElementType e, const Operand &a, Location loc) {
   return binaryOp(*r, Op::XOrI, "operator ~", a, ones, {}, loc);
 }
 
+Location whereMade(const Handle &handle) {
+  const Recorder *r = Recorder::current();
+  return r && r->peek(handle) ? r->value(handle.index).location : Location();
+}
+
 Handle unary(Op op, std::string_view name, ElementType e, const Operand &a, Grade grade, Location loc) {
   Recorder *r = Recorder::current();
   return r ? unaryOp(*r, op, name, a, gradeFlags(*r, grade), loc) : Handle();

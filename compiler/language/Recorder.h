@@ -115,6 +115,8 @@ Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b,
 Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc);
 Handle negate(ElementType e, const Operand &a, Location loc);
 Handle invert(ElementType e, const Operand &a, Location loc);
+/// Where the value was recorded; the kernel's place if the handle names none.
+Location whereMade(const Handle &handle);
 Handle unary(Op op, std::string_view name, ElementType e, const Operand &a, Grade grade, Location loc);
 Handle power(ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
 Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc);

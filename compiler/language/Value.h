@@ -22,6 +22,17 @@
 
 namespace kiln::language {
 
+/// Refused by C++, with a message where the compiler takes one.
+#ifdef __cpp_deleted_function
+#define KILN_REFUSED(message) = delete (message)
+#else
+#define KILN_REFUSED(message) = delete
+#endif
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wc++26-extensions"
+#endif
+
 template <Element T> class Scalar;
 template <typename T> class Tile;
 template <Element T> class Pointer;
@@ -100,6 +111,16 @@ concept Comparable = NumberElement<T> || std::same_as<T, i1>;
 /// The operators of Scalar<T> and Tile<T>, found through their argument's base class.  V: the value's type, M: that of
 /// a comparison.
 template <typename V, typename M, typename T> class Operators {
+public:
+  explicit operator bool() const KILN_REFUSED(
+      "C++ decides while the kernel is recorded, and this value is known when it runs: when(condition, ..), "
+      "select(condition, a, b), loop and whileLoop decide then");
+  template <typename I>
+  void operator[](const I &) const
+      KILN_REFUSED("a recorded value has no elements: gather(x, indices, along(d)) takes some of a tile, "
+                   "sum(select(range(0, n) == i, x, 0)) one, load(p + i) one of memory");
+
+private:
 #define KILN_ARITHMETIC(symbol, kind, concept_)                                                                        \
   friend V operator symbol(At<V> a, At<V> b)                                                                           \
     requires concept_<T>                                                                                               \
@@ -147,11 +168,6 @@ template <typename V, typename M, typename T> class Operators {
   {
     return V(invert(elementOf<T>, a, a.location));
   }
-  friend V operator!(At<V> a)
-    requires std::same_as<T, i1>
-  {
-    return V(invert(elementOf<T>, a, a.location));
-  }
 };
 
 } // namespace detail
@@ -190,6 +206,8 @@ public:
   explicit Pointer(detail::Handle h) : value(h) {}
   detail::Handle handle() const { return value; }
 
+  template <typename I>
+  void operator[](const I &) const KILN_REFUSED("memory is read by load(p + i) and written by store(p + i, value)");
   friend Pointer operator+(const Pointer &p, detail::Index offset) { return Pointer(p.moved(offset, false)); }
   friend Pointer operator-(const Pointer &p, detail::Index offset) { return Pointer(p.moved(offset, true)); }
   friend Tile<Pointer> operator+(const Pointer &p, detail::TileIndex offset) {
@@ -285,6 +303,22 @@ template <typename A, typename B>
 using Met = std::conditional_t<isTile<A>() || isTile<B>(), Tile<CommonTag<A, B>>, Scalar<CommonTag<A, B>>>;
 
 } // namespace detail
+
+/// The other elements of a mask.  Its location is that of the mask: a parameter that remembers where it was written
+/// would be no better match than the bool that C++ makes of a mask, and refuses.
+template <typename V>
+  requires std::same_as<typename detail::TagOf<V>::Type, i1>
+detail::Plain<V> operator!(const V &mask) {
+  const Location loc = detail::whereMade(mask.handle());
+  return detail::Plain<V>(detail::invert(ElementType::I1, detail::operandOf(mask, loc), loc));
+}
+
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+
 } // namespace kiln::language
+
+#include "Mistakes.h"
 
 #endif // KILN_LANGUAGE_VALUE_H

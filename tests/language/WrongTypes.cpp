@@ -12,6 +12,7 @@ void loops(Tile<f32> x, Tile<f16> h, Scalar<i64> n) {
   // expected-error@*:* 0+ {{no matching function for call to object of type}}
   // expected-error@*:* 0+ {{no type named 'type' in 'std::invoke_result}}
   // expected-error@*:* 0+ {{implicit instantiation of undefined template}}
+  // expected-error@*:* 0+ {{'sizeof(int) == 0': a body returns nothing}}
   loop(over(0, n), x, [&](Scalar<i64> i) {});
   // expected-error@*:* {{carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number}}
   // expected-error@*:* 0+ {{no matching function for call to 'plain'}}
@@ -66,6 +67,52 @@ Kernel coordinates() {
 }
 // expected-error@*:* {{a tensor has 1 to 5 dimensions}}
 void sixDims(TensorArg<f32, 6, "x"> x) { (void)x.extent(0); }
+
+// What is written by mistake says what to write instead.
+void operators(Scalar<i32> n, Tile<f32> x, Tile<f16> h, Tile<i1> m, Scalar<i1> c, Pointer<f32> p, Tile<i32> i, Tile<f8e4m3> q) {
+  // expected-error@+1 {{C++ decides while the kernel is recorded, and this value is known when it runs: when(condition, ..)}}
+  if (n > 3) {}
+  // expected-error@+1 {{C++ decides while the kernel is recorded}}
+  for (int t = 0; t < n; ++t) {}
+  // expected-error@+1 {{C++ decides while the kernel is recorded}}
+  (void)(n ? 1 : 2);
+  // expected-error@+1 {{C++ decides while the kernel is recorded}}
+  (void)!x;
+  // expected-error@+1 {{conditions of a kernel are joined by &: (i < n) & (j < m)}}
+  (void)(c && n > 3);
+  // expected-error@+1 {{conditions of a kernel are joined by |: (i < n) | (j < m)}}
+  (void)(false || c);
+  // expected-error@+1 {{a recorded value has no elements: gather(x, indices, along(d)) takes some of a tile}}
+  (void)x[3];
+  // expected-error@+1 {{a recorded value has no elements}}
+  (void)x[i];
+  // expected-error@+1 {{memory is read by load(p + i) and written by store(p + i, value)}}
+  p[3] = 1;
+  // expected-error@+1 {{element types never mix by themselves: cast<T>(x) gives one of the two the other's type}}
+  (void)(x + h);
+  // expected-error@+1 {{element types never mix by themselves}}
+  (void)(n * cast<i64>(n));
+  // expected-error@+1 {{element types never mix by themselves}}
+  (void)(h < x);
+  // expected-error@+1 {{element types never mix by themselves}}
+  x += h;
+  // expected-error@+1 {{a C++ number takes the element type of what it meets, and this one is no such number}}
+  (void)(i * 0.5);
+  // expected-error@+1 {{a C++ number takes the element type of what it meets}}
+  (void)(1 == m);
+  // expected-error@+1 {{masks and 8-bit floats do no arithmetic: cast<i32>(mask), cast<f32>(x), or & | ^ of masks}}
+  (void)(m + m);
+  // expected-error@+1 {{masks and 8-bit floats do no arithmetic}}
+  (void)(q * 2);
+  // expected-error@+1 {{% << and >> are for integers}}
+  (void)(x % 2);
+  // expected-error@+1 {{& | ^ are for integers and masks: bitcast<i32>(x) has the bits of a float}}
+  (void)(x & x);
+  // expected-error@*:* {{a body returns nothing, recorded values, or a std::tuple of them: write constant<f32>(0)}}
+  // expected-error@*:* 0+ {{no type named 'Type' in}}
+  // expected-error@*:* 0+ {{no viable conversion}}
+  when(c, [&] { return 0.0; }, [&] { return 1.0; });
+}
 
 void ptx(Tile<f32> x, Tile<i32> i, Tile<i8> b, Scalar<i32> n) {
   // expected-error@*:* {{an operand of inline PTX has the type that the signature says: cast<T>(x) gives another one}}
