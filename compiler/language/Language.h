@@ -13,6 +13,7 @@
 #include "Random.h"
 #include "Reduce.h"
 #include "Shapes.h"
+#include "Sort.h"
 #include "Tensor.h"
 #include "Triangular.h"
 #include "View.h"

@@ -117,6 +117,17 @@ std::pair<Tile<T>, Tile<T>> halves(const Tile<T> &x, Along along, Location loc =
   return split(Tile<T>(detail::transpose(detail::operandOf(reshape(x, shape, loc), loc), order, loc)), loc);
 }
 
+namespace detail {
+/// 0 .. extent - 1 along one of so many dimensions, with extents of 1 elsewhere.
+inline Tile<i32> numbersAlong(std::int64_t extent, int dim, int rank, Location loc) {
+  Tile<i32> out = language::range(0, extent, loc);
+  for (int d = 0; d < rank; ++d)
+    if (d != dim)
+      out = language::expandDims(out, d, loc);
+  return out;
+}
+} // namespace detail
+
 } // namespace kiln::language
 
 #endif // KILN_LANGUAGE_SHAPES_H

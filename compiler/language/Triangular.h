@@ -19,14 +19,6 @@
 
 namespace kiln::language {
 namespace detail {
-/// Row or column numbers of a tile of so many dimensions, with extents of 1 elsewhere.
-inline Tile<i32> numbersAlong(std::int64_t extent, int dim, int rank, Location loc) {
-  Tile<i32> out = language::range(0, extent, loc);
-  for (int d = 0; d < rank; ++d)
-    if (d != dim)
-      out = language::expandDims(out, d, loc);
-  return out;
-}
 /// `x` where row - column + k is at least 0 (`lower`) or at most 0.
 template <Element T> Tile<T> triangle(const Tile<T> &x, std::int64_t k, bool lower, Location loc) {
   const LocationScope scope(loc);

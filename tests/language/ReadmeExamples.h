@@ -94,6 +94,16 @@ Kernel turnBytes(int block) {
                 });
 }
 
+// The eight largest logits of each row, the largest first, and their columns; one row a program.
+Kernel bestEight(int columns) {
+  return kernel("best_eight", {.config = {{"columns", columns}}},
+                [&](Arg<Pointer<f32>, "logits"> logits, Arg<Pointer<f32>, "best"> best, Arg<Pointer<i32>, "at"> at) {
+                  auto [value, column] = topK(load(logits + (programId() * columns + range(0, columns))), 8, along(0));
+                  store(best + (programId() * 8 + range(0, 8)), value);
+                  store(at + (programId() * 8 + range(0, 8)), column);
+                });
+}
+
 // out[i] = x[i] / (1 - p) with probability 1 - p, else 0; block elements a program.
 Kernel dropout(int block) {
   return kernel("dropout", {.config = {{"block", block}}},

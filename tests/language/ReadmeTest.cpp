@@ -29,12 +29,12 @@ TEST(Readme, ProgramsAreThoseThatAreCompiledHere) {
     at = end + 3;
     ++found;
   }
-  EXPECT_GE(found, 7u);
+  EXPECT_GE(found, 8u);
 }
 
 TEST(Readme, ProgramsRecord) {
   std::vector<std::string> modules;
-  for (const Kernel &k : {scale(ElementType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64), turnBytes(128)}) {
+  for (const Kernel &k : {scale(ElementType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64), turnBytes(128), bestEight(64)}) {
     ASSERT_TRUE(k.ok()) << k.status().toString();
     testing::internal::CaptureStdout();
     EXPECT_TRUE(show(k));
