@@ -193,6 +193,7 @@ struct BarrierSearch::Walk {
     mending = false;
   }
 
+  /// What such an operation accesses itself is not looked at here: the proof does, and asks for a barrier before it.
   static bool isBarrier(Operation *op) {
     const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
     return ordering && ordering->meets();
