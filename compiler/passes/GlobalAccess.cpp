@@ -12,12 +12,11 @@ namespace kiln {
 using layout::InDim;
 
 GlobalAccess::GlobalAccess(const tile::MemoryAccess &access, const analysis::PointerRoots &known)
-    : roots(known.of(access.memory)), copies(access.inFlight) {
+    : roots(known.of(access.memory)), writes(access.writes), copies(access.inFlight) {
   if (copies)
     return;
   address = {access.memory};
   llvm::append_range(address, access.coords);
-  writes = access.writes;
   atomic = access.atomic;
   acquires = access.acquires;
   releases = access.releases;
@@ -39,16 +38,19 @@ llvm::SmallVector<GlobalAccess, 1> GlobalAccess::of(Operation *op, const analysi
     if (isNamed(access))
       out.push_back(GlobalAccess(access, roots));
   if (const auto ordering = tile::orderingOf(op); ordering && ordering->awaits) {
-    GlobalAccess handed;
+    GlobalAccess handed[2]; // what was read, what was written
     op->getParentOfType<func::FuncOp>().walk([&](Operation *copy) {
       for (const tile::MemoryAccess &access : tile::accessesOf(copy))
         if (isNamed(access) && access.inFlight && access.agent == *ordering->awaits) {
-          handed.copies = true;
-          handed.roots.add(roots.of(access.memory));
+          GlobalAccess &same = handed[access.writes];
+          same.copies = true;
+          same.writes = access.writes;
+          same.roots.add(roots.of(access.memory));
         }
     });
-    if (handed.copies)
-      out.push_back(std::move(handed));
+    for (GlobalAccess &access : handed)
+      if (access.copies)
+        out.push_back(std::move(access));
   }
   for (GlobalAccess &access : out)
     access.oneWarp = tile_gpu::warpsOf(op).count == 1;

@@ -8,8 +8,9 @@
 // A tensor that is given for two arguments is read and written element for element, in place: then only other copies of
 // a loaded tile than the one that is stored could come too late.
 // An atomic operation that releases comes after everything before it, one that acquires before everything after it.
-// An asynchronous copy reads from the operation on, until a wait: that counts as one more read, of everything that the
-// function copies.  In place it needs nothing: a tile is stored only after the wait and the barrier that it came by.
+// An asynchronous copy reads (or writes) from the operation on, until a wait: that counts as one more read, of
+// everything that the function copies.  In place it needs nothing: a tile is stored only after the wait and the barrier
+// that it came by.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_GLOBALACCESS_H

@@ -5,7 +5,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <bit>
 
@@ -104,18 +104,19 @@ Access byElement(const layout::LinearLayout &core, const layout::SharedTile &sha
   return out;
 }
 
-/// The buffers that a wait for groups of an agent hands over: those it names, else all that the agent ever fills.
-llvm::SmallVector<Value> handedOver(Operation *wait, const tile::MemoryOrdering &ordering) {
-  if (!ordering.ready.empty())
-    return llvm::to_vector(ordering.ready);
-  llvm::SetVector<Value> filled;
+/// The buffers that a wait for groups of an agent hands over, and whether they were written: those that it names, else
+/// all that the agent ever fills; and all that it ever reads.
+llvm::MapVector<Value, bool> handedOver(Operation *wait, const tile::MemoryOrdering &ordering) {
+  llvm::MapVector<Value, bool> out;
+  for (Value buffer : ordering.ready)
+    out[buffer] = true;
   wait->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
     for (const tile::MemoryAccess &access : tile::accessesOf(op))
-      if (access.in<SharedMemory>() && access.inFlight && access.writes && access.agent == *ordering.awaits &&
-          access.memory)
-        filled.insert(access.memory);
+      if (access.in<SharedMemory>() && access.inFlight && access.agent == *ordering.awaits && access.memory &&
+          (!access.writes || ordering.ready.empty()))
+        out[access.memory] |= access.writes;
   });
-  return filled.takeVector();
+  return out;
 }
 
 } // namespace
@@ -272,9 +273,9 @@ Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
   if (op->getNumRegions() > 0)
     return all;
   if (const auto ordering = tile::orderingOf(op); ordering && ordering->awaits)
-    for (Value buffer : handedOver(op, *ordering)) {
+    for (const auto &[buffer, written] : handedOver(op, *ordering)) {
       SharedFootprint &one = all.emplace_back();
-      one.write = true;
+      one.write = written;
       KILN_TRY(Builder{one}.local(op, buffer, Type(), Builder::By::Everyone));
     }
   for (const tile::MemoryAccess &access : tile::accessesOf(op)) {

@@ -96,14 +96,15 @@ private:
     good = false;
     const SharedAccess &a = paths.accesses[start.access], &b = paths.accesses[event.access];
     const std::string &unknown = a.unknown.empty() ? b.unknown : a.unknown;
-    const char *what = b.write ? "writes" : "reads";
-    InFlightDiagnostic d = unknown.empty()
-                               ? event.op->emitError() << what
-                                                       << " bytes that a copy in flight may still write: wait "
-                                                          "for its group first"
-                               : event.op->emitError()
-                                     << "cannot be proved: whether this " << what
-                                     << " bytes that a copy in flight may still write depends on " << unknown;
+    const char *what = b.write ? "writes" : "reads", *does = a.write ? "write" : "read";
+    InFlightDiagnostic d = event.op->emitError();
+    if (!unknown.empty())
+      d << "cannot be proved: whether this ";
+    d << what << " bytes that a copy in flight may still " << does;
+    if (unknown.empty())
+      d << ": wait for its group first";
+    else
+      d << " depends on " << unknown;
     d.attachNote(start.op->getLoc()) << "the copy";
     whyInFlight(d, reached, at);
   }

@@ -67,6 +67,26 @@ public:
   }
 };
 
+/// "foreign.bulk_drain"(%buffer, %pointer): the copy engine reads the buffer, until a wait for its group.
+class BulkDrainOp : public Operation<BulkDrainOp, tile::AccessOpInterface::Trait> {
+public:
+  using Operation::Operation;
+  static constexpr llvm::StringLiteral getOperationName() { return "foreign.bulk_drain"; }
+  void getEffects(Effects &effects) {
+    effect<mlir::MemoryEffects::Read, tile_gpu::SharedMemory>(effects, 0);
+    effect<mlir::MemoryEffects::Write, tile::GlobalMemory>(effects, 1);
+  }
+  tile::MemoryAccesses accesses() {
+    tile::MemoryAccesses out{tile_gpu::sharedRead(getOperand(0)),
+                             tile::detail::throughPointer(getOperand(1), {}, /*reads=*/false, /*writes=*/true)};
+    for (tile::MemoryAccess &access : out) {
+      access.agent = tile::Agent::BulkCopy;
+      access.inFlight = true;
+    }
+    return out;
+  }
+};
+
 /// %token = "foreign.bulk_commit"()
 class BulkCommitOp : public Operation<BulkCommitOp, tile::OrderOpInterface::Trait> {
 public:
@@ -135,7 +155,7 @@ class ForeignDialect : public mlir::Dialect {
 public:
   explicit ForeignDialect(mlir::MLIRContext *context)
       : Dialect(getDialectNamespace(), context, mlir::TypeID::get<ForeignDialect>()) {
-    addOperations<PutOp, SumOp, BulkFillOp, BulkCommitOp, BulkWaitOp, HalfOp, HiddenOp>();
+    addOperations<PutOp, SumOp, BulkFillOp, BulkDrainOp, BulkCommitOp, BulkWaitOp, HalfOp, HiddenOp>();
   }
   static constexpr llvm::StringLiteral getDialectNamespace() { return "foreign"; }
 };

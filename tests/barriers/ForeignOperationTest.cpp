@@ -121,6 +121,24 @@ TEST_F(ForeignOperations, WaitForTheirOwnSeriesOfGroups) {
   EXPECT_NE(harness.errors.find("bytes that a copy in flight may still write"), std::string::npos) << harness.errors;
 }
 
+/// A copy that reads a buffer has read it at the wait: who writes it then waits for the threads that waited.
+TEST_F(ForeignOperations, ReadABufferUntilTheWait) {
+  const std::string drain =
+      "    \"foreign.bulk_drain\"(%b, %p) : (" + buffer + ", !tile.ptr<f32>) -> ()\n" + bulkCommit;
+  auto good = prepared(kernel(alloc("%b") + put("%b") + drain + "    tile_gpu.barrier\n" + bulkWait + put("%b")));
+  ASSERT_TRUE(good);
+  EXPECT_EQ(names(*good),
+            (std::vector<std::string>{"foreign.put", "tile_gpu.barrier", "foreign.bulk_drain", "foreign.bulk_commit",
+                                      "tile_gpu.barrier", "foreign.bulk_wait", "tile_gpu.barrier", "foreign.put"}));
+  EXPECT_TRUE(harness.verifies(*good)) << harness.errors;
+  auto bad = harness.parse(kernel(alloc("%b") + put("%b") + drain + "    tile_gpu.barrier\n" + put("%b") + bulkWait));
+  ASSERT_TRUE(bad && harness.prepare(*bad)) << harness.errors;
+  EXPECT_FALSE(harness.verifies(*bad));
+  EXPECT_NE(harness.errors.find("writes bytes that a copy in flight may still read: wait for its group first"),
+            std::string::npos)
+      << harness.errors;
+}
+
 /// A copy in flight reads what nobody may write.
 TEST_F(ForeignOperations, ReadGlobalMemoryUntilTheWait) {
   const std::string copy = alloc("%b") + bulkFill("%b") + bulkCommit,
