@@ -39,6 +39,8 @@ public:
   Compiler(const CompileJob &job, JobOutput &out)
       : job(job), out(out), context(registry(), MLIRContext::Threading::DISABLED), collector(context, out.messages) {
     context.printOpOnDiagnostic(false);
+    // Attributes of ours on a text of other dialects alone are checked, and have types, only if these are there.
+    context.loadDialect<tile::TileDialect, tile_gpu::TileGpuDialect>();
   }
 
   void run() {

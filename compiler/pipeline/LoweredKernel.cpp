@@ -16,7 +16,7 @@ bool isLoweredKernel(LLVM::LLVMFuncOp f) {
 LogicalResult checkOperations(ModuleOp module) {
   bool good = true;
   module.walk([&](Operation *op) {
-    if (op == module || isa<LLVM::LLVMDialect, NVVM::NVVMDialect>(op->getDialect()))
+    if (op == module || isa_and_present<LLVM::LLVMDialect, NVVM::NVVMDialect>(op->getDialect()))
       return;
     op->emitError() << op->getName()
                     << " has no place in a kernel at stage llvm: operations are those of llvm and nvvm";
