@@ -204,17 +204,15 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
 }
 
 /// Whether the code's parameters are the arguments and then those that the launcher makes.  Not every device tells.
-static bool sameParameters(const KernelInfo &info, const ArgumentLayout &layout, const HiddenParameters *hidden) {
-  const unsigned visible = layout.count(), all = visible + (hidden ? hidden->count() : 0);
-  if (info.parameters.empty())
+static bool sameParameters(const KernelInfo &info, const ArgumentLayout &layout, HiddenParameters *hidden) {
+  const std::span<const ParameterInfo> all(info.parameters);
+  const unsigned visible = layout.count();
+  if (all.empty())
     return true;
-  bool same = info.parameters.size() == all;
-  for (unsigned i = 0; same && i < all; ++i)
-    same = i < visible ? info.parameters[i].offset == layout.offset(i) &&
-                             info.parameters[i].size == argumentBytes(layout.type(i).type)
-                       : info.parameters[i].offset == hidden->offset(i - visible) &&
-                             info.parameters[i].size == HiddenParameters::size;
-  return same;
+  bool same = all.size() >= visible;
+  for (unsigned i = 0; same && i < visible; ++i)
+    same = all[i].offset == layout.offset(i) && all[i].size == argumentBytes(layout.type(i).type);
+  return same && (hidden ? hidden->place(all.subspan(visible), layout) : all.size() == visible);
 }
 
 Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry, FirstCallReport::Source source) {
@@ -242,6 +240,10 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry,
   const KernelInfo &info = out->entry->info();
   const unsigned threads = 32 * metadata->warps;
   const bool sameBlock = info.requiredBlock.x == 0 || info.requiredBlock == Dim3{threads, 1, 1};
+  if (metadata->hidden && info.parameters.empty() && device.info().kind == DeviceKind::Cuda)
+    return fail(Status(StatusCode::Unsupported,
+                       "it has tensor maps for parameters, and this driver does not say where parameters lie",
+                       "install a driver of CUDA 12.4 or newer"));
   if (!sameBlock || !sameParameters(info, kernel.layout, metadata->hidden.get()))
     return fail(Status(StatusCode::Internal,
                        "the compiled code and its metadata disagree on the block or the parameters",

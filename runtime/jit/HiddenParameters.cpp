@@ -169,8 +169,7 @@ Status HiddenParameters::parseMap(const json &j, const ArgumentLayout &layout, M
   return checkTensorMapForm(r);
 }
 
-Result<std::shared_ptr<const HiddenParameters>> HiddenParameters::parse(const json &list,
-                                                                        const ArgumentLayout &layout) {
+Result<std::shared_ptr<HiddenParameters>> HiddenParameters::parse(const json &list, const ArgumentLayout &layout) {
   auto out = std::make_shared<HiddenParameters>();
   if (!list.is_array())
     return unknown(list);
@@ -190,7 +189,22 @@ Result<std::shared_ptr<const HiddenParameters>> HiddenParameters::parse(const js
     out->maps.push_back(std::move(map));
   }
   out->totalBytes = static_cast<std::uint32_t>(end);
-  return std::shared_ptr<const HiddenParameters>(std::move(out));
+  return out;
+}
+
+bool HiddenParameters::place(std::span<const ParameterInfo> parameters, const ArgumentLayout &layout) {
+  if (parameters.size() != maps.size())
+    return false;
+  std::uint64_t end = layout.bytes();
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const ParameterInfo &p = parameters[i];
+    if (p.size != size || p.offset < end || p.offset > LaunchArguments::maxBytes - size)
+      return false;
+    maps[i]->offset = p.offset;
+    end = p.offset + size;
+  }
+  totalBytes = static_cast<std::uint32_t>(end);
+  return true;
 }
 
 std::string HiddenParameters::describe(const Map &map, const ArgumentLayout &layout, const std::byte *arguments) {

@@ -37,11 +37,14 @@ private:
 class HiddenParameters {
 public:
   /// `list`: the metadata's "hidden".
-  static Result<std::shared_ptr<const HiddenParameters>> parse(const nlohmann::ordered_json &list,
-                                                               const ArgumentLayout &layout);
+  static Result<std::shared_ptr<HiddenParameters>> parse(const nlohmann::ordered_json &list,
+                                                         const ArgumentLayout &layout);
+  /// Takes the places that the loaded code has for them, `parameters` of it after the arguments.  A GPU aligns what is
+  /// aligned to 64 bytes where it keeps parameters, which begin at no multiple of 64: only its driver knows.  False if
+  /// these are other parameters.
+  bool place(std::span<const ParameterInfo> parameters, const ArgumentLayout &layout);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(maps.size()); }
-  std::uint32_t offset(unsigned i) const { return maps[i]->offset; }
   static constexpr std::uint32_t size = TensorMap::size; ///< of each
   /// Of all parameters: the arguments, and these.
   std::uint32_t bytes() const { return totalBytes; }
@@ -52,9 +55,9 @@ public:
 
 private:
   struct Map {
-    std::uint32_t offset = 0;
-    unsigned address = 0; ///< the argument
-    TensorMapRecipe form; ///< all but address, extents and strides
+    std::uint32_t offset = 0; ///< by PTX's rules, until it is placed
+    unsigned address = 0;     ///< the argument
+    TensorMapRecipe form;     ///< all but address, extents and strides
     std::vector<ArgumentExpression> extents, strides;
     mutable TensorMapCache known;
   };

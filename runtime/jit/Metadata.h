@@ -17,7 +17,7 @@ struct KernelMetadata {
   unsigned warps = 0; ///< of a block
   std::uint32_t sharedBytes = 0;
   Dim3 cluster{0, 0, 0};                          ///< zeros: none
-  std::shared_ptr<const HiddenParameters> hidden; ///< null: none
+  std::shared_ptr<HiddenParameters> hidden; ///< null: none
   bool reproducible = true;
   std::vector<Guard> guards;
   std::vector<FirstCallReport::Stage> stages; ///< of the compile that made it

@@ -3,6 +3,8 @@
 #include "compiler/target/ArgumentExpression.h"
 #include "tests/jit/JitFixture.h"
 
+#include <nlohmann/json.hpp>
+
 #include <random>
 #include <thread>
 
@@ -193,6 +195,44 @@ TEST_F(HiddenParametersTest, RecipesThatThisRuntimeDoesNotKnowAreRefused) {
                                  "launch passes at most 4096"),
             std::string::npos)
       << large.message();
+}
+
+/// A GPU's driver aligns what is aligned to 64 bytes where it keeps parameters, which begin at no multiple of 64.
+TEST_F(HiddenParametersTest, ParametersLieWhereTheLoadedCodeHasThem) {
+  const auto layout = ArgumentLayout::create(mapped(mapText()));
+  ASSERT_TRUE(layout.ok()) << layout.status().toString();
+  const auto hidden =
+      HiddenParameters::parse(nlohmann::ordered_json::parse("[" + mapText() + ", " + mapText({}, 192) + "]"), *layout);
+  ASSERT_TRUE(hidden.ok()) << hidden.status().toString();
+  using Place = std::pair<std::uint32_t, std::uint32_t>; // offset and bytes
+  const auto place = [&](const std::vector<Place> &places) {
+    std::vector<ParameterInfo> parameters(places.size());
+    for (std::size_t i = 0; i < places.size(); ++i)
+      parameters[i].offset = places[i].first, parameters[i].size = places[i].second;
+    return (*hidden)->place(parameters, *layout);
+  };
+  EXPECT_FALSE(place({}));
+  EXPECT_FALSE(place({{48, 128}}));
+  EXPECT_FALSE(place({{16, 128}, {144, 128}})); // over an argument
+  EXPECT_FALSE(place({{48, 128}, {112, 128}})); // over the other
+  EXPECT_FALSE(place({{48, 64}, {176, 128}}));
+  EXPECT_FALSE(place({{48, 128}, {4000, 128}}));
+  ASSERT_TRUE(place({{48, 128}, {176, 128}}));
+  EXPECT_EQ((*hidden)->bytes(), 304u);
+  std::array<std::byte, 28> arguments{};
+  const std::uint64_t x = 4096;
+  const std::uint32_t n = 100;
+  std::memcpy(arguments.data(), &x, 8);
+  std::memcpy(arguments.data() + 24, &n, 4);
+  std::vector<std::byte> written(304, std::byte(0xCD));
+  const Status s = (*hidden)->write(nullJit->device(), *layout, arguments.data(), written.data());
+  ASSERT_TRUE(s.ok()) << s.toString();
+  EXPECT_EQ(wordAt(written.data()), 4096u);
+  EXPECT_EQ(wordAt(written.data() + 24), 100u);
+  for (const std::size_t at : {48u, 176u}) {
+    EXPECT_EQ(wordAt(written.data() + at), 4096u); // NullDevice: address, extents
+    EXPECT_EQ(wordAt(written.data() + at + 8), 100u);
+  }
 }
 
 /// The code must declare exactly the parameters that the metadata describes.

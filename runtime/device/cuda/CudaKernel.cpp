@@ -81,7 +81,13 @@ Status CudaKernel::readParameters(bool namesKnown) {
     }
     kernelInfo.parameters = std::move(parameters);
     parametersKnown = true;
-  }
+  } else if (std::ranges::any_of(kernelInfo.parameters, [](const ParameterInfo &p) { return p.align > 16; }))
+    // Parameters begin at an address that is the architecture's, and no multiple of 64.
+    return {StatusCode::Unsupported,
+            "kernel '" + kernelInfo.name +
+                "' has a parameter that is aligned to more than 16 bytes, and this driver (" + driver.versionText() +
+                ") does not say where it lies",
+            "install a driver of CUDA 12.4 or newer"};
   kernelInfo.parameterBytes = 0;
   std::uint32_t align = 1;
   for (const ParameterInfo &p : kernelInfo.parameters) {
