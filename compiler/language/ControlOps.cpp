@@ -80,6 +80,20 @@ void finishRegions(Recorder &r, std::span<Handle> results) {
     results[i] = r.handle(first + static_cast<ValueId>(i));
 }
 
+/// The first values of what a loop carries; `frame` gets their types.  None if one cannot be used here.
+std::optional<std::vector<ValueId>> findCarried(Recorder &r, Operands carried, const char *what, Frame &frame) {
+  std::vector<ValueId> first;
+  for (const Operand &o : carried) {
+    const auto id = r.find(o, what, frame.location);
+    if (!id)
+      return std::nullopt;
+    first.push_back(*id);
+    frame.results.push_back(r.value(*id).type);
+  }
+  frame.yielded = frame.results;
+  return first;
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -109,16 +123,11 @@ bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Op
   const auto stride = upper ? r->bring(step, nullptr, "loop", loc) : std::nullopt;
   if (!stride)
     return false;
-  std::vector<ValueId> first;
   Frame f{RegionKind::Loop, Op::For, loc};
-  for (const Operand &o : carried) {
-    const auto id = r->find(o, "loop", loc);
-    if (!id)
-      return false;
-    first.push_back(*id);
-    f.results.push_back(r->value(*id).type);
-  }
-  f.yielded = f.results;
+  const auto firstValues = findCarried(*r, carried, "loop", f);
+  if (!firstValues)
+    return false;
+  const std::vector<ValueId> &first = *firstValues;
   f.options = options;
   f.number = r->takeNumber();
   r->indent();
@@ -153,16 +162,11 @@ bool beginWhile(Operands carried, std::span<Handle> inside, Location loc) {
   Recorder *r = open("whileLoop", loc);
   if (!r)
     return false;
-  std::vector<ValueId> first;
   Frame f{RegionKind::Loop, Op::While, loc};
-  for (const Operand &o : carried) {
-    const auto id = r->find(o, "whileLoop", loc);
-    if (!id)
-      return false;
-    first.push_back(*id);
-    f.results.push_back(r->value(*id).type);
-  }
-  f.yielded = f.results;
+  const auto firstValues = findCarried(*r, carried, "whileLoop", f);
+  if (!firstValues)
+    return false;
+  const std::vector<ValueId> &first = *firstValues;
   f.number = r->takeNumber();
   r->indent();
   r->openRegion(f);

@@ -264,7 +264,7 @@ Handle withLayout(const Operand &a, const BlockedLayout &layout, Location loc) {
   list(
       "order", [&](unsigned d) { return layout.order.empty() ? static_cast<int>(rank - 1 - d) : layout.order[d]; },
       rank);
-  // There and back again: the tile has no layout before and behind, assign-layouts gives it this one.
+  // There and back again: the tile has no layout before and after, assign-layouts gives it this one.
   const TypeId type = r->value(*x).type;
   std::string there = r->typeText(type);
   there.insert(there.size() - 1, ", " + encoding + ">");

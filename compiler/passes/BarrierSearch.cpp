@@ -15,8 +15,8 @@ using namespace tile_gpu;
 
 namespace {
 
-/// Waits for accesses in flight, and so hands over what they wrote.
-bool handsOver(Operation *op) {
+/// Waits for accesses in flight, and so publishes what they wrote.
+bool publishes(Operation *op) {
   const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
   return ordering && ordering->awaits;
 }
@@ -110,7 +110,7 @@ struct Found {
 
   /// Of two hazards at one place the one that needs more, and after a wait before any other.
   bool worseThan(const Found &other) const {
-    return std::pair(kind, handsOver(first)) > std::pair(other.kind, handsOver(other.first));
+    return std::pair(kind, publishes(first)) > std::pair(other.kind, publishes(other.first));
   }
 };
 
@@ -122,9 +122,9 @@ Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
 }
 
 /// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
-/// and where a wait hands over, after it, for all that comes.
+/// and where a wait publishes, after it, for all that comes.
 Operation *placeFor(const Found &found) {
-  if (handsOver(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
+  if (publishes(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
     return found.first->getNextNode();
   Operation *at = found.second;
   for (Operation *p = at->getParentOp(); p && !p->isAncestor(found.first); p = p->getParentOp())
@@ -314,8 +314,8 @@ struct BarrierSearch::Walk {
 
   void access(Operation *op, Pending &state) {
     const std::vector<Access> &all = accesses.find(op)->second;
-    // A wait only hands over: what it is for came before it by itself.
-    for (const Access &now : handsOver(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all)) {
+    // A wait only publishes: what it waits for accessed memory before, by itself.
+    for (const Access &now : publishes(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all)) {
       for (const auto &[key, synced] : state) {
         const Past past = pastOf(key);
         const Found here{past.access->op, op, between(past, now)};

@@ -25,23 +25,23 @@ struct Group {
   bool operator==(const Group &) const = default;
 };
 /// Each token's group.  A token that is not here may be the last group.
-using Behind = llvm::MapVector<Value, Group>;
+using Groups = llvm::MapVector<Value, Group>;
 
-unsigned behind(const Behind &state, Value token, tile::Agent series) {
+unsigned groupsAfter(const Groups &state, Value token, tile::Agent series) {
   auto it = state.find(token);
   return it == state.end() || it->second.series != series ? 0 : it->second.after;
 }
 
 /// Both paths: the smaller count.
-void join(Behind &into, const Behind &other) {
-  Behind both;
+void join(Groups &into, const Groups &other) {
+  Groups both;
   for (const auto &[token, group] : into)
     if (auto it = other.find(token); it != other.end() && it->second.series == group.series)
       both.insert_or_assign(token, Group{group.series, std::min(group.after, it->second.after)});
   into = std::move(both);
 }
 
-bool same(const Behind &a, const Behind &b) {
+bool same(const Groups &a, const Groups &b) {
   return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
            auto it = b.find(entry.first);
            return it != b.end() && it->second == entry.second;
@@ -52,19 +52,19 @@ bool same(const Behind &a, const Behind &b) {
 /// it ends, and the last visit of a wait sees what holds on every path.
 class Counter {
 public:
-  void run(Block &block, Behind &state) {
+  void run(Block &block, Groups &state) {
     for (Operation &op : block)
       step(&op, state);
   }
   llvm::DenseMap<Operation *, unsigned> groups; ///< of each wait that was reached
 
 private:
-  void step(Operation *op, Behind &state) {
+  void step(Operation *op, Groups &state) {
     if (const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op)) {
       if (ordering->awaits) {
         unsigned least = ordering->tokens.empty() ? 0 : mostGroups;
         for (Value token : ordering->tokens)
-          least = std::min(least, behind(state, token, *ordering->awaits));
+          least = std::min(least, groupsAfter(state, token, *ordering->awaits));
         groups[op] = least;
       }
       if (ordering->closes) {
@@ -75,21 +75,21 @@ private:
           state.insert_or_assign(ordering->token, Group{*ordering->closes, 0});
       }
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      Behind other = state;
+      Groups other = state;
       arm(branch, branch.getThenRegion(), state);
       arm(branch, branch.getElseRegion(), other);
       join(state, other);
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       pass(loop.getInitArgs(), loop.getRegionIterArgs(), state);
-      repeat(state, [&](Behind &round) {
+      repeat(state, [&](Groups &round) {
         run(*loop.getBody(), round);
         pass(loop.getYieldedValues(), loop.getRegionIterArgs(), round);
       });
       pass(loop.getRegionIterArgs(), loop.getResults(), state);
     } else if (auto loop = dyn_cast<scf::WhileOp>(op)) {
       pass(loop.getInits(), loop.getBeforeArguments(), state);
-      Behind left;
-      repeat(state, [&](Behind &round) {
+      Groups left;
+      repeat(state, [&](Groups &round) {
         run(*loop.getBeforeBody(), round);
         left = round; // the loop is left from here
         pass(loop.getConditionOp().getArgs(), loop.getAfterArguments(), round);
@@ -101,7 +101,7 @@ private:
     }
   }
 
-  void arm(scf::IfOp op, Region &region, Behind &state) {
+  void arm(scf::IfOp op, Region &region, Groups &state) {
     if (region.empty())
       return;
     run(region.front(), state);
@@ -109,7 +109,7 @@ private:
   }
 
   /// Each of `to` becomes what stands at its place in `from`, all at once.
-  static void pass(ValueRange from, ValueRange to, Behind &state) {
+  static void pass(ValueRange from, ValueRange to, Groups &state) {
     llvm::SmallVector<std::pair<Value, std::optional<Group>>> counts;
     for (auto [source, target] : llvm::zip_equal(from, to))
       if (isa<TokenType>(source.getType())) {
@@ -124,10 +124,10 @@ private:
     }
   }
 
-  /// Until the state before a round is also what a round leaves behind.
-  static void repeat(Behind &state, llvm::function_ref<void(Behind &)> body) {
+  /// Until the state before a round is also the state after it.
+  static void repeat(Groups &state, llvm::function_ref<void(Groups &)> body) {
     for (;;) {
-      Behind after = state, joined = state;
+      Groups after = state, joined = state;
       body(after);
       join(joined, after);
       if (same(joined, state))
@@ -148,7 +148,7 @@ struct CountGroups : impl::CountGroupsBase<CountGroups> {
     if (failed(checkControlFlow(function)))
       return failure();
     Counter counter;
-    Behind state;
+    Groups state;
     counter.run(function.getBody().front(), state);
     function.walk([&](tile::OrderOpInterface wait) {
       if (const tile::MemoryOrdering ordering = wait.ordering(); ordering.awaits && !ordering.inFlight)

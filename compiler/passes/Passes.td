@@ -68,7 +68,7 @@ def AssignLayouts : Pass<"kiln-assign-layouts", "::mlir::ModuleOp"> {
     Layouts of memory operations follow from what is known of their addresses (contiguity, divisibility, constancy):
     full-width, coalesced accesses.  All other tiles take the layout of what they meet; where two layouts meet, a
     `tile_gpu.convert_layout` stands between.  A layout that the author wrote is an anchor and stays; conversions to
-    one and back to a tile without spread it, before and behind.  A remark says which
+    one and back to a tile without spread it, before and after.  A remark says which
     accesses are narrow because too little is known of an argument.  Of tiles that are scanned a thread has neighbours
     along the scan, as far as accesses stay as wide.
   }];

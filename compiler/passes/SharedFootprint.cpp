@@ -104,9 +104,9 @@ Access byElement(const layout::LinearLayout &core, const layout::SharedTile &sha
   return out;
 }
 
-/// The buffers that a wait for groups of an agent hands over, and whether they were written: those that it names, else
+/// The buffers that a wait for groups of an agent publishes, and whether they were written: those that it names, else
 /// all that the agent ever fills; and all that it ever reads.
-llvm::MapVector<Value, bool> handedOver(Operation *wait, const tile::MemoryOrdering &ordering) {
+llvm::MapVector<Value, bool> publishedBy(Operation *wait, const tile::MemoryOrdering &ordering) {
   llvm::MapVector<Value, bool> out;
   for (Value buffer : ordering.ready)
     out[buffer] = true;
@@ -273,7 +273,7 @@ Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
   if (op->getNumRegions() > 0)
     return all;
   if (const auto ordering = tile::orderingOf(op); ordering && ordering->awaits)
-    for (const auto &[buffer, written] : handedOver(op, *ordering)) {
+    for (const auto &[buffer, written] : publishedBy(op, *ordering)) {
       SharedFootprint &one = all.emplace_back();
       one.write = written;
       KILN_TRY(Builder{one}.local(op, buffer, Type(), Builder::By::Everyone));

@@ -4,8 +4,8 @@
 // and the lanes that do.  It is worked out by walking the access's plan place by place; what has no plan (a gather, an
 // unknown buffer) is every thread on every byte it may reach.
 //
-// An access in flight begins at its operation.  A wait hands over what was copied: from there on it counts as written
-// (of what was read: as read) by everyone, at that moment.
+// An access in flight begins at its operation.  A wait publishes what was copied: from there on it counts as written
+// (of what was read: as read) by every thread, at that moment.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_SHAREDFOOTPRINT_H

@@ -56,7 +56,7 @@ private:
     }
   }
 
-  /// A loop of `count` copies a round, with the carried values; `next`, if given, becomes the counter behind it.
+  /// A loop of `count` copies a round, with the carried values; `next`, if given, becomes the counter after it.
   void emitLoop(Value begin, Value end, Value step, int64_t count, Value *next = nullptr) {
     llvm::SmallVector<Value> inits = carried;
     if (next)

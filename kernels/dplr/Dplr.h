@@ -99,7 +99,7 @@ inline bool walksForward(const DplrConfig &c) {
   return !(c.gradients && c.saved);
 }
 inline int directionsOf(const DplrConfig &c) {
-  return c.gradients && !c.saved ? 2 : 1;
+  return c.gradients && walksForward(c) ? 2 : 1;
 }
 /// Whether a step back makes what it adds, (Qh^T dO) transposed, itself: nothing has left it in memory.
 inline bool makesRht(const DplrConfig &c) {

@@ -115,29 +115,29 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
   const auto element = elementOf(dtype);
-  const auto bytes = [&](bool needed, std::int64_t rows, std::int64_t columns) {
-    return needed ? static_cast<std::size_t>(in.heads() * slots * rows * columns * 2) : 0;
-  };
   const bool withY = reads(in.rule);
+  Tensor rt, rht, dh, yRows, writtenRows;
+  const std::array<SlotShape, 5> shapes{{{&rt, !c.saved, dtype, c.dimV, c.dim},
+                                         {&rht, !c.saved, dtype, c.dimV, c.dim},
+                                         {&dh, true, dtype, c.dimV, c.dim},
+                                         {&yRows, withY, dtype, c.chunk, c.dimV},
+                                         {&writtenRows, withY, dtype, c.chunk, c.dimV}}};
+  const auto bytes = [&](unsigned n) { return bytesOfSlots(shapes[n], in.heads(), slots); };
   Segments segments(in, c);
   KeptChunks kept(in, c); // in the workspace, or where the forward call saved it
-  KILN_ASSIGN(const auto parts, plan.workspace({{"chunks", c.saved ? 0 : kept.bytes()},
-                                                {"r", bytes(!c.saved, c.dimV, c.dim)},
-                                                {"rh", bytes(!c.saved, c.dimV, c.dim)},
-                                                {"dh", bytes(true, c.dimV, c.dim)},
-                                                {"y", bytes(withY, c.chunk, c.dimV)},
-                                                {"written", bytes(withY, c.chunk, c.dimV)},
+  KILN_ASSIGN(const auto parts, plan.workspace({{"r", bytes(0)},
+                                                {"rh", bytes(1)},
+                                                {"dh", bytes(2)},
+                                                {"y", bytes(3)},
+                                                {"written", bytes(4)},
+                                                {"chunks", c.saved ? 0 : kept.bytes()},
                                                 {"segments", segments.bytes()}}));
-  kept.place(c.saved ? call.saved->address : parts[0]);
+  for (std::size_t n = 0; n < shapes.size(); ++n)
+    placeSlots({&shapes[n], 1}, in.heads(), slots, parts[n]);
+  kept.place(c.saved ? call.saved->address : parts[5]);
   segments.place(parts[6]);
-  const Tensor none;
-  const auto part = [&](unsigned n, bool needed, std::int64_t rows, std::int64_t columns) {
-    return needed ? workspaceTensor(parts[n], dtype, in.heads(), slots * rows, columns) : none;
-  };
-  const Tensor rt = part(1, !c.saved, c.dimV, c.dim), rht = part(2, !c.saved, c.dimV, c.dim),
-               dh = part(3, true, c.dimV, c.dim), y = bySlot(part(4, withY, c.chunk, c.dimV), slots),
-               written = bySlot(part(5, withY, c.chunk, c.dimV), slots), h = bySlot(kept.h, slots),
-               matrices = bySlot(kept.matrices, slots);
+  const Tensor none, y = bySlot(yRows, slots), written = bySlot(writtenRows, slots), h = bySlot(kept.h, slots),
+                     matrices = bySlot(kept.matrices, slots);
   const DplrConfig ofEach = ofChunks(c), walking = ofChain(c);
   KILN_ASSIGN(const Dim3 everyChunk, gridOf(words.operation, slots * in.heads()));
   KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));

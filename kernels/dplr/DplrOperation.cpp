@@ -82,20 +82,20 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
   const auto element = elementOf(dtype);
-  const auto bytes = [&](std::int64_t rows, std::int64_t columns) {
-    return static_cast<std::size_t>(in.heads() * slots * rows * columns * 2);
-  };
+  Tensor rt, oht;
+  const std::array<SlotShape, 2> shapes{{{&rt, true, dtype, c.dimV, c.dim}, {&oht, true, dtype, c.dimV, c.chunk}}};
+  const auto bytes = [&](unsigned n) { return bytesOfSlots(shapes[n], in.heads(), slots); };
   Segments segments(in, c);
   KeptChunks kept(in, c); // in the workspace, or where the caller wants it saved
-  KILN_ASSIGN(const auto parts, plan.workspace({{"chunks", c.saved ? 0 : kept.bytes()},
-                                                {"r", bytes(c.dimV, c.dim)},
-                                                {"oh", bytes(c.dimV, c.chunk)},
-                                                {"segments", segments.bytes()}}));
-  kept.place(c.saved ? call.saved->address : parts[0]);
+  KILN_ASSIGN(
+      const auto parts,
+      plan.workspace(
+          {{"r", bytes(0)}, {"oh", bytes(1)}, {"chunks", c.saved ? 0 : kept.bytes()}, {"segments", segments.bytes()}}));
+  for (std::size_t n = 0; n < shapes.size(); ++n)
+    placeSlots({&shapes[n], 1}, in.heads(), slots, parts[n]);
+  kept.place(c.saved ? call.saved->address : parts[2]);
   segments.place(parts[3]);
   const Tensor none;
-  const Tensor rt = workspaceTensor(parts[1], dtype, in.heads(), slots * c.dimV, c.dim),
-               oht = workspaceTensor(parts[2], dtype, in.heads(), slots * c.dimV, c.chunk);
   if (slots) {
     const DplrConfig mine = ofChunks(c);
     KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, mine}, [&] { return dplrMaps(element, mine); }));

@@ -2,7 +2,7 @@
 //
 // Compiled code may have more parameters than its kernel has arguments: tensor maps, which the launcher makes of the
 // arguments.  The metadata describes each by a recipe (CompilerTable.h); here it is read once, and at each launch the
-// parameters are written behind the arguments.  Maps that a launch made before are reused (TensorMapCache.h): such a
+// parameters are written after the arguments.  Maps that a launch made before are reused (TensorMapCache.h): such a
 // launch allocates and locks nothing.
 //
 //===----------------------------------------------------------------------===//

@@ -29,6 +29,15 @@ protected:
   }
 };
 
+/// What the copy engine does, in flight.
+inline tile::MemoryAccesses byBulkCopy(tile::MemoryAccesses accesses) {
+  for (tile::MemoryAccess &access : accesses) {
+    access.agent = tile::Agent::BulkCopy;
+    access.inFlight = true;
+  }
+  return accesses;
+}
+
 /// "foreign.put"(%tile, %buffer): each thread writes its elements.
 class PutOp : public Operation<PutOp, tile::AccessOpInterface::Trait> {
 public:
@@ -57,13 +66,8 @@ public:
     effect<mlir::MemoryEffects::Write, tile_gpu::SharedMemory>(effects, 1);
   }
   tile::MemoryAccesses accesses() {
-    tile::MemoryAccesses out{tile::detail::throughPointer(getOperand(0), {}, /*reads=*/true, /*writes=*/false),
-                             tile_gpu::sharedWrite(getOperand(1))};
-    for (tile::MemoryAccess &access : out) {
-      access.agent = tile::Agent::BulkCopy;
-      access.inFlight = true;
-    }
-    return out;
+    return byBulkCopy({tile::detail::throughPointer(getOperand(0), {}, /*reads=*/true, /*writes=*/false),
+                       tile_gpu::sharedWrite(getOperand(1))});
   }
 };
 
@@ -77,13 +81,8 @@ public:
     effect<mlir::MemoryEffects::Write, tile::GlobalMemory>(effects, 1);
   }
   tile::MemoryAccesses accesses() {
-    tile::MemoryAccesses out{tile_gpu::sharedRead(getOperand(0)),
-                             tile::detail::throughPointer(getOperand(1), {}, /*reads=*/false, /*writes=*/true)};
-    for (tile::MemoryAccess &access : out) {
-      access.agent = tile::Agent::BulkCopy;
-      access.inFlight = true;
-    }
-    return out;
+    return byBulkCopy({tile_gpu::sharedRead(getOperand(0)),
+                       tile::detail::throughPointer(getOperand(1), {}, /*reads=*/false, /*writes=*/true)});
   }
 };
 

@@ -1,5 +1,5 @@
 // RUN: kiln-opt %s --split-input-file --canonicalize --cse --kiln-assign-layouts --canonicalize | FileCheck %s
-// A conversion to a layout and back to none is a hint: canonicalisation leaves it, and tiles before and behind lie so,
+// A conversion to a layout and back to none is a hint: canonicalisation leaves it, and tiles before and after lie so,
 // as far as they are not bound by addresses.
 
 // CHECK: #[[$ROW:.*]] = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
