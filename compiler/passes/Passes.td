@@ -86,18 +86,46 @@ def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
 }
 
 def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
-  let summary = "Copies the tiles of later rounds of a loop to shared memory beside the work on this one";
+  let summary = "Copies the tiles of later rounds of a loop to shared memory while this one is worked on";
   let description = [{
     In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's, not that of a loop around it), loads of tiles become asynchronous copies
-    into s buffers, s - 1 rounds ahead; their users read shared memory in the layout that they want.  Loads that go into
+    into a pipeline of s slots, s - 1 rounds ahead; their users read shared memory in the layout that they want.  Loads that go into
     a product or into a layout conversion come first, those for elementwise work get the buffers for which there is room
     then.  Addresses of later rounds are computed from what the loop counts and carries.  Stores and atomic operations in
     the loop do not matter to loads through other arguments, which are other memory; a load through the same argument,
-    or one of the two through a pointer of unknown origin, stays.  Where both operands of the loop's only product are
-    staged and registers allow, a round's first part of them along K is read into registers before the last part of the
-    round before is multiplied.  A load or a loop that cannot be pipelined stays as it is and a remark says why: a target
+    or one of the two through a pointer of unknown origin, stays.  A load or a loop that cannot be pipelined stays as it is and a remark says why: a target
     without such copies, rows that are not aligned to 4 bytes, memory that the loop writes, an atomic operation that
     acquires, addresses that depend on what the loop computes, no room in shared memory.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def RotateProducts : Pass<"kiln-rotate-products", "::mlir::ModuleOp"> {
+  let summary = "Reads the first parts of a product's operands a round ahead";
+  let description = [{
+    In a loop that waits for a slot of a pipeline, acquires and commits one and releases the first, and whose only
+    product is of two tiles from that slot: where registers allow, a round's first part of both tiles along K is read
+    into registers before the last part of the round before is multiplied.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def ResidentOperands : Pass<"kiln-resident-operands", "::mlir::ModuleOp"> {
+  let summary = "Moves operands of a loop's products that come from outside to shared memory, where registers are short";
+  let description = [{
+    In loops that wait for a pipeline, until what is alive in the loop leaves room in a thread's registers, the largest
+    operands first.  Each round reads them again.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
+}
+
+def LowerPipelines : Pass<"kiln-lower-pipelines", "::mlir::ModuleOp"> {
+  let summary = "Makes buffers, numbers of slots and groups of asynchronous copies of pipelines";
+  let description = [{
+    Follows each pipeline's states through scf.for and scf.if.  A wait becomes the wait for the oldest group and a
+    barrier of the block; acquiring and releasing only change numbers.  Errors: a slot acquired while none is free, a
+    wait for what was never committed, a state used twice or lost, a round or one side of a conditional that leaves a
+    pipeline as it must not be, a pipeline without end, one that goes through other control flow.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }

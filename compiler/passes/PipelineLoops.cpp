@@ -1,35 +1,19 @@
-// Loads become asynchronous copies, some rounds ahead of their use.
+// Loads become asynchronous copies, some rounds ahead of their use, into the slots of a pipeline.
 //
-//   buffers of S slots; copies of rounds 0 .. S-2 into slots 0 .. S-2, one group a round
-//   for .. carrying (read = 0, write = S-1, the addresses' carried values S-1 rounds ahead, the S-1 groups in flight):
-//     wait for the oldest group; barrier               // slot `read` is there for all; slot `write` is read by no one
-//     if round + S-1 exists: copy it into slot `write`; commit
-//     .. users read slot `read` ..
-//     read, write = the next slots; groups move up by one
-//   wait for all groups
+//   a pipeline of S slots; slots of rounds 0 .. S-2 acquired, filled if those rounds exist, committed
+//   for .. carrying (the pipeline, the addresses' carried values S-1 rounds ahead):
+//     wait for a slot: this round's
+//     acquire a slot; if round + S-1 exists: copy it there; commit
+//     .. users read this round's slot ..
+//     release it
+//   drain the pipeline
 //
-// A product whose operands are both staged begins each round by waiting for shared memory.  Where a thread has the
-// registers, a part of both operands along K is read at the end of the round before, in front of that round's last part
-// of the product:
-//
-//   zeros into the slot after the last round, if there are fewer rounds than slots
-//   .. wait for the first group; barrier; first parts = those of slot 0
-//   for .. carrying (.., first parts of the operands):
-//     if round + S-1 exists: copy ..; commit
-//     multiply the first parts, and all but the last of the others from slot `read`
-//     wait for the group of the next round; barrier    // slot `read` is read by no one any more
-//     first parts = those of the next slot
-//     multiply the last parts
-//
-// (Lowering sinks reads; the assembler brings these back to between the last products.)
-//
-// One barrier a round serves both: it comes after the wait for what this round reads, and after the last round's
-// reads of the slot that this round's copies write.  A group is committed in every round, so that the number of groups
-// in flight does not depend on the trip count.
+// A slot is committed in every round, so that the number of slots in flight does not depend on the trip count.  The
+// wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.  What
+// the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
 #include "compiler/passes/Passes.h"
 
 #include "compiler/layout/StagingBuffer.h"
-#include "compiler/passes/ResidentOperands.h"
 #include "compiler/passes/StagedLoads.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
@@ -52,11 +36,6 @@ struct Stage {
   StagedLoad staged;
   BufferType type; ///< of one slot
   uint64_t bytes = 0;
-  Value buffers;
-  bool multiplied = false; ///< it is an operand of the product whose operands are read ahead
-
-  /// The tile as it is copied.
-  RankedTensorType copied() const { return withLayout(staged.tile(), staged.by); }
 };
 
 class Pipeliner {
@@ -68,20 +47,16 @@ public:
   bool run(unsigned stages, std::string &why) {
     if (!chooseBuffers(stages, why))
       return false;
-    parts = partsOfProduct();
     prologue();
-    if (parts > 1)
-      prefetch();
-    else
-      usual();
+    replaceLoop();
+    body();
     rewriter.setInsertionPointAfter(loop);
-    AsyncWaitOp::create(rewriter, loop.getLoc(), ValueRange(), ValueRange(), IntegerAttr());
+    DrainOp::create(rewriter, loop.getLoc(), loop.getResult(firstAdded));
     return true;
   }
   unsigned stages() const { return count; }
   /// Loads that got no buffers, and why.
   llvm::ArrayRef<std::pair<Operation *, std::string>> left() const { return dropped; }
-  scf::ForOp replaced() const { return loop; }
 
 private:
   /// The loads that products and conversions take need buffers; the others have what is left, in program order.
@@ -177,17 +152,18 @@ private:
       rewriter.clone(*op, map);
   }
 
-  /// Copies the tiles of the round that counts `counter` if it exists, and closes a group.
-  Value copyRound(Value counter, llvm::ArrayRef<Value> carried, Value slot, Value condition) {
+  AcquireOp acquire() { return AcquireOp::create(rewriter, loop.getLoc(), state); }
+
+  /// Fills a slot with the tiles of the round that counts `counter`, if `condition` says that it exists.
+  void copyRound(AcquireOp acquire, Value counter, llvm::ArrayRef<Value> carried, Value condition) {
     auto branch = scf::IfOp::create(rewriter, loop.getLoc(), condition, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(branch.thenBlock());
       IRMapping map;
       clone(plan.addresses, counter, carried, map);
-      for (const Stage &stage : all) {
+      for (auto [stage, to] : llvm::zip_equal(all, acquire.getBuffers())) {
         const Location loc = stage.staged.load->getLoc();
-        const Value to = slotOf(stage, slot, loc);
         if (auto view = dyn_cast<tile::LoadViewOp>(stage.staged.load)) {
           llvm::SmallVector<Value> coords;
           for (Value c : view.getCoords())
@@ -205,11 +181,7 @@ private:
         }
       }
     }
-    return AsyncCommitOp::create(rewriter, loop.getLoc(), TokenType::get(loop.getContext()));
-  }
-
-  Value slotOf(const Stage &stage, Value slot, Location loc) {
-    return LocalSubviewOp::create(rewriter, loc, stage.type, stage.buffers, slot);
+    state = CommitOp::create(rewriter, loop.getLoc(), acquire.getNext());
   }
 
   /// The carried values of the next round.
@@ -229,40 +201,30 @@ private:
     matchPattern(loop.getStep(), m_ConstantInt(&by));
     step = by.getSExtValue();
     rewriter.setInsertionPoint(loop);
-    for (Stage &stage : all) {
-      stage.buffers =
-          LocalAllocOp::create(rewriter, stage.staged.load->getLoc(), stage.type.withCount(count), IntegerAttr());
-    }
+    llvm::SmallVector<BufferType> buffers;
+    for (const Stage &stage : all)
+      buffers.push_back(stage.type);
+    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers));
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));
-    for (unsigned round = 1; round < count; ++round)
+    for (unsigned round = 1; round + 1 < count; ++round)
       rounds.push_back(
           arith::AndIOp::create(rewriter, loop.getLoc(), rounds.front(), exists(loop.getLowerBound(), round)));
-    if (parts > 1)
-      fill(rounds);
     for (BlockArgument argument : plan.updates.carried)
       ahead.push_back(loop.getTiedLoopInit(argument)->get());
-    for (unsigned round = 0; round + 1 < count; ++round) {
-      const Value counter = later(loop.getLowerBound(), round);
-      groups.push_back(copyRound(counter, ahead, constant(rewriter.getI32Type(), round), rounds[round]));
+    for (auto [round, condition] : llvm::enumerate(rounds)) {
+      const Value counter = later(loop.getLowerBound(), static_cast<unsigned>(round));
+      copyRound(acquire(), counter, ahead, condition);
       ahead = nextCarried(counter, ahead);
     }
   }
 
-  void usual() {
-    replaceLoop({});
-    body();
-  }
-
-  /// The loop with the new carried values: slots, addresses, groups, `others`; what the body has of these.
-  llvm::SmallVector<Value> replaceLoop(ValueRange others) {
-    const Type i32 = rewriter.getI32Type();
-    llvm::SmallVector<Value> inits = {constant(i32, 0), constant(i32, count - 1)};
+  /// The loop with the new carried values: the pipeline and the addresses.
+  void replaceLoop() {
+    llvm::SmallVector<Value> inits = {state};
     inits.append(ahead);
-    inits.append(groups);
-    inits.append(others.begin(), others.end());
-    const unsigned before = loop.getNumRegionIterArgs();
+    firstAdded = loop.getNumRegionIterArgs();
     // The slices' operations move along with the body; its arguments are new.
     llvm::SmallVector<unsigned> numbers;
     for (BlockArgument argument : plan.updates.carried)
@@ -277,200 +239,30 @@ private:
     plan.updates.carried.clear();
     for (unsigned number : numbers)
       plan.updates.carried.insert(loop.getBody()->getArgument(number));
-    llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(before);
-    read = added[0];
-    write = added[1];
-    const llvm::SmallVector<Value> carried(added.take_back(others.size()).begin(), added.end());
-    added = added.drop_back(others.size());
-    ahead.assign(added.begin() + 2, added.end() - groups.size());
-    groups.assign(added.end() - groups.size(), added.end());
-    firstAdded = before;
-    return carried;
-  }
-
-  void yield(llvm::ArrayRef<Value> values) {
-    for (auto [i, v] : llvm::enumerate(values))
-      loop.getBody()->getTerminator()->setOperand(firstAdded + static_cast<unsigned>(i), v);
-  }
-
-  Value nextSlot(Value slot) {
-    const Type i32 = slot.getType();
-    const Value one = arith::AddIOp::create(rewriter, loop.getLoc(), slot, constant(i32, 1));
-    const Value past =
-        arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::eq, one, constant(i32, count));
-    return arith::SelectOp::create(rewriter, loop.getLoc(), past, constant(i32, 0), one);
-  }
-
-  /// Slot `number` of each buffer.
-  llvm::SmallVector<Value> slotsOf(Value number) {
-    llvm::SmallVector<Value> slots;
-    for (const Stage &stage : all)
-      slots.push_back(slotOf(stage, number, stage.staged.load->getLoc()));
-    return slots;
-  }
-
-  /// Waits for the first of the groups, and for everyone's reads before; slot `number` of each buffer.
-  llvm::SmallVector<Value> arrived(Value number, Location loc) {
-    llvm::SmallVector<Value> slots = slotsOf(number);
-    AsyncWaitOp::create(rewriter, loc, ValueRange(groups.front()), slots, IntegerAttr());
-    groups.erase(groups.begin());
-    BarrierOp::create(rewriter, loc);
-    return slots;
-  }
-
-  /// Copies the round that is as far ahead as there are slots; the slots and addresses of the next round.
-  llvm::SmallVector<Value> copyAhead() {
-    const Value counter = later(loop.getInductionVar(), count - 1);
-    llvm::SmallVector<Value> yields = {nextSlot(read), nextSlot(write)};
-    groups.push_back(copyRound(counter, ahead, write, exists(loop.getInductionVar(), count - 1)));
-    yields.append(nextCarried(counter, ahead));
-    return yields;
+    const llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(firstAdded);
+    state = added.front();
+    ahead.assign(added.begin() + 1, added.end());
   }
 
   void body() {
     rewriter.setInsertionPointToStart(loop.getBody());
-    const llvm::SmallVector<Value> slots = arrived(read, loop.getLoc());
-    llvm::SmallVector<Value> yields = copyAhead();
-    yields.append(groups);
-    yield(yields);
-    for (auto [stage, slot] : llvm::zip_equal(all, slots))
-      readFrom(stage.staged.load, slot);
+    auto wait = WaitOp::create(rewriter, loop.getLoc(), state);
+    state = wait.getNext();
+    const Value counter = later(loop.getInductionVar(), count - 1);
+    AcquireOp slot = acquire();
+    copyRound(slot, counter, ahead, exists(loop.getInductionVar(), count - 1));
+    llvm::SmallVector<Value> yields = nextCarried(counter, ahead);
+    for (auto [stage, buffer] : llvm::zip_equal(all, wait.getBuffers()))
+      readFrom(stage.staged.load, buffer);
+    Operation *end = loop.getBody()->getTerminator();
+    rewriter.setInsertionPoint(end);
+    yields.insert(yields.begin(), ReleaseOp::create(rewriter, loop.getLoc(), state));
+    for (auto [i, v] : llvm::enumerate(yields))
+      end->setOperand(firstAdded + static_cast<unsigned>(i), v);
   }
 
-  //===--- the first parts of a product a round ahead ----------------------===//
-
-  /// Into how many parts along K the loop's product is cut: 1 if its operands are not read ahead.
-  int64_t partsOfProduct() {
-    tile::DotOp only;
-    bool one = true;
-    loop.getBody()->walk([&](tile::DotOp dot) {
-      one &= !only && dot->getBlock() == loop.getBody();
-      only = dot;
-    });
-    if (!one || !only || !std::holds_alternative<layout::Mma>(layoutAttrOf(only.getType()).encoding().kind))
-      return 1;
-    unsigned operands = 0;
-    for (Stage &stage : all) {
-      const Value tile = stage.staged.load->getResult(0);
-      Value operand = tile;
-      if (tile.hasOneUse())
-        if (auto convert = dyn_cast<ConvertLayoutOp>(*tile.user_begin()); convert && convert->hasOneUse())
-          operand = convert.getResult();
-      stage.multiplied = operand.hasOneUse() && *operand.user_begin() == only && only.getAccumulator() != operand;
-      operands += stage.multiplied;
-    }
-    if (operands != 2)
-      return 1;
-    // Bytes that lie across are put together one by one, which takes all registers that there are.
-    if (only.getLhs() == only.getRhs() || planBits(only.getLhs().getType()) < 16)
-      return 1;
-    product = only;
-    // As deep as an instruction: 32 bytes, 16 of each of two words.
-    const RankedTensorType lhs = only.getLhs().getType(), rhs = only.getRhs().getType();
-    const int64_t depth = lhs.getShape().back(), least = 256 / std::max(8u, planBits(lhs));
-    if (depth % least || depth < 2 * least || !partOf(lhs, lhs.getRank() - 1, depth / least) ||
-        !partOf(rhs, rhs.getRank() - 2, depth / least))
-      return 1;
-    // Beside the sums: the carried parts, those in hand, and what else a thread needs.
-    constexpr std::uint64_t others = 56;
-    const int64_t parts = depth / least;
-    std::uint64_t words =
-        threadWords(only.getType()) + 2 * (threadWords(lhs) + threadWords(rhs)) / static_cast<std::uint64_t>(parts);
-    for (const Stage &stage : all)
-      if (!stage.multiplied)
-        words += threadWords(stage.staged.tile()); // read before the last part
-    return words + others <= target.registersPerThread ? parts : 1;
-  }
-
-  /// Both operands from these slots.
-  std::pair<Value, Value> operandsFrom(llvm::ArrayRef<Value> slots) {
-    Value out[2];
-    for (auto [stage, slot] : llvm::zip_equal(all, slots))
-      for (unsigned i : {0u, 1u})
-        if (Value operand = product->getOperand(i); unconverted(operand) == stage.staged.load->getResult(0))
-          out[i] = LocalLoadOp::create(rewriter, product->getLoc(), operand.getType(), slot);
-    return {out[0], out[1]};
-  }
-  static Value unconverted(Value v) {
-    auto convert = v.getDefiningOp<ConvertLayoutOp>();
-    return convert ? convert.getSource() : v;
-  }
-  Value part(Value operand, bool lhs, int64_t index) {
-    const auto tile = cast<RankedTensorType>(operand.getType());
-    const int64_t dim = tile.getRank() - (lhs ? 1 : 2);
-    return PartOp::create(rewriter, product->getLoc(), partOf(tile, dim, parts), operand, index, parts, dim);
-  }
-
-  llvm::SmallVector<Value> firstParts(llvm::ArrayRef<Value> slots) {
-    const auto [lhs, rhs] = operandsFrom(slots);
-    return {part(lhs, true, 0), part(rhs, false, 0)};
-  }
-
-  /// The last round reads ahead too, from the slot of the round after it: a branch would keep these reads apart from
-  /// the products that they should run beside.  In a loop of fewer rounds than slots nothing was ever copied there.
-  void fill(llvm::ArrayRef<Value> rounds) {
-    const Location loc = loop.getLoc();
-    const Type i32 = rewriter.getI32Type();
-    Value number = constant(i32, 0);
-    for (Value exists : rounds)
-      number = arith::AddIOp::create(rewriter, loc, number, arith::ExtUIOp::create(rewriter, loc, i32, exists));
-    const Value few = arith::XOrIOp::create(rewriter, loc, rounds.back(), constant(rewriter.getI1Type(), 1));
-    auto branch = scf::IfOp::create(rewriter, loc, few, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(branch.thenBlock());
-    for (const Stage &stage : all)
-      if (stage.multiplied) {
-        const Value zeros =
-            arith::ConstantOp::create(rewriter, loc, cast<TypedAttr>(rewriter.getZeroAttr(stage.copied())));
-        LocalStoreOp::create(rewriter, loc, zeros, slotOf(stage, number, loc)); // by the threads that copy there
-      }
-  }
-
-  void prefetch() {
-    const Location loc = product->getLoc();
-    const llvm::SmallVector<Value> first = replaceLoop(firstParts(arrived(constant(rewriter.getI32Type(), 0), loc)));
-    rewriter.setInsertionPointToStart(loop.getBody());
-    const llvm::SmallVector<Value> slots = slotsOf(read);
-    llvm::SmallVector<Value> yields = copyAhead();
-    const Value next = yields.front();
-
-    rewriter.setInsertionPoint(product);
-    const auto [lhs, rhs] = operandsFrom(slots);
-    Value sum = product.getAccumulator();
-    const auto multiply = [&](Value x, Value y) {
-      IRMapping map;
-      map.map(product.getLhs(), x);
-      map.map(product.getRhs(), y);
-      map.map(product.getAccumulator(), sum);
-      sum = rewriter.clone(*product, map)->getResult(0);
-    };
-    multiply(first[0], first[1]);
-    for (int64_t i = 1; i + 1 < parts; ++i)
-      multiply(part(lhs, true, i), part(rhs, false, i));
-    const Value lastLhs = part(lhs, true, parts - 1), lastRhs = part(rhs, false, parts - 1);
-    const llvm::SmallVector<Value> following = firstParts(arrived(next, loc));
-    multiply(lastLhs, lastRhs);
-    yields.append(groups.begin(), groups.end());
-    yields.append(following);
-    yield(yields);
-    // The others' slots are free from the barrier on.
-    Operation *last = lastLhs.getDefiningOp();
-    for (auto [stage, slot] : llvm::zip_equal(all, slots))
-      if (!stage.multiplied)
-        readFrom(stage.staged.load, slot, last);
-    rewriter.replaceOp(product, sum);
-    for (const Stage &stage : all) {
-      if (!stage.multiplied)
-        continue;
-      Operation *load = stage.staged.load;
-      for (Operation *user : llvm::make_early_inc_range(load->getUsers()))
-        rewriter.eraseOp(user); // its conversion
-      rewriter.eraseOp(load);
-    }
-  }
-
-  /// The users of a load read its slot, each in the layout that it wants; before `last`, where there is one.
-  void readFrom(Operation *load, Value slot, Operation *last = nullptr) {
+  /// The users of a load read its slot, each in the layout that it wants.
+  void readFrom(Operation *load, Value slot) {
     const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
     llvm::SmallVector<OpOperand *> uses;
     for (OpOperand &use : load->getResult(0).getUses())
@@ -483,7 +275,7 @@ private:
     for (auto [use, layout] : wanted) {
       Value &value = loaded[layout];
       if (!value) {
-        Operation *first = last;
+        Operation *first = nullptr;
         for (auto [other, its] : wanted) {
           Operation *at = loop.getBody()->findAncestorOpInBlock(*other->getOwner());
           if (its == layout && (!first || at->isBeforeInBlock(first)))
@@ -525,12 +317,10 @@ private:
   IRRewriter rewriter;
   llvm::SmallVector<Stage> all;
   llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
-  tile::DotOp product; ///< whose operands are read ahead
-  int64_t parts = 1;   ///< of the product along K
   unsigned count = 0, firstAdded = 0;
   int64_t step = 1;
-  Value read, write;
-  llvm::SmallVector<Value> ahead, groups;
+  Value state; ///< of the pipeline
+  llvm::SmallVector<Value> ahead;
 };
 
 struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
@@ -549,21 +339,18 @@ struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
         return signalPassFailure();
       }
       const analysis::AxisAnalysis facts(function);
-      ResidentOperands residents(**target);
       for (scf::ForOp loop : loops)
-        if (scf::ForOp pipelined = pipeline(loop, **target, facts))
-          residents.relieve(pipelined);
+        pipeline(loop, **target, facts);
     }
   }
 
-  /// The loop that takes its place; null if it stays.
-  static scf::ForOp pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {
+  static void pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {
     StagedLoop plan(loop, target, facts);
     const StagedLoop::Answer answer = plan.examine();
     for (const auto &[op, why] : plan.refused)
       op->emitRemark() << (op == loop ? "this loop" : "this load") << " is not pipelined: " << why;
     if (answer != StagedLoop::Answer::Yes)
-      return {};
+      return;
     const unsigned wanted = tile::numStages(loop);
     const Location loc = loop.getLoc(); // the loop is another one afterwards
     Pipeliner pipeliner(loop, plan, target);
@@ -574,12 +361,11 @@ struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
     if (!done) {
       if (!why.empty())
         emitRemark(loc) << "this loop is not pipelined: " << why;
-      return {};
+      return;
     }
     if (pipeliner.stages() < wanted)
       emitRemark(loc) << "this loop has " << pipeliner.stages() << " stages, not " << wanted << ": "
                       << target.name.data() << " has " << target.sharedOptIn << " bytes of shared memory";
-    return pipeliner.replaced();
   }
 };
 

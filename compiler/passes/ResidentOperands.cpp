@@ -1,16 +1,43 @@
-#include "compiler/passes/ResidentOperands.h"
+// A product in a loop may have an operand from outside: attention's queries.  In registers it is there all the time;
+// where the loop's other tiles leave no room, it lies in shared memory and each round reads it again, piece by piece,
+// as the matrix unit takes it.  Only in loops that wait for a pipeline: without a barrier in the loop the reads would
+// be moved out of it again.
+#include "compiler/passes/Passes.h"
 
 #include "compiler/analysis/RegisterUse.h"
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/tile_gpu/LayoutInference.h"
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace kiln {
+#define GEN_PASS_DEF_RESIDENTOPERANDS
+#include "compiler/passes/Passes.h.inc"
 
 using namespace tile_gpu;
 
 namespace {
+
+class Relief {
+public:
+  explicit Relief(const Target &target) : target(target) {}
+
+  /// Moves operands of this loop's products to shared memory until what is alive in the loop leaves room in a thread's
+  /// registers, the largest first.  An operand of several loops lies there once.
+  void relieve(scf::ForOp loop);
+
+private:
+  /// A buffer that holds `stored`, made where that is, for readers that want it as this tile.
+  Value bufferOf(Value stored, RankedTensorType tile);
+
+  const Target &target;
+  llvm::DenseMap<std::pair<Value, Type>, Value> buffers;
+};
 
 /// Conversions are left to shared memory.
 Value unconverted(Value v) {
@@ -19,9 +46,7 @@ Value unconverted(Value v) {
   return v;
 }
 
-} // namespace
-
-Value ResidentOperands::bufferOf(Value stored, RankedTensorType tile) {
+Value Relief::bufferOf(Value stored, RankedTensorType tile) {
   auto [it, fresh] = buffers.try_emplace({stored, tile});
   if (!fresh)
     return it->second;
@@ -48,7 +73,7 @@ Value ResidentOperands::bufferOf(Value stored, RankedTensorType tile) {
   return it->second = buffer;
 }
 
-void ResidentOperands::relieve(scf::ForOp loop) {
+void Relief::relieve(scf::ForOp loop) {
   uint64_t alive = 0, largest = 0;
   for (Value v : loop.getRegionIterArgs())
     alive += threadWords(v.getType());
@@ -90,4 +115,27 @@ void ResidentOperands::relieve(scf::ForOp loop) {
   }
 }
 
+struct ResidentOperands : impl::ResidentOperandsBase<ResidentOperands> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+      llvm::SmallSetVector<scf::ForOp, 4> loops; // inner ones first
+      function.walk([&](WaitOp wait) {
+        if (auto loop = dyn_cast<scf::ForOp>(wait->getParentOp()))
+          loops.insert(loop);
+      });
+      if (loops.empty())
+        continue;
+      Result<const Target *> target = targetOf(function);
+      if (!target) {
+        (void)report(function, target.takeStatus());
+        return signalPassFailure();
+      }
+      Relief relief(**target);
+      for (scf::ForOp loop : loops)
+        relief.relieve(loop);
+    }
+  }
+};
+
+} // namespace
 } // namespace kiln

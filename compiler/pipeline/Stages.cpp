@@ -136,6 +136,9 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createCSEPass());
   // Before conversions move: those that staged loads need are none, shared memory is read in any layout.
   pm.addPass(createPipelineLoops());
+  pm.addPass(createRotateProducts());
+  pm.addPass(createResidentOperands());
+  pm.addPass(createLowerPipelines());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createOptimizeLayouts());

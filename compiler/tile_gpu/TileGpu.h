@@ -28,6 +28,11 @@ struct AsyncGroups : mlir::SideEffects::Resource::Base<AsyncGroups> {
   llvm::StringRef getName() final { return "groups of asynchronous copies"; }
 };
 
+/// Whose turn each slot of a pipeline is.
+struct PipelineState : mlir::SideEffects::Resource::Base<PipelineState> {
+  llvm::StringRef getName() final { return "pipelines"; }
+};
+
 /// When warps arrive somewhere: what `delay` changes.
 struct Time : mlir::SideEffects::Resource::Base<Time> {
   llvm::StringRef getName() final { return "time"; }

@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --kiln-pipeline-loops --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --kiln-pipeline-loops --kiln-rotate-products --kiln-resident-operands --kiln-lower-pipelines --canonicalize --cse --split-input-file | FileCheck %s
 
 // Stores and an atomic operation through other arguments, one of them in a conditional: different arguments are
 // different memory, so copies may pass them.  An operation that releases comes after what was read before it, as ever.

@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s --kiln-pipeline-loops --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: kiln-opt %s --kiln-pipeline-loops --kiln-rotate-products --kiln-resident-operands --kiln-lower-pipelines --canonicalize --cse --split-input-file | FileCheck %s
 
 // Two operands, three slots each, one group a round.  Both are read as the product wants them, their first part along K
 // a round ahead: in front of the last part of the product.  The last round reads ahead like the others, so the slot
@@ -252,7 +252,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // Pointers that the loop carries run ahead; the index of a later round is read only if that round exists.
 // CHECK-LABEL: @carried
-// CHECK: scf.for {{.*}} iter_args(%[[NOW:.*]] = %{{.*}}, %{{.*}} = %c0_i32, %{{.*}} = %c1_i32, %[[AHEAD:.*]] = %[[NEXT:.*]], %{{.*}} = %{{.*}})
+// CHECK: scf.for {{.*}} iter_args(%[[NOW:.*]] = %{{.*}}, %{{.*}} = %c0_i32, %{{.*}} = %c1_i32, %{{.*}} = %{{.*}}, %[[AHEAD:.*]] = %[[NEXT:.*]])
 // CHECK: scf.if
 // CHECK: tile.load %{{.*}} : !tile.ptr<i32>
 // CHECK: %[[OFF:.*]] = tile.addptr %[[AHEAD]]

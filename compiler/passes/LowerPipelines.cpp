@@ -1,0 +1,447 @@
+// Pipelines become buffers, the numbers of slots, and groups of cp.async.
+//
+// A state is, from here on: the slot that is read next, the slot that is filled next, and the groups that were
+// committed and not yet waited for, whose number is known everywhere.  A wait waits for the oldest group of every
+// thread and joins the block: what each thread copied is there for all, and no thread reads what was released before
+// it.  So acquire and release cost nothing; where that barrier does not come between a release and the next copies to
+// that slot, insert-barriers adds one.
+//
+// States are followed through scf.for and scf.if, so that what an author got wrong is found here: a slot that is
+// acquired while none is free, waited for before anything was committed, a round that keeps one, a pipeline without
+// end.
+#include "compiler/passes/Passes.h"
+
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln {
+#define GEN_PASS_DEF_LOWERPIPELINES
+#include "compiler/passes/Passes.h.inc"
+
+using namespace tile_gpu;
+
+namespace {
+
+/// The slots of one pipeline.
+struct Ring {
+  PipelineType type;
+  llvm::SmallVector<Value> buffers; ///< of all slots
+};
+
+struct State {
+  const Ring *ring = nullptr;
+  Value read, write;                 ///< the oldest slot that was not released, the next to be acquired
+  llvm::SmallVector<Value> groups;   ///< committed, not waited for, the oldest first
+  unsigned acquired = 0, waited = 0; ///< slots in the hands of the producer, of the consumer
+
+  unsigned taken() const { return acquired + static_cast<unsigned>(groups.size()) + waited; }
+  /// Another that a loop or a conditional may carry in its place.
+  bool sameShape(const State &o) const {
+    return ring == o.ring && groups.size() == o.groups.size() && acquired == o.acquired && waited == o.waited;
+  }
+  /// What is carried.
+  llvm::SmallVector<Value> values() const {
+    llvm::SmallVector<Value> out = {read, write};
+    out.append(groups);
+    return out;
+  }
+  State with(ValueRange values) const {
+    State out = *this;
+    out.read = values[0];
+    out.write = values[1];
+    out.groups.assign(values.begin() + 2, values.end());
+    return out;
+  }
+  std::string text() const {
+    return std::to_string(acquired) + " acquired, " + std::to_string(groups.size()) + " committed, " +
+           std::to_string(waited) + " waited for";
+  }
+};
+
+bool isState(Value v) {
+  return isa<PipelineType>(v.getType());
+}
+
+class Lowering {
+public:
+  explicit Lowering(func::FuncOp function) : function(function), rewriter(function.getContext()) {}
+
+  LogicalResult run() {
+    for (Block &block : function.getBody())
+      if (failed(lower(block)) || failed(allEnded()))
+        return failure();
+    for (Operation *op : dead)
+      op->dropAllReferences();
+    for (Operation *op : dead)
+      rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  LogicalResult lower(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      rewriter.setInsertionPoint(&op);
+      const LogicalResult done =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case<PipelineOp, AcquireOp, CommitOp, WaitOp, ReleaseOp, SlotsOp, DrainOp, scf::ForOp, scf::IfOp>(
+                  [&](auto op) { return lower(op); })
+              .Default([&](Operation *op) { return others(op); });
+      if (failed(done))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Ends of regions are their operations' affair; pipelines may live inside of an operation, not pass through it.
+  LogicalResult others(Operation *op) {
+    if (isa<scf::YieldOp>(op))
+      return success();
+    if (llvm::any_of(op->getOperands(), isState) || llvm::any_of(op->getResults(), isState))
+      return op->emitError("'") << op->getName() << "' takes or gives the state of a pipeline: only scf.for and scf.if "
+                                << "carry one, and the operations of pipelines";
+    for (Region &region : op->getRegions())
+      for (Block &block : region) {
+        if (llvm::any_of(block.getArguments(), isState))
+          return op->emitError("'") << op->getName() << "' carries a pipeline: only scf.for and scf.if do";
+        const auto saved = std::exchange(usable, {});
+        if (failed(lower(block)) || failed(allEnded()))
+          return failure();
+        usable = saved;
+      }
+    return success();
+  }
+
+  //===--- states ----------------------------------------------------------===//
+
+  /// For the operation that gives the next one.
+  FailureOr<State> take(Value v, Operation *by) {
+    if (!usable.remove(v)) {
+      InFlightDiagnostic error = by->emitError(
+          states.contains(v) ? "takes the state of a pipeline that went on somewhere else, or that a loop around it "
+                               "does not carry"
+                             : "takes the state of a pipeline that is not known here");
+      error.attachNote(v.getLoc()) << "each state is used once: by the operation that gives the next one, or as what a "
+                                      "loop or a conditional carries";
+      return failure();
+    }
+    return states.find(v)->second;
+  }
+  void give(Value v, State state) {
+    states.insert_or_assign(v, std::move(state));
+    usable.insert(v);
+  }
+
+  LogicalResult allEnded() {
+    if (usable.empty())
+      return success();
+    const Value v = usable.front();
+    emitError(v.getLoc(), "this pipeline does not end, with ")
+        << states.find(v)->second.text() << ": tile_gpu.drain it, or carry it on";
+    return failure();
+  }
+
+  //===--- slots -----------------------------------------------------------===//
+
+  Value constant(Location loc, int64_t v) {
+    return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(static_cast<int32_t>(v)));
+  }
+
+  /// The number of the slot after this one, worked out once.
+  Value after(const Ring &ring, Value slot, Location loc) {
+    Value &next = following[slot];
+    // Not one of the other side of a conditional.
+    if (!next || !next.getParentRegion()->isAncestor(rewriter.getInsertionBlock()->getParent())) {
+      const Value one = rewriter.createOrFold<arith::AddIOp>(loc, slot, constant(loc, 1));
+      const Value past = rewriter.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, one,
+                                                              constant(loc, ring.type.getStages()));
+      next = rewriter.createOrFold<arith::SelectOp>(loc, past, constant(loc, 0), one);
+    }
+    return next;
+  }
+
+  llvm::SmallVector<Value> buffersOf(const Ring &ring, Value slot, Location loc) {
+    llvm::SmallVector<Value> out;
+    for (auto [all, type] : llvm::zip_equal(ring.buffers, ring.type.getBuffers()))
+      out.push_back(LocalSubviewOp::create(rewriter, loc, type, all, slot));
+    return out;
+  }
+
+  /// The same for slots that are written: addresses stand where the writes are, which may be in a conditional.
+  void placeWhereUsed(ValueRange results, const Ring &ring, Value slot, Operation *op) {
+    for (auto [result, all, type] : llvm::zip_equal(results, ring.buffers, ring.type.getBuffers())) {
+      Operation *at = op;
+      const llvm::SmallVector<Operation *> users(result.getUsers());
+      if (!users.empty() &&
+          llvm::all_of(users, [&](Operation *user) { return user->getBlock() == users.front()->getBlock(); }))
+        at = *llvm::min_element(users, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPoint(at);
+      rewriter.replaceAllUsesWith(result, LocalSubviewOp::create(rewriter, at->getLoc(), type, all, slot));
+    }
+  }
+
+  LogicalResult lower(PipelineOp op) {
+    rings.push_back(std::make_unique<Ring>());
+    Ring &ring = *rings.back();
+    ring.type = op.getType();
+    for (BufferType buffer : ring.type.getBuffers())
+      ring.buffers.push_back(
+          LocalAllocOp::create(rewriter, op.getLoc(), buffer.withCount(ring.type.getStages()), IntegerAttr()));
+    State state;
+    state.ring = &ring;
+    state.read = state.write = constant(op.getLoc(), 0);
+    give(op.getState(), std::move(state));
+    return gone(op);
+  }
+
+  LogicalResult lower(AcquireOp op) {
+    FailureOr<State> state = take(op.getPipeline(), op);
+    if (failed(state))
+      return failure();
+    const Ring &ring = *state->ring;
+    if (state->taken() == ring.type.getStages())
+      return op.emitOpError() << "finds no free slot: of " << ring.type.getStages() << ", " << state->text()
+                              << "; release one before, or give the pipeline more";
+    if (state->acquired)
+      return op.emitOpError("takes a second slot before the first is committed");
+    placeWhereUsed(op.getBuffers(), ring, state->write, op);
+    // The numbers of the next slots together: what is released later has its own in time.
+    if (state->waited)
+      after(ring, state->read, op.getLoc());
+    state->write = after(ring, state->write, op.getLoc());
+    state->acquired = 1;
+    give(op.getNext(), std::move(*state));
+    return gone(op);
+  }
+
+  LogicalResult lower(CommitOp op) {
+    FailureOr<State> state = take(op.getPipeline(), op);
+    if (failed(state))
+      return failure();
+    if (!state->acquired)
+      return op.emitOpError("commits no slot: none was acquired since the last one");
+    state->groups.push_back(AsyncCommitOp::create(rewriter, op.getLoc(), TokenType::get(op.getContext())));
+    state->acquired = 0;
+    give(op.getNext(), std::move(*state));
+    return gone(op);
+  }
+
+  LogicalResult lower(WaitOp op) {
+    FailureOr<State> state = take(op.getPipeline(), op);
+    if (failed(state))
+      return failure();
+    if (state->groups.empty())
+      return op.emitOpError("waits for a slot that is never committed");
+    const Ring &ring = *state->ring;
+    Value slot = state->read;
+    for (unsigned i = 0; i < state->waited; ++i)
+      slot = after(ring, slot, op.getLoc());
+    const llvm::SmallVector<Value> buffers = buffersOf(ring, slot, op.getLoc());
+    AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(state->groups.front()), buffers, IntegerAttr());
+    BarrierOp::create(rewriter, op.getLoc());
+    state->groups.erase(state->groups.begin());
+    ++state->waited;
+    rewriter.replaceAllUsesWith(op.getBuffers(), buffers);
+    give(op.getNext(), std::move(*state));
+    return gone(op);
+  }
+
+  LogicalResult lower(ReleaseOp op) {
+    FailureOr<State> state = take(op.getPipeline(), op);
+    if (failed(state))
+      return failure();
+    if (!state->waited)
+      return op.emitOpError("releases no slot: none was waited for since the last one");
+    state->read = after(*state->ring, state->read, op.getLoc());
+    --state->waited;
+    give(op.getNext(), std::move(*state));
+    return gone(op);
+  }
+
+  LogicalResult lower(SlotsOp op) {
+    auto it = states.find(op.getPipeline());
+    if (it == states.end())
+      return op.emitOpError("looks at a pipeline that is not known here");
+    const State &state = it->second;
+    if (!op.getIndex() && !state.waited)
+      return op.emitOpError("looks at a slot that was not waited for: name one by `at`");
+    if (op.getIndex())
+      placeWhereUsed(op.getBuffers(), *state.ring, op.getIndex(), op);
+    else
+      rewriter.replaceAllUsesWith(op.getBuffers(), buffersOf(*state.ring, state.read, op.getLoc()));
+    return gone(op);
+  }
+
+  LogicalResult lower(DrainOp op) {
+    const FailureOr<State> state = take(op.getPipeline(), op);
+    if (failed(state))
+      return failure();
+    if (state->acquired)
+      return op.emitOpError("ends a pipeline of which a slot was acquired and not committed");
+    AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(), ValueRange(), IntegerAttr());
+    return gone(op);
+  }
+
+  //===--- control flow ----------------------------------------------------===//
+
+  /// Each state as its values, in its place.
+  FailureOr<llvm::SmallVector<Value>> expand(ValueRange values, Operation *by, llvm::SmallVectorImpl<State> &taken) {
+    llvm::SmallVector<Value> out;
+    for (Value v : values) {
+      if (!isState(v)) {
+        out.push_back(v);
+        continue;
+      }
+      FailureOr<State> state = take(v, by);
+      if (failed(state))
+        return failure();
+      out.append(state->values());
+      taken.push_back(std::move(*state));
+    }
+    return out;
+  }
+
+  /// `values` in the place of `old`, whose states have the shapes of `like`.
+  void collapse(ValueRange old, ValueRange values, llvm::ArrayRef<State> like) {
+    for (Value v : old) {
+      if (!isState(v)) {
+        rewriter.replaceAllUsesWith(v, values.front());
+        values = values.drop_front();
+        continue;
+      }
+      const size_t count = like.front().values().size();
+      give(v, like.front().with(values.take_front(count)));
+      values = values.drop_front(count);
+      like = like.drop_front();
+    }
+  }
+
+  LogicalResult lower(scf::ForOp loop) {
+    if (llvm::none_of(loop.getInitArgs(), isState))
+      return inside(loop.getRegion());
+    llvm::SmallVector<State> before, after;
+    FailureOr<llvm::SmallVector<Value>> inits = expand(loop.getInitArgs(), loop, before);
+    if (failed(inits))
+      return failure();
+    auto wide = scf::ForOp::create(rewriter, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(), loop.getStep(),
+                                   *inits, nullptr, loop.getUnsignedCmp());
+    wide->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+    wide.getBody()->getOperations().splice(wide.getBody()->end(), loop.getBody()->getOperations());
+    rewriter.replaceAllUsesWith(loop.getInductionVar(), wide.getInductionVar());
+    const auto saved = std::exchange(usable, {});
+    collapse(loop.getRegionIterArgs(), wide.getRegionIterArgs(), before);
+    if (failed(lower(*wide.getBody())) || failed(endOf(*wide.getBody(), before, "a round of this loop")))
+      return failure();
+    usable = saved;
+    collapse(loop.getResults(), wide.getResults(), before);
+    return gone(loop);
+  }
+
+  LogicalResult lower(scf::IfOp op) {
+    const auto saved = usable;
+    if (llvm::none_of(op.getResults(), isState)) {
+      auto left = usable;
+      for (Region &region : op->getRegions())
+        if (!region.empty()) {
+          usable = saved;
+          if (failed(lower(region.front())))
+            return failure();
+          left.remove_if([&](Value v) { return !usable.contains(v); });
+          usable.remove_if([&](Value v) { return saved.contains(v); });
+          if (failed(allEnded()))
+            return failure();
+        }
+      usable = left;
+      return success();
+    }
+    auto left = usable;
+    std::optional<llvm::SmallVector<State>> shapes;
+    for (Region &region : op->getRegions()) {
+      usable = saved;
+      if (failed(lower(region.front())))
+        return failure();
+      if (!shapes) {
+        shapes.emplace();
+        for (Value v : region.front().getTerminator()->getOperands())
+          if (isState(v))
+            shapes->push_back(states.lookup(v));
+      }
+      if (failed(endOf(region.front(), *shapes, "this side of a conditional")))
+        return failure();
+      left.remove_if([&](Value v) { return !usable.contains(v); });
+      usable.remove_if([&](Value v) { return saved.contains(v); });
+      if (failed(allEnded()))
+        return failure();
+    }
+    usable = left;
+    rewriter.setInsertionPoint(op);
+    auto wide = scf::IfOp::create(rewriter, op.getLoc(), op.thenYield().getOperandTypes(), op.getCondition());
+    wide.getThenRegion().takeBody(op.getThenRegion());
+    wide.getElseRegion().takeBody(op.getElseRegion());
+    wide->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    collapse(op.getResults(), wide.getResults(), *shapes);
+    return gone(op);
+  }
+
+  /// A loop that carries no pipeline: those inside begin and end there.
+  LogicalResult inside(Region &region) {
+    const auto saved = std::exchange(usable, {});
+    if (failed(lower(region.front())) || failed(allEnded()))
+      return failure();
+    usable = saved;
+    return success();
+  }
+
+  /// The values of the states that a block ends with, in their place; they have the shapes of `like`.
+  LogicalResult endOf(Block &block, llvm::ArrayRef<State> like, const char *what) {
+    Operation *end = block.getTerminator();
+    llvm::SmallVector<State> taken;
+    const FailureOr<llvm::SmallVector<Value>> values = expand(end->getOperands(), end, taken);
+    if (failed(values))
+      return failure();
+    for (auto [is, was] : llvm::zip_equal(taken, like))
+      if (!is.sameShape(was))
+        return end->emitError() << what << " ends with a pipeline in another state than "
+                                << (isa<scf::ForOp>(block.getParentOp()) ? "it began with" : "the other side") << ": "
+                                << (is.ring == was.ring ? is.text() + ", not " + was.text()
+                                                        : std::string("another pipeline"));
+    end->setOperands(*values);
+    if (isa<scf::ForOp>(block.getParentOp()))
+      return allEnded();
+    return success();
+  }
+
+  LogicalResult gone(Operation *op) {
+    dead.push_back(op);
+    return success();
+  }
+
+  func::FuncOp function;
+  IRRewriter rewriter;
+  llvm::SmallVector<std::unique_ptr<Ring>> rings;
+  llvm::DenseMap<Value, State> states;    ///< of every value that stands for one
+  llvm::SmallSetVector<Value, 4> usable;  ///< those that may go on from here
+  llvm::DenseMap<Value, Value> following; ///< a slot's number -> that of the next
+  llvm::SmallVector<Operation *> dead;
+};
+
+struct LowerPipelines : impl::LowerPipelinesBase<LowerPipelines> {
+  void runOnOperation() override {
+    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
+      bool any = false;
+      function.walk([&](PipelineOp) { any = true; });
+      if (any && failed(Lowering(function).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace kiln
