@@ -109,8 +109,8 @@ private:
     }
     const unsigned bits = planBits(tile);
     const llvm::ArrayRef<int64_t> shape = tile.getShape();
-    Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.run.dim,
-                                                           staged.run.elements, bits, readers, target);
+    Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.copy.run.dim,
+                                                           staged.copy.run.elements, bits, readers, target);
     if (!how) {
       why = how.status().toString();
       return false;
@@ -169,12 +169,12 @@ private:
           for (Value c : view.getCoords())
             coords.push_back(map.lookupOrDefault(c));
           AsyncCopyViewOp::create(rewriter, loc, map.lookupOrDefault(Value(view.getView())), coords, to,
-                                  stage.staged.by);
+                                  stage.staged.copy.by);
         } else {
           auto load = cast<tile::LoadOp>(stage.staged.load);
           const auto by = [&](Value tile) {
             tile = map.lookupOrDefault(tile);
-            const RankedTensorType type = withLayout(tile.getType(), stage.staged.by);
+            const RankedTensorType type = withLayout(tile.getType(), stage.staged.copy.by);
             return tile.getType() == type ? tile : ConvertLayoutOp::create(rewriter, loc, type, tile).getResult();
           };
           AsyncCopyOp::create(rewriter, loc, by(load.getPointer()), to, load.getMask() ? by(load.getMask()) : Value());

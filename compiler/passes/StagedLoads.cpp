@@ -1,6 +1,5 @@
 #include "compiler/passes/StagedLoads.h"
 
-#include "compiler/layout/StagingBuffer.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -118,33 +117,6 @@ std::string StagedLoop::writtenHere(Operation *load) const {
   return {};
 }
 
-namespace {
-
-/// What one copy may move, and who copies what: in the load's own layout, or in one of wider runs.
-std::pair<analysis::VectorAccess, LayoutAttr> widestCopy(Operation *load, const analysis::AccessFacts &facts,
-                                                         const layout::TileLayout &own) {
-  const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
-  std::pair<analysis::VectorAccess, LayoutAttr> best{analysis::unmaskedAccess(load, facts, own),
-                                                     tile_gpu::layoutAttrOf(tile)};
-  const unsigned warps = tile_gpu::warpsOf(load).count;
-  const std::uint32_t most = 16 / std::max(1u, tile::storageBits(tile.getElementType()) / 8);
-  const llvm::ArrayRef<int64_t> shape = tile.getShape();
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    for (std::uint32_t run = most; run > best.first.elements; run /= 2) {
-      const Result<layout::Blocked> how = layout::copyEncoding(std::span(shape.data(), shape.size()), dim, run, warps);
-      const LayoutAttr by = how ? LayoutAttr::get(load->getContext(), *how) : LayoutAttr();
-      const Result<layout::TileLayout> lies = by ? tile_gpu::layoutOf(tile_gpu::withLayout(tile, by)) : how.status();
-      if (!lies)
-        continue;
-      if (const analysis::VectorAccess found = analysis::unmaskedAccess(load, facts, *lies);
-          found.dim == dim && found.elements == run)
-        best = {found, by};
-    }
-  return best;
-}
-
-} // namespace
-
 std::string StagedLoop::examineLoad(Operation *load, bool elementwise) {
   if (load->getAttrOfType<tile::CacheAttr>("cache").getValue() == tile::Cache::Volatile)
     return "it is volatile";
@@ -153,23 +125,10 @@ std::string StagedLoop::examineLoad(Operation *load, bool elementwise) {
     return "its masked elements are not zero";
   if (std::string meets = writtenHere(load); !meets.empty())
     return meets;
-  const std::optional<analysis::AccessFacts> access = facts.access(load);
-  const Type tile = analysis::accessedTile(load);
-  const Result<layout::TileLayout> layout = tile_gpu::layoutOf(tile);
-  if (!access || !layout)
-    return "nothing is known of its addresses";
-  StagedLoad staged{load, analysis::unmaskedAccess(load, *access, *layout),
-                    tile_gpu::layoutAttrOf(load->getResult(0).getType()), elementwise};
-  const unsigned bits = tile::storageBits(tile::elementTypeOf(load->getResult(0).getType()));
-  constexpr unsigned leastBits = 32;
-  if (elementwise || staged.run.elements * bits < leastBits)
-    std::tie(staged.run, staged.by) = widestCopy(load, *access, *layout);
-  if (staged.run.elements * bits < leastBits)
-    return "only " + std::to_string(staged.run.elements * bits / 8) +
-           " bytes of it are known to lie together and aligned; an asynchronous copy moves 4, 8 or 16";
-  if (auto view = dyn_cast<tile::LoadViewOp>(load);
-      view && staged.run.elements > 1 && !analysis::beginsAtZero(view.getView()))
-    return "its view may begin inside a run of elements";
+  Result<AsyncCopy> copy = asyncCopyOf(load, facts, elementwise);
+  if (!copy)
+    return copy.status().message();
+  const StagedLoad staged{load, *copy, elementwise};
 
   std::string why;
   LoopSlice slice = addresses, next = updates;
@@ -185,7 +144,7 @@ std::string StagedLoop::examineLoad(Operation *load, bool elementwise) {
 }
 
 std::string StagedLoop::examineLoop() {
-  if (!target.has(Capability::CpAsync))
+  if (!hasAsyncCopies(target))
     return std::string(target.name) + " has no asynchronous copies";
   if (loop.getUnsignedCmp())
     return "it counts unsigned";

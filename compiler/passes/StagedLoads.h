@@ -1,9 +1,9 @@
 //===- StagedLoads.h - Which loads of a loop can be copied rounds ahead -----===//
 //
-// For pipeline-loops.  A load may be staged if global memory gives it in runs that cp.async can move, if its address in
-// a later round can be computed before that round (from the loop's counter, from values from outside, and from carried
-// values whose next one follows from such), and if nothing that the loop does comes between: a store or an atomic
-// operation through another argument is to other memory, that is the language's rule; one through the load's own
+// For pipeline-loops.  A load may be staged if something can copy it asynchronously (AsyncTransport.h), if its address
+// in a later round can be computed before that round (from the loop's counter, from values from outside, and from
+// carried values whose next one follows from such), and if nothing that the loop does comes between: a store or an
+// atomic operation through another argument is to other memory, that is the language's rule; one through the load's own
 // argument, or through a pointer of which nobody knows where it comes from, keeps the load where it is.  An atomic
 // operation that acquires comes before every load after it, so its loop stays whole.
 //
@@ -18,6 +18,7 @@
 
 #include "compiler/analysis/AxisAnalysis.h"
 #include "compiler/analysis/PointerRoots.h"
+#include "compiler/passes/AsyncTransport.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -37,9 +38,8 @@ struct LoopSlice {
 
 struct StagedLoad {
   mlir::Operation *load = nullptr; ///< tile.load or tile.load_view
-  analysis::VectorAccess run;      ///< what one copy may move
-  tile_gpu::LayoutAttr by;         ///< who copies what
-  bool elementwise = false;        ///< no product and no conversion takes it
+  AsyncCopy copy;
+  bool elementwise = false; ///< no product and no conversion takes it
 
   mlir::RankedTensorType tile() const { return mlir::cast<mlir::RankedTensorType>(load->getResult(0).getType()); }
 };

@@ -17,7 +17,8 @@ def TileGpu_Pipeline : TypeDef<TileGpu_Dialect, "Pipeline"> {
   let summary = "The state of a ring of slots in shared memory";
   let description = [{
     `!tile_gpu.pipeline<3, !tile_gpu.buffer<"k": 64x32xf16, #sh>, !tile_gpu.buffer<"v": 64x32xf16, #sh>>`: three slots,
-    each with a tile of k and one of v, which are copied, waited for and released together.  Tiles that are waited for
+    each with a tile of k and one of v, which are copied, waited for and released together (a kernel with one:
+    `docs/examples/ring.mlir`).  Tiles that are waited for
     at different places flow through pipelines of their own.
 
     A state is used once: by the operation that gives the next one, by a loop that carries it, or by the end of a loop
@@ -65,9 +66,8 @@ def TileGpu_AcquireOp : TileGpu_SlotOpLike<"acquire"> {
   let description = [{
     ```mlir
     %q, %b = tile_gpu.acquire %p : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
-    tile_gpu.async_copy_view %v[%i, %j], %b by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
-    %r = tile_gpu.commit %q : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
     ```
+    It is this slot that copies fill until the next `tile_gpu.commit`.
   }];
 }
 
@@ -86,8 +86,6 @@ def TileGpu_WaitOp : TileGpu_SlotOpLike<"wait"> {
   let description = [{
     ```mlir
     %q, %b = tile_gpu.wait %p : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
-    %x = tile_gpu.local_load %b : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #row>
-    %r = tile_gpu.release %q : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
     ```
     Several slots may be waited for before the first is released.
   }];

@@ -205,5 +205,40 @@ TEST_F(RunTextCliTest, LineInfoAndPathAreNoPartOfTheResult) {
   EXPECT_EQ(j["firstCalls"][0]["source"], "disk") << j.dump();
 }
 
+/// A kernel that an author wrote at stage tile_gpu, with a pipeline.  One tile: the slots of those that do not exist
+/// are never read.
+TEST_F(RunTextCliTest, APipelineWrittenByHand) {
+  for (const unsigned tiles : {1u, 2u, 7u}) {
+    const unsigned elements = 64 * 32;
+    const std::string in = floats("tiles.npy", tiles * elements);
+    for (const char *target : {"sm_80", "sm_90a", "sm_120a"}) {
+      std::filesystem::remove(file("sum.npy"));
+      const Outcome o = kiln(with({"run", KILN_SOURCE_DIR "/docs/examples/ring.mlir", "--grid", "1", "--target", target,
+                                   "--output", "1:" + file("sum.npy")},
+                                  arguments({in, "out:f32:64x32", "i32:" + std::to_string(tiles)})));
+      ASSERT_EQ(o.status, 0) << target << o.out << o.err;
+      auto sums = readNpy(file("sum.npy"));
+      auto values = readNpy(in);
+      ASSERT_TRUE(sums.ok() && values.ok());
+      ASSERT_EQ(sums->data.size(), 4 * elements);
+      for (unsigned i = 0; i < elements; ++i) {
+        double expected = 0;
+        float value = 0;
+        for (unsigned t = 0; t < tiles; ++t) {
+          std::memcpy(&value, &values->data[4 * (t * elements + i)], 4);
+          expected += value;
+        }
+        std::memcpy(&value, &sums->data[4 * i], 4);
+        ASSERT_EQ(value, expected) << target << ", element " << i; // small whole numbers: exact
+      }
+    }
+  }
+  const Outcome lacks =
+      kiln(with({"run", KILN_SOURCE_DIR "/docs/examples/ring.mlir", "--grid", "1", "--target", "sm_75"},
+                arguments({floats("tiles.npy", 2048), "out:f32:64x32", "i32:1"})));
+  EXPECT_EQ(lacks.status, 3);
+  EXPECT_NE(lacks.err.find("needs the capability 'cp.async', which sm_75 lacks"), std::string::npos) << lacks.err;
+}
+
 } // namespace
 } // namespace kiln::test

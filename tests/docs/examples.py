@@ -56,7 +56,7 @@ VALUES = {
     "tile.store": "tensor<128x!tile.ptr<f32>>, tensor<128xf32>, tensor<128xi1>",
     "tile.store_view": "!tile.view<64x32xf16>, i32, i32, tensor<64x32xf16>",
     "tile.transpose": "tensor<64x32xf32>",
-    "tile_gpu.acquire": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>, !tile.view<64x32xf16>, i32, i32",
+    "tile_gpu.acquire": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.async_commit": "",
     "tile_gpu.async_copy": "tensor<64x32x!tile.ptr<f16>, #row>, !tile_gpu.buffer<64x32xf16, #sh>, tensor<64x32xi1, #row>",
     "tile_gpu.async_copy_view": "!tile.view<64x32xf16>, i32, i32, !tile_gpu.buffer<64x32xf16, #sh>",
@@ -78,6 +78,7 @@ VALUES = {
     "tile_gpu.named_arrive": "",
     "tile_gpu.named_barrier": "",
     "tile_gpu.reduce_partial": "tensor<512xf32, #v>",
+    "tile_gpu.pipeline": "",
     "tile_gpu.release": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.scan_apply": "tensor<512xf32, #v>, tensor<4xf32, #q>",
     "tile_gpu.scan_before": "tensor<64x32xf32, #t>",
@@ -110,8 +111,20 @@ def statements(example):
     return ["\n".join(lines) for lines in out]
 
 
+def split(types):
+    """At the commas outside of brackets."""
+    out, depth = [""], 0
+    for c in types:
+        depth += (c == "<") - (c == ">")
+        if c == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += c
+    return [t.strip() for t in out if t.strip()]
+
+
 def function(number, statement, types):
-    types = [t for t in re.split(r", (?![^<]*>)", types) if t]
+    types = split(types)
     outside = re.sub(r"\{\n.*\n\}", "", statement, flags=re.S)
     defined = outside.split(" = ")[0] if outside.startswith("%") else ""
     used = outside.removeprefix(defined)

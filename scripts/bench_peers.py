@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Times what others have for the benchmarks of benchmarks.py: PyTorch, cuBLAS, cuDNN, FlashAttention-2, FLA.
+
+One JSON object a line: {"id", "peer", "ms"} or {"id", "peer", "error"}.  Needs torch with a GPU; flash-linear-attention
+where its rows are asked for.  Run by record_benchmarks.py.
+"""
+import json
+import sys
+
+import torch
+import torch.nn.functional as F
+
+from benchmarks import ALL
+
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+
+def median(call, samples=15, batch=10):
+    """Milliseconds of a call: the median of batches between two events, as kiln bench measures."""
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(samples):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(batch):
+            call()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) / batch)
+    return sorted(times)[len(times) // 2]
+
+
+def pytorch(name, shape):
+    *extents, dtype = shape
+    x = torch.randn(*extents, device="cuda", dtype=TYPES[dtype])
+    out = torch.empty_like(x)
+    last = x.shape[-1:]
+    if name == "copy":
+        return lambda: out.copy_(x)
+    if name == "add":
+        y = torch.randn_like(x)
+        return lambda: torch.add(x, y, out=out)
+    if name == "transpose":
+        turned = torch.empty_like(x)
+        return lambda: turned.copy_(x.T)
+    if name == "softmax":
+        return lambda: torch.softmax(x, -1)
+    if name == "layer_norm":
+        weight, bias = torch.randn(2, *last, device="cuda", dtype=x.dtype)
+        return lambda: F.layer_norm(x, last, weight, bias)
+    if name == "cumsum":
+        return lambda: torch.cumsum(x, -1)
+    if name == "reduce_sum":
+        return lambda: torch.sum(x)
+    raise ValueError(name)
+
+
+def cublas(shape):
+    a, b = (torch.randn(shape[0], shape[0], device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    return lambda: a @ b
+
+
+def attention(backend, shape):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    batch, length, heads, dim, causal = shape
+    q, k, v = (torch.randn(batch, heads, length, dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    chosen = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}[backend]
+
+    def call():
+        with sdpa_kernel(chosen):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    return call
+
+
+def recurrence(rule, way, shape):
+    batch, length, heads, dim = shape
+    new = lambda: torch.randn(batch, length, heads, dim, device="cuda", dtype=torch.bfloat16)
+    q, k, v = new(), F.normalize(new().float(), dim=-1).bfloat16(), new()
+    a = F.normalize(new().float(), dim=-1).bfloat16()
+    b = (-a.float() * torch.rand_like(a.float())).bfloat16()
+    g = (-0.6065306597126334 * torch.rand(batch, length, heads, dim, device="cuda").sigmoid()).bfloat16()
+    beta = torch.rand(batch, length, heads, device="cuda").bfloat16()
+    h0 = torch.zeros(batch, heads, dim, dim, device="cuda")
+    keep = dict(scale=1.0, initial_state=h0, output_final_state=True)
+    if rule == "rwkv7":
+        from fla.ops.rwkv7 import chunk_rwkv7
+        inputs = dict(r=q, w=g, k=k, v=v, a=a, b=b)
+        call = lambda: chunk_rwkv7(**inputs, **keep, safe_gate=True, chunk_size=64)
+    elif rule == "dplr":
+        from fla.ops.generalized_delta_rule import chunk_dplr_delta_rule
+        inputs = dict(q=q, k=k, v=v, a=a, b=b, gk=g)
+        call = lambda: chunk_dplr_delta_rule(**inputs, **keep)
+    elif rule == "kda":
+        from fla.ops.kda import chunk_kda
+        inputs = dict(q=q, k=k, v=v, g=g, beta=beta)
+        call = lambda: chunk_kda(**inputs, **keep)
+    else:
+        from fla.ops.gla import chunk_gla
+        inputs = dict(q=q, k=k, v=v, g=g)
+        call = lambda: chunk_gla(**inputs, **keep)
+    if way == "forward":
+        def forward():
+            with torch.no_grad():
+                return call()
+        return forward
+    for tensor in inputs.values():
+        tensor.requires_grad_()
+    o, _ = call()
+    do = torch.randn_like(o)
+    return lambda: torch.autograd.grad(o, list(inputs.values()), do, retain_graph=True)
+
+
+def peer(name, shape):
+    first, *rest = name.split()
+    if first == "torch":
+        return pytorch(rest[0], shape)
+    if first == "cuBLAS":
+        return cublas(shape)
+    if first == "flash-linear-attention":
+        return recurrence(rest[0], rest[1], shape)
+    return attention(name, shape)
+
+
+def main():
+    wanted = set(sys.argv[1:])
+    torch.manual_seed(0)
+    for benchmark in ALL:
+        if wanted and benchmark.id not in wanted:
+            continue
+        for name in benchmark.peers:
+            row = {"id": benchmark.id, "peer": name.removesuffix(" forward").removesuffix(" backward")}
+            try:
+                row["ms"] = median(peer(name, benchmark.shape))
+            except Exception as e:  # a peer that refuses is a row, too
+                row["error"] = f"{type(e).__name__}: {e}"[:200]
+            print(json.dumps(row), flush=True)
+            torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()

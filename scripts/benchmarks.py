@@ -1,0 +1,84 @@
+"""What the performance page shows: one row a benchmark, with the command that times Kiln and the peers next to it.
+
+record_benchmarks.py runs these, performance.py makes the page of what it recorded.  A row added here is on both.
+"""
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Benchmark:
+    id: str
+    group: str
+    title: str
+    unit: str  # GB/s, TFLOP/s or ms
+    work: float  # bytes or floating-point operations of one call; 0 for ms
+    kiln: list  # the words after `kiln bench`
+    peers: list = field(default_factory=list)  # names of functions of bench_peers.py
+    shape: tuple = ()
+    note: str = ""
+
+
+def memory():
+    rows, columns, n = 8192, 8192, 1 << 27
+    for dtype, size in (("f32", 4), ("bf16", 2)):
+        for name, shape, moved in (("copy", (n,), 2), ("add", (n,), 3), ("transpose", (16384, 16384), 2),
+                                   ("softmax", (rows, columns), 2), ("layer_norm", (rows, columns), 2),
+                                   ("cumsum", (rows, columns), 2), ("reduce_sum", (n,), 1)):
+            count = 1
+            for extent in shape:
+                count *= extent
+            extents = " x ".join(str(e) for e in shape)
+            yield Benchmark(f"{name}-{dtype}", "Memory", f"{name} {dtype}, {extents}", "GB/s", moved * count * size,
+                            [name, "--dtype", dtype], [f"torch {name}"], shape + (dtype,))
+
+
+def products():
+    n = 8192
+    yield Benchmark("matmul-bf16", "Products", "matmul bf16, 8192^3", "TFLOP/s", 2 * n**3,
+                    ["matmul", "--dtype", "bf16", "--with", f"a=1x{n}x{n}", "--with", f"b=1x{n}x{n}"], ["cuBLAS"], (n,))
+    for dim in (64, 128):
+        for causal in (False, True):
+            batch, length, heads = 2, 8192, 2048 // dim
+            tensor = f"{batch}x{length}x{heads}x{dim}"
+            words = ["attention", "--dtype", "bf16"]
+            for name in "qkv":
+                words += ["--with", f"{name}={tensor}"]
+            if causal:
+                words += ["--with", "causal"]
+            flops = 4 * batch * heads * length * length * dim * (0.5 if causal else 1)
+            yield Benchmark(f"attention-{dim}-{'causal' if causal else 'full'}", "Products",
+                            f"attention bf16, D = {dim}, S = 8192, {'causal' if causal else 'full'}", "TFLOP/s", flops,
+                            words, ["cuDNN", "FlashAttention-2"], (batch, length, heads, dim, causal))
+
+
+RULES = {  # inputs beyond k and v, and a second list that has no last dimension
+    "rwkv7": ("r w a b", ""), "dplr": ("q g a b", ""), "kda": ("q g", "beta"), "gla": ("q g", ""),
+}
+
+
+def recurrences():
+    shapes = [("rwkv7", s) for s in ((8, 4096, 32, 64), (1, 32768, 32, 64), (1, 4096, 2, 128), (1, 8192, 96, 128),
+                                     (2, 16384, 16, 128), (8, 2048, 32, 256))]
+    shapes += [("dplr", (8, 4096, 32, 64)), ("dplr", (1, 4096, 2, 128)), ("kda", (8, 4096, 32, 64)),
+               ("gla", (8, 4096, 32, 64))]
+    for rule, (batch, length, heads, dim) in shapes:
+        tensor = f"{batch}x{length}x{heads}x{dim}"
+        words = []
+        for name in ("k", "v", *RULES[rule][0].split()):
+            words += ["--with", f"{name}={tensor}"]
+        for name in RULES[rule][1].split():
+            words += ["--with", f"{name}={batch}x{length}x{heads}"]
+        if rule == "rwkv7":
+            words += ["--with", "lower_bound=-0.6066"]
+        title = f"{'RWKV7' if rule == 'rwkv7' else rule.upper()} B{batch} T{length} H{heads} D{dim}"
+        for way in ("forward", "backward"):
+            saves = ["--with", "saved=1" if way == "forward" else f"saved={rule}"]
+            does = ["--with", f"do={tensor}"] if way == "backward" else []
+            name = rule if way == "forward" else rule + "_backward"
+            yield Benchmark(f"{rule}-{batch}-{length}-{heads}-{dim}-{way}", "Linear attention with a state",
+                            f"{title}, {way}", "ms", 0,
+                            [name, "--dtype", "bf16", *words, *does, *saves, "--no-check", "--samples", "7", "--batch", "5"],
+                            [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
+
+
+ALL = [*memory(), *products(), *recurrences()]

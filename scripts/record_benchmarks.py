@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""record_benchmarks.py KILN OUT.json [--device cuda:0] [--commit C] [--no-peers] [ID ..]: times all that the
+performance page shows, Kiln and its peers in one run, and writes one record.  performance.py makes the page of it.
+
+Peers need torch (see bench_peers.py); without it their columns stay empty.
+"""
+import argparse
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+
+from benchmarks import ALL
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def clocks():
+    """Clocks and temperature of the GPU now; empty where nvidia-smi is missing."""
+    try:
+        return subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,temperature.gpu",
+                               "--format=csv,noheader"], capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kiln")
+    parser.add_argument("out")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("ids", nargs="*")
+    words = parser.parse_args()
+    chosen = [b for b in ALL if not words.ids or b.id in words.ids]
+    out = pathlib.Path(words.out)
+    record = {"date": datetime.date.today().isoformat(), "commit": words.commit, "before": clocks(), "kiln": {},
+              "peers": []}
+
+    def save():  # after every figure: a run that is cut off keeps what it has
+        out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+    for number, benchmark in enumerate(chosen):
+        print(f"[{number + 1}/{len(chosen)}] kiln {benchmark.title}", file=sys.stderr, flush=True)
+        command = ["bench", *benchmark.kiln, "--device", words.device, "--json"]
+        run = subprocess.run([words.kiln, *command], capture_output=True, text=True)
+        try:
+            answer = json.loads(run.stdout)
+            record.setdefault("device", answer["description"])
+            record.setdefault("driver", answer["driver"])
+            record["kiln"][benchmark.id] = answer["results"][-1]
+        except (json.JSONDecodeError, KeyError, IndexError):
+            record["kiln"][benchmark.id] = {"error": run.stderr.strip()[-300:]}
+            print(run.stderr, file=sys.stderr)
+        save()
+    if not words.no_peers:
+        print("peers", file=sys.stderr, flush=True)
+        run = subprocess.Popen([sys.executable, str(HERE / "bench_peers.py"), *(b.id for b in chosen)],
+                               stdout=subprocess.PIPE, text=True)
+        for line in run.stdout:
+            if line.startswith("{"):
+                record["peers"].append(json.loads(line))
+                save()
+        run.wait()
+    record["after"] = clocks()
+    save()
+
+
+if __name__ == "__main__":
+    main()
