@@ -11,8 +11,8 @@
 #define KILN_LAUNCHARGUMENTS_H
 
 #include "kiln/Device.h"
+#include "kiln/HostTypes.h"
 #include "kiln/KernelSource.h"
-#include "runtime/io/DType.h"
 
 #include <array>
 #include <concepts>
@@ -37,14 +37,6 @@ constexpr DType elementOf(std::uint8_t code) {
   return static_cast<DType>(code - 1);
 }
 
-/// Bits of a 16-bit float; C++20 has no such type.
-struct HalfBits {
-  std::uint16_t bits = 0;
-};
-struct Bfloat16Bits {
-  std::uint16_t bits = 0;
-};
-
 /// How a C++ type is passed: `type`, and `bits(value)` of the width of that type; if it is a pointer that knows what it
 /// points to, `element(value)`, a DType.  Specialise it for types of your own.
 template <typename T> struct ArgumentTraits;
@@ -63,8 +55,8 @@ concept TypedPointer = requires(const T &value) {
 KILN_ARGUMENT_TRAITS(bool, I1, std::uint8_t, value ? 1 : 0)
 KILN_ARGUMENT_TRAITS(float, F32, float, value)
 KILN_ARGUMENT_TRAITS(double, F64, double, value)
-KILN_ARGUMENT_TRAITS(HalfBits, F16, std::uint16_t, value.bits)
-KILN_ARGUMENT_TRAITS(Bfloat16Bits, Bf16, std::uint16_t, value.bits)
+KILN_ARGUMENT_TRAITS(float16, F16, std::uint16_t, value.bits())
+KILN_ARGUMENT_TRAITS(bfloat16, Bf16, std::uint16_t, value.bits())
 #undef KILN_ARGUMENT_TRAITS
 
 template <typename T>
