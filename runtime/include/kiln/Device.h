@@ -23,6 +23,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,21 @@
 namespace kiln {
 
 using DeviceAddress = std::uint64_t;
+
+class OwnedTensor; // kiln/OwnedTensor.h
+enum class DType : std::uint8_t;
+
+/// Extents of a tensor, not owned: a list in braces, a vector, or a span.
+class Extents {
+public:
+  Extents(std::initializer_list<std::int64_t> list) : values(list.begin(), list.size()) {}
+  Extents(const std::vector<std::int64_t> &list) : values(list) {}
+  Extents(std::span<const std::int64_t> list) : values(list) {}
+  std::span<const std::int64_t> list() const { return values; }
+
+private:
+  std::span<const std::int64_t> values;
+};
 
 struct Dim3 {
   std::uint32_t x = 1, y = 1, z = 1;
@@ -98,6 +114,18 @@ public:
   /// Copies are checked against the size and complete before they return.
   virtual Status copyFromHost(std::size_t offset, std::span<const std::byte> data) = 0;
   virtual Status copyToHost(std::size_t offset, std::span<std::byte> data) const = 0;
+  /// Copies in the stream's order, checked against the size.  `data` is left alone until the stream has come so far
+  /// (Stream::synchronize, an Event).  On a GPU they return at once where `data` is HostMemory of the device; with any
+  /// other memory the driver may make the caller wait, for as long as the work given to the stream before takes, and
+  /// inside a graph capture it fails.  The emulator has copied when they return.
+  virtual Status copyFromHostAsync(std::size_t offset, std::span<const std::byte> data, Stream &stream) {
+    KILN_TRY(stream.synchronize());
+    return copyFromHost(offset, data);
+  }
+  virtual Status copyToHostAsync(std::size_t offset, std::span<std::byte> data, Stream &stream) const {
+    KILN_TRY(stream.synchronize());
+    return copyToHost(offset, data);
+  }
   virtual Status fill(std::byte value) = 0;
   /// As fill, but the bytes do not become written: the emulator still reports reads of those that nobody wrote.
   virtual Status poison(std::byte value) { return fill(value); }
@@ -113,6 +141,13 @@ public:
     KILN_TRY(source.copyToHost(0, bytes));
     return copyFromHost(0, bytes);
   }
+};
+
+/// Memory of the host that a device copies from and to by itself: page-locked on a GPU, ordinary on the emulator.
+class HostMemory {
+public:
+  virtual ~HostMemory() = default;
+  virtual std::span<std::byte> bytes() = 0;
 };
 
 struct ParameterInfo {
@@ -205,7 +240,27 @@ public:
   virtual const DeviceInfo &info() const = 0;
   /// `label` names the buffer in messages.  A size of 0 is allowed.
   virtual Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label = {}) = 0;
+  /// For copies that do not make the host wait (Buffer::copyFromHostAsync).  It is scarce: the system cannot swap it.
+  virtual Result<std::unique_ptr<HostMemory>> allocateHost(std::size_t bytes);
+  /// A dense tensor with memory of its own, the last dimension fastest: `data` is a vector, array or span of as many
+  /// elements, of a C++ type whose element type it gets; with `dtype` floats are rounded to that float.  Definitions
+  /// are in kiln/OwnedTensor.h; `label` names the memory in messages.
+  template <typename Range> Result<OwnedTensor> tensor(Extents shape, const Range &data, std::string_view label = {});
+  template <typename Range>
+  Result<OwnedTensor> tensor(Extents shape, DType dtype, const Range &data, std::string_view label = {});
+  /// The same without contents (the emulator reports reads of them), and with zeros.
+  Result<OwnedTensor> empty(Extents shape, DType dtype, std::string_view label = {});
+  Result<OwnedTensor> zeros(Extents shape, DType dtype, std::string_view label = {});
+
   virtual Result<std::unique_ptr<Stream>> createStream() = 0;
+  /// A stream that somebody else made and keeps (a CUstream: of PyTorch, of a CUDA program), not destroyed with the
+  /// result; it must outlive it.  A stream of another GPU is refused.  nullptr is the default stream, CUDA's as well as
+  /// the emulator's, which has no native streams and refuses all others.
+  virtual Result<std::unique_ptr<Stream>> streamOf(void *native) {
+    return Status(StatusCode::Unsupported, info().name + " takes no streams of others", "use createStream()");
+  }
+  /// The native context (CUcontext) that everything here lives in, nullptr on the emulator.
+  virtual void *native() const { return nullptr; }
   virtual Result<std::unique_ptr<Event>> createEvent() = 0;
   virtual Stream &defaultStream() = 0;
   /// PTX text; `fileName` names it in messages.
@@ -252,11 +307,18 @@ struct EmulatorOptions {
   std::uint64_t seed =
       0; ///< of the schedules that are not in order: they are a function of it (and of the launches before)
   MatrixMode mma = MatrixMode::Exact;
-  std::string cpuLevel; ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
+  bool firstNan = false;     ///< report where NaN and infinities are born (finding nan.born); slow
+  std::string tileDirectory; ///< where tiles go that a kernel dumps; empty: they are printed
+  std::string cpuLevel;      ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
 };
 
 /// "cuda", "cuda:N", "emulator:TARGET", "emulator" (sm_90a), or "" / "auto": the first GPU, else the emulator.
 Result<std::unique_ptr<Device>> openDevice(std::string_view name, const EmulatorOptions &options = {});
+
+/// A device over a CUDA context that somebody else made and keeps (a CUcontext; nullptr: the one that is current on the
+/// calling thread).  It is not destroyed with the device, and must outlive it.  The device's name is that of the
+/// context's GPU.
+Result<std::unique_ptr<Device>> deviceOf(void *nativeContext);
 
 /// What this machine offers: every GPU that the driver lists and every emulator target.  `notes` says why there is no
 /// GPU, in one line each.

@@ -57,8 +57,8 @@ struct GivenArguments {
 namespace detail {
 template <typename T> GivenArgument given(const T &value) {
   GivenArgument out{ArgumentTraits<T>::type, nullptr, 0};
-  if constexpr (std::same_as<T, Tensor>) {
-    out.tensor = &value;
+  if constexpr (std::convertible_to<const T &, const Tensor &>) {
+    out.tensor = &static_cast<const Tensor &>(value);
   } else {
     const auto bits = ArgumentTraits<T>::bits(value);
     std::memcpy(&out.bits, &bits, sizeof bits);
