@@ -51,6 +51,11 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
   return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);
 }
 
+Result<std::unique_ptr<Device>> deviceOf(void *nativeContext) {
+  KILN_ASSIGN(auto driver, cuda::Driver::open());
+  return cuda::createCudaDevice(std::move(driver), static_cast<cuda::ContextHandle>(nativeContext));
+}
+
 std::vector<DeviceInfo> listDevices(std::vector<std::string> &notes, const EmulatorOptions &emulator) {
   std::vector<DeviceInfo> out;
   if (auto driver = cuda::Driver::open())

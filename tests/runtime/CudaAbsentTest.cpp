@@ -25,6 +25,10 @@ class WithoutDriver : public testing::Test {
   }
 };
 
+TEST_F(WithoutDriver, AContextCannotBeAdopted) {
+  EXPECT_NE(deviceOf(nullptr).status().message().find("no CUDA driver"), std::string::npos);
+}
+
 TEST_F(WithoutDriver, CudaDevicesFailWithTheReason) {
   for (const char *name : {"cuda", "cuda:0", "cuda:7"}) {
     const auto device = openDevice(name);

@@ -25,9 +25,13 @@ static int enter(const char *name) {
   return injected
 
 static thread_local void *current = nullptr;
-static char contextObject, functionObject;
+static char contextObject, foreignContext, functionObject;
 static int needContext() {
-  return current == &contextObject ? 0 : 201;
+  return current == &contextObject || current == &foreignContext ? 0 : 201;
+}
+/// A context that somebody else made.
+extern "C" void *fakeForeignContext() {
+  return &foreignContext;
 }
 static void *makeObject() {
   ++state()->liveObjects;
@@ -158,6 +162,30 @@ int cuCtxSetCurrent(void *context) {
   current = context;
   return 0;
 }
+int cuCtxGetDevice(int *device) {
+  ENTER("cuCtxGetDevice");
+  *device = current == &foreignContext ? state()->devices - 1 : 0;
+  return needContext();
+}
+int cuStreamGetCtx(void *, void **context) {
+  ENTER("cuStreamGetCtx");
+  *context = state()->streamContext ? state()->streamContext : current;
+  return 0;
+}
+int cuMemHostAlloc(void **memory, std::size_t bytes, unsigned) {
+  ENTER("cuMemHostAlloc");
+  if (int e = needContext())
+    return e;
+  if (bytes > 1ull << 32)
+    return 2;
+  *memory = std::malloc(bytes);
+  ++state()->liveObjects;
+  return 0;
+}
+int cuMemFreeHost(void *memory) {
+  ENTER("cuMemFreeHost");
+  return dropObject(memory);
+}
 int cuMemAlloc_v2(std::uint64_t *address, std::size_t bytes) {
   ENTER("cuMemAlloc_v2");
   if (int e = needContext())
@@ -184,6 +212,23 @@ int cuMemcpyHtoD_v2(std::uint64_t to, const void *from, std::size_t bytes) {
 }
 int cuMemcpyDtoH_v2(void *to, std::uint64_t from, std::size_t bytes) {
   ENTER("cuMemcpyDtoH_v2");
+  if (int e = needContext())
+    return e;
+  std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+  return 0;
+}
+/// The stream of the last asynchronous copy is kept.
+int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void *from, std::size_t bytes, void *stream) {
+  ENTER("cuMemcpyHtoDAsync_v2");
+  state()->copyStream = stream;
+  if (int e = needContext())
+    return e;
+  std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+  return 0;
+}
+int cuMemcpyDtoHAsync_v2(void *to, std::uint64_t from, std::size_t bytes, void *stream) {
+  ENTER("cuMemcpyDtoHAsync_v2");
+  state()->copyStream = stream;
   if (int e = needContext())
     return e;
   std::memcpy(to, reinterpret_cast<void *>(from), bytes);

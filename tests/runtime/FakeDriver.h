@@ -37,7 +37,9 @@ struct FakeCuda {
   std::string image;              ///< PTX loaded last
   std::vector<std::string> calls; ///< every function called
   int contextSwitches = 0;
-  int captureStatus = 0; ///< what cuStreamIsCapturing says
+  void *streamContext = nullptr; ///< what cuStreamGetCtx says; nullptr: the one that is current
+  void *copyStream = nullptr;    ///< of the last asynchronous copy
+  int captureStatus = 0;         ///< what cuStreamIsCapturing says
   std::map<std::uint64_t, std::size_t> allocations;
   int liveObjects = 0; ///< contexts, streams, events, modules
 };

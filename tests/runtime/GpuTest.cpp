@@ -149,4 +149,47 @@ TEST_F(GpuTest, AFaultNamesTheKernel) {
       testing::ExitedWithCode(0), "after kernel 'fault' was launched: CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
+TEST_F(GpuTest, StreamsAndContextsOfSomebodyElse) {
+  // Another Device's are somebody else's.
+  ASSERT_NE(device->native(), nullptr);
+  auto theirs = device->createStream();
+  ASSERT_TRUE(theirs.ok());
+  auto adopted = deviceOf(device->native());
+  ASSERT_TRUE(adopted.ok()) << adopted.status().toString();
+  EXPECT_EQ((*adopted)->info().name, device->info().name);
+  EXPECT_EQ((*adopted)->native(), device->native());
+  auto stream = (*adopted)->streamOf((*theirs)->native());
+  ASSERT_TRUE(stream.ok()) << stream.status().toString();
+  EXPECT_TRUE((*adopted)->streamOf(nullptr).ok());
+
+  const std::uint32_t n = 1000;
+  auto x = (*adopted)->allocate(4 * n), y = (*adopted)->allocate(4 * n);
+  auto memory = (*adopted)->allocateHost(8 * n);
+  auto module = (*adopted)->loadPtx(addPtx);
+  ASSERT_TRUE(x.ok() && y.ok() && memory.ok() && module.ok());
+  const std::span<std::byte> in = (*memory)->bytes().first(4 * n), out = (*memory)->bytes().last(4 * n);
+  std::vector<float> values(n);
+  std::iota(values.begin(), values.end(), 1.0f);
+  std::memcpy(in.data(), values.data(), in.size());
+  // All of it in the stream's order, and no wait before the end.
+  ASSERT_TRUE((*x)->copyFromHostAsync(0, in, **stream).ok());
+  LaunchConfig config{{8}, {128}};
+  config.stream = stream->get();
+  ASSERT_TRUE((*(*module)->kernel("add"))->launch(config, pack((*x)->address(), (*y)->address(), n, 2.0f)).ok());
+  ASSERT_TRUE((*y)->copyToHostAsync(0, out, **stream).ok());
+  ASSERT_TRUE((*theirs)->synchronize().ok());
+  std::memcpy(values.data(), out.data(), out.size());
+  for (std::uint32_t i = 0; i < n; ++i)
+    ASSERT_EQ(values[i], 3.0f * static_cast<float>(i + 1)) << i;
+  stream->reset();
+  EXPECT_TRUE((*theirs)->synchronize().ok()); // it was not ours to destroy
+  module->reset();
+  x->reset();
+  y->reset();
+  memory->reset();
+  adopted->reset();
+  EXPECT_TRUE((*theirs)->synchronize().ok());
+  EXPECT_TRUE(device->allocate(16).ok());
+}
+
 } // namespace

@@ -81,16 +81,48 @@ Result<std::shared_ptr<CudaContext>> CudaContext::create(std::shared_ptr<const D
   ContextHandle context = nullptr;
   KILN_TRY(driver->check(driver->primaryCtxRetain(&context, device),
                          "the primary context of " + info.name + " (cuDevicePrimaryCtxRetain)"));
-  return std::shared_ptr<CudaContext>(new CudaContext(std::move(driver), device, context, std::move(info), limits));
+  return std::shared_ptr<CudaContext>(
+      new CudaContext(std::move(driver), device, context, std::move(info), limits, true));
+}
+
+Result<std::shared_ptr<CudaContext>> CudaContext::adopt(std::shared_ptr<const Driver> driver, ContextHandle context) {
+  ContextHandle current = nullptr;
+  KILN_TRY(driver->check(driver->ctxGetCurrent(&current), "cuCtxGetCurrent"));
+  if (!context)
+    context = current;
+  if (!context)
+    return Status::invalid("the calling thread has no current CUDA context",
+                           "give a context, or call openDevice(\"cuda:0\"), which uses the GPU's primary one");
+  DeviceHandle device = 0;
+  if (context != current)
+    KILN_TRY(driver->check(driver->ctxSetCurrent(context), "making the given context current (cuCtxSetCurrent)"));
+  const ErrorCode error = driver->ctxGetDevice(&device);
+  if (context != current)
+    driver->ctxSetCurrent(current);
+  KILN_TRY(driver->check(error, "the GPU of the given context (cuCtxGetDevice)"));
+  // A device handle is found by its number: the driver has no way back.
+  int count = 0, ordinal = 0;
+  KILN_TRY(driver->check(driver->deviceGetCount(&count), "cuDeviceGetCount"));
+  for (; ordinal < count; ++ordinal) {
+    DeviceHandle one = 0;
+    KILN_TRY(driver->check(driver->deviceGet(&one, ordinal), "cuDeviceGet of cuda:" + std::to_string(ordinal)));
+    if (one == device)
+      break;
+  }
+  KILN_ASSIGN(DeviceInfo info, describeDevice(*driver, ordinal));
+  KILN_ASSIGN(const DeviceLimits limits, readLimits(*driver, device));
+  return std::shared_ptr<CudaContext>(
+      new CudaContext(std::move(driver), device, context, std::move(info), limits, false));
 }
 
 CudaContext::CudaContext(std::shared_ptr<const Driver> driver, DeviceHandle device, ContextHandle context,
-                         DeviceInfo info, DeviceLimits limits)
+                         DeviceInfo info, DeviceLimits limits, bool retained)
     : driverTable(std::move(driver)), device(device), context(context), deviceInfo(std::move(info)),
-      deviceLimits(limits) {}
+      deviceLimits(limits), retained(retained) {}
 
 CudaContext::~CudaContext() {
-  driverTable->primaryCtxRelease(device);
+  if (retained)
+    driverTable->primaryCtxRelease(device);
 }
 
 Status CudaContext::check(ErrorCode error, const std::string &what) const {

@@ -1,6 +1,7 @@
-//===- CudaContext.h - The primary context of one GPU ---------------------===//
+//===- CudaContext.h - The context of one GPU -----------------------------===//
 //
-// Shared by a CudaDevice and everything it makes, so the context outlives them all.  Each driver call runs inside a
+// The GPU's primary context, or one that somebody else made and keeps.  Shared by a CudaDevice and everything it makes,
+// so that a primary context outlives them all.  Each driver call runs inside a
 // ContextScope, which makes the context current on the calling thread and puts back what was current before: callers
 // may use any thread and other CUDA libraries.
 //
@@ -26,6 +27,8 @@ struct DeviceLimits {
 class CudaContext {
 public:
   static Result<std::shared_ptr<CudaContext>> create(std::shared_ptr<const Driver> driver, int ordinal);
+  /// Over an existing context, which the caller keeps; nullptr: the calling thread's current one.
+  static Result<std::shared_ptr<CudaContext>> adopt(std::shared_ptr<const Driver> driver, ContextHandle context);
   ~CudaContext();
   CudaContext(const CudaContext &) = delete;
   CudaContext &operator=(const CudaContext &) = delete;
@@ -44,13 +47,14 @@ public:
 
 private:
   CudaContext(std::shared_ptr<const Driver> driver, DeviceHandle device, ContextHandle context, DeviceInfo info,
-              DeviceLimits limits);
+              DeviceLimits limits, bool retained);
 
   std::shared_ptr<const Driver> driverTable;
   DeviceHandle device;
   ContextHandle context;
   DeviceInfo deviceInfo;
   DeviceLimits deviceLimits;
+  bool retained; ///< the primary context, to be released
   std::mutex namesMutex;
   std::set<std::string> names;
   std::atomic<const char *> lastKernel{nullptr};

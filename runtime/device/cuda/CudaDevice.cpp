@@ -12,9 +12,11 @@ using ContextPointer = std::shared_ptr<CudaContext>;
 
 class CudaStream final : public Stream {
 public:
-  CudaStream(ContextPointer context, StreamHandle stream) : context(std::move(context)), stream(stream) {}
+  /// `owned`: made here, and destroyed with this.
+  CudaStream(ContextPointer context, StreamHandle stream, bool owned)
+      : context(std::move(context)), stream(stream), owned(owned) {}
   ~CudaStream() override {
-    if (!stream) // the default stream
+    if (!owned)
       return;
     const ContextScope scope(*context);
     context->driver().streamDestroy(stream);
@@ -40,6 +42,26 @@ public:
 private:
   ContextPointer context;
   StreamHandle stream;
+  bool owned;
+};
+
+/// Page-locked.
+class CudaHostMemory final : public HostMemory {
+public:
+  CudaHostMemory(ContextPointer context, void *memory, std::size_t count)
+      : context(std::move(context)), memory(memory), count(count) {}
+  ~CudaHostMemory() override {
+    if (!memory)
+      return;
+    const ContextScope scope(*context);
+    context->driver().memFreeHost(memory);
+  }
+  std::span<std::byte> bytes() override { return {static_cast<std::byte *>(memory), count}; }
+
+private:
+  ContextPointer context;
+  void *memory;
+  std::size_t count;
 };
 
 class CudaEvent final : public Event {
@@ -112,6 +134,26 @@ public:
     return context->check(context->driver().memcpyDtoH(data.data(), base + offset, data.size()),
                           what("copying from", data.size(), "cuMemcpyDtoH"));
   }
+  Status copyFromHostAsync(std::size_t offset, std::span<const std::byte> data, Stream &stream) override {
+    KILN_TRY(checkRange("a copy to", offset, data.size()));
+    if (data.empty())
+      return {};
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(context->driver().memcpyHtoDAsync(base + offset, data.data(), data.size(),
+                                                            static_cast<StreamHandle>(stream.native())),
+                          what("copying to", data.size(), "cuMemcpyHtoDAsync"));
+  }
+  Status copyToHostAsync(std::size_t offset, std::span<std::byte> data, Stream &stream) const override {
+    KILN_TRY(checkRange("a copy from", offset, data.size()));
+    if (data.empty())
+      return {};
+    const ContextScope scope(*context);
+    KILN_TRY(scope.status());
+    return context->check(context->driver().memcpyDtoHAsync(data.data(), base + offset, data.size(),
+                                                            static_cast<StreamHandle>(stream.native())),
+                          what("copying from", data.size(), "cuMemcpyDtoHAsync"));
+  }
   Status fill(std::byte value) override {
     if (!bytes)
       return {};
@@ -158,7 +200,8 @@ private:
 
 class CudaDevice final : public Device {
 public:
-  explicit CudaDevice(ContextPointer context) : context(std::move(context)), nullStream(this->context, nullptr) {}
+  explicit CudaDevice(ContextPointer context)
+      : context(std::move(context)), nullStream(this->context, nullptr, false) {}
 
   const DeviceInfo &info() const override { return context->info(); }
 
@@ -180,7 +223,37 @@ public:
     StreamHandle stream = nullptr;
     // Flags 0: ordered with the default stream, on which Buffer copies run.
     KILN_TRY(context->check(context->driver().streamCreate(&stream, 0), "making a stream (cuStreamCreate)"));
-    return std::unique_ptr<Stream>(std::make_unique<CudaStream>(context, stream));
+    return std::unique_ptr<Stream>(std::make_unique<CudaStream>(context, stream, true));
+  }
+
+  Result<std::unique_ptr<Stream>> streamOf(void *native) override {
+    const auto stream = static_cast<StreamHandle>(native);
+    const Driver &driver = context->driver();
+    // The default streams, CUDA's handles 0 to 2, are those of the context that is current.
+    if (reinterpret_cast<std::uintptr_t>(native) > 2 && driver.streamGetCtx) {
+      const ContextScope scope(*context);
+      KILN_TRY(scope.status());
+      ContextHandle owner = nullptr;
+      KILN_TRY(context->check(driver.streamGetCtx(stream, &owner), "the context of a given stream (cuStreamGetCtx)"));
+      if (owner != context->handle())
+        return Status::invalid("the given stream belongs to another context than " + context->info().name +
+                                   " of this Device",
+                               "make the Device over the stream's context: kiln::deviceOf(context)");
+    }
+    return std::unique_ptr<Stream>(std::make_unique<CudaStream>(context, stream, false));
+  }
+  void *native() const override { return context->handle(); }
+
+  Result<std::unique_ptr<HostMemory>> allocateHost(std::size_t bytes) override {
+    void *memory = nullptr;
+    if (bytes) {
+      const ContextScope scope(*context);
+      KILN_TRY(scope.status());
+      KILN_TRY(
+          context->check(context->driver().memHostAlloc(&memory, bytes, 0),
+                         "allocating page-locked host memory of " + std::to_string(bytes) + " bytes (cuMemHostAlloc)"));
+    }
+    return std::unique_ptr<HostMemory>(std::make_unique<CudaHostMemory>(context, memory, bytes));
   }
 
   Result<std::unique_ptr<Event>> createEvent() override {
@@ -235,6 +308,11 @@ bool takes(const CudaContext &context, const Stream &stream) {
 
 Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, int ordinal) {
   KILN_ASSIGN(ContextPointer context, CudaContext::create(std::move(driver), ordinal));
+  return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(context)));
+}
+
+Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, ContextHandle existing) {
+  KILN_ASSIGN(ContextPointer context, CudaContext::adopt(std::move(driver), existing));
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(context)));
 }
 

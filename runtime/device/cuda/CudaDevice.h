@@ -10,6 +10,9 @@ namespace kiln::cuda {
 /// GPU `ordinal` of the driver.
 Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, int ordinal);
 
+/// Over a context that the caller keeps; nullptr: the calling thread's current one.
+Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, ContextHandle context);
+
 /// Every GPU that the driver lists.  A note is a line on a GPU, or a driver, that does not answer.
 std::vector<DeviceInfo> listCudaDevices(const Driver &driver, std::vector<std::string> &notes);
 

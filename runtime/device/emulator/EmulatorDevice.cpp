@@ -155,6 +155,13 @@ Result<std::unique_ptr<Buffer>> EmulatorDevice::allocate(std::size_t bytes, std:
 Result<std::unique_ptr<Stream>> EmulatorDevice::createStream() {
   return std::unique_ptr<Stream>(std::make_unique<EmulatorStream>(*this));
 }
+Result<std::unique_ptr<Stream>> EmulatorDevice::streamOf(void *native) {
+  if (native)
+    return Status::invalid(format("%s: 0x%llx cannot be one of its streams: it has no native ones", about.name.c_str(),
+                                  static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(native))),
+                           "give nullptr, which is the default stream everywhere, or use createStream()");
+  return createStream();
+}
 Result<std::unique_ptr<Event>> EmulatorDevice::createEvent() {
   return std::unique_ptr<Event>(std::make_unique<EmulatorEvent>());
 }

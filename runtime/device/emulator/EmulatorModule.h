@@ -26,6 +26,7 @@ public:
   const DeviceInfo &info() const override { return about; }
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label) override;
   Result<std::unique_ptr<Stream>> createStream() override;
+  Result<std::unique_ptr<Stream>> streamOf(void *native) override;
   Result<std::unique_ptr<Event>> createEvent() override;
   /// Whether a launch may be given the stream: not if another emulator made it, or a GPU.
   bool takes(const Stream &stream) const;
