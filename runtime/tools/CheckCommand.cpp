@@ -349,6 +349,8 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
       ->type_name("N");
   c->add_option("--timeout", o->run.emulator.secondsBudget, "end a launch after S seconds (default: 120); 0: never")
       ->type_name("S");
+  c->add_flag("--first-nan", o->run.emulator.firstNan,
+              "also report each instruction whose result is NaN though no operand is, or infinite of finite ones");
   c->add_flag("--decode", o->decode, "PTX: only see whether the target can run each kernel of the file");
   c->add_flag("--json", o->json, "one JSON object on standard output");
   c->footer(

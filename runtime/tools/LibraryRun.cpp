@@ -224,7 +224,14 @@ Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &o) {
   emulator.schedule = set.schedule;
   emulator.seed = set.seed;
   emulator.mma = set.mma;
-  return kiln::openDevice(o.target.empty() ? o.device : "emulator:" + o.target, emulator);
+  KILN_ASSIGN(std::unique_ptr<Device> device,
+              kiln::openDevice(o.target.empty() ? o.device : "emulator:" + o.target, emulator));
+  if (device->info().kind == DeviceKind::Cuda && (o.emulator.firstNan || !o.emulator.tileDirectory.empty()))
+    return Status(StatusCode::Unsupported,
+                  std::string(o.emulator.firstNan ? "--first-nan" : "--dump-tiles") + ": " + device->info().name +
+                      " cannot do this",
+                  "the emulator can: --device emulator:TARGET");
+  return device;
 }
 
 } // namespace kiln::tools

@@ -39,6 +39,10 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_flag(
       "--counters", o.counters,
       "Emulator: count instructions, sectors, wavefronts, bank conflicts, barriers, FLOPs; in all and by source line");
+  c.add_flag("--first-nan", o.emulator.firstNan,
+             "Emulator: report each instruction whose result is NaN though no operand is, or infinite of finite ones");
+  c.add_option("--dump-tiles", o.emulator.tileDirectory, "Emulator: where tiles go that a kernel dumps (dumpTile)")
+      ->type_name("DIR");
   c.add_option("--timeline", o.timeline, "Emulator: draw what the warps of one block do and wait for; .svg or .html")
       ->type_name("FILE");
   c.add_option("--timeline-block", o.timelineBlock, "Which block of the grid; default: 0,0,0")->type_name("X,Y,Z");

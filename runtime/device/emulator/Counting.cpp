@@ -2,6 +2,7 @@
 #include "runtime/device/emulator/LaneValues.h"
 
 #include "runtime/device/emulator/AsyncCopies.h"
+#include "runtime/device/emulator/FloatBirths.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 #include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
@@ -179,6 +180,8 @@ static std::size_t indexOf(const WarpState &w, const Op &op) {
 }
 
 void traceBefore(WarpState &w, const Op &op) {
+  if (FloatBirths *births = w.block->worker.births.get())
+    births->before(w, op);
   OpTrace &trace = *w.block->worker.trace;
   const OpTraits &t = trace.traits[indexOf(w, op)];
   trace.pending = {};
@@ -206,6 +209,8 @@ void traceAfter(WarpState &w, const Op &op, std::uint32_t exec) {
   const std::size_t index = indexOf(w, op);
   if (!lanes)
     return;
+  if (FloatBirths *births = w.block->worker.births.get())
+    births->after(w, op, lanes);
   if (w.block->timeline)
     w.block->timeline->ran(w, op, trace.traits[index], trace.pending.asyncBytes);
   if (!trace.traits[index].isInstruction)

@@ -2,6 +2,7 @@
 
 #include "runtime/device/emulator/EmulatorModule.h"
 #include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/FloatBirths.h"
 #include "runtime/device/emulator/OpTraits.h"
 #include "runtime/device/emulator/TensorMap.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
@@ -235,10 +236,16 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
     launch.races = &races;
   }
   std::vector<OpTraits> traits;
-  if (recording.counters || recording.timeline) {
+  std::vector<FloatForm> floats;
+  if (recording.counters || recording.timeline || options.firstNan) {
     traits = traitsOf(program);
     launch.traits = &traits;
   }
+  if (options.firstNan) {
+    floats = floatForms(program);
+    launch.floats = &floats;
+  }
+  launch.tileDirectory = options.tileDirectory;
   const Dim3 drawn = recording.timelineBlock;
   if (recording.timeline && (drawn.x >= config.grid.x || drawn.y >= config.grid.y || drawn.z >= config.grid.z))
     return Status::invalid(format("kernel %s: block %u,%u,%u is to be drawn, the grid is %u,%u,%u",

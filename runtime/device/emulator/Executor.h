@@ -36,6 +36,9 @@ struct RegisterPool; // RegisterPool.h
 struct OpTraits;     // OpTraits.h
 struct OpTrace;      // Counting.h
 struct WgmmaState;   // Wgmma.h
+struct FloatForm;    // FloatBirths.h
+class FloatBirths;   // FloatBirths.h
+class DevicePrints;  // DevicePrints.h
 class TimelineRecorder;
 
 enum class SplitState : std::uint8_t {
@@ -158,6 +161,7 @@ public:
   std::shared_ptr<AsyncState> async;          ///< null: the kernel has no asynchronous instructions
   std::shared_ptr<RegisterPool> registerPool; ///< null: the kernel has no setmaxnreg
   std::shared_ptr<WgmmaState> wgmma;          ///< null: the kernel has no wgmma
+  std::shared_ptr<DevicePrints> prints;       ///< null: the block has printed no tile yet
   Chooser chooser;                            ///< of a seeded launch
 
 private:
@@ -178,9 +182,11 @@ struct Launch {
   std::span<const std::byte> parameters;
   bool checks = true;
   MatrixMode mma = MatrixMode::Exact;
-  LaunchRaces *races = nullptr;                  ///< null: races are not looked for
-  const std::vector<OpTraits> *traits = nullptr; ///< by op; null: nothing is counted
-  TimelineRecorder *timeline = nullptr;          ///< null: no block is drawn; else there are traits
+  LaunchRaces *races = nullptr;                   ///< null: races are not looked for
+  const std::vector<OpTraits> *traits = nullptr;  ///< by op; null: nothing is counted
+  TimelineRecorder *timeline = nullptr;           ///< null: no block is drawn; else there are traits
+  const std::vector<FloatForm> *floats = nullptr; ///< by op; null: births are not looked for; else there are traits
+  std::string tileDirectory;                      ///< where dumped tiles go; empty: they are printed
   Schedule schedule = Schedule::InOrder;
   std::uint64_t seed = 0;
   std::uint64_t gridId = 0;
@@ -204,7 +210,9 @@ struct alignas(128) Worker {
   Launch &launch;
   std::vector<AccessCache> caches;
   FindingSink findings;
-  std::shared_ptr<OpTrace> trace; ///< null: nothing is counted
+  std::shared_ptr<OpTrace> trace;      ///< null: nothing is counted
+  std::shared_ptr<FloatBirths> births; ///< null: not looked for
+  Status printProblem;                 ///< why a tile could not be written to its file
   std::uint64_t progress =
       0;                   ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits
   std::uint64_t polls = 0; ///< counts what a waiting loop does: strong loads, atomics that changed nothing, clock reads

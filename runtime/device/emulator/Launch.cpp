@@ -8,6 +8,7 @@
 // In every schedule more clusters become resident when those that are do not come to an end, up to what a GPU holds.
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/Counting.h"
+#include "runtime/device/emulator/FloatBirths.h"
 #include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
 #include "runtime/device/emulator/WorkerPool.h"
@@ -20,6 +21,8 @@ namespace kiln::emulator {
 Worker::Worker(Launch &launch) : launch(launch), caches(launch.program->numCaches) {
   if (launch.traits)
     trace = std::make_shared<OpTrace>(*launch.traits);
+  if (launch.floats)
+    births = std::make_shared<FloatBirths>(*launch.floats);
 }
 
 namespace {

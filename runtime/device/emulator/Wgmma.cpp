@@ -4,6 +4,7 @@
 
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/DefinedBits.h"
+#include "runtime/device/emulator/FloatBirths.h"
 #include "runtime/device/emulator/MemoryFaults.h"
 #include "support/Text.h"
 
@@ -234,7 +235,12 @@ Next WgmmaWork::deliver() {
     for (unsigned e = 0; e < form.accumulators; ++e)
       product.accumulators[i][e] =
           lanesOf<std::uint32_t>(block.warps[warp + i], block.warps[warp + i].pool[op.aux + e]);
+  FloatBirths *const births = block.worker.births.get();
+  if (births)
+    births->beforeProduct(issuer(), op, product);
   form.multiply(product);
+  if (births)
+    births->afterProduct(issuer(), op, product);
   return Next::Advance;
 }
 
