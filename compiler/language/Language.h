@@ -4,6 +4,7 @@
 
 #include "Checks.h"
 #include "Control.h"
+#include "Debug.h"
 #include "Dot.h"
 #include "Kernel.h"
 #include "Layout.h"

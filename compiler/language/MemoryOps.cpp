@@ -1,6 +1,8 @@
 // Global memory through pointers and views, and checks.
 #include "RecorderImpl.h"
 
+#include "support/TileDump.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -462,7 +464,7 @@ void deviceAssert(const Operand &condition, std::string_view message, Location l
     r->line(loc, Op::Assert, ' ', ValueText{*c}, ", ", Recorder::Quoted{message}, " : ", TypeText{r->value(*c).type});
 }
 
-void devicePrint(std::string_view prefix, Operands values, Location loc) {
+void devicePrint(std::string_view prefix, Operands values, Location loc, std::span<const PrintRange> slice) {
   Recorder *r = open("devicePrint", loc);
   if (!r)
     return;
@@ -473,13 +475,49 @@ void devicePrint(std::string_view prefix, Operands values, Location loc) {
       return;
     ids.push_back(*id);
   }
+  std::string attribute;
+  if (!slice.empty()) {
+    const Shape &shape = r->typeOf(ids[0]).shape;
+    std::string text;
+    bool good = slice.size() == shape.rank();
+    for (std::size_t d = 0; d < slice.size(); ++d) {
+      const PrintRange &range = slice[d];
+      good = good && range.begin >= 0 && range.begin < range.end && range.end <= shape[static_cast<unsigned>(d)];
+      text += (d ? ", " : "") + std::to_string(range.begin) + ", " + std::to_string(range.end);
+    }
+    if (!good) {
+      r->fail(loc, "devicePrintSlice", "the tile " + shape.toString() + " has no slice [" + text + "]",
+              "give begin and end of each dimension, 0 <= begin < end <= extent");
+      return;
+    }
+    attribute = " {tile.slice = array<i64: " + text + ">}";
+  }
   r->indent();
   r->putAll(Op::Print, ' ', Recorder::Quoted{prefix});
   for (std::size_t i = 0; i < ids.size(); ++i)
     r->putAll(i ? ", " : " ", ValueText{ids[i]});
   for (std::size_t i = 0; i < ids.size(); ++i)
     r->putAll(i ? ", " : " : ", TypeText{r->value(ids[i]).type});
+  if (!attribute.empty())
+    r->putAll(attribute);
   r->endLine(loc);
+}
+
+void dumpTile(std::string_view name, ElementType element, const Operand &bits, Location loc) {
+  Recorder *r = open("dumpTile", loc);
+  const auto id = r ? r->find(bits, "dumpTile", loc) : std::nullopt;
+  if (!id)
+    return;
+  if (!isTileDumpName(name)) {
+    r->fail(loc, "dumpTile", "'" + std::string(name) + "' cannot be part of a file's name",
+            "use 1 to 64 letters, digits, '_' and '-'");
+    return;
+  }
+  const Shape &shape = r->typeOf(*id).shape;
+  std::string prefix = std::string(tileDumpMark) + std::string(name) + " " + std::string(elementName(element)) + " ";
+  for (unsigned d = 0; d < shape.rank(); ++d)
+    prefix += (d ? "x" : "") + std::to_string(shape[d]);
+  devicePrint(prefix + " ", {&bits, 1}, loc);
 }
 
 } // namespace kiln::language::detail

@@ -181,7 +181,13 @@ Handle multipleOf(const Operand &a, std::int64_t divisor, Location loc);
 /// `dim` -1: the last one.
 Handle maxContiguous(const Operand &a, std::int64_t elements, int dim, Location loc);
 void deviceAssert(const Operand &condition, std::string_view message, Location loc);
-void devicePrint(std::string_view prefix, Operands values, Location loc);
+/// Of each dimension the coordinates from begin up to end; no ranges: all.
+struct PrintRange {
+  std::int64_t begin = 0, end = 0;
+};
+void devicePrint(std::string_view prefix, Operands values, Location loc, std::span<const PrintRange> slice = {});
+/// The bits of a tile's elements, as a print that says what the tile is (support/TileDump.h).
+void dumpTile(std::string_view name, ElementType element, const Operand &bits, Location loc);
 
 // Regions.  begin* gives false if nothing is recorded: the caller then skips the body and the end.  Handles go out
 // through spans that are as long as there are carried values, sources, results.

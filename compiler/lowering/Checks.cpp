@@ -1,5 +1,6 @@
 // Facts, checks and output: tile.assume, tile.assert, tile.print.
 #include "compiler/lowering/GlobalAccess.h"
+#include "compiler/tile/PrintSlice.h"
 
 using namespace mlir;
 
@@ -103,6 +104,9 @@ struct LowerPrint : Lowering<tile::PrintOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile::PrintOp op, Adaptor adaptor, ConversionPatternRewriter &rewriter) const override {
     const Emit e(rewriter, op.getLoc());
+    llvm::ArrayRef<std::int64_t> slice; // of each dimension: begin, end
+    if (auto given = op->getAttrOfType<DenseI64ArrayAttr>(tile::printSliceAttr))
+      slice = given.asArrayRef();
     if (op.getValues().empty())
       e.guarded(context.firstThread(), [&](Emit &inside) { printLine(inside, op, {}, {}); });
     for (auto [value, registers] : llvm::zip_equal(op.getValues(), adaptor.getValues())) {
@@ -117,7 +121,15 @@ struct LowerPrint : Lowering<tile::PrintOp> {
           Scalars at;
           for (unsigned d = 0; d < layout.dims(); ++d)
             at.push_back(context.coordinate(inside.b, inside.loc, layout, d, group.front()));
-          printLine(inside, op, at, registers[group.front()]);
+          Value chosen;
+          for (unsigned d = 0; 2 * d < slice.size(); ++d) {
+            const auto bound = [&](arith::CmpIPredicate how, std::int64_t limit) {
+              return inside.compare(how, at[d], inside.i32(static_cast<int>(limit)));
+            };
+            chosen = inside.both(chosen, inside.both(bound(arith::CmpIPredicate::sge, slice[2 * d]),
+                                                     bound(arith::CmpIPredicate::slt, slice[2 * d + 1])));
+          }
+          inside.guarded(chosen, [&](Emit &one) { printLine(one, op, at, registers[group.front()]); });
         }
       });
     }

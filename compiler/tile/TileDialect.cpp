@@ -2,6 +2,7 @@
 
 #include "compiler/layout/TileLayout.h"
 #include "compiler/target/Target.h"
+#include "compiler/tile/PrintSlice.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -97,6 +98,23 @@ static LogicalResult verifyCluster(Operation *op, Attribute value) {
   return success();
 }
 
+static LogicalResult verifyPrintSlice(Operation *op, Attribute value) {
+  auto print = dyn_cast<PrintOp>(op);
+  if (!print)
+    return op->emitError() << printSliceAttr << " is for tile.print, not for " << op->getName();
+  auto slice = dyn_cast<DenseI64ArrayAttr>(value);
+  for (Type type : print.getValues().getTypes()) {
+    auto tile = dyn_cast<RankedTensorType>(type);
+    bool good = slice && tile && slice.size() == 2 * tile.getRank();
+    for (int64_t d = 0; good && d < tile.getRank(); ++d)
+      good = slice[2 * d] >= 0 && slice[2 * d] < slice[2 * d + 1] && slice[2 * d + 1] <= tile.getDimSize(d);
+    if (!good)
+      return op->emitError() << printSliceAttr << " is " << value << ": of " << type
+                             << " begin and end of each dimension, 0 <= begin < end <= extent, as in array<i64: 0, 4>";
+  }
+  return success();
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kernelAttr)
     return verifyKernel(op, attr);
@@ -138,9 +156,11 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (attr.getName() == clusterAttr)
     return verifyCluster(op, attr.getValue());
+  if (attr.getName() == printSliceAttr)
+    return verifyPrintSlice(op, attr.getValue());
   return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
                          << numWarpsAttr << ", " << numStagesAttr << ", " << unrollAttr << ", " << maxRegistersAttr
-                         << ", " << assemblerLevelAttr << " and " << clusterAttr;
+                         << ", " << assemblerLevelAttr << ", " << clusterAttr << " and " << printSliceAttr;
 }
 
 /// tile.specialize and tile.element.

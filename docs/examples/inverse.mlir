@@ -12,9 +12,6 @@ func.func @inverse(%x: !tile.ptr<f32> {tile.name = "x"}, %out: !tile.ptr<f32> {t
   %value = tile.load %from : tensor<128x!tile.ptr<f32>>
 
   %square = arith.mulf %value, %value : tensor<128xf32>
-  // The bits of a tile, printed behind these words, are a file with --dump-tiles.
-  %bits = arith.bitcast %square : tensor<128xf32> to tensor<128xi32>
-  tile.print "kiln.tile square f32 128 " %bits : tensor<128xi32>
   %ratio = arith.divf %value, %square : tensor<128xf32>
   %one = arith.constant dense<1.0> : tensor<128xf32>
   %sum = arith.addf %ratio, %one : tensor<128xf32>

@@ -82,6 +82,12 @@ Result<DType> parseDType(std::string_view name) {
       return r.type;
     known.emplace_back(r.name);
   }
+  // As kernels call them.
+  constexpr std::pair<std::string_view, DType> tags[] = {
+      {"i1", DType::Bool}, {"f8e4m3", DType::E4m3}, {"f8e5m2", DType::E5m2}};
+  for (const auto &[tag, type] : tags)
+    if (name == tag)
+      return type;
   return Status::invalid("unknown dtype '" + std::string(name) + "'",
                          "use one of " + join(known) + ", or NumPy's names for them");
 }

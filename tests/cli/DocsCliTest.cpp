@@ -48,7 +48,7 @@ TEST_F(DocsCliTest, EveryExampleOfThePageRuns) {
     ++count;
   }
   EXPECT_GE(count, 30u);
-  for (const char *made : {"x.npy", "y.npy", "z.npy", "half.npy", "tile.svg", "mma.svg"})
+  for (const char *made : {"x.npy", "y.npy", "z.npy", "half.npy", "tile.svg", "mma.svg", "squares.square.1_0_0.npy"})
     EXPECT_TRUE(std::filesystem::exists(file(made))) << made;
   EXPECT_FALSE(std::filesystem::exists(file("w.npy")));
 }

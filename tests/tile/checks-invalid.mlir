@@ -25,6 +25,38 @@ func.func @f(%c: tensor<8x!tile.ptr<f32>>) {
 
 // -----
 
+func.func @f(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{tile.slice is array<i64: 0, 8, 2, 5>: of 'tensor<8x4xf32>' begin and end of each dimension}}
+  tile.print "p" %x : tensor<8x4xf32> {tile.slice = array<i64: 0, 8, 2, 5>}
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{tile.slice is array<i64: 0, 8>: of 'tensor<8x4xf32>'}}
+  tile.print "p" %x : tensor<8x4xf32> {tile.slice = array<i64: 0, 8>}
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @+1 {{tile.slice is array<i64: 0, 1>: of 'f32' begin and end}}
+  tile.print "p" %x : f32 {tile.slice = array<i64: 0, 1>}
+  return
+}
+
+// -----
+
+func.func @f(%c: i1) {
+  // expected-error @+1 {{tile.slice is for tile.print, not for tile.assert}}
+  tile.assert %c, "no" {tile.slice = array<i64: 0, 1>} : i1
+  return
+}
+
+// -----
+
 func.func @f(%x: i32) {
   // expected-error @+1 {{attribute 'divisor' failed to satisfy constraint: 32-bit signless integer attribute whose value is positive}}
   %y = tile.multiple_of %x, 0 : i32

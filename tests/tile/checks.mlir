@@ -17,6 +17,8 @@ func.func @checks(%c: i1, %m: tensor<8xi1>, %x: tensor<8xf32>, %n: i32, %j: tens
   tile.assert %m, "index out of range" : tensor<8xi1>
   // CHECK: tile.print "x = " %{{.*}}, %{{.*}} : tensor<8xf32>, i32
   tile.print "x = " %x, %n : tensor<8xf32>, i32
+  // CHECK: tile.print "part" %{{.*}} : tensor<8xf32> {tile.slice = array<i64: 2, 5>}
+  tile.print "part" %x : tensor<8xf32> {tile.slice = array<i64: 2, 5>}
   // CHECK: tile.print "here"
   tile.print "here"
   return

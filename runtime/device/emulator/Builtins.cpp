@@ -1,5 +1,6 @@
 // Functions that CUDA's device runtime provides: vprintf, __assertfail, malloc, free.
 #include "runtime/device/emulator/DefinedBits.h"
+#include "runtime/device/emulator/DevicePrints.h"
 #include "runtime/device/emulator/Executor.h"
 #include "support/Text.h"
 
@@ -187,9 +188,18 @@ Next callBuiltin(WarpState &w, const Op &op) {
     const std::uint64_t first = argumentOf(w, site, 0, l);
     switch (site.builtin) {
     case Builtin::Vprintf: {
-      const std::string text = formatDevice(reader, reader.text(first), argumentOf(w, site, 1, l));
-      std::fwrite(text.data(), 1, text.size(), stdout);
+      const std::string pattern = reader.text(first);
+      std::string text = formatDevice(reader, pattern, argumentOf(w, site, 1, l));
       giveResult(w, site, l, text.size());
+      if (DevicePrints::isPrint(pattern)) {
+        std::shared_ptr<DevicePrints> &prints = w.block->prints;
+        if (!prints)
+          prints = std::make_shared<DevicePrints>(w.block->worker);
+        const SourceLine &line = w.program->lines[op.line];
+        prints->add(pattern, line.file, line.line, std::move(text));
+      } else {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+      }
       break;
     }
     case Builtin::AssertFail: {

@@ -257,6 +257,9 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
         Status(StatusCode::OutOfMemory, "the host has no memory for the blocks of kernel " + launch.program->info.name);
   else if (launch.outOfBudget)
     result.status = outOfBudget(launch, result.statistics);
+  for (auto &worker : run.workers)
+    if (result.status.ok() && !worker->printProblem.ok())
+      result.status = std::move(worker->printProblem);
   if (launch.traits && result.status.ok()) {
     std::vector<const OpTrace *> traces;
     for (auto &worker : run.workers)

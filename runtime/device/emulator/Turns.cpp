@@ -1,6 +1,7 @@
 // The loops that run the warps of a cluster in turn: in order, or as a seed has it.
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
+#include "runtime/device/emulator/DevicePrints.h"
 #include "runtime/device/emulator/RegisterPool.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
 
@@ -16,6 +17,8 @@ static constexpr std::uint64_t livelockInstructions = 10'000'000;
 /// The block's warps have left.
 static Next finishBlock(BlockState &block) {
   block.finished = true;
+  if (block.prints)
+    block.prints->flush();
   if (block.registerPool)
     checkRegistersAtExit(block);
   if (block.races && !block.cluster.isAlone())
