@@ -89,7 +89,7 @@ template <typename... Vs> constexpr auto counterTag() {
   else if constexpr (!wide)
     return i32{};
 }
-template <typename V> Operand counterOperand(ElementType e, const V &v, Location loc) {
+template <typename V> Operand counterOperand(DType e, const V &v, Location loc) {
   if constexpr (Value<V>)
     return operandOf(v, loc);
   else
@@ -133,7 +133,7 @@ template <detail::Counter B, detail::Counter E, detail::Counter S = int>
   requires IndexElement<decltype(detail::counterTag<B, E, S>())>
 auto over(const B &begin, const E &end, const S &step = 1, Location loc = Location::current()) {
   using T = decltype(detail::counterTag<B, E, S>());
-  constexpr ElementType e = elementOf<T>;
+  constexpr DType e = elementOf<T>;
   return Steps<T>{detail::counterOperand(e, begin, loc), detail::counterOperand(e, end, loc),
                   detail::counterOperand(e, step, loc), loc};
 }

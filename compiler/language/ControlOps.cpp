@@ -100,7 +100,7 @@ std::optional<std::vector<ValueId>> findCarried(Recorder &r, Operands carried, c
 // Loops
 //===----------------------------------------------------------------------===//
 
-bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
+bool beginLoop(DType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
                Operands carried, Handle &induction, std::span<Handle> inside, Location loc) {
   Recorder *r = open("loop", loc);
   if (!r)
@@ -235,7 +235,7 @@ Handle anyRow(const Operand &rows, Location loc) {
     r->fail(loc, "whenRows", "the rows are " + r->typeText(type), "give a mask of one dimension, an element a row");
     return {};
   }
-  return r->handle(r->result(r->scalar(ElementType::I1), loc, Op::AnyRow, ' ', ValueText{*id}, " : ", TypeText{type}));
+  return r->handle(r->result(r->scalar(DType::I1), loc, Op::AnyRow, ' ', ValueText{*id}, " : ", TypeText{type}));
 }
 
 bool beginWhen(const Operand &condition, Location loc) {

@@ -64,14 +64,14 @@ std::string_view gradeFlags(const Recorder &r, Grade grade) {
   return (grade == Grade::OfScope ? r.grade : grade) == Grade::Approximate ? " fastmath<afn>" : "";
 }
 
-ValueId convert(Recorder &r, Op op, ValueId from, ElementType to, Location loc) {
+ValueId convert(Recorder &r, Op op, ValueId from, DType to, Location loc) {
   const TypeId source = r.value(from).type, target = r.withElement(source, to);
   return r.result(target, loc, op, ' ', ValueText{from}, " : ", TypeText{source}, " to ", TypeText{target});
 }
 
 } // namespace
 
-Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc) {
+Handle arithmetic(Arith kind, DType e, const Operand &a, const Operand &b, Grade grade, Location loc) {
   Recorder *r = Recorder::current();
   if (!r)
     return {};
@@ -84,7 +84,7 @@ Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b,
   return binaryOp(*r, op, row.name, a, b, flags, loc);
 }
 
-Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc) {
+Handle compare(Compare kind, DType e, const Operand &a, const Operand &b, Location loc) {
   Recorder *r = Recorder::current();
   if (!r)
     return {};
@@ -98,13 +98,13 @@ Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, 
   ValueId ids[2];
   if (!bringAll(*r, {&a, &b}, ids, names[k], loc))
     return {};
-  const TypeId type = r->value(ids[0]).type, mask = r->withElement(type, ElementType::I1);
+  const TypeId type = r->value(ids[0]).type, mask = r->withElement(type, DType::I1);
   const std::string_view predicate = isFloat(e) ? onFloat[k] : isUnsigned(e) ? onUnsigned[k] : onSigned[k];
   return r->handle(r->result(mask, loc, isFloat(e) ? Op::CmpF : Op::CmpI, ' ', predicate, ", ", ValueText{ids[0]}, ", ",
                              ValueText{ids[1]}, " : ", TypeText{type}));
 }
 
-Handle negate(ElementType e, const Operand &a, Location loc) {
+Handle negate(DType e, const Operand &a, Location loc) {
   Recorder *r = Recorder::current();
   if (!r)
     return {};
@@ -113,12 +113,11 @@ Handle negate(ElementType e, const Operand &a, Location loc) {
   return binaryOp(*r, Op::SubI, "operator -", Operand::number(0, e, loc), a, {}, loc);
 }
 
-Handle invert(ElementType e, const Operand &a, Location loc) {
+Handle invert(DType e, const Operand &a, Location loc) {
   Recorder *r = Recorder::current();
   if (!r)
     return {};
-  const Operand ones =
-      e == ElementType::I1 ? Operand::number(true, e, loc) : Operand::number(-1, Recorder::signless(e), loc);
+  const Operand ones = e == DType::I1 ? Operand::number(true, e, loc) : Operand::number(-1, Recorder::signless(e), loc);
   return binaryOp(*r, Op::XOrI, "operator ~", a, ones, {}, loc);
 }
 
@@ -127,22 +126,22 @@ Location whereMade(const Handle &handle) {
   return r && r->peek(handle) ? r->value(handle.index).location : Location();
 }
 
-Handle unary(Op op, std::string_view name, ElementType e, const Operand &a, Grade grade, Location loc) {
+Handle unary(Op op, std::string_view name, DType e, const Operand &a, Grade grade, Location loc) {
   Recorder *r = Recorder::current();
   return r ? unaryOp(*r, op, name, a, gradeFlags(*r, grade), loc) : Handle();
 }
 
-Handle power(ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc) {
+Handle power(DType e, const Operand &a, const Operand &b, Grade grade, Location loc) {
   Recorder *r = Recorder::current();
   return r ? binaryOp(*r, Op::PowF, "pow", a, b, gradeFlags(*r, grade), loc) : Handle();
 }
 
-Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc) {
+Handle copySign(DType e, const Operand &a, const Operand &b, Location loc) {
   Recorder *r = Recorder::current();
   return r ? binaryOp(*r, Op::CopySign, "copysign", a, b, {}, loc) : Handle();
 }
 
-Handle fusedMultiplyAdd(ElementType e, const Operand &a, const Operand &b, const Operand &c, Location loc) {
+Handle fusedMultiplyAdd(DType e, const Operand &a, const Operand &b, const Operand &c, Location loc) {
   Recorder *r = Recorder::current();
   ValueId ids[3];
   if (!r || !bringAll(*r, {&a, &b, &c}, ids, "fma", loc))
@@ -165,33 +164,33 @@ Handle select(const Operand &condition, const Operand &a, const Operand &b, Loca
                              ValueText{ids[2]}, " : ", TypeText{type}));
 }
 
-Handle cast(ElementType to, const Operand &a, Location loc) {
+Handle cast(DType to, const Operand &a, Location loc) {
   Recorder *r = Recorder::current();
   const auto id = r ? r->find(a, "cast", loc) : std::nullopt;
   if (!id)
     return {};
-  const ElementType from = a.element;
+  const DType from = a.element;
   if (Recorder::signless(from) == Recorder::signless(to))
     return r->handle(*id);
-  if (to == ElementType::I1)
+  if (to == DType::I1)
     return compare(Compare::Ne, from, a, Operand::number(0, from, loc), loc);
   const unsigned fromBits = bitsOf(from), toBits = bitsOf(to);
   Op op;
   if (isFloat(from) && isFloat(to)) {
     if (fromBits == toBits) // f16 and bf16, the two 8-bit floats: through f32, which holds both exactly
-      return r->handle(convert(*r, Op::TruncF, convert(*r, Op::ExtF, *id, ElementType::F32, loc), to, loc));
+      return r->handle(convert(*r, Op::TruncF, convert(*r, Op::ExtF, *id, DType::F32, loc), to, loc));
     op = fromBits < toBits ? Op::ExtF : Op::TruncF;
   } else if (isFloat(from)) {
     op = isUnsigned(to) ? Op::FPToUI : Op::FPToSI;
   } else if (isFloat(to)) {
-    op = isUnsigned(from) || from == ElementType::I1 ? Op::UIToFP : Op::SIToFP;
+    op = isUnsigned(from) || from == DType::I1 ? Op::UIToFP : Op::SIToFP;
   } else {
-    op = fromBits > toBits ? Op::TruncI : isUnsigned(from) || from == ElementType::I1 ? Op::ExtUI : Op::ExtSI;
+    op = fromBits > toBits ? Op::TruncI : isUnsigned(from) || from == DType::I1 ? Op::ExtUI : Op::ExtSI;
   }
   return r->handle(convert(*r, op, *id, to, loc));
 }
 
-Handle bitcast(ElementType to, const Operand &a, Location loc) {
+Handle bitcast(DType to, const Operand &a, Location loc) {
   Recorder *r = Recorder::current();
   const auto id = r ? r->find(a, "bitcast", loc) : std::nullopt;
   if (!id)

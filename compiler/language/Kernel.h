@@ -37,7 +37,7 @@ struct ConfigValue {
   template <std::integral C>
   ConfigValue(C c) : text(std::same_as<C, bool> ? (c ? "true" : "false") : std::to_string(c)) {}
   ConfigValue(double c);
-  ConfigValue(ElementType e) : text(elementName(e)) {}
+  ConfigValue(DType e) : text(elementName(e)) {}
   ConfigValue(std::string s) : text(std::move(s)) {}
   ConfigValue(const char *s) : text(s) {}
   std::string text;
@@ -110,10 +110,10 @@ struct TensorPart {
 
 struct KernelArgument {
   std::string name;
-  ElementType element = ElementType::F32;
+  DType element = DType::F32;
   bool isPointer = false;
   ArgTraits traits;
-  std::optional<ElementType> counts = {}; ///< of a Stride and an Extent: elements of this type
+  std::optional<DType> counts = {};       ///< of a Stride and an Extent: elements of this type
   std::optional<TensorPart> part = {};    ///< of a tensor
   /// "ptr<f32>", "i64": as in the compiler's metadata.
   std::string typeText() const;
@@ -173,23 +173,23 @@ namespace detail {
 template <typename T> struct ArgumentBase {
   using Type = Scalar<T>;
   static constexpr bool isPointer = false;
-  static constexpr ElementType element = elementOf<T>;
-  static constexpr std::optional<ElementType> counts = {};
+  static constexpr DType element = elementOf<T>;
+  static constexpr std::optional<DType> counts = {};
   static constexpr Specialization specialization = Specialization::ByType;
 };
 template <Element T> struct ArgumentBase<Pointer<T>> {
   using Type = Pointer<T>;
   static constexpr bool isPointer = true;
-  static constexpr ElementType element = elementOf<T>;
-  static constexpr std::optional<ElementType> counts = {};
+  static constexpr DType element = elementOf<T>;
+  static constexpr std::optional<DType> counts = {};
   static constexpr Specialization specialization = Specialization::ByType;
 };
 template <Element T, IndexElement I> struct ArgumentBase<Stride<T, I>> : ArgumentBase<I> {
-  static constexpr std::optional<ElementType> counts = elementOf<T>;
+  static constexpr std::optional<DType> counts = elementOf<T>;
   static constexpr Specialization specialization = Specialization::Stride;
 };
 template <Element T, IndexElement I> struct ArgumentBase<Extent<T, I>> : ArgumentBase<I> {
-  static constexpr std::optional<ElementType> counts = elementOf<T>;
+  static constexpr std::optional<DType> counts = elementOf<T>;
   static constexpr Specialization specialization = Specialization::Divisibility;
 };
 } // namespace detail
@@ -313,7 +313,7 @@ private:
 
 /// Calls `make.template operator()<T>()` for the one of Ts that `element` names: from a run-time type to a kernel.
 /// `return withElement<f32, f16, bf16>(element, "add", [&]<typename T>() { return add<T>(config); });`
-template <Element... Ts, typename F> Kernel withElement(ElementType element, std::string_view name, F &&make) {
+template <Element... Ts, typename F> Kernel withElement(DType element, std::string_view name, F &&make) {
   Kernel out;
   bool found = false;
   (void)((elementOf<Ts> == element && (out = make.template operator()<Ts>(), found = true)) || ...);

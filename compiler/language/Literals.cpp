@@ -14,17 +14,17 @@ struct Format {
   bool finite;
 };
 
-Format formatOf(ElementType e) {
+Format formatOf(DType e) {
   switch (e) {
-  case ElementType::F16:
+  case DType::F16:
     return {5, 10, false};
-  case ElementType::BF16:
+  case DType::BF16:
     return {8, 7, false};
-  case ElementType::F32:
+  case DType::F32:
     return {8, 23, false};
-  case ElementType::F8E4M3:
+  case DType::F8E4M3:
     return {4, 3, true};
-  case ElementType::F8E5M2:
+  case DType::F8E5M2:
     return {5, 2, false};
   default:
     return {11, 52, false};
@@ -76,7 +76,7 @@ bool isShort(const Format &f, double v) {
   return units == std::nearbyint(units);
 }
 
-bool appendFloat(std::string &out, ElementType e, double v) {
+bool appendFloat(std::string &out, DType e, double v) {
   const Format f = formatOf(e);
   bool overflow;
   const std::uint64_t bits = roundTo(f, v, overflow);
@@ -100,7 +100,7 @@ bool appendFloat(std::string &out, ElementType e, double v) {
   return true;
 }
 
-bool appendWhole(std::string &out, ElementType e, const detail::Constant &c) {
+bool appendWhole(std::string &out, DType e, const detail::Constant &c) {
   using Kind = detail::Constant::Kind;
   const unsigned bits = bitsOf(e);
   const bool negative = c.kind == Kind::Signed && c.i < 0;
@@ -128,10 +128,10 @@ void appendInteger(std::string &out, std::int64_t value) {
   out.append(buffer, end);
 }
 
-bool appendLiteral(std::string &out, ElementType e, const detail::Constant &value) {
+bool appendLiteral(std::string &out, DType e, const detail::Constant &value) {
   if (isFloat(e))
     return appendFloat(out, e, valueOf(value));
-  if (e == ElementType::I1) {
+  if (e == DType::I1) {
     out += value.u ? "true" : "false";
     return true;
   }
@@ -153,20 +153,20 @@ std::string constantText(const detail::Constant &c) {
   return std::string(buffer, r.ptr);
 }
 
-std::string rangeText(ElementType e) {
+std::string rangeText(DType e) {
   switch (e) {
-  case ElementType::F16:
+  case DType::F16:
     return "-65504 .. 65504";
-  case ElementType::F8E4M3:
+  case DType::F8E4M3:
     return "-448 .. 448";
-  case ElementType::F8E5M2:
+  case DType::F8E5M2:
     return "-57344 .. 57344";
-  case ElementType::BF16:
-  case ElementType::F32:
+  case DType::BF16:
+  case DType::F32:
     return "about -3.4e38 .. 3.4e38";
-  case ElementType::F64:
+  case DType::F64:
     return "all doubles";
-  case ElementType::I1:
+  case DType::I1:
     return "false, true";
   default:
     break;

@@ -14,13 +14,13 @@
 namespace kiln::language {
 
 /// Appends `value` as an element of `e`.  Gives false, and appends nothing, if the type cannot hold it.
-bool appendLiteral(std::string &out, ElementType e, const detail::Constant &value);
+bool appendLiteral(std::string &out, DType e, const detail::Constant &value);
 
 /// "300", "0.1": for messages.
 std::string constantText(const detail::Constant &value);
 
 /// The numbers that `e` holds: "-128 .. 127".
-std::string rangeText(ElementType e);
+std::string rangeText(DType e);
 
 /// Appends `text` between quotes, escaped as MLIR reads it.
 void appendQuoted(std::string &out, std::string_view text);

@@ -76,7 +76,7 @@ Handle addPointer(const Operand &pointer, const Operand &offset, bool subtract, 
     const bool small = moved.constant.kind == Constant::Kind::Signed
                            ? moved.constant.i >= INT32_MIN && moved.constant.i <= INT32_MAX
                            : moved.constant.u <= INT32_MAX;
-    moved.element = small ? ElementType::I32 : ElementType::I64;
+    moved.element = small ? DType::I32 : DType::I64;
   }
   if (subtract)
     moved = Operand::of(negate(moved.element, moved, loc), moved.element, loc);
@@ -200,22 +200,21 @@ Handle gather(const Operand &source, const Operand &indices, int dim, Location l
 namespace {
 
 /// i64 if one operand is, or holds a number of more than 32 bits; else i32.
-ElementType widest(Operands lists) {
+DType widest(Operands lists) {
   for (const Operand &o : lists) {
     if (o.kind == Operand::Kind::Constant) {
       const Constant &c = o.constant;
       if (c.kind == Constant::Kind::Signed ? c.i < INT32_MIN || c.i > INT32_MAX : c.u > INT32_MAX)
-        return ElementType::I64;
-    } else if (o.element == ElementType::I64) {
-      return ElementType::I64;
+        return DType::I64;
+    } else if (o.element == DType::I64) {
+      return DType::I64;
     }
   }
-  return ElementType::I32;
+  return DType::I32;
 }
 
 /// Scalars of the type `e`.
-bool bringIndices(Recorder &r, Operands list, ElementType e, std::string_view what, Location loc,
-                  std::vector<ValueId> &ids) {
+bool bringIndices(Recorder &r, Operands list, DType e, std::string_view what, Location loc, std::vector<ValueId> &ids) {
   for (Operand o : list) {
     if (o.kind == Operand::Kind::Constant)
       o.element = e;
@@ -287,8 +286,7 @@ Handle makeView(const Operand &pointer, Operands extents, Operands strides, cons
     }
   // One type for all, 64 bits: extents and strides may be large.
   std::vector<ValueId> e, s;
-  if (!bringIndices(*r, extents, ElementType::I64, what, loc, e) ||
-      !bringIndices(*r, strides, ElementType::I64, what, loc, s))
+  if (!bringIndices(*r, extents, DType::I64, what, loc, e) || !bringIndices(*r, strides, DType::I64, what, loc, s))
     return {};
   ValueType t{r->typeOf(*p).element, ValueType::Kind::View, false, tile, unit};
   const TypeId type = r->typeId(t);
@@ -369,7 +367,7 @@ Handle narrowView(const Handle &view, int dim, const Operand &start, const Opera
     return {};
   }
   const Operand bounds[] = {start, size};
-  const ElementType e = widest(bounds);
+  const DType e = widest(bounds);
   std::vector<ValueId> ids;
   if (!bringIndices(*r, bounds, e, "narrow", loc, ids))
     return {};
@@ -378,7 +376,7 @@ Handle narrowView(const Handle &view, int dim, const Operand &start, const Opera
                              ValueText{ids[1]}, "] {dim = ", dim, " : i32} : ", TypeText{type}, ", ", elementText(e)));
 }
 
-Handle loadView(const Handle &view, ElementType e, Operands coords, Cache cache, Location loc) {
+Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc) {
   Recorder *r = open("loadView", loc);
   std::vector<ValueId> ids;
   const auto id = findView(r, view, coords, "loadView", loc, ids);
@@ -503,7 +501,7 @@ void devicePrint(std::string_view prefix, Operands values, Location loc, std::sp
   r->endLine(loc);
 }
 
-void dumpTile(std::string_view name, ElementType element, const Operand &bits, Location loc) {
+void dumpTile(std::string_view name, DType element, const Operand &bits, Location loc) {
   Recorder *r = open("dumpTile", loc);
   const auto id = r ? r->find(bits, "dumpTile", loc) : std::nullopt;
   if (!id)

@@ -65,7 +65,7 @@ private:
     static_assert(sizeof...(Rs) > 0 || !tiles, "inline PTX of tiles has a result: use it, or reduce the tile first");
     using Values = std::tuple<std::conditional_t<tiles, Tile<Rs>, Scalar<Rs>>...>;
     std::array<Handle, sizeof...(Rs) + 1> results = {};
-    constexpr std::array<ElementType, sizeof...(Rs) + 1> outputs = {elementOf<Rs>...};
+    constexpr std::array<DType, sizeof...(Rs) + 1> outputs = {elementOf<Rs>...};
     if constexpr (sizeof...(Ts) == sizeof...(As)) {
       const std::array<Operand, sizeof...(As) + 1> all = {ptxOperand<Ts>(operands, text.location)..., Operand()};
       inlinePtx(text.text, effects, {outputs.data(), sizeof...(Rs)}, {all.data(), sizeof...(As)},

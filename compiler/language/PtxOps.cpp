@@ -5,7 +5,7 @@
 
 namespace kiln::language::detail {
 
-void inlinePtx(std::string_view text, bool effects, std::span<const ElementType> outputs, Operands operands,
+void inlinePtx(std::string_view text, bool effects, std::span<const DType> outputs, Operands operands,
                std::span<Handle> results, Location loc) {
   const std::string_view what = effects ? "inlinePtxWithEffects" : "inlinePtx";
   Recorder *r = Recorder::current();
@@ -30,7 +30,7 @@ void inlinePtx(std::string_view text, bool effects, std::span<const ElementType>
     ids.push_back(*id);
     from.push_back(r->value(*id).type);
   }
-  for (const ElementType e : outputs)
+  for (const DType e : outputs)
     to.push_back(shape ? r->tile(e, *shape) : r->scalar(e));
   const std::uint32_t number = r->takeNumber();
   r->indent();

@@ -94,9 +94,9 @@ void Recorder::checkArguments() {
 // Types
 //===----------------------------------------------------------------------===//
 
-ElementType Recorder::signless(ElementType e) {
-  return isUnsigned(e) ? static_cast<ElementType>(static_cast<unsigned>(e) - static_cast<unsigned>(ElementType::U8) +
-                                                  static_cast<unsigned>(ElementType::I8))
+DType Recorder::signless(DType e) {
+  return isUnsigned(e) ? static_cast<DType>(static_cast<unsigned>(e) - static_cast<unsigned>(DType::U8) +
+                                            static_cast<unsigned>(DType::I8))
                        : e;
 }
 
@@ -138,7 +138,7 @@ TypeId Recorder::typeId(const ValueType &type) {
   return static_cast<TypeId>(types.size() - 1);
 }
 
-TypeId Recorder::withElement(TypeId like, ElementType e) {
+TypeId Recorder::withElement(TypeId like, DType e) {
   ValueType t = type(like);
   t.element = signless(e);
   t.kind = ValueType::Kind::Number;
@@ -281,8 +281,8 @@ ValueId Recorder::broadcast(ValueId tile, const Shape &shape, Location loc) {
   return result(to, loc, Op::Broadcast, ' ', ValueText{tile}, " : ", TypeText{value(tile).type}, " to ", TypeText{to});
 }
 
-std::optional<ValueId> Recorder::constant(ElementType e, const detail::Constant &c, const Shape *shape,
-                                          std::string_view what, Location loc) {
+std::optional<ValueId> Recorder::constant(DType e, const detail::Constant &c, const Shape *shape, std::string_view what,
+                                          Location loc) {
   std::string literal;
   if (!appendLiteral(literal, e, c)) {
     fail(loc, what,
@@ -293,7 +293,7 @@ std::optional<ValueId> Recorder::constant(ElementType e, const detail::Constant 
   const TypeId type = shape ? tile(e, *shape) : scalar(e);
   if (shape)
     return result(type, loc, Op::Constant, " dense<", std::string_view(literal), "> : ", TypeText{type});
-  if (e == ElementType::I1)
+  if (e == DType::I1)
     return result(type, loc, Op::Constant, ' ', std::string_view(literal));
   return result(type, loc, Op::Constant, ' ', std::string_view(literal), " : ", TypeText{type});
 }

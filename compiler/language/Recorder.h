@@ -93,13 +93,13 @@ struct Constant {
 struct Operand {
   Handle handle;
   Constant constant;
-  ElementType element = ElementType::I32;
+  DType element = DType::I32;
   enum class Kind : std::uint8_t { Absent, Value, Pointer, Constant } kind = Kind::Absent;
   Location location;
 
-  static Operand of(Handle h, ElementType e, Location loc = {}) { return {h, {}, e, Kind::Value, loc}; }
-  static Operand pointer(Handle h, ElementType e, Location loc = {}) { return {h, {}, e, Kind::Pointer, loc}; }
-  static Operand number(Constant c, ElementType e, Location loc = {}) { return {{}, c, e, Kind::Constant, loc}; }
+  static Operand of(Handle h, DType e, Location loc = {}) { return {h, {}, e, Kind::Value, loc}; }
+  static Operand pointer(Handle h, DType e, Location loc = {}) { return {h, {}, e, Kind::Pointer, loc}; }
+  static Operand number(Constant c, DType e, Location loc = {}) { return {{}, c, e, Kind::Constant, loc}; }
   bool present() const { return kind != Kind::Absent; }
 };
 
@@ -111,22 +111,22 @@ enum class Rmw : std::uint8_t { Add, Min, Max, And, Or, Xor, Exchange };
 using Operands = std::span<const Operand>;
 
 // Elementwise.  Scalars and constants are splatted, extents of 1 broadcast.
-Handle arithmetic(Arith kind, ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
-Handle compare(Compare kind, ElementType e, const Operand &a, const Operand &b, Location loc);
-Handle negate(ElementType e, const Operand &a, Location loc);
-Handle invert(ElementType e, const Operand &a, Location loc);
+Handle arithmetic(Arith kind, DType e, const Operand &a, const Operand &b, Grade grade, Location loc);
+Handle compare(Compare kind, DType e, const Operand &a, const Operand &b, Location loc);
+Handle negate(DType e, const Operand &a, Location loc);
+Handle invert(DType e, const Operand &a, Location loc);
 /// Where the value was recorded; the kernel's place if the handle names none.
 Location whereMade(const Handle &handle);
-Handle unary(Op op, std::string_view name, ElementType e, const Operand &a, Grade grade, Location loc);
-Handle power(ElementType e, const Operand &a, const Operand &b, Grade grade, Location loc);
-Handle copySign(ElementType e, const Operand &a, const Operand &b, Location loc);
-Handle fusedMultiplyAdd(ElementType e, const Operand &a, const Operand &b, const Operand &c, Location loc);
+Handle unary(Op op, std::string_view name, DType e, const Operand &a, Grade grade, Location loc);
+Handle power(DType e, const Operand &a, const Operand &b, Grade grade, Location loc);
+Handle copySign(DType e, const Operand &a, const Operand &b, Location loc);
+Handle fusedMultiplyAdd(DType e, const Operand &a, const Operand &b, const Operand &c, Location loc);
 Handle select(const Operand &condition, const Operand &a, const Operand &b, Location loc);
-Handle cast(ElementType to, const Operand &a, Location loc);
+Handle cast(DType to, const Operand &a, Location loc);
 /// `outputs`: of the results' types, as many as `results`.
-void inlinePtx(std::string_view text, bool effects, std::span<const ElementType> outputs, Operands operands,
+void inlinePtx(std::string_view text, bool effects, std::span<const DType> outputs, Operands operands,
                std::span<Handle> results, Location loc);
-Handle bitcast(ElementType to, const Operand &a, Location loc);
+Handle bitcast(DType to, const Operand &a, Location loc);
 /// Whether float additions and multiplications may fuse from here on; gives what held before.
 bool setContraction(bool allowed);
 /// The grade of operations that name none, from here on; gives what held before.
@@ -139,7 +139,7 @@ void refuse(std::string_view operation, const std::string &message, std::string 
 // Values from nothing, and changes of shape.
 Handle programId(Axis axis, Location loc);
 Handle numPrograms(Axis axis, Location loc);
-Handle range(ElementType e, std::int64_t begin, std::int64_t end, Location loc);
+Handle range(DType e, std::int64_t begin, std::int64_t end, Location loc);
 /// A scalar constant, or (with a shape) a tile of it or of a scalar.
 Handle constant(const Operand &value, Location loc);
 Handle full(const Shape &shape, const Operand &value, Location loc);
@@ -172,7 +172,7 @@ Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims,
 /// Refuses a dimension that a tensor of this rank has not.
 void refuseDimension(const char *operation, int dim, int rank, Location loc);
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc);
-Handle loadView(const Handle &view, ElementType e, Operands coords, Cache cache, Location loc);
+Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc);
 void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc);
 
 // Checks.
@@ -187,7 +187,7 @@ struct PrintRange {
 };
 void devicePrint(std::string_view prefix, Operands values, Location loc, std::span<const PrintRange> slice = {});
 /// The bits of a tile's elements, as a print that says what the tile is (support/TileDump.h).
-void dumpTile(std::string_view name, ElementType element, const Operand &bits, Location loc);
+void dumpTile(std::string_view name, DType element, const Operand &bits, Location loc);
 
 // Regions.  begin* gives false if nothing is recorded: the caller then skips the body and the end.  Handles go out
 // through spans that are as long as there are carried values, sources, results.
@@ -195,7 +195,7 @@ void dumpTile(std::string_view name, ElementType element, const Operand &bits, L
 struct LoopOptions {
   std::optional<int> stages = {}, unroll = {};
 };
-bool beginLoop(ElementType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
+bool beginLoop(DType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
                Operands carried, Handle &induction, std::span<Handle> inside, Location loc);
 void endLoop(Operands yielded, std::span<Handle> results);
 /// A loop as long as a condition holds: first the condition of the carried values, then the body, then endLoop.

@@ -20,7 +20,7 @@ namespace kiln::language {
 /// A type of recorded values, without signedness.
 struct ValueType {
   enum class Kind : std::uint8_t { Number, Pointer, View };
-  ElementType element = ElementType::I32;
+  DType element = DType::I32;
   Kind kind = Kind::Number;
   bool isTile = false; ///< of numbers or pointers; a view is none, and has the shape of its tiles
   Shape shape = {};
@@ -60,12 +60,12 @@ public:
 
   //===--- types ---===//
   TypeId typeId(const ValueType &type);
-  TypeId scalar(ElementType e) { return typeId({signless(e)}); }
-  TypeId tile(ElementType e, const Shape &shape) { return typeId({signless(e), ValueType::Kind::Number, true, shape}); }
+  TypeId scalar(DType e) { return typeId({signless(e)}); }
+  TypeId tile(DType e, const Shape &shape) { return typeId({signless(e), ValueType::Kind::Number, true, shape}); }
   /// `like`'s shape with another element.
-  TypeId withElement(TypeId like, ElementType e);
+  TypeId withElement(TypeId like, DType e);
   const ValueType &type(TypeId id) const { return types[id].type; }
-  static ElementType signless(ElementType e);
+  static DType signless(DType e);
   std::string typeText(TypeId id) const { return types[id].text; }
 
   //===--- values ---===//
@@ -105,7 +105,7 @@ public:
   bool goodShape(const Shape &shape, std::string_view what, Location loc);
   ValueId splat(ValueId scalar, const Shape &shape, Location loc);
   ValueId broadcast(ValueId tile, const Shape &shape, Location loc);
-  std::optional<ValueId> constant(ElementType e, const detail::Constant &c, const Shape *shape, std::string_view what,
+  std::optional<ValueId> constant(DType e, const detail::Constant &c, const Shape *shape, std::string_view what,
                                   Location loc);
 
   //===--- regions ---===//

@@ -122,7 +122,7 @@ struct Best {
   bool largest;
   Location loc;
   template <typename S, typename I> std::tuple<S, I> operator()(const S &a, const I &i, const S &b, const I &j) const {
-    constexpr ElementType e = elementOf<typename S::Tag>;
+    constexpr DType e = elementOf<typename S::Tag>;
     const Operand x = operandOf(a, loc), y = operandOf(b, loc), s = operandOf(i, loc), t = operandOf(j, loc);
     Scalar<i1> better(compare(largest ? Compare::Gt : Compare::Lt, e, x, y, loc));
     Scalar<i1> equal(compare(Compare::Eq, e, x, y, loc));
@@ -136,7 +136,7 @@ struct Best {
     return {language::select(left, a, b, loc), language::select(left, i, j, loc)};
   }
   Scalar<i1> both(Arith kind, const Scalar<i1> &a, const Scalar<i1> &b) const {
-    return Scalar<i1>(arithmetic(kind, ElementType::I1, operandOf(a, loc), operandOf(b, loc), Grade::Precise, loc));
+    return Scalar<i1>(arithmetic(kind, DType::I1, operandOf(a, loc), operandOf(b, loc), Grade::Precise, loc));
   }
 };
 struct Extreme {

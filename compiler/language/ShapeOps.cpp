@@ -42,15 +42,15 @@ Handle reshaped(Recorder &r, Op op, ValueId x, const Shape &shape, Location loc,
 
 Handle programId(Axis axis, Location loc) {
   Recorder *r = open("programId", loc);
-  return r ? r->handle(r->result(r->scalar(ElementType::I32), loc, Op::ProgramId, ' ', axisText(axis))) : Handle();
+  return r ? r->handle(r->result(r->scalar(DType::I32), loc, Op::ProgramId, ' ', axisText(axis))) : Handle();
 }
 
 Handle numPrograms(Axis axis, Location loc) {
   Recorder *r = open("numPrograms", loc);
-  return r ? r->handle(r->result(r->scalar(ElementType::I32), loc, Op::NumPrograms, ' ', axisText(axis))) : Handle();
+  return r ? r->handle(r->result(r->scalar(DType::I32), loc, Op::NumPrograms, ' ', axisText(axis))) : Handle();
 }
 
-Handle range(ElementType e, std::int64_t begin, std::int64_t end, Location loc) {
+Handle range(DType e, std::int64_t begin, std::int64_t end, Location loc) {
   Recorder *r = open("range", loc);
   if (!r)
     return {};

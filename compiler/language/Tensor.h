@@ -99,9 +99,9 @@ public:
       const auto advance = [&](const detail::Index &by) {
         using Kind = detail::Operand::Kind;
         const Scalar<i64> steps(by.kind == Kind::Constant
-                                    ? detail::constant(detail::Operand::number(by.constant, ElementType::I64, loc), loc)
-                                : by.element == ElementType::I64 ? by.handle
-                                                                 : detail::cast(ElementType::I64, by, loc));
+                                    ? detail::constant(detail::Operand::number(by.constant, DType::I64, loc), loc)
+                                : by.element == DType::I64 ? by.handle
+                                                           : detail::cast(DType::I64, by, loc));
         at = at + steps * d.stride;
       };
       if (d.fixed)
@@ -208,7 +208,7 @@ public:
     for (int d = 0; d < R; ++d) {
       const bool whole = traits.wholeRows && d == R - 1;
       out.push_back({text + "_extent_" + std::to_string(d),
-                     ElementType::I64,
+                     DType::I64,
                      false,
                      {.specialization = whole ? Specialization::Divisibility : Specialization::None},
                      whole ? std::optional(elementOf<T>) : std::nullopt,
@@ -216,7 +216,7 @@ public:
     }
     for (int d = 0; d < R; ++d)
       out.push_back({text + "_stride_" + std::to_string(d),
-                     ElementType::I64,
+                     DType::I64,
                      false,
                      {.specialization = Specialization::Stride},
                      elementOf<T>,

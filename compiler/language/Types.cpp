@@ -4,40 +4,6 @@
 
 namespace kiln::language {
 
-std::string_view elementName(ElementType e) {
-  constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2", "i1", "i8",
-                                        "i16", "i32",  "i64", "u8",  "u16",    "u32",    "u64"};
-  return names[static_cast<unsigned>(e)];
-}
-
-std::string_view elementText(ElementType e) {
-  constexpr std::string_view names[] = {"f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2", "i1", "i8",
-                                        "i16", "i32",  "i64", "i8",  "i16",      "i32",    "i64"};
-  return names[static_cast<unsigned>(e)];
-}
-
-std::optional<ElementType> elementNamed(std::string_view name) {
-  for (unsigned i = 0; i <= static_cast<unsigned>(ElementType::U64); ++i)
-    if (elementName(static_cast<ElementType>(i)) == name)
-      return static_cast<ElementType>(i);
-  struct Alias {
-    std::string_view name;
-    ElementType element;
-  };
-  constexpr Alias aliases[] = {
-      {"fp16", ElementType::F16},      {"float16", ElementType::F16}, {"half", ElementType::F16},
-      {"bfloat16", ElementType::BF16}, {"fp32", ElementType::F32},    {"float32", ElementType::F32},
-      {"float", ElementType::F32},     {"fp64", ElementType::F64},    {"float64", ElementType::F64},
-      {"double", ElementType::F64},    {"e4m3", ElementType::F8E4M3}, {"e5m2", ElementType::F8E5M2},
-      {"bool", ElementType::I1},       {"int8", ElementType::I8},     {"int16", ElementType::I16},
-      {"int32", ElementType::I32},     {"int64", ElementType::I64},   {"uint8", ElementType::U8},
-      {"uint16", ElementType::U16},    {"uint32", ElementType::U32},  {"uint64", ElementType::U64}};
-  for (const Alias &a : aliases)
-    if (a.name == name)
-      return a.element;
-  return std::nullopt;
-}
-
 std::int64_t Shape::elements() const {
   std::int64_t n = 1;
   for (unsigned d = 0; d < count; ++d)

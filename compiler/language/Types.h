@@ -8,38 +8,18 @@
 #ifndef KILN_LANGUAGE_TYPES_H
 #define KILN_LANGUAGE_TYPES_H
 
+#include "support/DType.h"
+
 #include <array>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace kiln::language {
 
-enum class ElementType : std::uint8_t { F16, BF16, F32, F64, F8E4M3, F8E5M2, I1, I8, I16, I32, I64, U8, U16, U32, U64 };
-
-/// "f32", "bf16", "u32": the front end's name.
-std::string_view elementName(ElementType e);
-/// "f32", "f8E4M3FN", "i32": MLIR's name; u32 is i32.
-std::string_view elementText(ElementType e);
-/// The type called so ("f32", "fp32", "float32", "bf16", ..), if there is one.
-std::optional<ElementType> elementNamed(std::string_view name);
-
-constexpr bool isFloat(ElementType e) {
-  return e <= ElementType::F8E5M2;
-}
-constexpr bool isUnsigned(ElementType e) {
-  return e >= ElementType::U8;
-}
-constexpr bool isInteger(ElementType e) {
-  return e >= ElementType::I8;
-}
-constexpr unsigned bitsOf(ElementType e) {
-  constexpr unsigned bits[] = {16, 16, 32, 64, 8, 8, 1, 8, 16, 32, 64, 8, 16, 32, 64};
-  return bits[static_cast<unsigned>(e)];
-}
+using kiln::DType;
 
 // The tags.
 struct f16 {};
@@ -62,7 +42,7 @@ namespace detail {
 template <typename T> struct ElementOf;
 #define KILN_TAG(tag, value)                                                                                           \
   template <> struct ElementOf<tag> {                                                                                  \
-    static constexpr ElementType value_ = ElementType::value;                                                          \
+    static constexpr DType value_ = DType::value;                                                                      \
   };
 KILN_TAG(f16, F16)
 KILN_TAG(bf16, BF16)
@@ -86,7 +66,7 @@ KILN_TAG(u64, U64)
 template <typename T>
 concept Element = requires { detail::ElementOf<T>::value_; };
 
-template <Element T> inline constexpr ElementType elementOf = detail::ElementOf<T>::value_;
+template <Element T> inline constexpr DType elementOf = detail::ElementOf<T>::value_;
 
 /// 8-bit floats are storage: they convert, and do no arithmetic.
 template <typename T>

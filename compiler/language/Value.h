@@ -97,7 +97,7 @@ public:
   Index(const Scalar<i64> &v, Location loc = Location::current());
   template <std::integral C>
     requires(!std::same_as<C, bool>)
-  Index(C c, Location loc = Location::current()) : Operand(number(c, ElementType::I32, loc)) {}
+  Index(C c, Location loc = Location::current()) : Operand(number(c, DType::I32, loc)) {}
 };
 class TileIndex : public Operand {
 public:
@@ -248,15 +248,15 @@ private:
 
 namespace detail {
 
-inline Index::Index(const Scalar<i32> &v, Location loc) : Operand(of(v.handle(), ElementType::I32, loc)) {}
-inline Index::Index(const Scalar<i64> &v, Location loc) : Operand(of(v.handle(), ElementType::I64, loc)) {}
-inline TileIndex::TileIndex(const Tile<i32> &v, Location loc) : Operand(of(v.handle(), ElementType::I32, loc)) {}
-inline TileIndex::TileIndex(const Tile<i64> &v, Location loc) : Operand(of(v.handle(), ElementType::I64, loc)) {}
+inline Index::Index(const Scalar<i32> &v, Location loc) : Operand(of(v.handle(), DType::I32, loc)) {}
+inline Index::Index(const Scalar<i64> &v, Location loc) : Operand(of(v.handle(), DType::I64, loc)) {}
+inline TileIndex::TileIndex(const Tile<i32> &v, Location loc) : Operand(of(v.handle(), DType::I32, loc)) {}
+inline TileIndex::TileIndex(const Tile<i64> &v, Location loc) : Operand(of(v.handle(), DType::I64, loc)) {}
 
 /// Any value, as an operand.
 template <typename V> Operand operandOf(const V &v, Location loc) {
   using Known = Traits<Plain<V>>;
-  constexpr ElementType e = elementOf<typename Known::Tag>;
+  constexpr DType e = elementOf<typename Known::Tag>;
   return Known::isPointer ? Operand::pointer(v.handle(), e, loc) : Operand::of(v.handle(), e, loc);
 }
 
@@ -310,7 +310,7 @@ template <typename V>
   requires std::same_as<typename detail::TagOf<V>::Type, i1>
 detail::Plain<V> operator!(const V &mask) {
   const Location loc = detail::whereMade(mask.handle());
-  return detail::Plain<V>(detail::invert(ElementType::I1, detail::operandOf(mask, loc), loc));
+  return detail::Plain<V>(detail::invert(DType::I1, detail::operandOf(mask, loc), loc));
 }
 
 #ifdef __clang__

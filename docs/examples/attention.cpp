@@ -16,10 +16,10 @@ static Result<Numbers> attention(const char *deviceName, Extents shape, const Nu
                                  const Numbers &values) {
   KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(deviceName));
   KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device)); // compiles at the first call, keeps a cache
-  KILN_ASSIGN(const OwnedTensor q, device->tensor(shape, DType::Bf16, queries));
-  KILN_ASSIGN(const OwnedTensor k, device->tensor(shape, DType::Bf16, keys));
-  KILN_ASSIGN(const OwnedTensor v, device->tensor(shape, DType::Bf16, values));
-  KILN_ASSIGN(const OwnedTensor o, device->empty(shape, DType::Bf16));
+  KILN_ASSIGN(const OwnedTensor q, device->tensor(shape, DType::BF16, queries));
+  KILN_ASSIGN(const OwnedTensor k, device->tensor(shape, DType::BF16, keys));
+  KILN_ASSIGN(const OwnedTensor v, device->tensor(shape, DType::BF16, values));
+  KILN_ASSIGN(const OwnedTensor o, device->empty(shape, DType::BF16));
   KILN_TRY(kernels::AttentionOperation(*jit).run({.q = q, .k = k, .v = v, .o = o, .causal = true}));
   return o.toHost<float>();
 }

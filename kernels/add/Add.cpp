@@ -36,7 +36,7 @@ template <Element T> static Kernel addStrided(const AddConfig &c) {
                 });
 }
 
-Kernel add(ElementType element, const AddConfig &config) {
+Kernel add(DType element, const AddConfig &config) {
   return withElement<f32, f16, bf16>(
       element, "add", [&]<Element T>() { return config.strided ? addStrided<T>(config) : addContiguous<T>(config); });
 }

@@ -16,7 +16,7 @@ struct AddConfig {
 };
 
 /// f32, f16, bf16.  Sums are rounded once.
-language::Kernel add(language::ElementType element, const AddConfig &config = {});
+language::Kernel add(DType element, const AddConfig &config = {});
 
 } // namespace kiln::kernels
 

@@ -62,7 +62,7 @@ public:
     return {{"x", {dtype, shape}}, {"y", {dtype, shape}}};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     AddConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"strided", &c.strided}});
         !s.ok())

@@ -6,7 +6,7 @@ namespace kiln::kernels {
 
 Status AddOperation::check(const AddArguments &a) const {
   const Device &device = jit().device();
-  KILN_TRY(checkTensor("x", a.x).on(device).dtype({DType::F32, DType::F16, DType::Bf16}).rankBetween(0, 4).status());
+  KILN_TRY(checkTensor("x", a.x).on(device).dtype({DType::F32, DType::F16, DType::BF16}).rankBetween(0, 4).status());
   KILN_TRY(checkTensor("y", a.y).on(device).dtypeOf("x", a.x).shapeOf("x", a.x).status());
   return checkTensor("out", a.out)
       .on(device)
@@ -25,7 +25,7 @@ Status AddOperation::plan(const AddArguments &a, Plan &plan) const {
   AddConfig c = config;
   c.strided = !(a.x.isDense() && a.y.isDense() && a.out.isDense());
   KILN_ASSIGN(JitKernel * kernel,
-              slots.get(jit(), 2 * floatIndex(a.x.dtype) + c.strided, [&] { return add(elementOf(a.x.dtype), c); }));
+              slots.get(jit(), 2 * floatIndex(a.x.dtype) + c.strided, [&] { return add(a.x.dtype, c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
     return plan.launch(*kernel, grid, named<"x">(a.x), named<"y">(a.y), named<"out">(a.out), named<"n">(n));

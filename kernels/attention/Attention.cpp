@@ -118,7 +118,7 @@ int assemblerLevel(const AttentionConfig &c) {
   return rows32 || widest ? 1 : 3;
 }
 
-Kernel attention(ElementType element, const AttentionConfig &config) {
+Kernel attention(DType element, const AttentionConfig &config) {
   return withElement<f16, bf16>(element, "attention", [&]<Element T>() { return attentionOf<T>(config); });
 }
 

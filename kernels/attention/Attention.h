@@ -37,7 +37,7 @@ int assemblerLevel(const AttentionConfig &config);
 /// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch]
 /// (the last seven may be left out); queries (of the longest sequence), window_left, window_right, scale, cap.  Packed
 /// tensors have one batch.
-language::Kernel attention(language::ElementType element, const AttentionConfig &config = {});
+language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels
 

@@ -21,7 +21,7 @@ struct Base {
       worst = std::max(worst, difference);
       mean += difference / static_cast<double>(n);
     }
-    rest = 2 * (dtype == DType::Bf16 ? 0x1p-9 : 0x1p-12) * most + 1e-5;
+    rest = 2 * (dtype == DType::BF16 ? 0x1p-9 : 0x1p-12) * most + 1e-5;
   }
 };
 
@@ -31,7 +31,7 @@ public:
   std::string_view summary() const override {
     return "o = softmax(mask(softcap(scale q k^T) + alibi)) v for every head; lse: the softmax's logarithm";
   }
-  std::vector<DType> dtypes() const override { return {DType::Bf16, DType::F16}; }
+  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
 
   std::vector<TensorParameter> tensors() const override {
     return {{"q", false, true, "B x Sq x H x D, f16 or bf16; other layouts by --layout"},
@@ -190,7 +190,7 @@ public:
     return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     AttentionConfig c;
     if (Status s = applySettings(settings, {{"blockM", &c.blockM},
                                             {"blockN", &c.blockN},

@@ -110,7 +110,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
     if (!packed && t->rank == 3)
       return Status::invalid(std::string("attention: ") + name + " is missing: argument '" + tensor + "' has rank 3",
                              std::string("give ") + name + " for packed sequences, or " + tensor + " a batch in front");
-  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::Bf16}).rankBetween(rankQ, rankQ + 1).status());
+  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16}).rankBetween(rankQ, rankQ + 1).status());
   KILN_TRY(checkTensor("k", a.k).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
@@ -245,8 +245,7 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   if (batch == 0 || q.heads == 0 || queries == 0)
     return {};
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
-  KILN_ASSIGN(JitKernel * kernel,
-              variants.get(jit(), {a.q.dtype, c}, [&] { return attention(elementOf(a.q.dtype), c); }));
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {a.q.dtype, c}, [&] { return attention(a.q.dtype, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
   // A batch in front, and the heads by key head and by member of its group.
   const auto heads = [&](Tensor t, bool packed, bool grouped) {

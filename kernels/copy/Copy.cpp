@@ -32,7 +32,7 @@ template <Element T> static Kernel copyStrided(const CopyConfig &c) {
                 });
 }
 
-Kernel copy(ElementType element, const CopyConfig &config) {
+Kernel copy(DType element, const CopyConfig &config) {
   return withElement<f32, f16, bf16, f64, i8, i16, i32, i64>(element, "copy", [&]<Element T>() {
     return config.strided ? copyStrided<T>(config) : copyContiguous<T>(config);
   });

@@ -19,7 +19,7 @@ struct CopyConfig {
 };
 
 /// f32, f16, bf16, f64, i8, i16, i32, i64.
-language::Kernel copy(language::ElementType element, const CopyConfig &config = {});
+language::Kernel copy(DType element, const CopyConfig &config = {});
 
 } // namespace kiln::kernels
 

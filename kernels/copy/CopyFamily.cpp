@@ -36,7 +36,7 @@ public:
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
   }
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     CopyConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"strided", &c.strided}});
         !s.ok())

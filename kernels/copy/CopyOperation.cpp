@@ -25,7 +25,7 @@ Status CopyOperation::plan(const CopyArguments &a, Plan &plan) const {
   c.block = config.blockFor(dtypeBytes(a.x.dtype));
   c.strided = !(a.x.isDense() && a.out.isDense());
   KILN_ASSIGN(JitKernel * kernel,
-              slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsOf(a.x.dtype), c); }));
+              slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsType(a.x.dtype), c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
     return plan.launch(*kernel, grid, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)), named<"n">(n));

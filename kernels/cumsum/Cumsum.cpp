@@ -30,7 +30,7 @@ template <Element T> static Kernel cumsumOf(const CumsumConfig &c) {
                 });
 }
 
-Kernel cumsum(ElementType element, const CumsumConfig &config) {
+Kernel cumsum(DType element, const CumsumConfig &config) {
   return withElement<f32, f16, bf16>(element, "cumsum", [&]<Element T>() { return cumsumOf<T>(config); });
 }
 

@@ -16,7 +16,7 @@ struct CumsumConfig {
 };
 
 /// f32, f16, bf16, summed in fp32.
-language::Kernel cumsum(language::ElementType element, const CumsumConfig &config = {});
+language::Kernel cumsum(DType element, const CumsumConfig &config = {});
 
 } // namespace kiln::kernels
 

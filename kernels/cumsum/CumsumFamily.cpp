@@ -59,7 +59,7 @@ public:
     return {t};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     CumsumConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block},
                                             {"rowsPerProgram", &c.rowsPerProgram},

@@ -10,7 +10,7 @@ Status CumsumOperation::plan(const CumsumArguments &a, Plan &plan) const {
   const RowTile tile = rowTile(x.columns, 2048, 2048);
   const bool adjacent = x.adjacent() && out.adjacent();
   KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), rowSlot(floatIndex(a.x.dtype), tile, adjacent), [&] {
-    return cumsum(elementOf(a.x.dtype), {tile.block, tile.rowsPerProgram, tile.warps, adjacent});
+    return cumsum(a.x.dtype, {tile.block, tile.rowsPerProgram, tile.warps, adjacent});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
   return plan.launch(*kernel, grid, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));

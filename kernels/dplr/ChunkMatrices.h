@@ -294,8 +294,7 @@ ChunkTile stateOf(const language::TensorView<H, 4> &given, bool isGiven, const l
 
 /// `record.template operator()<T, G, B, I>()` for the types of activations, gates, beta and offsets.
 template <typename Record>
-language::Kernel withTypesOfChunks(language::ElementType element, const DplrConfig &c, const char *name,
-                                   const Record &record) {
+language::Kernel withTypesOfChunks(DType element, const DplrConfig &c, const char *name, const Record &record) {
   using namespace language;
   return withElement<f16, bf16>(element, name, [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, name, [&]<Element I>() {

@@ -118,12 +118,12 @@ int partOfV(int dimV) {
   return halved(dimV, 128);
 }
 
-Kernel dplrMaps(ElementType element, const DplrConfig &c) {
+Kernel dplrMaps(DType element, const DplrConfig &c) {
   return withTypesOfChunks(element, c, "dplr_maps",
                            [&]<Element T, Element G, Element B, Element I>() { return mapsOf<T, G, B, I>(c); });
 }
 
-Kernel dplrOut(ElementType element, const DplrConfig &c) {
+Kernel dplrOut(DType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_out", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_out", [&]<Element I>() {
       return withElement<f32, f16, bf16>(c.state, "dplr_out", [&]<Element H>() { return outOf<T, H, I>(c); });

@@ -51,12 +51,12 @@ struct DplrConfig {
   bool ofSegments = false;        ///< dplr_chains: what it walks along are segments, of `chunk` tokens each
   bool gradients = false;         ///< of a call of gradients: walks in both directions
   bool saved = false;             ///< forward: what gradients take is kept (KeptChunks.h); gradients: it was
-  language::ElementType gates = language::ElementType::F32; ///< f32 or the activations' type
-  language::ElementType beta = language::ElementType::F32;  ///< the same
-  language::ElementType state = language::ElementType::F32; ///< of the first state: f32, f16, bf16
+  DType gates = DType::F32;       ///< f32 or the activations' type
+  DType beta = DType::F32;        ///< the same
+  DType state = DType::F32;       ///< of the first state: f32, f16, bf16
   bool wantsFirst = false; ///< the gradient of the first state; `final`: that of the last state is given
-  language::ElementType lastState = language::ElementType::F32; ///< of that gradient: f32 or the activations' type
-  language::ElementType offsets = language::ElementType::I64;   ///< of cu_seqlens: i32 or i64
+  DType lastState = DType::F32; ///< of that gradient: f32 or the activations' type
+  DType offsets = DType::I64;   ///< of cu_seqlens: i32 or i64
   bool operator==(const DplrConfig &) const = default;
 };
 
@@ -119,24 +119,24 @@ int programsOfComposition(const DplrConfig &c);
 /// [H, slots, rowsOfF, dim] (F, or W and below it BG), rt [H, slots, dimV, dim] (R transposed), qh [H, slots, C, dim],
 /// oht [H, slots, dimV, C] (Oh transposed), decay [H, slots, dim] f32 (e^L); matrices (`saved`) as dplr_maps_backward.
 /// Grid [slots * H].
-language::Kernel dplrMaps(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrMaps(DType element, const DplrConfig &config = {});
 
 /// dplr_out(h0, f, rt, qh, oht, decay, cu_seqlens, starts, o, ht, h, sequences): h0 [N, H, K, V], ht the same in f32,
 /// o [B, T, H, V]; h (`saved`) as dplr_chains; of slots the rows: f [H, slots * rowsOfF, dim].  Grid [N * H * ceil(V /
 /// blockV)].  By segments: starts, the states before them, [H, slots of segments * dimV, dim] f32, in place of h0 and
 /// ht; grid [slots of segments * H * ceil(V / blockV)].
-language::Kernel dplrOut(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrOut(DType element, const DplrConfig &config = {});
 
 /// dplr_compose(f, rt, rht, qh, do, decay, cu_seqlens, fs, rts, rhts, decays, tokens, heads, sequences): the maps of
 /// segments, fs [H, slots of segments * dim, dim], rts and rhts [.. * dimV, dim] f32, decays [H, slots of segments,
 /// dim] f32, from those of chunks; rht (or, see `makesRht`, qh and do) and rhts for `gradients`, rt and rts but for
 /// `gradients` with `saved`.  Grid [slots of segments * H * programsOfComposition].
-language::Kernel dplrCompose(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrCompose(DType element, const DplrConfig &config = {});
 
 /// dplr_maps_backward(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, f, rt, rht, decay, matrices, sequences,
 /// scale): of every slot f, rt and decay as dplr_maps, rht [H, slots, dimV, dim], (Qh^T dO) transposed: what the
 /// gradient of the state gains, and matrices [H, slots, keptMatrices * C, C], which dplr_value_grads reads.
-language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrMapsBackward(DType element, const DplrConfig &config = {});
 
 /// dplr_chains(h0, dht, f, rt, rht, qh, do, decay, cu_seqlens, starts, ends, h, dh, ht, dh0, tokens, heads, sequences):
 /// of every slot h, the state before the chunk, and dh, the gradient of the state after it, both transposed, [H, slots
@@ -145,17 +145,17 @@ language::Kernel dplrMapsBackward(language::ElementType element, const DplrConfi
 /// and dh0. `ofSegments`, dplr_segment_chains: f of segments, rt, rht, h and dh of segments in f32; where only the
 /// forward direction is wanted (not `gradients`) no rht, dht, dh, dh0, but ht [N, H, K, V] f32, and half the grid. With
 /// `saved` gradients walk backward only: no h0, rt, starts, h, and qh and do for rht (`makesRht`), half the grid too.
-language::Kernel dplrChains(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrChains(DType element, const DplrConfig &config = {});
 
 /// dplr_value_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, matrices, dv, y, written, sequences,
 /// scale): dv, and of every slot y [H, slots, C, dimV], the gradient of what each token read of the state, and written,
 /// the same, what it added along b (where b is k: along k, v and that).  Rules without a have neither.
 /// Grid [slots * H * programsOfValueGradients].
-language::Kernel dplrValueGrads(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrValueGrads(DType element, const DplrConfig &config = {});
 
 /// dplr_grads(q, k, v, a, b, g, gate_of_head, beta, do, cu_seqlens, h, dh, y, written, dq, dk, da, db, dg,
 /// dgate_of_head, dbeta, sequences, scale): all other gradients.  Grid [slots * H * programsOfGradients].
-language::Kernel dplrGrads(language::ElementType element, const DplrConfig &config = {});
+language::Kernel dplrGrads(DType element, const DplrConfig &config = {});
 
 } // namespace kiln::kernels
 

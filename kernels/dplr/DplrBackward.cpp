@@ -286,12 +286,12 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
 
 } // namespace
 
-Kernel dplrMapsBackward(ElementType element, const DplrConfig &c) {
+Kernel dplrMapsBackward(DType element, const DplrConfig &c) {
   return withTypesOfChunks(element, c, "dplr_maps_backward",
                            [&]<Element T, Element G, Element B, Element I>() { return mapsBackwardOf<T, G, B, I>(c); });
 }
 
-Kernel dplrChains(ElementType element, const DplrConfig &c) {
+Kernel dplrChains(DType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_chains", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_chains", [&]<Element I>() {
       return withElement<f32, f16, bf16>(c.state, "dplr_chains", [&]<Element H>() {
@@ -303,12 +303,12 @@ Kernel dplrChains(ElementType element, const DplrConfig &c) {
   });
 }
 
-Kernel dplrValueGrads(ElementType element, const DplrConfig &c) {
+Kernel dplrValueGrads(DType element, const DplrConfig &c) {
   return withTypesOfChunks(element, c, "dplr_value_grads",
                            [&]<Element T, Element G, Element B, Element I>() { return valueGradsOf<T, G, B, I>(c); });
 }
 
-Kernel dplrGrads(ElementType element, const DplrConfig &c) {
+Kernel dplrGrads(DType element, const DplrConfig &c) {
   return withTypesOfChunks(element, c, "dplr_grads",
                            [&]<Element T, Element G, Element B, Element I>() { return gradsOf<T, G, B, I>(c); });
 }

@@ -109,7 +109,7 @@ public:
             saved};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     DplrConfig c;
     c.rule = names.rule, c.gate = names.gate;
     int launch = 3;

@@ -108,13 +108,13 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   DplrConfig c = configOf(jit.device(), in, /*gradients=*/true);
   c.final = call.dFinal.has_value();
   c.wantsFirst = call.dInitial.has_value();
-  c.lastState = call.dFinal ? elementOf(call.dFinal->dtype) : language::ElementType::F32;
+  c.lastState = call.dFinal ? call.dFinal->dtype : DType::F32;
   c.saved = call.saved.has_value();
   if (c.saved) // no walk starts there
-    c.initial = false, c.state = language::ElementType::F32;
+    c.initial = false, c.state = DType::F32;
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
-  const auto element = elementOf(dtype);
+  const auto element = dtype;
   const bool withY = reads(in.rule);
   Tensor rt, rht, dh, yRows, writtenRows;
   const std::array<SlotShape, 5> shapes{{{&rt, !c.saved, dtype, c.dimV, c.dim},

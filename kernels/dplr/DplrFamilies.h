@@ -28,7 +28,7 @@ public:
   explicit DplrFamilyBase(DplrNames names) : names(names) {}
   std::string_view name() const override { return names.operation; }
   std::string_view summary() const override { return names.summary; }
-  std::vector<DType> dtypes() const override { return {DType::Bf16, DType::F16}; }
+  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
   std::vector<NumberParameter> numbers() const override;
   /// Gates and states keep the type of their files.
   std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,

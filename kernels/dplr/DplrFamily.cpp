@@ -59,7 +59,7 @@ public:
             call(1, 40, 1, 16, 32, {{"chunk_size", 16}, {"saved", 1}})};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     DplrConfig c;
     c.rule = names.rule, c.gate = names.gate;
     int launch = 0;

@@ -11,8 +11,8 @@
 namespace kiln::kernels {
 namespace {
 
-language::ElementType elementOfOffsets(const std::optional<Tensor> &cu) {
-  return cu && cu->dtype == DType::I32 ? language::ElementType::I32 : language::ElementType::I64;
+DType elementOfOffsets(const std::optional<Tensor> &cu) {
+  return cu && cu->dtype == DType::I32 ? DType::I32 : DType::I64;
 }
 
 Status badColumns(const DplrWords &words, const char *name, std::int64_t columns) {
@@ -129,7 +129,7 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
   }
   if (in.initialState)
     KILN_TRY(
-        checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::Bf16}, false));
+        checkState(device, words, in, "initial_state", *in.initialState, {DType::F32, DType::F16, DType::BF16}, false));
   if (in.scale && !std::isfinite(*in.scale))
     return Status::invalid(format("%s: scale = %g", words.operation, static_cast<double>(*in.scale)),
                            "give a finite number");
@@ -245,10 +245,10 @@ DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) 
   const bool divided = c.dim > widestWhole || (c.dim > 64 && (c.segment || c.gradients));
   c.chainWarps = std::max(c.blockV / 16, divided ? 4 : 1);
   if (in.gate != GateKind::None)
-    c.gates = elementOf(in.g.dtype);
+    c.gates = in.g.dtype;
   if (in.rule == ChunkRule::Delta)
-    c.beta = elementOf(in.beta.dtype);
-  c.state = in.initialState ? elementOf(in.initialState->dtype) : language::ElementType::F32;
+    c.beta = in.beta.dtype;
+  c.state = in.initialState ? in.initialState->dtype : DType::F32;
   c.offsets = elementOfOffsets(in.cuSeqlens);
   return c;
 }

@@ -63,7 +63,7 @@ inline constexpr std::int64_t largestDim = 256;
 
 /// `types`: of q, k, v, a, b.
 Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &inputs,
-                   std::initializer_list<DType> types = {DType::F16, DType::Bf16});
+                   std::initializer_list<DType> types = {DType::F16, DType::BF16});
 /// Limits of the chunked forms, of inputs that checkInputs accepts.
 Status checkChunks(const Device &device, const DplrWords &words, const DplrInputs &inputs);
 /// 2^k or 3 2^k, at least 16: a tile that holds so many columns.

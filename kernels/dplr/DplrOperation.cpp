@@ -81,7 +81,7 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   c.saved = call.saved.has_value();
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
-  const auto element = elementOf(dtype);
+  const auto element = dtype;
   Tensor rt, oht;
   const std::array<SlotShape, 2> shapes{{{&rt, true, dtype, c.dimV, c.dim}, {&oht, true, dtype, c.dimV, c.chunk}}};
   const auto bytes = [&](unsigned n) { return bytesOfSlots(shapes[n], in.heads(), slots); };

@@ -100,7 +100,7 @@ int programsOfComposition(const DplrConfig &c) {
   return directionsOf(c) * (c.dimV / c.blockV) + (reads(c.rule) ? c.dim / c.blockV : 0);
 }
 
-Kernel dplrCompose(ElementType element, const DplrConfig &c) {
+Kernel dplrCompose(DType element, const DplrConfig &c) {
   return withElement<f16, bf16>(element, "dplr_compose", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_compose", [&]<Element I>() { return composeOf<T, I>(c); });
   });

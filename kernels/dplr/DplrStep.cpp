@@ -98,7 +98,7 @@ template <Element T, Element I> Kernel withGates(const DplrStepConfig &c) {
 
 } // namespace
 
-Kernel dplrStep(ElementType element, const DplrStepConfig &c) {
+Kernel dplrStep(DType element, const DplrStepConfig &c) {
   return withElement<f32, f16, bf16>(element, "dplr_step", [&]<Element T>() {
     return withElement<i32, i64>(c.offsets, "dplr_step", [&]<Element I>() { return withGates<T, I>(c); });
   });

@@ -20,18 +20,18 @@ struct DplrStepConfig {
   int blockV = 32;     ///< columns of the state that a program has
   int stages = 3;      ///< tokens whose rows are there or on their way
   bool packed = false; ///< cu_seqlens says where sequences start
-  language::ElementType gates = language::ElementType::F32; ///< f32 or the activations' type
-  language::ElementType state = language::ElementType::F32; ///< of the first state: f32, f16, bf16
+  DType gates = DType::F32; ///< f32 or the activations' type
+  DType state = DType::F32; ///< of the first state: f32, f16, bf16
   /// Of the last state: f32, or the first one's type.
-  language::ElementType lastState = language::ElementType::F32;
-  language::ElementType offsets = language::ElementType::I64; ///< of cu_seqlens: i32 or i64
+  DType lastState = DType::F32;
+  DType offsets = DType::I64; ///< of cu_seqlens: i32 or i64
   bool operator==(const DplrStepConfig &) const = default;
 };
 
 /// dplr_step(q, k, v, a, b, g, h0, cu_seqlens, o, ht, scale): q, k, a, b, g [B, T, H, K], v, o [B, T, H, V]; h0, ht
 /// [N, H, K, V].  h0 and ht may be the same memory, as a program reads its part before it writes it; each may be left
 /// out. Grid [N * H * ceil(V / blockV)].
-language::Kernel dplrStep(language::ElementType element, const DplrStepConfig &config = {});
+language::Kernel dplrStep(DType element, const DplrStepConfig &config = {});
 
 } // namespace kiln::kernels
 

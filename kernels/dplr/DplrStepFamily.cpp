@@ -12,7 +12,7 @@ class DplrStepFamily : public DplrForwardFamily {
 public:
   using DplrForwardFamily::DplrForwardFamily;
 
-  std::vector<DType> dtypes() const override { return {DType::Bf16, DType::F16, DType::F32}; }
+  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16, DType::F32}; }
 
   std::vector<NumberParameter> numbers() const override {
     return {{"scale", {}, names.isRwkv() ? "of the outputs; default 1" : "of the outputs; default 1 / sqrt(K)"}};
@@ -70,7 +70,7 @@ public:
     return {call(1, 1, 1, 16, 16), call(3, 1, 2, 64, 64), call(2, 7, 2, 40, 24), call(1, 5, 1, 128, 100), without};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     DplrStepConfig c;
     if (Status s = applySettings(
             settings, {{"dim", &c.dim}, {"blockV", &c.blockV}, {"stages", &c.stages}, {"packed", &c.packed}});

@@ -24,11 +24,11 @@ DplrStepConfig stepConfigOf(const Device &device, const DplrInputs &in, const st
                           programs(c.blockV) < device.info().multiprocessors))
     c.blockV /= 2;
   c.packed = in.cuSeqlens.has_value();
-  c.gates = elementOf(in.g.dtype);
-  c.lastState = last ? elementOf(last->dtype) : language::ElementType::F32;
-  c.state = in.initialState ? elementOf(in.initialState->dtype) : c.lastState;
+  c.gates = in.g.dtype;
+  c.lastState = last ? last->dtype : DType::F32;
+  c.state = in.initialState ? in.initialState->dtype : c.lastState;
   if (in.cuSeqlens && in.cuSeqlens->dtype == DType::I32)
-    c.offsets = language::ElementType::I32;
+    c.offsets = DType::I32;
   return c;
 }
 
@@ -37,7 +37,7 @@ DplrStepConfig stepConfigOf(const Device &device, const DplrInputs &in, const st
 Status DplrStepPlanner::check(const DplrStepArguments &a) const {
   const Device &device = jit.device();
   const DplrInputs in = inputsOf(a);
-  KILN_TRY(checkInputs(device, words, in, {DType::F32, DType::F16, DType::Bf16}));
+  KILN_TRY(checkInputs(device, words, in, {DType::F32, DType::F16, DType::BF16}));
   auto o = checkTensor("o", a.o).on(device).dtypeOf("v", a.v).shapeOf("v", a.v).stride(3, 1);
   if (in.tokens()) // without any, strides may be whatever they are
     o.writable();
@@ -50,7 +50,7 @@ Status DplrStepPlanner::check(const DplrStepArguments &a) const {
   if (a.initialState)
     KILN_TRY(checkState(device, words, in, "final_state", *a.finalState, {DType::F32, a.initialState->dtype}, true));
   else
-    KILN_TRY(checkState(device, words, in, "final_state", *a.finalState, {DType::F32, DType::F16, DType::Bf16}, true));
+    KILN_TRY(checkState(device, words, in, "final_state", *a.finalState, {DType::F32, DType::F16, DType::BF16}, true));
   KILN_TRY(checkApart(words, in, "final_state", *a.finalState));
   return checkTensor("final_state", *a.finalState).apartFrom("o", a.o).status();
 }
@@ -60,7 +60,7 @@ Status DplrStepPlanner::plan(const DplrStepArguments &a, Plan &plan) const {
   if (in.sequences() == 0 || in.heads() == 0 || (in.tokens() == 0 && !a.finalState))
     return {};
   const DplrStepConfig c = stepConfigOf(jit.device(), in, a.finalState);
-  KILN_ASSIGN(JitKernel * kernel, kernels.get(jit, {a.q.dtype, c}, [&] { return dplrStep(elementOf(a.q.dtype), c); }));
+  KILN_ASSIGN(JitKernel * kernel, kernels.get(jit, {a.q.dtype, c}, [&] { return dplrStep(a.q.dtype, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV)));
   return plan.launch(*kernel, grid, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a), named<"b">(a.b),
                      named<"g">(a.g), named<"h0">(a.initialState.value_or(Tensor())),

@@ -128,7 +128,7 @@ template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
                 });
 }
 
-Kernel layerNorm(ElementType element, const LayerNormConfig &config) {
+Kernel layerNorm(DType element, const LayerNormConfig &config) {
   return withElement<f32, f16, bf16>(element, "layer_norm", [&]<Element T>() { return layerNormOf<T>(config); });
 }
 

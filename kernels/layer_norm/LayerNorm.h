@@ -20,7 +20,7 @@ struct LayerNormConfig {
 };
 
 /// f32, f16, bf16 (weight and bias too), computed in fp32.
-language::Kernel layerNorm(language::ElementType element, const LayerNormConfig &config = {});
+language::Kernel layerNorm(DType element, const LayerNormConfig &config = {});
 
 } // namespace kiln::kernels
 

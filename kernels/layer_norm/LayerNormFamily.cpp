@@ -164,7 +164,7 @@ public:
     return {{"x", {dtype, {rows, columns}}}, {"weight", {dtype, {columns}}}, {"bias", {dtype, {columns}}}};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     LayerNormConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block},
                                             {"rowsPerProgram", &c.rowsPerProgram},

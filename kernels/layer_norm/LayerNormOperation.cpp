@@ -29,8 +29,7 @@ Status LayerNormOperation::plan(const LayerNormArguments &a, Plan &plan) const {
   const bool adjacent = x.adjacent() && out.adjacent();
   const std::size_t slot = rowSlot(floatIndex(a.x.dtype), tile, adjacent) + (a.affine() ? rowSlots : 0);
   KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), slot, [&] {
-    return layerNorm(elementOf(a.x.dtype),
-                     {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent, a.affine()});
+    return layerNorm(a.x.dtype, {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent, a.affine()});
   }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
   const Tensor matrix = asMatrix(a.x), result = asMatrix(a.out);

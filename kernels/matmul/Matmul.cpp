@@ -158,21 +158,21 @@ template <Element T> Kernel zeroOf() {
 
 } // namespace
 
-Kernel matmul(ElementType element, ElementType out, const MatmulConfig &config) {
-  if (element == ElementType::I8)
+Kernel matmul(DType element, DType out, const MatmulConfig &config) {
+  if (element == DType::I8)
     return withElement<i32>(out, "matmul of i8", [&]<Element O>() { return matmulOf<i8, O>(config); });
   return withElement<f16, bf16, f8e4m3, f8e5m2, f32>(element, "matmul", [&]<Element T>() {
     return withElement<f32, f16, bf16>(out, "matmul", [&]<Element O>() { return matmulOf<T, O>(config); });
   });
 }
 
-Kernel matmulFinish(ElementType sums, ElementType out, const MatmulConfig &config) {
-  if (sums == ElementType::I32)
+Kernel matmulFinish(DType sums, DType out, const MatmulConfig &config) {
+  if (sums == DType::I32)
     return withElement<i32>(out, "matmul_finish of i32", [&]<Element O>() { return finishOf<i32, O>(config); });
   return withElement<f32, f16, bf16>(out, "matmul_finish", [&]<Element O>() { return finishOf<f32, O>(config); });
 }
 
-Kernel matmulZero(ElementType element) {
+Kernel matmulZero(DType element) {
   return withElement<f32, i32>(element, "matmul_zero", [&]<Element T>() { return zeroOf<T>(); });
 }
 

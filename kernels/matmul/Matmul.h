@@ -48,15 +48,15 @@ struct MatmulConfig {
 /// a and b: f16, bf16, f8e4m3, f8e5m2, i8, f32; out: `out`, one of f32, f16, bf16 (i8: i32, without an epilogue); of a
 /// split product: the sums' type, f32 or i32.  Everything after the product is computed in fp32 and rounded once.  bias
 /// and other have out's type.
-language::Kernel matmul(language::ElementType element, language::ElementType out, const MatmulConfig &config = {});
+language::Kernel matmul(DType element, DType out, const MatmulConfig &config = {});
 
 /// matmul_finish(parts, out, bias, other, scale), parts [batch, splits, m, n]: out = epilogue(part 0 + part 1 + ..),
 /// for parts of the type `sums` as `Sums::Part` stores them.  Of the configuration it takes blockM and blockN (its own
 /// tile), warps, the units of out and other, and the epilogue; grid [ceil(m / blockM) * ceil(n / blockN) * batch].
-language::Kernel matmulFinish(language::ElementType sums, language::ElementType out, const MatmulConfig &config);
+language::Kernel matmulFinish(DType sums, DType out, const MatmulConfig &config);
 
 /// matmul_zero(out): zeros of f32 or i32; grid [ceil(n / 1024)].
-language::Kernel matmulZero(language::ElementType element);
+language::Kernel matmulZero(DType element);
 
 } // namespace kiln::kernels
 

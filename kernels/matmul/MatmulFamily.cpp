@@ -9,7 +9,7 @@
 namespace kiln::kernels {
 namespace {
 
-constexpr DType outTypes[] = {DType::F32, DType::F16, DType::Bf16}; // the choices of --out-dtype
+constexpr DType outTypes[] = {DType::F32, DType::F16, DType::BF16}; // the choices of --out-dtype
 
 /// Extents of a call: a has batchA x rows x depth, b batchB x depth x columns; a batch of 0 is no such dimension.
 struct Extents {
@@ -71,7 +71,7 @@ public:
   std::string_view name() const override { return "matmul"; }
   std::string_view summary() const override { return "out = activation(scale * a x b + bias)"; }
   std::vector<DType> dtypes() const override {
-    return {DType::F32, DType::F16, DType::Bf16, DType::E4m3, DType::E5m2, DType::I8};
+    return {DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2, DType::I8};
   }
   std::vector<TensorParameter> tensors() const override {
     return {{"a", false, false, "M x K, or B x M x K; f32, f16, bf16, e4m3, e5m2, i8"},
@@ -146,7 +146,7 @@ public:
                            : precision == language::Precision::Tf32x3 ? 0x1p-19
                                                                       : 0;
     const DType type = inputs.at("a").dtype;
-    const bool eighth = type == DType::E4m3 || type == DType::E5m2;
+    const bool eighth = type == DType::F8E4M3 || type == DType::F8E5M2;
     const double sum = static_cast<double>(e->depth + 1) * (eighth ? 0x1p-13 : 0x1p-22);
     const double scale = std::abs(numberOr(numbers, "scale", 1));
     const Activation activation = activationOf(numbers);
@@ -194,7 +194,7 @@ public:
            "x" + std::to_string(e->columns) + "x" + std::to_string(e->depth);
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     MatmulConfig c;
     int activation = 0, precision = 0;
     if (Status s = applySettings(settings, {{"blockM", &c.blockM},
@@ -216,9 +216,8 @@ public:
       return language::Kernel::failed(Status::invalid("activation is 0 to 3, precision 0 to 2"));
     c.activation = static_cast<Activation>(activation);
     c.precision = static_cast<language::Precision>(precision);
-    using language::ElementType;
-    const bool eighth = element == ElementType::F8E4M3 || element == ElementType::F8E5M2;
-    return matmul(element, element == ElementType::I8 ? ElementType::I32 : eighth ? ElementType::F32 : element, c);
+    const bool eighth = element == DType::F8E4M3 || element == DType::F8E5M2;
+    return matmul(element, element == DType::I8 ? DType::I32 : eighth ? DType::F32 : element, c);
   }
 
 private:

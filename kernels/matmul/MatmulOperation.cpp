@@ -34,25 +34,6 @@ struct Matrices {
   }
 };
 
-language::ElementType frontEndType(DType t) {
-  switch (t) {
-  case DType::F16:
-    return language::ElementType::F16;
-  case DType::Bf16:
-    return language::ElementType::BF16;
-  case DType::E4m3:
-    return language::ElementType::F8E4M3;
-  case DType::E5m2:
-    return language::ElementType::F8E5M2;
-  case DType::I8:
-    return language::ElementType::I8;
-  case DType::I32:
-    return language::ElementType::I32;
-  default:
-    return language::ElementType::F32;
-  }
-}
-
 /// The matrices as the kernel takes them: `batch` of them in front, one for all if they have no batch.
 Tensor inBatches(const Tensor &t, std::int64_t batch) {
   return t.rank == 2 ? withDim(t, 0, batch, 0) : t;
@@ -74,19 +55,19 @@ Tensor sumsIn(DeviceAddress workspace, DType dtype, std::initializer_list<std::i
 } // namespace
 
 std::span<const DType> matmulOutTypes(DType operands) {
-  static constexpr DType i32[] = {DType::I32}, any[] = {DType::F32, DType::F16, DType::Bf16},
-                         f16[] = {DType::F16, DType::F32}, bf16[] = {DType::Bf16, DType::F32}, f32[] = {DType::F32};
+  static constexpr DType i32[] = {DType::I32}, any[] = {DType::F32, DType::F16, DType::BF16},
+                         f16[] = {DType::F16, DType::F32}, bf16[] = {DType::BF16, DType::F32}, f32[] = {DType::F32};
   switch (operands) {
   case DType::I8:
     return i32;
   case DType::F16:
     return f16;
-  case DType::Bf16:
+  case DType::BF16:
     return bf16;
   case DType::F32:
     return f32;
-  case DType::E4m3:
-  case DType::E5m2:
+  case DType::F8E4M3:
+  case DType::F8E5M2:
     return any;
   default: // refused where operands are checked
     return f32;
@@ -109,7 +90,7 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   const Device &device = jit().device();
   KILN_TRY(checkTensor("a", a.a)
                .on(device)
-               .dtype({DType::F16, DType::Bf16, DType::F32, DType::E4m3, DType::E5m2, DType::I8})
+               .dtype({DType::F16, DType::BF16, DType::F32, DType::F8E4M3, DType::F8E5M2, DType::I8})
                .rankBetween(2, 3)
                .status());
   KILN_TRY(checkTensor("b", a.b).on(device).dtypeOf("a", a.a).rankBetween(2, 3).status());
@@ -177,7 +158,7 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   const DType type = a.a.dtype;
   const bool matrixUnit = type == DType::F32
                               ? a.precision != language::Precision::Ieee && target->has(Capability::Bf16Mma)
-                          : type == DType::Bf16 ? target->has(Capability::Bf16Mma)
+                          : type == DType::BF16 ? target->has(Capability::Bf16Mma)
                                                 : true;
   MatmulConfig c;
   if (!matrixUnit) // each thread holds all of blockK
@@ -246,13 +227,12 @@ Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
       const auto workspace,
       plan.workspace({{"sums", splits == 1 ? 0 : static_cast<std::size_t>(parts * z.batch * size) * sizeof(float)}}));
   if (c.sums == Sums::Atomic) {
-    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), outType, [&] { return matmulZero(frontEndType(outType)); }));
+    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), outType, [&] { return matmulZero(outType); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
     KILN_TRY(plan.launch(*zero, grid, named<"out">(sumsIn(workspace[0], outType, {z.batch * size}))));
   }
-  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {a.a.dtype, outType, c}, [&] {
-    return matmul(frontEndType(a.a.dtype), frontEndType(outType), c);
-  }));
+  KILN_ASSIGN(JitKernel * kernel,
+              variants.get(jit(), {a.a.dtype, outType, c}, [&] { return matmul(a.a.dtype, outType, c); }));
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
@@ -271,9 +251,8 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
   const DType sums = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
   MatmulConfig c = whole;
   c.blockM = 32, c.blockN = 64, c.warps = 4;
-  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), {sums, a.out.dtype, c}, [&] {
-    return matmulFinish(frontEndType(sums), frontEndType(a.out.dtype), c);
-  }));
+  KILN_ASSIGN(JitKernel * kernel,
+              finishers.get(jit(), {sums, a.out.dtype, c}, [&] { return matmulFinish(sums, a.out.dtype, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   return plan.launch(*kernel, grid, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
                      named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),

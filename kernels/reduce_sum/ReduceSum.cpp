@@ -42,11 +42,11 @@ template <Element T> static Kernel final(const ReduceSumConfig &c) {
                 });
 }
 
-Kernel reduceSumPartial(ElementType element, const ReduceSumConfig &config) {
+Kernel reduceSumPartial(DType element, const ReduceSumConfig &config) {
   return withElement<f32, f16, bf16>(element, "reduce_sum_partial", [&]<Element T>() { return partial<T>(config); });
 }
 
-Kernel reduceSumFinal(ElementType element, const ReduceSumConfig &config) {
+Kernel reduceSumFinal(DType element, const ReduceSumConfig &config) {
   return withElement<f32, f16, bf16>(element, "reduce_sum_final", [&]<Element T>() { return final<T>(config); });
 }
 

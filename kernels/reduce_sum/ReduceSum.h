@@ -20,8 +20,8 @@ struct ReduceSumConfig {
 };
 
 /// f32, f16, bf16, summed in fp32.
-language::Kernel reduceSumPartial(language::ElementType element, const ReduceSumConfig &config = {});
-language::Kernel reduceSumFinal(language::ElementType element, const ReduceSumConfig &config = {});
+language::Kernel reduceSumPartial(DType element, const ReduceSumConfig &config = {});
+language::Kernel reduceSumFinal(DType element, const ReduceSumConfig &config = {});
 
 } // namespace kiln::kernels
 

@@ -64,7 +64,7 @@ public:
   }
 
   /// The first of the two launches.
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     ReduceSumConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"adjacent", &c.adjacent}});
         !s.ok())

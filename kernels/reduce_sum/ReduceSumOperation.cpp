@@ -6,7 +6,7 @@ namespace kiln::kernels {
 
 Status ReduceSumOperation::check(const ReduceSumArguments &a) const {
   const Device &device = jit().device();
-  KILN_TRY(checkTensor("x", a.x).on(device).dtype({DType::F32, DType::F16, DType::Bf16}).status());
+  KILN_TRY(checkTensor("x", a.x).on(device).dtype({DType::F32, DType::F16, DType::BF16}).status());
   if (a.x.rank != 1)
     KILN_TRY(checkTensor("x", a.x).dense().status());
   KILN_TRY(checkTensor("out", a.out).on(device).dtypeOf("x", a.x).writable().notOverlapping("x", a.x).status());
@@ -25,9 +25,8 @@ Status ReduceSumOperation::plan(const ReduceSumArguments &a, Plan &plan) const {
   c.adjacent = stride == 1 || n <= 1;
   const unsigned dtype = floatIndex(a.x.dtype);
   KILN_ASSIGN(JitKernel * first,
-              partial.get(jit(), 2 * dtype + c.adjacent, [&] { return reduceSumPartial(elementOf(a.x.dtype), c); }));
-  KILN_ASSIGN(JitKernel * second,
-              final.get(jit(), dtype, [&] { return reduceSumFinal(elementOf(a.x.dtype), config); }));
+              partial.get(jit(), 2 * dtype + c.adjacent, [&] { return reduceSumPartial(a.x.dtype, c); }));
+  KILN_ASSIGN(JitKernel * second, final.get(jit(), dtype, [&] { return reduceSumFinal(a.x.dtype, config); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), count));
   const auto vector = [](Tensor t, DeviceAddress address, DType dtype, std::int64_t elements, std::int64_t step) {
     t.address = address, t.dtype = dtype, t.rank = 1, t.shape[0] = elements, t.strides[0] = step;

@@ -79,7 +79,7 @@ template <Element T> static Kernel softmaxOf(const SoftmaxConfig &c) {
                 });
 }
 
-Kernel softmax(ElementType element, const SoftmaxConfig &config) {
+Kernel softmax(DType element, const SoftmaxConfig &config) {
   return withElement<f32, f16, bf16>(element, "softmax", [&]<Element T>() { return softmaxOf<T>(config); });
 }
 

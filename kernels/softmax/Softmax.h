@@ -18,7 +18,7 @@ struct SoftmaxConfig {
 };
 
 /// f32, f16, bf16, computed in fp32.
-language::Kernel softmax(language::ElementType element, const SoftmaxConfig &config = {});
+language::Kernel softmax(DType element, const SoftmaxConfig &config = {});
 
 } // namespace kiln::kernels
 

@@ -52,7 +52,7 @@ public:
     return {rowTraffic("softmax", x, tile, tile.looping ? 2 : 1, 2)};
   }
 
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     SoftmaxConfig c;
     if (Status s = applySettings(settings, {{"block", &c.block},
                                             {"rowsPerProgram", &c.rowsPerProgram},

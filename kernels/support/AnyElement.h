@@ -18,15 +18,13 @@ namespace kiln::kernels {
 inline unsigned sizeIndex(DType t) {
   return static_cast<unsigned>(std::countr_zero(dtypeBytes(t)));
 }
-inline language::ElementType bitsOf(DType t) {
-  constexpr language::ElementType types[] = {language::ElementType::I8, language::ElementType::I16,
-                                             language::ElementType::I32, language::ElementType::I64};
+inline DType bitsType(DType t) {
+  constexpr DType types[] = {DType::I8, DType::I16, DType::I32, DType::I64};
   return types[sizeIndex(t)];
 }
 /// The tensor as that kernel takes it.
 inline Tensor asBits(Tensor t) {
-  constexpr DType types[] = {DType::I8, DType::I16, DType::I32, DType::I64};
-  t.dtype = types[sizeIndex(t.dtype)];
+  t.dtype = bitsType(t.dtype);
   return t;
 }
 

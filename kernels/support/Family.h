@@ -114,7 +114,7 @@ public:
   virtual std::vector<TensorParameter> tensors() const = 0;
   virtual std::vector<NumberParameter> numbers() const { return {}; }
   /// Types of the inputs for which it exists; the first is what commands take if nobody names one.
-  virtual std::vector<DType> dtypes() const { return {DType::F32, DType::F16, DType::Bf16}; }
+  virtual std::vector<DType> dtypes() const { return {DType::F32, DType::F16, DType::BF16}; }
 
   /// Whether inputs whose type the caller chooses may have this one.
   virtual bool takes(DType type) const;
@@ -181,7 +181,7 @@ public:
   virtual std::optional<std::vector<std::string>> unitStrides() const { return {}; }
 
   /// The kernel for `kiln compile`, with the settings' names checked against the configuration's.
-  virtual language::Kernel record(language::ElementType element, const Settings &settings) const = 0;
+  virtual language::Kernel record(DType element, const Settings &settings) const = 0;
 };
 
 /// All families, in the order of Families.def.

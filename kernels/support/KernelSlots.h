@@ -30,14 +30,9 @@ private:
   std::array<std::atomic<JitKernel *>, N> slots{};
 };
 
-/// 0, 1, 2 for f32, f16, bf16; and back.
+/// 0, 1, 2 for f32, f16, bf16.
 inline unsigned floatIndex(DType t) {
   return t == DType::F32 ? 0 : t == DType::F16 ? 1 : 2;
-}
-inline language::ElementType elementOf(DType t) {
-  return t == DType::F32   ? language::ElementType::F32
-         : t == DType::F16 ? language::ElementType::F16
-                           : language::ElementType::BF16;
 }
 
 } // namespace kiln::kernels

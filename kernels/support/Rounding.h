@@ -21,7 +21,7 @@ inline double ulp(double value, DType type) {
   };
   const Format f = type == DType::F64    ? Format{53, -1022}
                    : type == DType::F32  ? Format{24, -126}
-                   : type == DType::Bf16 ? Format{8, -126}
+                   : type == DType::BF16 ? Format{8, -126}
                                          : Format{11, -14};
   int exponent = 0;
   std::frexp(value, &exponent); // |value| = m * 2^exponent, m in [0.5, 1)
@@ -38,7 +38,7 @@ inline double halfUlp(double value, DType type) {
 inline double overflowThreshold(DType type) {
   return type == DType::F64    ? INFINITY
          : type == DType::F32  ? 0x1.FFFFFFp127
-         : type == DType::Bf16 ? 0x1.FFp127
+         : type == DType::BF16 ? 0x1.FFp127
                                : 65520.0;
 }
 

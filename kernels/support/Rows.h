@@ -81,7 +81,7 @@ inline Traffic rowTraffic(std::string kernel, const TensorType &x, const RowTile
 
 /// Shared by the three families' check: x of rank 1 or 2, out like it.
 inline Status checkRows(const Device &device, const Tensor &x, const Tensor &out) {
-  KILN_TRY(checkTensor("x", x).on(device).dtype({DType::F32, DType::F16, DType::Bf16}).rankBetween(1, 2).status());
+  KILN_TRY(checkTensor("x", x).on(device).dtype({DType::F32, DType::F16, DType::BF16}).rankBetween(1, 2).status());
   return checkTensor("out", out).on(device).dtypeOf("x", x).shapeOf("x", x).writable().notOverlapping("x", x).status();
 }
 

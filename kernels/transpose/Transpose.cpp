@@ -25,7 +25,7 @@ template <Element T> static Kernel transposeOf(const TransposeConfig &c) {
                 });
 }
 
-Kernel transpose(ElementType element, const TransposeConfig &config) {
+Kernel transpose(DType element, const TransposeConfig &config) {
   return withElement<f32, f16, bf16, f64, i8, i16, i32, i64>(element, "transpose",
                                                              [&]<Element T>() { return transposeOf<T>(config); });
 }

@@ -16,7 +16,7 @@ struct TransposeConfig {
 };
 
 /// f32, f16, bf16, f64, i8, i16, i32, i64.
-language::Kernel transpose(language::ElementType element, const TransposeConfig &config = {});
+language::Kernel transpose(DType element, const TransposeConfig &config = {});
 
 } // namespace kiln::kernels
 

@@ -50,7 +50,7 @@ public:
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{16384, 16384} : Shape{300, 500}}}};
   }
-  language::Kernel record(language::ElementType element, const Settings &settings) const override {
+  language::Kernel record(DType element, const Settings &settings) const override {
     TransposeConfig c;
     if (Status s = applySettings(settings, {{"tileRows", &c.tileRows},
                                             {"tileColumns", &c.tileColumns},

@@ -7,37 +7,13 @@ namespace kiln {
 
 namespace {
 
-struct TypeRow {
-  std::string_view name;
-  ArgumentType type;
-  unsigned bytes;
-};
-constexpr TypeRow rows[] = {
-    {"ptr", ArgumentType::Pointer, 8},
-    {"i1", ArgumentType::I1, 1},
-    {"i8", ArgumentType::I8, 1},
-    {"i16", ArgumentType::I16, 2},
-    {"i32", ArgumentType::I32, 4},
-    {"i64", ArgumentType::I64, 8},
-    {"f16", ArgumentType::F16, 2},
-    {"bf16", ArgumentType::Bf16, 2},
-    {"f32", ArgumentType::F32, 4},
-    {"f64", ArgumentType::F64, 8},
-    {"64-bit word", ArgumentType::Word64, 8},
-};
-const TypeRow &row(ArgumentType type) {
-  return rows[static_cast<unsigned>(type)];
-}
+constexpr ArgumentType values[] = {ArgumentType::I1,   ArgumentType::I8,  ArgumentType::I16,
+                                   ArgumentType::I32,  ArgumentType::I64, ArgumentType::F16,
+                                   ArgumentType::BF16, ArgumentType::F32, ArgumentType::F64};
 
-/// What a pointer points to, by the names of the dialect: truth values are bytes in memory.
-std::optional<DType> elementNamed(std::string_view element) {
-  constexpr std::pair<std::string_view, DType> others[] = {
-      {"i1", DType::Bool}, {"f8E4M3FN", DType::E4m3}, {"f8E5M2", DType::E5m2}};
-  for (const auto &[name, type] : others)
-    if (element == name)
-      return type;
-  const Result<DType> dtype = parseDType(element);
-  return dtype ? std::optional(*dtype) : std::nullopt;
+/// Of a value.
+DType valueType(ArgumentType type) {
+  return static_cast<DType>(type);
 }
 
 } // namespace
@@ -62,23 +38,25 @@ unsigned classDivisor(const ArgumentSpec &argument) {
 }
 
 unsigned argumentBytes(ArgumentType type) {
-  return row(type).bytes;
+  return type >= ArgumentType::Pointer ? 8 : dtypeBytes(valueType(type));
 }
 std::string_view argumentTypeName(ArgumentType type) {
-  return row(type).name;
+  return type == ArgumentType::Pointer  ? "ptr"
+         : type == ArgumentType::Word64 ? "64-bit word"
+                                        : elementName(valueType(type));
 }
 
 Result<ParsedArgumentType> parseArgumentType(std::string_view text) {
   ParsedArgumentType out;
   if (text.starts_with("ptr<") && text.ends_with(">") && text.size() > 5) {
     out.element = text.substr(4, text.size() - 5);
-    out.elementType = elementNamed(out.element);
+    out.elementType = dtypeOfText(out.element);
     out.elementBytes = out.elementType ? dtypeBytes(*out.elementType) : 1;
     return out;
   }
-  for (const TypeRow &r : rows)
-    if (r.name == text && r.type != ArgumentType::Pointer && r.type != ArgumentType::Word64) {
-      out.type = r.type;
+  for (const ArgumentType type : values)
+    if (argumentTypeName(type) == text) {
+      out.type = type;
       return out;
     }
   return Status::invalid("'" + std::string(text) + "' is no type of a kernel's argument",

@@ -71,7 +71,7 @@ Status parseGuard(const json &guard, const ArgumentLayout &layout, std::vector<G
   one.offset = layout.offset(one.argument);
   const ArgumentType type = layout.type(one.argument).type;
   one.bytes = argumentBytes(type);
-  if (type > ArgumentType::I64)
+  if (type != ArgumentType::Pointer && type > ArgumentType::I64)
     return unknown;
   if (getInteger(guard, "divisibility", one.value) && one.value > 0 && (one.value & (one.value - 1)) == 0)
     one.kind = Guard::Kind::Divisibility;

@@ -8,10 +8,6 @@ namespace kiln {
 
 namespace {
 
-bool isFloat(DType type) {
-  return dtypeKind(type) == DTypeKind::Float;
-}
-
 /// Whether every value of `from` is one of `to`, both floats.
 bool holds(DType to, DType from) {
   return to == from || to == DType::F64 || (to == DType::F32 && from != DType::F64);

@@ -31,7 +31,7 @@ Result<KernelSource> sourceOf(const language::Kernel &kernel) {
       break;
     }
     if (a.counts)
-      spec.elementBytes = std::max(8u, language::bitsOf(*a.counts)) / 8;
+      spec.elementBytes = std::max(8u, bitsOf(*a.counts)) / 8;
     if (a.part)
       spec.part = TensorPart{a.part->tensor,
                              static_cast<TensorPart::Role>(a.part->role),

@@ -139,7 +139,7 @@ Status parseInto(KernelArgument &a) {
     a.type = *type;
     if (dtypeKind(*type) == DTypeKind::Float)
       return parseFloat(a, rest, *type);
-    if (*type == DType::Bool || dtypeKind(*type) == DTypeKind::Raw)
+    if (*type == DType::I1 || dtypeKind(*type) == DTypeKind::Raw)
       return Status::invalid(a.name() + ": no scalar of type " + std::string(word), "write b8:0 or b8:1");
     return parseInteger(a, rest, 8 * dtypeBytes(*type), dtypeKind(*type) == DTypeKind::Signed);
   }

@@ -38,8 +38,7 @@ Result<KernelSource> recordLibraryKernel(const std::string &name, const std::str
                                          const std::vector<std::string> &settings) {
   using namespace kernels;
   KILN_ASSIGN(const Family *family, findFamily(name));
-  const std::optional<language::ElementType> element =
-      language::elementNamed(dtype.empty() ? dtypeName(family->dtypes().front()) : std::string_view(dtype));
+  const Result<DType> element = dtype.empty() ? Result(family->dtypes().front()) : parseDType(dtype);
   if (!element)
     return Status::invalid("--dtype " + dtype + ": the library's kernels exist for f32, f16 and bf16");
   Settings values;

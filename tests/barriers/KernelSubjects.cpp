@@ -15,7 +15,6 @@ namespace kiln::test {
 
 using kernels::AttentionConfig;
 using kernels::MatmulConfig;
-using language::ElementType;
 
 namespace {
 
@@ -74,7 +73,7 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
   c.right = true; // a loop without a mask, and one with
   c.lse = true;
   c.warps = warps;
-  Subject s{"attention", kernels::attention(ElementType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
+  Subject s{"attention", kernels::attention(DType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
   s.facts.divisible = divisibleFacts(s.kernel, aligned);
   s.facts.equals = unitFacts(s.kernel);
   s.grid = {2};
@@ -106,10 +105,10 @@ Subject chunkOfDplr(const char *target, bool gradients) {
   constexpr std::int64_t C = 64, K = 64, rows = C * K;
   kernels::DplrConfig c;
   c.chunk = C, c.dim = c.dimV = K;
-  c.gates = ElementType::F16;
+  c.gates = DType::F16;
   c.bounded = true; // one of the two ways
   Subject s{gradients ? "dplr_grads" : "dplr_maps",
-            gradients ? kernels::dplrGrads(ElementType::F16, c) : kernels::dplrMaps(ElementType::F16, c),
+            gradients ? kernels::dplrGrads(DType::F16, c) : kernels::dplrMaps(DType::F16, c),
             {target, gradients ? "dplr_grads" : "dplr_maps", {}, {}},
             {},
             {},
@@ -142,8 +141,7 @@ Subject chunkOfDplr(const char *target, bool gradients) {
 Subject matmulOf(const char *target, bool aligned) {
   const std::int64_t M = 128, N = 128, K = 96;
   MatmulConfig c;
-  Subject s{"matmul", kernels::matmul(ElementType::F16, ElementType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0,
-            {}};
+  Subject s{"matmul", kernels::matmul(DType::F16, DType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0, {}};
   s.facts.divisible = divisibleFacts(s.kernel, aligned);
   s.facts.equals = unitFacts(s.kernel);
   s.inputs = {std::size_t(M * K), std::size_t(K * N)};
@@ -270,17 +268,17 @@ Subject ofMatrix(const char *target, bool aligned, const char *name, language::K
 } // namespace
 
 Subject softmaxOf(const char *target, bool aligned) {
-  Subject s = ofMatrix(target, aligned, "softmax", kernels::softmax(ElementType::F16), 2, 1024, false);
+  Subject s = ofMatrix(target, aligned, "softmax", kernels::softmax(DType::F16), 2, 1024, false);
   s.grid = {2};
   return s;
 }
 Subject cumsumOf(const char *target, bool aligned) {
-  Subject s = ofMatrix(target, aligned, "cumsum", kernels::cumsum(ElementType::F16), 2, 1024, false);
+  Subject s = ofMatrix(target, aligned, "cumsum", kernels::cumsum(DType::F16), 2, 1024, false);
   s.grid = {2};
   return s;
 }
 Subject transposeOf(const char *target, bool aligned) {
-  return ofMatrix(target, aligned, "transpose", kernels::transpose(ElementType::F16), 64, 64, true);
+  return ofMatrix(target, aligned, "transpose", kernels::transpose(DType::F16), 64, 64, true);
 }
 
 Launched Subject::run(Emulator &gpu, const std::string &ptx, std::uint32_t sharedBytes, Buffer &result,

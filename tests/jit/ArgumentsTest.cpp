@@ -105,18 +105,18 @@ TEST(Arguments, ATensorOfAnotherElementTypeIsRefused) {
     EXPECT_EQ(layout.accepts(built.view()), typed.ok());
     return typed.toString();
   };
-  EXPECT_EQ(given(DType::Bf16, DType::Bool, DType::E4m3, DType::I32), "");
-  EXPECT_EQ(given(DType::Bf16, DType::U8, DType::E4m3, DType::U32), ""); // integers by their size
-  EXPECT_EQ(given(DType::F32, DType::Bool, DType::E4m3, DType::I32),
+  EXPECT_EQ(given(DType::BF16, DType::I1, DType::F8E4M3, DType::I32), "");
+  EXPECT_EQ(given(DType::BF16, DType::U8, DType::F8E4M3, DType::U32), ""); // integers by their size
+  EXPECT_EQ(given(DType::F32, DType::I1, DType::F8E4M3, DType::I32),
             "argument 0 'x' is a pointer to bf16, a tensor of f32 was given (convert the tensor to bf16, or record the "
             "kernel for f32)");
-  EXPECT_NE(given(DType::F16, DType::Bool, DType::E4m3, DType::I32).find("a tensor of f16 was given"),
+  EXPECT_NE(given(DType::F16, DType::I1, DType::F8E4M3, DType::I32).find("a tensor of f16 was given"),
             std::string::npos);
-  EXPECT_NE(given(DType::Bf16, DType::I32, DType::E4m3, DType::I32).find("argument 2 'mask' is a pointer to i1"),
+  EXPECT_NE(given(DType::BF16, DType::I32, DType::F8E4M3, DType::I32).find("argument 2 'mask' is a pointer to i1"),
             std::string::npos);
-  EXPECT_NE(given(DType::Bf16, DType::Bool, DType::E5m2, DType::I32).find("argument 3 'y'"), std::string::npos);
-  EXPECT_NE(given(DType::Bf16, DType::Bool, DType::E4m3, DType::F32).find("argument 4 'z'"), std::string::npos);
-  EXPECT_NE(given(DType::Bf16, DType::Bool, DType::E4m3, DType::I64).find("argument 4 'z'"), std::string::npos);
+  EXPECT_NE(given(DType::BF16, DType::I1, DType::F8E5M2, DType::I32).find("argument 3 'y'"), std::string::npos);
+  EXPECT_NE(given(DType::BF16, DType::I1, DType::F8E4M3, DType::F32).find("argument 4 'z'"), std::string::npos);
+  EXPECT_NE(given(DType::BF16, DType::I1, DType::F8E4M3, DType::I64).find("argument 4 'z'"), std::string::npos);
   LaunchArguments addresses;
   addresses.add(std::uint64_t(256)).add(5).add(std::uint64_t(256)).add(std::uint64_t(256)).add(tensorOf(DType::I32));
   EXPECT_TRUE(layout.checkTypes(addresses.view()).ok());

@@ -45,7 +45,7 @@ TEST_F(LaunchTest, TensorsAndStreamsOfAnotherKindAreRefused) {
   auto x = floats(128, 0, 1), y = floats(128, 0, 1), out = floats(128, 0, 0);
   JitKernel *add = kernelOf(*jit, addSource());
   const auto tensorOf = [&](const Buffer &buffer, DType type) { return *Tensor::dense(*device, buffer, type, {64}); };
-  const Tensor good = tensorOf(*x, DType::F32), half = tensorOf(*x, DType::Bf16);
+  const Tensor good = tensorOf(*x, DType::F32), half = tensorOf(*x, DType::BF16);
   EXPECT_TRUE(add->launch({1}, nullptr, good, *y, *out, 64).ok());
   const Status type = add->launch({1}, nullptr, half, *y, *out, 64);
   EXPECT_EQ(type.code(), StatusCode::InvalidArgument);

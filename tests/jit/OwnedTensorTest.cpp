@@ -45,7 +45,7 @@ TEST_F(OwnedTensorTest, HoldsWhatItWasMadeFrom) {
 
 TEST_F(OwnedTensorTest, FloatsAreRoundedOnceAndComeBackWider) {
   const std::vector<double> values = {1.0, 1.00390625, -3.14159, 1e-3};
-  const OwnedTensor t = take(device->tensor({4}, DType::Bf16, values));
+  const OwnedTensor t = take(device->tensor({4}, DType::BF16, values));
   EXPECT_EQ(t.buffer()->size(), 8u);
   const std::vector<bfloat16> own = take(t.toHost<bfloat16>());
   const std::vector<float> wide = take(t.toHost<float>());
@@ -57,7 +57,7 @@ TEST_F(OwnedTensorTest, FloatsAreRoundedOnceAndComeBackWider) {
   }
   EXPECT_EQ(own[1].bits(), 0x3f80u); // half way: the even one
   EXPECT_EQ(take(take(device->tensor({4}, own)).toHost<bfloat16>())[2].bits(), own[2].bits());
-  EXPECT_EQ(take(take(device->tensor({1}, DType::E4m3, std::vector<float>{1000})).toHost<float>())[0], 448);
+  EXPECT_EQ(take(take(device->tensor({1}, DType::F8E4M3, std::vector<float>{1000})).toHost<float>())[0], 448);
   EXPECT_EQ(take(take(device->tensor({1}, DType::F32, std::vector<float16>{float16(0.1)})).toHost<float>())[0],
             static_cast<float>(float16(0.1)));
 }
@@ -109,7 +109,7 @@ TEST_F(OwnedTensorTest, ATensorOfOtherElementsThanTheKernelsIsRefused) {
   JitKernel *add = kernelOf(*jit, addSource());
   ASSERT_TRUE(add);
   const OwnedTensor x = take(device->tensor({8}, counting(8))),
-                    half = take(device->tensor({8}, DType::Bf16, counting(8)));
+                    half = take(device->tensor({8}, DType::BF16, counting(8)));
   const OwnedTensor out = take(device->empty({8}, DType::F32));
   for (const Status &s : {add->launch({1}, nullptr, x, half, out, 8),
                           add->launch({1}, nullptr, named<"x">(x), named<"y">(half), named<"out">(out), named<"n">(8)),

@@ -67,7 +67,7 @@ TEST_F(TensorTest, EveryRuleNamesArgumentValueLimitAndRemedy) {
                   .status()
                   .ok());
   expectMessage(checkTensor("x", t).on(other).status(), "argument 'x' is on null:0, the operation runs on null:0");
-  expectMessage(checkTensor("x", t).dtype({DType::F16, DType::Bf16}).status(),
+  expectMessage(checkTensor("x", t).dtype({DType::F16, DType::BF16}).status(),
                 "argument 'x' has dtype f32, allowed: f16, bf16");
   expectMessage(checkTensor("x", t).rank(3).status(), "has rank 2 (shape [4, 6]), the operation takes 3");
   expectMessage(checkTensor("x", t).rankBetween(3, 4).status(), "the operation takes 3 to 4");

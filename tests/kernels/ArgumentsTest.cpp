@@ -143,11 +143,11 @@ TEST_F(Arguments, TypesDiffer) {
 #define KILN_CHECK(Op, Args) refused<Op>(argumentsOf<Args>(x, y, half), {"'out'", "f16", "'x'", "f32"})
   KILN_EVERY_OPERATION(KILN_CHECK);
 #undef KILN_CHECK
-  refused<AddOperation>(AddArguments{x, tensor(*second, {8, 16}, DType::Bf16), out}, {"'y'", "bf16", "f32"});
+  refused<AddOperation>(AddArguments{x, tensor(*second, {8, 16}, DType::BF16), out}, {"'y'", "bf16", "f32"});
 }
 
 TEST_F(Arguments, TypesThatTheKernelDoesNotCompute) {
-  for (DType t : {DType::I32, DType::F64, DType::U8, DType::E4m3, DType::Bool}) {
+  for (DType t : {DType::I32, DType::F64, DType::U8, DType::F8E4M3, DType::I1}) {
     const Tensor a = tensor(*first, {8, 16}, t), b = tensor(*second, {8, 16}, t), c = tensor(*third, {8, 16}, t);
     const std::string name(dtypeName(t));
 #define KILN_CHECK(Op, Args) refused<Op>(argumentsOf<Args>(a, b, c), {"'x'", name, "f32", "f16", "bf16"})

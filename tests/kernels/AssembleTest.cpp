@@ -33,7 +33,7 @@ const std::vector<unsigned> levels = {
     static_cast<unsigned>(allTargets().size()), 2, static_cast<unsigned>(headDims.size()), 4, 2, 2, 2, 2, 2, 4};
 
 Problem problemOf(const std::vector<unsigned> &row) {
-  Problem p = with(21, 45, row[OfType] ? DType::F16 : DType::Bf16);
+  Problem p = with(21, 45, row[OfType] ? DType::F16 : DType::BF16);
   std::tie(p.dim, p.dimV) = headDims[row[OfDims]];
   p.causal = row[OfMask] == 1;
   p.left = row[OfMask] >= 2 ? 9 : -1;
@@ -177,9 +177,9 @@ protected:
 
 TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
   for (const auto &[type, out] : {std::pair(DType::F16, DType::F16),
-                                  {DType::Bf16, DType::Bf16},
-                                  {DType::Bf16, DType::F32},
-                                  {DType::E4m3, DType::Bf16},
+                                  {DType::BF16, DType::BF16},
+                                  {DType::BF16, DType::F32},
+                                  {DType::F8E4M3, DType::BF16},
                                   {DType::I8, DType::I32},
                                   {DType::F32, DType::F32}})
     for (const auto &[M, N] : {std::pair<std::int64_t, std::int64_t>{64, 64}, {128, 128}, {3072, 1536}}) { // the tiles
@@ -222,11 +222,11 @@ TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
                  " programs",
              [&, dim = dim, dimV = dimV, heads](Opened &on) {
                const auto tensor = [&](std::int64_t columns) {
-                 return upload(*on.device, DType::Bf16, {1, 128, 1, columns},
+                 return upload(*on.device, DType::BF16, {1, 128, 1, columns},
                                std::vector<double>(static_cast<std::size_t>(128 * columns), 1.0));
                };
                const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
-                             o = allocateOutput(*on.device, DType::Bf16, {1, 128, 1, dimV}),
+                             o = allocateOutput(*on.device, DType::BF16, {1, 128, 1, dimV}),
                              lse = allocateOutput(*on.device, DType::F32, {1, 1, 128}),
                              slope = upload(*on.device, DType::F32, {1}, {0.5});
                AttentionArguments a;

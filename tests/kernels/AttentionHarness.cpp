@@ -126,7 +126,7 @@ void AttentionForward::compare(const Problem &p, const Data &d, const Results &g
     most = std::max(most, std::abs(want.o[i])), worst = std::max(worst, e), worstBase = std::max(worstBase, b);
     total += e, totalBase += b, ++n;
   }
-  const double u = std::ldexp(1, p.type == DType::Bf16 ? -9 : -12), a = 2 * u * most + 1e-5, f = p.softcap > 0 ? 3 : 2;
+  const double u = std::ldexp(1, p.type == DType::BF16 ? -9 : -12), a = 2 * u * most + 1e-5, f = p.softcap > 0 ? 3 : 2;
   EXPECT_LE(worst, f * worstBase + a);
   EXPECT_LE(total, 1.5 * totalBase + static_cast<double>(n) * a / 8);
   for (std::size_t i = 0; i < got.lse.size(); ++i) {
@@ -154,7 +154,7 @@ void AttentionForward::compareProbe(const Problem &p, const Data &d, const Resul
     else
       ASSERT_NEAR(got.lse[i], want.lse[i], 1e-5 + 1e-6 * std::abs(want.lse[i])) << i;
   }
-  const double u = std::ldexp(1, p.type == DType::Bf16 ? -8 : -11);
+  const double u = std::ldexp(1, p.type == DType::BF16 ? -8 : -11);
   for (std::size_t i = 0; i < got.o.size(); ++i)
     if (std::isnan(want.o[i]))
       ASSERT_TRUE(isUntouched(got.o[i], p.type)) << i;

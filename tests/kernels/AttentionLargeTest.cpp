@@ -27,7 +27,7 @@ protected:
 TEST_P(LargeAttention, MoreThan2To16Keys) {
   std::vector<Problem> problems;
   for (unsigned number = 0; number < 8; ++number) {
-    Problem p = with(number % 2 ? 5 : 70, 70003, number % 2 ? DType::F16 : DType::Bf16);
+    Problem p = with(number % 2 ? 5 : 70, 70003, number % 2 ? DType::F16 : DType::BF16);
     p.heads = 2, p.keyHeads = 1;
     p.causal = number / 2 % 2;
     p.left = number >= 4 ? 100 : -1;

@@ -41,7 +41,7 @@ protected:
     for (const double v : d.v)
       most = std::max(most, std::abs(v));
     for (std::size_t i = 0; i < want.o.size(); ++i)
-      ASSERT_NEAR(got.o[i], want.o[i], most * (p.type == DType::Bf16 ? 0x1p-7 : 0x1p-10)) << i;
+      ASSERT_NEAR(got.o[i], want.o[i], most * (p.type == DType::BF16 ? 0x1p-7 : 0x1p-10)) << i;
     for (std::size_t i = 0; p.lse && i < want.lse.size(); ++i)
       if (std::abs(want.lse[i]) > largestFloat)
         ASSERT_EQ(got.lse[i], std::copysign(INFINITY, want.lse[i])) << i;
@@ -59,7 +59,7 @@ TEST_P(LargeLogits, DifferencesDecide) {
       for (const bool growing : {false, true}) {
         if (!chosen(number++, 7))
           continue;
-        Problem p = with(20, 200, number % 2 ? DType::Bf16 : DType::F16);
+        Problem p = with(20, 200, number % 2 ? DType::BF16 : DType::F16);
         p.scale = 1;
         // 2^power + own is exact in 24 bits.
         const double unit = std::ldexp(1, std::max(-4, power - 22));
@@ -79,7 +79,7 @@ TEST_P(LargeLogits, EqualOnesShare) {
     for (const int distinct : {1, 3}) {
       if (!chosen(number++, 4))
         continue;
-      Problem p = with(20, 300, DType::Bf16);
+      Problem p = with(20, 300, DType::BF16);
       p.causal = number % 2, p.scale = std::ldexp(1.0f, power / 2);
       std::uniform_int_distribution<int> some(1, distinct);
       exact(p, twoTerms(p, random, 0, 0, std::ldexp(1, power - power / 2 - 2),
@@ -91,7 +91,7 @@ TEST_P(LargeLogits, EqualOnesShare) {
 /// float.
 TEST_P(LargeLogits, Scales) {
   for (const float scale : {1e20f, 1e37f, 2e38f})
-    for (const DType type : {DType::F16, DType::Bf16}) {
+    for (const DType type : {DType::F16, DType::BF16}) {
       Problem p = with(17, 130, type);
       p.scale = scale;
       exact(p,
@@ -102,7 +102,7 @@ TEST_P(LargeLogits, Scales) {
 /// Random data of any amplitude: the weights' sum is 1, and lse about the largest logit.
 TEST_P(LargeLogits, Amplitudes) {
   for (const double amplitude : {2e4, 5e4, 1e5, 1e6, 1e12, 1e18}) {
-    Problem p = with(40, 130, DType::Bf16);
+    Problem p = with(40, 130, DType::BF16);
     Data d = randomData(p, random);
     for (Numbers *const x : {&d.q, &d.k})
       for (double &e : *x)
@@ -121,7 +121,7 @@ TEST_P(LargeLogits, Options) {
   const auto keys = [&](std::int64_t key) { return static_cast<double>(key * 37 % 64) - 32; };
   unsigned number = 0;
   for (const float cap : {1e5f, 1e10f, 1e30f, 2e38f}) {
-    Problem p = with(17, 130, number++ % 2 ? DType::F16 : DType::Bf16);
+    Problem p = with(17, 130, number++ % 2 ? DType::F16 : DType::BF16);
     p.softcap = cap, p.scale = cap / 16; // tanh is near the ends of its range, its values 2^-11 exact
     Data d = twoTerms(p, random, 0, 0, 1, keys);
     std::fill(d.v.begin(), d.v.end(), 1.0);
@@ -132,7 +132,7 @@ TEST_P(LargeLogits, Options) {
       ASSERT_NEAR(got.lse[i], want.lse[i], 1e-3 * cap) << cap;
   }
   for (const double sink : {-3e38, -1e30, 1e5, 1e10, 1e30, 3e38}) {
-    Problem p = with(17, 130, number++ % 2 ? DType::F16 : DType::Bf16);
+    Problem p = with(17, 130, number++ % 2 ? DType::F16 : DType::BF16);
     p.sink = true, p.scale = sink == 1e5 ? 3125 : 0; // the largest of the logits is the sink
     Data d = twoTerms(p, random, 0, 0, 1, keys);
     if (sink == 1e5)
@@ -142,7 +142,7 @@ TEST_P(LargeLogits, Options) {
     exact(p, d);
   }
   for (const double slope : {1e5, 1e30, 3e38, -1e5}) {
-    Problem p = with(65, 65, number++ % 2 ? DType::F16 : DType::Bf16);
+    Problem p = with(65, 65, number++ % 2 ? DType::F16 : DType::BF16);
     p.alibi = true;
     Data d = twoTerms(p, random, 0, 0, 1, keys);
     std::fill(d.alibi.begin(), d.alibi.end(), static_cast<float>(slope));

@@ -71,7 +71,7 @@ TEST_P(AttentionForward, EveryCombinationOfTheCore) {
       continue;
     const auto &row = rows[number];
     Problem p;
-    p.type = row[OfType] ? DType::F16 : DType::Bf16;
+    p.type = row[OfType] ? DType::F16 : DType::BF16;
     std::tie(p.dim, p.dimV) = headDims[row[OfDims]];
     p.heads = row[OfHeads] == 0 ? 2 : row[OfHeads] == 1 ? 4 : 3;
     p.keyHeads = row[OfHeads] == 2 ? 1 : 2;
@@ -99,7 +99,7 @@ TEST_P(AttentionForward, EveryLengthOfTheList) {
         if (!shared(number + number / 6, 80)) // else an emulator would meet three of the six
           continue;
         Problem p;
-        p.type = number & 2 ? DType::F16 : DType::Bf16;
+        p.type = number & 2 ? DType::F16 : DType::BF16;
         setMask(p, mask, number);
         p.alignment = number % 5 ? Alignment::BottomRight : Alignment::TopLeft;
         p.heads = number % 3 ? 2 : 1;
@@ -120,7 +120,7 @@ TEST_P(AttentionForward, LongSequencesOfWideHeads) {
       const unsigned one = number++;
       if (on->emulated() && (one % 4 != GetParam() || one < pick(6u, 0u) || one >= pick(10u, 12u)))
         continue;
-      Problem p = with(l.first, l.second, one % 2 ? DType::F16 : DType::Bf16);
+      Problem p = with(l.first, l.second, one % 2 ? DType::F16 : DType::BF16);
       p.dim = dim, p.dimV = dimV, p.causal = one % 3 != 0;
       p.heads = p.keyHeads = 1;
       problems.push_back(p);
@@ -141,7 +141,7 @@ TEST_P(AttentionForward, EveryNumberOfHeads) {
       const unsigned one = number++;
       if (!shared(one, 12))
         continue;
-      Problem p = with(20, 70, one % 2 ? DType::F16 : DType::Bf16);
+      Problem p = with(20, 70, one % 2 ? DType::F16 : DType::BF16);
       p.heads = g * keyHeads, p.keyHeads = keyHeads;
       p.batch = 1 + one % 3;
       p.causal = one % 2;
@@ -168,7 +168,7 @@ TEST_P(AttentionForward, RandomBatchesOf9) {
       return static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(n));
     };
     Problem p;
-    p.type = number & 1 ? DType::F16 : DType::Bf16;
+    p.type = number & 1 ? DType::F16 : DType::BF16;
     std::tie(p.dim, p.dimV) = headDims[number % 4 * 2 % headDims.size()];
     p.heads = 2, p.keyHeads = 1 + number % 2;
     setMask(p, number % masks, number);

@@ -14,7 +14,7 @@ using Numbers = std::vector<double>;
 
 /// One call, dense or packed.
 struct Problem {
-  DType type = DType::Bf16;
+  DType type = DType::BF16;
   std::int64_t batch = 1, queries = 64, keys = 64, heads = 2, keyHeads = 2, dim = 64, dimV = 64;
   bool causal = false;
   std::int64_t left = -1, right = -1;
@@ -34,7 +34,7 @@ struct Problem {
 };
 
 /// A dense call with so many queries and keys of one sequence.
-Problem with(std::int64_t queries, std::int64_t keys, DType type = DType::Bf16);
+Problem with(std::int64_t queries, std::int64_t keys, DType type = DType::BF16);
 
 /// Values in C order, already rounded to the problem's type.
 struct Data {

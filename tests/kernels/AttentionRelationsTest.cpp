@@ -27,7 +27,7 @@ Numbers reordered(const Numbers &from, std::size_t rows, std::size_t width, cons
 }
 
 TEST_P(AttentionForward, ReorderedBatchesAndGroupsReorderTheResults) {
-  Problem p = with(70, 90, GetParam() % 2 ? DType::F16 : DType::Bf16);
+  Problem p = with(70, 90, GetParam() % 2 ? DType::F16 : DType::BF16);
   p.batch = 3, p.heads = 6, p.keyHeads = 3, p.left = 50, p.right = 3, p.sink = p.alibi = true;
   const Order batches = {2, 0, 1}, groups = {1, 2, 0}, heads = {2, 3, 4, 5, 0, 1};
   const Data d = randomData(p, random);
@@ -74,7 +74,7 @@ TEST_P(AttentionForward, ReorderedSequencesReorderTheResults) {
 
 /// v = 1: o is the sum of a row's weights.  Those are rounded to the type, their sum is not.
 TEST_P(AttentionForward, ValuesOfOneGiveOne) {
-  Problem p = with(90, 70, GetParam() % 2 ? DType::F16 : DType::Bf16);
+  Problem p = with(90, 70, GetParam() % 2 ? DType::F16 : DType::BF16);
   p.causal = true; // the first 20 rows see nothing
   p.softcap = 15;
   Data d = randomData(p, random);
@@ -86,7 +86,7 @@ TEST_P(AttentionForward, ValuesOfOneGiveOne) {
       ASSERT_NEAR(got.o[i], empty ? 0 : 1, empty ? 0 : allowed) << i;
     }
   };
-  check(p.type == DType::Bf16 ? 0x1p-7 : 0x1p-10); // one unit in the last place
+  check(p.type == DType::BF16 ? 0x1p-7 : 0x1p-10); // one unit in the last place
   std::fill(d.q.begin(), d.q.end(), 0.0);          // weights of 1
   check(0);
 }
@@ -95,7 +95,7 @@ TEST_P(AttentionForward, ValuesOfOneGiveOne) {
 /// to where neighbouring floats are 16 apart: v = 1 gives 1, and the last keys' values where those win.
 TEST_P(AttentionForward, LogitsThatGrow) {
   for (const double step : {0.25, 3.0, 40.0, 0x1p20}) {
-    Problem p = with(3, 300, GetParam() % 2 ? DType::Bf16 : DType::F16);
+    Problem p = with(3, 300, GetParam() % 2 ? DType::BF16 : DType::F16);
     p.scale = static_cast<float>(0x1p7 * 0.6931471805599453); // the powers' factor is 2^7
     Data d = randomData(p, random);
     std::fill(d.q.begin(), d.q.end(), 0.0);
@@ -115,7 +115,7 @@ TEST_P(AttentionForward, LogitsThatGrow) {
     std::fill(d.v.begin(), d.v.end(), 1.0);
     const Results got = run(p, d);
     for (std::size_t i = 0; i < got.o.size(); ++i)
-      ASSERT_NEAR(got.o[i], 1, p.type == DType::Bf16 ? 0x1p-7 : 0x1p-10) << step << " " << i;
+      ASSERT_NEAR(got.o[i], 1, p.type == DType::BF16 ? 0x1p-7 : 0x1p-10) << step << " " << i;
     if (!huge)
       compare(p, d);
   }
@@ -123,7 +123,7 @@ TEST_P(AttentionForward, LogitsThatGrow) {
 
 /// Sequences of one length: a packed batch and a dense one are the same rows in memory.
 TEST_P(AttentionForward, PackedIsDense) {
-  Problem dense = with(75, 90, GetParam() % 2 ? DType::Bf16 : DType::F16);
+  Problem dense = with(75, 90, GetParam() % 2 ? DType::BF16 : DType::F16);
   dense.batch = 3, dense.left = 30, dense.right = 0, dense.heads = 4;
   Problem packed = dense;
   packed.lengthsQ = {75, 75, 75}, packed.lengthsK = {90, 90, 90};

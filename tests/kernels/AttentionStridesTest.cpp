@@ -49,7 +49,7 @@ Operand uploadAt(Device &device, DType type, Shape4 shape, const Numbers &values
 }
 
 TEST_P(AttentionForward, EveryTensorWithStridesOfItsOwn) {
-  Problem p = with(70, 90, GetParam() % 2 ? DType::F16 : DType::Bf16);
+  Problem p = with(70, 90, GetParam() % 2 ? DType::F16 : DType::BF16);
   p.batch = 2, p.heads = 4, p.dim = 40, p.dimV = 64, p.left = 50, p.right = 2;
   const Data d = randomData(p, random);
   Device &device = *on->device;
@@ -80,7 +80,7 @@ TEST_P(AttentionForward, EveryTensorWithStridesOfItsOwn) {
 
 /// Strides of 0 in k and v: one for every batch, for every head, for every key.
 TEST_P(AttentionForward, StridesOfZeroInKAndV) {
-  Problem p = with(40, 70, GetParam() % 2 ? DType::Bf16 : DType::F16);
+  Problem p = with(40, 70, GetParam() % 2 ? DType::BF16 : DType::F16);
   p.batch = 2, p.heads = 4, p.causal = true;
   for (const unsigned zeros : {1u, 4u, 5u, 2u, 7u}) { // bit d: dimension d has the stride 0
     if (!chosen(zeros, 4))

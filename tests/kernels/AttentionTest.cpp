@@ -16,7 +16,7 @@ TEST_P(AttentionForward, LengthsAndMasks) {
     for (unsigned mask = 0; mask < 5; ++mask) {
       if (!chosen(number++, 12))
         continue;
-      Problem p = with(Q, K, mask % 2 ? DType::F16 : DType::Bf16);
+      Problem p = with(Q, K, mask % 2 ? DType::F16 : DType::BF16);
       p.causal = mask == 1 || mask == 2;
       p.alignment = mask == 2 || mask == 4 ? Alignment::TopLeft : Alignment::BottomRight;
       if (mask >= 3)
@@ -58,7 +58,7 @@ TEST_P(AttentionForward, SoftcapSinkAlibiScale) {
   for (unsigned options = 1; options < 16; ++options) {
     if (!chosen(options, 8))
       continue;
-    Problem p = with(65, 80, options % 2 ? DType::F16 : DType::Bf16);
+    Problem p = with(65, 80, options % 2 ? DType::F16 : DType::BF16);
     p.softcap = options & 1 ? 15 : 0;
     p.sink = options & 2;
     p.alibi = options & 4;
@@ -77,7 +77,7 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   };
   const Operand q = tensor(DType::F16, {2, 16, 4, 64}), k = tensor(DType::F16, {2, 16, 2, 64}),
                 v = tensor(DType::F16, {2, 16, 2, 64}), o = tensor(DType::F16, {2, 16, 4, 64}),
-                other = tensor(DType::Bf16, {2, 16, 2, 64}), odd = tensor(DType::F16, {2, 16, 3, 64}),
+                other = tensor(DType::BF16, {2, 16, 2, 64}), odd = tensor(DType::F16, {2, 16, 3, 64}),
                 thin = tensor(DType::F16, {2, 16, 4, 20}), offsets = tensor(DType::I32, {3});
   const auto before = on->jit->counters().compiles;
   AttentionArguments good;
@@ -130,10 +130,10 @@ TEST_P(AttentionForward, ExtentsAndWindowsAtTheirLimits) {
     for (std::int64_t c = 0; c < D; ++c)
       row.push_back(static_cast<double>(static_cast<int>(random() % 17) - 8) / 8);
   const std::vector<std::int64_t> shape = {1, 1, 1, D};
-  const Operand q = upload(*on->device, DType::Bf16, shape, rows[0]),
-                k = upload(*on->device, DType::Bf16, shape, rows[1]),
-                v = upload(*on->device, DType::Bf16, shape, rows[2]),
-                o = allocateOutput(*on->device, DType::Bf16, shape),
+  const Operand q = upload(*on->device, DType::BF16, shape, rows[0]),
+                k = upload(*on->device, DType::BF16, shape, rows[1]),
+                v = upload(*on->device, DType::BF16, shape, rows[2]),
+                o = allocateOutput(*on->device, DType::BF16, shape),
                 lse = allocateOutput(*on->device, DType::F32, {1, 1, 1});
   AttentionArguments a;
   a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor, a.lse = lse.tensor;

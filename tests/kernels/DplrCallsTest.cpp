@@ -21,7 +21,7 @@ std::vector<std::int64_t> extentsOf(const Tensor &t) {
 
 /// Every tensor lies in an order of its own, with memory between its rows that must stay as it is.
 TEST_P(DplrCalls, AnyStrides) {
-  const DplrProblem p{2, 75, 3, 40, 24, {1, .2}, {{"dh0", 1}, {"final_state", 1}}, DType::Bf16};
+  const DplrProblem p{2, 75, 3, 40, 24, {1, .2}, {{"dh0", 1}, {"final_state", 1}}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   unsigned turn = static_cast<unsigned>(GetParam());
   for (const char *name : {"dplr", "dplr_backward"}) {
@@ -72,7 +72,7 @@ TEST_P(DplrCalls, WarpsAsAskedFor) {
     for (const std::uint64_t dim : {32, 64}) {
       if (!chosen(number++, 4))
         continue;
-      DplrProblem p{1, 130, 1, dim, dim, {1, .2}, {{"warps", warps}}, DType::Bf16};
+      DplrProblem p{1, 130, 1, dim, dim, {1, .2}, {{"warps", warps}}, DType::BF16};
       ASSERT_NO_FATAL_FAILURE(check(p));
     }
 }
@@ -80,7 +80,7 @@ TEST_P(DplrCalls, WarpsAsAskedFor) {
 TEST_P(DplrCalls, WrongArgumentsAreRefused) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{1, 20, 2, 32, 16, {}, {}, DType::Bf16};
+  const DplrProblem p{1, 20, 2, 32, 16, {}, {}, DType::BF16};
   const auto zeros = [](DType type, std::vector<std::uint64_t> shape) {
     std::uint64_t n = 1;
     for (const std::uint64_t extent : shape)
@@ -104,11 +104,11 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
   };
   const std::vector<Wrong> all{
       {"'k'", tensor("k", zeros(DType::F16, {1, 20, 2, 32}))},
-      {"'k' has shape [1, 19, 2, 32]", tensor("k", zeros(DType::Bf16, {1, 19, 2, 32}))},
-      {"'a'", tensor("a", zeros(DType::Bf16, {1, 20, 2, 31}))},
+      {"'k' has shape [1, 19, 2, 32]", tensor("k", zeros(DType::BF16, {1, 19, 2, 32}))},
+      {"'a'", tensor("a", zeros(DType::BF16, {1, 20, 2, 31}))},
       {"'b'", tensor("b", zeros(DType::F32, {1, 20, 2, 32}))},
       {"'g'", tensor("g", zeros(DType::F16, {1, 20, 2, 32}))},
-      {"'v'", tensor("v", zeros(DType::Bf16, {1, 20, 3, 16}))},
+      {"'v'", tensor("v", zeros(DType::BF16, {1, 20, 3, 16}))},
       {"initial_state", tensor("initial_state", zeros(DType::F32, {2, 2, 32, 16}))},
       {"initial_state", tensor("initial_state", zeros(DType::F32, {1, 2, 16, 32}))},
       {"cu_seqlens", tensor("cu_seqlens", offsets({0, 12, 19}))},
@@ -125,7 +125,7 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
        [&](Arrays &inputs, Numbers &) { // several batches
          for (const char *name : {"q", "k", "a", "b", "g"})
            inputs[name] = zeros(inputs.at(name).type, {2, 10, 2, 32});
-         inputs["v"] = zeros(DType::Bf16, {2, 10, 2, 16});
+         inputs["v"] = zeros(DType::BF16, {2, 10, 2, 16});
          inputs["cu_seqlens"] = offsets({0, 10, 20});
          inputs.erase("initial_state");
        }},
@@ -133,7 +133,7 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
        [&](Arrays &inputs, Numbers &) { // wider than any head
          for (const char *name : {"q", "k", "a", "b", "g"})
            inputs[name] = zeros(inputs.at(name).type, {1, 4, 1, 257});
-         inputs["v"] = zeros(DType::Bf16, {1, 4, 1, 16});
+         inputs["v"] = zeros(DType::BF16, {1, 4, 1, 16});
          inputs.erase("initial_state");
        }},
   };

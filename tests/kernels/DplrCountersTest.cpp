@@ -283,9 +283,9 @@ protected:
       sample.made = {"saved"};
     TensorTypes types;
     for (const char *key : {"r", "k", "a", "b"})
-      types[key] = {DType::Bf16, {p.B, p.T, p.H, p.K}};
+      types[key] = {DType::BF16, {p.B, p.T, p.H, p.K}};
     types["w"] = {DType::F32, {p.B, p.T, p.H, p.K}};
-    types["v"] = {DType::Bf16, {p.B, p.T, p.H, p.V}};
+    types["v"] = {DType::BF16, {p.B, p.T, p.H, p.V}};
     if (family.name() == "rwkv7_backward")
       types["do"] = types["v"];
     Count compulsory = 0;

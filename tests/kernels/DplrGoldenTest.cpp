@@ -39,7 +39,7 @@ Array readFile(const std::string &call, const std::string &name) {
 Golden golden(const std::string &call) {
   Golden out;
   for (const char *name : {"q", "k", "v", "a", "b", "do"}) {
-    auto bits = convertArray(readFile(call, name), DType::Bf16, name);
+    auto bits = convertArray(readFile(call, name), DType::BF16, name);
     EXPECT_TRUE(bits.ok()) << bits.status().toString();
     out.inputs[name] = bits.ok() ? *bits : Array();
   }
@@ -127,7 +127,7 @@ TEST_P(DplrGoldenCalls, AreTheOracles) {
       for (const char *direction : everyDirection) {
         const Shape &q = given.inputs.at("q").shape;
         DplrProblem p{q[0], q[1], q[2], q[3], given.inputs.at("v").shape[3]};
-        p.dtype = DType::Bf16;
+        p.dtype = DType::BF16;
         p.numbers = {{"scale", given.scale}, {"chunk_size", chunk}};
         if (isOfRwkv7(call))
           p.numbers["lower_bound"] = boundOfRwkv7;

@@ -247,10 +247,10 @@ TEST_P(DplrLarge, RowsFarApart) {
                   c.dim,
                   {1, 0, -.61},
                   {{"lower_bound", -.61}},
-                  DType::Bf16};
+                  DType::BF16};
     p.offsets = c.offsets;
     if (!hasRoomForF32())
-      p.gateType = DType::Bf16, p.first = DType::Bf16, p.last = DType::Bf16;
+      p.gateType = DType::BF16, p.first = DType::BF16, p.last = DType::BF16;
     SCOPED_TRACE(deviceNames()[GetParam()] + ": far " + farNames[static_cast<unsigned>(c.far)] + ", " + p.text());
     const Arrays inputs = inputsOf(p);
     for (const char *direction : {"dplr", "dplr_backward"})
@@ -274,7 +274,7 @@ public:
       if (parameter.output || n == "cu_seqlens" || n == "saved")
         continue;
       types[n] = isState(n) ? TensorType{DType::F32, {batches, heads, dim, dim}}
-                            : TensorType{n == "w" ? DType::F32 : DType::Bf16, {batches, tokens, heads, dim}};
+                            : TensorType{n == "w" ? DType::F32 : DType::BF16, {batches, tokens, heads, dim}};
     }
     const auto outputs = family.outputs(types, numbers);
     ASSERT_TRUE(outputs.ok()) << outputs.status().toString();

@@ -30,7 +30,7 @@ protected:
 
 /// Chunks of several sequences, one of them empty, one that ends inside a chunk.
 DplrProblem packedCall() {
-  DplrProblem p{1, 150, 2, 32, 32, {1, .2}, {}, DType::Bf16};
+  DplrProblem p{1, 150, 2, 32, 32, {1, .2}, {}, DType::BF16};
   p.offsets = {0, 70, 70, 150};
   return p;
 }

@@ -11,17 +11,17 @@ using namespace kernels;
 class DplrSaved : public Dplr {};
 
 std::vector<DplrProblem> problems() {
-  std::vector<DplrProblem> out{{2, 100, 1, 64, 64, {1, 0}, {}, DType::Bf16},
+  std::vector<DplrProblem> out{{2, 100, 1, 64, 64, {1, 0}, {}, DType::BF16},
                                {1, 70, 2, 40, 24, {.1, .5}, {{"chunk_size", 16}}, DType::F16},
-                               {1, 90, 1, 128, 96, {1, 0}, {{"safe_gate", 1}}, DType::Bf16},
-                               {1, 150, 1, 32, 64, {1, 0}, {{"chunk_size", 16}, {"segment_size", 2}}, DType::Bf16},
+                               {1, 90, 1, 128, 96, {1, 0}, {{"safe_gate", 1}}, DType::BF16},
+                               {1, 150, 1, 32, 64, {1, 0}, {{"chunk_size", 16}, {"segment_size", 2}}, DType::BF16},
                                {1, 227, 1, 64, 32, {1, 0}, {{"chunk_size", 16}, {"segment_size", 4}}, DType::F16},
-                               {1, 100, 1, 192, 64, {1, 0}, {}, DType::Bf16},
-                               {1, 133, 2, 64, 64, {1, 0}, {{"chunk_size", 32}}, DType::Bf16}};
+                               {1, 100, 1, 192, 64, {1, 0}, {}, DType::BF16},
+                               {1, 133, 2, 64, 64, {1, 0}, {{"chunk_size", 32}}, DType::BF16}};
   out[2].gates.lowest = -5;
   out[2].first.reset(), out[2].last.reset();
   out[4].offsets = {0, 0, 5, 69, 69, 133, 227, 227};
-  out[6].offsets = {0, 32, 33, 33, 133}, out[6].offsetType = DType::I64, out[6].first = DType::Bf16;
+  out[6].offsets = {0, 32, 33, 33, 133}, out[6].offsetType = DType::I64, out[6].first = DType::BF16;
   return out;
 }
 
@@ -36,7 +36,7 @@ TEST_P(DplrSaved, BothDirections) {
 TEST_P(DplrSaved, TakesThePlaceOfTheWorkspace) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{1, 64, 1, 64, 64, {1, 0}, {}, DType::Bf16};
+  const DplrProblem p{1, 64, 1, 64, 64, {1, 0}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   const auto workspaceOf = [&](const char *name, const Arrays &from, const Numbers &numbers) {
     auto placed = PlacedCall::create(*on->device, familyOf(name), inputsFor(familyOf(name), from), numbers);
@@ -59,7 +59,7 @@ TEST_P(DplrSaved, TakesThePlaceOfTheWorkspace) {
 TEST_P(DplrSaved, WrongMemoryIsRefused) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{1, 64, 1, 64, 64, {1, 0}, {}, DType::Bf16};
+  const DplrProblem p{1, 64, 1, 64, 64, {1, 0}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   for (const auto &[name, numbers] : {std::pair("dplr", Numbers{{"saved", 1}}), {"dplr_backward", Numbers{}}}) {
     const Family &family = familyOf(name);

@@ -17,15 +17,15 @@ Numbers segments(double size, double chunk = 16) {
 std::vector<DplrProblem> problems() {
   std::vector<DplrProblem> out{
       // Segments of one chunk, the last one short; of two, of four.
-      {1, 150, 2, 32, 32, {1, 0}, segments(1), DType::Bf16},
+      {1, 150, 2, 32, 32, {1, 0}, segments(1), DType::BF16},
       {2, 201, 1, 48, 96, {.1, .5}, segments(2), DType::F16},
-      {1, 150, 1, 64, 64, {1, 0}, segments(4), DType::Bf16},
+      {1, 150, 1, 64, 64, {1, 0}, segments(4), DType::BF16},
       // Sequences of no token, of less than a segment, of a whole number of them.
       {1, 227, 1, 64, 32, {1, 0}, segments(2), DType::F16},
       // States that hardly decay, so that roundings add up: 40 chunks, the second call's size being chosen.
-      {1, 640, 1, 32, 32, {100, .5}, segments(4), DType::Bf16},
-      {1, 640, 1, 32, 32, {100, .5}, segments(0), DType::Bf16},
-      {1, 300, 1, 128, 128, {1, 0}, segments(2, 64), DType::Bf16}};
+      {1, 640, 1, 32, 32, {100, .5}, segments(4), DType::BF16},
+      {1, 640, 1, 32, 32, {100, .5}, segments(0), DType::BF16},
+      {1, 300, 1, 128, 128, {1, 0}, segments(2, 64), DType::BF16}};
   out[1].first = DType::F16, out[1].last = DType::F16;
   out[2].first.reset(), out[2].last.reset();
   out[3].offsets = {0, 0, 5, 69, 69, 133, 227, 227};
@@ -46,7 +46,7 @@ TEST_P(DplrSegments, BothDirections) {
 TEST_P(DplrSegments, PackedAsDense) {
   if (GetParam() % 2 && on->emulated() && !isFullTier())
     return;
-  const DplrProblem p{1, 150, 1, 32, 32, {10, 0}, segments(2), DType::Bf16};
+  const DplrProblem p{1, 150, 1, 32, 32, {10, 0}, segments(2), DType::BF16};
   DplrProblem packed = p, whole = p;
   packed.offsets = {0, p.tokens};
   whole.numbers = {{"chunk_size", 16}, {"segment_size", 16}};

@@ -129,16 +129,16 @@ TEST_P(DplrStep, TypesAndShapes) {
   };
   const auto packed = [](DplrProblem &p) { p.offsets = {0, 0, 3, 3, 4, 11, 11}, p.offsetType = DType::I64; };
   add({2, 9, 2, 64, 64, {1}, {}, DType::F16}, [](DplrProblem &p) { p.first = DType::F16; });
-  add({1, 11, 2, 48, 300, {1}, {}, DType::Bf16}, packed);
-  add({3, 4, 1, 256, 8, {1}, {}, DType::Bf16}, [](DplrProblem &p) { p.gateType = p.dtype, p.first = DType::Bf16; });
+  add({1, 11, 2, 48, 300, {1}, {}, DType::BF16}, packed);
+  add({3, 4, 1, 256, 8, {1}, {}, DType::BF16}, [](DplrProblem &p) { p.gateType = p.dtype, p.first = DType::BF16; });
   add({1, 5, 2, 5, 3, {1}, {}, DType::F16}, [](DplrProblem &p) { p.gateType = p.dtype, p.first.reset(); });
-  add({2, 6, 1, 130, 20, {.1}, {}, DType::F32}, [](DplrProblem &p) { p.first = DType::Bf16; });
+  add({2, 6, 1, 130, 20, {.1}, {}, DType::F32}, [](DplrProblem &p) { p.first = DType::BF16; });
   add({1, 11, 1, 192, 17, {1, .5}, {{"scale", -2}}, DType::F32}, [&](DplrProblem &p) {
     packed(p);
     p.offsetType = DType::I32;
   });
   add({2, 7, 3, 1, 1, {1}, {}, DType::F32}, [](DplrProblem &p) { p.first.reset(); });
-  add({40, 2, 4, 16, 64, {1}, {}, DType::Bf16}, [](DplrProblem &) {});
+  add({40, 2, 4, 16, 64, {1}, {}, DType::BF16}, [](DplrProblem &) {});
   unsigned number = 0;
   for (const DplrProblem &p : all)
     if (chosen(number++, 4))
@@ -146,7 +146,7 @@ TEST_P(DplrStep, TypesAndShapes) {
 }
 
 TEST_P(DplrStep, Rwkv7IsDplr) {
-  DplrProblem p{2, 9, 2, 64, 64, {1, 0, -.61}, {{"scale", 1}}, DType::Bf16};
+  DplrProblem p{2, 9, 2, 64, 64, {1, 0, -.61}, {{"scale", 1}}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   DplrProblem unscaled = p;
   unscaled.numbers.clear();
@@ -157,12 +157,12 @@ TEST_P(DplrStep, Rwkv7IsDplr) {
   std::vector<double> o = toHost(dplr.at("o")).values;
   for (double &x : o)
     x /= 8;
-  EXPECT_EQ(other.at("o").data, arrayOf(DType::Bf16, dplr.at("o").shape, o).data);
+  EXPECT_EQ(other.at("o").data, arrayOf(DType::BF16, dplr.at("o").shape, o).data);
 }
 
 /// Twenty calls of one token, the state kept in place, are one call of twenty tokens, bit for bit.
 TEST_P(DplrStep, CallsOfOneTokenAreOneCall) {
-  const DplrProblem p{2, 20, 3, 64, 32, {1}, {}, GetParam() % 2 ? DType::F16 : DType::Bf16};
+  const DplrProblem p{2, 20, 3, 64, 32, {1}, {}, GetParam() % 2 ? DType::F16 : DType::BF16};
   const Arrays inputs = inputsOf(p);
   DplrStepArguments all = placed(inputs);
   const Operand o = output(all.v, p.dtype), last = output(*all.initialState, DType::F32), each = output(all.v, p.dtype);
@@ -182,8 +182,8 @@ TEST_P(DplrStep, CallsOfOneTokenAreOneCall) {
 
 /// States of 16 bits are kept in place, too: as if they had been written elsewhere.
 TEST_P(DplrStep, StatesInPlace) {
-  DplrProblem p{3, 2, 2, 40, 24, {1}, {}, DType::Bf16};
-  p.first = GetParam() % 2 ? DType::F16 : DType::Bf16;
+  DplrProblem p{3, 2, 2, 40, 24, {1}, {}, DType::BF16};
+  p.first = GetParam() % 2 ? DType::F16 : DType::BF16;
   const Arrays inputs = inputsOf(p);
   DplrStepArguments a = placed(inputs);
   const Operand o = output(a.v, p.dtype), last = output(*a.initialState, *p.first), again = output(a.v, p.dtype);
@@ -221,7 +221,7 @@ TEST_P(DplrStep, CountersInClosedForm) {
   for (const auto &[dim, dimV, blockV] : {std::tuple<unsigned, unsigned, unsigned>{64, 64, 32}, {128, 32, 16}}) {
     if (!chosen(number++, 2))
       continue;
-    const DplrProblem p{4, 2, 48, dim, dimV, {1}, {}, DType::Bf16}; // heads for every multiprocessor
+    const DplrProblem p{4, 2, 48, dim, dimV, {1}, {}, DType::BF16}; // heads for every multiprocessor
     DplrStepArguments a = placed(inputsOf(p));
     const Operand o = output(a.v, p.dtype), last = output(*a.initialState, DType::F32);
     a.o = o.tensor, a.finalState = last.tensor;
@@ -249,7 +249,7 @@ TEST_P(DplrStep, CountersInClosedForm) {
 
 /// No token: the last state is the first, or zeros.
 TEST_P(DplrStep, NoTokens) {
-  const DplrProblem p{2, 0, 2, 16, 24, {1}, {}, DType::Bf16};
+  const DplrProblem p{2, 0, 2, 16, 24, {1}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p), outputs = run("dplr_step", inputs, p);
   EXPECT_EQ(outputs.at("final_state").data, inputs.at("initial_state").data);
   Arrays none = inputs;
@@ -269,7 +269,7 @@ TEST_P(DplrStep, NoTokens) {
 TEST_P(DplrStep, GoesOnAfterChunks) {
   if (GetParam() % 2 && on->emulated() && !isFullTier())
     return;
-  const DplrProblem p{1, 100, 2, 64, 64, {1}, {}, DType::Bf16};
+  const DplrProblem p{1, 100, 2, 64, 64, {1}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   constexpr std::uint64_t prompt = 83;
   DplrProblem before = p, after = p;
@@ -294,8 +294,8 @@ TEST_P(DplrStep, GoesOnAfterChunks) {
 /// e^-inf is 0: nothing is left of the state, and nothing of it is NaN.
 TEST_P(DplrStep, InfiniteGates) {
   const double infinity = std::numeric_limits<double>::infinity();
-  DplrProblem p{2, 6, 1, 40, 24, {1}, {}, DType::Bf16};
-  p.gateType = GetParam() % 2 ? DType::F32 : DType::Bf16;
+  DplrProblem p{2, 6, 1, 40, 24, {1}, {}, DType::BF16};
+  p.gateType = GetParam() % 2 ? DType::F32 : DType::BF16;
   Arrays inputs = inputsOf(p);
   std::vector<double> g = toHost(inputs.at("g")).values;
   for (std::size_t i = 0; i < g.size(); ++i)
@@ -317,7 +317,7 @@ TEST_P(DplrStep, InfiniteGates) {
 TEST_P(DplrStep, WrongArgumentsAreRefused) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{2, 3, 2, 40, 40, {1}, {}, DType::Bf16};
+  const DplrProblem p{2, 3, 2, 40, 40, {1}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   const DplrStepArguments good = placed(inputs);
   const Operand o = output(good.v, p.dtype), last = output(*good.initialState, DType::F32);

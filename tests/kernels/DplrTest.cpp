@@ -50,12 +50,12 @@ std::vector<DplrProblem> packed() {
 std::vector<DplrProblem> extra() {
   std::vector<DplrProblem> out;
   const auto add = [&](DplrProblem p, auto change) {
-    p.dtype = DType::Bf16;
+    p.dtype = DType::BF16;
     change(p);
     out.push_back(p);
   };
-  add({2, 333, 3, 64, 32, {1, 0}, {}}, [](DplrProblem &p) { p.first = DType::Bf16, p.last = DType::Bf16; });
-  add({1, 200, 2, 40, 128, {1, .5}, {}}, [](DplrProblem &p) { p.gateType = DType::Bf16; });
+  add({2, 333, 3, 64, 32, {1, 0}, {}}, [](DplrProblem &p) { p.first = DType::BF16, p.last = DType::BF16; });
+  add({1, 200, 2, 40, 128, {1, .5}, {}}, [](DplrProblem &p) { p.gateType = DType::BF16; });
   add({3, 1, 2, 64, 64, {1, 0}, {}}, [](DplrProblem &p) { p.last.reset(); });
   add({1, 431, 2, 48, 96, {1, 0}, {}}, [](DplrProblem &p) {
     p.offsets = {0, 0, 15, 15, 64, 130, 131, 400, 431, 431};
@@ -129,8 +129,8 @@ TEST_P(Dplr, ExtraRows) {
 /// The call that aborts elsewhere: one packed sequence, int64 offsets, a bf16 first state, the last state asked for.
 /// With and without offsets the bits are the same.
 TEST_P(Dplr, HistoricalFailure) {
-  DplrProblem p{1, on->emulated() ? pick(200u, 1024u) : 4096u, 2, 128, 128, {1, 0}, {}, DType::Bf16};
-  p.first = DType::Bf16;
+  DplrProblem p{1, on->emulated() ? pick(200u, 1024u) : 4096u, 2, 128, 128, {1, 0}, {}, DType::BF16};
+  p.first = DType::BF16;
   p.offsetType = DType::I64;
   const Arrays inputs = inputsOf(p);
   DplrProblem q = p;
@@ -153,7 +153,7 @@ TEST_P(Dplr, HistoricalFailure) {
 TEST_P(Dplr, Rwkv7IsDplr) {
   if (GetParam() % 2 && on->emulated() && !isFullTier())
     return;
-  DplrProblem p{1, 100, 2, 64, 64, {1, 0, -.61}, {{"safe_gate", 1}, {"scale", 1}}, DType::Bf16};
+  DplrProblem p{1, 100, 2, 64, 64, {1, 0, -.61}, {{"safe_gate", 1}, {"scale", 1}}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   DplrProblem unscaled = p;
   unscaled.numbers.erase("scale");
@@ -172,7 +172,7 @@ TEST_P(Dplr, InfiniteGates) {
   for (const double chunk : {16, 32, 64}) {
     if (on->emulated() && !isFullTier() && static_cast<unsigned>(chunk / 16) % 3 != GetParam() % 3)
       continue;
-    DplrProblem p{1, 75, 1, 32, 32, {1, 0}, any(1, chunk), DType::Bf16};
+    DplrProblem p{1, 75, 1, 32, 32, {1, 0}, any(1, chunk), DType::BF16};
     Arrays inputs = inputsOf(p);
     std::vector<double> g = toHost(inputs.at("g")).values;
     for (std::size_t i = 0; i < g.size(); ++i)
@@ -189,7 +189,7 @@ TEST_P(Dplr, InfiniteGates) {
 /// No tokens at all: the last state is the first, and so are their gradients.
 TEST_P(Dplr, NoTokens) {
   for (const std::vector<std::uint64_t> &offsets : {std::vector<std::uint64_t>{}, {0, 0, 0}, {0}}) {
-    DplrProblem p{offsets.empty() ? 2u : 1u, 0, 2, 16, 24, {1, 0}, {}, DType::Bf16};
+    DplrProblem p{offsets.empty() ? 2u : 1u, 0, 2, 16, 24, {1, 0}, {}, DType::BF16};
     p.offsets = offsets;
     const Arrays inputs = inputsOf(p);
     SCOPED_TRACE(p.text());
@@ -218,7 +218,7 @@ TEST_P(Dplr, HeadsHaveGatesOfTheirOwn) {
 TEST_P(Dplr, ASmallErrorIsSeen) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{1, 70, 1, 16, 16, {1, 0}, {}, DType::Bf16};
+  const DplrProblem p{1, 70, 1, 16, 16, {1, 0}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   const Family &family = familyOf("dplr_backward");
   Arrays outputs = run("dplr_backward", inputs, p);

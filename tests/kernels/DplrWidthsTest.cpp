@@ -35,12 +35,12 @@ TEST_P(DplrWidths, CompileForManyHeads) {
       return *Tensor::dense(device, *out.back(), type, shape);
     };
     const auto result = [&](DType type) { return made(type, whole); };
-    const Tensor x = *Tensor::dense(device, in, DType::Bf16, whole),
+    const Tensor x = *Tensor::dense(device, in, DType::BF16, whole),
                  g = *Tensor::dense(device, gates, DType::F32, whole);
     const Tensor ofHead = *Tensor::dense(device, gates, DType::F32, ofHeads);
     const DeltaRuleOperation delta(**jit);
     const Status ofDelta =
-        delta.prepare({.q = x, .k = x, .v = x, .beta = ofHead, .g = ofHead, .o = result(DType::Bf16)});
+        delta.prepare({.q = x, .k = x, .v = x, .beta = ofHead, .g = ofHead, .o = result(DType::BF16)});
     EXPECT_TRUE(ofDelta.ok()) << ofDelta.toString();
     const DeltaRuleBackwardOperation deltaBackward(**jit);
     const Status ofDeltaBack = deltaBackward.prepare({.q = x,
@@ -49,14 +49,14 @@ TEST_P(DplrWidths, CompileForManyHeads) {
                                                       .beta = ofHead,
                                                       .g = ofHead,
                                                       .dO = x,
-                                                      .dq = result(DType::Bf16),
-                                                      .dk = result(DType::Bf16),
-                                                      .dv = result(DType::Bf16),
+                                                      .dq = result(DType::BF16),
+                                                      .dk = result(DType::BF16),
+                                                      .dv = result(DType::BF16),
                                                       .dBeta = made(DType::F32, ofHeads),
                                                       .dg = made(DType::F32, ofHeads)});
     EXPECT_TRUE(ofDeltaBack.ok()) << ofDeltaBack.toString();
     const Rwkv7Operation forward(**jit);
-    const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(DType::Bf16)});
+    const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(DType::BF16)});
     EXPECT_TRUE(there.ok()) << there.toString();
     const Rwkv7BackwardOperation backward(**jit);
     const Status back = backward.prepare({.q = x,
@@ -66,11 +66,11 @@ TEST_P(DplrWidths, CompileForManyHeads) {
                                           .b = x,
                                           .g = g,
                                           .dO = x,
-                                          .dq = result(DType::Bf16),
-                                          .dk = result(DType::Bf16),
-                                          .dv = result(DType::Bf16),
-                                          .da = result(DType::Bf16),
-                                          .db = result(DType::Bf16),
+                                          .dq = result(DType::BF16),
+                                          .dk = result(DType::BF16),
+                                          .dv = result(DType::BF16),
+                                          .da = result(DType::BF16),
+                                          .db = result(DType::BF16),
                                           .dg = result(DType::F32)});
     EXPECT_TRUE(back.ok()) << back.toString();
   }

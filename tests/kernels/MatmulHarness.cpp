@@ -76,7 +76,7 @@ void Matmul::check(const Problem &p) {
   const auto at = [&](std::int64_t i, std::int64_t j, std::int64_t k, std::int64_t rows, std::int64_t columns) {
     return static_cast<std::size_t>((i * rows + j) * columns + k);
   };
-  const bool eighth = p.type == DType::E4m3 || p.type == DType::E5m2;
+  const bool eighth = p.type == DType::F8E4M3 || p.type == DType::F8E5M2;
   const double product = p.precision == language::Precision::Tf32     ? std::ldexp(1, -9)
                          : p.precision == language::Precision::Tf32x3 ? std::ldexp(1, -19)
                                                                       : 0;

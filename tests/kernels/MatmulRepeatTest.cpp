@@ -19,13 +19,13 @@ TEST_P(Matmul, ThousandRunsGiveTheSameBits) {
       const std::int64_t m = on->emulated() ? 150 : 700, n = on->emulated() ? 140 : 520, k = on->emulated() ? 170 : 900;
       SCOPED_TRACE(textOf(how) + ", splits " + std::to_string(splits));
       {
-        const Operand a = operand(DType::Bf16, {m, k}), b = operand(DType::Bf16, {k, n}),
+        const Operand a = operand(DType::BF16, {m, k}), b = operand(DType::BF16, {k, n}),
                       out = output(DType::F32, {m, n});
         MatmulArguments arguments{a.tensor, b.tensor, out.tensor};
         arguments.splits = splits;
         MatmulOperation operation(*on->jit);
         expectSameBits(*on->device, {&out}, numberOfRuns(*on), [&] { return operation.run(arguments); });
-        Problem p{DType::Bf16, DType::F32, 0, m, n, k};
+        Problem p{DType::BF16, DType::F32, 0, m, n, k};
         p.splits = splits;
         check(p);
       }

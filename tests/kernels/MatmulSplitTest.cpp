@@ -16,7 +16,7 @@ TEST_P(Matmul, SplitK) {
     for (const std::int64_t splits : {2, 5, 17}) { // of 9 steps: whole ones, cut ones, programs without any
       if (!chosen(number++, 4))
         continue;
-      Problem p{DType::Bf16, DType::Bf16, 0, 70, 100, 270};
+      Problem p{DType::BF16, DType::BF16, 0, 70, 100, 270};
       p.splits = splits, p.deterministic = deterministic;
       check(p);
     }
@@ -26,7 +26,7 @@ TEST_P(Matmul, SplitKOfEveryTypeStrideAndBatch) {
   unsigned number = 0;
   for (const bool deterministic : {true, false}) {
     for (const auto &[type, out] : {std::pair(DType::F16, DType::F32),
-                                    {DType::E4m3, DType::F16},
+                                    {DType::F8E4M3, DType::F16},
                                     {DType::I8, DType::I32},
                                     {DType::F32, DType::F32}}) {
       if (!chosen(number++, 4))
@@ -92,11 +92,11 @@ TEST_P(Matmul, CallersEpilogue) {
     for (const std::int64_t splits : {1, 3}) {
       if (!chosen(number++, 4))
         continue;
-      Problem p{DType::Bf16, DType::F32, 2, 70, 150, 130};
+      Problem p{DType::BF16, DType::F32, 2, 70, 150, 130};
       p.hook = hook, p.splits = splits;
       check(p);
       p.bias = true, p.scale = 0.5f, p.activation = Activation::Silu; // these come first
-      p.out = DType::Bf16;
+      p.out = DType::BF16;
       p.outColumns = true;
       check(p);
     }

@@ -17,14 +17,14 @@ TEST_P(Matmul, AnySize) {
                                 {129, 130, 65},
                                 {17, 257, 40},
                                 {5, 3, 0}})
-    check({DType::Bf16, DType::Bf16, 0, m, n, k});
+    check({DType::BF16, DType::BF16, 0, m, n, k});
 }
 
 /// Rows of 16-bit elements that start at odd elements, so that no load may take two at once, and that end inside a
 /// vector; everything beside them is NaN in a and b, and poison in out.
 TEST_P(Matmul, OddKMasked16BitLoads) {
   unsigned number = 0;
-  for (const DType type : {DType::F16, DType::Bf16})
+  for (const DType type : {DType::F16, DType::BF16})
     for (const std::int64_t k : {1, 3, 7, 15, 31, 33, 65, 127})
       for (unsigned columns = 0; columns < 4; ++columns) {
         if (!chosen(number++, 8))
@@ -47,9 +47,9 @@ TEST_P(Matmul, EveryType) {
   unsigned number = 0;
   for (const Types &t : {Types{DType::F16, DType::F16, 50},
                          {DType::F16, DType::F32, 50},
-                         {DType::Bf16, DType::F32, 50},
-                         {DType::E4m3, DType::Bf16, 90},
-                         {DType::E5m2, DType::F32, 90},
+                         {DType::BF16, DType::F32, 50},
+                         {DType::F8E4M3, DType::BF16, 90},
+                         {DType::F8E5M2, DType::F32, 90},
                          {DType::I8, DType::I32, 90},
                          {DType::F32, DType::F32, 50},
                          {DType::F32, DType::F32, 50, Precision::Tf32},
@@ -74,7 +74,7 @@ TEST_P(Matmul, AnyStrides) {
 }
 
 TEST_P(Matmul, BatchesAndABatchForAll) {
-  check({DType::Bf16, DType::F32, 3, 33, 65, 40});
+  check({DType::BF16, DType::F32, 3, 33, 65, 40});
   // One b for every batch, through a stride of 0 and without the dimension.
   const Operand a = operand(DType::F16, {3, 16, 32}), b = operand(DType::F16, {32, 8}),
                 one = output(DType::F32, {3, 16, 8}), two = output(DType::F32, {3, 16, 8});
@@ -177,7 +177,7 @@ TEST_P(Matmul, SeedsOfEverySchedule) {
     random.seed(5);
     std::vector<double> got;
     {
-      const Operand a = operand(DType::Bf16, {150, 70}, {{}, 2}), b = operand(DType::Bf16, {70, 140}, {{1, 0}}),
+      const Operand a = operand(DType::BF16, {150, 70}, {{}, 2}), b = operand(DType::BF16, {70, 140}, {{1, 0}}),
                     out = output(DType::F32, {150, 140});
       MatmulOperation operation(*on->jit);
       const Status s = operation.run({a.tensor, b.tensor, out.tensor});

@@ -81,9 +81,9 @@ protected:
 TEST_P(MatrixCounters, OfMatmul) {
   unsigned number = 0;
   for (const auto &[type, out] : {std::pair(DType::F16, DType::F16),
-                                  {DType::Bf16, DType::F32},
+                                  {DType::BF16, DType::F32},
                                   {DType::I8, DType::I32},
-                                  {DType::E4m3, DType::Bf16},
+                                  {DType::F8E4M3, DType::BF16},
                                   {DType::F32, DType::F32}})
     for (unsigned columns = 0; columns < 4; ++columns) {
       if (!chosen(number++))
@@ -168,11 +168,11 @@ TEST(AttentionCopies, AreOf16BytesForEveryHeadDim) {
     SCOPED_TRACE("D " + std::to_string(dim));
     const std::int64_t S = 128, H = 3, wide = (dim + 15) / 16 * 16;
     const auto tensor = [&] {
-      return upload(*on->device, DType::Bf16, {1, S, H, dim},
+      return upload(*on->device, DType::BF16, {1, S, H, dim},
                     std::vector<double>(static_cast<std::size_t>(S * H * dim), 0.5));
     };
     const Operand q = tensor(), k = tensor(), v = tensor(),
-                  o = allocateOutput(*on->device, DType::Bf16, {1, S, H, dim});
+                  o = allocateOutput(*on->device, DType::BF16, {1, S, H, dim});
     AttentionArguments a;
     a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
     a.tiling = tilingOf(*on->device, a, Heads::Few);

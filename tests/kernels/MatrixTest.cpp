@@ -73,7 +73,7 @@ std::vector<Entry> entriesOf(std::string_view family, std::size_t index, std::si
   std::vector<Entry> out, rest;
   std::size_t turn = 0;
   for (const Shape &shape : shapesOf(family))
-    for (DType dtype : {DType::F32, DType::F16, DType::Bf16})
+    for (DType dtype : {DType::F32, DType::F16, DType::BF16})
       for (const Places &p : allPlaces) {
         const bool dense = &p == &allPlaces[0];
         if (!fits(family, shape, p))

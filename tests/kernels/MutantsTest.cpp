@@ -84,8 +84,8 @@ TEST_P(KernelMutants, AreFound) {
   std::set<std::string> survived;
   unsigned made = 0, unreached = 0, turn = 0;
   for (const std::string device : {"emulator:sm_80", "emulator:sm_90a"})
-    for (DType dtype : {DType::F32, DType::Bf16}) {
-      if (!isFullTier() && (dtype == DType::Bf16 || device != "emulator:sm_90a"))
+    for (DType dtype : {DType::F32, DType::BF16}) {
+      if (!isFullTier() && (dtype == DType::BF16 || device != "emulator:sm_90a"))
         continue;
       std::vector<Trial> trials;
       std::map<std::string, std::vector<std::size_t>> users; // by text: the trials that load it

@@ -76,7 +76,7 @@ Operand placed(Device &device, DType type, const std::vector<std::int64_t> &shap
 
 double rounded(double value, DType type) {
   // Tests round millions of numbers: those that are normal in the type, and f16's smaller ones, without encoding.
-  if (type == DType::F16 || type == DType::Bf16) {
+  if (type == DType::F16 || type == DType::BF16) {
     const int drop = type == DType::F16 ? 42 : 45, most = type == DType::F16 ? 15 : 127;
     const auto bits = std::bit_cast<std::uint64_t>(value);
     const int exponent = static_cast<int>(bits >> 52 & 0x7ff) - 1023;

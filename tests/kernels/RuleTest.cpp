@@ -41,18 +41,18 @@ Arrays drawn(const std::string &rule, const DplrProblem &p, std::uint64_t seed) 
 
 /// Calls whose number is this device's: every rule on every device, each time another call.
 std::vector<DplrProblem> calls() {
-  std::vector<DplrProblem> out{{2, 130, 2, 64, 64, {}, {}, DType::Bf16},
+  std::vector<DplrProblem> out{{2, 130, 2, 64, 64, {}, {}, DType::BF16},
                                {1, 100, 2, 40, 24, {}, {{"chunk_size", 16}}, DType::F16},
-                               {1, 150, 1, 64, 32, {}, {{"chunk_size", 32}, {"scale", .3}}, DType::Bf16},
+                               {1, 150, 1, 64, 32, {}, {{"chunk_size", 32}, {"scale", .3}}, DType::BF16},
                                {1, 96, 1, 128, 128, {}, {}, DType::F16},
-                               {1, 100, 2, 90, 40, {}, {}, DType::Bf16}, // slices of 48 of K, the second not full
-                               {1, 70, 1, 130, 16, {}, {}, DType::Bf16}, // of 192 columns, the last slice outside K
+                               {1, 100, 2, 90, 40, {}, {}, DType::BF16}, // slices of 48 of K, the second not full
+                               {1, 70, 1, 130, 16, {}, {}, DType::BF16}, // of 192 columns, the last slice outside K
                                {1, 70, 1, 200, 160, {}, {}, DType::F16}, // slices of K, parts of V
-                               {1, 70, 1, 32, 150, {}, {}, DType::Bf16},
-                               {1, 100, 1, 48, 32, {}, {{"chunk_size", 16}, {"segment_size", 2}}, DType::Bf16}};
+                               {1, 70, 1, 32, 150, {}, {}, DType::BF16},
+                               {1, 100, 1, 48, 32, {}, {{"chunk_size", 16}, {"segment_size", 2}}, DType::BF16}};
   out[1].offsets = {0, 0, 15, 15, 64, 65, 100, 100};
   out[4].offsets = out[1].offsets;
-  out[2].gateType = DType::Bf16, out[2].first = DType::Bf16, out[2].last.reset();
+  out[2].gateType = DType::BF16, out[2].first = DType::BF16, out[2].last.reset();
   out[3].first.reset(), out[3].gateType = DType::F16;
   return out;
 }
@@ -95,7 +95,7 @@ TEST_P(Rule, GatesOfAnySize) {
     for (const unsigned dim : {64u, 96u}) {
       if (on->emulated() && !isFullTier() && (dim > 64) != (GetParam() / 2 % 2 == 1))
         continue;
-      const DplrProblem p{1, 130, 1, dim, 64, {}, {}, DType::Bf16};
+      const DplrProblem p{1, 130, 1, dim, 64, {}, {}, DType::BF16};
       Arrays inputs = drawn(name, p, 3);
       std::vector<double> g = toHost(inputs.at("g")).values;
       const std::size_t columns = g.size() / p.tokens;
@@ -130,7 +130,7 @@ TEST_P(Rule, HeadGatesAreEqualChannelGates) {
 TEST_P(Rule, WrongArgumentsAreRefused) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::Bf16};
+  const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::BF16};
   Arrays inputs = drawn("gated_delta_rule", p, 1);
   const auto refusal = [&](const char *name, const Array &wrong) {
     Arrays bad = inputs;
@@ -151,7 +151,7 @@ TEST_P(Rule, WrongArgumentsAreRefused) {
 TEST_P(Rule, OutputsHaveMemoryOfTheirOwn) {
   if (GetParam() != 0)
     return;
-  const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::Bf16, {}, DType::I32, DType::F32, DType::F32};
+  const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::BF16, {}, DType::I32, DType::F32, DType::F32};
   const Family &family = familyOf("dplr_backward");
   auto placed = PlacedCall::create(*on->device, family, inputsFor(family, drawn("iplr", p, 1)), {{"dh0", 1}});
   ASSERT_TRUE(placed.ok()) << placed.status().toString();

@@ -36,7 +36,7 @@ std::vector<TensorType> inputsOf(std::string_view family) {
                             : family == "copy" || family == "add" || family == "transpose"
                                 ? std::vector<Shape>{{70, 129}}
                                 : std::vector<Shape>{{5, 1000}, {2, 16387}}) // in registers, and in several passes
-    for (DType dtype : {DType::F32, DType::F16, DType::Bf16})
+    for (DType dtype : {DType::F32, DType::F16, DType::BF16})
       if (isFullTier() || dtype != DType::F16)
         out.push_back({dtype, shape});
   return out;

@@ -33,7 +33,7 @@ protected:
 /// The short ways of `rounded` against the encoding of files.
 TEST(RoundedTest, IsTheNearestCode) {
   std::mt19937_64 random(3);
-  for (const auto &[type, format] : {std::pair(DType::F16, formatF16), {DType::Bf16, formatBf16}}) {
+  for (const auto &[type, format] : {std::pair(DType::F16, formatF16), {DType::BF16, formatBf16}}) {
     const auto check = [&, type = type, format = format](double value) {
       const double got = rounded(value, type), wanted = decodeFloat(encodeFloat(value, format), format);
       ASSERT_EQ(std::bit_cast<std::uint64_t>(got), std::bit_cast<std::uint64_t>(wanted)) << value;

@@ -13,13 +13,13 @@ using namespace kernels;
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr DType floatTypes[] = {DType::F32, DType::F16, DType::Bf16};
+constexpr DType floatTypes[] = {DType::F32, DType::F16, DType::BF16};
 
 double largestOf(DType t) {
-  return t == DType::F16 ? 65504.0 : t == DType::Bf16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
+  return t == DType::F16 ? 65504.0 : t == DType::BF16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
 }
 double smallestOf(DType t) { // denormal
-  return t == DType::F16 ? 0x1p-24 : t == DType::Bf16 ? 0x1p-133 : 0x1p-149;
+  return t == DType::F16 ? 0x1p-24 : t == DType::BF16 ? 0x1p-133 : 0x1p-149;
 }
 
 /// Values that arithmetic treats apart, and their neighbours.
@@ -78,7 +78,7 @@ TEST_P(SpecialValues, CopyAndTransposeKeepEveryBit) {
   }
   run("copy", {{"x", all}});
   run("transpose", {{"x", all}});
-  for (DType t : {DType::I8, DType::U8, DType::I64, DType::F64, DType::E4m3, DType::Bf16, DType::F32, DType::U32}) {
+  for (DType t : {DType::I8, DType::U8, DType::I64, DType::F64, DType::F8E4M3, DType::BF16, DType::F32, DType::U32}) {
     run("copy", {{"x", randomBits(t, {1023}, 1)}}, Place::Offset, Place::Offset);
     run("copy", {{"x", randomBits(t, {3, 70, 9}, 2)}}, Place::Swapped, Place::Steps);
     run("transpose", {{"x", randomBits(t, {67, 130}, 3)}}, Place::Dense, Place::Padded);

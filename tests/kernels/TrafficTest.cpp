@@ -67,7 +67,7 @@ TEST_P(KernelTraffic, IsAsStated) {
   if (!on->emulated())
     GTEST_SKIP() << "a GPU counts nothing";
   const Family &family = familyOf(name);
-  for (const DType dtype : {DType::F32, DType::F16, DType::Bf16})
+  for (const DType dtype : {DType::F32, DType::F16, DType::BF16})
     for (const Shape &shape : shapesFor(name)) {
       TensorTypes types = {{"x", {dtype, shape}}};
       if (name == "add")

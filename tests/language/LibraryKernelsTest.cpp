@@ -13,7 +13,7 @@
 
 #include <set>
 
-using kiln::language::ElementType;
+using kiln::DType;
 using kiln::language::Kernel;
 using namespace kiln::kernels;
 
@@ -26,7 +26,7 @@ struct Variant {
 
 std::vector<Variant> variants() {
   std::vector<Variant> out;
-  for (const ElementType e : {ElementType::F32, ElementType::F16, ElementType::BF16}) {
+  for (const DType e : {DType::F32, DType::F16, DType::BF16}) {
     for (const bool flag : {false, true}) {
       const int rows = flag ? 4 : 1;
       out.push_back({add(e, {.strided = flag}), "kernels/add/Add.cpp"});
@@ -47,8 +47,7 @@ std::vector<Variant> variants() {
     }
     out.push_back({reduceSumFinal(e), "kernels/reduce_sum/ReduceSum.cpp"});
   }
-  for (const ElementType e :
-       {ElementType::F64, ElementType::I8, ElementType::I16, ElementType::I32, ElementType::I64}) {
+  for (const DType e : {DType::F64, DType::I8, DType::I16, DType::I32, DType::I64}) {
     out.push_back({copy(e), "kernels/copy/Copy.cpp"});
     out.push_back({transpose(e), "kernels/transpose/Transpose.cpp"});
   }
@@ -78,20 +77,20 @@ TEST(LibraryKernels, TheDialectsAcceptThem) {
 }
 
 TEST(LibraryKernels, RefuseTypesThatTheyDoNotHave) {
-  for (const Kernel &k : {add(ElementType::I32), softmax(ElementType::I8), layerNorm(ElementType::F64),
-                          cumsum(ElementType::I32), reduceSumFinal(ElementType::I1), copy(ElementType::U32)}) {
+  for (const Kernel &k : {add(DType::I32), softmax(DType::I8), layerNorm(DType::F64), cumsum(DType::I32),
+                          reduceSumFinal(DType::I1), copy(DType::U32)}) {
     EXPECT_FALSE(k.ok());
     EXPECT_FALSE(k.status().remedy().empty());
   }
 }
 
 TEST(LibraryKernels, RefuseTilesThatDoNotExist) {
-  EXPECT_NE(add(ElementType::F32, {.block = 1000}).status().message().find("Add.cpp"), std::string::npos);
-  EXPECT_FALSE(softmax(ElementType::F32, {.block = 0}).ok());
-  EXPECT_FALSE(softmax(ElementType::F32, {.rowsPerProgram = -1}).ok());
-  EXPECT_FALSE(transpose(ElementType::F32, {.tileRows = 1 << 12, .tileColumns = 1 << 12}).ok());
-  EXPECT_FALSE(transpose(ElementType::F32, {.xUnit = 7}).ok());
-  EXPECT_FALSE(cumsum(ElementType::F32, {.warps = 0}).ok());
+  EXPECT_NE(add(DType::F32, {.block = 1000}).status().message().find("Add.cpp"), std::string::npos);
+  EXPECT_FALSE(softmax(DType::F32, {.block = 0}).ok());
+  EXPECT_FALSE(softmax(DType::F32, {.rowsPerProgram = -1}).ok());
+  EXPECT_FALSE(transpose(DType::F32, {.tileRows = 1 << 12, .tileColumns = 1 << 12}).ok());
+  EXPECT_FALSE(transpose(DType::F32, {.xUnit = 7}).ok());
+  EXPECT_FALSE(cumsum(DType::F32, {.warps = 0}).ok());
 }
 
 } // namespace

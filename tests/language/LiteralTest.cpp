@@ -15,7 +15,7 @@ using namespace kiln::language;
 namespace {
 
 struct Format {
-  ElementType element;
+  DType element;
   int exponentBits, mantissaBits;
   bool finite;
 };
@@ -105,9 +105,8 @@ TEST_P(SmallFloat, OthersRoundToTheNearestEven) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, SmallFloat,
-                         testing::Values(Format{ElementType::F16, 5, 10, false}, Format{ElementType::BF16, 8, 7, false},
-                                         Format{ElementType::F8E4M3, 4, 3, true},
-                                         Format{ElementType::F8E5M2, 5, 2, false}),
+                         testing::Values(Format{DType::F16, 5, 10, false}, Format{DType::BF16, 8, 7, false},
+                                         Format{DType::F8E4M3, 4, 3, true}, Format{DType::F8E5M2, 5, 2, false}),
                          [](const auto &info) { return std::string(elementName(info.param.element)); });
 
 TEST(Literal, F32IsTheCastOfC) {
@@ -116,7 +115,7 @@ TEST(Literal, F32IsTheCastOfC) {
     const double v = std::bit_cast<double>((random() & ~(0x7FFull << 52)) | ((random() % 320 + 860) << 52));
     std::string literal;
     const float want = static_cast<float>(v);
-    ASSERT_EQ(appendLiteral(literal, ElementType::F32, v), std::isfinite(want)) << v;
+    ASSERT_EQ(appendLiteral(literal, DType::F32, v), std::isfinite(want)) << v;
     if (!std::isfinite(want))
       continue;
     const float back =
@@ -127,38 +126,38 @@ TEST(Literal, F32IsTheCastOfC) {
   }
 }
 
-std::string literal(ElementType e, detail::Constant c) {
+std::string literal(DType e, detail::Constant c) {
   std::string out;
   return appendLiteral(out, e, c) ? out : "refused";
 }
 
 TEST(Literal, WhatTheyLookLike) {
-  EXPECT_EQ(literal(ElementType::F32, 1), "1.0");
-  EXPECT_EQ(literal(ElementType::F32, -0.5), "-0.5");
-  EXPECT_EQ(literal(ElementType::F32, 0.1), "0x3DCCCCCD");
-  EXPECT_EQ(literal(ElementType::F32, -0.0), "0x80000000");
-  EXPECT_EQ(literal(ElementType::F32, INFINITY), "0x7F800000");
-  EXPECT_EQ(literal(ElementType::F32, -INFINITY), "0xFF800000");
-  EXPECT_EQ(literal(ElementType::F32, NAN), "0x7FC00000");
-  EXPECT_EQ(literal(ElementType::F32, 3e38), "0x7F61B1E6");
-  EXPECT_EQ(literal(ElementType::F32, 3.5e38), "refused");
-  EXPECT_EQ(literal(ElementType::F64, 0.1), "0x3FB999999999999A");
-  EXPECT_EQ(literal(ElementType::F64, 5e-324), "0x0000000000000001");
-  EXPECT_EQ(literal(ElementType::BF16, INFINITY), "0x7F80");
-  EXPECT_EQ(literal(ElementType::F16, 65520), "refused");
-  EXPECT_EQ(literal(ElementType::F16, 65519), "0x7BFF");
-  EXPECT_EQ(literal(ElementType::F8E4M3, INFINITY), "refused");
-  EXPECT_EQ(literal(ElementType::F8E4M3, 448), "448.0");
-  EXPECT_EQ(literal(ElementType::F8E4M3, 465), "refused");
-  EXPECT_EQ(literal(ElementType::I8, -128), "-128");
-  EXPECT_EQ(literal(ElementType::I8, 128), "refused");
-  EXPECT_EQ(literal(ElementType::U8, 255), "-1");
-  EXPECT_EQ(literal(ElementType::U8, 256), "refused");
-  EXPECT_EQ(literal(ElementType::U64, ~0ull), "-1");
-  EXPECT_EQ(literal(ElementType::I64, ~0ull), "refused");
-  EXPECT_EQ(literal(ElementType::I64, INT64_MIN), "-9223372036854775808");
-  EXPECT_EQ(literal(ElementType::I32, INT32_MIN), "-2147483648");
-  EXPECT_EQ(literal(ElementType::I1, true), "true");
+  EXPECT_EQ(literal(DType::F32, 1), "1.0");
+  EXPECT_EQ(literal(DType::F32, -0.5), "-0.5");
+  EXPECT_EQ(literal(DType::F32, 0.1), "0x3DCCCCCD");
+  EXPECT_EQ(literal(DType::F32, -0.0), "0x80000000");
+  EXPECT_EQ(literal(DType::F32, INFINITY), "0x7F800000");
+  EXPECT_EQ(literal(DType::F32, -INFINITY), "0xFF800000");
+  EXPECT_EQ(literal(DType::F32, NAN), "0x7FC00000");
+  EXPECT_EQ(literal(DType::F32, 3e38), "0x7F61B1E6");
+  EXPECT_EQ(literal(DType::F32, 3.5e38), "refused");
+  EXPECT_EQ(literal(DType::F64, 0.1), "0x3FB999999999999A");
+  EXPECT_EQ(literal(DType::F64, 5e-324), "0x0000000000000001");
+  EXPECT_EQ(literal(DType::BF16, INFINITY), "0x7F80");
+  EXPECT_EQ(literal(DType::F16, 65520), "refused");
+  EXPECT_EQ(literal(DType::F16, 65519), "0x7BFF");
+  EXPECT_EQ(literal(DType::F8E4M3, INFINITY), "refused");
+  EXPECT_EQ(literal(DType::F8E4M3, 448), "448.0");
+  EXPECT_EQ(literal(DType::F8E4M3, 465), "refused");
+  EXPECT_EQ(literal(DType::I8, -128), "-128");
+  EXPECT_EQ(literal(DType::I8, 128), "refused");
+  EXPECT_EQ(literal(DType::U8, 255), "-1");
+  EXPECT_EQ(literal(DType::U8, 256), "refused");
+  EXPECT_EQ(literal(DType::U64, ~0ull), "-1");
+  EXPECT_EQ(literal(DType::I64, ~0ull), "refused");
+  EXPECT_EQ(literal(DType::I64, INT64_MIN), "-9223372036854775808");
+  EXPECT_EQ(literal(DType::I32, INT32_MIN), "-2147483648");
+  EXPECT_EQ(literal(DType::I1, true), "true");
 }
 
 TEST(Literal, QuotedTextIsEscaped) {

@@ -21,7 +21,7 @@ template <Element T> Kernel scale(const ScaleConfig &c) {
 }
 
 // From a run-time element type.
-Kernel scale(ElementType element, const ScaleConfig &c) {
+Kernel scale(DType element, const ScaleConfig &c) {
   return withElement<f32, f16, bf16>(element, "scale", [&]<Element T>() { return scale<T>(c); });
 }
 

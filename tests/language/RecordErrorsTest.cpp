@@ -448,8 +448,7 @@ TEST(RecordErrors, OfTheKernelItself) {
   }
   const Kernel twice = kernel("k", {}, [](Arg<i32, "n"> a, Arg<f32, "n"> b) {});
   EXPECT_NE(twice.status().message().find("both called 'n'"), std::string::npos) << twice.status().message();
-  const Kernel none =
-      withElement<f32, f16>(ElementType::I8, "k", [&]<Element T>() { return kernel("k", {}, nothing); });
+  const Kernel none = withElement<f32, f16>(DType::I8, "k", [&]<Element T>() { return kernel("k", {}, nothing); });
   EXPECT_NE(none.status().message().find("i8"), std::string::npos);
   EXPECT_NE(none.status().remedy().find("f32, f16"), std::string::npos);
   EXPECT_FALSE(Kernel().ok());

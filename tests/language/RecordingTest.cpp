@@ -30,7 +30,7 @@ Kernel sample() {
 
 TEST(Recording, IsTheSameOnEightThreads) {
   const std::string text = sample().text();
-  const std::string softmax = kiln::kernels::softmax(ElementType::BF16, {.looping = true}).text();
+  const std::string softmax = kiln::kernels::softmax(DType::BF16, {.looping = true}).text();
   ASSERT_FALSE(text.empty());
   ASSERT_FALSE(softmax.empty());
   std::vector<int> different(8);
@@ -39,7 +39,7 @@ TEST(Recording, IsTheSameOnEightThreads) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < kiln::test::pick(50, 2000); ++round) {
         different[t] += sample().text() != text;
-        different[t] += kiln::kernels::softmax(ElementType::BF16, {.looping = true}).text() != softmax;
+        different[t] += kiln::kernels::softmax(DType::BF16, {.looping = true}).text() != softmax;
       }
     });
   for (std::thread &t : threads)

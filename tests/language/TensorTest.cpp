@@ -45,7 +45,7 @@ TEST(TensorArgument, IsAnAddressExtentsAndStrides) {
     EXPECT_EQ(a.part->optional, a.name[0] == 'y');
     EXPECT_EQ(a.traits.noalias, a.name == "y");
     if (wanted[i].role == TensorPart::Role::Stride)
-      EXPECT_EQ(a.counts, a.name[0] == 'x' ? ElementType::BF16 : ElementType::F32);
+      EXPECT_EQ(a.counts, a.name[0] == 'x' ? DType::BF16 : DType::F32);
   }
 }
 

@@ -9,7 +9,7 @@ using namespace kiln::softfloat;
 
 void add(std::vector<NumbersCase> &cases, const std::string &op, const std::string &from, const std::string &to,
          std::function<Bits(Bits)> reference) {
-  const ElementType source{from}, result{to};
+  const DType source{from}, result{to};
   NumbersCase c{op + "_" + from + "_" + to,
                 "conversions",
                 "%r = arith." + op + " %a : " + from + " to " + to,
@@ -30,7 +30,7 @@ void addConversionCases(std::vector<NumbersCase> &cases) {
   const std::string floats[] = {"f8E4M3FN", "f8E5M2", "f16", "bf16", "f32", "f64"};
   for (const std::string &from : floats)
     for (const std::string &to : floats) {
-      const ElementType a{from}, b{to};
+      const DType a{from}, b{to};
       if (a.bits() == b.bits())
         continue;
       add(cases, a.bits() < b.bits() ? "extf" : "truncf", from, to,
@@ -38,7 +38,7 @@ void addConversionCases(std::vector<NumbersCase> &cases) {
     }
   for (const std::string &type : {std::string("f16"), std::string("bf16"), std::string("f32"), std::string("f64")})
     for (const unsigned width : {1u, 8u, 16u, 32u, 64u}) {
-      const ElementType f{type};
+      const DType f{type};
       const std::string integer = "i" + std::to_string(width);
       for (const bool isSigned : {true, false}) {
         const std::string letter = isSigned ? "s" : "u";

@@ -150,7 +150,7 @@ std::optional<Bits> exactResult(Op op, const Format &f, std::span<const Bits> o)
   case Op::Fma:
     return nearest(fma(value(0), value(1), value(2), Rounding::NearestEven));
   case Op::Rem: {
-    const ElementType type{f.bits == 64 ? "f64" : f.bits == 32 ? "f32" : f.precision == 11 ? "f16" : "bf16"};
+    const DType type{f.bits == 64 ? "f64" : f.bits == 32 ? "f32" : f.precision == 11 ? "f16" : "bf16"};
     return nearest(unpack(real, std::bit_cast<Bits>(std::fmod(valueOf(type, o[0]), valueOf(type, o[1])))));
   }
   case Op::Neg:
@@ -245,16 +245,16 @@ void addFloatCases(std::vector<NumbersCase> &cases) {
     std::string lower = row.type;
     for (char &c : lower)
       c = static_cast<char>(std::tolower(c));
-    const ElementType type{lower};
+    const DType type{lower};
     const std::string opName = opTexts[static_cast<unsigned>(row.op)].name;
     NumbersCase c;
     c.name = opName.substr(opName.find('.') + 1) + "_" + lower + (row.grade == "Approx" ? "_approx" : "");
     c.group = lower;
     c.body = bodyOf(row, lower);
     for (unsigned k = 0; k < opTexts[static_cast<unsigned>(row.op)].operands; ++k)
-      c.inputs.push_back(row.op == Op::PowI && k == 1 ? ElementType{"i32"} : type);
+      c.inputs.push_back(row.op == Op::PowI && k == 1 ? DType{"i32"} : type);
     const bool isTest = row.op == Op::IsNan || row.op == Op::IsInf || row.op == Op::IsFinite;
-    c.output = isTest ? ElementType{"i1"} : type;
+    c.output = isTest ? DType{"i1"} : type;
     const Format &format = formatOf(type);
     const bool via = row.placement == "ViaF32";
     const Row &bound =

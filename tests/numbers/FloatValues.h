@@ -11,7 +11,7 @@
 
 namespace kiln::test {
 
-inline const softfloat::Format &formatOf(const ElementType &type) {
+inline const softfloat::Format &formatOf(const DType &type) {
   if (type.name == "f16")
     return softfloat::half;
   if (type.name == "bf16")
@@ -24,14 +24,14 @@ inline const softfloat::Format &formatOf(const ElementType &type) {
 }
 
 /// The nearest number of the type; beyond its range the largest.
-inline Bits nearestBits(const ElementType &type, double v) {
+inline Bits nearestBits(const DType &type, double v) {
   if (type.name == "f32" && std::fabs(v) < 1e38)
     return std::bit_cast<std::uint32_t>(static_cast<float>(v));
   return softfloat::pack(formatOf(type), softfloat::unpack(softfloat::real, std::bit_cast<Bits>(v)),
                          softfloat::Rounding::NearestEven, /*saturateFinite=*/true);
 }
 
-inline double valueOf(const ElementType &type, Bits bits) {
+inline double valueOf(const DType &type, Bits bits) {
   if (type.name == "f32")
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   return type.name == "f64" ? std::bit_cast<double>(bits) : softfloat::toDouble(formatOf(type), bits);
@@ -42,7 +42,7 @@ inline std::int64_t signedOf(Bits bits, unsigned width) {
   return static_cast<std::int64_t>(bits << (64 - width)) >> (64 - width);
 }
 
-inline Verdict expectBits(const ElementType &type, Bits expected, Bits result) {
+inline Verdict expectBits(const DType &type, Bits expected, Bits result) {
   const bool bothNan =
       type.isFloat() && softfloat::isNan(formatOf(type), expected) && softfloat::isNan(formatOf(type), result);
   if (expected == result || bothNan)

@@ -47,7 +47,7 @@ Int operand(Bits b, unsigned width, bool isSigned) {
   return isSigned ? Int(signedOf(b, width)) : Int(b);
 }
 
-NumbersCase binary(const std::string &name, const ElementType &type, const std::string &body,
+NumbersCase binary(const std::string &name, const DType &type, const std::string &body,
                    std::function<Bits(Bits, Bits)> reference) {
   NumbersCase c{name + "_" + type.name, "integers", body, {type, type}, type, {}};
   c.check = [type, reference](std::span<const Bits> o, Bits result) {
@@ -56,7 +56,7 @@ NumbersCase binary(const std::string &name, const ElementType &type, const std::
   return c;
 }
 
-NumbersCase unary(const std::string &name, const ElementType &type, const std::string &body,
+NumbersCase unary(const std::string &name, const DType &type, const std::string &body,
                   std::function<Bits(Bits)> reference) {
   const bool isLiteral = name.find("_by_") != std::string::npos;
   NumbersCase c{name + "_" + type.name, isLiteral ? "literals" : "integers", body, {type}, type, {}};
@@ -67,7 +67,7 @@ NumbersCase unary(const std::string &name, const ElementType &type, const std::s
 }
 
 void addWidth(std::vector<NumbersCase> &cases, unsigned width) {
-  const ElementType type{"i" + std::to_string(width)};
+  const DType type{"i" + std::to_string(width)};
   const std::string t = " : " + type.name;
   for (const Operation &op : operations)
     cases.push_back(

@@ -7,13 +7,13 @@
 
 namespace kiln::test {
 
-unsigned ElementType::bits() const {
+unsigned DType::bits() const {
   if (name == "f8E4M3FN" || name == "f8E5M2")
     return 8;
   return static_cast<unsigned>(std::stoi(name.substr(name.find_first_of("0123456789"))));
 }
 
-unsigned ElementType::bytes() const {
+unsigned DType::bytes() const {
   unsigned bytes = 1;
   while (bytes * 8 < bits())
     bytes *= 2;
@@ -30,7 +30,7 @@ std::vector<NumbersCase> allNumbersCases() {
 
 namespace {
 
-std::vector<Bits> edgesOf(const ElementType &type) {
+std::vector<Bits> edgesOf(const DType &type) {
   const Bits mask = type.bits() == 64 ? ~Bits(0) : (Bits(1) << type.bits()) - 1;
   std::vector<Bits> edges;
   if (!type.isFloat()) {
@@ -120,7 +120,7 @@ std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t coun
   // Edges with edges; of three operands a sample.
   std::vector<std::vector<Bits>> edges;
   std::size_t combinations = 1;
-  for (const ElementType &type : c.inputs) {
+  for (const DType &type : c.inputs) {
     edges.push_back(edgesOf(type));
     combinations *= edges.back().size();
   }
@@ -136,7 +136,7 @@ std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t coun
   for (std::size_t i = 0; i < count; ++i) {
     const bool usual = i % 3 == 2;
     for (std::size_t k = 0; k < lists.size(); ++k) {
-      const ElementType &type = c.inputs[k];
+      const DType &type = c.inputs[k];
       const unsigned bits = type.bits();
       Bits b = random();
       if (usual && type.isFloat()) {
@@ -156,7 +156,7 @@ std::vector<std::vector<Bits>> operandsOf(const NumbersCase &c, std::size_t coun
 
 namespace {
 
-std::string storageOf(const ElementType &type) {
+std::string storageOf(const DType &type) {
   if (type.isFloat() && type.bits() > 8)
     return type.name;
   return "i" + std::to_string(type.bytes() * 8);
@@ -178,7 +178,7 @@ std::string kernelText(const NumbersCase &c) {
           "  ^work:\n"
           "    %index = llvm.zext %i : i32 to i64\n";
   for (std::size_t k = 0; k < c.inputs.size(); ++k) {
-    const ElementType &type = c.inputs[k];
+    const DType &type = c.inputs[k];
     const std::string storage = storageOf(type), number = std::to_string(k);
     const bool same = storage == type.name;
     text += "    %q" + number + " = llvm.getelementptr %p" + number +

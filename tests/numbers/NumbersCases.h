@@ -20,7 +20,7 @@
 namespace kiln::test {
 
 /// A type of MLIR: "f32", "bf16", "f8E4M3FN", "i24".
-struct ElementType {
+struct DType {
   std::string name;
   bool isFloat() const { return name[0] != 'i'; }
   unsigned bits() const;
@@ -41,8 +41,8 @@ struct NumbersCase {
   std::string name;  ///< an identifier: the kernel's name
   std::string group; ///< cases of a group share a module
   std::string body;  ///< computes %r from %a, %b, %c
-  std::vector<ElementType> inputs;
-  ElementType output;
+  std::vector<DType> inputs;
+  DType output;
   std::function<Verdict(std::span<const Bits> operands, Bits result)> check;
 };
 

@@ -18,7 +18,7 @@ namespace {
 CompiledNumbers compileBody(const std::string &body, const std::string &type, unsigned operands,
                             const std::string &output = "", const std::string &target = "sm_80") {
   NumbersCase c{"k", "", body, {}, {output.empty() ? type : output}, {}};
-  c.inputs.assign(operands, ElementType{type});
+  c.inputs.assign(operands, DType{type});
   const NumbersCase *list[] = {&c};
   return compileNumbers(moduleText(list, target), /*keepLowered=*/true);
 }

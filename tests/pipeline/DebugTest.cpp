@@ -133,7 +133,7 @@ TEST(Debug, TilesBecomeFilesOfTheirTypeAndShape) {
     expectFile("e4m3", DType::F32, [](float v) { return static_cast<float>(float8_e4m3(v)); });
     expectFile("i64", DType::I64, [](float v) { return std::trunc(v) - std::ldexp(1, 40); });
     expectFile("u16", DType::U16, [](float v) { return v < 1 ? 65535 : std::trunc(v) - 1; });
-    expectFile("mask", DType::Bool, [](float v) { return v > 100; });
+    expectFile("mask", DType::I1, [](float v) { return v > 100; });
     const auto row = readNpy(folder.path() + "/dump.row." + std::to_string(program) + "_0_0.npy");
     ASSERT_TRUE(row.ok());
     EXPECT_EQ(row->shape, kiln::Shape{columns});

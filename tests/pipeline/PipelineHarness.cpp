@@ -88,16 +88,15 @@ std::vector<LibraryKernel> libraryKernels(bool all) {
     if (at != std::string::npos)
       out.push_back({std::move(name), text, text.substr(at + 5, text.find('"', at + 5) - at - 5)});
   };
-  for (const language::ElementType e :
-       {language::ElementType::F32, language::ElementType::F16, language::ElementType::BF16}) {
-    const std::string type(language::elementName(e));
+  for (const DType e : {DType::F32, DType::F16, DType::BF16}) {
+    const std::string type(elementName(e));
     unsigned number = 0;
     for (const auto &family : kernels::families()) {
       const std::vector<DType> types = family->dtypes();
       if (std::none_of(types.begin(), types.end(), [&](DType t) { return dtypeName(t) == type; }))
         continue;
       // Of those of two types that differ in the names of instructions alone every other one has the one, not both.
-      if (!all && types.size() == 2 && (number++ + (e == language::ElementType::F16)) % 2)
+      if (!all && types.size() == 2 && (number++ + (e == DType::F16)) % 2)
         continue;
       record(std::string(family->name()) + " " + type, family->record(e, {}));
       for (const auto &[name, settings] : variants) {

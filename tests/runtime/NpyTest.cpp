@@ -60,7 +60,7 @@ TEST(NpyTest, EveryVersionAndDtype) {
     DType type;
   } rows[] = {{"<f2", DType::F16},  {"<f4", DType::F32},   {"<f8", DType::F64},   {"|i1", DType::I8},
               {"<i2", DType::I16},  {"<i4", DType::I32},   {"<i8", DType::I64},   {"|u1", DType::U8},
-              {"<u2", DType::U16},  {"<u4", DType::U32},   {"<u8", DType::U64},   {"|b1", DType::Bool},
+              {"<u2", DType::U16},  {"<u4", DType::U32},   {"<u8", DType::U64},   {"|b1", DType::I1},
               {"|V1", DType::Raw8}, {"|V2", DType::Raw16}, {"<V2", DType::Raw16}, {"=f4", DType::F32},
               {">u1", DType::U8},   {"f4", DType::F32}};
   for (const auto &row : rows)
@@ -115,7 +115,7 @@ TEST(NpyTest, RoundTripThroughAFile) {
 TEST(NpyTest, SmallFloatsAreWrittenAsFloat32) {
   test::TemporaryDirectory folder;
   const std::string path = folder.path() + "/a.npy";
-  Array a{DType::Bf16, {2}, {}};
+  Array a{DType::BF16, {2}, {}};
   const std::string codes = pack<std::uint16_t>({0x3f80, 0xc020});
   a.data.assign(bytes(codes).begin(), bytes(codes).end());
   ASSERT_TRUE(writeNpy(path, a).ok());
@@ -128,21 +128,21 @@ TEST(NpyTest, SmallFloatsAreWrittenAsFloat32) {
 TEST(NpyTest, Conversions) {
   const std::string data = pack<float>({1.0f, 1.00390625f, 3e38f, -0.0f});
   const Array a{DType::F32, {4}, {bytes(data).begin(), bytes(data).end()}};
-  auto b = convertArray(a, DType::Bf16, "x");
+  auto b = convertArray(a, DType::BF16, "x");
   ASSERT_TRUE(b.ok());
   EXPECT_EQ(unpack<std::uint16_t>(*b),
             (std::vector<std::uint16_t>{0x3f80, 0x3f80, 0x7f62, 0x8000})); // 1 + 2^-8 ties to even
-  auto e = convertArray(a, DType::E4m3, "x");
+  auto e = convertArray(a, DType::F8E4M3, "x");
   ASSERT_TRUE(e.ok());
   EXPECT_EQ(unpack<std::uint8_t>(*e), (std::vector<std::uint8_t>{0x38, 0x38, 0x7e, 0x80}));
   const Array raw{DType::U16, {1}, {std::byte{0x80}, std::byte{0x3f}}};
-  auto bits = convertArray(raw, DType::Bf16, "x");
+  auto bits = convertArray(raw, DType::BF16, "x");
   ASSERT_TRUE(bits.ok());
   EXPECT_EQ(bits->data, raw.data);
   const auto refused = convertArray(raw, DType::F32, "x.npy");
   EXPECT_EQ(refused.status().message(), "'x.npy' holds u16, which is not converted to f32");
-  EXPECT_FALSE(convertArray(raw, DType::E4m3, "x").ok());
-  EXPECT_FALSE(convertArray(Array{DType::I32, {0}, {}}, DType::Bf16, "x").ok());
+  EXPECT_FALSE(convertArray(raw, DType::F8E4M3, "x").ok());
+  EXPECT_FALSE(convertArray(Array{DType::I32, {0}, {}}, DType::BF16, "x").ok());
 }
 
 TEST(NpyTest, RefusesWithTheReason) {
@@ -205,7 +205,7 @@ TEST(NpyTest, ShapesAndDtypesAsText) {
     EXPECT_FALSE(parseShape(bad).ok()) << bad;
   EXPECT_EQ(*parseDType("float32"), DType::F32);
   EXPECT_EQ(*parseDType("f32"), DType::F32);
-  EXPECT_EQ(*parseDType("float8_e4m3fn"), DType::E4m3);
+  EXPECT_EQ(*parseDType("float8_e4m3fn"), DType::F8E4M3);
   EXPECT_NE(parseDType("f33").status().toString().find("unknown dtype 'f33' (use one of bool, i8"), std::string::npos);
 }
 

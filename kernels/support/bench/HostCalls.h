@@ -49,7 +49,7 @@ private:
     } else if (name == "matmul") {
       KILN_TRY(makeMatmul());
     } else {
-      const DType type = family.takes(DType::Bf16) ? DType::Bf16 : family.dtypes().front();
+      const DType type = family.takes(DType::BF16) ? DType::BF16 : family.dtypes().front();
       const std::vector<Sample> samples = family.samples(type, SampleUse::Demo, false);
       if (samples.empty())
         return Status(StatusCode::Unsupported, "the family has no sample");
@@ -69,8 +69,8 @@ private:
     return {};
   }
   Status makeAttention() {
-    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::Bf16, {1, 128, 2, 64}));
-    KILN_ASSIGN(const Tensor o, Tensor::dense(device, results, DType::Bf16, {1, 128, 2, 64}));
+    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::BF16, {1, 128, 2, 64}));
+    KILN_ASSIGN(const Tensor o, Tensor::dense(device, results, DType::BF16, {1, 128, 2, 64}));
     describe = [operation = std::make_shared<AttentionOperation>(*jit),
                 arguments = AttentionArguments{.q = t, .k = t, .v = t, .o = o, .causal = true}](Plan &plan) {
       return operation->describe(arguments, plan);
@@ -78,8 +78,8 @@ private:
     return {};
   }
   Status makeMatmul() {
-    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::Bf16, {128, 128}));
-    KILN_ASSIGN(const Tensor out, Tensor::dense(device, results, DType::Bf16, {128, 128}));
+    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::BF16, {128, 128}));
+    KILN_ASSIGN(const Tensor out, Tensor::dense(device, results, DType::BF16, {128, 128}));
     describe = [operation = std::make_shared<MatmulOperation>(*jit),
                 arguments = MatmulArguments{.a = t, .b = t, .out = out}](Plan &plan) {
       return operation->describe(arguments, plan);

@@ -50,9 +50,9 @@ template <typename T> struct DTypeOf;
 KILN_HOST_TYPE(float, F32)
 KILN_HOST_TYPE(double, F64)
 KILN_HOST_TYPE(float16, F16)
-KILN_HOST_TYPE(bfloat16, Bf16)
-KILN_HOST_TYPE(float8_e4m3, E4m3)
-KILN_HOST_TYPE(float8_e5m2, E5m2)
+KILN_HOST_TYPE(bfloat16, BF16)
+KILN_HOST_TYPE(float8_e4m3, F8E4M3)
+KILN_HOST_TYPE(float8_e5m2, F8E5M2)
 #undef KILN_HOST_TYPE
 /// By width: `long` and `long long` are different types of one width.  No bool and no characters: a std::vector<bool>
 /// has no elements in memory.

@@ -64,18 +64,18 @@ struct KernelSource {
   bool operator==(const KernelSource &) const = default;
 };
 
-/// How a kernel is passed an argument.
+/// How a kernel is passed an argument: a value by its DType, whose number it has, or an address.
 enum class ArgumentType : std::uint8_t {
-  Pointer,
-  I1,
-  I8,
-  I16,
-  I32,
-  I64,
-  F16,
-  Bf16,
-  F32,
-  F64,
+  I1 = static_cast<std::uint8_t>(DType::I1),
+  I8 = static_cast<std::uint8_t>(DType::I8),
+  I16 = static_cast<std::uint8_t>(DType::I16),
+  I32 = static_cast<std::uint8_t>(DType::I32),
+  I64 = static_cast<std::uint8_t>(DType::I64),
+  F16 = static_cast<std::uint8_t>(DType::F16),
+  BF16 = static_cast<std::uint8_t>(DType::BF16),
+  F32 = static_cast<std::uint8_t>(DType::F32),
+  F64 = static_cast<std::uint8_t>(DType::F64),
+  Pointer = numDTypes,
   Word64, ///< a caller's 64-bit word: fits Pointer and I64; never the type of a kernel's argument
 };
 

@@ -56,7 +56,7 @@ KILN_ARGUMENT_TRAITS(bool, I1, std::uint8_t, value ? 1 : 0)
 KILN_ARGUMENT_TRAITS(float, F32, float, value)
 KILN_ARGUMENT_TRAITS(double, F64, double, value)
 KILN_ARGUMENT_TRAITS(float16, F16, std::uint16_t, value.bits())
-KILN_ARGUMENT_TRAITS(bfloat16, Bf16, std::uint16_t, value.bits())
+KILN_ARGUMENT_TRAITS(bfloat16, BF16, std::uint16_t, value.bits())
 #undef KILN_ARGUMENT_TRAITS
 
 template <typename T>

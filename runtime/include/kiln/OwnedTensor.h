@@ -1,7 +1,7 @@
 //===- OwnedTensor.h - A tensor with its memory ---------------------------===//
 //
-//   KILN_ASSIGN(OwnedTensor q, device->tensor({batch, rows, heads, dim}, DType::Bf16, values)); // rounded from float
-//   KILN_ASSIGN(OwnedTensor o, device->empty({batch, rows, heads, dim}, DType::Bf16));
+//   KILN_ASSIGN(OwnedTensor q, device->tensor({batch, rows, heads, dim}, DType::BF16, values)); // rounded from float
+//   KILN_ASSIGN(OwnedTensor o, device->empty({batch, rows, heads, dim}, DType::BF16));
 //   KILN_TRY(attention.run({.q = q, .k = k, .v = v, .o = o}));
 //   KILN_ASSIGN(std::vector<float> result, o.toHost<float>());
 //
