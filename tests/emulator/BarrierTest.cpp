@@ -193,13 +193,29 @@ TEST(BarrierFindings, S10OneWarpArrivesTwice) {
   const auto text = [](const std::string &first) {
     return "setp.eq.u32 %p1, %r3, 1; @%p1 bra B; " + first + " bar.sync 1, 64;\nB: @%p1 bar.sync 1, 64;";
   };
-  const Outcome bad = block(text("bar.arrive 1, 64;"), 64);
-  EXPECT_TRUE(bad.launched.has("barrier.twice")) << bad.launched.text();
+  const Outcome bad = block(text("bar.arrive 1, 64; bar.arrive 1, 64;"), 64);
+  EXPECT_EQ(bad.launched.ids(), "barrier.twice") << bad.launched.text();
   EXPECT_NE(bad.launched.find("barrier.twice")
                 ->message.find("and again before barrier 1 completed (32 of 64 threads arrived: warps 0)"),
             std::string::npos)
       << bad.launched.text();
   EXPECT_CLEAN(block(text(""), 64));
+}
+
+// The first round of a hand-over: a warp arrives for its partner, which has not run yet, and then waits for it.
+TEST(BarrierFindings, AnArrivalAndAWaitOfOneWarpIsANote) {
+  const auto text = [](const std::string &second) {
+    return "setp.eq.u32 %p2, %r3, 2; @%p2 bra OUT; setp.ne.u32 %p1, %r3, 1; @%p1 bra B; bar.arrive 1, 96; " + second +
+           " bra OUT;\nB: bar.sync 1, 96;\nOUT: ";
+  };
+  const Outcome good = block(text("bar.sync 1, 96;"), 96);
+  EXPECT_CLEAN(good);
+  ASSERT_TRUE(good.launched.has("barrier.twice")) << good.launched.text();
+  EXPECT_TRUE(good.launched.find("barrier.twice")->note);
+  EXPECT_NE(good.launched.find("barrier.twice")->message.find("both arrivals count, and it waits now"),
+            std::string::npos);
+  const Outcome bad = block(text("bar.arrive 1, 96;"), 96);
+  EXPECT_EQ(bad.launched.ids(), "barrier.twice") << bad.launched.text();
 }
 
 TEST(BarrierFindings, S11BarrierInDivergentCode) {

@@ -34,7 +34,7 @@ TEST(SeededBlock, S09DifferentCountsOfOneGeneration) {
 TEST(SeededBlock, S10OneWarpArrivesTwice) {
   expectBug("barrier.twice", 96,
             "setp.ne.u32 %p1, %r3, 0; @%p1 bra B; bar.arrive 1, 96; @@ bra OUT;\nB: bar.sync 1, 96;\nOUT: ", "",
-            "bar.sync 1, 96;", false);
+            "bar.arrive 1, 96;", false);
 }
 
 TEST(SeededBlock, S11BarrierInDivergentCode) {

@@ -1,8 +1,8 @@
 // bar and barrier: section 1.6 of the emulator specification.  Arrival is counted in warps of 32 threads.
 #include "runtime/device/emulator/Async.h"
 #include "runtime/device/emulator/Cluster.h"
-#include "runtime/device/emulator/RegisterPool.h"
 #include "runtime/device/emulator/Races.h"
+#include "runtime/device/emulator/RegisterPool.h"
 
 #include <cstdio>
 
@@ -64,14 +64,20 @@ std::string progressText(const BlockState &block, const BarrierState &b) {
          std::to_string(__builtin_popcount(block.warpsAlive | b.warps)) + " warps arrived" + who;
 }
 
-void warpArrives(WarpState &w, const Op &op, unsigned id, BarrierState &b) {
+void warpArrives(WarpState &w, const Op &op, ArrivalKind kind, unsigned id, BarrierState &b) {
   const std::uint32_t bit = 1u << w.index;
-  if (b.warps & bit)
-    reportFinding(w, op, "barrier.twice", w.exec,
-                  "warp arrived at " + w.program->point(b.lastPc[w.index]) + " and again before barrier " +
-                      std::to_string(id) + " completed (" + progressText(*w.block, b) + ")",
-                  false);
+  if (b.warps & bit) {
+    const std::string text = "warp arrived at " + w.program->point(b.lastPc[w.index]) + " and again before barrier " +
+                             std::to_string(id) + " completed (" + progressText(*w.block, b) + ")";
+    // A warp that stands in for another one's first arrival: both are counted, and it waits for the rest.  Of two
+    // arrivals that do not wait the second may belong to the next generation, and nothing keeps it from this one.
+    if (kind != ArrivalKind::Arrive && !(b.waiting & bit))
+      reportNote(w, op, "barrier.twice", w.exec, text + "; both arrivals count, and it waits now");
+    else
+      reportFinding(w, op, "barrier.twice", w.exec, text, false);
+  }
   b.warps |= bit;
+  b.waiting = kind == ArrivalKind::Arrive ? b.waiting & ~bit : b.waiting | bit;
   b.arrived += warpSize;
   b.pending[w.index] = 0;
   b.lastPc[w.index] = w.pc;
@@ -122,7 +128,7 @@ void arriveGroup(WarpState &w, const Op &op, ArrivalKind kind, unsigned id, std:
   pending |= group;
   ++block.worker.progress;
   if (!(w.alive & ~pending))
-    warpArrives(w, op, id, b);
+    warpArrives(w, op, kind, id, b);
 }
 
 } // namespace

@@ -106,6 +106,7 @@ struct BarrierState {
   std::uint32_t warps = 0;              ///< warps that arrived
   std::uint32_t pending[warpSize] = {}; ///< by warp: lanes that arrived one by one so far
   std::uint32_t lastPc[warpSize] = {};  ///< by warp: where it arrived
+  std::uint32_t waiting = 0;            ///< of `warps`: those whose last arrival waits
   std::uint32_t openedPc = 0;
   std::uint32_t popc = 0;
   bool all = true, any = false;
