@@ -114,3 +114,29 @@ TEST(Multicast, S68TheStageOfAnotherBlockIsNotFree) {
     EXPECT_EQ(std::max(f->location, f->other->location), "k.cu:30") << bad.launched.text();
   }
 }
+
+// The exit of a block that waits for the copy needs no barrier of the cluster: the issuer's last access is the copy.
+TEST(Multicast, ABlockThatWaitedForTheCopyMayExit) {
+  const auto text = [](const std::string &wait) {
+    return prepare + "@%p1 bra ISSUED;" + expect + R"(
+    @%p2 bra ISSUED; mov.u16 %h1, 3;
+    .loc 1 20 0
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd1], 256, [bar], %h1;
+  ISSUED: )" +
+           wait + R"(
+    .loc 1 30 0
+    ret;)";
+  };
+  const std::string wait = waitFull + "ld.shared.u32 %r24, [%r4]; st.global.u32 [%rd2], %r24;\n";
+  // Of rank 1 nobody waits.
+  const std::string onlyRank0 = "@%p2 bra GONE;" + wait + "GONE: ";
+  for (const ClusterSetting &s : clusterSettings()) {
+    const ClusterOutcome good = runCluster(text(wait), {{2}, {2}, {64}}, s);
+    ASSERT_TRUE(good.launched.clean()) << s.text() << good.launched.text();
+    for (unsigned t = 0; t < 128; ++t)
+      ASSERT_EQ(good.values[t], t % 64 + 7) << s.text();
+    const ClusterOutcome bad = runCluster(text(onlyRank0), {{2}, {2}, {64}}, s);
+    ASSERT_TRUE(bad.launched.has("cluster.exited_cta")) << s.text() << bad.launched.text();
+    ASSERT_EQ(bad.launched.find("cluster.exited_cta")->location, "k.cu:20") << s.text();
+  }
+}

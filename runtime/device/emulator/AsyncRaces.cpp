@@ -70,7 +70,7 @@ void BlockRaces::acquireFrom(WarpState &w, const Knowledge &k, bool relaxed) {
 }
 
 void BlockRaces::recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes,
-                              bool write) {
+                              ObjectUse use) {
   BlockRaces *const home = homeOf(address);
   if (!home)
     return;
@@ -83,8 +83,9 @@ void BlockRaces::recordObject(WarpState &w, const Op &op, std::uint32_t lanes, s
   a.lanes = lanes;
   a.warp = static_cast<std::uint8_t>(w.index);
   a.bytes = static_cast<std::uint8_t>(bytes);
-  a.write = write;
-  a.read = !write;
+  a.write = use == ObjectUse::Write;
+  a.read = !a.write;
+  t.completes = use == ObjectUse::Complete;
   a.clock = clocks[w.index].own[w.index];
   a.syncs = w.syncs;
   t.order.lanes = lanes;

@@ -247,7 +247,7 @@ Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTa
               load.fromShared ? AccessKind::BulkStore : AccessKind::BulkLoad, load.sources);
   for (const LoadTarget &t : targets) {
     auto work = std::make_unique<LoadWork>(w, op, 1u << l);
-    Mbarrier *b = useMbarrier(w, op, 1u << l, t.place);
+    Mbarrier *b = useMbarrier(w, op, 1u << l, t.place, load.offsets.empty() ? ObjectUse::Use : ObjectUse::Complete);
     if (!b)
       return Next::Fault;
     work->place = t.place;

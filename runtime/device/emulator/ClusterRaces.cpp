@@ -16,6 +16,9 @@ void BlockRaces::noteOutsider(const Touch &t) {
   // A relaxed arrival tells its waiters nothing but that it was made, which is enough here.
   if (!a.async() && t.op.flags & mbarrierFlag::relaxed && (t.op.run == mbarrierArrive || t.op.run == mbarrierExpectTx))
     return;
+  // Whoever has waited for a copy has waited for its use of the mbarrier; the copy itself is noted.
+  if (t.completes)
+    return;
   const ClusterArrivals &arrivals = t.w.block->clusterArrivals;
   OutsideUse &use = outsideUses[{a.row, a.warp}];
   use = {std::max(use.clock, a.clock), a.op, a.lanes, t.self.linear, t.w.index, ~std::uint64_t(0)};

@@ -73,7 +73,7 @@ bool locateMbarrier(WarpState &w, const Op &op, unsigned lane, std::uint64_t add
   return !reportIfExited(w, op, bit, owner);
 }
 
-Mbarrier *useMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place) {
+Mbarrier *useMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place, ObjectUse use) {
   Mbarrier *b = place.owner->async ? place.owner->async->mbarriers.find(place.offset) : nullptr;
   if (!b) {
     reportFinding(w, op, "mbarrier.uninit", lanes, nameOf(*w.block, place) + " has not been initialised", true);
@@ -81,7 +81,7 @@ Mbarrier *useMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierP
   }
   if (w.block->races)
     w.block->races->recordObject(w, op, lanes, reinterpret_cast<std::uint64_t>(place.owner->shared) + place.offset,
-                                 MbarrierTable::objectBytes, false);
+                                 MbarrierTable::objectBytes, use);
   return b;
 }
 

@@ -77,7 +77,8 @@ private:
 bool locateMbarrier(WarpState &w, const Op &op, unsigned lane, std::uint64_t address, bool remote,
                     MbarrierPlace &place);
 /// The state of an object that `op` uses, with the checks of its initialisation; nullptr after a fatal finding.
-Mbarrier *useMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place);
+Mbarrier *useMbarrier(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place,
+                      ObjectUse use = ObjectUse::Use);
 
 /// Announces bytes.
 bool expectTx(WarpState &w, const Op &op, std::uint32_t lanes, MbarrierPlace place, Mbarrier &b, std::uint32_t bytes);

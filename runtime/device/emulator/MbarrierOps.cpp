@@ -81,7 +81,7 @@ Next mbarrierInit(Warp &warp, const Op &op) {
                         w.program->point(old->initOp) + " and not given back with mbarrier.inval since",
                     false);
     if (block.races)
-      block.races->recordObject(w, op, 1u << l, hostOf(place), MbarrierTable::objectBytes, true);
+      block.races->recordObject(w, op, 1u << l, hostOf(place), MbarrierTable::objectBytes, ObjectUse::Write);
     Mbarrier &b = table.make(place.offset);
     b.expected = b.pending = counts[l];
     b.initOp = b.txOp = static_cast<std::uint32_t>(&op - w.program->ops.data());
@@ -102,7 +102,7 @@ Next mbarrierInval(Warp &warp, const Op &op) {
     if (!b)
       return Next::Fault;
     if (block.races)
-      block.races->recordObject(w, op, 1u << l, hostOf(place), MbarrierTable::objectBytes, true);
+      block.races->recordObject(w, op, 1u << l, hostOf(place), MbarrierTable::objectBytes, ObjectUse::Write);
     b->valid = false;
     std::memcpy(block.shared + place.offset, &gone, 8);
     if (block.sharedBits)

@@ -63,6 +63,7 @@ struct BlockRaces::Touch {
   std::uint32_t number = 0;
   const RaceTable *numberedBy = nullptr; ///< of global memory: whose number that is
   bool fresh = false;                    ///< has a number of its own in every table
+  bool completes = false;                ///< ObjectUse::Complete
   bool sameLanes = false;                ///< shares its number with accesses of the same lanes only
   std::uint64_t numberedShards = 0;      ///< fresh: where it has that number by now
 };

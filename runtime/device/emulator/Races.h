@@ -105,6 +105,12 @@ struct LaneAccess {
   }
 };
 enum class AccessRole : std::uint8_t { Read, Write, Atomic };
+/// A write initialises an object or gives it back; everything else comes after the one and before the other.
+enum class ObjectUse : std::uint8_t {
+  Write,
+  Use,
+  Complete, ///< by an asynchronous operation whose own accesses are recorded: it uses the object when it is over
+};
 /// A strong access of one lane.
 struct StrongAccess {
   std::uint64_t address;
@@ -155,9 +161,9 @@ public:
   /// fence released, what the next fence acquires.
   void releaseTo(WarpState &w, Knowledge &k, bool relaxed);
   void acquireFrom(WarpState &w, const Knowledge &k, bool relaxed);
-  /// An instruction works on a synchronisation object of `bytes` bytes at `address` (of the host): a write initialises
-  /// it or gives it back, everything else comes after the one and before the other.
-  void recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes, bool write);
+  /// An instruction works on a synchronisation object of `bytes` bytes at `address` (of the host).
+  void recordObject(WarpState &w, const Op &op, std::uint32_t lanes, std::uint64_t address, unsigned bytes,
+                    ObjectUse use);
   /// ClusterRaces.cpp: the block's warps have exited.  What other blocks do to its shared memory must come before.
   void checkExit();
 

@@ -128,7 +128,7 @@ Next issue(Warp &warp, const Op &op, Combine combine) {
       group |= std::uint32_t(d.places[l].owner == place.owner && d.places[l].offset == place.offset) << l;
     });
     todo &= ~group;
-    Mbarrier *b = useMbarrier(w, op, group, place);
+    Mbarrier *b = useMbarrier(w, op, group, place, ObjectUse::Complete);
     if (!b)
       return Next::Fault;
     auto work = std::make_unique<RemoteStores>(w, op, group, place, bytes, combine);
