@@ -318,3 +318,55 @@ TEST(SeededBulk, S43BytesThatAreNoTensorMap) {
   b.result = [](std::uint32_t t) { return t + 1; };
   expectSeededBug(b);
 }
+
+namespace {
+/// Whole warps store the tile: those below `warps`.  `before` stands before the store, `lanes` before the wait.
+std::string storeByWarps(const std::string &warps, const std::string &before, const std::string &lanes,
+                         const std::string &store) {
+  return R"(
+    add.u32 %r20, %r2, 1000; mov.u32 %r21, tile; mad.lo.u32 %r21, %r2, 4, %r21; st.shared.u32 [%r21], %r20;
+    fence.proxy.async.shared::cta; bar.sync 0;
+    ld.param.u64 %rd10, [out]; mov.u32 %r22, tile; mov.u32 %r23, 0; setp.eq.u32 %p2, %r6, 0; setp.eq.u32 %p3, %r6, 5;
+    setp.ge.u32 %p1, %r3, )" +
+         warps + "; @%p1 bra OUT; " + before + R"(
+    .loc 1 20 1
+    )" + store +
+         " cp.async.bulk.commit_group;\n" + lanes + R"( cp.async.bulk.wait_group 0;
+  OUT: )";
+}
+TensorMapRecipe mapOfOutput(std::uint64_t, std::uint64_t out) {
+  return denseTensor(TensorMapType::U32, out, {32, 2}, {32, 2});
+}
+} // namespace
+
+// All lanes of a warp issue the same store: no race among them.  Of two warps, or from other bytes, it is one; and each
+// lane must wait for its own.
+TEST(SeededBulk, AWarpStoresOnce) {
+  const std::string forms[] = {
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd10], [%r22], 256;",
+      "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r23, %r23}], [%r22];"};
+  for (const std::string &store : forms) {
+    const auto bug = [&](const char *id, const std::string &body, const std::string &right, const std::string &wrong) {
+      SeededBug b{.id = id, .body = body, .right = right, .wrong = wrong};
+      b.result = [](std::uint32_t t) { return t + 1000; };
+      b.map = mapOfOutput;
+      b.lines = {20, 0};
+      b.always = true;
+      expectSeededBug(b);
+    };
+    bug("race.global", storeByWarps("@@", "", "", store), "1", "2");
+    bug("race.global", storeByWarps("1", "@%p3 add.u32 %r22, %r22, @@;", "", store), "0", "128");
+    bug("async.exit_pending", storeByWarps("1", "", "@@", store), "", "@%p2");
+    bug("async.exit_pending", storeByWarps("1", "", "@@", store), "", "@%p3");
+  }
+}
+
+// Reductions of a warp's lanes are as many as there are lanes.
+TEST(SeededBulk, AWarpReducesOnceALane) {
+  SeededBug b{.id = "async.exit_pending",
+              .body = storeByWarps("1", "", "@@",
+                                   "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd10], [%r22], 256;")};
+  b.wrong = "@%p2";
+  b.result = [](std::uint32_t t) { return 0xABABABABu + 32 * (t + 1000); };
+  expectSeededBug(b);
+}

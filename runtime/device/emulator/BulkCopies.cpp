@@ -77,7 +77,8 @@ Next bulkToCluster(Warp &warp, const Op &op) {
 
 Next bulkStore(Warp &warp, const Op &op) {
   auto &w = static_cast<WarpState &>(warp);
-  return eachLane(w, [&](unsigned l) {
+  return eachStore(w, op, [&](std::uint32_t lanes) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(lanes));
     const std::uint64_t from = bulkAddress(w, op, bulkSlot::From, l), to = bulkAddress(w, op, bulkSlot::To, l);
     std::uint32_t bytes = 0, offset = 0;
     BlockState *own = nullptr;
@@ -86,7 +87,7 @@ Next bulkStore(Warp &warp, const Op &op) {
         !checkAligned(w, op, l, to, bulkUnit) || !checkShared(w, op, l, from, bytes, false, own, offset) ||
         (bytes && !checkGlobal(w, op, l, to, bytes, true, destination)))
       return Next::Fault;
-    auto store = std::make_unique<StoreRead>(w, op, 1u << l);
+    auto store = std::make_unique<StoreRead>(w, op, lanes);
     std::vector<AsyncRange> sources, destinations;
     if (reduceOf(op) != ReduceOp::None)
       store->write->combine = combineOf(reduceOf(op), reduceTypeOf(op));
@@ -106,7 +107,7 @@ Next bulkStore(Warp &warp, const Op &op) {
           if (store->write->byteMask >> b % 16 & 1)
             addRange(destinations, to + b, 1);
     }
-    return issueStore(w, op, l, std::move(store), {sources, destinations});
+    return issueStore(w, op, lanes, std::move(store), {sources, destinations});
   });
 }
 

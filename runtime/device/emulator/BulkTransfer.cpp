@@ -281,36 +281,57 @@ Next issueLoads(WarpState &w, const Op &op, unsigned l, const std::vector<LoadTa
 
 // --- stores ---------------------------------------------------------------------
 
-Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRead> store, const StoreRanges &ranges) {
+bool storeTheSame(const WarpState &w, const Op &op, unsigned l, unsigned other) {
+  const std::uint32_t *open = w.block->async->groups[w.index].open[static_cast<unsigned>(GroupSeries::Bulk)];
+  auto same = [&](unsigned which) { return bulkOperand(w, op, which, l) == bulkOperand(w, op, which, other); };
+  bool all = open[l] == open[other];
+  for (const unsigned which : {bulkSlot::To, bulkSlot::From})
+    all = all && bulkAddress(w, op, which, l) == bulkAddress(w, op, which, other);
+  if (rankOf(op) == 0)
+    return all && same(bulkSlot::Size) && (!(op.flags & bulkFlag::byteMask) || same(bulkSlot::Mask));
+  for (unsigned i = 0; i < rankOf(op); ++i)
+    all = all && same(bulkSlot::Coordinates + i);
+  return all;
+}
+
+Next issueStore(WarpState &w, const Op &op, std::uint32_t lanes, std::unique_ptr<StoreRead> store,
+                const StoreRanges &ranges) {
   BlockState &block = *w.block;
-  store->agent = bulkGroupAgent(w, l, AgentKind::BulkRead, store->group + 1);
-  store->write->agent = bulkGroupAgent(w, l, AgentKind::BulkWrite, store->group + 1);
-  store->write->agent.atomic = store->write->combine != nullptr;
   const auto shared = reinterpret_cast<std::uint64_t>(block.shared);
-  if (BlockRaces *races = block.races) {
-    const OnlyLane issuer(w, l);
-    recordMap(w, op, store->agent, ranges.map);
-    races->recordAsync(w, op, store->agent, ranges.sources, false);
-    races->recordAsync(w, op, store->write->agent, ranges.destinations, true);
-  }
   std::uint64_t low = ~std::uint64_t(0), high = 0;
   for (const AsyncRange &r : ranges.sources) {
     low = std::min(low, r.address - shared);
     high = std::max(high, r.address - shared + r.bytes);
   }
-  if (low < high) {
-    PendingStore pending;
-    pending.op = static_cast<std::uint32_t>(&op - w.program->ops.data());
-    pending.group = store->group;
-    pending.offset = static_cast<std::uint32_t>(low);
-    pending.bytes = static_cast<std::uint32_t>(high - low);
-    pending.warp = static_cast<std::uint8_t>(w.index);
-    pending.lane = static_cast<std::uint8_t>(l);
-    block.async->pendingStores.push_back(pending);
+  for (std::uint32_t m = lanes; m; m &= m - 1) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(m));
+    const AsyncAgent reader = bulkGroupAgent(w, l, AgentKind::BulkRead, store->group + 1);
+    AsyncAgent writer = bulkGroupAgent(w, l, AgentKind::BulkWrite, store->group + 1);
+    writer.atomic = store->write->combine != nullptr;
+    if (BlockRaces *races = block.races) {
+      const OnlyLane issuer(w, l);
+      recordMap(w, op, reader, ranges.map);
+      races->recordAsync(w, op, reader, ranges.sources, false);
+      // The bytes are written once, by the last lane: where one lane waits for the warp it is usually the first.
+      if (!(m & (m - 1)))
+        races->recordAsync(w, op, writer, ranges.destinations, true);
+    }
+    store->agent = reader;
+    store->write->agent = writer;
+    if (low < high) {
+      PendingStore pending;
+      pending.op = static_cast<std::uint32_t>(&op - w.program->ops.data());
+      pending.group = store->group;
+      pending.offset = static_cast<std::uint32_t>(low);
+      pending.bytes = static_cast<std::uint32_t>(high - low);
+      pending.warp = static_cast<std::uint8_t>(w.index);
+      pending.lane = static_cast<std::uint8_t>(l);
+      block.async->pendingStores.push_back(pending);
+    }
+    countAsyncBytes(w, store->bytes);
+    countBulk(w, CountedSpace::Shared, AccessKind::BulkStore, ranges.sources);
+    countBulk(w, CountedSpace::Global, AccessKind::BulkStore, ranges.destinations);
   }
-  countAsyncBytes(w, store->bytes);
-  countBulk(w, CountedSpace::Shared, AccessKind::BulkStore, ranges.sources);
-  countBulk(w, CountedSpace::Global, AccessKind::BulkStore, ranges.destinations);
   return issueAsync(std::move(store));
 }
 

@@ -198,10 +198,32 @@ struct StoreRanges {
   std::vector<AsyncRange> sources, destinations;
   std::uint64_t map = 0; ///< address of the tensor map in global memory
 };
-/// Issues lane l's store and remembers that its block must not end before its sources have been read.
-Next issueStore(WarpState &w, const Op &op, unsigned l, std::unique_ptr<StoreRead> store, const StoreRanges &ranges);
+/// Calls f(lanes) for the executing lanes, those together that issue the same store: compilers let a whole warp issue
+/// what one lane would be enough for.  Its bytes come once, then; each lane has it in a group of its own.  Every lane's
+/// reduction counts, so those are apart.
+template <typename Fn> Next eachStore(WarpState &w, const Op &op, Fn f);
+/// Of lanes `l` and `other`: one destination, source, size, group.
+bool storeTheSame(const WarpState &w, const Op &op, unsigned l, unsigned other);
+/// Issues the store of `lanes` and remembers that its block must not end before its sources have been read.
+Next issueStore(WarpState &w, const Op &op, std::uint32_t lanes, std::unique_ptr<StoreRead> store,
+                const StoreRanges &ranges);
 /// The reads or writes of lane l's bulk groups with numbers below `epoch`.
 AsyncAgent bulkGroupAgent(const WarpState &w, unsigned l, AgentKind kind, std::uint32_t epoch);
+
+template <typename Fn> Next eachStore(WarpState &w, const Op &op, Fn f) {
+  for (std::uint32_t todo = w.exec; todo;) {
+    const auto l = static_cast<unsigned>(__builtin_ctz(todo));
+    std::uint32_t lanes = 1u << l;
+    for (std::uint32_t m = reduceOf(op) == ReduceOp::None ? todo & (todo - 1) : 0; m; m &= m - 1) {
+      const auto other = static_cast<unsigned>(__builtin_ctz(m));
+      lanes |= std::uint32_t(storeTheSame(w, op, l, other)) << other;
+    }
+    todo &= ~lanes;
+    if (f(lanes) == Next::Fault)
+      return Next::Fault;
+  }
+  return Next::Advance;
+}
 
 } // namespace kiln::emulator
 

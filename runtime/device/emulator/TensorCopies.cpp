@@ -226,11 +226,12 @@ void checkStart(WarpState &w, const Op &op, unsigned l, const TensorBox &box) {
                     false);
 }
 
-Next storeBox(WarpState &w, const Op &op, unsigned l) {
+Next storeBox(WarpState &w, const Op &op, std::uint32_t lanes) {
+  const auto l = static_cast<unsigned>(__builtin_ctz(lanes));
   TensorBox box;
   if (!readBox(w, op, l, box))
     return Next::Fault;
-  auto store = std::make_unique<StoreRead>(w, op, 1u << l);
+  auto store = std::make_unique<StoreRead>(w, op, lanes);
   if (const ReduceOp reduce = reduceOf(op); reduce != ReduceOp::None) {
     store->write->combine = combineOf(reduce, box.map.type);
     if (!store->write->combine) {
@@ -264,7 +265,7 @@ Next storeBox(WarpState &w, const Op &op, unsigned l) {
   store->transfer.sides = {sharedSide(*w.block)};
   store->write->sides = std::move(buffers.sides);
   joinRanges(sources);
-  return issueStore(w, op, l, std::move(store), {sources, destinations, box.mapAddress});
+  return issueStore(w, op, lanes, std::move(store), {sources, destinations, box.mapAddress});
 }
 
 } // namespace
@@ -276,7 +277,7 @@ Next tensorLoad(Warp &warp, const Op &op) {
 
 Next tensorStore(Warp &warp, const Op &op) {
   auto &w = static_cast<WarpState &>(warp);
-  return eachLane(w, [&](unsigned l) { return storeBox(w, op, l); });
+  return eachStore(w, op, [&](std::uint32_t lanes) { return storeBox(w, op, lanes); });
 }
 
 Next tensorPrefetch(Warp &warp, const Op &op) {
