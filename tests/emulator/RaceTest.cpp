@@ -123,6 +123,28 @@ TEST(Races, StoresOfTheSameBytes) {
   expectFound("race.shared", place + "st.shared.u32 [%r20], %r22; ld.shared.u32 %r23, [%r20];", {});
 }
 
+// The same by stmatrix, and in global memory, where it holds for the warps of a block and not for two blocks.
+TEST(Races, MatricesAndGlobalWordsOfTheSameBytes) {
+  const std::string last = "setp.eq.u32 %p1, %r2, 63; @%p1 xor.b32 %r22, %r22, 65536;\n";
+  const std::string value = "mul.lo.u32 %r22, %r6, 2654435761; mov.u32 %r21, tile; mad.lo.u32 %r20, %r6, 16, %r21;\n"
+                            "ld.param.u64 %rd20, [out]; mul.wide.u32 %rd21, %r6, 4; add.u64 %rd20, %rd20, %rd21;\n";
+  const std::pair<const char *, const char *> stores[] = {
+      {"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r20], {%r22, %r6, %r6, %r22};", "race.shared"},
+      {"stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r20], {%r22};", "race.shared"},
+      {"st.global.u32 [%rd20], %r22;", "race.global"}};
+  for (const auto &[store, id] : stores)
+    for (const Setting &s : settings()) {
+      const Launched same = run(value + store, {}, s, "sm_90a");
+      ASSERT_TRUE(same.clean() && same.has("race.same_value")) << text(s) << store << same.text();
+      const Launched different = run(value + last + store, {}, s, "sm_90a");
+      ASSERT_EQ(different.ids(), id) << text(s) << store << different.text();
+    }
+  for (const Setting &s : settings(racyThreads)) {
+    const Launched blocks = run(value + "st.global.u32 [%rd20], %r22;", {2, 32}, s);
+    ASSERT_EQ(blocks.ids(), "race.global") << text(s) << blocks.text();
+  }
+}
+
 TEST(Races, S01MissingBarrierBeforeTheRead) {
   expectFault("race.shared", "st.shared.u32 [%r4], %r2;\n@@\n" + loadOther(32), "bar.sync 0;");
 }

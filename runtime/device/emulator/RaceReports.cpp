@@ -67,18 +67,22 @@ std::string opcodeAt(const WarpState &w, std::uint32_t op) {
 
 bool isPlainStore(const WarpState &w, const Access &a) {
   const std::string_view opcode = w.program->lines[w.program->ops[a.op].line].opcode;
-  return a.write && !a.read && !a.async() && opcode.starts_with("st.") && !opcode.starts_with("st.async") &&
-         !opcode.starts_with("st.bulk");
+  return a.write && !a.read && !a.async() && !opcode.starts_with("st.async") && !opcode.starts_with("st.bulk") &&
+         (opcode.starts_with("st.") || opcode.starts_with("stmatrix."));
 }
 
 /// Whether the plain store that the lanes are about to make leaves the memory at host address [word, word + 4) as it
 /// is.
 bool storesWhatIsThere(const WarpState &w, const Op &op, const LaneAccess &m, std::uint64_t word) {
-  const unsigned count = op.flags >> access::countShift & access::countMask, bytes = m.bytes / count;
+  const unsigned count = m.data ? 1 : op.flags >> access::countShift & access::countMask, bytes = m.bytes / count;
   bool same = true;
   eachLane(w.exec, [&](unsigned lane) {
     const std::uint64_t first = m.address(lane), end = std::min(word + 4, first + m.bytes);
     for (std::uint64_t at = std::max(word, first); at < end; ++at) {
+      if (m.data) {
+        same &= m.data[lane * std::size_t(m.bytes) + (at - first)] == *reinterpret_cast<const std::uint8_t *>(at);
+        continue;
+      }
       const auto element = static_cast<unsigned>(at - first) / bytes, byte = static_cast<unsigned>(at - first) % bytes;
       const Slot slot = count == 1 ? op.s[2] : w.pool[op.aux + element];
       const auto stored = static_cast<std::uint8_t>(laneValue(w, slot, lane, bytes < 8) >> 8 * byte);
@@ -138,9 +142,9 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
   WarpState &w = t.w;
   const bool missingWait = !unseen && notWaitedFor(t, other);
   const bool ofMap = unseen && t.order.proxy == mapProxyBit;
-  // Warps of a block that hold copies of a tile store them all, and which comes last does not matter.  In global memory
-  // other workers may be storing, so what is there is no fact.
-  const bool sameValue = isShared && !unseen && t.m && other.row == t.access.row && isPlainStore(w, t.access) &&
+  // Warps of a block that hold copies of a tile store them all, and which comes last does not matter.  Of another block
+  // what is there is no fact: it may be storing on another worker.
+  const bool sameValue = !unseen && t.m && other.row == t.access.row && isPlainStore(w, t.access) &&
                          isPlainStore(w, other) && storesWhatIsThere(w, t.op, *t.m, t.origin + word);
   const char *id = sameValue     ? "race.same_value"
                    : ofMap       ? "proxy.tensormap"

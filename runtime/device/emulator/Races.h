@@ -100,6 +100,7 @@ struct LaneAccess {
   std::uint64_t first;
   bool contiguous, uniform;
   unsigned bytes;
+  const std::uint8_t *data = nullptr; ///< what stmatrix stores, `bytes` a lane; null: the op's operands say it
   std::uint64_t address(unsigned l) const {
     return contiguous ? first + l * std::uint64_t(bytes) : uniform ? first : at[l];
   }

@@ -81,7 +81,7 @@ Next storeRows(Warp &w, const Op &op, const Rows<Count> &rows, Holder holderOf) 
   ++w.block->worker.progress;
   if (present) {
     w.exec = present;
-    watch(w, op, m, rowBytes, AccessRole::Write);
+    watch(w, op, m, rowBytes, AccessRole::Write, rows[0]);
     checkSameBytes(w, op, m, rowBytes,
                    [&rows](unsigned a, unsigned b) { return std::memcmp(rows[a], rows[b], rowBytes) == 0; });
     w.exec = exec;

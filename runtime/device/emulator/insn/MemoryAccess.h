@@ -204,10 +204,11 @@ inline bool resolve(Warp &w, const Op &op, unsigned bytes, bool write, Accessed 
   }
 }
 
-/// The race checks see an access whose host addresses are known.
-inline void watch(Warp &w, const Op &op, const Accessed &m, unsigned bytes, AccessRole role) {
+/// The race checks see an access whose host addresses are known.  `data`: LaneAccess.
+inline void watch(Warp &w, const Op &op, const Accessed &m, unsigned bytes, AccessRole role,
+                  const std::uint8_t *data = nullptr) {
   if (BlockRaces *races = w.block->races)
-    races->record(static_cast<WarpState &>(w), op, {m.at, m.first, m.contiguous, m.uniform, bytes}, role);
+    races->record(static_cast<WarpState &>(w), op, {m.at, m.first, m.contiguous, m.uniform, bytes, data}, role);
 }
 
 /// Of a plain store whose lanes write the same `bytes` bytes with different values it is up to the hardware which of
