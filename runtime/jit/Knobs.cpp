@@ -269,6 +269,7 @@ EmulatorOptions emulatorOptions(const Knobs &knobs) {
   out.seed = static_cast<std::uint64_t>(knobs.seed);
   out.mma = knobs.mma;
   out.checks = knobs.checks != knob::Checks::Off;
+  out.strictProxy = knobs.strictProxy;
   return out;
 }
 

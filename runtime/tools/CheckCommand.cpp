@@ -65,6 +65,7 @@ private:
     KILN_TRY(checkBudgets(o.run.emulator));
     KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
     mma = knobs.mma;
+    strictProxy = knobs.strictProxy;
     report["mma"] = matrixModeName(mma);
     report["timeout"] = o.run.emulator.secondsBudget;
     const bool files = std::any_of(o.what.begin(), o.what.end(), isFile);
@@ -170,6 +171,7 @@ private:
     emulator.schedule = schedule;
     emulator.seed = o.seed;
     emulator.mma = mma;
+    emulator.strictProxy = strictProxy;
     return kiln::openDevice("emulator:" + target, emulator);
   }
 
@@ -305,6 +307,7 @@ private:
 
   const Options &o;
   MatrixMode mma = MatrixMode::Exact;
+  bool strictProxy = false;
   unsigned runs = 0, bad = 0;
   std::set<std::string> kernels, targets, seen, failed; ///< failed: "softmax f32 on sm_75"
   std::vector<Status> failures;

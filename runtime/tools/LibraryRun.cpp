@@ -224,6 +224,7 @@ Result<std::unique_ptr<Device>> openChosenDevice(const RunOptions &o) {
   emulator.schedule = set.schedule;
   emulator.seed = set.seed;
   emulator.mma = set.mma;
+  emulator.strictProxy = set.strictProxy;
   KILN_ASSIGN(std::unique_ptr<Device> device,
               kiln::openDevice(o.target.empty() ? o.device : "emulator:" + o.target, emulator));
   if (device->info().kind == DeviceKind::Cuda && (o.emulator.firstNan || !o.emulator.tileDirectory.empty()))

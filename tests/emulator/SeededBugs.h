@@ -32,6 +32,7 @@ struct SeededBug {
   /// Source lines of the finding and of the other access; the second 0: there is none, or it is not looked at.
   std::array<unsigned, 2> lines{0, 0};
   bool always = false; ///< found under every seed
+  bool strictProxy = false;
   unsigned blocks = 1, threads = 64;
   std::string target = "sm_90a";
   /// What the correct kernel leaves in out[i], if given.
@@ -64,7 +65,9 @@ inline SeededRun runSeeded(const SeededBug &b, const std::string &instead, const
   std::string body = b.body;
   for (std::size_t at; (at = body.find("@@")) != std::string::npos;)
     body.replace(at, 2, instead);
-  Emulator gpu(b.target, options);
+  EmulatorOptions all = options;
+  all.strictProxy = b.strictProxy;
+  Emulator gpu(b.target, all);
   std::vector<std::uint32_t> words(b.blocks * b.threads * 8);
   for (std::uint32_t i = 0; i < words.size(); ++i)
     words[i] = i + 1;

@@ -29,6 +29,7 @@ Outcome run(const std::string &device, const std::string &cache, const Family &f
   EmulatorOptions emulator;
   emulator.instructionBudget = 3'000'000;
   emulator.hostThreads = 1;
+  emulator.strictProxy = true;
   auto inner = openDevice(device, emulator);
   if (!inner.ok())
     return {inner.status().toString(), {}};

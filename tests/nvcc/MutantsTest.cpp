@@ -94,6 +94,7 @@ private:
     options.secondsBudget = 20;
     options.schedule = order.schedule;
     options.seed = order.seed;
+    options.strictProxy = true;
     auto device = openDevice("emulator:" + target, options);
     if (!device.ok())
       return device.status().toString();

@@ -228,6 +228,7 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   launch.dynamicShared = config.dynamicSharedBytes;
   launch.parameters = arguments;
   launch.checks = options.checks;
+  launch.strictProxy = options.strictProxy;
   if (options.checks) {
     races.cells = memory->raceCells();
     races.base = memory->base();

@@ -182,6 +182,7 @@ struct Launch {
   std::uint32_t dynamicShared = 0;
   std::span<const std::byte> parameters;
   bool checks = true;
+  bool strictProxy = false; ///< EmulatorOptions
   MatrixMode mma = MatrixMode::Exact;
   LaunchRaces *races = nullptr;                   ///< null: races are not looked for
   const std::vector<OpTraits> *traits = nullptr;  ///< by op; null: nothing is counted

@@ -89,7 +89,9 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
       if (conflict && !ordered && !morallyStrong) {
         out.collides = p.access + 1;
         out.unseen = false;
-      } else if (ordered && then.write && now.asyncProxy && !then.asyncProxy && !out.collides && !order.visible(then)) {
+      } else if (ordered && then.write && now.asyncProxy && !then.asyncProxy && !order.visible(then) &&
+                 (!out.collides || (out.unseen && access(out.collides - 1).async()))) {
+        // A store rather than a cp.async of the same word, which may not be reported.
         out.collides = p.access + 1;
         out.unseen = true;
       }

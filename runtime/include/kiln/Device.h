@@ -299,7 +299,9 @@ Result<Schedule> parseSchedule(std::string_view name);
 
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {
-  bool checks = true;       ///< uninitialised reads and everything else that costs time; bounds are always checked
+  bool checks = true; ///< uninitialised reads and everything else that costs time; bounds are always checked
+  bool strictProxy =
+      false; ///< also what the PTX manual asks for and hardware has not been seen to need: proxy.copy_async
   unsigned hostThreads = 0; ///< 0: one a core.  Results do not depend on it unless blocks race with plain accesses
   std::uint64_t instructionBudget = 0; ///< warp instructions of one launch; 0: 2^40
   double secondsBudget = 0;            ///< wall-clock seconds of one launch; 0: none
