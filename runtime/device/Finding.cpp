@@ -1,11 +1,12 @@
 #include "kiln/Device.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 namespace kiln {
 
 std::string Finding::toString() const {
   std::string out = note ? "note " : "finding ";
-  out += id + ": kernel " + kernel +
+  out += id + ": kernel " + shortName(kernel) +
          format(" block (%u,%u,%u) warp %u lanes 0x%08x", block.x, block.y, block.z, warp, lanes);
   if (!location.empty())
     out += " at " + location;

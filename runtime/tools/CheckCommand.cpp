@@ -5,6 +5,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/RunProgram.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -135,13 +136,17 @@ private:
     if (s.exitCode() < compileStatus)
       return std::move(s).withContext(place);
     failed.insert(place);
+    keepFailure(what, target, std::move(s), place);
+    return {};
+  }
+
+  void keepFailure(const std::string &what, const std::string &target, Status s, const std::string &context) {
     report["failed"].push_back({{"kernel", what},
                                 {"target", target},
                                 {"message", s.message()},
                                 {"remedy", s.remedy()},
                                 {"status", s.exitCode()}});
-    failures.push_back(std::move(s).withContext(place));
-    return {};
+    failures.push_back(std::move(s).withContext(context));
   }
 
   static bool isFile(const std::string &word) { return !namesLibraryKernel(word); }
@@ -206,17 +211,25 @@ private:
     KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target, Schedule::InOrder));
     KILN_TRY(unlessFailed(file, target, [&]() -> Status {
       KILN_ASSIGN(const std::unique_ptr<Module> module, device->loadPtx(text, file));
+      unsigned number = 0;
       for (const std::string &name : module->kernelNames())
-        KILN_TRY(unlessFailed(name, target, [&]() -> Status {
-          KILN_TRY(module->kernel(name).status());
-          ++runs;
-          report["checked"].push_back({{"kernel", name}, {"target", target}, {"good", true}});
-          targets.insert(target);
-          return {};
-        }));
+        decodeKernel(*module, name, target, ++number);
       return {};
     }));
     return {};
+  }
+
+  void decodeKernel(Module &module, const std::string &name, const std::string &target, unsigned number) {
+    const std::string place = shortName(demangled(name), 100) + " on " + target;
+    Status s = module.kernel(name).status();
+    lines.push_back(std::to_string(number) + ": " + place + (s.ok() ? ": decoded" : ": refused"));
+    if (s.ok()) {
+      ++runs;
+      report["checked"].push_back({{"kernel", name}, {"target", target}, {"good", true}});
+      return;
+    }
+    failed.insert(std::to_string(number) + " on " + target);
+    keepFailure(name, target, std::move(s), place);
   }
 
   Status checkLibrary(Jit &jit, const Family &family, DType type, const Sample &sample, const std::string &target,
@@ -276,20 +289,22 @@ private:
     if (!wrong.empty())
       text += "wrong: " + wrong + "\n";
     if (!text.empty())
-      std::printf("kernel %s on %s, schedule %s, %s:\n%s", kernel.c_str(), target.c_str(),
+      std::printf("kernel %s on %s, schedule %s, %s:\n%s", shortName(kernel).c_str(), target.c_str(),
                   std::string(scheduleName(schedule)).c_str(), what.c_str(), text.c_str());
   }
 
   void verdict() const {
     if (o.decode) {
+      for (const std::string &line : lines)
+        std::printf("%s\n", line.c_str());
       std::printf("%s: %s: %u of %zu kernels decoded%s\n", failed.empty() ? "good" : "INCOMPLETE", o.what[0].c_str(),
                   runs, runs + failed.size(),
                   failed.empty() ? ""
                                  : ("; not: " + join(std::vector<std::string>(failed.begin(), failed.end()))).c_str());
       return;
     }
-    const std::string where = join(std::vector<std::string>(kernels.begin(), kernels.end())) + " on " +
-                              join(std::vector<std::string>(targets.begin(), targets.end()));
+    const std::string where =
+        join(shortNames(kernels)) + " on " + join(std::vector<std::string>(targets.begin(), targets.end()));
     const std::string count = std::to_string(runs) + (runs == 1 ? " run" : " runs") + " (" + join(o.schedules) +
                               (mma == MatrixMode::Exact ? "" : ", mma " + std::string(matrixModeName(mma))) + ")";
     const bool library = !isFile(o.what[0]);
@@ -311,6 +326,7 @@ private:
   unsigned runs = 0, bad = 0;
   std::set<std::string> kernels, targets, seen, failed; ///< failed: "softmax f32 on sm_75"
   std::vector<Status> failures;
+  std::vector<std::string> lines;      ///< --decode: of each kernel
   std::map<std::string, Arrays> first; ///< outputs of the first schedule, by kernel and inputs
   Json report = Json::object();
 };
@@ -338,7 +354,7 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("--seed", o->seed, "of the schedules, and of the inputs of library kernels")->type_name("N");
-  c->add_option("--entry", o->run.entry, "files: the kernel; not needed if the file has one")->type_name("NAME");
+  c->add_option("--entry", o->run.entry, "files: the kernel, as in kiln run")->type_name("NAME");
   c->add_option("--grid", o->run.grid, "files: blocks, as in kiln run")->type_name("DIMS");
   c->add_option("--block", o->run.block, "PTX: threads of a block")->type_name("DIMS");
   c->add_option("--cluster", o->run.cluster, "PTX: blocks of a cluster")->type_name("DIMS");

@@ -6,6 +6,7 @@
 #include "runtime/tools/Report.h"
 #include "runtime/tools/RunProgram.h"
 #include "runtime/tools/RunRecording.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -180,7 +181,7 @@ private:
       return status;
     }
     const std::string what =
-        device->info().name + (isFast() ? " (mma fast)" : "") + ": kernel '" + program->info().name + "'";
+        device->info().name + (isFast() ? " (mma fast)" : "") + ": kernel '" + shortName(program->info().name) + "'";
     if (defects)
       std::printf("%s: %zu finding%s%s\n", what.c_str(), findings.size(), findings.size() == 1 ? "" : "s",
                   files.empty() ? "" : "; no output was written");

@@ -13,7 +13,10 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_option("file", o.file, "A kernel of the library, a text kernel (.mlir), PTX text, or a cubin (on a GPU)")
       ->required()
       ->type_name("KERNEL|FILE");
-  c.add_option("--entry", o.entry, "The kernel; not needed if the file has one")->type_name("NAME");
+  c.add_option(
+       "--entry", o.entry,
+       "The kernel; not needed if the file has one. PTX: a part of the name will do, demangled or not, or its number")
+      ->type_name("NAME");
   c.add_option("--grid", o.grid, "Blocks (programs of a text kernel): X, X,Y or X,Y,Z; for files")->type_name("DIMS");
   c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z; for PTX")->type_name("DIMS");
   c.add_option("--cluster", o.cluster, "Blocks of a cluster; by default as the kernel declares")->type_name("DIMS");

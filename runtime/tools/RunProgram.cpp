@@ -1,7 +1,7 @@
 #include "runtime/tools/RunProgram.h"
 
 #include "runtime/io/File.h"
-#include "support/Text.h"
+#include "runtime/tools/EntryName.h"
 
 namespace kiln::tools {
 namespace {
@@ -49,16 +49,7 @@ Result<std::unique_ptr<RunProgram>> loadPtxProgram(Device &device, const RunOpti
   KILN_ASSIGN(std::unique_ptr<Module> module,
               cubin ? device.loadCubin(std::as_bytes(std::span(image.data(), image.size())))
                     : device.loadPtx(image, o.file));
-  std::string name = o.entry;
-  if (name.empty()) {
-    const std::vector<std::string> names = module->kernelNames();
-    if (names.size() != 1)
-      return Status::invalid(names.empty()
-                                 ? "'" + o.file + "' has no kernel that can be listed"
-                                 : "'" + o.file + "' has " + std::to_string(names.size()) + " kernels: " + join(names),
-                             "choose one with --entry NAME");
-    name = names[0];
-  }
+  KILN_ASSIGN(const std::string name, chooseEntry(o.file, module->kernelNames(), o.entry));
   KILN_ASSIGN(Kernel * kernel, module->kernel(name));
   return std::unique_ptr<RunProgram>(new PtxProgram(std::move(module), *kernel, config));
 }

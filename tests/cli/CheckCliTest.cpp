@@ -102,13 +102,14 @@ TEST_F(CheckCliTest, DecodingSaysWhichKernelsTheTargetCanRun) {
   const std::string good = write("good.ptx", addPtx);
   const Outcome fine = kiln(check({good, "--decode"}));
   EXPECT_EQ(fine.status, 0) << fine.err;
-  EXPECT_EQ(fine.out, "good: " + good + ": 1 of 1 kernels decoded\n");
+  EXPECT_EQ(fine.out, "1: add on sm_80: decoded\ngood: " + good + ": 1 of 1 kernels decoded\n");
   const std::string mixed =
       write("mixed.ptx", std::string(addPtx) + ".visible .entry bad() { .reg .b32 %r<2>; mov.u32 %r1, %pm0; ret; }\n"
                                                ".visible .entry empty() { ret; }\n");
   const Outcome o = kiln(check({mixed, "--decode"}));
   EXPECT_EQ(o.status, 3) << o.err;
-  EXPECT_EQ(o.out, "INCOMPLETE: " + mixed + ": 2 of 3 kernels decoded; not: bad on sm_80\n");
+  EXPECT_EQ(o.out, "1: add on sm_80: decoded\n2: bad on sm_80: refused\n3: empty on sm_80: decoded\nINCOMPLETE: " +
+                       mixed + ": 2 of 3 kernels decoded; not: 2 on sm_80\n");
   EXPECT_NE(o.err.find("special register %pm0 does not exist on the emulator"), std::string::npos) << o.err;
   const Json j = Json::parse(kiln(check({mixed, "--decode", "--json"})).out);
   EXPECT_EQ(j["checked"].size(), 2u);

@@ -116,7 +116,9 @@ TEST_F(RunCliTest, SeveralEntriesNeedAName) {
                        ".visible .entry b() { ret; }\n");
   const Outcome o = kiln({"run", two, "--grid", "1", "--block", "1", "--device", "emulator"});
   EXPECT_EQ(o.status, 2);
-  EXPECT_NE(o.err.find("has 2 kernels: a, b (choose one with --entry NAME)"), std::string::npos) << o.err;
+  EXPECT_NE(o.err.find("has 2 kernels: 1: a, 2: b (choose one with --entry NAME, a part of its name or its number)"),
+            std::string::npos)
+      << o.err;
   EXPECT_EQ(kiln({"run", two, "--grid", "1", "--block", "1", "--device", "emulator", "--entry", "b"}).status, 0);
 }
 

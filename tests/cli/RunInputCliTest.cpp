@@ -167,11 +167,12 @@ TEST_F(RunInputCliTest, Machines) {
 }
 
 TEST_F(RunInputCliTest, Entries) {
-  refused(with(good(), {"--entry", "ad"}), "has no kernel 'ad'; its kernels: add (did you mean add?)");
+  refused(with(good(), {"--entry", "adt"}), "has no kernel 'adt'; its kernels: add (did you mean add?)");
   write("two.ptx",
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry a() { ret; }\n.visible .entry b() { ret; }\n");
   before = files();
-  refused({file("two.ptx"), "--grid", "1", "--block", "1"}, "has 2 kernels: a, b (choose one with --entry NAME)");
+  refused({file("two.ptx"), "--grid", "1", "--block", "1"},
+          "has 2 kernels: 1: a, 2: b (choose one with --entry NAME, a part of its name or its number)");
 }
 
 TEST_F(RunInputCliTest, RefusedPtxIsStatus3) {

@@ -2,6 +2,7 @@
 
 #include "runtime/device/cuda/CudaKernel.h"
 #include "runtime/device/cuda/PtxSummary.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <map>
@@ -64,9 +65,9 @@ private:
     const std::vector<std::string> names = kernelNames();
     const std::vector<std::string> near = nearest(name, names);
     return {StatusCode::NotFound,
-            "'" + fileName + "' has no kernel '" + name + "'" +
-                (names.empty() ? std::string() : "; its kernels: " + join(names)),
-            near.empty() ? "name one of its entries" : "did you mean " + join(near, " or ") + "?"};
+            "'" + fileName + "' has no kernel '" + shortName(name) + "'" +
+                (names.empty() ? std::string() : "; its kernels: " + join(shortNames(names))),
+            near.empty() ? "name one of its entries" : "did you mean " + join(shortNames(near), " or ") + "?"};
   }
 
   std::shared_ptr<CudaContext> context;

@@ -3,6 +3,7 @@
 #include "runtime/device/emulator/ControlFlow.h"
 #include "runtime/device/emulator/DecodeState.h"
 #include "runtime/device/emulator/RegisterPlan.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -73,10 +74,10 @@ Result<std::unique_ptr<Program>> DecodeContext::run(std::size_t entry) {
   program->needsCluster = kernel.explicitCluster;
   const bool hasCluster = program->requiredCluster.count() || kernel.maxclusterrank || kernel.explicitCluster;
   if (hasCluster && !options.target->has(Capability::Clusters))
-    errors.push_back(module.fileName + ":" + std::to_string(kernel.line) + ": " + info.name +
+    errors.push_back(module.fileName + ":" + std::to_string(kernel.line) + ": " + shortName(info.name) +
                      ": clusters need sm_90 or newer, the device is " + std::string(options.target->name));
   if (kernel.blocksAreClusters && (!program->requiredCluster.count() || !info.requiredBlock.count()))
-    errors.push_back(module.fileName + ":" + std::to_string(kernel.line) + ": " + info.name +
+    errors.push_back(module.fileName + ":" + std::to_string(kernel.line) + ": " + shortName(info.name) +
                      ": .blocksareclusters needs .reqntid and .reqnctapercluster");
   anyUnsupported = errors.empty();
   program->blocksAreClusters = kernel.blocksAreClusters;
@@ -448,7 +449,7 @@ void DecodeContext::finish() {
   p.info.localBytesPerThread = p.functions[0].frameBytes;
 
   if (p.sharedStatic > options.target->sharedStatic)
-    errors.push_back(module.fileName + ": " + p.info.name + ": static shared memory takes " +
+    errors.push_back(module.fileName + ": " + shortName(p.info.name) + ": static shared memory takes " +
                      std::to_string(p.sharedStatic) + " bytes, assemblers for " + std::string(options.target->name) +
                      " take " + std::to_string(options.target->sharedStatic) +
                      " (declare it .extern and give its size at the launch: --shared)");

@@ -6,6 +6,7 @@
 #include "runtime/device/emulator/OpTraits.h"
 #include "runtime/device/emulator/TensorMap.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -250,8 +251,8 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   const Dim3 drawn = recording.timelineBlock;
   if (recording.timeline && (drawn.x >= config.grid.x || drawn.y >= config.grid.y || drawn.z >= config.grid.z))
     return Status::invalid(format("kernel %s: block %u,%u,%u is to be drawn, the grid is %u,%u,%u",
-                                  program.info.name.c_str(), drawn.x, drawn.y, drawn.z, config.grid.x, config.grid.y,
-                                  config.grid.z),
+                                  shortName(program.info.name).c_str(), drawn.x, drawn.y, drawn.z, config.grid.x,
+                                  config.grid.y, config.grid.z),
                            "blocks count from 0");
   TimelineRecorder recorder(drawn, options.schedule == Schedule::InOrder);
   if (recording.timeline)

@@ -3,6 +3,7 @@
 
 #include "runtime/device/emulator/Cluster.h"
 #include "runtime/device/emulator/ptx/Parser.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -38,7 +39,7 @@ Status EmulatorKernel::launch(const LaunchConfig &config, std::span<const std::b
   const KernelInfo &k = program->info;
   const Target &target = device.target;
   auto refuse = [&](const std::string &message, std::string remedy = {}) {
-    return Status::invalid("kernel " + k.name + ": " + message, std::move(remedy));
+    return Status::invalid("kernel " + shortName(k.name) + ": " + message, std::move(remedy));
   };
   const Dim3 g = config.grid, b = config.block;
   if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > mostBlocksX || g.y > mostBlocksYZ || g.z > mostBlocksYZ)
@@ -75,7 +76,7 @@ Status EmulatorKernel::resolveCluster(LaunchConfig &config) const {
   const Target &target = device.target;
   const Dim3 required = program->requiredCluster, asked = config.cluster;
   auto refuse = [&](const std::string &message, std::string remedy = {}) {
-    return Status::invalid("kernel " + program->info.name + ": " + message, std::move(remedy));
+    return Status::invalid("kernel " + shortName(program->info.name) + ": " + message, std::move(remedy));
   };
   if (!asked.count() && (asked.x || asked.y || asked.z))
     return refuse("the cluster is " + dimText(asked),
@@ -132,10 +133,10 @@ public:
       }
     const std::vector<std::string> names = kernelNames();
     const std::vector<std::string> close = nearest(name, names);
-    return Status(StatusCode::NotFound, syntax->fileName + " has no kernel '" + std::string(name) + "'",
-                  names.empty()
-                      ? "the module has no .entry"
-                      : (close.empty() ? "" : "did you mean " + join(close) + "? ") + "kernels: " + join(names));
+    return Status(StatusCode::NotFound, syntax->fileName + " has no kernel '" + shortName(name) + "'",
+                  names.empty() ? "the module has no .entry"
+                                : (close.empty() ? "" : "did you mean " + join(shortNames(close)) + "? ") +
+                                      "kernels: " + join(shortNames(names)));
   }
   std::vector<std::string> kernelNames() const override {
     std::vector<std::string> names;

@@ -12,6 +12,7 @@
 #include "runtime/device/emulator/Races.h"
 #include "runtime/device/emulator/TimelineRecorder.h"
 #include "runtime/device/emulator/WorkerPool.h"
+#include "support/Names.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -207,7 +208,7 @@ Status outOfBudget(const Launch &launch, const LaunchStatistics &spent) {
   const std::string limit = time ? format("%g seconds", launch.secondsBudget)
                                  : std::to_string(launch.instructionBudget) + " warp instructions";
   return Status(StatusCode::DeviceError,
-                "budget: kernel " + launch.program->info.name + " was ended by the limit of " + limit +
+                "budget: kernel " + shortName(launch.program->info.name) + " was ended by the limit of " + limit +
                     " a launch, after " + std::to_string(spent.warpInstructions) + " warp instructions and " +
                     format("%.1f seconds", spent.seconds) + " (schedule " + std::string(scheduleName(launch.schedule)) +
                     ")",
@@ -253,8 +254,8 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
       return result;
     }
   if (run.noMemory)
-    result.status =
-        Status(StatusCode::OutOfMemory, "the host has no memory for the blocks of kernel " + launch.program->info.name);
+    result.status = Status(StatusCode::OutOfMemory,
+                           "the host has no memory for the blocks of kernel " + shortName(launch.program->info.name));
   else if (launch.outOfBudget)
     result.status = outOfBudget(launch, result.statistics);
   for (auto &worker : run.workers)
