@@ -2,6 +2,9 @@
 #include "support/Names.h"
 #include "support/Text.h"
 
+#include <map>
+#include <tuple>
+
 namespace kiln {
 
 std::string Finding::toString() const {
@@ -14,9 +17,33 @@ std::string Finding::toString() const {
     out += " (ptx line " + std::to_string(ptxLine) + (opcode.empty() ? "" : ", " + opcode) + ")";
   out += ": " + message;
   if (count > 1)
-    out += " [" + std::to_string(count) + " times]";
+    out += " [" + std::to_string(count) + " times" +
+           (places > 1 ? " by " + std::to_string(places) + (other ? " pairs of instructions" : " instructions") : "") +
+           "]";
   if (fatal)
     out += " [the launch ended here]";
+  return out;
+}
+
+std::vector<Finding> groupFindings(std::vector<Finding> findings) {
+  auto line = [](const std::string &location, unsigned ptxLine) {
+    return location.empty() ? "ptx " + std::to_string(ptxLine) : location;
+  };
+  // A fatal finding stays apart: it says where the launch ended.
+  std::map<std::tuple<std::string, std::string, std::string, std::string, bool, bool>, std::size_t> known;
+  std::vector<Finding> out;
+  for (Finding &f : findings) {
+    const auto [entry, isNew] =
+        known.try_emplace({f.id, f.kernel, line(f.location, f.ptxLine),
+                           f.other ? line(f.other->location, f.other->ptxLine) : std::string(), f.fatal, f.note},
+                          out.size());
+    if (isNew) {
+      out.push_back(std::move(f));
+      continue;
+    }
+    out[entry->second].count += f.count;
+    out[entry->second].places += f.places;
+  }
   return out;
 }
 

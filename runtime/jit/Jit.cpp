@@ -163,7 +163,7 @@ Result<const LoadedKernel *> JitKernel::prepare(const GivenArguments &arguments,
 static Status statusOfFindings(Device &device, Status launched) {
   unsigned defects = 0;
   std::string first;
-  for (const Finding &f : device.takeFindings()) {
+  for (const Finding &f : groupFindings(device.takeFindings())) {
     const std::string text = f.toString();
     std::fprintf(stderr, "%s\n", text.c_str());
     if (!f.note && ++defects == 1)

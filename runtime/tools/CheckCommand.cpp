@@ -263,7 +263,8 @@ private:
   static bool isDefect(const Finding &f) { return !f.note; }
 
   void add(const std::string &kernel, const std::string &target, Schedule schedule, const std::string &what,
-           const std::vector<Finding> &findings, const std::string &wrong) {
+           const std::vector<Finding> &all, const std::string &wrong) {
+    const std::vector<Finding> findings = groupFindings(all);
     ++runs;
     kernels.insert(kernel);
     targets.insert(target);

@@ -24,6 +24,7 @@ public:
     if (s.ok())
       s = execute();
     report["findings"] = Json::array();
+    result.findings = groupFindings(std::move(result.findings));
     for (const Finding &f : result.findings) {
       report["findings"].push_back(toJson(f));
       if (!o.json)

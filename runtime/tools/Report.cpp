@@ -26,7 +26,8 @@ Json toJson(const Dim3 &dims) {
 Json toJson(const Finding &f) {
   Json out = {{"id", f.id},           {"kernel", f.kernel},     {"block", toJson(f.block)}, {"warp", f.warp},
               {"lanes", f.lanes},     {"location", f.location}, {"ptxLine", f.ptxLine},     {"opcode", f.opcode},
-              {"message", f.message}, {"fatal", f.fatal},       {"note", f.note},           {"count", f.count}};
+              {"message", f.message}, {"fatal", f.fatal},       {"note", f.note},           {"count", f.count},
+              {"places", f.places}};
   if (f.other)
     out["other"] = {{"block", toJson(f.other->block)}, {"warp", f.other->warp},       {"lanes", f.other->lanes},
                     {"location", f.other->location},   {"ptxLine", f.other->ptxLine}, {"opcode", f.other->opcode}};

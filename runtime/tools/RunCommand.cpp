@@ -26,6 +26,7 @@ public:
     Status s = prepare();
     if (s.ok())
       s = launchAll();
+    findings = groupFindings(std::move(findings));
     report["findings"] = Json::array();
     for (const Finding &f : findings)
       report["findings"].push_back(toJson(f));

@@ -216,9 +216,14 @@ struct Finding {
   bool fatal = false;  ///< the launch ended here
   bool note = false;   ///< worth knowing, not a defect
   std::uint64_t count = 1;
+  std::uint64_t places = 1;         ///< instructions, or pairs of them, that it stands for (groupFindings)
   std::optional<OtherAccess> other; ///< of races
   std::string toString() const;     ///< one paragraph for a terminal
 };
+
+/// One a defect of the source, for a report: findings of one id, kernel and pair of source lines (lines of the PTX
+/// where it has no others) are one, counted together, and the first of them stands for all.
+std::vector<Finding> groupFindings(std::vector<Finding> findings);
 
 /// What the last launches cost; the emulator fills all of it, a GPU nothing.
 struct LaunchStatistics {
