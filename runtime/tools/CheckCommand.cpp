@@ -183,11 +183,7 @@ private:
   Status checkFile(const std::string &target, Schedule schedule) {
     RunOptions run = o.run;
     run.file = o.what[0];
-    std::vector<KernelArgument> arguments;
-    for (const std::string &text : run.arguments) {
-      KILN_ASSIGN(KernelArgument a, parseArgument(static_cast<unsigned>(arguments.size()), text));
-      arguments.push_back(std::move(a));
-    }
+    KILN_ASSIGN(const std::vector<KernelArgument> arguments, parseArguments(run.arguments, run.buffers));
     KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target, schedule));
     FirstCalls firstCalls;
     KILN_ASSIGN(const std::unique_ptr<RunProgram> program, loadProgram(*device, run, firstCalls));
@@ -362,6 +358,9 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--shared", o->run.sharedBytes, "PTX: dynamic shared memory of a block")->type_name("BYTES");
   c->add_option("--arg", o->run.arguments, "files: one argument, as in kiln run")
       ->type_name("ARG")
+      ->allow_extra_args(false);
+  c->add_option("--buffer", o->run.buffers, "files: a buffer that is no argument, as in kiln run")
+      ->type_name("NAME=ARG")
       ->allow_extra_args(false);
   c->add_option("--threads", o->run.emulator.hostThreads, "host threads; 0: one a core")->type_name("N");
   c->add_option("--instruction-budget", o->run.emulator.instructionBudget,

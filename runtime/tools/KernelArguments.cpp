@@ -12,9 +12,10 @@ namespace kiln::tools {
 
 namespace {
 
-constexpr std::byte poison{0xcd};
-constexpr const char *forms = "write FILE.npy, DTYPE:FILE.npy, out:DTYPE:SHAPE, ptr:0, bytes:FILE.npy, or a scalar as "
-                              "i32:V, i64:V, u32:V, u64:V, f16:V, bf16:V, f32:V, f64:V, b8:V to b64:V";
+constexpr const char *forms =
+    "write FILE.npy, DTYPE:FILE.npy, out:DTYPE:SHAPE, zeros:DTYPE:SHAPE, arg:N, ptr:0, tmap:N:TYPE:BOX, "
+    "bytes:FILE.npy, struct:FILE.npy@OFFSET=VALUE, or a scalar as i32:V, i64:V, u32:V, u64:V, f16:V, bf16:V, f32:V, "
+    "f64:V, b8:V to b64:V";
 
 std::optional<unsigned> rawBits(std::string_view word) {
   return word == "b8" ? 8 : word == "b16" ? 16 : word == "b32" ? 32 : word == "b64" ? std::optional(64u) : std::nullopt;
@@ -80,10 +81,12 @@ Status parseFloat(KernelArgument &a, std::string_view text, DType type) {
   return {};
 }
 
-Status parseOutput(KernelArgument &a, std::string_view rest) {
+Status parseOutput(KernelArgument &a, std::string_view word, std::string_view rest) {
+  KILN_TRY(takeOffset(a, rest));
   const std::size_t colon = rest.find(':');
   if (colon == std::string_view::npos)
-    return Status::invalid(a.name() + " has no shape", "write out:DTYPE:SHAPE, as in out:float32:16x100");
+    return Status::invalid(a.name() + " has no shape", "write " + std::string(word) + ":DTYPE:SHAPE, as in " +
+                                                           std::string(word) + ":float32:16x100");
   Result<DType> type = parseDType(rest.substr(0, colon));
   if (!type)
     return type.takeStatus().withContext(a.name());
@@ -94,6 +97,7 @@ Status parseOutput(KernelArgument &a, std::string_view rest) {
   if (!bytes)
     return bytes.takeStatus().withContext(a.name());
   a.kind = KernelArgument::Kind::Output;
+  a.zeros = word == "zeros";
   a.array.type = *type;
   a.array.shape = *shape;
   a.bufferBytes = *bytes;
@@ -105,7 +109,8 @@ Status readFile(KernelArgument &a, const std::string &path, std::optional<DType>
   if (array && type)
     array = convertArray(std::move(*array), *type, path);
   if (!array)
-    return array.takeStatus().withContext("argument " + std::to_string(a.index));
+    return array.takeStatus().withContext(a.label.empty() ? "argument " + std::to_string(a.index)
+                                                          : "buffer '" + a.label + "'");
   a.kind = kind;
   a.array = std::move(*array);
   a.bufferBytes = a.array.data.size();
@@ -113,18 +118,28 @@ Status readFile(KernelArgument &a, const std::string &path, std::optional<DType>
 }
 
 Status parseInto(KernelArgument &a) {
-  const std::string_view text = a.text;
+  std::string_view text = a.text;
   const std::size_t colon = text.find(':');
+  // A file's name may hold anything: only a number after the last + is an offset.
+  if (const std::size_t plus = text.rfind(".npy+");
+      plus != std::string_view::npos && !text.starts_with("struct:") &&
+      text.find_first_not_of("0123456789abcdefx", plus + 5) == std::string_view::npos)
+    KILN_TRY(takeOffset(a, text));
   const bool isFile = text.ends_with(".npy");
   const std::string_view word = text.substr(0, colon == std::string_view::npos ? 0 : colon);
   const std::string_view rest = text.substr(colon == std::string_view::npos ? 0 : colon + 1);
-  if (word == "out")
-    return parseOutput(a, rest);
+  if (word == "out" || word == "zeros")
+    return parseOutput(a, word, rest);
+  if (word == "bytes" && a.offset)
+    return Status::invalid(a.name() + ": data by value has no offset", "make a file of the bytes that are meant");
   if (word == "bytes")
     return readFile(a, std::string(rest), std::nullopt, KernelArgument::Kind::Bytes);
+  if (word == "arg")
+    return parsePointer(a, rest);
   if (word == "tmap")
-    return Status::invalid(a.name() + ": tensor maps are not available yet; they come with the asynchronous copies",
-                           "use a kernel that takes plain pointers");
+    return parseTensorMap(a, rest);
+  if (word == "struct")
+    return parseStruct(a, rest);
   if (word == "ptr") {
     a.isAddress = true;
     return parseInteger(a, rest, 64, false);
@@ -144,112 +159,21 @@ Status parseInto(KernelArgument &a) {
     return parseInteger(a, rest, 8 * dtypeBytes(*type), dtypeKind(*type) == DTypeKind::Signed);
   }
   if (isFile)
-    return readFile(a, a.text, std::nullopt, KernelArgument::Kind::Input);
+    return readFile(a, std::string(text), std::nullopt, KernelArgument::Kind::Input);
   const std::string what =
       word.empty() ? "is neither a .npy file nor KIND:VALUE" : "has the unknown kind '" + std::string(word) + "'";
   return Status::invalid(a.name() + " " + what, forms);
 }
 
-std::string parameterText(const KernelInfo &kernel, std::size_t i) {
-  const ParameterInfo &p = kernel.parameters[i];
-  return "parameter " + std::to_string(i) + (p.name.empty() ? "" : " '" + p.name + "'") + " of kernel '" + kernel.name +
-         "' is " + p.type + " (" + std::to_string(p.size) + (p.size == 1 ? " byte)" : " bytes)");
-}
-
-/// What to pass for a parameter.
-std::string suggestion(const ParameterInfo &p) {
-  if (p.type.find('[') != std::string::npos)
-    return "pass bytes:FILE.npy with " + std::to_string(p.size) + " bytes of data";
-  if (p.type.starts_with('f') || p.type.starts_with("bf"))
-    return "pass " + p.type + ":V";
-  if (p.size == 8)
-    return "pass FILE.npy, out:DTYPE:SHAPE or ptr:0 for a pointer, i64:V for a number";
-  return "pass i" + std::to_string(8 * p.size) + ":V" +
-         (p.type.starts_with('b') ? " or b" + std::to_string(8 * p.size) + ":V" : "");
-}
-
-Status checkArgument(const KernelArgument &a, const KernelInfo &kernel) {
-  const ParameterInfo &p = kernel.parameters[a.index];
-  const bool isFloat = p.type.starts_with('f') || p.type.starts_with("bf");
-  const bool isInteger = p.type.starts_with('u') || p.type.starts_with('s');
-  const bool isArray = p.type.find('[') != std::string::npos;
-  std::string what;
-  if (a.isBuffer() || a.isAddress) {
-    if (p.size != 8 || isFloat || isArray)
-      what = "is a pointer (8 bytes)";
-  } else if (a.kind == KernelArgument::Kind::Bytes) {
-    if (a.bufferBytes != p.size)
-      what = "has " + std::to_string(a.bufferBytes) + " bytes of data";
-  } else if (a.bytes.size() != p.size)
-    what = "has " + std::to_string(a.bytes.size()) + (a.bytes.size() == 1 ? " byte" : " bytes");
-  else if (!a.text.starts_with('b') || a.text.starts_with("bf")) { // b8 .. b64 are bits of anything
-    const bool givesFloat = dtypeKind(a.type) == DTypeKind::Float;
-    if (isFloat && !givesFloat)
-      what = "is an integer";
-    else if (isInteger && givesFloat)
-      what = "is a floating-point number";
-  }
-  if (what.empty())
-    return {};
-  return Status::invalid(a.name() + " " + what + "; " + parameterText(kernel, a.index), suggestion(p));
-}
-
 } // namespace
 
-Result<KernelArgument> parseArgument(unsigned index, const std::string &text) {
+Result<KernelArgument> parseArgument(unsigned index, const std::string &text, const std::string &label) {
   KernelArgument a;
   a.index = index;
   a.text = text;
+  a.label = label;
   KILN_TRY(parseInto(a));
   return a;
-}
-
-std::string signature(const KernelInfo &kernel) {
-  std::vector<std::string> parts;
-  parts.reserve(kernel.parameters.size());
-  for (const ParameterInfo &p : kernel.parameters)
-    parts.push_back(p.type + (p.name.empty() ? "" : " " + p.name));
-  return kernel.name + "(" + join(parts) + ")";
-}
-
-Status checkArguments(const std::vector<KernelArgument> &arguments, const KernelInfo &kernel) {
-  if (arguments.size() != kernel.parameters.size())
-    return Status::invalid("kernel " + signature(kernel) + " takes " + std::to_string(kernel.parameters.size()) +
-                               " arguments, " + std::to_string(arguments.size()) + " were given",
-                           "give one --arg for each parameter, in order");
-  for (const KernelArgument &a : arguments)
-    KILN_TRY(checkArgument(a, kernel));
-  return {};
-}
-
-Result<BoundArguments> BoundArguments::bind(Device &device, const std::vector<KernelArgument> &arguments,
-                                            const KernelInfo &kernel) {
-  BoundArguments bound;
-  bound.packed.resize(kernel.parameterBytes);
-  for (const KernelArgument &a : arguments) {
-    std::unique_ptr<Buffer> buffer;
-    std::span<const std::byte> value = a.kind == KernelArgument::Kind::Bytes ? a.array.data : a.bytes;
-    DeviceAddress address = 0;
-    if (a.isBuffer()) {
-      KILN_ASSIGN(buffer, device.allocate(a.bufferBytes, "argument " + std::to_string(a.index)));
-      if (a.kind == KernelArgument::Kind::Input)
-        KILN_TRY(buffer->copyFromHost(0, a.array.data));
-      else
-        KILN_TRY(buffer->poison(poison));
-      address = buffer->address();
-      value = std::as_bytes(std::span(&address, 1));
-    }
-    const ParameterInfo &p = kernel.parameters[a.index];
-    std::memcpy(bound.packed.data() + p.offset, value.data(), p.size);
-    bound.buffers.push_back(std::move(buffer));
-  }
-  return bound;
-}
-
-Result<Array> BoundArguments::read(const KernelArgument &a) const {
-  Array out{a.array.type, a.array.shape, std::vector<std::byte>(a.bufferBytes)};
-  KILN_TRY(buffers[a.index]->copyToHost(0, out.data));
-  return out;
 }
 
 } // namespace kiln::tools

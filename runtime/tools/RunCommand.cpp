@@ -50,10 +50,7 @@ private:
     if (o.repeat == 0 || o.repeat > 1000000)
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
     KILN_TRY(checkBudgets(o.emulator));
-    for (const std::string &text : o.arguments) {
-      KILN_ASSIGN(KernelArgument a, parseArgument(static_cast<unsigned>(arguments.size()), text));
-      arguments.push_back(std::move(a));
-    }
+    KILN_ASSIGN(arguments, parseArguments(o.arguments, o.buffers));
     KILN_TRY(prepareOutputs());
     KILN_TRY(recording.prepare());
     KILN_TRY(openDevice());
@@ -67,10 +64,16 @@ private:
   Status prepareOutputs() {
     for (const std::string &text : o.outputs) {
       KILN_ASSIGN(OutputRequest request, parseOutputRequest(text));
-      if (request.argument >= arguments.size())
-        return Status::invalid("--output " + text + ": there is no argument " + std::to_string(request.argument) +
-                                   "; " + std::to_string(arguments.size()) + " were given",
-                               "arguments count from 0");
+      const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const KernelArgument &a) {
+        return a.isParameter() ? std::to_string(a.index) == request.buffer : a.label == request.buffer;
+      });
+      if (found == arguments.end())
+        return Status::invalid(
+            "--output " + text + ": there is no " +
+                (std::isdigit(static_cast<unsigned char>(request.buffer[0])) ? "argument " : "buffer ") +
+                request.buffer + "; " + std::to_string(o.arguments.size()) + " were given",
+            "arguments count from 0");
+      request.argument = found->index;
       if (!arguments[request.argument].isBuffer())
         return Status::invalid("--output " + text + ": " + arguments[request.argument].name() + " is not a buffer",
                                "name an argument FILE.npy or out:DTYPE:SHAPE");
@@ -142,11 +145,12 @@ private:
     }
     for (std::size_t i = 0; i < requests.size(); ++i) {
       KILN_TRY(files[i].commit());
-      const Array &array = arguments[requests[i].argument].array;
-      report["outputs"].push_back({{"argument", requests[i].argument},
-                                   {"file", requests[i].file},
-                                   {"dtype", dtypeNumpyName(array.type)},
-                                   {"shape", array.shape}});
+      const KernelArgument &a = arguments[requests[i].argument];
+      report["outputs"].push_back(
+          {{a.isParameter() ? "argument" : "buffer", a.isParameter() ? Json(a.index) : Json(a.label)},
+           {"file", requests[i].file},
+           {"dtype", dtypeNumpyName(a.array.type)},
+           {"shape", a.array.shape}});
     }
     return {};
   }
@@ -191,7 +195,11 @@ private:
     recording.print();
     if (!defects)
       for (const Json &out : report["outputs"])
-        std::printf("argument %u -> %s\n", out["argument"].get<unsigned>(), out["file"].get<std::string>().c_str());
+        std::printf("%s -> %s\n",
+                    (out.contains("buffer") ? "buffer " + out["buffer"].get<std::string>()
+                                            : "argument " + std::to_string(out["argument"].get<unsigned>()))
+                        .c_str(),
+                    out["file"].get<std::string>().c_str());
     return status;
   }
 

@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace kiln::tools {
@@ -24,8 +26,12 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_option("--arg", o.arguments, "One argument, in the order of the parameters; see below")
       ->type_name("ARG")
       ->allow_extra_args(false);
+  c.add_option("--buffer", o.buffers,
+               "A buffer that is no argument: NAME=ARG with an ARG that is one; arg:NAME and tmap:NAME:.. refer to it")
+      ->type_name("NAME=ARG")
+      ->allow_extra_args(false);
   c.add_option("--output", o.outputs,
-               "Write the buffer of argument N (from 0) to FILE; may occur often. "
+               "Write the buffer of argument N (from 0), or that of --buffer NAME, to FILE; may occur often. "
                "Of a library kernel: FILE.npy for its first output")
       ->type_name("N:FILE.npy")
       ->allow_extra_args(false);
@@ -67,9 +73,16 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
       "uint8)\n"
       "  out:DTYPE:16x100     a new buffer, filled with 0xCD; DTYPE by NumPy's name or the short one: float32, f32, "
       "bf16\n"
+      "  zeros:DTYPE:16x100   the same, filled with zeros\n"
+      "  x.npy+256            a pointer 256 bytes past the start of its buffer; also of out: and zeros:\n"
+      "  arg:0+256 arg:q      a pointer into the buffer of argument 0, or of --buffer q\n"
       "  i32:V f32:V ...      a number: i8 to i64, u8 to u64, f16, bf16, f32, f64; b8 to b64 are raw bits\n"
       "  ptr:0                a null pointer, or any address\n"
       "  bytes:x.npy          the file's data by value, for a struct parameter\n"
+      "  tmap:q:f16:64x64:swizzle=128B  a tensor map over a buffer: type, box; also dims=, strides= (bytes), steps=,\n"
+      "                       interleave=, promotion=, fill=; lists with the outermost dimension first\n"
+      "  struct:zeros:160@0=arg:q@128=i32:7  a struct of so many zeros, or of a file's bytes (struct:x.npy@..), with\n"
+      "                       pointers, tensor maps and numbers put in at these bytes\n"
       "Outputs are written only if the launch succeeds without findings; bf16, e4m3 and e5m2 are written as float32.\n"
       "A text kernel's pointers take files of their element type (or bits of its size for integers); its block and\n"
       "shared memory are its own.\n"
@@ -116,14 +129,18 @@ Result<Dim3> parseDims(const std::string &option, const std::string &text) {
 }
 
 Result<OutputRequest> parseOutputRequest(const std::string &text) {
-  OutputRequest out;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.argument);
-  const std::size_t used = static_cast<std::size_t>(end - text.data());
-  if (error != std::errc() || used + 1 >= text.size() || text[used] != ':')
+  // A name that is no number starts with no digit; a file's name may hold colons.
+  const std::size_t colon = text.find(':');
+  const std::string word = text.substr(0, colon);
+  const auto isDigit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  const bool isNumber = std::all_of(word.begin(), word.end(), isDigit) && word.size() < 10;
+  const bool isName =
+      !word.empty() && !isDigit(static_cast<unsigned char>(word[0])) &&
+      std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  if (word.empty() || colon == std::string::npos || colon + 1 == text.size() || (!isNumber && !isName))
     return Status::invalid("--output '" + text + "' is not N:FILE",
-                           "write the argument's number, from 0: --output 3:y.npy");
-  out.file = text.substr(used + 1);
-  return out;
+                           "write the argument's number, from 0, or a buffer's name: --output 3:y.npy");
+  return OutputRequest{word, 0, text.substr(colon + 1)};
 }
 
 } // namespace kiln::tools

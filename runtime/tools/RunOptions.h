@@ -13,7 +13,7 @@ namespace kiln::tools {
 struct RunOptions {
   std::string file, entry, grid, block, cluster, device, target, codeTarget, dtype, timeline, timelineBlock;
   std::uint32_t sharedBytes = 0;
-  std::vector<std::string> arguments, outputs;
+  std::vector<std::string> arguments, buffers, outputs;
   unsigned repeat = 1, timelineLaunch = 0;
   bool time = false, json = false, noChecks = false, counters = false, explainMiss = false;
   EmulatorOptions emulator;
@@ -29,9 +29,10 @@ Status checkBudgets(const EmulatorOptions &options);
 /// "4", "4,2" or "4,2,1": positive, missing ones are 1.  `option` names it in messages.
 Result<Dim3> parseDims(const std::string &option, const std::string &text);
 
-/// --output N:FILE.
+/// --output N:FILE or NAME:FILE.
 struct OutputRequest {
-  unsigned argument = 0;
+  std::string buffer;    ///< number of an argument, or name of a --buffer
+  unsigned argument = 0; ///< its index
   std::string file;
 };
 Result<OutputRequest> parseOutputRequest(const std::string &text);

@@ -46,7 +46,8 @@ public:
 
   Status checkArguments(const std::vector<KernelArgument> &arguments) const override {
     for (const KernelArgument &a : arguments)
-      KILN_TRY(checkArgument(a));
+      if (a.isParameter())
+        KILN_TRY(checkArgument(a));
     return {};
   }
 
@@ -83,11 +84,11 @@ private:
       if (a.isBuffer() && !sameElement(a.array.type, wanted))
         return Status::invalid(a.name() + " holds " + std::string(dtypeName(a.array.type)) + parameter,
                                "pass " + shape);
-      if (!a.isBuffer() && !a.isAddress)
+      if (!a.isPointer())
         return Status::invalid(a.name() + " is a number" + parameter, "pass FILE.npy, out:DTYPE:SHAPE or ptr:0");
       return {};
     }
-    if (a.isBuffer() || a.isAddress || a.kind == KernelArgument::Kind::Bytes)
+    if (a.kind != KernelArgument::Kind::Scalar || a.isAddress)
       return Status::invalid(a.name() + " is no number" + parameter,
                              "pass " + std::string(argumentTypeName(wanted.type)) + ":V");
     const std::string given(dtypeName(a.type));

@@ -105,7 +105,14 @@ TEST_F(RunInputCliTest, ArgumentTexts) {
   first("e4m3:1000", "is out of the range of e4m3");
   first("f64:1e999", "is out of the range of f64");
   first("ptr:zero", "is not an integer");
-  first("tmap:x.npy", "tensor maps are not available yet");
+  first("zeros:f32", "write zeros:DTYPE:SHAPE");
+  first("out:f32:4+17", "points past the end of its buffer of 16 bytes");
+  first(x + "+257", "points past the end of its buffer of 256 bytes (offsets are bytes, from 0 to the buffer's size)");
+  first("bytes:" + x + "+4", "data by value has no offset");
+  first("arg:", "names no buffer");
+  first("arg:0", "argument 0 ('arg:0'): argument 0 ('arg:0') is not a buffer (there is none yet");
+  first("arg:q", "there is no buffer 'q'");
+  first("arg:q+many", "the offset 'many' is not a number");
 }
 
 TEST_F(RunInputCliTest, ArgumentsAgainstParameters) {
