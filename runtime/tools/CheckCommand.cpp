@@ -356,6 +356,7 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--block", o->run.block, "PTX: threads of a block")->type_name("DIMS");
   c->add_option("--cluster", o->run.cluster, "PTX: blocks of a cluster")->type_name("DIMS");
   c->add_option("--shared", o->run.sharedBytes, "PTX: dynamic shared memory of a block")->type_name("BYTES");
+  c->add_flag("--cooperative", o->run.cooperative, "PTX: all blocks run at the same time, for grid.sync()");
   c->add_option("--arg", o->run.arguments, "files: one argument, as in kiln run")
       ->type_name("ARG")
       ->allow_extra_args(false);

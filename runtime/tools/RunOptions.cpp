@@ -23,6 +23,7 @@ void addRunOptions(CLI::App &c, RunOptions &o) {
   c.add_option("--block", o.block, "Threads of a block: X, X,Y or X,Y,Z; for PTX")->type_name("DIMS");
   c.add_option("--cluster", o.cluster, "Blocks of a cluster; by default as the kernel declares")->type_name("DIMS");
   c.add_option("--shared", o.sharedBytes, "Dynamic shared memory of a block, in bytes")->type_name("BYTES");
+  c.add_flag("--cooperative", o.cooperative, "PTX: all blocks run at the same time, for grid.sync()");
   c.add_option("--arg", o.arguments, "One argument, in the order of the parameters; see below")
       ->type_name("ARG")
       ->allow_extra_args(false);

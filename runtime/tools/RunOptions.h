@@ -15,7 +15,7 @@ struct RunOptions {
   std::uint32_t sharedBytes = 0;
   std::vector<std::string> arguments, buffers, outputs;
   unsigned repeat = 1, timelineLaunch = 0;
-  bool time = false, json = false, noChecks = false, counters = false, explainMiss = false;
+  bool cooperative = false, time = false, json = false, noChecks = false, counters = false, explainMiss = false;
   EmulatorOptions emulator;
 };
 

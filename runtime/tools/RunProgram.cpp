@@ -43,6 +43,7 @@ Result<std::unique_ptr<RunProgram>> loadPtxProgram(Device &device, const RunOpti
     KILN_ASSIGN(config.cluster, parseDims("--cluster", o.cluster));
   }
   config.dynamicSharedBytes = o.sharedBytes;
+  config.cooperative = o.cooperative;
   KILN_ASSIGN(const std::string image, readTextFile(o.file));
   const bool cubin = image.starts_with("\x7f"
                                        "ELF");

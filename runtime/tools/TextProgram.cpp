@@ -113,9 +113,10 @@ private:
 } // namespace
 
 Result<std::unique_ptr<RunProgram>> loadTextProgram(Device &device, const RunOptions &o, FirstCalls &firstCalls) {
-  if (!o.block.empty() || !o.cluster.empty() || o.sharedBytes)
+  if (!o.block.empty() || !o.cluster.empty() || o.sharedBytes || o.cooperative)
     return Status::invalid(std::string(!o.block.empty()     ? "--block " + o.block
                                        : !o.cluster.empty() ? "--cluster " + o.cluster
+                                       : o.cooperative      ? "--cooperative"
                                                             : "--shared " + std::to_string(o.sharedBytes)) +
                                ": the kernel of a text file says this itself",
                            "leave it out; tile.num_warps in the text is the number of warps of a block");

@@ -172,6 +172,23 @@ TEST_F(RunPiecesCliTest, WrongPieces) {
           "is no number");
 }
 
+TEST_F(RunPiecesCliTest, CooperativeLaunchesHaveAWorkspace) {
+  const std::string ptx = write("grid.ptx", R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k() { .reg .b32 %r<3>; .reg .pred %p<2>;
+  mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; or.b32 %r1, %r1, %r2; setp.eq.u32 %p1, %r1, 0; @%p1 trap; ret; }
+)");
+  const Words line = {"run", ptx, "--grid", "4", "--block", "32", "--target", "sm_80"};
+  EXPECT_EQ(kiln(line).status, 1);
+  EXPECT_EQ(kiln(with(line, {"--cooperative"})).status, 0);
+  EXPECT_EQ(kiln({"check", ptx, "--grid", "4", "--block", "32", "--cooperative"}).status, 0);
+  refused({"run", ptx, "--grid", "100000", "--block", "32", "--target", "sm_80", "--cooperative"},
+          "a cooperative launch of 100000 blocks, of which emulator:sm_80 holds ");
+  refused({"run", KILN_SOURCE_DIR "/docs/examples/scale.mlir", "--grid", "1", "--target", "sm_80", "--cooperative"},
+          "--cooperative: the kernel of a text file says this itself");
+}
+
 /// Two instances of a template and a function, as a C++ compiler names them.
 constexpr const char *mangledPtx = R"(.version 8.0
 .target sm_80

@@ -212,6 +212,62 @@ TEST(Launch, EnvironmentRegistersAreZero) {
   EXPECT_EQ(gpu.download<std::uint32_t>(out), (std::vector<std::uint32_t>{0, 0, 0}));
 }
 
+namespace {
+/// Every block stores a number, all meet as grid.sync() of cooperative groups does it, every block reads the next
+/// one's.
+const char *const gridSync = R"(
+    mov.u32 %r1, %envreg1; mov.u32 %r2, %envreg2; mov.b64 %rd1, {%r2, %r1}; setp.eq.u64 %p1, %rd1, 0; @%p1 trap;
+    ld.param.u64 %rd2, [out]; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %nctaid.x; mov.u32 %r5, %tid.x;
+    mul.wide.u32 %rd3, %r3, 4; add.u64 %rd3, %rd2, %rd3; setp.ne.u32 %p2, %r5, 0;
+    add.u32 %r6, %r3, 100; @!%p2 st.global.u32 [%rd3], %r6;
+    bar.sync 0; @%p2 bra WAITED;
+    sub.u32 %r7, 0x80000001, %r4; setp.ne.u32 %p3, %r3, 0; @%p3 mov.u32 %r7, 1;
+    atom.add.release.gpu.u32 %r8, [%rd1+4], %r7;
+  POLL: ld.acquire.gpu.u32 %r9, [%rd1+4]; xor.b32 %r9, %r9, %r8; setp.ge.s32 %p4, %r9, 0; @%p4 bra POLL;
+  WAITED: bar.sync 0; @%p2 bra OUT;
+    add.u32 %r10, %r3, 1; rem.u32 %r10, %r10, %r4; mul.wide.u32 %rd4, %r10, 4; add.u64 %rd4, %rd2, %rd4;
+    ld.global.u32 %r11, [%rd4]; mul.wide.u32 %rd5, %r4, 4; add.u64 %rd5, %rd3, %rd5; st.global.u32 [%rd5], %r11;
+  OUT: )";
+} // namespace
+
+TEST(Launch, CooperativeBlocksMeet) {
+  for (const Schedule schedule : {Schedule::InOrder, Schedule::Random, Schedule::Adversarial})
+    for (std::uint64_t seed = 0; seed < (schedule == Schedule::InOrder ? 1 : 5); ++seed) {
+      EmulatorOptions o;
+      o.schedule = schedule;
+      o.seed = seed;
+      Emulator gpu("sm_90a", o);
+      auto &out = gpu.upload(std::vector<std::uint32_t>(12, 0), "out");
+      const auto module = gpu.load(kernelText(".param .u64 out", gridSync));
+      ASSERT_TRUE(module.ok()) << module.status().toString();
+      Kernel &kernel = **(*module)->kernel("k");
+      const DeviceAddress address = out.address();
+      const auto packed = std::as_bytes(std::span(&address, 1));
+      LaunchConfig config{{6, 1, 1}, {64, 1, 1}};
+      config.cooperative = true;
+      for (int again = 0; again < 2; ++again) { // each launch has a workspace of its own
+        ASSERT_TRUE(kernel.launch(config, packed).ok());
+        const std::vector<Finding> findings = gpu.device().takeFindings();
+        EXPECT_TRUE(findings.empty()) << findings[0].message;
+        const auto values = gpu.download<std::uint32_t>(out);
+        for (unsigned b = 0; b < 6; ++b)
+          EXPECT_EQ(values[6 + b], 100 + (b + 1) % 6);
+      }
+      config.cooperative = false;
+      EXPECT_FALSE(kernel.launch(config, packed).ok());
+      ASSERT_EQ(gpu.device().takeFindings().at(0).id, "trap");
+      // 132 multiprocessors with 32 blocks of 64 threads each.
+      config.cooperative = true;
+      config.grid = {132 * 32 + 1, 1, 1};
+      const Status large = kernel.launch(config, packed);
+      EXPECT_EQ(large.code(), StatusCode::InvalidArgument);
+      EXPECT_NE(large.message().find("a cooperative launch of 4225 blocks, of which emulator:sm_90a holds 4224 at a "
+                                     "time"),
+                std::string::npos)
+          << large.message();
+    }
+}
+
 TEST(Launch, LivelockOfAPollingLoop) {
   Emulator gpu;
   auto &flag = gpu.upload(std::vector<std::uint32_t>{0}, "flag");

@@ -132,6 +132,23 @@ TEST_F(FakeCudaLaunchTest, ClustersAreALaunchAttribute) {
   EXPECT_EQ(fake->attributesSet, (std::vector<std::pair<int, int>>{{14, 1}}));
 }
 
+TEST_F(FakeCudaLaunchTest, CooperativeIsALaunchAttribute) {
+  load();
+  LaunchConfig c = config();
+  ASSERT_TRUE(launch(c).ok());
+  c.grid = {32, 1, 1};
+  c.cooperative = true;
+  ASSERT_TRUE(launch(c).ok());
+  c.cluster = {2, 1, 1};
+  ASSERT_TRUE(launch(c).ok());
+  ASSERT_EQ(fake->launches.size(), 3u);
+  EXPECT_FALSE(fake->launches[0].cooperative);
+  EXPECT_TRUE(fake->launches[1].cooperative);
+  EXPECT_EQ(fake->launches[1].cluster[0], 0u);
+  EXPECT_TRUE(fake->launches[2].cooperative);
+  EXPECT_EQ(fake->launches[2].cluster[0], 2u);
+}
+
 /// As an H200 answers for .reqnctapercluster: the size must be set, and is that.
 TEST_F(FakeCudaLaunchTest, AKernelsOwnClusterIsGivenToTheLaunch) {
   fake->functionAttributes[10] = 1;

@@ -408,9 +408,12 @@ int cuLaunchKernelEx(const FakeConfig *c, void *, void **, void **extra) {
                     {0, 0, 0},
                     c->shared,
                     c->stream,
-                    {}};
+                    {},
+                    false};
   for (unsigned i = 0; i < c->count; ++i)
-    if (c->attributes[i].id == 4)
+    if (c->attributes[i].id == 2)
+      launch.cooperative = c->attributes[i].value[0] != 0;
+    else if (c->attributes[i].id == 4)
       std::memcpy(launch.cluster, c->attributes[i].value, sizeof launch.cluster);
   record(std::move(launch), extra);
   return 0;

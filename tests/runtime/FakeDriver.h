@@ -19,6 +19,7 @@ struct FakeLaunch {
   unsigned grid[3], block[3], cluster[3], sharedBytes;
   void *stream;
   std::vector<unsigned char> arguments;
+  bool cooperative = false;
 };
 
 struct FakeParameter {

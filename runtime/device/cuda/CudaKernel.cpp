@@ -137,6 +137,11 @@ Status CudaKernel::checkLaunch(const LaunchConfig &c, std::size_t argumentBytes)
     return refuse("the cluster is " + dims(c.cluster) + ", the kernel requires " + dims(declaredCluster) +
                       " (.reqnctapercluster)",
                   "leave it out, or give that");
+  if (c.cooperative && !context->driver().launchKernelEx)
+    return Status(StatusCode::Unsupported,
+                  "kernel '" + name + "': this driver (" + context->driver().versionText() +
+                      ") makes no cooperative launches here",
+                  "install a driver for CUDA 11.8 or newer");
   if (c.cluster.count()) {
     if (!context->driver().launchKernelEx)
       return Status(StatusCode::Unsupported,
@@ -196,14 +201,23 @@ Status CudaKernel::launch(const LaunchConfig &config, std::span<const std::byte>
   void **arg = bytes ? extra : nullptr;
   context->launched(internedName);
   ErrorCode error;
-  if (c.cluster.count()) {
-    LaunchAttribute cluster;
-    cluster.id = LaunchAttribute::clusterDimension;
-    cluster.value[0] = c.cluster.x;
-    cluster.value[1] = c.cluster.y;
-    cluster.value[2] = c.cluster.z;
-    const LaunchDescription launch{c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z, c.dynamicSharedBytes,
-                                   stream,   &cluster, 1};
+  if (c.cluster.count() || c.cooperative) {
+    LaunchAttribute attributes[2];
+    unsigned count = 0;
+    if (c.cluster.count()) {
+      LaunchAttribute &cluster = attributes[count++];
+      cluster.id = LaunchAttribute::clusterDimension;
+      cluster.value[0] = c.cluster.x;
+      cluster.value[1] = c.cluster.y;
+      cluster.value[2] = c.cluster.z;
+    }
+    if (c.cooperative) {
+      LaunchAttribute &cooperative = attributes[count++];
+      cooperative.id = LaunchAttribute::cooperative;
+      cooperative.value[0] = 1;
+    }
+    const LaunchDescription launch{
+        c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z, c.dynamicSharedBytes, stream, attributes, count};
     error = driver.launchKernelEx(&launch, function, nullptr, arg);
   } else
     error = driver.launchKernel(function, c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z,

@@ -53,7 +53,7 @@ inline constexpr int errorLog = 5, errorLogBytes = 6;
 
 /// CUlaunchAttribute: 8 bytes of identifier and padding, then a value of 64 bytes.
 struct LaunchAttribute {
-  static constexpr unsigned clusterDimension = 4;
+  static constexpr unsigned cooperative = 2, clusterDimension = 4;
   unsigned id = 0;
   unsigned padding = 0;
   alignas(8) unsigned value[16] = {};

@@ -162,6 +162,12 @@ void BlockState::prepareWarp(unsigned i) {
       case Special::IsExplicitCluster:
         v = launch.explicitCluster ? ~0u : 0u;
         break;
+      case Special::GridWorkspaceHigh:
+        v = launch.gridWorkspace >> 32;
+        break;
+      case Special::GridWorkspaceLow:
+        v = launch.gridWorkspace & 0xFFFFFFFF;
+        break;
       case Special::LaneId:
         v = l;
         break;

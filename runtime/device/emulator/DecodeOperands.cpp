@@ -41,6 +41,10 @@ constexpr SpecialName specialNames[] = {
     {"%smid", Special::SmId},
     {"%nsmid", Special::NsmId},
     {"%gridid", Special::GridId},
+    // What the driver puts there: the address of the workspace for grid.sync()
+    // (cooperative_groups/details/driver_abi.h).
+    {"%envreg1", Special::GridWorkspaceHigh},
+    {"%envreg2", Special::GridWorkspaceLow},
     {"%lanemask_eq", Special::LanemaskEq},
     {"%lanemask_le", Special::LanemaskLe},
     {"%lanemask_lt", Special::LanemaskLt},
@@ -209,7 +213,7 @@ bool DecodeContext::specialRegister(const ptx::Instruction &instruction, std::st
       return true;
     }
   found = false;
-  if (name.starts_with("%envreg")) { // what a driver puts there: nothing, as in a launch that is not cooperative
+  if (name.starts_with("%envreg")) { // a driver puts nothing into the others
     found = true;
     slot = constant(0, wide ? 8 : 4);
     return true;

@@ -264,7 +264,23 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   launch.multiprocessors = about.multiprocessors;
   launch.instructionBudget = options.instructionBudget ? options.instructionBudget : std::uint64_t(1) << 40;
   launch.secondsBudget = options.secondsBudget;
+  if (config.cooperative && residentLimit(launch) < launch.clusters())
+    return Status::invalid(format("kernel %s: a cooperative launch of %llu blocks, of which %s holds %llu at a time",
+                                  shortName(program.info.name).c_str(),
+                                  static_cast<unsigned long long>(launch.clusters() * launch.cluster.count()),
+                                  about.name.c_str(),
+                                  static_cast<unsigned long long>(residentLimit(launch) * launch.cluster.count())),
+                           "all blocks of a cooperative launch run at the same time: make the grid smaller");
+  if (config.cooperative) {
+    // Its size, and the barrier that the blocks count on.
+    const std::uint32_t workspace[2] = {sizeof workspace, 0};
+    KILN_ASSIGN(launch.gridWorkspace, memory->allocate(sizeof workspace, "grid workspace"));
+    std::memcpy(reinterpret_cast<void *>(launch.gridWorkspace), workspace, sizeof workspace);
+    memory->before(launch.gridWorkspace)->defined = true;
+  }
   LaunchResult result = runLaunch(launch, pool);
+  if (launch.gridWorkspace)
+    memory->release(launch.gridWorkspace);
   for (Finding &f : result.findings)
     findings.push_back(std::move(f));
   if (result.timeline)

@@ -182,7 +182,8 @@ struct Launch {
   std::uint32_t dynamicShared = 0;
   std::span<const std::byte> parameters;
   bool checks = true;
-  bool strictProxy = false; ///< EmulatorOptions
+  bool strictProxy = false;        ///< EmulatorOptions
+  std::uint64_t gridWorkspace = 0; ///< address, of a cooperative launch
   MatrixMode mma = MatrixMode::Exact;
   LaunchRaces *races = nullptr;                   ///< null: races are not looked for
   const std::vector<OpTraits> *traits = nullptr;  ///< by op; null: nothing is counted
@@ -289,6 +290,8 @@ struct LaunchResult {
 };
 class WorkerPool;
 LaunchResult runLaunch(Launch &launch, WorkerPool &pool);
+/// Clusters of the launch that a GPU of the target holds at the same time.
+std::uint64_t residentLimit(const Launch &launch);
 
 } // namespace kiln::emulator
 

@@ -34,13 +34,16 @@ struct Run {
   std::atomic<bool> noMemory{false};
 };
 
-/// Clusters that a GPU of the target holds at the same time.
+} // namespace
+
 std::uint64_t residentLimit(const Launch &launch) {
   const unsigned occupancy = std::max(1u, residentBlocks(*launch.target, static_cast<unsigned>(launch.block.count()),
                                                          launch.program->sharedStatic + launch.dynamicShared, 0));
   const std::uint64_t most = std::uint64_t(occupancy) * launch.multiprocessors / launch.cluster.count();
   return std::clamp<std::uint64_t>(most, 1, launch.clusters());
 }
+
+namespace {
 
 /// Warp instructions without a cluster coming to its end after which as many again become resident; of a launch with a
 /// seed also steps, of up to `seededTurns` turns.  A GPU has all of them resident at once: whoever waits for one that

@@ -89,6 +89,8 @@ enum class Special : std::uint8_t {
   ClusterNctarank,
   IsExplicitCluster,
   CurrentGraphExec,
+  GridWorkspaceHigh,
+  GridWorkspaceLow,
   Zero,
 };
 

@@ -175,6 +175,9 @@ struct LaunchConfig {
   Dim3 cluster{0, 0, 0};
   std::uint32_t dynamicSharedBytes = 0;
   Stream *stream = nullptr; ///< nullptr: the device's default stream
+  /// All blocks are resident at the same time, so that they may wait for each other (grid.sync() of cooperative
+  /// groups); a grid that does not fit is refused.
+  bool cooperative = false;
 };
 
 class Kernel {
@@ -304,9 +307,8 @@ Result<Schedule> parseSchedule(std::string_view name);
 
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {
-  bool checks = true; ///< uninitialised reads and everything else that costs time; bounds are always checked
-  bool strictProxy =
-      false; ///< also what the PTX manual asks for and hardware has not been seen to need: proxy.copy_async
+  bool checks = true;       ///< uninitialised reads and everything else that costs time; bounds are always checked
+  bool strictProxy = false; ///< also what the PTX manual asks for and no GPU is known to need: proxy.copy_async
   unsigned hostThreads = 0; ///< 0: one a core.  Results do not depend on it unless blocks race with plain accesses
   std::uint64_t instructionBudget = 0; ///< warp instructions of one launch; 0: 2^40
   double secondsBudget = 0;            ///< wall-clock seconds of one launch; 0: none
