@@ -1,8 +1,8 @@
 // `attention` for commands and tests: parameters, layouts by name, tolerance.  The reference is AttentionReference.cpp.
 #include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionReference.h"
+#include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
-#include "kernels/support/Settings.h"
 
 #include <cmath>
 
@@ -192,24 +192,8 @@ public:
 
   language::Kernel record(language::ElementType element, const Settings &settings) const override {
     AttentionConfig c;
-    if (Status s = applySettings(settings, {{"blockM", &c.blockM},
-                                            {"blockN", &c.blockN},
-                                            {"warps", &c.warps},
-                                            {"stages", &c.stages},
-                                            {"dim", &c.dim},
-                                            {"dimV", &c.dimV},
-                                            {"left", &c.left},
-                                            {"right", &c.right},
-                                            {"bottomRight", &c.bottomRight},
-                                            {"softcap", &c.softcap},
-                                            {"alibi", &c.alibi},
-                                            {"sink", &c.sink},
-                                            {"packedQ", &c.packedQ},
-                                            {"packedK", &c.packedK},
-                                            {"usedQ", &c.usedQ},
-                                            {"usedK", &c.usedK},
-                                            {"lse", &c.lse}});
-        !s.ok())
+  std::vector<FieldInfo> settings() const override { return fieldsOf<AttentionConfig>(); }
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return attention(element, c);
   }

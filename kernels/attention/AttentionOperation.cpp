@@ -2,7 +2,6 @@
 
 #include "kernels/attention/AttentionTiling.h"
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 #include "support/Text.h"
 
 #include <cmath>
@@ -245,8 +244,8 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   if (batch == 0 || q.heads == 0 || queries == 0)
     return {};
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
-  KILN_ASSIGN(JitKernel * kernel,
-              variants.get(jit(), {a.q.dtype, c}, [&] { return attention(elementOf(a.q.dtype), c); }));
+  const auto element = elementOf(a.q.dtype);
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attention(element, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
   // A batch in front, and the heads by key head and by member of its group.
   const auto heads = [&](Tensor t, bool packed, bool grouped) {
@@ -264,11 +263,12 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   return plan.launch(*kernel, grid, named<"q">(heads(a.q, packedQ, true)), named<"k">(heads(a.k, packedK, false)),
-      named<"v">(heads(a.v, packedK, false)), named<"o">(heads(a.o, packedQ, true)), named<"lse">(inFront(a.lse, 3, 1)),
-      named<"sink">(orNone(a.sink)), named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
-      named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),
-      named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(right)),
-      named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
+                     named<"v">(heads(a.v, packedK, false)), named<"o">(heads(a.o, packedQ, true)),
+                     named<"lse">(inFront(a.lse, 3, 1)), named<"sink">(orNone(a.sink)),
+                     named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
+                     named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),
+                     named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)),
+                     named<"window_right">(i32(right)), named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
 }
 
 } // namespace kiln::kernels

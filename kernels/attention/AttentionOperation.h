@@ -45,7 +45,7 @@ protected:
   Status plan(const AttentionArguments &arguments, Plan &plan) const override;
 
 private:
-  mutable KernelTable<std::pair<DType, AttentionConfig>> variants;
+  mutable KernelTable<AttentionConfig> variants;
 };
 
 } // namespace kiln::kernels

@@ -34,25 +34,6 @@ struct Matrices {
   }
 };
 
-language::ElementType frontEndType(DType t) {
-  switch (t) {
-  case DType::F16:
-    return language::ElementType::F16;
-  case DType::Bf16:
-    return language::ElementType::BF16;
-  case DType::E4m3:
-    return language::ElementType::F8E4M3;
-  case DType::E5m2:
-    return language::ElementType::F8E5M2;
-  case DType::I8:
-    return language::ElementType::I8;
-  case DType::I32:
-    return language::ElementType::I32;
-  default:
-    return language::ElementType::F32;
-  }
-}
-
 /// The matrices as the kernel takes them: `batch` of them in front, one for all if they have no batch.
 Tensor inBatches(const Tensor &t, std::int64_t batch) {
   return t.rank == 2 ? withDim(t, 0, batch, 0) : t;
@@ -245,14 +226,13 @@ Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
   KILN_ASSIGN(
       const auto workspace,
       plan.workspace({{"sums", splits == 1 ? 0 : static_cast<std::size_t>(parts * z.batch * size) * sizeof(float)}}));
+  const auto element = elementOf(a.a.dtype), out = elementOf(outType);
   if (c.sums == Sums::Atomic) {
-    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), outType, [&] { return matmulZero(frontEndType(outType)); }));
+    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), {out}, {}, [&] { return matmulZero(out); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
     KILN_TRY(plan.launch(*zero, grid, named<"out">(sumsIn(workspace[0], outType, {z.batch * size}))));
   }
-  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {a.a.dtype, outType, c}, [&] {
-    return matmul(frontEndType(a.a.dtype), frontEndType(outType), c);
-  }));
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element, out}, c, [&] { return matmul(element, out, c); }));
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
@@ -271,9 +251,8 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
   const DType sums = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
   MatmulConfig c = whole;
   c.blockM = 32, c.blockN = 64, c.warps = 4;
-  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), {sums, a.out.dtype, c}, [&] {
-    return matmulFinish(frontEndType(sums), frontEndType(a.out.dtype), c);
-  }));
+  const auto part = elementOf(sums), out = elementOf(a.out.dtype);
+  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), {part, out}, c, [&] { return matmulFinish(part, out, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   return plan.launch(*kernel, grid, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
                      named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),

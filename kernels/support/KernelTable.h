@@ -1,21 +1,63 @@
-//===- KernelTable.h - The recorded variants of an operation with many choices ===//
+//===- KernelTable.h - The recorded variants of an operation ------------------===//
 //
-// As KernelSlots.h, for operations whose choices are too many to number: found by a choice that compares, such as a
-// configuration with a defaulted operator==.  Lookups take no lock and allocate nothing; entries are only ever added.
+// An operation records the kernel of each configuration that its calls need at its first use, and keeps the JIT's
+// object.  Found by element types and configuration: lookups take no lock and allocate nothing; entries are only added.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_KERNELTABLE_H
 #define KILN_KERNELS_SUPPORT_KERNELTABLE_H
 
-#include "kernels/support/Family.h"
+#include "kernels/support/Configuration.h"
+#include "kiln/Language.h"
+#include "kiln/Operation.h"
+#include "kiln/Tensor.h"
+#include "runtime/io/DType.h"
 
 #include <atomic>
-#include <concepts>
 
 namespace kiln::kernels {
 
-template <std::equality_comparable Choice> class KernelTable {
+/// The front end's type of a tensor's elements, as kernels see them (kernelElement).
+constexpr language::ElementType elementOf(DType t) {
+  using language::ElementType;
+  switch (kernelElement(t)) {
+  case DType::F16:
+    return ElementType::F16;
+  case DType::Bf16:
+    return ElementType::BF16;
+  case DType::E4m3:
+    return ElementType::F8E4M3;
+  case DType::E5m2:
+    return ElementType::F8E5M2;
+  case DType::F64:
+    return ElementType::F64;
+  case DType::I8:
+    return ElementType::I8;
+  case DType::I16:
+    return ElementType::I16;
+  case DType::I32:
+    return ElementType::I32;
+  case DType::I64:
+    return ElementType::I64;
+  default: // kernelElement gives F32 and the ones above, nothing else
+    return ElementType::F32;
+  }
+}
+
+/// Of a kernel that has none.
+struct NoConfig {
+  bool operator==(const NoConfig &) const = default;
+  template <typename Visitor> static constexpr void fields(Visitor &&) {}
+};
+
+template <Configuration C> class KernelTable {
 public:
+  /// The types that a kernel is recorded for; of many kernels `out` follows from `element`.
+  struct Types {
+    language::ElementType element, out = element;
+    bool operator==(const Types &) const = default;
+  };
+
   KernelTable() = default;
   KernelTable(const KernelTable &) = delete;
   KernelTable &operator=(const KernelTable &) = delete;
@@ -24,15 +66,16 @@ public:
       delete std::exchange(e, e->older);
   }
 
-  /// The kernel of these choices; `record` is called if they were not asked for before.  A failure is not kept.
-  template <typename Record> Result<JitKernel *> get(Jit &jit, const Choice &choice, Record record) {
+  /// The kernel for these; `record` is called if they were not asked for before.  A failure is not kept.
+  template <typename Record> Result<JitKernel *> get(Jit &jit, const Types &types, const C &config, Record record) {
+    const std::size_t hash = hashOf(config);
     for (const Entry *e = newest.load(std::memory_order_acquire); e; e = e->older)
-      if (e->choice == choice)
+      if (e->hash == hash && e->types == types && e->config == config)
         return e->kernel;
     KILN_ASSIGN(const KernelSource source, sourceOf(record()));
     KILN_ASSIGN(JitKernel * kernel, jit.kernel(source));
     // Equal sources give the same object: if another thread adds it too, nothing is wrong.
-    auto *const entry = new Entry{choice, kernel, newest.load()};
+    auto *const entry = new Entry{hash, types, config, kernel, newest.load()};
     while (!newest.compare_exchange_weak(entry->older, entry, std::memory_order_acq_rel))
       ;
     return kernel;
@@ -40,7 +83,9 @@ public:
 
 private:
   struct Entry {
-    Choice choice;
+    std::size_t hash;
+    Types types;
+    C config;
     JitKernel *kernel;
     const Entry *older;
   };
