@@ -47,8 +47,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
           const auto oView = mine.of(o.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
 
-          const Visibility visibility({c.left, c.right, c.bottomRight, c.blockM, c.blockN}, mine.rows, theirs.rows,
-                                      windowLeft, windowRight);
+          const auto shift = c.bottomRight ? theirs.rows - mine.rows : theirs.rows * 0;
+          const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
+                                      windowRight);
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(visibility.positionsOf(i), 1);

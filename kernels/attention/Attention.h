@@ -56,8 +56,7 @@ int assemblerLevel(const AttentionConfig &config);
 
 /// f16 or bf16.  Arguments by name: q and o [batch, row, key head, member of its group, dim], k and v [batch, row, key
 /// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch]
-/// (the last seven may be left out); queries (of the longest sequence), window_left, window_right, scale, cap.  Packed
-/// tensors have one batch.
+/// (the last seven may be left out); and the numbers of the call.  Packed tensors have one batch.
 language::Kernel attention(language::ElementType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

@@ -3,6 +3,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
 
 #include "kernels/attention/Attention.h"
+#include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
 
@@ -13,6 +14,7 @@ namespace kiln::kernels {
 /// Where the diagonal of a mask starts if q and k differ in length: so that the last query sees the last key, or that
 /// the first sees the first.
 enum class Alignment : std::uint8_t { BottomRight, TopLeft };
+template <> inline constexpr std::array<std::string_view, 2> words<Alignment> = {"bottom_right", "top_left"};
 
 /// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16 or bf16, any
 /// strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
@@ -33,6 +35,16 @@ struct AttentionArguments {
   std::int64_t maxQueries = 0;
   std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count
   Tiling tiling = {};                           ///< blockN: keys of a step
+
+  template <typename Visitor> static void options(Visitor &&v) {
+    v(CallOption{"causal", "a query sees no key after its own"}, &AttentionArguments::causal);
+    v(CallOption{"align", "where the diagonal starts if q and k differ in length"}, &AttentionArguments::alignment);
+    v(CallOption{"window_left", "L,R: keys on each side that a query sees; -1: all", {}, "window"},
+      &AttentionArguments::windowLeft);
+    v(CallOption{"window_right", "", {}, "window"}, &AttentionArguments::windowRight);
+    v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, &AttentionArguments::softcap);
+    v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, &AttentionArguments::scale);
+  }
 };
 
 class AttentionOperation : public Operation<AttentionArguments> {
