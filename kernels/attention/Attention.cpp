@@ -26,7 +26,8 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
           TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
-          Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
+          Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
@@ -47,7 +48,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
           const auto oView = mine.of(o.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
 
-          const auto shift = c.bottomRight ? theirs.rows - mine.rows : theirs.rows * 0;
+          const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
           const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
                                       windowRight);
           const auto query = loadView(qView, {row0, 0});

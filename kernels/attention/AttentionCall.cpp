@@ -243,7 +243,7 @@ Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &a, 
 }
 
 std::int64_t shiftOf(const AttentionSequence &s, const AttentionArguments &a) {
-  return a.alignment == Alignment::BottomRight ? s.keys - s.queries : 0;
+  return a.positionOffset.value_or(a.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
 }
 
 double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
@@ -251,7 +251,7 @@ double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
   const std::int64_t right = a.causal ? 0 : a.windowRight;
   if (a.windowLeft < 0 && right < 0)
     return queries * keys;
-  if (a.causal && a.windowLeft < 0 && a.alignment == Alignment::BottomRight)
+  if (a.causal && a.windowLeft < 0 && !a.positionOffset && a.alignment == Alignment::BottomRight)
     return s.queries <= s.keys ? queries * keys - queries * queries / 2 : keys * keys / 2;
   const std::int64_t shift = shiftOf(s, a);
   double pairs = 0;

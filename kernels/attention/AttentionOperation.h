@@ -27,6 +27,9 @@ struct AttentionArguments {
   bool causal = false;             ///< a right window of 0
   std::int64_t windowLeft = -1, windowRight = -1; ///< keys on each side that a query sees; -1: all
   Alignment alignment = Alignment::BottomRight;
+  /// Where the first row of q stands among the keys, as of a chunk of a prompt whose keys lie in a longer cache: row i
+  /// at i + positionOffset, 0 to 2^28, in every sequence.  None: as `alignment` says.
+  std::optional<std::int64_t> positionOffset = {};
   float softcap = 0;                ///< scores become softcap * tanh(score / softcap); 0: they stay
   std::optional<Tensor> sink = {};  ///< f32 [H]: a logit of each head that has no value
   std::optional<Tensor> alibi = {}; ///< f32 [H] or [B, H]: slopes
@@ -42,6 +45,8 @@ struct AttentionArguments {
     v(CallOption{"window_left", "L,R: keys on each side that a query sees; -1: all", {}, "window"},
       &AttentionArguments::windowLeft);
     v(CallOption{"window_right", "", {}, "window"}, &AttentionArguments::windowRight);
+    v(CallOption{"position_offset", "where the first row of q stands among the keys, in place of --align", 45},
+      &AttentionArguments::positionOffset);
     v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, &AttentionArguments::softcap);
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, &AttentionArguments::scale);
   }
