@@ -63,6 +63,8 @@ function(kiln_install_headers)
 endfunction()
 kiln_install_headers(support compiler/language kernels runtime/io)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/runtime/include/kiln DESTINATION ${headers})
+install(FILES ${CMAKE_SOURCE_DIR}/compiler/target/KernelOptions.h ${CMAKE_SOURCE_DIR}/compiler/target/KernelOptions.def
+        DESTINATION ${headers}/compiler/target)
 install(FILES ${CMAKE_SOURCE_DIR}/runtime/jit/Knobs.def DESTINATION ${headers}/runtime/jit)
 
 set(KILN_PACKAGE_PLUGINS OFF)

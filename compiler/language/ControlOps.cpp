@@ -110,7 +110,7 @@ bool beginLoop(DType e, const Operand &begin, const Operand &end, const Operand 
     return false;
   }
   if (options.stages && !goodStages(*options.stages)) {
-    r->fail(loc, "loop", "has " + std::to_string(*options.stages) + " stages", stagesRemedy);
+    r->fail(loc, "loop", "has " + std::to_string(*options.stages) + " stages", kernelOption("stages").rule());
     return false;
   }
   if (constexpr int most = 64; options.unroll && (*options.unroll < 1 || *options.unroll > most)) {

@@ -56,14 +56,14 @@ std::string Kernel::configText() const {
   std::string out;
   for (const ConfigEntry &e : configEntries)
     out += e.name + " = " + e.value.text + ", ";
-  out += "warps = " + std::to_string(warpCount);
-  if (stageCount > 1)
-    out += ", stages = " + std::to_string(stageCount);
-  if (registerLimit)
-    out += ", maxRegisters = " + std::to_string(registerLimit);
-  if (level != 3)
-    out += ", assemblerLevel = " + std::to_string(level);
-  return detail::isCluster(clusterBlocks) ? out + ", cluster = " + detail::clusterText(clusterBlocks) : out;
+  forEachKernelOption(values, [&](const KernelOptionInfo &option, int value) {
+    if (option.isWritten(value))
+      out += std::string(option.field) + " = " + std::to_string(value) + ", ";
+  });
+  if (detail::isCluster(clusterBlocks))
+    return out + "cluster = " + detail::clusterText(clusterBlocks);
+  out.resize(out.size() - 2); // warps are always there
+  return out;
 }
 
 namespace detail {
@@ -92,16 +92,14 @@ Recording::Recording(std::string_view name, const KernelOptions &options, std::v
                          "use letters, digits and _, and no digit first");
   else if (const int w = options.warps; w < 1 || w > 32 || (w & (w - 1)))
     recorder->failKernel("has " + std::to_string(w) + " warps", "a block has 1, 2, 4, 8, 16 or 32");
-  else if (const int s = options.stages; !goodStages(s))
-    recorder->failKernel("has " + std::to_string(s) + " stages", stagesRemedy);
-  else if (const int r = options.maxRegisters; r && (r < 24 || r > 255))
-    recorder->failKernel("has maxRegisters " + std::to_string(r), "a thread has 24 to 255 registers, or 0: no limit");
-  else if (const int l = options.assemblerLevel; l < 0 || l > 3)
-    recorder->failKernel("has assemblerLevel " + std::to_string(l), "assemblers have levels 0 to 3");
   else if (!goodCluster(options.cluster))
     recorder->failKernel("has a cluster of " + clusterText(options.cluster) + " blocks",
                          "each extent is a power of two, and their product at most " +
                              std::to_string(mostClusterBlocks));
+  forEachKernelOption(options, [&](const KernelOptionInfo &option, int value) {
+    if (!option.allows(value))
+      recorder->failKernel("has " + std::string(option.field) + " " + std::to_string(value), option.rule());
+  });
   recorder->checkArguments();
   Recorder::setCurrent(recorder.get());
 }

@@ -17,6 +17,7 @@
 #ifndef KILN_LANGUAGE_KERNEL_H
 #define KILN_LANGUAGE_KERNEL_H
 
+#include "compiler/target/KernelOptions.h"
 #include "support/Status.h"
 #include "Value.h"
 
@@ -48,15 +49,10 @@ struct ConfigEntry {
 };
 
 struct KernelOptions {
-  int warps = 4; ///< of one block: 1, 2, 4, 8, 16 or 32
-  /// Tiles that a loop has in flight of each load: while a round works on one, those of the next rounds are copied to
-  /// shared memory, where the target can.  1 to 8; 1: no loop is pipelined.  A loop may have its own, `over(0,
-  /// n).stages(3)`.
-  int stages = 1;
-  /// At most so many registers a thread, 24 to 255, so that more blocks fit a multiprocessor; 0: the assembler decides.
-  int maxRegisters = 0;
-  /// How hard the assembler optimises, 0 to 3.  1 takes two thirds of the time; some kernels lose nothing by it.
-  int assemblerLevel = 3;
+  // warps, stages, maxRegisters, assemblerLevel: what they are and may be is in the table.  The front end takes a power
+  // of two for warps.
+#define KILN_KERNEL_OPTION(field, attribute, standard, ...) int field = standard;
+#include "compiler/target/KernelOptions.def"
   /// Blocks of a cluster along x, y, z, of which a launch's grid is a multiple: powers of two, 8 in all at most.  They
   /// run at the same time on neighbouring multiprocessors.  Ones: none, as on targets before sm_90.
   std::array<int, 3> cluster = {1, 1, 1};
@@ -130,15 +126,14 @@ public:
   const std::string &name() const { return kernelName; }
   /// One module of the tile dialect.  Empty if recording failed.
   const std::string &text() const { return module; }
-  int warps() const { return warpCount; }
-  int stages() const { return stageCount; }
-  int maxRegisters() const { return registerLimit; }
-  int assemblerLevel() const { return level; }
+#define KILN_KERNEL_OPTION(field, ...)                                                                                 \
+  int field() const { return values.field; }
+#include "compiler/target/KernelOptions.def"
   const std::array<int, 3> &cluster() const { return clusterBlocks; }
   const std::vector<KernelArgument> &arguments() const { return args; }
   const std::vector<ConfigEntry> &config() const { return configEntries; }
-  /// "block = 1024, warps = 4", ", stages = 3" where loops are pipelined, ", maxRegisters = 32" where there is a limit,
-  /// ", assemblerLevel = 1" where it is not 3, ", cluster = 2x1x1" where there is one.
+  /// "block = 1024, warps = 4", ", stages = 3" and other options where they are not the default, ", cluster = 2x1x1"
+  /// where there is one.
   std::string configText() const;
 
 private:
@@ -147,7 +142,7 @@ private:
   std::string kernelName, module;
   std::vector<KernelArgument> args;
   std::vector<ConfigEntry> configEntries;
-  int warpCount = 4, stageCount = 1, registerLimit = 0, level = 3;
+  KernelOptionValues values;
   std::array<int, 3> clusterBlocks = {1, 1, 1};
 };
 

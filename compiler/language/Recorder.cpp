@@ -376,10 +376,8 @@ Kernel Recorder::finish() {
   kernel.kernelName = kernelName;
   kernel.args = arguments;
   kernel.configEntries = options.config;
-  kernel.warpCount = options.warps;
-  kernel.stageCount = options.stages;
-  kernel.registerLimit = options.maxRegisters;
-  kernel.level = options.assemblerLevel;
+#define KILN_KERNEL_OPTION(field, ...) kernel.values.field = options.field;
+#include "compiler/target/KernelOptions.def"
   kernel.clusterBlocks = options.cluster;
   kernel.state = std::move(failure);
   if (!kernel.state.ok())
@@ -408,13 +406,11 @@ Kernel Recorder::finish() {
     put('}');
     putLocation(location);
   }
-  putAll(") attributes {tile.kernel, tile.num_warps = ", options.warps, " : i32");
-  if (options.stages > 1)
-    putAll(", tile.num_stages = ", options.stages, " : i32");
-  if (options.maxRegisters)
-    putAll(", tile.max_registers = ", options.maxRegisters, " : i32");
-  if (options.assemblerLevel != 3)
-    putAll(", tile.assembler_level = ", options.assemblerLevel, " : i32");
+  put(") attributes {tile.kernel");
+  forEachKernelOption(options, [&](const KernelOptionInfo &option, int value) {
+    if (option.isWritten(value))
+      putAll(", tile.", option.attribute, " = ", value, " : i32");
+  });
   if (const auto &[x, y, z] = options.cluster; x * y * z != 1)
     putAll(", tile.cluster = array<i32: ", x, ", ", y, ", ", z, ">");
   putAll("} {\n", std::string_view(body));

@@ -30,9 +30,8 @@ struct ValueType {
 
 /// What tile.num_stages may be, of a kernel and of a loop.
 constexpr bool goodStages(int stages) {
-  return stages >= 1 && stages <= 8;
+  return kernelOption("stages").takes(stages);
 }
-inline constexpr const char *stagesRemedy = "a pipeline has 1 to 8";
 
 using TypeId = std::uint32_t;
 using ValueId = std::uint32_t;

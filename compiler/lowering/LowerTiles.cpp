@@ -1,5 +1,6 @@
 // kiln-lower-tiles: the conversion of Lowering.h, function by function.
 #include "compiler/passes/Passes.h"
+#include "compiler/target/KernelOptions.h"
 
 #include "compiler/lowering/Emit.h"
 #include "compiler/lowering/SinkLoads.h"
@@ -42,12 +43,10 @@ void convertAttributes(func::FuncOp function) {
     function->setAttr(maxRegistersAttr, b.getI32IntegerAttr(static_cast<int>(registers.getInt())));
   if (const auto cluster = tile::clusterOf(function); llvm::any_of(cluster, [](int32_t n) { return n != 1; }))
     function->setAttr(lowering::clusterAttr, b.getDenseI32ArrayAttr(cluster));
-  function->removeAttr(tile::maxRegistersAttr);
+  for (const KernelOptionInfo &option : kernelOptions) // those of launcher and assembler are in the metadata by now
+    function->removeAttr("tile." + std::string(option.attribute));
   function->removeAttr(tile::clusterAttr);
-  function->removeAttr(tile::assemblerLevelAttr); // in the metadata by now
   function->removeAttr(tile::kernelAttr);
-  function->removeAttr(tile::numWarpsAttr);
-  function->removeAttr(tile::numStagesAttr);
 }
 
 void declareSharedMemory(ModuleOp module) {

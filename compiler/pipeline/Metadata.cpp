@@ -47,10 +47,11 @@ std::string decimal(double milliseconds) {
 Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
   Metadata m;
   m.kernel = kernel.getName().str();
-  m.numWarps = tile::numWarps(kernel);
+  forEachKernelOption(m.options, [&](const KernelOptionInfo &option, int &value) {
+    if (auto given = kernel->getAttrOfType<IntegerAttr>("tile." + std::string(option.attribute)))
+      value = static_cast<int>(given.getInt());
+  });
   m.cluster = tile::clusterOf(kernel);
-  if (auto level = kernel->getAttrOfType<IntegerAttr>(tile::assemblerLevelAttr))
-    m.assemblerLevel = static_cast<unsigned>(level.getInt());
   m.equals = job.equals;
   unsigned offset = 0;
   for (unsigned i = 0; i < tile::numVisibleArguments(kernel); ++i) {
@@ -87,7 +88,7 @@ FailureOr<Metadata> describeLowered(LLVM::LLVMFuncOp kernel) {
     threads *= std::clamp(n, 0, 1 << 20);
   if (!block || threads != block[0] || threads < 32 || threads > 1024 || threads % 32)
     return fail() << "it says no block of 1 to 32 warps along x: give it nvvm.reqntid = array<i32: 128>", failure();
-  m.numWarps = static_cast<unsigned>(threads / 32);
+  m.options.warps = static_cast<int>(threads / 32);
   m.cluster = clusterOf(kernel);
   unsigned offset = 0;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
@@ -152,14 +153,16 @@ std::string toJson(const Metadata &m) {
     json.attribute("entry", m.kernel);
     json.attribute("target", m.target);
     json.attribute("ptx_isa", m.ptxIsa);
-    json.attribute("num_warps", m.numWarps);
+    forEachKernelOption(m.options, [&](const KernelOptionInfo &option, int value) {
+      if (option.reader != KernelOptionInfo::Reader::Pass)
+        json.attribute(option.attribute, value);
+    });
     if (m.cluster != std::array<int32_t, 3>{1, 1, 1})
       json.attributeArray("cluster", [&] {
         for (const int32_t extent : m.cluster)
           json.value(extent);
       });
     json.attribute("shared_bytes", m.sharedBytes);
-    json.attribute("assembler_level", m.assemblerLevel);
     json.attribute("reproducible", m.reproducible);
     json.attributeArray("arguments", [&] {
       for (const Metadata::Argument &a : m.arguments)

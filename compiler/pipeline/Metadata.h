@@ -9,6 +9,7 @@
 #define KILN_PIPELINE_METADATA_H
 
 #include "compiler/pipeline/Compile.h"
+#include "compiler/target/KernelOptions.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/TensorMaps.h"
 
@@ -25,10 +26,10 @@ struct Metadata {
     unsigned elementBytes = 0;   ///< of its tile.element; 0: it has none
   };
   std::string kernel, target, ptxIsa;
-  unsigned numWarps = 0, sharedBytes = 0;
+  KernelOptionValues options;
+  unsigned sharedBytes = 0;
   std::array<int32_t, 3> cluster{1, 1, 1}; ///< blocks of a cluster; ones: it asks for none
-  unsigned assemblerLevel = tile::maxAssemblerLevel;
-  bool reproducible = true; ///< no floating-point atomics
+  bool reproducible = true;                ///< no floating-point atomics
   std::vector<Argument> arguments;
   struct Hidden {
     tile_gpu::TensorMapRecipeAttr recipe;

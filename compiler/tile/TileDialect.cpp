@@ -1,3 +1,4 @@
+#include "compiler/target/KernelOptions.h"
 #include "compiler/tile/Tile.h"
 
 #include "compiler/layout/TileLayout.h"
@@ -115,23 +116,23 @@ static LogicalResult verifyPrintSlice(Operation *op, Attribute value) {
   return success();
 }
 
+// Tile.h names what passes read.
+static_assert(kernelOption("warps").standard == defaultNumWarps && kernelOption("stages").most == maxNumStages &&
+              kernelOption("assemblerLevel").most == maxAssemblerLevel);
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kernelAttr)
     return verifyKernel(op, attr);
-  if (attr.getName() == numWarpsAttr) {
-    // Tiles ask for a power of two (checkWarps of tile_gpu), a block does not: three warpgroups are 12 warps.
-    if (!isInteger(attr.getValue(), 1, 32))
-      return op->emitError() << numWarpsAttr << " is " << attr.getValue() << ": a block has 1 to 32 warps";
-    return success();
-  }
-  if (attr.getName() == numStagesAttr) {
-    if (!isa<func::FuncOp>(op) && op->getName().getStringRef() != "scf.for")
-      return op->emitError() << numStagesAttr << " is for func.func and scf.for, not for " << op->getName();
-    if (!isInteger(attr.getValue(), 1, maxNumStages))
-      return op->emitError() << numStagesAttr << " is " << attr.getValue() << ": a pipeline has 1 to " << maxNumStages
-                             << " stages";
-    return success();
-  }
+  if (attr.getName() == numStagesAttr && !isa<func::FuncOp>(op) && op->getName().getStringRef() != "scf.for")
+    return op->emitError() << numStagesAttr << " is for func.func and scf.for, not for " << op->getName();
+  const StringRef name = attr.getName().getValue();
+  // Tiles ask for a power of two warps (checkWarps of tile_gpu), a block does not: three warpgroups are 12 warps.
+  for (const KernelOptionInfo &option : kernelOptions)
+    if (name == "tile." + Twine(option.attribute).str()) {
+      if (!isInteger(attr.getValue(), option.least, option.most))
+        return op->emitError() << name << " is " << attr.getValue() << ": " << option.rule();
+      return success();
+    }
   if (attr.getName() == unrollAttr) {
     if (op->getName().getStringRef() != "scf.for")
       return op->emitError() << unrollAttr << " is for scf.for, not for " << op->getName();
@@ -140,27 +141,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << maxUnroll << " times";
     return success();
   }
-  if (attr.getName() == maxRegistersAttr) {
-    // What .maxnreg takes: fewer than 24 do not hold an address and a value of each kind; 255 is what a thread can
-    // have.
-    if (!isInteger(attr.getValue(), 24, 255))
-      return op->emitError() << maxRegistersAttr << " is " << attr.getValue() << ": a thread has 24 to 255 registers";
-    return success();
-  }
-  if (attr.getName() == assemblerLevelAttr) {
-    if (!isInteger(attr.getValue(), 0, maxAssemblerLevel) ||
-        !cast<IntegerAttr>(attr.getValue()).getType().isInteger(32))
-      return op->emitError() << assemblerLevelAttr << " is " << attr.getValue() << ": assemblers have levels 0 to "
-                             << maxAssemblerLevel << ", i32";
-    return success();
-  }
   if (attr.getName() == clusterAttr)
     return verifyCluster(op, attr.getValue());
   if (attr.getName() == printSliceAttr)
     return verifyPrintSlice(op, attr.getValue());
-  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << ", "
-                         << numWarpsAttr << ", " << numStagesAttr << ", " << unrollAttr << ", " << maxRegistersAttr
-                         << ", " << assemblerLevelAttr << ", " << clusterAttr << " and " << printSliceAttr;
+  std::string known;
+  for (const KernelOptionInfo &option : kernelOptions)
+    known += ", tile." + std::string(option.attribute);
+  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << known
+                         << ", " << unrollAttr << ", " << clusterAttr << " and " << printSliceAttr;
 }
 
 /// tile.specialize and tile.element.

@@ -13,7 +13,7 @@ template <Element T> static Tile<T> sumOf(const Tile<T> &x, const Tile<T> &y, Lo
 }
 
 template <Element T> static Kernel addContiguous(const AddConfig &c) {
-  return kernel("add", {.warps = c.warps, .config = {{"block", c.block}}},
+  return kernel("add", {.warps = c.warps, .config = entriesOf(c)},
                 [&](Arg<Pointer<T>, "x"> x, Arg<Pointer<T>, "y"> y, Arg<Pointer<T>, "out"> out, Arg<i64, "n"> n) {
                   const auto first = cast<i64>(programId()) * c.block;
                   const auto i = range(0, c.block);
@@ -29,7 +29,7 @@ template <Element T> static Kernel addContiguous(const AddConfig &c) {
 }
 
 template <Element T> static Kernel addStrided(const AddConfig &c) {
-  return kernel("add_strided", {.warps = c.warps, .config = {{"block", c.block}}},
+  return kernel("add_strided", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<T, 4, "x"> x, TensorArg<T, 4, "y"> y, TensorArg<T, 4, "out"> out) {
                   const StridedBlock here(c.block, out);
                   store(here.at(out), sumOf(load(here.at(x), here.mask), load(here.at(y), here.mask)), here.mask);

@@ -1,7 +1,7 @@
 // `add` for commands and tests: parameters, reference, tolerance.
 #include "kernels/add/AddOperation.h"
+#include "kernels/support/Family.h"
 #include "kernels/support/Rounding.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -62,10 +62,10 @@ public:
     return {{"x", {dtype, shape}}, {"y", {dtype, shape}}};
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<AddConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     AddConfig c;
-    if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"strided", &c.strided}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return add(element, c);
   }

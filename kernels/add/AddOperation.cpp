@@ -24,8 +24,8 @@ Status AddOperation::plan(const AddArguments &a, Plan &plan) const {
     return {};
   AddConfig c = config;
   c.strided = !(a.x.isDense() && a.y.isDense() && a.out.isDense());
-  KILN_ASSIGN(JitKernel * kernel,
-              slots.get(jit(), 2 * floatIndex(a.x.dtype) + c.strided, [&] { return add(a.x.dtype, c); }));
+  const auto element = kernelElement(a.x.dtype);
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return add(element, c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
     return plan.launch(*kernel, grid, named<"x">(a.x), named<"y">(a.y), named<"out">(a.out), named<"n">(n));

@@ -3,7 +3,7 @@
 #define KILN_KERNELS_ADD_ADDOPERATION_H
 
 #include "kernels/add/Add.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 
 namespace kiln::kernels {
 
@@ -24,7 +24,7 @@ protected:
 
 private:
   AddConfig config;
-  mutable KernelSlots<6> slots; ///< dtype, strided
+  mutable KernelTable<AddConfig> variants;
 };
 
 } // namespace kiln::kernels

@@ -20,27 +20,14 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
        .assemblerLevel = assemblerLevel(c),
        // Powers, quotients: far below the rounding of P to 16 bits.  The LSE is fp32: its logarithm is precise.
        .grade = approx,
-       .config = {{"blockM", c.blockM},
-                  {"blockN", c.blockN},
-                  {"dim", c.dim},
-                  {"dimV", c.dimV},
-                  {"left", c.left},
-                  {"right", c.right},
-                  {"bottomRight", c.bottomRight},
-                  {"softcap", c.softcap},
-                  {"alibi", c.alibi},
-                  {"sink", c.sink},
-                  {"packedQ", c.packedQ},
-                  {"packedK", c.packedK},
-                  {"usedQ", c.usedQ},
-                  {"usedK", c.usedK},
-                  {"lse", c.lse}}},
+       .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "o"> o,
           TensorArg<f32, 3, "lse", maybe> lse, TensorArg<f32, 1, "sink", maybe> sink,
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
           TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
-          Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
+          Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
@@ -61,8 +48,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
           const auto oView = mine.of(o.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
 
-          const Visibility visibility({c.left, c.right, c.bottomRight, c.blockM, c.blockN}, mine.rows, theirs.rows,
-                                      windowLeft, windowRight);
+          const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
+          const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
+                                      windowRight);
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(visibility.positionsOf(i), 1);

@@ -10,23 +10,44 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTION_H
 #define KILN_KERNELS_ATTENTION_ATTENTION_H
 
-#include "compiler/language/Kernel.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
 
 /// Grid [ceil(longest q / blockM) * query heads * batch].
 struct AttentionConfig {
-  int blockM = 128, blockN = 64; ///< query rows of a program; keys of a step
-  int warps = 8;
-  int stages = 2;            ///< tiles of k and v that are in flight
-  int dim = 128, dimV = 128; ///< tile widths of q and k, and of v and o: at least the head dims, which are arguments
-  bool left = false, right = false; ///< keys before p - window_left, after p + window_right are hidden
-  bool bottomRight = true;          ///< p = i + (keys - queries), else p = i
+  int blockM = 128, blockN = 64;
+  int warps = 8, stages = 2;
+  int dim = 128, dimV = 128;
+  bool left = false, right = false, bottomRight = true;
   bool softcap = false, alibi = false, sink = false;
-  bool packedQ = false, packedK = false; ///< cu_q, cu_k: where each sequence starts in [T, heads, dim]
-  bool usedQ = false, usedK = false;     ///< used_q, used_k: rows of each sequence that count
+  bool packedQ = false, packedK = false;
+  bool usedQ = false, usedK = false;
   bool lse = false;
   bool operator==(const AttentionConfig &) const = default;
+
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("blockM", &AttentionConfig::blockM, powersOfTwo(16, 256).tuned(), "query rows of a program");
+    v("blockN", &AttentionConfig::blockN, powersOfTwo(16, 256).tuned(), "keys of a step");
+    v("warps", &AttentionConfig::warps, powersOfTwo(1, 32).tuned().ofLaunch(), "of a program");
+    v("stages", &AttentionConfig::stages, between(1, 8).tuned().ofLaunch(), "tiles of k and v that are in flight");
+    v("dim", &AttentionConfig::dim, multiplesOf(8, 256),
+      "tile width of q and k: at least their head dim, which is an argument");
+    v("dimV", &AttentionConfig::dimV, multiplesOf(8, 256), "tile width of v and o");
+    v("left", &AttentionConfig::left, anyValue, "keys before p - window_left are hidden");
+    v("right", &AttentionConfig::right, anyValue, "keys after p + window_right are hidden");
+    v("bottomRight", &AttentionConfig::bottomRight, anyValue,
+      "row i stands at p = i + (keys - queries), else at p = i");
+    v("softcap", &AttentionConfig::softcap, anyValue, "logits are capped");
+    v("alibi", &AttentionConfig::alibi, anyValue, "logits lose a slope times |p - j|");
+    v("sink", &AttentionConfig::sink, anyValue, "one more logit of each head, without a value");
+    v("packedQ", &AttentionConfig::packedQ, anyValue,
+      "cu_q says where each sequence starts in q and o, [T, heads, dim]");
+    v("packedK", &AttentionConfig::packedK, anyValue, "cu_k: the same of k and v");
+    v("usedQ", &AttentionConfig::usedQ, anyValue, "used_q: rows of each sequence that count");
+    v("usedK", &AttentionConfig::usedK, anyValue, "used_k: keys that count");
+    v("lse", &AttentionConfig::lse, anyValue, "lse is an output");
+  }
 };
 
 /// How hard the assembler is to optimise: 1 where that was measured to be as fast (H200), 3 elsewhere.  These take the
@@ -35,8 +56,7 @@ int assemblerLevel(const AttentionConfig &config);
 
 /// f16 or bf16.  Arguments by name: q and o [batch, row, key head, member of its group, dim], k and v [batch, row, key
 /// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch]
-/// (the last seven may be left out); queries (of the longest sequence), window_left, window_right, scale, cap.  Packed
-/// tensors have one batch.
+/// (the last seven may be left out); and the numbers of the call.  Packed tensors have one batch.
 language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

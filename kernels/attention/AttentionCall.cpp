@@ -13,14 +13,6 @@ const Tensor *find(const Tensors &tensors, std::string_view name) {
   return found == tensors.end() ? nullptr : &found->second;
 }
 
-/// A number that counts: no fraction, within 2^53.
-Result<std::int64_t> wholeNumber(const Numbers &numbers, std::string_view name, std::int64_t otherwise) {
-  const double value = numberOr(numbers, name, static_cast<double>(otherwise));
-  if (!(std::abs(value) <= 0x1p53) || value != std::floor(value))
-    return Status::invalid("attention: " + std::string(name) + " = " + format("%g", value), "give a whole number");
-  return static_cast<std::int64_t>(value);
-}
-
 /// Which of the three ways q, k and v were given.
 Result<std::vector<std::string>> givenTensors(const Tensors &tensors) {
   const bool q = find(tensors, "q"), k = find(tensors, "k"), v = find(tensors, "v"), kv = find(tensors, "kv"),
@@ -106,8 +98,8 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
   std::vector<Tensor> list;
   for (const std::string &name : given)
     list.push_back(tensors.at(name));
-  KILN_ASSIGN(const std::int64_t heads, wholeNumber(numbers, "heads", 0));
-  KILN_ASSIGN(const std::int64_t keyHeads, wholeNumber(numbers, "key_heads", 0));
+  KILN_ASSIGN(const std::int64_t heads, wholeNumberOr("attention", numbers, "heads", 0));
+  KILN_ASSIGN(const std::int64_t keyHeads, wholeNumberOr("attention", numbers, "key_heads", 0));
   KILN_ASSIGN(const AttentionViews views, attentionViews(layout, list, heads, keyHeads));
   AttentionArguments a;
   a.q = views.q, a.k = views.k, a.v = views.v;
@@ -118,14 +110,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
         return Status::invalid("attention: argument '" + std::string(name) + "' has an extent of " +
                                    std::to_string(t->shape[d]) + "; the limit is 2^30",
                                "split the call");
-  if (numbers.count("scale")) {
-    KILN_ASSIGN(a.scale, floatOr("attention", numbers, "scale", 0));
-  }
-  a.causal = numberOr(numbers, "causal", 0) != 0;
-  KILN_ASSIGN(a.windowLeft, wholeNumber(numbers, "window_left", -1));
-  KILN_ASSIGN(a.windowRight, wholeNumber(numbers, "window_right", -1));
-  a.alignment = numberOr(numbers, "align", 0) == 0 ? Alignment::BottomRight : Alignment::TopLeft;
-  KILN_ASSIGN(a.softcap, floatOr("attention", numbers, "softcap", 0));
+  KILN_TRY(readOptions("attention", numbers, a));
   const auto optional = [&](std::optional<Tensor> &to, std::string_view name) {
     if (const Tensor *t = find(tensors, name))
       to = *t;
@@ -141,7 +126,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
       return Status::invalid("attention: argument '" + std::string(name) + "' has rank " +
                                  std::to_string((*table)->rank) + ", it must be 1: batch + 1 offsets",
                              "reshape it");
-  KILN_ASSIGN(a.maxQueries, wholeNumber(numbers, maxQueriesNumber, 0));
+  KILN_ASSIGN(a.maxQueries, wholeNumberOr("attention", numbers, maxQueriesNumber, 0));
   KILN_ASSIGN(a.tiling, tilingOf("attention", numbers));
   return a;
 }
@@ -257,14 +242,18 @@ Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &a, 
   return out;
 }
 
+std::int64_t shiftOf(const AttentionSequence &s, const AttentionArguments &a) {
+  return a.positionOffset.value_or(a.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
+}
+
 double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
   const auto queries = static_cast<double>(s.queries), keys = static_cast<double>(s.keys);
   const std::int64_t right = a.causal ? 0 : a.windowRight;
   if (a.windowLeft < 0 && right < 0)
     return queries * keys;
-  if (a.causal && a.windowLeft < 0 && a.alignment == Alignment::BottomRight)
+  if (a.causal && a.windowLeft < 0 && !a.positionOffset && a.alignment == Alignment::BottomRight)
     return s.queries <= s.keys ? queries * keys - queries * queries / 2 : keys * keys / 2;
-  const std::int64_t shift = a.alignment == Alignment::BottomRight ? s.keys - s.queries : 0;
+  const std::int64_t shift = shiftOf(s, a);
   double pairs = 0;
   for (std::int64_t i = 0; i < s.queries; ++i) {
     const std::int64_t first = a.windowLeft < 0 ? 0 : std::max<std::int64_t>(0, i + shift - a.windowLeft);

@@ -50,6 +50,9 @@ AttentionTables tablesOf(const HostTensors &inputs);
 /// The sequences (none if q has no elements), or the first entry that is wrong.
 Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &arguments, const AttentionTables &tables);
 
+/// Row i of the sequence's queries stands at i + shift among its keys.
+std::int64_t shiftOf(const AttentionSequence &sequence, const AttentionArguments &arguments);
+
 /// Pairs of a query and a key that it sees, of one head: the full count, Sq Sk - Sq^2 / 2 for causal (of as many
 /// queries as keys half), windows exactly.
 double pairsOf(const AttentionSequence &sequence, const AttentionArguments &arguments);

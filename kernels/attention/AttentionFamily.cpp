@@ -1,8 +1,8 @@
 // `attention` for commands and tests: parameters, layouts by name, tolerance.  The reference is AttentionReference.cpp.
 #include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionReference.h"
+#include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
-#include "kernels/support/Settings.h"
 
 #include <cmath>
 
@@ -55,12 +55,9 @@ public:
       layouts.push_back(layout.name);
     std::vector<NumberParameter> out = {
         {"layout", {}, "how q, k and v lie in memory", layouts},
-        {"heads", {}, "H,Hk: of q and of k, for the flat layouts", {}, false, {"heads", "key_heads"}},
-        {"causal", {}, "a query sees no key after its own", {}, true},
-        {"align", {}, "where the diagonal starts if q and k differ in length", {"bottom_right", "top_left"}},
-        {"window", -1, "L,R: keys on each side that a query sees; -1: all", {}, false, {"window_left", "window_right"}},
-        {"softcap", 0, "scores become X tanh(score / X); 0: they stay"},
-        {"scale", {}, "of the scores; default 1 / sqrt(D)"}};
+        {"heads", {}, "H,Hk: of q and of k, for the flat layouts", {}, false, {"heads", "key_heads"}}};
+    for (NumberParameter &p : optionParameters<AttentionArguments>())
+      out.push_back(std::move(p));
     addTilingParameters(out, false);
     return out;
   }
@@ -167,8 +164,13 @@ public:
     windowed.inputs["sink"] = {DType::F32, {3}};
     Sample biased = call(1, 97, 97, 2, 2, 64, {{"causal", 1}, {"align", 1}});
     biased.inputs["alibi"] = {DType::F32, {1, 2}};
-    return {call(1, 1, 1, 1, 1, 8, {{"lse", 1}}), call(2, 70, 133, 4, 2, 64, {{"causal", 1}, {"lse", 1}}), windowed,
-            biased};
+    std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, {{"lse", 1}}),
+                               call(2, 70, 133, 4, 2, 64, {{"causal", 1}, {"lse", 1}}), windowed, biased};
+    for (Numbers &numbers : optionsToTry<AttentionArguments>()) {
+      numbers["causal"] = numbers["lse"] = 1;
+      all.push_back(call(1, 37, 150, 2, 1, 64, std::move(numbers)));
+    }
+    return all;
   }
 
   std::string sizeText(const TensorTypes &inputs, const Numbers &numbers) const override {
@@ -190,26 +192,10 @@ public:
     return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<AttentionConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     AttentionConfig c;
-    if (Status s = applySettings(settings, {{"blockM", &c.blockM},
-                                            {"blockN", &c.blockN},
-                                            {"warps", &c.warps},
-                                            {"stages", &c.stages},
-                                            {"dim", &c.dim},
-                                            {"dimV", &c.dimV},
-                                            {"left", &c.left},
-                                            {"right", &c.right},
-                                            {"bottomRight", &c.bottomRight},
-                                            {"softcap", &c.softcap},
-                                            {"alibi", &c.alibi},
-                                            {"sink", &c.sink},
-                                            {"packedQ", &c.packedQ},
-                                            {"packedK", &c.packedK},
-                                            {"usedQ", &c.usedQ},
-                                            {"usedK", &c.usedK},
-                                            {"lse", &c.lse}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return attention(element, c);
   }

@@ -2,7 +2,6 @@
 
 #include "kernels/attention/AttentionTiling.h"
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 #include "support/Text.h"
 
 #include <cmath>
@@ -74,7 +73,7 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   c.dimV = tileWidth(a.v.shape[a.v.rank - 1]);
   c.left = a.windowLeft >= 0;
   c.right = rightOf(a) >= 0;
-  c.bottomRight = a.alignment == Alignment::BottomRight;
+  c.bottomRight = a.alignment == Alignment::BottomRight && !a.positionOffset;
   c.softcap = a.softcap > 0;
   c.alibi = a.alibi.has_value();
   c.sink = a.sink.has_value();
@@ -206,6 +205,9 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   for (const auto &[name, window] : {std::pair("window_left", a.windowLeft), std::pair("window_right", a.windowRight)})
     if (window < -1 || window > 1 << 30)
       return badWindow(name, window);
+  if (a.positionOffset && (*a.positionOffset < 0 || *a.positionOffset > 1 << 28)) // sums of a row, it and a window
+    return Status::invalid("attention: position_offset = " + std::to_string(*a.positionOffset) + ": 0 to 2^28",
+                           "give the number of tokens before the first row of q");
   KILN_TRY(checkTiling(name(), a.tiling));
   if (a.scale && !(std::isfinite(*a.scale * log2e) && *a.scale > 0))
     return Status::invalid(format("attention: scale = %g", static_cast<double>(*a.scale)),
@@ -245,7 +247,8 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   if (batch == 0 || q.heads == 0 || queries == 0)
     return {};
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
-  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {a.q.dtype, c}, [&] { return attention(a.q.dtype, c); }));
+  const auto element = kernelElement(a.q.dtype);
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attention(element, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
   // A batch in front, and the heads by key head and by member of its group.
   const auto heads = [&](Tensor t, bool packed, bool grouped) {
@@ -262,12 +265,13 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
     return !t ? Tensor() : t->rank < rank ? withDim(*t, 0, extent, 0) : *t;
   };
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  return plan.launch(*kernel, grid, named<"q">(heads(a.q, packedQ, true)), named<"k">(heads(a.k, packedK, false)),
+  return plan.launch(
+      *kernel, grid, named<"q">(heads(a.q, packedQ, true)), named<"k">(heads(a.k, packedK, false)),
       named<"v">(heads(a.v, packedK, false)), named<"o">(heads(a.o, packedQ, true)), named<"lse">(inFront(a.lse, 3, 1)),
       named<"sink">(orNone(a.sink)), named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
       named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),
       named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(right)),
-      named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
+      named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
 }
 
 } // namespace kiln::kernels

@@ -3,6 +3,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
 
 #include "kernels/attention/Attention.h"
+#include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
 
@@ -13,6 +14,7 @@ namespace kiln::kernels {
 /// Where the diagonal of a mask starts if q and k differ in length: so that the last query sees the last key, or that
 /// the first sees the first.
 enum class Alignment : std::uint8_t { BottomRight, TopLeft };
+template <> inline constexpr std::array<std::string_view, 2> words<Alignment> = {"bottom_right", "top_left"};
 
 /// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16 or bf16, any
 /// strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
@@ -25,6 +27,9 @@ struct AttentionArguments {
   bool causal = false;             ///< a right window of 0
   std::int64_t windowLeft = -1, windowRight = -1; ///< keys on each side that a query sees; -1: all
   Alignment alignment = Alignment::BottomRight;
+  /// Where the first row of q stands among the keys, as of a chunk of a prompt whose keys lie in a longer cache: row i
+  /// at i + positionOffset, 0 to 2^28, in every sequence.  None: as `alignment` says.
+  std::optional<std::int64_t> positionOffset = {};
   float softcap = 0;                ///< scores become softcap * tanh(score / softcap); 0: they stay
   std::optional<Tensor> sink = {};  ///< f32 [H]: a logit of each head that has no value
   std::optional<Tensor> alibi = {}; ///< f32 [H] or [B, H]: slopes
@@ -33,6 +38,18 @@ struct AttentionArguments {
   std::int64_t maxQueries = 0;
   std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count
   Tiling tiling = {};                           ///< blockN: keys of a step
+
+  template <typename Visitor> static void options(Visitor &&v) {
+    v(CallOption{"causal", "a query sees no key after its own"}, &AttentionArguments::causal);
+    v(CallOption{"align", "where the diagonal starts if q and k differ in length"}, &AttentionArguments::alignment);
+    v(CallOption{"window_left", "L,R: keys on each side that a query sees; -1: all", {}, "window"},
+      &AttentionArguments::windowLeft);
+    v(CallOption{"window_right", "", {}, "window"}, &AttentionArguments::windowRight);
+    v(CallOption{"position_offset", "where the first row of q stands among the keys, in place of --align", 45},
+      &AttentionArguments::positionOffset);
+    v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, &AttentionArguments::softcap);
+    v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, &AttentionArguments::scale);
+  }
 };
 
 class AttentionOperation : public Operation<AttentionArguments> {
@@ -45,7 +62,7 @@ protected:
   Status plan(const AttentionArguments &arguments, Plan &plan) const override;
 
 private:
-  mutable KernelTable<std::pair<DType, AttentionConfig>> variants;
+  mutable KernelTable<AttentionConfig> variants;
 };
 
 } // namespace kiln::kernels

@@ -139,7 +139,7 @@ private:
                  std::vector<double> &values) {
     const bool packedK = arguments.cuK.has_value();
     const std::int64_t keyHead = head / group, i = r - s.startQ, right = arguments.causal ? 0 : arguments.windowRight;
-    const std::int64_t p = i + (arguments.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
+    const std::int64_t p = i + shiftOf(s, arguments);
     const double *const query = qData + atHead(arguments.q, arguments.cuQ.has_value(), batch, r, head);
     const unsigned headDim = packedK ? 1 : 2;
     const auto keyAt = [&](const Tensor &t, std::int64_t j) {

@@ -1,8 +1,7 @@
 //===- Visibility.h - Which keys a row sees ------------------------------------===//
 //
-// A row of queries stands at a position p among the keys: its own number, or, `bottomRight`, so that the last row
-// stands at the last key.  It sees key j if j < keys, p - window_left <= j (`left`) and j <= p + window_right
-// (`right`).
+// Row i of the queries stands at p = i + shift among the keys.  It sees key j if j < keys, p - window_left <= j
+// (`left`) and j <= p + window_right (`right`).
 //
 // The same rule three times: for a pair; for a block of rows, the keys that some row of it sees; and whether some row
 // of a block does not see all keys of a block.  The last two may say more than is so, never less: blocks of keys that
@@ -18,7 +17,7 @@ namespace kiln::kernels {
 
 /// What of the rule is there, and the blocks that are asked for.
 struct VisibilityConfig {
-  bool left = false, right = false, bottomRight = true;
+  bool left = false, right = false;
   int rows = 1, keys = 1; ///< of a block
 };
 
@@ -27,10 +26,10 @@ public:
   using Number = language::Scalar<language::i32>;
   using Numbers = language::Tile<language::i32>;
 
-  Visibility(const VisibilityConfig &c, const Number &queryRows, const Number &keyRows, const Number &windowLeft,
-             const Number &windowRight)
-      : c(c), queryRows(queryRows), keyRows(keyRows), windowLeft(windowLeft), windowRight(windowRight),
-        shift(c.bottomRight ? keyRows - queryRows : keyRows * 0) {}
+  /// Row i stands at i + `shift` among the keys.
+  Visibility(const VisibilityConfig &c, const Number &queryRows, const Number &keyRows, const Number &shift,
+             const Number &windowLeft, const Number &windowRight)
+      : c(c), queryRows(queryRows), keyRows(keyRows), windowLeft(windowLeft), windowRight(windowRight), shift(shift) {}
 
   /// Where rows stand among the keys.
   Numbers positionsOf(const Numbers &rows) const { return rows + shift; }

@@ -1,7 +1,6 @@
 // `copy` for commands and tests.
 #include "kernels/copy/CopyOperation.h"
 #include "kernels/support/MoveFamily.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -36,10 +35,10 @@ public:
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
   }
+  std::vector<FieldInfo> settings() const override { return fieldsOf<CopyConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     CopyConfig c;
-    if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"strided", &c.strided}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return copy(element, c);
   }

@@ -24,8 +24,8 @@ Status CopyOperation::plan(const CopyArguments &a, Plan &plan) const {
   CopyConfig c = config;
   c.block = config.blockFor(dtypeBytes(a.x.dtype));
   c.strided = !(a.x.isDense() && a.out.isDense());
-  KILN_ASSIGN(JitKernel * kernel,
-              slots.get(jit(), 2 * sizeIndex(a.x.dtype) + c.strided, [&] { return copy(bitsType(a.x.dtype), c); }));
+  const auto element = bitsType(a.x.dtype);
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return copy(element, c); }));
   if (!c.strided) {
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(n, c.block)));
     return plan.launch(*kernel, grid, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)), named<"n">(n));

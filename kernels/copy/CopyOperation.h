@@ -3,7 +3,7 @@
 #define KILN_KERNELS_COPY_COPYOPERATION_H
 
 #include "kernels/copy/Copy.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 
 namespace kiln::kernels {
 
@@ -23,7 +23,7 @@ protected:
 
 private:
   CopyConfig config;
-  mutable KernelSlots<8> slots; ///< element size, strided
+  mutable KernelTable<CopyConfig> variants;
 };
 
 } // namespace kiln::kernels

@@ -7,9 +7,7 @@ namespace kiln::kernels {
 using namespace language;
 
 template <Element T> static Kernel cumsumOf(const CumsumConfig &c) {
-  return kernel("cumsum",
-                {.warps = c.warps,
-                 .config = {{"block", c.block}, {"rowsPerProgram", c.rowsPerProgram}, {"adjacent", c.adjacent}}},
+  return kernel("cumsum", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<T, 2, "x"> x, TensorArg<T, 2, "out"> out) {
                   const auto row = rowsOfProgram(c.rowsPerProgram);
                   const auto rowMask = row < x.extent(0);

@@ -2,7 +2,6 @@
 #include "kernels/cumsum/CumsumOperation.h"
 #include "kernels/support/Rounding.h"
 #include "kernels/support/RowFamily.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -59,13 +58,10 @@ public:
     return {t};
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<CumsumConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     CumsumConfig c;
-    if (Status s = applySettings(settings, {{"block", &c.block},
-                                            {"rowsPerProgram", &c.rowsPerProgram},
-                                            {"warps", &c.warps},
-                                            {"adjacent", &c.adjacent}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return cumsum(element, c);
   }

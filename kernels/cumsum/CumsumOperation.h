@@ -3,7 +3,7 @@
 #define KILN_KERNELS_CUMSUM_CUMSUMOPERATION_H
 
 #include "kernels/cumsum/Cumsum.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 #include "kernels/support/Rows.h"
 
 namespace kiln::kernels {
@@ -23,7 +23,7 @@ protected:
   Status plan(const CumsumArguments &a, Plan &plan) const override;
 
 private:
-  mutable KernelSlots<rowSlots> slots;
+  mutable KernelTable<CumsumConfig> variants;
 };
 
 } // namespace kiln::kernels

@@ -316,28 +316,10 @@ inline language::KernelOptions optionsOfChunks(const DplrConfig &c, bool gradien
   return {.warps = warpsOfChunks(c, gradients),
           // Decays: far below the rounding of what they scale to 11 bits.
           .grade = language::approx,
-          .config = {{"chunk", c.chunk},
-                     {"dim", c.dim},
-                     {"dimV", c.dimV},
-                     {"rule", static_cast<int>(c.rule)},
-                     {"gate", static_cast<int>(c.gate)},
-                     {"bounded", c.bounded},
-                     {"exact", c.exact},
-                     {"packed", c.packed}}};
+          .config = entriesOf(c)};
 }
 inline language::KernelOptions optionsOfChain(const DplrConfig &c) {
-  return {.warps = c.chainWarps,
-          .stages = c.stages,
-          .config = {{"chunk", c.chunk},
-                     {"dim", c.dim},
-                     {"dimV", c.dimV},
-                     {"blockV", c.blockV},
-                     {"rule", static_cast<int>(c.rule)},
-                     {"gate", static_cast<int>(c.gate)},
-                     {"packed", c.packed},
-                     {"segment", c.segment},
-                     {"initial", c.initial},
-                     {"final", c.final}}};
+  return {.warps = c.chainWarps, .stages = c.stages, .config = entriesOf(c)};
 }
 
 } // namespace kiln::kernels

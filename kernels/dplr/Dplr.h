@@ -29,35 +29,75 @@
 #ifndef KILN_KERNELS_DPLR_DPLR_H
 #define KILN_KERNELS_DPLR_DPLR_H
 
-#include "compiler/language/Kernel.h"
 #include "kernels/dplr/Rule.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
+
+template <> inline constexpr std::array<std::string_view, 3> words<ChunkRule> = {"dplr", "delta", "linear"};
+template <> inline constexpr std::array<std::string_view, 3> words<GateKind> = {"channel", "head", "none"};
 
 struct DplrConfig {
   ChunkRule rule = ChunkRule::Dplr;
   GateKind gate = GateKind::Channel;
-  int chunk = 64;                 ///< C: 16, 32 or 64 tokens
-  int dim = 64, dimV = 64;        ///< tile widths of K and V: at least the extents, which are arguments
-  bool exact = false;             ///< K and V fill their tiles, and are no arguments
-  int warps = 0;                  ///< of a program that works on one chunk; 0: as many as its tiles ask for
-  bool bounded = false;           ///< no half of a chunk decays by more than e^-60 (Decay.h)
-  bool packed = false;            ///< cu_seqlens says where sequences start
-  bool initial = false;           ///< the first state is given, not zero
-  bool final = false;             ///< the last state is wanted
-  int blockV = 64;                ///< columns of the state that a program has which walks along chunks
-  int chainWarps = 4, stages = 2; ///< of such a program
-  int segment = 0;                ///< chunks that it walks along, a power of two; 0: all of its sequence
-  bool ofSegments = false;        ///< dplr_chains: what it walks along are segments, of `chunk` tokens each
-  bool gradients = false;         ///< of a call of gradients: walks in both directions
-  bool saved = false;             ///< forward: what gradients take is kept (KeptChunks.h); gradients: it was
-  DType gates = DType::F32;       ///< f32 or the activations' type
-  DType beta = DType::F32;        ///< the same
-  DType state = DType::F32;       ///< of the first state: f32, f16, bf16
-  bool wantsFirst = false; ///< the gradient of the first state; `final`: that of the last state is given
-  DType lastState = DType::F32; ///< of that gradient: f32 or the activations' type
-  DType offsets = DType::I64;   ///< of cu_seqlens: i32 or i64
+  int chunk = 64;
+  int dim = 64, dimV = 64;
+  bool exact = false;
+  int warps = 0;
+  bool bounded = false, packed = false;
+  bool initial = false, final = false;
+  int blockV = 64, chainWarps = 4, stages = 2;
+  int segment = 0;
+  bool ofSegments = false;
+  bool gradients = false, saved = false;
+  DType gates = DType::F32;
+  DType beta = DType::F32;
+  DType state = DType::F32;
+  bool wantsFirst = false;
+  DType lastState = DType::F32;
+  DType offsets = DType::I64;
   bool operator==(const DplrConfig &) const = default;
+
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("rule", &DplrConfig::rule, anyValue, "what else than k v^T a token does to the state");
+    v("gate", &DplrConfig::gate, anyValue, "what decays the state");
+    v("chunk", &DplrConfig::chunk, powersOfTwo(16, 1 << 18),
+      "C, tokens of a chunk: 16, 32 or 64; of segments their tokens");
+    v("dim", &DplrConfig::dim, powersOfTwo(16, 256), "tile width of K: at least the extent, which is an argument");
+    v("dimV", &DplrConfig::dimV, powersOfTwo(16, 256), "tile width of V");
+    v("exact", &DplrConfig::exact, anyValue, "K and V fill their tiles, and are no arguments");
+    v("warps", &DplrConfig::warps, powersOfTwo(1, 32).orChosen().tuned().ofLaunch(),
+      "of a program that works on one chunk; 0: as many as its tiles ask for");
+    v("bounded", &DplrConfig::bounded, anyValue, "no half of a chunk decays by more than e^-60 (Decay.h)");
+    v("packed", &DplrConfig::packed, anyValue, "cu_seqlens says where sequences start");
+    v("initial", &DplrConfig::initial, anyValue, "the first state is given, not zero");
+    v("final", &DplrConfig::final, anyValue, "the last state is wanted");
+    v("blockV", &DplrConfig::blockV, powersOfTwo(16, 256).tuned(),
+      "columns of the state of a program that walks along chunks");
+    v("chainWarps", &DplrConfig::chainWarps, powersOfTwo(1, 32).tuned().ofLaunch(), "of such a program");
+    v("stages", &DplrConfig::stages, between(1, 8).tuned().ofLaunch(), "tiles that it has in flight");
+    v("segment", &DplrConfig::segment, powersOfTwo(1, 4096).orChosen(),
+      "chunks that it walks along; 0: all of its sequence");
+    v("ofSegments", &DplrConfig::ofSegments, anyValue,
+      "dplr_chains: what it walks along are segments, of `chunk` tokens each");
+    v("gradients", &DplrConfig::gradients, anyValue, "of a call of gradients: walks in both directions");
+    v("saved", &DplrConfig::saved, anyValue, "forward: what gradients take is kept (KeptChunks.h); gradients: it was");
+    v("gates", &DplrConfig::gates, anyValue, "f32 or the type of the activations");
+    v("beta", &DplrConfig::beta, anyValue, "the same");
+    v("state", &DplrConfig::state, anyValue, "of the first state: f32, f16, bf16");
+    v("wantsFirst", &DplrConfig::wantsFirst, anyValue,
+      "the gradient of the first state; `final`: that of the last state is given");
+    v("lastState", &DplrConfig::lastState, anyValue, "of that gradient: f32 or the type of the activations");
+    v("offsets", &DplrConfig::offsets, anyValue, "of cu_seqlens: i32 or i64");
+  }
+};
+
+/// Which kernel of a call, counted from 0, a command records: a setting beside those of the configuration.
+struct DplrLaunch {
+  int launch = 0;
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("launch", &DplrLaunch::launch, between(0, 5), "which kernel of the call, in the order of their launches");
+  }
 };
 
 /// The configuration without what kernels that work on one chunk do not depend on, and without what kernels that walk

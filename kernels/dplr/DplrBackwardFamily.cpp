@@ -2,7 +2,6 @@
 // recurrence, token by token.
 #include "kernels/dplr/DplrBackwardOperation.h"
 #include "kernels/dplr/DplrCall.h"
-#include "kernels/support/Settings.h"
 
 #include <cmath>
 #include <map>
@@ -109,33 +108,24 @@ public:
             saved};
   }
 
+  std::vector<FieldInfo> settings() const override {
+    return fieldsOf(DplrLaunch{3}, DplrConfig{names.rule, names.gate});
+  }
   language::Kernel record(DType element, const Settings &settings) const override {
     DplrConfig c;
     c.rule = names.rule, c.gate = names.gate;
-    int launch = 3;
-    if (Status s = applySettings(settings, {{"launch", &launch},
-                                            {"chunk", &c.chunk},
-                                            {"dim", &c.dim},
-                                            {"dimV", &c.dimV},
-                                            {"warps", &c.warps},
-                                            {"blockV", &c.blockV},
-                                            {"chainWarps", &c.chainWarps},
-                                            {"bounded", &c.bounded},
-                                            {"exact", &c.exact},
-                                            {"packed", &c.packed},
-                                            {"segment", &c.segment},
-                                            {"saved", &c.saved}});
-        !s.ok())
+    DplrLaunch which{3};
+    if (Status s = applySettings(settings, which, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     c.gradients = true;
-    if (launch >= 4 && !c.segment)
+    if (which.launch >= 4 && !c.segment)
       c.segment = 16;
-    return launch == 0   ? dplrMapsBackward(element, ofChunks(c))
-           : launch == 1 ? dplrChains(element, ofChain(c))
-           : launch == 2 ? dplrValueGrads(element, ofChunks(c))
-           : launch == 3 ? dplrGrads(element, ofChunks(c))
-           : launch == 4 ? dplrCompose(element, ofChain(c))
-                         : dplrChains(element, ofWalkOfSegments(c));
+    return which.launch == 0   ? dplrMapsBackward(element, ofChunks(c))
+           : which.launch == 1 ? dplrChains(element, ofChain(c))
+           : which.launch == 2 ? dplrValueGrads(element, ofChunks(c))
+           : which.launch == 3 ? dplrGrads(element, ofChunks(c))
+           : which.launch == 4 ? dplrCompose(element, ofChain(c))
+                               : dplrChains(element, ofWalkOfSegments(c));
   }
 
 private:

@@ -1,7 +1,6 @@
 #include "kernels/dplr/DplrBackwardOperation.h"
 
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 
 namespace kiln::kernels {
 namespace {
@@ -143,7 +142,8 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   KILN_ASSIGN(const Dim3 everySlice, gridOf(words.operation, slots * in.heads() * programsOfGradients(ofEach)));
   KILN_ASSIGN(const Dim3 everyPart, gridOf(words.operation, slots * in.heads() * programsOfValueGradients(ofEach)));
   if (slots && !c.saved) {
-    KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, ofEach}, [&] { return dplrMapsBackward(element, ofEach); }));
+    KILN_ASSIGN(JitKernel * kernel,
+                maps.get(jit, {element}, ofEach, [&] { return dplrMapsBackward(element, ofEach); }));
     KILN_TRY(launchOnChunks(plan, *kernel, everyChunk, in, named<"do">(call.dO), named<"f">(bySlot(kept.f, slots)),
                             named<"rt">(bySlot(rt, slots)), named<"rht">(bySlot(rht, slots)),
                             named<"decay">(kept.decay), named<"matrices">(matrices)));
@@ -163,7 +163,7 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   // Without a chunk anywhere the gradient of the first state is that of the last.
   if (slots || c.wantsFirst) {
     const std::int64_t walks = c.segment ? segments.slots : in.sequences();
-    KILN_ASSIGN(JitKernel * kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(element, walking); }));
+    KILN_ASSIGN(JitKernel * kernel, chains.get(jit, {element}, walking, [&] { return dplrChains(element, walking); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, directionsOf(c) * walks * in.heads() * (c.dimV / c.blockV)));
     KILN_TRY(plan.launch(*kernel, grid, named<"h0">(first), named<"dht">(dLast), named<"f">(kept.f), named<"rt">(rt),
                          named<"rht">(rht), named<"qh">(walked.qh), named<"do">(walked.dO), named<"decay">(kept.decay),
@@ -176,11 +176,11 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
   if (!slots)
     return {};
   KILN_ASSIGN(JitKernel * ofValuesKernel,
-              valueGrads.get(jit, {dtype, ofEach}, [&] { return dplrValueGrads(element, ofEach); }));
+              valueGrads.get(jit, {element}, ofEach, [&] { return dplrValueGrads(element, ofEach); }));
   KILN_TRY(launchOnChunks(plan, *ofValuesKernel, everyPart, in, named<"do">(call.dO), named<"h">(h),
                           named<"dh">(bySlot(dh, slots)), named<"matrices">(matrices), named<"dv">(call.dv),
                           named<"y">(y), named<"written">(written)));
-  KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {dtype, ofEach}, [&] { return dplrGrads(element, ofEach); }));
+  KILN_ASSIGN(JitKernel * kernel, grads.get(jit, {element}, ofEach, [&] { return dplrGrads(element, ofEach); }));
   const Tensor dg = call.dg.value_or(none);
   return launchOnChunks(plan, *kernel, everySlice, in, named<"do">(call.dO), named<"h">(h),
                         named<"dh">(bySlot(dh, slots)), named<"y">(y), named<"written">(written), named<"dq">(call.dq),

@@ -92,7 +92,7 @@ public:
 private:
   Jit &jit;
   const std::optional<float> scale;
-  mutable KernelTable<std::pair<DType, DplrConfig>> maps, chains, valueGrads, grads;
+  mutable KernelTable<DplrConfig> maps, chains, valueGrads, grads;
   mutable SegmentKernels segmentKernels;
 };
 

@@ -2,7 +2,6 @@
 // DplrReference.cpp.
 #include "kernels/dplr/DplrCall.h"
 #include "kernels/dplr/DplrOperation.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -59,30 +58,21 @@ public:
             call(1, 40, 1, 16, 32, {{"chunk_size", 16}, {"saved", 1}})};
   }
 
+  std::vector<FieldInfo> settings() const override {
+    return fieldsOf(DplrLaunch{0}, DplrConfig{names.rule, names.gate});
+  }
   language::Kernel record(DType element, const Settings &settings) const override {
     DplrConfig c;
     c.rule = names.rule, c.gate = names.gate;
-    int launch = 0;
-    if (Status s = applySettings(settings, {{"launch", &launch},
-                                            {"chunk", &c.chunk},
-                                            {"dim", &c.dim},
-                                            {"dimV", &c.dimV},
-                                            {"warps", &c.warps},
-                                            {"blockV", &c.blockV},
-                                            {"chainWarps", &c.chainWarps},
-                                            {"bounded", &c.bounded},
-                                            {"exact", &c.exact},
-                                            {"packed", &c.packed},
-                                            {"segment", &c.segment},
-                                            {"saved", &c.saved}});
-        !s.ok())
+    DplrLaunch which{0};
+    if (Status s = applySettings(settings, which, c); !s.ok())
       return language::Kernel::failed(std::move(s));
-    if (launch >= 2 && !c.segment)
+    if (which.launch >= 2 && !c.segment)
       c.segment = 16;
-    return launch == 3   ? dplrChains(element, ofWalkOfSegments(c))
-           : launch == 2 ? dplrCompose(element, ofChain(c))
-           : launch == 1 ? dplrOut(element, ofChain(c))
-                         : dplrMaps(element, ofChunks(c));
+    return which.launch == 3   ? dplrChains(element, ofWalkOfSegments(c))
+           : which.launch == 2 ? dplrCompose(element, ofChain(c))
+           : which.launch == 1 ? dplrOut(element, ofChain(c))
+                               : dplrMaps(element, ofChunks(c));
   }
 
 private:

@@ -3,7 +3,6 @@
 #include "kernels/dplr/Decay.h"
 #include "kernels/dplr/Segments.h"
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 #include "support/Text.h"
 
 #include <cmath>

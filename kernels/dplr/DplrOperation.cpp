@@ -1,7 +1,6 @@
 #include "kernels/dplr/DplrOperation.h"
 
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 
 namespace kiln::kernels {
 namespace {
@@ -98,7 +97,7 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   const Tensor none;
   if (slots) {
     const DplrConfig mine = ofChunks(c);
-    KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {dtype, mine}, [&] { return dplrMaps(element, mine); }));
+    KILN_ASSIGN(JitKernel * kernel, maps.get(jit, {element}, mine, [&] { return dplrMaps(element, mine); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, slots * in.heads()));
     KILN_TRY(launchOnChunks(plan, *kernel, grid, in, named<"f">(bySlot(kept.f, slots)), named<"rt">(bySlot(rt, slots)),
                             named<"qh">(bySlot(kept.qh, slots)), named<"oht">(bySlot(oht, slots)),
@@ -112,7 +111,7 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   }
   const std::int64_t walks = c.segment ? segments.slots : in.sequences();
   const DplrConfig mine = ofChain(c);
-  KILN_ASSIGN(JitKernel * kernel, outs.get(jit, {dtype, mine}, [&] { return dplrOut(element, mine); }));
+  KILN_ASSIGN(JitKernel * kernel, outs.get(jit, {element}, mine, [&] { return dplrOut(element, mine); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, walks * in.heads() * ceilDiv(in.dimV(), c.blockV)));
   return plan.launch(*kernel, grid, named<"h0">(first), named<"f">(kept.f), named<"rt">(rt), named<"qh">(kept.qh),
                      named<"oht">(oht), named<"decay">(kept.decay), named<"cu_seqlens">(in.cuSeqlens.value_or(none)),

@@ -113,7 +113,7 @@ public:
 
 private:
   Jit &jit;
-  mutable KernelTable<std::pair<DType, DplrConfig>> maps, outs;
+  mutable KernelTable<DplrConfig> maps, outs;
   mutable SegmentKernels segmentKernels;
 };
 

@@ -36,7 +36,7 @@ template <Element T, Element G, Element H, Element L, Element I> Kernel stepOf(c
                               .stages = c.stages,
                               // Of decays alone; their errors are far below those of the sums that they are in.
                               .grade = approx,
-                              .config = {{"dim", c.dim}, {"blockV", c.blockV}, {"packed", c.packed}}};
+                              .config = entriesOf(c)};
   return kernel("dplr_step", options,
                 [&](TensorArg<T, 4, "q", rows> q, TensorArg<T, 4, "k", rows> k, TensorArg<T, 4, "v", rows> v,
                     TensorArg<T, 4, "a", rows> a, TensorArg<T, 4, "b", rows> b, TensorArg<G, 4, "g", rows> g,

@@ -11,21 +11,31 @@
 #ifndef KILN_KERNELS_DPLR_DPLRSTEP_H
 #define KILN_KERNELS_DPLR_DPLRSTEP_H
 
-#include "compiler/language/Kernel.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
 
 struct DplrStepConfig {
-  int dim = 64;        ///< tile width of K: at least the extent, which is an argument
-  int blockV = 32;     ///< columns of the state that a program has
-  int stages = 3;      ///< tokens whose rows are there or on their way
-  bool packed = false; ///< cu_seqlens says where sequences start
-  DType gates = DType::F32; ///< f32 or the activations' type
-  DType state = DType::F32; ///< of the first state: f32, f16, bf16
-  /// Of the last state: f32, or the first one's type.
+  int dim = 64, blockV = 32;
+  int stages = 3;
+  bool packed = false;
+  DType gates = DType::F32;
+  DType state = DType::F32;
   DType lastState = DType::F32;
-  DType offsets = DType::I64; ///< of cu_seqlens: i32 or i64
+  DType offsets = DType::I64;
   bool operator==(const DplrStepConfig &) const = default;
+
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("dim", &DplrStepConfig::dim, powersOfTwo(16, 256), "tile width of K: at least the extent, which is an argument");
+    v("blockV", &DplrStepConfig::blockV, powersOfTwo(1, 256).tuned(), "columns of the state that a program has");
+    v("stages", &DplrStepConfig::stages, between(1, 8).tuned().ofLaunch(),
+      "tokens whose rows are there or on their way");
+    v("packed", &DplrStepConfig::packed, anyValue, "cu_seqlens says where sequences start");
+    v("gates", &DplrStepConfig::gates, anyValue, "f32 or the type of the activations");
+    v("state", &DplrStepConfig::state, anyValue, "of the first state: f32, f16, bf16");
+    v("lastState", &DplrStepConfig::lastState, anyValue, "of the last state: f32, or as the first one");
+    v("offsets", &DplrStepConfig::offsets, anyValue, "of cu_seqlens: i32 or i64");
+  }
 };
 
 /// dplr_step(q, k, v, a, b, g, h0, cu_seqlens, o, ht, scale): q, k, a, b, g [B, T, H, K], v, o [B, T, H, V]; h0, ht

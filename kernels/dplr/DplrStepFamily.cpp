@@ -1,7 +1,6 @@
 // `dplr_step` and `rwkv7_step` for commands and tests.  The reference is DplrReference.cpp.
 #include "kernels/dplr/DplrCall.h"
 #include "kernels/dplr/DplrStepOperation.h"
-#include "kernels/support/Settings.h"
 
 #include <cmath>
 
@@ -70,11 +69,10 @@ public:
     return {call(1, 1, 1, 16, 16), call(3, 1, 2, 64, 64), call(2, 7, 2, 40, 24), call(1, 5, 1, 128, 100), without};
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<DplrStepConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     DplrStepConfig c;
-    if (Status s = applySettings(
-            settings, {{"dim", &c.dim}, {"blockV", &c.blockV}, {"stages", &c.stages}, {"packed", &c.packed}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return dplrStep(element, c);
   }

@@ -1,7 +1,6 @@
 #include "kernels/dplr/DplrStepOperation.h"
 
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 
 namespace kiln::kernels {
 namespace {
@@ -60,7 +59,8 @@ Status DplrStepPlanner::plan(const DplrStepArguments &a, Plan &plan) const {
   if (in.sequences() == 0 || in.heads() == 0 || (in.tokens() == 0 && !a.finalState))
     return {};
   const DplrStepConfig c = stepConfigOf(jit.device(), in, a.finalState);
-  KILN_ASSIGN(JitKernel * kernel, kernels.get(jit, {a.q.dtype, c}, [&] { return dplrStep(a.q.dtype, c); }));
+  const auto element = kernelElement(a.q.dtype);
+  KILN_ASSIGN(JitKernel * kernel, kernels.get(jit, {element}, c, [&] { return dplrStep(element, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(words.operation, in.sequences() * in.heads() * ceilDiv(in.dimV(), c.blockV)));
   return plan.launch(*kernel, grid, named<"q">(a.q), named<"k">(a.k), named<"v">(a.v), named<"a">(a.a), named<"b">(a.b),
                      named<"g">(a.g), named<"h0">(a.initialState.value_or(Tensor())),

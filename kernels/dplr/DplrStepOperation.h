@@ -42,7 +42,7 @@ public:
 private:
   Jit &jit;
   DplrWords words;
-  mutable KernelTable<std::pair<DType, DplrStepConfig>> kernels;
+  mutable KernelTable<DplrStepConfig> kernels;
 };
 
 class DplrStepOperation : public Operation<DplrStepArguments> {

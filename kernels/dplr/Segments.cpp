@@ -1,7 +1,6 @@
 #include "kernels/dplr/Segments.h"
 
 #include "kernels/support/Grid.h"
-#include "kernels/support/KernelSlots.h"
 
 namespace kiln::kernels {
 namespace {
@@ -41,19 +40,20 @@ std::array<SlotShape, 6> Segments::shapes() {
 Status SegmentKernels::launch(Plan &plan, Jit &jit, const char *operation, const DplrInputs &in, const DplrConfig &c,
                               const Segments &segments, const ChunkMaps &chunks, const Tensor &dLast,
                               const Tensor &last, const Tensor &dFirst) {
-  const DType dtype = in.q.dtype;
+  const auto element = kernelElement(in.q.dtype);
   const Tensor none;
   const Tensor cu = in.cuSeqlens.value_or(none);
   const auto sequences = static_cast<std::int32_t>(in.sequences()), heads = static_cast<std::int32_t>(in.heads());
   const DplrConfig composing = ofComposition(c), walking = ofWalkOfSegments(c);
-  KILN_ASSIGN(JitKernel * kernel, compose.get(jit, {dtype, composing}, [&] { return dplrCompose(dtype, composing); }));
+  KILN_ASSIGN(JitKernel * kernel,
+              compose.get(jit, {element}, composing, [&] { return dplrCompose(element, composing); }));
   KILN_ASSIGN(const Dim3 everyPart, gridOf(operation, segments.slots * in.heads() * programsOfComposition(composing)));
   KILN_TRY(plan.launch(*kernel, everyPart, named<"f">(chunks.f), named<"rt">(chunks.rt), named<"rht">(chunks.rht),
                        named<"qh">(chunks.qh), named<"do">(chunks.dO), named<"decay">(chunks.decay),
                        named<"cu_seqlens">(cu), named<"fs">(segments.f), named<"rts">(segments.rt),
                        named<"rhts">(segments.rht), named<"decays">(segments.decay), named<"tokens">(in.tokens()),
                        named<"heads">(heads), named<"sequences">(sequences)));
-  KILN_ASSIGN(kernel, chains.get(jit, {dtype, walking}, [&] { return dplrChains(dtype, walking); }));
+  KILN_ASSIGN(kernel, chains.get(jit, {element}, walking, [&] { return dplrChains(element, walking); }));
   KILN_ASSIGN(const Dim3 everyWalk,
               gridOf(operation, directionsOf(c) * in.sequences() * in.heads() * (c.dimV / c.blockV)));
   return plan.launch(*kernel, everyWalk, named<"h0">(c.initial ? *in.initialState : none), named<"dht">(dLast),

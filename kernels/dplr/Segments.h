@@ -54,7 +54,7 @@ public:
                 const Tensor &dFirst);
 
 private:
-  KernelTable<std::pair<DType, DplrConfig>> compose, chains;
+  KernelTable<DplrConfig> compose, chains;
 };
 
 } // namespace kiln::kernels

@@ -103,13 +103,7 @@ template <Element T> static void normalise(const Problem<T> &p) {
 template <Element T> static Kernel layerNormOf(const LayerNormConfig &c) {
   // Approximate divisions (2 ulp): the precise one calls a function, which costs the registers of a call.  The root is
   // precise: it is right for subnormal variances.
-  const KernelOptions options = {.warps = c.warps,
-                                 .grade = approx,
-                                 .config = {{"block", c.block},
-                                            {"rowsPerProgram", c.rowsPerProgram},
-                                            {"looping", c.looping},
-                                            {"adjacent", c.adjacent},
-                                            {"affine", c.affine}}};
+  const KernelOptions options = {.warps = c.warps, .grade = approx, .config = entriesOf(c)};
   const auto body = [&](const TensorView<T, 2> &x, const Affine<T> &affine, const TensorView<T, 2> &out,
                         const Scalar<f32> &eps) {
     const auto row = rowsOfProgram(c.rowsPerProgram);

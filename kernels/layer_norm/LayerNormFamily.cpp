@@ -1,7 +1,7 @@
 // `layer_norm` for commands and tests: parameters, reference, tolerance.
 #include "kernels/layer_norm/LayerNormOperation.h"
+#include "kernels/support/Family.h"
 #include "kernels/support/Rounding.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -164,15 +164,10 @@ public:
     return {{"x", {dtype, {rows, columns}}}, {"weight", {dtype, {columns}}}, {"bias", {dtype, {columns}}}};
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<LayerNormConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     LayerNormConfig c;
-    if (Status s = applySettings(settings, {{"block", &c.block},
-                                            {"rowsPerProgram", &c.rowsPerProgram},
-                                            {"warps", &c.warps},
-                                            {"looping", &c.looping},
-                                            {"adjacent", &c.adjacent},
-                                            {"affine", &c.affine}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return layerNorm(element, c);
   }

@@ -26,17 +26,16 @@ Status LayerNormOperation::plan(const LayerNormArguments &a, Plan &plan) const {
   if (x.rows == 0 || x.columns == 0)
     return {};
   const RowTile tile = rowTile(x.columns);
-  const bool adjacent = x.adjacent() && out.adjacent();
-  const std::size_t slot = rowSlot(floatIndex(a.x.dtype), tile, adjacent) + (a.affine() ? rowSlots : 0);
-  KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), slot, [&] {
-    return layerNorm(a.x.dtype, {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent, a.affine()});
-  }));
+  const auto element = kernelElement(a.x.dtype);
+  const LayerNormConfig c{tile.block, tile.rowsPerProgram, tile.warps, tile.looping, x.adjacent() && out.adjacent(),
+                          a.affine()};
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return layerNorm(element, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
   const Tensor matrix = asMatrix(a.x), result = asMatrix(a.out);
   if (!a.affine())
     return plan.launch(*kernel, grid, named<"x">(matrix), named<"out">(result), named<"eps">(a.eps));
   return plan.launch(*kernel, grid, named<"x">(matrix), named<"weight">(a.weight), named<"bias">(a.bias),
-                        named<"out">(result), named<"eps">(a.eps));
+                     named<"out">(result), named<"eps">(a.eps));
 }
 
 } // namespace kiln::kernels

@@ -3,7 +3,7 @@
 #define KILN_KERNELS_LAYER_NORM_LAYERNORMOPERATION_H
 
 #include "kernels/layer_norm/LayerNorm.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 #include "kernels/support/Rows.h"
 
 namespace kiln::kernels {
@@ -28,7 +28,7 @@ protected:
   Status plan(const LayerNormArguments &arguments, Plan &plan) const override;
 
 private:
-  mutable KernelSlots<2 * rowSlots> slots; ///< plain, affine
+  mutable KernelTable<LayerNormConfig> variants;
 };
 
 } // namespace kiln::kernels

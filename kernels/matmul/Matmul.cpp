@@ -65,23 +65,6 @@ template <Element O> struct Destination {
   }
 };
 
-std::vector<ConfigEntry> entriesOf(const MatmulConfig &c) {
-  return {{"blockM", c.blockM},
-          {"blockN", c.blockN},
-          {"blockK", c.blockK},
-          {"groupM", c.groupM},
-          {"aUnit", c.aUnit},
-          {"bUnit", c.bUnit},
-          {"outUnit", c.outUnit},
-          {"otherUnit", c.otherUnit},
-          {"sums", static_cast<int>(c.sums)},
-          {"bias", c.bias},
-          {"other", c.other},
-          {"scaled", c.scaled},
-          {"activation", static_cast<int>(c.activation)},
-          {"precision", static_cast<int>(c.precision)}};
-}
-
 template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
   Status problem;
   Kernel recorded =

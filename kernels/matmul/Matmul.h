@@ -9,8 +9,8 @@
 #define KILN_KERNELS_MATMUL_MATMUL_H
 
 #include "compiler/language/Dot.h"
-#include "compiler/language/Kernel.h"
 #include "kernels/matmul/Epilogue.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
 
@@ -21,28 +21,49 @@ enum class Sums : std::uint8_t {
   Atomic, ///< added to part batch of `out`
 };
 
+template <> inline constexpr std::array<std::string_view, 3> words<Sums> = {"finish", "part", "atomic"};
+template <> inline constexpr std::array<std::string_view, 4> words<Activation> = {"none", "relu", "gelu", "silu"};
+template <> inline constexpr std::array<std::string_view, 3> words<language::Precision> = {"ieee", "tf32", "tf32x3"};
+
 /// matmul(a, b, out, bias, other, scale, splits): a [batch, m, k], b [batch, k, n], out and other [batch, m, n] (of
 /// parts: batch * splits), bias [n]; bias and other may be left out.  Grid [ceil(m / blockM) * ceil(n / blockN) *
 /// splits
 /// * batch].
 struct MatmulConfig {
-  int blockM = 128, blockN = 128, blockK = 32; ///< the tile of a program, and what it adds at a time
-  int warps =
-      4; ///< each reads its rows of a and its columns of b from shared memory: the fewer, the less is read twice
-  int stages = 3; ///< tiles of a and b that are in flight
-  /// Tiles of so many rows of tiles are visited column by column, so that programs beside each other share what they
-  /// read in the L2 cache.
+  int blockM = 128, blockN = 128, blockK = 32;
+  int warps = 4, stages = 3;
   int groupM = 8;
-  /// The dimension whose stride is 1, of the last two: 0 rows, 1 columns, -1 neither.
   int aUnit = 1, bUnit = 1, outUnit = 1, otherUnit = 1;
   Sums sums = Sums::Finish;
-  bool bias = false;  ///< adds bias[column]; else `bias` is not read
-  bool other = false; ///< whether `other` may be read
-  bool scaled = false;
+  bool bias = false, other = false, scaled = false;
   Activation activation = Activation::None;
-  language::Precision precision = language::Precision::Ieee; ///< of f32
-  std::shared_ptr<const Epilogue> epilogue = {};             ///< after scale, bias and activation
+  language::Precision precision = language::Precision::Ieee;
+  std::shared_ptr<const Epilogue> epilogue = {};
   bool operator==(const MatmulConfig &) const = default;
+
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("blockM", &MatmulConfig::blockM, powersOfTwo(16, 256).tuned(), "rows of a program");
+    v("blockN", &MatmulConfig::blockN, powersOfTwo(16, 256).tuned(), "columns of a program");
+    v("blockK", &MatmulConfig::blockK, powersOfTwo(16, 256).tuned(), "what it adds at a time");
+    v("warps", &MatmulConfig::warps, powersOfTwo(1, 32).tuned().ofLaunch(),
+      "each reads its rows of a and its columns of b from shared memory: the fewer, the less is read twice");
+    v("stages", &MatmulConfig::stages, between(1, 8).tuned().ofLaunch(), "tiles of a and b that are in flight");
+    v("groupM", &MatmulConfig::groupM, between(1, 1 << 10).tuned(),
+      "rows of tiles that are visited column by column, so that programs beside each other share what they read in the "
+      "L2 cache");
+    v("aUnit", &MatmulConfig::aUnit, between(-1, 1),
+      "the dimension of a whose stride is 1, of the last two: 0 rows, 1 columns, -1 neither");
+    v("bUnit", &MatmulConfig::bUnit, between(-1, 1), "the same of b");
+    v("outUnit", &MatmulConfig::outUnit, between(-1, 1), "the same of out");
+    v("otherUnit", &MatmulConfig::otherUnit, between(-1, 1), "the same of other");
+    v("sums", &MatmulConfig::sums, anyValue, "what a program does with its sums");
+    v("bias", &MatmulConfig::bias, anyValue, "bias[column] is added; else it is not read");
+    v("other", &MatmulConfig::other, anyValue, "`other` may be read");
+    v("scaled", &MatmulConfig::scaled, anyValue, "products are multiplied by scale");
+    v("activation", &MatmulConfig::activation, anyValue, "after scale and bias");
+    v("precision", &MatmulConfig::precision, anyValue, "of products of f32");
+    v("epilogue", &MatmulConfig::epilogue, anyValue, "after scale, bias and activation");
+  }
 };
 
 /// a and b: f16, bf16, f8e4m3, f8e5m2, i8, f32; out: `out`, one of f32, f16, bf16 (i8: i32, without an epilogue); of a

@@ -2,7 +2,6 @@
 #include "kernels/matmul/MatmulOperation.h"
 #include "kernels/support/Rounding.h"
 #include "kernels/support/Sampling.h"
-#include "kernels/support/Settings.h"
 
 #include <cmath>
 
@@ -194,28 +193,12 @@ public:
            "x" + std::to_string(e->columns) + "x" + std::to_string(e->depth);
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<MatmulConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     MatmulConfig c;
-    int activation = 0, precision = 0;
-    if (Status s = applySettings(settings, {{"blockM", &c.blockM},
-                                            {"blockN", &c.blockN},
-                                            {"blockK", &c.blockK},
-                                            {"warps", &c.warps},
-                                            {"stages", &c.stages},
-                                            {"groupM", &c.groupM},
-                                            {"aUnit", &c.aUnit},
-                                            {"bUnit", &c.bUnit},
-                                            {"outUnit", &c.outUnit},
-                                            {"bias", &c.bias},
-                                            {"scaled", &c.scaled},
-                                            {"activation", &activation},
-                                            {"precision", &precision}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
-    if (activation < 0 || activation > 3 || precision < 0 || precision > 2)
-      return language::Kernel::failed(Status::invalid("activation is 0 to 3, precision 0 to 2"));
-    c.activation = static_cast<Activation>(activation);
-    c.precision = static_cast<language::Precision>(precision);
+    using DType;
     const bool eighth = element == DType::F8E4M3 || element == DType::F8E5M2;
     return matmul(element, element == DType::I8 ? DType::I32 : eighth ? DType::F32 : element, c);
   }

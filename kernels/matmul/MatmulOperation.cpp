@@ -226,13 +226,13 @@ Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
   KILN_ASSIGN(
       const auto workspace,
       plan.workspace({{"sums", splits == 1 ? 0 : static_cast<std::size_t>(parts * z.batch * size) * sizeof(float)}}));
+  const auto element = kernelElement(a.a.dtype), out = kernelElement(outType);
   if (c.sums == Sums::Atomic) {
-    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), outType, [&] { return matmulZero(outType); }));
+    KILN_ASSIGN(JitKernel * zero, zeros.get(jit(), {out}, {}, [&] { return matmulZero(out); }));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(z.batch * size, 1024)));
     KILN_TRY(plan.launch(*zero, grid, named<"out">(sumsIn(workspace[0], outType, {z.batch * size}))));
   }
-  KILN_ASSIGN(JitKernel * kernel,
-              variants.get(jit(), {a.a.dtype, outType, c}, [&] { return matmul(a.a.dtype, outType, c); }));
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element, out}, c, [&] { return matmul(element, out, c); }));
   KILN_ASSIGN(const Dim3 grid,
               gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   const bool direct = splits == 1;
@@ -251,8 +251,8 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
   const DType sums = a.a.dtype == DType::I8 ? DType::I32 : DType::F32;
   MatmulConfig c = whole;
   c.blockM = 32, c.blockN = 64, c.warps = 4;
-  KILN_ASSIGN(JitKernel * kernel,
-              finishers.get(jit(), {sums, a.out.dtype, c}, [&] { return matmulFinish(sums, a.out.dtype, c); }));
+  const auto part = kernelElement(sums), out = kernelElement(a.out.dtype);
+  KILN_ASSIGN(JitKernel * kernel, finishers.get(jit(), {part, out}, c, [&] { return matmulFinish(part, out, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
   return plan.launch(*kernel, grid, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
                      named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),

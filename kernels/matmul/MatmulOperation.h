@@ -63,14 +63,9 @@ private:
   Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts, DeviceAddress sums,
                 Plan &plan) const;
 
-  struct Choice {
-    DType element, out;
-    MatmulConfig config;
-    bool operator==(const Choice &) const = default;
-  };
   std::shared_ptr<const Epilogue> epilogue;
-  mutable KernelTable<Choice> variants, finishers;
-  mutable KernelTable<DType> zeros;
+  mutable KernelTable<MatmulConfig> variants, finishers;
+  mutable KernelTable<NoConfig> zeros;
 };
 
 } // namespace kiln::kernels

@@ -7,7 +7,7 @@ namespace kiln::kernels {
 using namespace language;
 
 template <Element T> static Kernel partial(const ReduceSumConfig &c) {
-  return kernel("reduce_sum_partial", {.warps = c.warps, .config = {{"block", c.block}, {"adjacent", c.adjacent}}},
+  return kernel("reduce_sum_partial", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<T, 1, "x"> vector, TensorArg<f32, 1, "partial"> partial) {
                   const auto x = vector.pointer();
                   const auto n = vector.extent(0), stride = vector.stride(0);
@@ -30,7 +30,7 @@ template <Element T> static Kernel partial(const ReduceSumConfig &c) {
 }
 
 template <Element T> static Kernel final(const ReduceSumConfig &c) {
-  return kernel("reduce_sum_final", {.warps = c.warps, .config = {{"block", c.block}}},
+  return kernel("reduce_sum_final", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<f32, 1, "partial"> sums, TensorArg<T, 1, "out"> out) {
                   const auto partial = sums.pointer();
                   const auto count = sums.extent(0);

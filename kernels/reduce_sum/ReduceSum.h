@@ -9,14 +9,21 @@
 #ifndef KILN_KERNELS_REDUCE_SUM_REDUCESUM_H
 #define KILN_KERNELS_REDUCE_SUM_REDUCESUM_H
 
-#include "compiler/language/Kernel.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
 
 struct ReduceSumConfig {
-  int block = 2048; ///< elements of a tile
+  int block = 2048;
   int warps = 4;
-  bool adjacent = true; ///< the stride of x is 1 (and not used); partial kernel only
+  bool adjacent = true;
+  bool operator==(const ReduceSumConfig &) const = default;
+
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("block", &ReduceSumConfig::block, powersOfTwo(1, 1 << 16).tuned(), "elements of a tile");
+    v("warps", &ReduceSumConfig::warps, powersOfTwo(1, 32).tuned().ofLaunch(), "of a program");
+    v("adjacent", &ReduceSumConfig::adjacent, anyValue, "the stride of x is 1, and not used; first launch only");
+  }
 };
 
 /// f32, f16, bf16, summed in fp32.

@@ -1,7 +1,7 @@
 // `reduce_sum` for commands and tests: parameters, reference, tolerance.
 #include "kernels/reduce_sum/ReduceSumOperation.h"
+#include "kernels/support/Family.h"
 #include "kernels/support/Rounding.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -64,10 +64,10 @@ public:
   }
 
   /// The first of the two launches.
+  std::vector<FieldInfo> settings() const override { return fieldsOf<ReduceSumConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     ReduceSumConfig c;
-    if (Status s = applySettings(settings, {{"block", &c.block}, {"warps", &c.warps}, {"adjacent", &c.adjacent}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return reduceSumPartial(element, c);
   }

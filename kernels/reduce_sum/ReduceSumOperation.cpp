@@ -23,10 +23,9 @@ Status ReduceSumOperation::plan(const ReduceSumArguments &a, Plan &plan) const {
   const std::int64_t n = a.x.elements(), count = programs(a), stride = a.x.rank == 1 ? a.x.strides[0] : 1;
   ReduceSumConfig c = config;
   c.adjacent = stride == 1 || n <= 1;
-  const unsigned dtype = floatIndex(a.x.dtype);
-  KILN_ASSIGN(JitKernel * first,
-              partial.get(jit(), 2 * dtype + c.adjacent, [&] { return reduceSumPartial(a.x.dtype, c); }));
-  KILN_ASSIGN(JitKernel * second, final.get(jit(), dtype, [&] { return reduceSumFinal(a.x.dtype, config); }));
+  const auto element = kernelElement(a.x.dtype);
+  KILN_ASSIGN(JitKernel * first, partial.get(jit(), {element}, c, [&] { return reduceSumPartial(element, c); }));
+  KILN_ASSIGN(JitKernel * second, final.get(jit(), {element}, config, [&] { return reduceSumFinal(element, config); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), count));
   const auto vector = [](Tensor t, DeviceAddress address, DType dtype, std::int64_t elements, std::int64_t step) {
     t.address = address, t.dtype = dtype, t.rank = 1, t.shape[0] = elements, t.strides[0] = step;
@@ -37,7 +36,7 @@ Status ReduceSumOperation::plan(const ReduceSumArguments &a, Plan &plan) const {
   KILN_TRY(
       plan.launch(*first, grid, named<"x">(vector(a.x, a.x.address, a.x.dtype, n, stride)), named<"partial">(sums)));
   return plan.launch(*second, Dim3{}, named<"partial">(sums),
-                        named<"out">(vector(a.out, a.out.address, a.out.dtype, 1, 1)));
+                     named<"out">(vector(a.out, a.out.address, a.out.dtype, 1, 1)));
 }
 
 } // namespace kiln::kernels

@@ -3,7 +3,7 @@
 #define KILN_KERNELS_REDUCE_SUM_REDUCESUMOPERATION_H
 
 #include "kernels/reduce_sum/ReduceSum.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 
 namespace kiln::kernels {
 
@@ -26,8 +26,7 @@ private:
   /// Programs of the first launch: enough to fill a GPU, and the same on every device.
   std::int64_t programs(const ReduceSumArguments &arguments) const;
   ReduceSumConfig config;
-  mutable KernelSlots<6> partial; ///< dtype, adjacent
-  mutable KernelSlots<3> final;
+  mutable KernelTable<ReduceSumConfig> partial, final;
 };
 
 } // namespace kiln::kernels

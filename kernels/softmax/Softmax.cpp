@@ -60,12 +60,7 @@ static void softmaxLoop(const RowBlock<T> &x, const RowBlock<T> &out, const Tile
 template <Element T> static Kernel softmaxOf(const SoftmaxConfig &c) {
   return kernel("softmax",
                 // Approximate: the error stays below 2 ulp + 1e-6, and bf16 rows take two thirds of the time.
-                {.warps = c.warps,
-                 .grade = approx,
-                 .config = {{"block", c.block},
-                            {"rowsPerProgram", c.rowsPerProgram},
-                            {"looping", c.looping},
-                            {"adjacent", c.adjacent}}},
+                {.warps = c.warps, .grade = approx, .config = entriesOf(c)},
                 [&](TensorArg<T, 2, "x", TensorTraits{.wholeRows = true}> x, TensorArg<T, 2, "out"> out) {
                   const auto row = rowsOfProgram(c.rowsPerProgram);
                   const auto rowMask = row < x.extent(0);

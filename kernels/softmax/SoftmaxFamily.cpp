@@ -2,7 +2,6 @@
 #include "kernels/softmax/SoftmaxOperation.h"
 #include "kernels/support/Rounding.h"
 #include "kernels/support/RowFamily.h"
-#include "kernels/support/Settings.h"
 
 namespace kiln::kernels {
 namespace {
@@ -52,14 +51,10 @@ public:
     return {rowTraffic("softmax", x, tile, tile.looping ? 2 : 1, 2)};
   }
 
+  std::vector<FieldInfo> settings() const override { return fieldsOf<SoftmaxConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     SoftmaxConfig c;
-    if (Status s = applySettings(settings, {{"block", &c.block},
-                                            {"rowsPerProgram", &c.rowsPerProgram},
-                                            {"warps", &c.warps},
-                                            {"looping", &c.looping},
-                                            {"adjacent", &c.adjacent}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return softmax(element, c);
   }

@@ -7,10 +7,9 @@ Status SoftmaxOperation::plan(const SoftmaxArguments &a, Plan &plan) const {
   if (x.rows == 0 || x.columns == 0)
     return {};
   const RowTile tile = rowTile(x.columns);
-  const bool adjacent = x.adjacent() && out.adjacent();
-  KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), rowSlot(floatIndex(a.x.dtype), tile, adjacent), [&] {
-    return softmax(a.x.dtype, {tile.block, tile.rowsPerProgram, tile.warps, tile.looping, adjacent});
-  }));
+  const auto element = kernelElement(a.x.dtype);
+  const SoftmaxConfig c{tile.block, tile.rowsPerProgram, tile.warps, tile.looping, x.adjacent() && out.adjacent()};
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return softmax(element, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(x.rows, tile.rowsPerProgram)));
   return plan.launch(*kernel, grid, named<"x">(asMatrix(a.x)), named<"out">(asMatrix(a.out)));
 }

@@ -3,7 +3,7 @@
 #define KILN_KERNELS_SOFTMAX_SOFTMAXOPERATION_H
 
 #include "kernels/softmax/Softmax.h"
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 #include "kernels/support/Rows.h"
 
 namespace kiln::kernels {
@@ -23,7 +23,7 @@ protected:
   Status plan(const SoftmaxArguments &a, Plan &plan) const override;
 
 private:
-  mutable KernelSlots<rowSlots> slots;
+  mutable KernelTable<SoftmaxConfig> variants;
 };
 
 } // namespace kiln::kernels

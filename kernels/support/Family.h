@@ -11,6 +11,7 @@
 #ifndef KILN_KERNELS_SUPPORT_FAMILY_H
 #define KILN_KERNELS_SUPPORT_FAMILY_H
 
+#include "kernels/support/Configuration.h"
 #include "kernels/support/Traffic.h"
 #include "kiln/Language.h"
 #include "kiln/Operation.h"
@@ -102,9 +103,6 @@ struct Sample {
 /// What samples are for: a look at the kernel, its speed, its defects.
 enum class SampleUse : std::uint8_t { Demo, Bench, Check };
 
-/// How a kernel was picked and tuned, as text: `kiln compile softmax --set block=2048`.
-using Settings = std::map<std::string, std::string, std::less<>>;
-
 class Family {
 public:
   virtual ~Family() = default;
@@ -180,7 +178,9 @@ public:
   /// The kernel's stride arguments that are 1 for dense tensors; none: of each pointer the last.
   virtual std::optional<std::vector<std::string>> unitStrides() const { return {}; }
 
-  /// The kernel for `kiln compile`, with the settings' names checked against the configuration's.
+  /// What `record` takes: the fields of the kernel's configuration.
+  virtual std::vector<FieldInfo> settings() const = 0;
+  /// The kernel for `kiln compile`, of the default configuration with these settings.
   virtual language::Kernel record(DType element, const Settings &settings) const = 0;
 };
 

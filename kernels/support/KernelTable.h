@@ -1,21 +1,36 @@
-//===- KernelTable.h - The recorded variants of an operation with many choices ===//
+//===- KernelTable.h - The recorded variants of an operation ------------------===//
 //
-// As KernelSlots.h, for operations whose choices are too many to number: found by a choice that compares, such as a
-// configuration with a defaulted operator==.  Lookups take no lock and allocate nothing; entries are only ever added.
+// An operation records the kernel of each configuration that its calls need at its first use, and keeps the JIT's
+// object.  Found by element types and configuration: lookups take no lock and allocate nothing; entries are only added.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_KERNELTABLE_H
 #define KILN_KERNELS_SUPPORT_KERNELTABLE_H
 
-#include "kernels/support/Family.h"
+#include "kernels/support/Configuration.h"
+#include "kiln/Language.h"
+#include "kiln/Operation.h"
+#include "kiln/Tensor.h"
+#include "runtime/io/DType.h"
 
 #include <atomic>
-#include <concepts>
 
 namespace kiln::kernels {
 
-template <std::equality_comparable Choice> class KernelTable {
+/// Of a kernel that has none.
+struct NoConfig {
+  bool operator==(const NoConfig &) const = default;
+  template <typename Visitor> static constexpr void fields(Visitor &&) {}
+};
+
+template <Configuration C> class KernelTable {
 public:
+  /// The types that a kernel is recorded for; of many kernels `out` follows from `element`.
+  struct Types {
+    DType element, out = element;
+    bool operator==(const Types &) const = default;
+  };
+
   KernelTable() = default;
   KernelTable(const KernelTable &) = delete;
   KernelTable &operator=(const KernelTable &) = delete;
@@ -24,15 +39,16 @@ public:
       delete std::exchange(e, e->older);
   }
 
-  /// The kernel of these choices; `record` is called if they were not asked for before.  A failure is not kept.
-  template <typename Record> Result<JitKernel *> get(Jit &jit, const Choice &choice, Record record) {
+  /// The kernel for these; `record` is called if they were not asked for before.  A failure is not kept.
+  template <typename Record> Result<JitKernel *> get(Jit &jit, const Types &types, const C &config, Record record) {
+    const std::size_t hash = hashOf(config);
     for (const Entry *e = newest.load(std::memory_order_acquire); e; e = e->older)
-      if (e->choice == choice)
+      if (e->hash == hash && e->types == types && e->config == config)
         return e->kernel;
     KILN_ASSIGN(const KernelSource source, sourceOf(record()));
     KILN_ASSIGN(JitKernel * kernel, jit.kernel(source));
     // Equal sources give the same object: if another thread adds it too, nothing is wrong.
-    auto *const entry = new Entry{choice, kernel, newest.load()};
+    auto *const entry = new Entry{hash, types, config, kernel, newest.load()};
     while (!newest.compare_exchange_weak(entry->older, entry, std::memory_order_acq_rel))
       ;
     return kernel;
@@ -40,7 +56,9 @@ public:
 
 private:
   struct Entry {
-    Choice choice;
+    std::size_t hash;
+    Types types;
+    C config;
     JitKernel *kernel;
     const Entry *older;
   };

@@ -43,15 +43,6 @@ inline RowTile rowTile(std::int64_t columns, std::int64_t longest = 16384, int l
   return {block, 1, std::min(block / 1024, 16), false};
 }
 
-/// Slots of KernelSlots for row kernels: dtype, power of two of the block, looping, adjacency.
-constexpr std::size_t rowSlots = 3 * 16 * 4;
-inline std::size_t rowSlot(unsigned dtype, const RowTile &tile, bool adjacent) {
-  return ((dtype * 16 + static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(tile.block)))) * 2 +
-          tile.looping) *
-             2 +
-         adjacent;
-}
-
 /// Whether a row of the tile is spread over several warps, which then meet at barriers: a warp's lanes have 16 bytes of
 /// it each, or one element if rows do not start at multiples of 16 bytes.
 inline bool spansWarps(const RowTile &tile, std::uint64_t columns, std::uint64_t elementBytes) {

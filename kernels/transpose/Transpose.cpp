@@ -7,12 +7,7 @@ namespace kiln::kernels {
 using namespace language;
 
 template <Element T> static Kernel transposeOf(const TransposeConfig &c) {
-  return kernel("transpose",
-                {.warps = c.warps,
-                 .config = {{"tileRows", c.tileRows},
-                            {"tileColumns", c.tileColumns},
-                            {"xUnit", c.xUnit},
-                            {"outUnit", c.outUnit}}},
+  return kernel("transpose", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<T, 2, "x"> x, TensorArg<T, 2, "out"> out) {
                   const auto rows = x.extent(0), columns = x.extent(1);
                   const auto from = x.tiles({c.tileRows, c.tileColumns}, unitDim(c.xUnit));

@@ -2,17 +2,25 @@
 #ifndef KILN_KERNELS_TRANSPOSE_TRANSPOSE_H
 #define KILN_KERNELS_TRANSPOSE_TRANSPOSE_H
 
-#include "compiler/language/Kernel.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
 
 /// transpose(x, out): x is rows x columns, out columns x rows; grid [ceil(rows / tileRows) * ceil(columns /
 /// tileColumns)].
 struct TransposeConfig {
-  int tileRows = 64, tileColumns = 64; ///< of x
+  int tileRows = 64, tileColumns = 64;
   int warps = 8;
-  /// The dimension whose stride is 1, or -1: no such dimension is known.
   int xUnit = 1, outUnit = 1;
+  bool operator==(const TransposeConfig &) const = default;
+
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("tileRows", &TransposeConfig::tileRows, powersOfTwo(1, 1024).tuned(), "rows of x that a program has");
+    v("tileColumns", &TransposeConfig::tileColumns, powersOfTwo(1, 1024).tuned(), "columns of x that it has");
+    v("warps", &TransposeConfig::warps, powersOfTwo(1, 32).tuned().ofLaunch(), "of a program");
+    v("xUnit", &TransposeConfig::xUnit, between(-1, 1), "the dimension of x whose stride is 1; -1: none is known");
+    v("outUnit", &TransposeConfig::outUnit, between(-1, 1), "the same of out");
+  }
 };
 
 /// f32, f16, bf16, f64, i8, i16, i32, i64.

@@ -1,6 +1,5 @@
 // `transpose` for commands and tests.
 #include "kernels/support/MoveFamily.h"
-#include "kernels/support/Settings.h"
 #include "kernels/transpose/TransposeOperation.h"
 
 namespace kiln::kernels {
@@ -50,14 +49,10 @@ public:
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{16384, 16384} : Shape{300, 500}}}};
   }
+  std::vector<FieldInfo> settings() const override { return fieldsOf<TransposeConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
     TransposeConfig c;
-    if (Status s = applySettings(settings, {{"tileRows", &c.tileRows},
-                                            {"tileColumns", &c.tileColumns},
-                                            {"warps", &c.warps},
-                                            {"xUnit", &c.xUnit},
-                                            {"outUnit", &c.outUnit}});
-        !s.ok())
+    if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
     return transpose(element, c);
   }

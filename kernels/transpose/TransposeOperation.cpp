@@ -34,8 +34,8 @@ Status TransposeOperation::plan(const TransposeArguments &a, Plan &plan) const {
   TransposeConfig c = config;
   c.xUnit = unitOf(a.x);
   c.outUnit = unitOf(a.out);
-  const std::size_t slot = sizeIndex(a.x.dtype) * 9 + static_cast<unsigned>((c.xUnit + 1) * 3 + c.outUnit + 1);
-  KILN_ASSIGN(JitKernel * kernel, slots.get(jit(), slot, [&] { return transpose(bitsType(a.x.dtype), c); }));
+  const auto element = bitsType(a.x.dtype);
+  KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return transpose(element, c); }));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(rows, c.tileRows) * ceilDiv(columns, c.tileColumns)));
   return plan.launch(*kernel, grid, named<"x">(asBits(a.x)), named<"out">(asBits(a.out)));
 }

@@ -2,7 +2,7 @@
 #ifndef KILN_KERNELS_TRANSPOSE_TRANSPOSEOPERATION_H
 #define KILN_KERNELS_TRANSPOSE_TRANSPOSEOPERATION_H
 
-#include "kernels/support/KernelSlots.h"
+#include "kernels/support/KernelTable.h"
 #include "kernels/transpose/Transpose.h"
 
 namespace kiln::kernels {
@@ -23,7 +23,7 @@ protected:
 
 private:
   TransposeConfig config;
-  mutable KernelSlots<4 * 9> slots; ///< element size, unit dimension of each side
+  mutable KernelTable<TransposeConfig> variants;
 };
 
 } // namespace kiln::kernels

@@ -1,4 +1,5 @@
 #include "runtime/jit/Metadata.h"
+#include "compiler/target/KernelOptions.h"
 
 #include <nlohmann/json.hpp>
 
@@ -100,11 +101,12 @@ bool parseCluster(const json &extents, Dim3 &out) {
 } // namespace
 
 unsigned assemblerLevelOf(std::string_view text) {
-  constexpr unsigned most = 3;
-  std::int64_t level = most;
-  return getInteger(json::parse(text, nullptr, false), "assembler_level", level) && level >= 0 && level < most
-             ? static_cast<unsigned>(level)
-             : most;
+  constexpr KernelOptionInfo option = kernelOption("assemblerLevel");
+  std::int64_t level = option.standard;
+  return static_cast<unsigned>(
+      getInteger(json::parse(text, nullptr, false), std::string(option.attribute).c_str(), level) && option.takes(level)
+          ? level
+          : option.standard);
 }
 
 Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &source, const ArgumentLayout &layout) {

@@ -47,6 +47,7 @@ private:
       source = std::move(text.source);
     } else {
       KILN_ASSIGN(source, recordLibraryKernel(o.kernel, o.dtype, o.settings));
+      KILN_TRY(settings());
     }
     KILN_ASSIGN(const std::string facts, statedFacts(source));
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
@@ -69,6 +70,18 @@ private:
     report["configuration"] = source.configuration;
     resources(out.output, assemblerLevelOf(out.metadata), *target, knobs);
     return o.svg.empty() ? Status() : draw();
+  }
+
+  /// What --set takes, and what of it a tuner would try.
+  Status settings() {
+    KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
+    Json &out = report["settings"] = Json::array();
+    for (const kernels::FieldInfo &f : family->settings()) {
+      out.push_back({{"name", f.name}, {"default", f.standard}, {"values", f.valuesText()}, {"text", f.text}});
+      if (const std::vector<std::string> all = f.candidates(); !all.empty())
+        out.back()["tuned"] = all;
+    }
+    return {};
   }
 
   /// What the caller stated; or else what dense, aligned tensors give, with rows of whole 16 bytes: of the strides that

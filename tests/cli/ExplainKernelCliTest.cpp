@@ -115,6 +115,14 @@ TEST_F(ExplainKernelCliTest, SoftmaxHasReductionsAndNoConversionOfItsTiles) {
   const Json j = json({"softmax", "--target", "sm_90a", "--dtype", "bf16", "--set", "looping=true"});
   const Json &e = j["explain"];
   EXPECT_EQ(j["configuration"].get<std::string>().find("looping = true") != std::string::npos, true);
+  const auto looping = std::find_if(j["settings"].begin(), j["settings"].end(),
+                                    [](const Json &setting) { return setting["name"] == "looping"; });
+  ASSERT_NE(looping, j["settings"].end()) << j["settings"];
+  EXPECT_EQ((*looping)["default"], "false");
+  EXPECT_EQ((*looping)["values"], "true or false");
+  EXPECT_FALSE(looping->contains("tuned"));
+  EXPECT_EQ(j["settings"][0]["name"], "block");
+  EXPECT_EQ(j["settings"][0]["tuned"][1], "2");
   EXPECT_FALSE(e["reductions"].empty());
   for (const Json &r : e["reductions"])
     EXPECT_FALSE(r["text"].get<std::string>().empty());

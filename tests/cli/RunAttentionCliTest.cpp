@@ -368,6 +368,8 @@ TEST_F(RunAttentionCliTest, Options) {
   option({"--window", "3"}, "--window 3: expected 2 numbers");
   option({"--window", "3,x"}, "--window 3,x: expected 2 numbers");
   option({"--align", "middle"}, "--align middle: there is no such choice");
+  option({"--position-offset", "-1"}, "position_offset = -1: 0 to 2^28");
+  option({"--position-offset", "1.5"}, "position_offset = 1.5");
   option({"--softcap", "-1"}, "softcap = -1");
   option({"--softcap", "inf"}, "softcap = inf");
   option({"--scale", "0"}, "scale = 0");

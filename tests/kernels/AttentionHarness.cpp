@@ -53,6 +53,7 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
   if (p.scale > 0)
     a.scale = p.scale;
   a.causal = p.causal, a.windowLeft = p.left, a.windowRight = p.right, a.alignment = p.alignment;
+  a.positionOffset = p.offset;
   a.softcap = p.softcap;
   const auto given = [&](std::optional<Tensor> &to, DType type, const Numbers &values) {
     out.tables.push_back(upload(device, type, {std::ssize(values)}, values));

@@ -31,6 +31,7 @@ std::string Problem::text() const {
                     n(heads) + "/" + n(keyHeads) + " D" + n(dim) + "/" + n(dimV);
   out += (causal ? " causal" : "") + std::string(" window ") + n(left) + "," + n(right);
   out += alignment == Alignment::TopLeft ? " top_left" : "";
+  out += offset ? " offset " + n(*offset) : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
   out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
          (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
@@ -130,7 +131,7 @@ private:
 
   void row(const Sequence &s, std::int64_t h, std::int64_t i) {
     const std::int64_t kh = h / (p.heads / p.keyHeads), right = p.causal ? 0 : p.right;
-    const std::int64_t at = i + (p.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
+    const std::int64_t at = i + (p.offset ? *p.offset : p.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
     const std::int64_t begin = p.left < 0 ? 0 : std::max<std::int64_t>(0, at - p.left),
                        end = right < 0 ? s.keys : std::min(s.keys, at + right + 1);
     const double *q = &d.q[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dim)];

@@ -4,6 +4,7 @@
 
 #include "kernels/attention/AttentionOperation.h"
 
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ struct Problem {
   bool causal = false;
   std::int64_t left = -1, right = -1;
   kernels::Alignment alignment = kernels::Alignment::BottomRight;
-  float softcap = 0, scale = 0; ///< scale 0: the default
+  std::optional<std::int64_t> offset = {}; ///< of the first row's position among the keys; none: by the alignment
+  float softcap = 0, scale = 0;            ///< scale 0: the default
   bool sink = false, alibi = false, lse = true;
   std::vector<std::int64_t> lengthsQ = {}, lengthsK = {}; ///< packed: of each sequence
   std::vector<std::int64_t> usedQ = {}, usedK = {};

@@ -25,6 +25,42 @@ TEST_P(AttentionForward, LengthsAndMasks) {
     }
 }
 
+/// Rows of a chunk of a prompt: keys before it, its own, and keys that come after it in the cache.
+TEST_P(AttentionForward, PositionOffsets) {
+  unsigned number = 0;
+  for (const std::int64_t offset : {0, 45, 64, 130, 400}) // the last: every row stands after all keys
+    for (unsigned mask = 0; mask < 3; ++mask) {
+      if (!chosen(number++, 5))
+        continue;
+      Problem p = with(70, 150, mask % 2 ? DType::F16 : DType::Bf16);
+      p.offset = offset, p.batch = 2, p.causal = mask != 1;
+      if (mask == 1)
+        p.left = 30, p.right = 4;
+      p.alibi = mask == 2;
+      both(p);
+    }
+  Problem packed = with(0, 0);
+  packed.lengthsQ = {33, 0, 70}, packed.lengthsK = {90, 20, 64}, packed.usedK = {80, 20, 64};
+  packed.causal = true, packed.offset = 40;
+  both(packed);
+}
+
+/// The offset that the other alignment gives by itself.
+TEST_P(AttentionForward, OffsetsThatAnAlignmentHasGiveItsBits) {
+  Problem p = with(60, 145);
+  p.causal = true, p.left = 90;
+  const Data d = randomData(p, random);
+  for (const Alignment alignment : {Alignment::BottomRight, Alignment::TopLeft}) {
+    p.alignment = alignment, p.offset.reset();
+    const Results aligned = run(p, d);
+    p.offset = alignment == Alignment::BottomRight ? p.keys - p.queries : 0;
+    p.alignment = Alignment::BottomRight; // does not count
+    const Results offset = run(p, d);
+    EXPECT_EQ(aligned.o, offset.o);
+    EXPECT_EQ(aligned.lse, offset.lse);
+  }
+}
+
 TEST_P(AttentionForward, HeadDims) {
   unsigned number = 0;
   for (const auto &[dim, dimV] : {std::pair<std::int64_t, std::int64_t>{8, 8},
@@ -100,6 +136,8 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.o = k.tensor; }, {"'o'"});
   refused([&](A &a) { a.q.strides[3] = 2; }, {"'q'", "stride"});
   refused([&](A &a) { a.windowLeft = -2; }, {"window_left", "-2"});
+  refused([&](A &a) { a.positionOffset = -1; }, {"position_offset", "-1", "2^28"});
+  refused([&](A &a) { a.positionOffset = (1 << 28) + 1; }, {"position_offset", "268435457"});
   refused([&](A &a) { a.scale = 0.0f; }, {"scale"});
   refused([&](A &a) { a.scale = -1.0f; }, {"scale"});
   refused([&](A &a) { a.softcap = -1; }, {"softcap"});
@@ -150,6 +188,10 @@ TEST_P(AttentionForward, ExtentsAndWindowsAtTheirLimits) {
   const std::vector<double> got = download(o);
   for (std::size_t c = 0; c < std::size_t(D); ++c)
     EXPECT_NEAR(got[c], rows[2][c], 0x1p-7) << c;
+  // The farthest position: 2^28, after which the window sees on to 2^28 + 3.
+  a.positionOffset = 1 << 28, a.windowRight = 3;
+  ASSERT_TRUE(operation.run(a).ok());
+  EXPECT_NEAR(download(lse)[0], score + std::log(7.0), 1e-4);
   a.k.shape[1] = a.v.shape[1] = most + 1;
   EXPECT_NE(operation.run(a).message().find("the limit is 2^29"), std::string::npos);
 }
