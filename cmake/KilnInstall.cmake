@@ -82,7 +82,7 @@ if(TARGET kiln-compiler AND TARGET kiln-opt)
     kiln_install_headers(compiler/target compiler/layout compiler/tile compiler/tile_gpu compiler/analysis compiler/passes)
     foreach(folder tile tile_gpu passes)
       install(DIRECTORY ${CMAKE_BINARY_DIR}/compiler/${folder} DESTINATION ${headers}/compiler
-              FILES_MATCHING PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
+              FILES_MATCHING PATTERN "*.inc" PATTERN "*.cpp.inc" EXCLUDE PATTERN "*.md.inc" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
     endforeach()
     install(FILES ${CMAKE_SOURCE_DIR}/compiler/pipeline/Stages.h ${CMAKE_BINARY_DIR}/compiler/pipeline/PassPluginAbi.inc
             DESTINATION ${headers}/compiler/pipeline)

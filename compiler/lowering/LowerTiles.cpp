@@ -1,5 +1,5 @@
 // kiln-lower-tiles: the conversion of Lowering.h, function by function.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/lowering/Emit.h"
 #include "compiler/lowering/SinkLoads.h"
@@ -12,8 +12,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_LOWERTILES
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/LowerTiles.inc"
 
 using namespace kiln::lowering;
 

@@ -1,5 +1,5 @@
 // kiln-to-llvm: scalars, control flow and functions to the LLVM dialect; kernels become such.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/lowering/Lowering.h"
 #include "compiler/tile_gpu/TensorMaps.h"
@@ -19,8 +19,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_TOLLVM
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/ToLLVM.inc"
 
 namespace {
 

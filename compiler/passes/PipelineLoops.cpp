@@ -26,7 +26,7 @@
 // One barrier a round serves both: it comes after the wait for what this round reads, and after the last round's
 // reads of the slot that this round's copies write.  A group is committed in every round, so that the number of groups
 // in flight does not depend on the trip count.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/passes/ResidentOperands.h"
@@ -40,8 +40,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_PIPELINELOOPS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/PipelineLoops.inc"
 
 using namespace tile_gpu;
 

@@ -1,4 +1,4 @@
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -10,8 +10,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_SPECIALIZE
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/Specialize.inc"
 
 namespace {
 
