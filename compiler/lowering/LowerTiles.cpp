@@ -18,7 +18,15 @@ using namespace kiln::lowering;
 
 namespace {
 
-/// The attributes of `tile` name things that are gone now: those that LLVM knows take their place.
+/// What a pointer points to, which its type does not say afterwards.
+void keepElements(func::FuncOp kernel) {
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (auto pointer = dyn_cast<tile::PtrType>(kernel.getArgumentTypes()[i]))
+      kernel.setArgAttr(i, tile::elementAttr, TypeAttr::get(pointer.getPointee()));
+}
+
+/// The attributes of `tile` name things that are gone now: those that LLVM knows take their place.  A kernel's
+/// arguments keep what its caller has to know: names, elements, and the facts that the code relies on.
 void convertAttributes(func::FuncOp function) {
   Builder b(function.getContext());
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -31,9 +39,13 @@ void convertAttributes(func::FuncOp function) {
     }
     if (pointer && function.getArgAttr(i, tile::noaliasAttr))
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    for (llvm::StringRef name :
-         {tile::divisibilityAttr, tile::nameAttr, tile::noaliasAttr, tile::specializeAttr, tile::elementAttr})
+    for (llvm::StringRef name : {tile::noaliasAttr, tile::specializeAttr})
       function.removeArgAttr(i, name);
+    if (!tile::isKernel(function))
+      for (llvm::StringRef name : {tile::divisibilityAttr, tile::equalsAttr, tile::nameAttr})
+        function.removeArgAttr(i, name);
+    if (!tile::isKernel(function) || !pointer)
+      function.removeArgAttr(i, tile::elementAttr);
   }
   if (tile::isKernel(function))
     function->setAttr(threadsAttr, b.getI32IntegerAttr(static_cast<int>(tile::numWarps(function) * layout::warpSize)));
@@ -43,7 +55,8 @@ void convertAttributes(func::FuncOp function) {
     function->setAttr(lowering::clusterAttr, b.getDenseI32ArrayAttr(cluster));
   function->removeAttr(tile::maxRegistersAttr);
   function->removeAttr(tile::clusterAttr);
-  function->removeAttr(tile::assemblerLevelAttr); // in the metadata by now
+  if (!tile::isKernel(function))
+    function->removeAttr(tile::assemblerLevelAttr);
   function->removeAttr(tile::kernelAttr);
   function->removeAttr(tile::numWarpsAttr);
   function->removeAttr(tile::numStagesAttr);
@@ -109,6 +122,8 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (function.isDeclaration())
         continue;
+      if (tile::isKernel(function))
+        keepElements(function);
       if (failed(lowerFunction(function)))
         return signalPassFailure();
       sinkSharedLoads(function);

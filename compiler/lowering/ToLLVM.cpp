@@ -44,7 +44,6 @@ void markKernel(LLVM::LLVMFuncOp function) {
   function->removeAttr(lowering::clusterAttr);
   function->removeAttr(lowering::threadsAttr);
   function->removeAttr(lowering::maxRegistersAttr);
-  function->removeAttr(tile_gpu::sharedBytesAttr);
   if (!threads)
     return;
   Builder b(function.getContext());

@@ -109,7 +109,13 @@ private:
       if (!type || !llvm::isIntN(type.getWidth(), fact->value))
         return chosen.emitError() << "equals '" << text << "': " << tile::argumentName(chosen, fact->argument)
                                   << " is a " << argument.getType();
-      Value constant = arith::ConstantOp::create(builder, chosen.getLoc(), builder.getIntegerAttr(type, fact->value));
+      const IntegerAttr value = builder.getIntegerAttr(type, fact->value);
+      auto stated = chosen.getArgAttrOfType<IntegerAttr>(fact->argument, tile::equalsAttr);
+      if (stated && stated.getValue() != value.getValue())
+        return chosen.emitError() << "equals '" << text << "': the program is written for "
+                                  << tile::argumentName(chosen, fact->argument) << " = " << stated.getInt();
+      chosen.setArgAttr(fact->argument, tile::equalsAttr, value); // the text alone says what it is for
+      Value constant = arith::ConstantOp::create(builder, chosen.getLoc(), value);
       argument.replaceAllUsesWith(constant);
     }
     return success();
