@@ -173,6 +173,27 @@ TEST_F(StagesCliTest, TimesOfPassesOfBothHalves) {
   EXPECT_EQ(*readTextFile(file("s.ptx")), *readTextFile(file("t.ptx")));
 }
 
+TEST_F(StagesCliTest, TwoKernelsAreComparedWithoutTheNumbersOfRegisters) {
+  const char *const head = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n";
+  const std::string a =
+      write("a.ptx", std::string(head) + ".reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\nbar.sync 0;\n"
+                                         "$L__BB0_1:\nst.global.v2.b32 [%rd1], {%r1, %r2};\nret;\n}\n");
+  const std::string same = write("same.ptx", std::string(head) + "// another numbering\n.reg .b32 %r<9>;\n"
+                                                                 "mov.u32 %r7, %tid.x;\nbar.sync 0;\n$L__BB0_4:\n"
+                                                                 "st.global.v2.b32 [%rd2], {%r7, %r8};\nret;\n}\n");
+  const std::string other = write("other.ptx", std::string(head) + ".reg .b32 %r<3>;\nmov.u32 %r1, %tid.x;\n"
+                                                                   "$L__BB0_1:\nst.global.b32 [%rd1], %r1;\nret;\n}\n");
+  EXPECT_EQ(kiln({"diff", a, same}).status, 0);
+  const Outcome o = kiln({"diff", a, other, "--json"});
+  EXPECT_EQ(o.status, 1) << o.err;
+  const auto report = nlohmann::json::parse(o.out);
+  EXPECT_EQ(report["lines"], nlohmann::json::parse(R"(["- bar.sync 0;", "- st.global.v2.b32 [%rd], {%r, %r};",
+                                                       "+ st.global.b32 [%rd], %r;"])"));
+  EXPECT_EQ(report["counts"]["barriers"], nlohmann::json::parse("[1, 0]"));
+  EXPECT_EQ(report["counts"]["st.global.v2.b32"], nlohmann::json::parse("[1, 0]"));
+  EXPECT_EQ(kiln({"diff", a, file("none.ptx")}).status, 2);
+}
+
 /// A disassembler of ours stands for nvdisasm, which few machines have.
 TEST_F(StagesCliTest, SassThroughWhatIsFound) {
   const std::string fake = write("nvdisasm", "#!/bin/sh\nhead -c 4 \"$1\" | tail -c 3\necho ' SASS'\n");
