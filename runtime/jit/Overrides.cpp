@@ -29,7 +29,7 @@ bool isOverride(std::string_view name, std::string_view kernel, std::string_view
     return false;
   const bool stage =
       name == "tile.mlir" || name == "tile_gpu.mlir" || name == "lowering.mlir" || name == "ll" || name == "ptx";
-  return stage && ofTarget == target && (kernel.empty() || ofKernel == kernel);
+  return stage && (target.empty() || ofTarget == target) && (kernel.empty() || ofKernel == kernel);
 }
 
 Result<std::string> readOwn(cache::FileLayer &files, const cache::OwnedFile &folder, const std::string &path,

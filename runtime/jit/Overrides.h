@@ -23,7 +23,7 @@ struct Overrides {
   std::string identity() const;
 };
 
-/// The files of this kernel (empty: of every one) and target; none where the knob is empty.  Which variant of the
+/// The files of this kernel and target (empty: of every one); none where the knob is empty.  Which variant of the
 /// kernel each is for, the compiler finds out.  Fails if the folder or a file could have been written by others.
 Result<Overrides> readOverrides(const Knobs &knobs, std::string_view kernel, std::string_view codeTarget);
 
