@@ -91,7 +91,7 @@ TEST_F(CacheCliTest, AnEntryIsShownAndTakenApart) {
   std::ifstream made(file("out/again.ptx"));
   const std::string stored(std::istreambuf_iterator<char>(ptx), {}), compiled(std::istreambuf_iterator<char>(made), {});
   EXPECT_FALSE(stored.empty());
-  EXPECT_EQ(compiled.size(), stored.size());
+  EXPECT_TRUE(compiled == stored);
   EXPECT_TRUE(fs::exists(file("out/add.json")));
   expectRefused({"cache", "show", "zz"}, "the cache has no entry 'zz'");
   expectRefused({"cache", "show"}, "needs the name of an entry");
