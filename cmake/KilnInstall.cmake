@@ -1,5 +1,5 @@
 # What `cmake --install` makes: one relocatable folder.
-#   bin/                 kiln, kiln-opt
+#   bin/                 kiln, kiln-opt; with shared MLIR kiln-reduce, kiln-lsp-server
 #   lib/                 the runtime's and the kernels' archives; libkiln-compiler.so with its helper program beside it
 #   lib/cmake/Kiln/      find_package(Kiln)
 #   include/kiln/        the headers, under the names that they have in this repository ("kiln/Jit.h")
@@ -80,11 +80,17 @@ if(TARGET kiln-compiler AND TARGET kiln-opt)
       get_directory_property(${name} DIRECTORY ${CMAKE_SOURCE_DIR}/compiler DEFINITION ${name})
     endforeach()
     set_target_properties(kiln-compiler PROPERTIES INSTALL_RPATH "${LLVM_LIBRARY_DIR}")
+    foreach(tool kiln-reduce kiln-lsp-server)
+      if(TARGET ${tool})
+        kiln_install_target(${tool} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+        set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}:${LLVM_LIBRARY_DIR}")
+      endif()
+    endforeach()
     # What a pass includes: dialects, layouts, targets, analyses, and what tablegen made of them.
     kiln_install_headers(compiler/target compiler/layout compiler/tile compiler/tile_gpu compiler/analysis compiler/passes)
     foreach(folder tile tile_gpu passes)
       install(DIRECTORY ${CMAKE_BINARY_DIR}/compiler/${folder} DESTINATION ${headers}/compiler
-              FILES_MATCHING PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE)
+              FILES_MATCHING PATTERN "*.inc" PATTERN "*.cpp.inc" EXCLUDE PATTERN "*.md.inc" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
     endforeach()
     install(FILES ${CMAKE_SOURCE_DIR}/compiler/pipeline/Stages.h ${CMAKE_BINARY_DIR}/compiler/pipeline/PassPluginAbi.inc
             DESTINATION ${headers}/compiler/pipeline)

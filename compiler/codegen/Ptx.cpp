@@ -17,6 +17,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -24,10 +25,13 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/PassTimingInfo.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -78,7 +82,7 @@ public:
   }
 
 private:
-  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 };
 
 /// LLVM's diagnostics as MLIR's, at the line that LLVM names.  Without a handler LLVM would end the process.
@@ -182,12 +186,57 @@ void markInlineAssembly(llvm::Module &module) {
       }
 }
 
-void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+/// Tells the options' callbacks of passes; what only runs other passes is none.
+class PassTimes {
+public:
+  explicit PassTimes(const PtxOptions &options) : options(options) {
+    if (options.beforePass)
+      callbacks.registerBeforeNonSkippedPassCallback([this](llvm::StringRef pass, llvm::Any) { enter(pass); });
+    if (!options.afterPass)
+      return;
+    callbacks.registerAfterPassCallback(
+        [this](llvm::StringRef pass, llvm::Any, const llvm::PreservedAnalyses &) { leave(pass); });
+    callbacks.registerAfterPassInvalidatedCallback(
+        [this](llvm::StringRef pass, const llvm::PreservedAnalyses &) { leave(pass); });
+  }
+
+  /// One of our own.
+  void run(llvm::StringRef name, llvm::function_ref<void()> pass) {
+    enter(name);
+    pass();
+    if (options.afterPass)
+      leave(name);
+  }
+
+  llvm::PassInstrumentationCallbacks callbacks;
+
+private:
+  static bool onlyRunsOthers(llvm::StringRef pass) {
+    return llvm::isSpecialPass(pass, {"PassManager", "PassAdaptor", "AnalysisManagerProxy", "DevirtSCCRepeatedPass",
+                                      "ModuleInlinerWrapperPass"});
+  }
+  void enter(llvm::StringRef pass) {
+    if (onlyRunsOthers(pass))
+      return;
+    if (options.beforePass)
+      options.beforePass(pass);
+    watch = Stopwatch();
+  }
+  void leave(llvm::StringRef pass) {
+    if (!onlyRunsOthers(pass))
+      options.afterPass("llvm", pass, watch.milliseconds());
+  }
+
+  const PtxOptions &options;
+  Stopwatch watch; // leaves do not nest
+};
+
+void optimise(llvm::Module &module, llvm::TargetMachine &machine, PassTimes &times) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graph;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
+  llvm::PassBuilder builder(&machine, llvm::PipelineTuningOptions(), std::nullopt, &times.callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(graph);
   builder.registerFunctionAnalyses(functions);
@@ -196,13 +245,61 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-/// Arguments of kernels may carry what only a launcher reads (tensor maps' recipes, names): LLVM knows none of it.
+/// LLVM's table of the old pass manager's timers: "   0.0010 ( 12.5%)   0.0011 ( 12.5%)  Name of the pass", the last
+/// number the wall clock's seconds.
+void readTimings(llvm::StringRef table, llvm::function_ref<void(llvm::StringRef pass, double milliseconds)> row) {
+  for (llvm::StringRef line : llvm::split(table, '\n')) {
+    llvm::StringRef rest = line.ltrim(), last;
+    for (;;) {
+      const llvm::StringRef number = rest.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
+      const llvm::StringRef share = rest.drop_front(number.size()).ltrim();
+      if (number.empty() || !share.starts_with("(") || !share.contains(')'))
+        break;
+      last = number;
+      rest = share.drop_front(share.find(')') + 1).ltrim();
+    }
+    double seconds = 0;
+    if (!last.empty() && !last.getAsDouble(seconds) && rest != "Total")
+      row(rest.trim(), seconds * 1000);
+  }
+}
+
+/// The IR that takes this one's place; null after an error.
+std::unique_ptr<llvm::Module> parseReplacement(const std::string &text, const llvm::Module &module,
+                                               mlir::Location where) {
+  llvm::SMDiagnostic problem;
+  std::unique_ptr<llvm::Module> parsed = llvm::parseAssemblyString(text, problem, module.getContext());
+  if (!parsed) {
+    mlir::emitError(where) << "the LLVM IR that takes the kernel's place, line " << problem.getLineNo() << ": "
+                           << problem.getMessage();
+    return nullptr;
+  }
+  std::string wrong;
+  llvm::raw_string_ostream stream(wrong);
+  if (llvm::verifyModule(*parsed, &stream)) {
+    mlir::emitError(where) << "the LLVM IR that takes the kernel's place is wrong: " << wrong;
+    return nullptr;
+  }
+  parsed->setTargetTriple(module.getTargetTriple());
+  parsed->setDataLayout(module.getDataLayout());
+  return parsed;
+}
+
+/// Kernels and their arguments may carry what only a launcher reads (shared memory, tensor maps' recipes, names): LLVM
+/// knows none of it.
 void dropForeignAttributes(mlir::ModuleOp module) {
-  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>())
+  const auto foreign = [](mlir::NamedAttribute attribute) {
+    return !llvm::isa_and_present<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>(attribute.getNameDialect());
+  };
+  for (auto function : module.getOps<mlir::LLVM::LLVMFuncOp>()) {
+    for (const mlir::NamedAttribute attribute : llvm::to_vector(function->getDiscardableAttrs()))
+      if (foreign(attribute))
+        function->removeDiscardableAttr(attribute.getName());
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       for (const mlir::NamedAttribute attribute : llvm::to_vector(mlir::FunctionOpInterface(function).getArgAttrs(i)))
-        if (!llvm::isa_and_present<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>(attribute.getNameDialect()))
+        if (foreign(attribute))
           function.removeArgAttr(i, attribute.getName());
+  }
 }
 
 /// PTX without two things that LLVM prints with `.loc`: the empty debug section, and line 0 for what instruction
@@ -285,13 +382,25 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   output.counts = countLlvm(*llvmModule);
   if (options.keepLlvmIr)
     output.llvmBeforeO3 = moduleText(*llvmModule);
-  optimise(*llvmModule, *machine);
+  PassTimes times(options);
+  optimise(*llvmModule, *machine, times);
   if (failed)
     return mlir::failure();
-  carryWords(*llvmModule);
-  roundAfterChoices(*llvmModule);
-  recomputeBesideLoops(*llvmModule);
-  computeCheapValuesWhereUsed(*llvmModule);
+  times.run("kiln: carry words", [&] { carryWords(*llvmModule); });
+  times.run("kiln: round after choices", [&] { roundAfterChoices(*llvmModule); });
+  times.run("kiln: recompute beside loops", [&] { recomputeBesideLoops(*llvmModule); });
+  times.run("kiln: compute cheap values where used", [&] { computeCheapValuesWhereUsed(*llvmModule); });
+  if (!options.replacement.empty()) {
+    llvmModule = parseReplacement(options.replacement, *llvmModule, where);
+    const unsigned isa = llvmModule ? chooseIsa(*llvmModule, options, where) : 0;
+    if (!isa)
+      return mlir::failure();
+    if (isa > output.isa) {
+      output.isa = isa;
+      output.isaText = isaText(isa);
+      machine = makeTargetMachine(*options.target, isa, where);
+    }
+  }
   if (options.lineInfo)
     completeLocations(*llvmModule);
   if (options.keepLlvmIr)
@@ -301,12 +410,26 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   Stopwatch ptxTime;
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
-  BackEndPasses passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return mlir::emitError(where) << "LLVM's NVPTX back end cannot print assembly";
-  passes.run(*llvmModule);
+  if (options.beforePass)
+    options.beforePass("(the NVPTX back end)");
+  const bool timed = options.timeBackEnd && options.afterPass;
+  if (timed)
+    llvm::TimePassesIsEnabled = true;
+  {
+    BackEndPasses passes;
+    if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+      return mlir::emitError(where) << "LLVM's NVPTX back end cannot print assembly";
+    passes.run(*llvmModule);
+  }
   if (failed)
     return mlir::failure();
+  if (timed) {
+    std::string table;
+    llvm::raw_string_ostream tableStream(table);
+    llvm::reportAndResetTimings(&tableStream);
+    readTimings(table, [&](llvm::StringRef pass, double time) { options.afterPass("ptx", pass, time); });
+    llvm::TimePassesIsEnabled = false;
+  }
   output.ptx = options.lineInfo ? withoutDebugLeftovers(text) : std::string(text);
   output.ptxMilliseconds = ptxTime.milliseconds();
   return output;

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 
+#include <functional>
 #include <string>
 
 namespace kiln {
@@ -36,6 +37,15 @@ struct PtxOptions {
   bool lineInfo = false;
   /// Also return the LLVM IR before and after O3.
   bool keepLlvmIr = false;
+  /// LLVM IR that takes the place of what O3 leaves; empty: nothing does.
+  std::string replacement = {};
+  /// Called before each of LLVM's passes, and of the back end as one.
+  std::function<void(llvm::StringRef pass)> beforePass = {};
+  /// Called after each, with its part ("llvm" or "ptx") and milliseconds.
+  std::function<void(const char *part, llvm::StringRef pass, double milliseconds)> afterPass = {};
+  /// With `afterPass`: the back end's passes one by one.  Its timers are the process's: only in a process with one
+  /// compile.
+  bool timeBackEnd = false;
 };
 
 struct PtxOutput {

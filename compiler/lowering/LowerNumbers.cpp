@@ -1,6 +1,6 @@
 // kiln-lower-numbers: rewrites the scalar operations that LLVM's NVPTX back end lacks, gets wrong or leaves undefined.
 // Floats by the table of numbers, integers and conversions by NumbersInteger.cpp and NumbersConvert.cpp.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/lowering/Numbers.h"
 #include "compiler/lowering/NumbersImplementations.h"
@@ -11,8 +11,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 namespace kiln {
-#define GEN_PASS_DEF_LOWERNUMBERS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/LowerNumbers.inc"
 
 namespace {
 

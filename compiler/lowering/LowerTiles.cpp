@@ -1,5 +1,5 @@
 // kiln-lower-tiles: the conversion of Lowering.h, function by function.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 #include "compiler/target/KernelOptions.h"
 
 #include "compiler/lowering/Emit.h"
@@ -13,14 +13,21 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_LOWERTILES
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/LowerTiles.inc"
 
 using namespace kiln::lowering;
 
 namespace {
 
-/// The attributes of `tile` name things that are gone now: those that LLVM knows take their place.
+/// What a pointer points to, which its type does not say afterwards.
+void keepElements(func::FuncOp kernel) {
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (auto pointer = dyn_cast<tile::PtrType>(kernel.getArgumentTypes()[i]))
+      kernel.setArgAttr(i, tile::elementAttr, TypeAttr::get(pointer.getPointee()));
+}
+
+/// The attributes of `tile` name things that are gone now: those that LLVM knows take their place.  A kernel's
+/// arguments keep what its caller has to know: names, elements, and the facts that the code relies on.
 void convertAttributes(func::FuncOp function) {
   Builder b(function.getContext());
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -33,9 +40,13 @@ void convertAttributes(func::FuncOp function) {
     }
     if (pointer && function.getArgAttr(i, tile::noaliasAttr))
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    for (llvm::StringRef name :
-         {tile::divisibilityAttr, tile::nameAttr, tile::noaliasAttr, tile::specializeAttr, tile::elementAttr})
+    for (llvm::StringRef name : {tile::noaliasAttr, tile::specializeAttr})
       function.removeArgAttr(i, name);
+    if (!tile::isKernel(function))
+      for (llvm::StringRef name : {tile::divisibilityAttr, tile::equalsAttr, tile::nameAttr})
+        function.removeArgAttr(i, name);
+    if (!tile::isKernel(function) || !pointer)
+      function.removeArgAttr(i, tile::elementAttr);
   }
   if (tile::isKernel(function))
     function->setAttr(threadsAttr, b.getI32IntegerAttr(static_cast<int>(tile::numWarps(function) * layout::warpSize)));
@@ -43,8 +54,10 @@ void convertAttributes(func::FuncOp function) {
     function->setAttr(maxRegistersAttr, b.getI32IntegerAttr(static_cast<int>(registers.getInt())));
   if (const auto cluster = tile::clusterOf(function); llvm::any_of(cluster, [](int32_t n) { return n != 1; }))
     function->setAttr(lowering::clusterAttr, b.getDenseI32ArrayAttr(cluster));
-  for (const KernelOptionInfo &option : kernelOptions) // those of launcher and assembler are in the metadata by now
-    function->removeAttr("tile." + std::string(option.attribute));
+  // Those of the launcher are in the metadata by now; a kernel keeps what its text has to say to the assembler.
+  for (const KernelOptionInfo &option : kernelOptions)
+    if (!tile::isKernel(function) || option.reader != KernelOptionInfo::Reader::Assembler)
+      function->removeAttr("tile." + std::string(option.attribute));
   function->removeAttr(tile::clusterAttr);
   function->removeAttr(tile::kernelAttr);
 }
@@ -109,6 +122,8 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (function.isDeclaration())
         continue;
+      if (tile::isKernel(function))
+        keepElements(function);
       if (failed(lowerFunction(function)))
         return signalPassFailure();
       sinkSharedLoads(function);

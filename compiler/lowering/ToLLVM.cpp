@@ -1,5 +1,5 @@
 // kiln-to-llvm: scalars, control flow and functions to the LLVM dialect; kernels become such.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/lowering/Lowering.h"
 #include "compiler/tile_gpu/TensorMaps.h"
@@ -19,8 +19,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_TOLLVM
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/ToLLVM.inc"
 
 namespace {
 
@@ -45,7 +44,6 @@ void markKernel(LLVM::LLVMFuncOp function) {
   function->removeAttr(lowering::clusterAttr);
   function->removeAttr(lowering::threadsAttr);
   function->removeAttr(lowering::maxRegistersAttr);
-  function->removeAttr(tile_gpu::sharedBytesAttr);
   if (!threads)
     return;
   Builder b(function.getContext());

@@ -1,7 +1,7 @@
 // Which unit computes each tile.dot, and how its warps share the result: stated as the layouts around the dot, which
 // assign-layouts then takes as given.
 #include "compiler/passes/CarriedTiles.h"
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
@@ -16,8 +16,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_ACCELERATEDOT
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/AccelerateDot.inc"
 
 namespace {
 

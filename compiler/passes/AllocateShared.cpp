@@ -1,5 +1,5 @@
 #include "compiler/passes/BarrierSearch.h"
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 #include "compiler/passes/SharedBuffers.h"
 #include "compiler/passes/SharedExpansion.h"
 #include "compiler/passes/TileRegisters.h"
@@ -11,8 +11,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_ALLOCATESHARED
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/AllocateShared.inc"
 
 using namespace tile_gpu;
 

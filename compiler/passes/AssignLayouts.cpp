@@ -1,5 +1,5 @@
 // Writes the layouts of LayoutChoice into the types of all tiles, with conversions where two meet.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/analysis/NarrowAccess.h"
 #include "compiler/passes/LayoutChoice.h"
@@ -8,8 +8,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_ASSIGNLAYOUTS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/AssignLayouts.inc"
 
 namespace {
 

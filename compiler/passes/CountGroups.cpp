@@ -1,4 +1,4 @@
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -8,8 +8,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_COUNTGROUPS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/CountGroups.inc"
 
 using namespace tile_gpu;
 

@@ -1,4 +1,4 @@
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 #include "compiler/passes/SharedExpansion.h"
 
 #include "mlir/Dialect/UB/IR/UBOps.h"
@@ -6,8 +6,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_EXPANDSHARED
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/ExpandShared.inc"
 
 namespace {
 

@@ -1,11 +1,10 @@
 #include "compiler/passes/BarrierSearch.h"
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_INSERTBARRIERS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/InsertBarriers.inc"
 
 namespace {
 

@@ -1,12 +1,11 @@
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/tile_gpu/TileGpu.h"
 
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_INSERTDELAYS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/InsertDelays.inc"
 
 using namespace tile_gpu;
 

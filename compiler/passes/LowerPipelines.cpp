@@ -9,7 +9,7 @@
 // States are followed through scf.for and scf.if, so that what an author got wrong is found here: a slot that is
 // acquired while none is free, waited for before anything was committed, a round that keeps one, a pipeline without
 // end.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -22,8 +22,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_LOWERPIPELINES
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/LowerPipelines.inc"
 
 using namespace tile_gpu;
 

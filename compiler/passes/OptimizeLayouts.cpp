@@ -1,5 +1,5 @@
 // Tries the moves of LayoutMoves on clones and keeps those after which the function costs less.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/passes/LayoutMoves.h"
 #include "compiler/tile_gpu/LayoutInference.h"
@@ -9,8 +9,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_OPTIMIZELAYOUTS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/OptimizeLayouts.inc"
 
 namespace {
 

@@ -1,19 +1,13 @@
 //===- Passes.h - Every pass of Kiln ------------------------------------------===//
 //
 // Generated from Passes.td, which says what each pass does.  A pass is one record there and one .cpp; nothing else
-// lists passes, but the stages (pipeline/Stages.h) put them in order.
+// lists passes, but the stages (pipeline/Stages.h) put them in order.  A pass includes its own header (Pass.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_PASSES_H
 #define KILN_PASSES_PASSES_H
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/Pass.h"
+#include "compiler/passes/Pass.h"
 
 namespace kiln {
 

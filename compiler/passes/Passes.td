@@ -16,7 +16,7 @@ def Specialize : Pass<"kiln-specialize", "::mlir::ModuleOp"> {
   let summary = "Picks the kernel, names the target, states what is known of the arguments";
   let description = [{
     Removes every other kernel, sets `tile_gpu.target`, gives divisible arguments `tile.divisibility` and puts constants
-    in the place of arguments whose value is known (they stay arguments).  What is stated here becomes the guards of the
+    in the place of arguments whose value is known (they stay arguments, with `tile.equals`).  What is stated here becomes the guards of the
     compiled kernel.
   }];
   let options = [

@@ -11,7 +11,7 @@
 // A slot is committed in every round, so that the number of slots in flight does not depend on the trip count.  The
 // wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.  What
 // the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/passes/StagedLoads.h"
@@ -24,8 +24,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_PIPELINELOOPS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/PipelineLoops.inc"
 
 using namespace tile_gpu;
 

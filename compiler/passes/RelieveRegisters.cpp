@@ -1,6 +1,6 @@
 // Where tiles take more registers than a thread has, those that go through shared memory anyway stay there longer: they
 // are stored as soon as they can be computed and read where they are needed, by each product on its own.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 #include "compiler/passes/SharedBuffers.h"
 
 #include "compiler/analysis/RegisterUse.h"
@@ -13,8 +13,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_RELIEVEREGISTERS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/RelieveRegisters.inc"
 
 using namespace tile_gpu;
 

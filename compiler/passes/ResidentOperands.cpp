@@ -2,7 +2,7 @@
 // where the loop's other tiles leave no room, it lies in shared memory and each round reads it again, piece by piece,
 // as the matrix unit takes it.  Only in loops that wait for a pipeline: without a barrier in the loop the reads would
 // be moved out of it again.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/analysis/RegisterUse.h"
 #include "compiler/layout/StagingBuffer.h"
@@ -16,8 +16,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_RESIDENTOPERANDS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/ResidentOperands.inc"
 
 using namespace tile_gpu;
 

@@ -16,7 +16,7 @@
 // The last round reads ahead like the others: a branch would keep these reads apart from the products that they should
 // run together with.  In a loop of fewer rounds than slots nothing was ever copied to where it reads, hence the zeros.
 // (Lowering sinks reads; the assembler brings these back to between the last products.)
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/analysis/RegisterUse.h"
 #include "compiler/tile_gpu/LayoutInference.h"
@@ -31,8 +31,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_ROTATEPRODUCTS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/RotateProducts.inc"
 
 using namespace tile_gpu;
 

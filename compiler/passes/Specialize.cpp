@@ -1,4 +1,4 @@
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -10,8 +10,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_SPECIALIZE
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/Specialize.inc"
 
 namespace {
 
@@ -110,7 +109,13 @@ private:
       if (!type || !llvm::isIntN(type.getWidth(), fact->value))
         return chosen.emitError() << "equals '" << text << "': " << tile::argumentName(chosen, fact->argument)
                                   << " is a " << argument.getType();
-      Value constant = arith::ConstantOp::create(builder, chosen.getLoc(), builder.getIntegerAttr(type, fact->value));
+      const IntegerAttr value = builder.getIntegerAttr(type, fact->value);
+      auto stated = chosen.getArgAttrOfType<IntegerAttr>(fact->argument, tile::equalsAttr);
+      if (stated && stated.getValue() != value.getValue())
+        return chosen.emitError() << "equals '" << text << "': the program is written for "
+                                  << tile::argumentName(chosen, fact->argument) << " = " << stated.getInt();
+      chosen.setArgAttr(fact->argument, tile::equalsAttr, value); // the text alone says what it is for
+      Value constant = arith::ConstantOp::create(builder, chosen.getLoc(), value);
       argument.replaceAllUsesWith(constant);
     }
     return success();

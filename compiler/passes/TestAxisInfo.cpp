@@ -1,4 +1,4 @@
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/analysis/AxisAnalysis.h"
 #include "compiler/tile_gpu/TileGpu.h"
@@ -6,8 +6,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_TESTAXISINFO
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/TestAxisInfo.inc"
 
 namespace {
 

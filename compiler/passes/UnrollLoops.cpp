@@ -1,5 +1,5 @@
 // Loops that do several rounds at once, by copies of their body.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/tile/Tile.h"
 
@@ -11,8 +11,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_UNROLLLOOPS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/UnrollLoops.inc"
 
 namespace {
 

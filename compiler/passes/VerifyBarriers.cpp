@@ -1,11 +1,10 @@
 #include "compiler/passes/BarrierPaths.h"
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_VERIFYBARRIERS
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/VerifyBarriers.inc"
 
 using proof::BarrierPaths;
 using proof::Event;

@@ -1,5 +1,5 @@
 // The rules of a stage, operation by operation.  Each message says what is wrong and what to write instead.
-#include "compiler/passes/Passes.h"
+#include "compiler/passes/Pass.h"
 
 #include "compiler/lowering/Numbers.h"
 #include "compiler/passes/CarriedTiles.h"
@@ -14,8 +14,7 @@
 using namespace mlir;
 
 namespace kiln {
-#define GEN_PASS_DEF_VERIFYSTAGE
-#include "compiler/passes/Passes.h.inc"
+#include "compiler/passes/VerifyStage.inc"
 
 namespace {
 

@@ -2,30 +2,25 @@
 
 #include "compiler/codegen/Ptx.h"
 #include "compiler/pipeline/Dialects.h"
+#include "compiler/pipeline/Dumps.h"
+#include "compiler/pipeline/GivenStage.h"
 #include "compiler/pipeline/KernelReport.h"
 #include "compiler/pipeline/LoweredKernel.h"
 #include "compiler/pipeline/Metadata.h"
 #include "compiler/pipeline/ParserLimits.h"
+#include "compiler/pipeline/PassWatch.h"
 #include "compiler/pipeline/Plugins.h"
 #include "compiler/pipeline/Stages.h"
 #include "compiler/tile/Tile.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/xxhash.h"
 
-#include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <fcntl.h>
-#include <unistd.h>
 
 using namespace mlir;
 
@@ -36,8 +31,9 @@ using Clock = std::chrono::steady_clock;
 
 class Compiler {
 public:
-  Compiler(const CompileJob &job, JobOutput &out)
-      : job(job), out(out), context(registry(), MLIRContext::Threading::DISABLED), collector(context, out.messages) {
+  Compiler(const CompileJob &job, JobOutput &out, CompileProgress &progress)
+      : job(job), out(out), progress(progress), context(registry(), MLIRContext::Threading::DISABLED),
+        collector(context, out.messages), dumps(job, out.messages) {
     context.printOpOnDiagnostic(false);
     // Attributes of ours on a text of other dialects alone are checked, and have types, only if these are there.
     context.loadDialect<tile::TileDialect, tile_gpu::TileGpuDialect>();
@@ -51,81 +47,191 @@ public:
     for (const std::string &plugin : job.plugins)
       if (const Status s = loadPlugin(plugin); !s.ok())
         return fail(KILN_COMPILE_INPUT, s);
-    if (!parse()) {
+    progress.enter("", "the parser");
+    module = parse(job.program, job.fileName.empty() ? "<kernel>" : job.fileName);
+    if (!module) {
       out.status = KILN_COMPILE_INPUT;
       return;
     }
-    if (isLowered(*module))
-      return runLowered();
-    if (!namesOneKernel())
-      out.status = KILN_COMPILE_INPUT; // the stage says what is wrong
-    if (!stage("tile", [&](PassManager &pm) { return buildTileStage(pm, facts(), job.passes); }))
+    const Stage given = stageOf(*module);
+    dumps.begin(kernelName());
+    dumps.program();
+    if (!mayAddPasses(given))
       return;
-    kernel = theKernel();
-    Metadata metadata = describeKernel(kernel, job);
-    metadata.target = std::string(target->name);
+    if (given == Stage::Tile && !runTile())
+      return;
+    if (given == Stage::TileGpu && !takeFinished())
+      return;
+    if (given == Stage::Llvm && !takeLowered())
+      return;
     if (job.emit == Emit::Tile) {
       metadata.milliseconds = milliseconds;
+      metadata.passTimes = passTimes;
       out.metadata = toJson(metadata);
       return finish(print());
     }
-    if (!stage("tile_gpu", [&](PassManager &pm) { return buildTileGpuStage(pm, job.passes); }))
+    if (given == Stage::Tile && !runTileGpu())
       return;
-    kernel = theKernel();
-    describeResources(kernel, metadata);
-    if (job.explain)
-      metadata.explanation = reportKernel(kernel, *target);
     if (job.emit == Emit::TileGpu)
       return finish(print());
-    if (!stage("lowering", [&](PassManager &pm) { return buildLoweringStage(pm, job.passes); }))
+    if (given != Stage::Llvm && !runLowering())
       return;
-    emitCode(metadata);
+    emitCode();
   }
 
 private:
-  /// The text is at stage llvm: its author did what the stages do.
-  void runLowered() {
-    if (!job.passes.empty())
-      return fail(KILN_COMPILE_INPUT,
-                  Status::invalid("passes cannot be added to a kernel that is given at stage llvm",
-                                  "unset KILN_PASSES and KILN_STRESS, or give the kernel at stage tile or tile_gpu"));
+  bool runTile() {
+    const auto build = [&](PassManager &pm) { return buildTileStage(pm, facts(), job.passes); };
+    if (!namesOneKernel())
+      out.status = KILN_COMPILE_INPUT; // the stage says what is wrong
+    if (!stage(Stage::Tile, "tile", build))
+      return false;
+    // What takes the stage's place goes through it: it is checked, and made for the same target and facts.
+    if (const int replaced = replace(Stage::Tile); replaced < 0 || (replaced > 0 && !stage(Stage::Tile, "tile", build)))
+      return false;
+    dump(Stage::Tile);
+    metadata = describeKernel(theKernel());
+    metadata.target = std::string(target->name);
+    return true;
+  }
+
+  bool runTileGpu() {
+    if (!stage(Stage::TileGpu, "tile_gpu", [&](PassManager &pm) { return buildTileGpuStage(pm, job.passes); }))
+      return false;
+    if (const int replaced = replace(Stage::TileGpu); replaced < 0 || (replaced > 0 && !takeFinished()))
+      return false;
+    dump(Stage::TileGpu);
+    describeResources(theKernel(), metadata);
+    if (job.explain)
+      metadata.explanation = reportKernel(theKernel(), *target);
+    return true;
+  }
+
+  bool runLowering() {
+    if (!stage(Stage::Llvm, "lowering", [&](PassManager &pm) { return buildLoweringStage(pm, job.passes); }))
+      return false;
+    if (const int replaced = replace(Stage::Llvm); replaced < 0 || (replaced > 0 && !takeLowered()))
+      return false;
+    dump(Stage::Llvm);
+    return true;
+  }
+
+  /// The module is what the tile_gpu stage leaves, written by someone else: its barriers are proved.
+  bool takeFinished() {
+    const FailureOr<func::FuncOp> kernel = pickFinishedKernel(*module, job.kernel, *target);
+    if (failed(kernel)) {
+      out.status = KILN_COMPILE_INPUT;
+      return false;
+    }
+    if (!stage(Stage::TileGpu, "tile_gpu", [&](PassManager &pm) { return buildProofStage(pm); }))
+      return false;
+    metadata = describeKernel(*kernel);
+    metadata.target = std::string(target->name);
+    for (Metadata::Argument &argument : metadata.arguments)
+      argument.specialize = "none"; // the code is what it is
+    describeResources(*kernel, metadata);
+    if (job.explain)
+      metadata.explanation = reportKernel(*kernel, *target);
+    return true;
+  }
+
+  /// The module is at stage llvm: its author did what the stages do.
+  bool takeLowered() {
     if (job.explain)
       return fail(KILN_COMPILE_INPUT, Status::invalid("a kernel that is given at stage llvm has no layouts to explain",
-                                                      "explain one that is given at stage tile or tile_gpu"));
-    FailureOr<Metadata> metadata = describeLoweredKernel(*module, job.kernel, *target);
-    if (failed(metadata)) {
+                                                      "explain one that is given at stage tile or tile_gpu")),
+             false;
+    FailureOr<Metadata> described = describeLoweredKernel(*module, job.kernel, *target);
+    if (failed(described)) {
       out.status = KILN_COMPILE_INPUT;
-      return;
+      return false;
     }
-    if (job.emit == Emit::Tile)
-      out.metadata = toJson(*metadata);
-    if (job.emit == Emit::Tile || job.emit == Emit::TileGpu)
-      return finish(print());
-    emitCode(*metadata);
+    metadata = std::move(*described);
+    return true;
+  }
+
+  /// A stage that is over takes no passes.
+  bool mayAddPasses(Stage given) {
+    const StageInsertions &p = job.passes;
+    const bool late = given != Stage::Tile && !(p.tile.empty() && p.tileGpu.empty() && p.barriers.empty());
+    if (!late && (given != Stage::Llvm || p.lowering.empty()))
+      return true;
+    fail(KILN_COMPILE_INPUT,
+         Status::invalid("passes cannot be added to " +
+                             std::string(given == Stage::Llvm ? "a kernel that is given at stage llvm"
+                                                              : "stage tile or tile_gpu of a kernel that is given at "
+                                                                "the end of stage tile_gpu"),
+                         given == Stage::Llvm
+                             ? "unset KILN_PASSES and KILN_STRESS, or give the kernel at stage tile or tile_gpu"
+                             : "unset KILN_PASSES (but for its stage lowering) and KILN_STRESS, or give the kernel at "
+                               "stage tile"));
+    return false;
+  }
+
+  /// Puts the file that overrides a stage's output in its place: 1 if there is one, 0 if not, -1 if it is wrong.
+  int replace(Stage done) {
+    const llvm::StringRef suffix = Dumps::suffixOf(done);
+    const std::string *text = dumps.replacement(suffix);
+    if (!text)
+      return 0;
+    const std::string file = dumps.fileName(suffix);
+    OwningOpRef<ModuleOp> other = parse(*text, file);
+    if (!other) {
+      out.status = KILN_COMPILE_INPUT;
+      return -1;
+    }
+    if (stageOf(*other) != done) {
+      fail(KILN_COMPILE_INPUT,
+           Status::invalid(file + " is at stage " + stageName(stageOf(*other)).str() +
+                               " and cannot take the place of a text at stage " + stageName(done).str(),
+                           "change a dump of that stage (KILN_DUMP_DIR)"));
+      return -1;
+    }
+    module = std::move(other);
+    return 1;
   }
 
   /// PTX of the lowered module, and what only that tells.
-  void emitCode(Metadata &metadata) {
+  void emitCode() {
     for (auto f : module->getOps<LLVM::LLVMFuncOp>())
       if (f.getName() == metadata.kernel)
         describeHidden(f, metadata);
     PtxOptions options;
     options.target = target;
     options.lineInfo = job.lineInfo;
-    options.keepLlvmIr = job.emit == Emit::Llvm || !job.dumpDirectory.empty();
+    options.keepLlvmIr = job.emit == Emit::Llvm || dumps.wanted();
+    options.timeBackEnd = job.timePasses;
+    options.beforePass = [&](llvm::StringRef name) { progress.enter("LLVM, pass ", name); };
+    if (job.timePasses)
+      options.afterPass = [&](const char *part, llvm::StringRef name, double time) { addTime(part, name, time); };
+    if (const std::string *text = dumps.replacement("ll"))
+      options.replacement = *text;
     FailureOr<PtxOutput> ptx = emitPtx(*module, options);
     if (failed(ptx))
       return;
-    dump("ll", ptx->llvmAfterO3);
-    dump("ptx", ptx->ptx);
+    if (const std::string *text = dumps.replacement("ptx"))
+      ptx->ptx = *text;
+    dumps.llvmIr(ptx->llvmAfterO3);
+    dumps.ptx(ptx->ptx, metadata.numWarps * 32, metadata.sharedBytes);
     if (job.emit == Emit::Llvm)
       return finish(std::move(ptx->llvmAfterO3));
     milliseconds.emplace_back("llvm", ptx->llvmMilliseconds);
     milliseconds.emplace_back("ptx", ptx->ptxMilliseconds);
     metadata.ptxIsa = ptx->isaText;
     metadata.milliseconds = milliseconds;
+    metadata.passTimes = passTimes;
     out.metadata = toJson(metadata);
     finish(std::move(ptx->ptx));
+  }
+
+  /// LLVM runs a pass on each function, and some several times: one sum a name.
+  void addTime(llvm::StringRef part, llvm::StringRef pass, double time) {
+    for (Metadata::PassTime &t : passTimes)
+      if (t.stage == part && t.pass == pass) {
+        t.milliseconds += time;
+        return;
+      }
+    passTimes.push_back({part.str(), pass.str(), time});
   }
 
   static DialectRegistry registry() {
@@ -146,19 +252,18 @@ private:
     out.text = std::move(text);
   }
 
-  bool parse() {
+  OwningOpRef<ModuleOp> parse(const std::string &text, const std::string &file) {
     const auto begin = Clock::now();
-    if (const ParserLimit limit = checkParserLimits(job.program); limit.line) {
-      out.messages.push_back({"error", job.fileName, limit.line, limit.column, limit.message, limit.remedy});
-      return false;
+    if (const ParserLimit limit = checkParserLimits(text); limit.line) {
+      out.messages.push_back({"error", file, limit.line, limit.column, limit.message, limit.remedy});
+      return {};
     }
     llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBufferCopy(job.program, job.fileName.empty() ? "<kernel>" : job.fileName),
-        llvm::SMLoc());
-    module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context, /*verifyAfterParse=*/true));
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, file), llvm::SMLoc());
+    OwningOpRef<ModuleOp> parsed =
+        parseSourceFile<ModuleOp>(sources, ParserConfig(&context, /*verifyAfterParse=*/true));
     lap("parse", begin);
-    return static_cast<bool>(module);
+    return parsed;
   }
 
   bool namesOneKernel() {
@@ -166,6 +271,19 @@ private:
     for (auto f : module->getOps<func::FuncOp>())
       kernels += tile::isKernel(f) && (job.kernel.empty() || f.getName() == job.kernel);
     return kernels == 1;
+  }
+
+  /// Of the request, else of the first kernel.
+  std::string kernelName() {
+    if (!job.kernel.empty())
+      return job.kernel;
+    for (auto f : module->getOps<func::FuncOp>())
+      if (tile::isKernel(f))
+        return f.getName().str();
+    for (auto f : module->getOps<LLVM::LLVMFuncOp>())
+      if (f->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+        return f.getName().str();
+    return {};
   }
 
   SpecializeFacts facts() const {
@@ -180,7 +298,7 @@ private:
   }
 
   /// Runs one stage; the verifier runs once, at its end, or after each pass if there are added ones.
-  bool stage(const char *name, llvm::function_ref<Status(PassManager &)> build) {
+  bool stage(Stage which, const char *name, llvm::function_ref<Status(PassManager &)> build) {
     const auto begin = Clock::now();
     PassManager pm(&context);
     pm.enableVerifier(!job.passes.empty());
@@ -188,10 +306,9 @@ private:
       fail(KILN_COMPILE_INPUT, s);
       return false;
     }
+    watchPasses(pm, which, {progress, dumps, job.timePasses ? &passTimes : nullptr}, [&] { return print(); });
     const bool good = succeeded(pm.run(*module)) && succeeded(verify(*module)) && keptKernel(name);
     lap(name, begin);
-    if (good)
-      dump((std::string(name) + ".mlir").c_str(), job.dumpDirectory.empty() ? std::string() : print());
     return good;
   }
 
@@ -212,6 +329,11 @@ private:
     return false;
   }
 
+  void dump(Stage done) {
+    if (dumps.wanted())
+      dumps.stage(done, print());
+  }
+
   std::string print() {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -222,80 +344,35 @@ private:
     return text;
   }
 
-  /// "add.sm_80.1f3a5c70": the kernel, the target, and which program and facts, so that variants do not overwrite each
-  /// other.
-  const std::string &dumpName() {
-    if (!dumpedAs.empty())
-      return dumpedAs;
-    func::FuncOp f = theKernel();
-    std::string request = job.program;
-    for (const auto &[argument, number] : job.divisible)
-      request += "\n" + std::to_string(argument) + "/" + std::to_string(number);
-    for (const auto &[argument, number] : job.equals)
-      request += "\n" + std::to_string(argument) + "=" + std::to_string(number);
-    const std::string hash = llvm::utohexstr(llvm::xxh3_64bits(request) & 0xffffffff, /*LowerCase=*/true, 8);
-    dumpedAs = (f ? f.getName().str() : std::string("kernel")) + "." + job.codeTarget + "." + hash;
-    return dumpedAs;
-  }
-
-  /// One that cannot be written is said once; the rest would fail alike.
-  void dump(const char *suffix, const std::string &text) {
-    if (job.dumpDirectory.empty() || dumpFailed)
-      return;
-    llvm::SmallString<256> path(job.dumpDirectory);
-    llvm::sys::path::append(path, dumpName() + "." + suffix);
-    std::error_code error = llvm::sys::fs::create_directories(job.dumpDirectory);
-    if (!error)
-      error = replaceFile(path, text);
-    dumpFailed = static_cast<bool>(error);
-    if (error)
-      out.messages.push_back({"warning", path.str().str(), 0, 0, "cannot write a dump: " + error.message(),
-                              "set KILN_DUMP_DIR to a folder of your own"});
-  }
-
-  /// A new file takes the name: what lay there, maybe a link that someone else placed, is not written through.
-  static std::error_code replaceFile(llvm::StringRef path, const std::string &text) {
-    static std::atomic<unsigned> serial = 0;
-    const auto failure = [] { return std::error_code(errno, std::generic_category()); };
-    const std::string temporary = llvm::formatv("{0}.{1}-{2}.tmp", path, ::getpid(), ++serial).str();
-    (void)::unlink(temporary.c_str()); // of a process that ended while it wrote
-    constexpr int fresh = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    const int fd = ::open(temporary.c_str(), fresh, 0666);
-    if (fd < 0)
-      return failure();
-    llvm::raw_fd_ostream file(fd, /*shouldClose=*/true);
-    file << text;
-    file.close();
-    std::error_code error = file.error();
-    file.clear_error();
-    if (!error && ::rename(temporary.c_str(), path.str().c_str()) != 0)
-      error = failure();
-    if (error)
-      (void)::unlink(temporary.c_str());
-    return error;
-  }
-
+  /// A stage that runs again, over what takes its output's place, adds to its time.
   void lap(const char *name, Clock::time_point begin) {
-    milliseconds.emplace_back(name, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    const double passed = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    for (auto &[known, time] : milliseconds)
+      if (known == name) {
+        time += passed;
+        return;
+      }
+    milliseconds.emplace_back(name, passed);
   }
 
   const CompileJob &job;
   JobOutput &out;
+  CompileProgress &progress;
   MLIRContext context;
   DiagnosticCollector collector;
+  Dumps dumps;
   const Target *target = nullptr;
   OwningOpRef<ModuleOp> module;
-  func::FuncOp kernel;
-  std::string dumpedAs;
-  bool dumpFailed = false;
+  Metadata metadata;
   std::vector<std::pair<std::string, double>> milliseconds;
+  std::vector<Metadata::PassTime> passTimes;
 };
 
 } // namespace
 
-JobOutput compileJob(const CompileJob &job) {
+JobOutput compileJob(const CompileJob &job, CompileProgress &progress) {
   JobOutput out;
-  Compiler(job, out).run();
+  Compiler(job, out, progress).run();
   const auto isError = [](const auto &message) { return message.severity == "error"; };
   if (out.status != KILN_COMPILE_OK && llvm::none_of(out.messages, isError))
     out.messages.push_back({"error", job.fileName, 0, 0, "the kernel was refused without a reason", ""});

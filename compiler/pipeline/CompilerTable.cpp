@@ -48,11 +48,15 @@ KilnCompileResult *notStarted(const CompileJob &job, const Status &why) {
                 {{"error", job.fileName, 0, 0, "the compiler could not start: " + why.message(), why.remedy()}});
 }
 
-KilnCompileResult *crashed(const CompileJob &job, const Status &why) {
-  Message m{"error", job.fileName, 0, 0, "the compiler failed: " + why.message(), why.remedy()};
-  const Result<std::string> path = writeReproducer(job, why.message());
+/// `where`: the pass in which it failed, if that is known.
+KilnCompileResult *crashed(const CompileJob &job, const Status &why, const std::string &where = {}) {
+  const std::string what = (where.empty() ? "" : "in " + where + ": ") + why.message();
+  Message m{"error",     job.fileName, 0, 0, "the compiler failed" + std::string(where.empty() ? ": " : " ") + what,
+            why.remedy()};
+  const Result<Reproducer> made = writeReproducer(job, what);
   m.remedy += (m.remedy.empty() ? "" : "; ") +
-              (path ? "please report it with " + *path : "no reproducer was written: " + path.status().message());
+              (made ? "please report it with " + made->path + ", which " + made->command + " runs again"
+                    : "no reproducer was written: " + made.status().message());
   return failed(KILN_COMPILE_CRASHED, {m});
 }
 
@@ -104,11 +108,14 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
     return failed(KILN_COMPILE_INPUT, {{"error", "", 0, 0, job.status().message(), job.status().remedy()}});
   Isolation isolation = effectiveIsolation(job->isolation);
   // Plugins cannot be unloaded, and what a file holds may change: a process of its own loads what it holds now.
-  if (isolation == Isolation::Thread && !job->plugins.empty() && !job->inHelper)
+  // The back end's timers are the process's.
+  if (isolation == Isolation::Thread && (!job->plugins.empty() || job->timePasses) && !job->inHelper)
     isolation = Isolation::Child;
   switch (isolation) {
-  case Isolation::None:
-    return finish(compileJob(*job));
+  case Isolation::None: {
+    CompileProgress progress;
+    return finish(compileJob(*job, progress));
+  }
   case Isolation::Child:
     return compileInChild(*request, *job);
   case Isolation::Thread:
@@ -116,15 +123,16 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
   }
   // Lives on the heap: a crash leaves the thread without unwinding, and what it half wrote is leaked, not read.
   auto *out = new JobOutput;
-  const Status status = runContained([&] { *out = compileJob(*job); });
+  CompileProgress progress;
+  const Status status = runContained([&] { *out = compileJob(*job, progress); });
   if (status.code() == StatusCode::OutOfMemory) {
     // No thread.  A process of its own has an address space of its own; one that was made for this compile needs none:
     // it ends with it.
     delete out;
-    return job->inHelper ? finish(compileJob(*job)) : compileInChild(*request, *job);
+    return job->inHelper ? finish(compileJob(*job, progress)) : compileInChild(*request, *job);
   }
   if (!status.ok())
-    return crashed(*job, status);
+    return crashed(*job, status, progress.where());
   std::unique_ptr<JobOutput> owned(out);
   return finish(std::move(*owned));
 }

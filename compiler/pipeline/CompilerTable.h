@@ -38,8 +38,10 @@ typedef struct KilnCompileRequest {
    *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"], pass plugins, loaded into
    *   a helper process (into this one only with isolation "none"); "passes": "tile=my-pass,cse; tile_gpu=other", which
    *   passes are added where; "stress": "SEED" | "WARP:HANDOFF", which warps are made late; "dump_dir": "/path" (each
-   * stage's text; empty: none); "deadline": seconds that a helper process may take (300); "isolation": "thread"
-   * (default) | "none" | "child".  An unknown knob is an error. */
+   * stage's text; empty: none); "dump_passes": bool (the text after every pass, there too); "time_passes": bool (the
+   * metadata has "passes"; compiled in a helper process); "overrides": {"add.sm_80.1f3a5c70.tile_gpu.mlir": "text"},
+   * what takes the place of a stage's output, by the name of its dump; "deadline": seconds that a helper process may
+   * take (300); "isolation": "thread" (default) | "none" | "child".  An unknown knob is an error. */
   KilnText options;
 } KilnCompileRequest;
 
@@ -69,6 +71,7 @@ typedef struct KilnCompileResult {
    *    "cluster": [2, 1, 1],      blocks of a cluster, of which a launch's grid is a multiple; absent: none
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},
+   *    "passes": [{"stage": "tile_gpu", "pass": "kiln-assign-layouts", "milliseconds": 0.2}, ..],   only if asked for
    *    "explain": {..}}      only if asked for: layouts, accesses, conversions, shared memory, barriers
    * (KernelReport.h) */
   KilnText metadata;

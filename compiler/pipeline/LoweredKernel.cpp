@@ -1,6 +1,7 @@
 #include "compiler/pipeline/LoweredKernel.h"
 
 #include "compiler/passes/TargetRules.h"
+#include "compiler/pipeline/GivenStage.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -23,15 +24,6 @@ LogicalResult checkOperations(ModuleOp module) {
     good = false;
   });
   return success(good);
-}
-
-/// The target of a module that names one is the one that it was written for.
-LogicalResult checkTargetName(ModuleOp module, const Target &target) {
-  auto written = module->getAttrOfType<StringAttr>(tile_gpu::targetAttr);
-  if (written && written.getValue() != llvm::StringRef(target.name))
-    return module.emitError() << "the program is written for " << written.getValue() << ", not for "
-                              << llvm::StringRef(target.name);
-  return success();
 }
 
 FailureOr<LLVM::LLVMFuncOp> pick(ModuleOp module, llvm::StringRef name) {

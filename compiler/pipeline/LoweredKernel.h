@@ -2,8 +2,9 @@
 //
 // A program may be a module of the LLVM and NVVM dialects whose kernel says itself what the stages would have found:
 // `nvvm.kernel`, its block `nvvm.reqntid`, its cluster `nvvm.cluster_dim`, the recipes of its tensor maps
-// (`tile_gpu.tensor_map`), its dynamic shared memory `tile_gpu.shared_bytes`, names and elements of its arguments
-// (`tile.name`, `tile.element` of a pointer).  Nothing proves its barriers.
+// (`tile_gpu.tensor_map`), its dynamic shared memory `tile_gpu.shared_bytes`, and of its arguments names, elements of
+// pointers, and the facts that the code relies on (`tile.name`, `tile.element`, `tile.divisibility`, `tile.equals`).
+// What the lowering leaves is such a module.  Nothing proves its barriers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PIPELINE_LOWEREDKERNEL_H

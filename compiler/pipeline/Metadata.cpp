@@ -42,17 +42,38 @@ std::string decimal(double milliseconds) {
   return format("%llu.%03llu", microseconds / 1000, microseconds % 1000);
 }
 
-} // namespace
+/// Whether PTX has an atomic addition of floating-point numbers: "red.relaxed.gpu.global.add.f32".
+bool addsFloats(llvm::StringRef ptx) {
+  return (ptx.contains("red.") || ptx.contains("atom.")) &&
+         (ptx.contains(".add.f") || ptx.contains(".add.noftz.") || ptx.contains(".add.bf"));
+}
 
-Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
-  Metadata m;
-  m.kernel = kernel.getName().str();
+/// The options that the text states, of a kernel at any stage.
+void readOptions(Metadata &m, Operation *kernel) {
   forEachKernelOption(m.options, [&](const KernelOptionInfo &option, int &value) {
     if (auto given = kernel->getAttrOfType<IntegerAttr>("tile." + std::string(option.attribute)))
       value = static_cast<int>(given.getInt());
   });
+}
+
+/// The facts that the text states of an argument: kiln-specialize writes those of the request into it.
+void addGuards(Metadata &m, unsigned argument, FunctionOpInterface kernel) {
+  if (auto divisor = kernel.getArgAttrOfType<IntegerAttr>(argument, tile::divisibilityAttr)) {
+    const int64_t n = divisor.getInt(), power = n & -n; // of which alone the compiler makes use
+    if (power > 1)
+      m.divisible.emplace_back(argument, power);
+  }
+  if (auto value = kernel.getArgAttrOfType<IntegerAttr>(argument, tile::equalsAttr))
+    m.equals.emplace_back(argument, value.getValue().getSExtValue());
+}
+
+} // namespace
+
+Metadata describeKernel(func::FuncOp kernel) {
+  Metadata m;
+  m.kernel = kernel.getName().str();
+  readOptions(m, kernel);
   m.cluster = tile::clusterOf(kernel);
-  m.equals = job.equals;
   unsigned offset = 0;
   for (unsigned i = 0; i < tile::numVisibleArguments(kernel); ++i) {
     const Type t = kernel.getArgumentTypes()[i];
@@ -64,11 +85,7 @@ Metadata describeKernel(func::FuncOp kernel, const CompileJob &job) {
       m.arguments.back().specialize = how.str();
     if (auto element = dyn_cast_or_null<TypeAttr>(kernel.getArgAttr(i, tile::elementAttr)))
       m.arguments.back().elementBytes = tile::storageBits(element.getValue()) / 8;
-    if (auto divisor = kernel.getArgAttrOfType<IntegerAttr>(i, tile::divisibilityAttr)) {
-      const int64_t n = divisor.getInt(), power = n & -n; // of which alone the compiler makes use
-      if (power > 1)
-        m.divisible.emplace_back(i, power);
-    }
+    addGuards(m, i, kernel);
     offset += bytes;
   }
   kernel.walk([&](tile::AtomicRmwOp op) {
@@ -88,6 +105,7 @@ FailureOr<Metadata> describeLowered(LLVM::LLVMFuncOp kernel) {
     threads *= std::clamp(n, 0, 1 << 20);
   if (!block || threads != block[0] || threads < 32 || threads > 1024 || threads % 32)
     return fail() << "it says no block of 1 to 32 warps along x: give it nvvm.reqntid = array<i32: 128>", failure();
+  readOptions(m, kernel);
   m.options.warps = static_cast<int>(threads / 32);
   m.cluster = clusterOf(kernel);
   unsigned offset = 0;
@@ -118,8 +136,13 @@ FailureOr<Metadata> describeLowered(LLVM::LLVMFuncOp kernel) {
             : t);
     m.arguments.push_back({name ? name.str() : "argument" + std::to_string(i), std::move(type), offset, bytes});
     m.arguments.back().specialize = "none"; // the code is what it is
+    addGuards(m, i, kernel);
     offset += bytes;
   }
+  kernel.walk([&](LLVM::InlineAsmOp op) {
+    if (addsFloats(op.getAsmString()))
+      m.reproducible = false;
+  });
   if (auto bytes = kernel->getAttrOfType<IntegerAttr>(tile_gpu::sharedBytesAttr)) {
     if (bytes.getInt() < 0 || bytes.getInt() > INT32_MAX)
       return fail() << tile_gpu::sharedBytesAttr << " is " << bytes.getInt() << ": give its bytes, 0 or more",
@@ -201,6 +224,17 @@ std::string toJson(const Metadata &m) {
         json.attributeEnd();
       }
     });
+    if (!m.passTimes.empty())
+      json.attributeArray("passes", [&] {
+        for (const Metadata::PassTime &t : m.passTimes)
+          json.object([&] {
+            json.attribute("stage", t.stage);
+            json.attribute("pass", llvm::json::fixUTF8(t.pass));
+            json.attributeBegin("milliseconds");
+            json.rawValue(decimal(t.milliseconds));
+            json.attributeEnd();
+          });
+      });
     if (!m.explanation.empty()) {
       json.attributeBegin("explain");
       json.rawValue(m.explanation);

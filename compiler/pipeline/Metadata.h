@@ -1,8 +1,8 @@
 //===- Metadata.h - What a launcher must know of a compiled kernel -----------===//
 //
 // The JSON of CompilerTable.h, gathered stage by stage, or from a kernel at stage llvm.  Arguments lie at their natural
-// offsets, as the PTX declares them.  Guards are the facts that the request stated, and what the program itself says of
-// its arguments (tile.divisibility): the code may rely on each.
+// offsets, as the PTX declares them.  Guards are what the program says of its arguments (tile.divisibility,
+// tile.equals), the request's facts among it since kiln-specialize wrote them there: the code may rely on each.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PIPELINE_METADATA_H
@@ -38,11 +38,16 @@ struct Metadata {
   std::vector<Hidden> hidden; ///< parameters that the launcher makes, after the arguments
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< guards
   std::vector<std::pair<std::string, double>> milliseconds;
-  std::string explanation; ///< a JSON object, or empty
+  struct PassTime {
+    std::string stage, pass;
+    double milliseconds = 0;
+  };
+  std::vector<PassTime> passTimes; ///< in order; empty unless asked for
+  std::string explanation;         ///< a JSON object, or empty
 };
 
 /// After the tile stage.
-Metadata describeKernel(mlir::func::FuncOp kernel, const CompileJob &job);
+Metadata describeKernel(mlir::func::FuncOp kernel);
 /// Of a kernel given at stage llvm, instead.  Fails with an error at the function that lacks something.
 mlir::FailureOr<Metadata> describeLowered(mlir::LLVM::LLVMFuncOp kernel);
 /// Of the lowered kernel, before PTX is made of it: what the launcher passes besides the arguments.

@@ -1,5 +1,6 @@
 #include "compiler/pipeline/Reproducer.h"
 
+#include "compiler/pipeline/RunnableCommand.h"
 #include "support/Text.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -7,7 +8,7 @@
 
 namespace kiln {
 
-Result<std::string> writeReproducer(const CompileJob &job, const std::string &reason) {
+Result<Reproducer> writeReproducer(const CompileJob &job, const std::string &reason) {
   llvm::SmallString<256> model;
   if (!job.dumpDirectory.empty()) {
     model = job.dumpDirectory;
@@ -23,29 +24,18 @@ Result<std::string> writeReproducer(const CompileJob &job, const std::string &re
   if (std::error_code error = llvm::sys::fs::createUniqueFile(model, fd, path, llvm::sys::fs::OF_None, ownersAlone))
     return Status(StatusCode::IoError, "cannot write " + model.str().str() + ": " + error.message());
   llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
-  os << "// The compiler failed on this program";
+  const std::string fileName = llvm::sys::path::filename(path).str();
+  os << "// " << compileCommand(job, fileName, std::nullopt) << "\n// The compiler failed on this program";
   for (std::string_view rest = reason; !rest.empty();) {
     const size_t end = rest.find('\n');
     os << "\n//   " << llvm::StringRef(rest.substr(0, end));
     rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
   }
-  os << "\n// target " << job.codeTarget << (job.kernel.empty() ? "" : ", kernel " + job.kernel);
-  for (const auto &[argument, number] : job.divisible)
-    os << ", argument " << argument << " divisible by " << number;
-  for (const auto &[argument, number] : job.equals)
-    os << ", argument " << argument << " = " << number;
-  for (const std::string &plugin : job.plugins)
-    os << "\n// plugin " << plugin;
-  for (const auto &[stage, passes] :
-       {std::pair("tile", &job.passes.tile), std::pair("tile_gpu", &job.passes.tileGpu),
-        std::pair("barriers", &job.passes.barriers), std::pair("lowering", &job.passes.lowering)})
-    if (!passes->empty())
-      os << "\n// passes added to stage " << stage << ": " << *passes;
   os << "\n" << job.program << "\n";
   os.close();
   if (os.has_error())
     return Status(StatusCode::IoError, "cannot write " + path.str().str() + ": " + os.error().message());
-  return path.str().str();
+  return Reproducer{path.str().str(), compileCommand(job, path.str().str(), std::nullopt)};
 }
 
 std::string forHelper(const KilnText &options) {

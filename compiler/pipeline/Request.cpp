@@ -69,15 +69,26 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
       }
     return wrongKnob(name, "tile, tile_gpu, llvm or ptx");
   }
-  if (name == "line_info") {
-    const std::optional<bool> flag = value.getAsBoolean();
-    job.lineInfo = flag.value_or(false);
-    return flag ? Status() : wrongKnob(name, "true or false");
-  }
-  if (name == "explain") {
-    const std::optional<bool> flag = value.getAsBoolean();
-    job.explain = flag.value_or(false);
-    return flag ? Status() : wrongKnob(name, "true or false");
+  const std::pair<const char *, bool *> flags[] = {{"line_info", &job.lineInfo},
+                                                   {"explain", &job.explain},
+                                                   {"dump_passes", &job.dumpPasses},
+                                                   {"time_passes", &job.timePasses},
+                                                   {"in_helper", &job.inHelper}};
+  for (const auto &[spelling, flag] : flags)
+    if (name == spelling) {
+      const std::optional<bool> given = value.getAsBoolean();
+      *flag = given.value_or(false);
+      return given ? Status() : wrongKnob(name, "true or false");
+    }
+  if (name == "overrides") {
+    const llvm::json::Object *files = value.getAsObject();
+    for (const auto &[file, content] : files ? *files : llvm::json::Object()) {
+      const std::optional<llvm::StringRef> text = content.getAsString();
+      if (!text)
+        return wrongKnob(name, "an object of texts");
+      job.overrides.emplace_back(file.str(), text->str());
+    }
+    return files ? Status() : wrongKnob(name, "an object of texts");
   }
   if (name == "dump_dir") {
     job.dumpDirectory = word.value_or("").str();
@@ -118,13 +129,10 @@ Status readKnob(llvm::StringRef name, const llvm::json::Value &value, CompileJob
     KILN_ASSIGN(job.stress, stressPass(*word));
     return {};
   }
-  if (name == "in_helper") {
-    const std::optional<bool> flag = value.getAsBoolean();
-    job.inHelper = flag.value_or(false);
-    return flag ? Status() : wrongKnob(name, "true or false");
-  }
-  return Status::invalid("unknown knob '" + name.str() + "'",
-                         "known: emit, line_info, explain, plugins, passes, stress, dump_dir, deadline, isolation");
+  return Status::invalid(
+      "unknown knob '" + name.str() + "'",
+      "known: emit, line_info, explain, plugins, passes, stress, dump_dir, dump_passes, time_passes, "
+      "overrides, deadline, isolation");
 }
 
 } // namespace

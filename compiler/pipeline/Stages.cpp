@@ -156,6 +156,12 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   return {};
 }
 
+Status buildProofStage(OpPassManager &pm) {
+  pm.addPass(verifyStage("tile_gpu"));
+  pm.addPass(createVerifyBarriers());
+  return {};
+}
+
 Status buildLoweringStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createLowerTiles());
   // From the last operation up: thousands of scalars and wide loops take 0.02 s instead of 0.6 from the first one down.

@@ -44,6 +44,8 @@ Result<StageInsertions> parseInsertions(std::string_view text);
 /// These fail if a name in the insertions is no registered pass.
 Status buildTileStage(mlir::OpPassManager &pm, const SpecializeFacts &facts, const StageInsertions &added = {});
 Status buildTileGpuStage(mlir::OpPassManager &pm, const StageInsertions &added = {});
+/// What checks a text that the tile_gpu stage is said to have left: its operations and the proof of its barriers.
+Status buildProofStage(mlir::OpPassManager &pm);
 Status buildLoweringStage(mlir::OpPassManager &pm, const StageInsertions &added = {});
 
 /// The stages as pipelines of kiln-opt, insertions as their options.

@@ -44,6 +44,7 @@ constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
 constexpr llvm::StringLiteral assemblerLevelAttr = "tile.assembler_level";
 constexpr llvm::StringLiteral clusterAttr = "tile.cluster";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
+constexpr llvm::StringLiteral equalsAttr = "tile.equals"; ///< the value that the code is for
 constexpr llvm::StringLiteral nameAttr = "tile.name";
 constexpr llvm::StringLiteral noaliasAttr = "tile.noalias";
 constexpr llvm::StringLiteral specializeAttr = "tile.specialize";

@@ -6,6 +6,7 @@
 #include "compiler/tile/PrintSlice.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/IR/Builders.h"
@@ -178,11 +179,13 @@ static LogicalResult verifySpecialization(func::FuncOp f, unsigned argument, Nam
 
 LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attr) {
   auto f = dyn_cast<func::FuncOp>(op);
-  // A kernel at stage llvm keeps what a caller has to know.
-  if (!f && isa<FunctionOpInterface>(op) && attr.getName() == nameAttr && isa<StringAttr>(attr.getValue()))
-    return success();
-  if (!f && isa<FunctionOpInterface>(op) && attr.getName() == elementAttr && isa<TypeAttr>(attr.getValue()))
-    return success();
+  // A kernel at stage llvm keeps what a caller has to know, and so does one on its way there.
+  if (auto any = dyn_cast<FunctionOpInterface>(op);
+      any && (!f || isa<LLVM::LLVMPointerType>(f.getArgumentTypes()[argument])))
+    if ((attr.getName() == nameAttr && isa<StringAttr>(attr.getValue())) ||
+        (attr.getName() == elementAttr && isa<TypeAttr>(attr.getValue())) ||
+        ((attr.getName() == divisibilityAttr || attr.getName() == equalsAttr) && isa<IntegerAttr>(attr.getValue())))
+      return success();
   if (!f)
     return op->emitError() << attr.getName() << " belongs to an argument of a func.func";
   const std::string name = argumentName(f, argument);
@@ -201,11 +204,17 @@ LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
                              << " is a positive integer, of a pointer or an integer argument";
     return success();
   }
+  if (attr.getName() == equalsAttr) {
+    auto value = dyn_cast<IntegerAttr>(attr.getValue());
+    if (value && value.getType() == f.getArgumentTypes()[argument] && value.getType().isInteger())
+      return success();
+    return op->emitError() << name << ": " << equalsAttr << " is an integer of the argument's type";
+  }
   if (attr.getName() == elementAttr || attr.getName() == specializeAttr)
     return verifySpecialization(f, argument, attr);
   return op->emitError() << name << ": unknown attribute " << attr.getName() << ": arguments may have " << nameAttr
-                         << ", " << noaliasAttr << ", " << divisibilityAttr << ", " << specializeAttr << " and "
-                         << elementAttr;
+                         << ", " << noaliasAttr << ", " << divisibilityAttr << ", " << equalsAttr << ", "
+                         << specializeAttr << " and " << elementAttr;
 }
 
 unsigned numWarps(func::FuncOp kernel) {

@@ -31,6 +31,7 @@ def Tile_Dialect : Dialect {
     | `tile.assembler_level` | how hard the assembler optimises, 0 to 3, i32; 3 if absent.  1 takes two thirds of the time; some kernels lose nothing by it |
     | `tile.cluster` | blocks of a cluster along x, y, z: they run at the same time on neighbouring multiprocessors, and a launch's grid is a multiple of them.  Powers of two, 8 in all at most, `array<i32: 2, 1, 1>` (what is left out is 1); none if absent |
     | `tile.divisibility` (argument) | the integer, or the pointer's address in bytes, is a multiple of this, i32 |
+    | `tile.equals` (argument) | the integer has this value; kiln-specialize writes it where it puts the constant in the argument's place |
     | `tile.name` (argument) | its name in messages, string |
     | `tile.noalias` (argument) | no other argument's memory overlaps what is written through this one (unit) |
     | `tile.specialize` (argument) | how much of its value one compiled kernel is for: `"none"`; `"divisibility"`, a multiple of 16 (a pointer: aligned to 16 bytes) or not; `"stride"`, 1, a multiple or neither; `"value"`, an integer's value.  If absent, `"divisibility"` of pointers and `"none"` of all others |

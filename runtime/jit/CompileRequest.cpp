@@ -42,6 +42,8 @@ Result<CompileOptions> compileOptions(const Knobs &knobs, const CompilePurpose &
   nlohmann::json request{{"emit", purpose.emit}, {"line_info", purpose.lineInfo}};
   if (purpose.explain)
     request["explain"] = true;
+  if (purpose.timePasses)
+    request["time_passes"] = true;
   CompileOptions out;
   for (const KnobInfo &knob : allKnobs()) {
     if (knob.request.empty() || (purpose.plain && knob.type != KnobType::Isolation))
@@ -50,9 +52,18 @@ Result<CompileOptions> compileOptions(const Knobs &knobs, const CompilePurpose &
     KILN_ASSIGN(const std::string value, knobs.get(knob.variable));
     if (knob.type == KnobType::Isolation)
       request[name] = knobs.isolation != knob::Isolation::Auto ? value : purpose.fromFile ? "child" : "thread";
-    else if (value.empty())
+    else if (value.empty() || (knob.type == KnobType::Bool && value == "0"))
       continue;
-    else if (knob.type == KnobType::Paths) {
+    else if (knob.type == KnobType::Bool)
+      request[name] = true;
+    else if (name == "overrides") {
+      Overrides own;
+      if (!purpose.overrides) {
+        KILN_ASSIGN(own, readOverrides(knobs, purpose.kernel, purpose.codeTarget));
+      }
+      for (const auto &[file, text] : (purpose.overrides ? purpose.overrides : &own)->files)
+        request[name][file] = text;
+    } else if (knob.type == KnobType::Paths) {
       KILN_ASSIGN(request[name], pluginFiles(knobs));
     } else if (knob.type == KnobType::Path) {
       if (Result<std::string> folder = dumpFolder(value))

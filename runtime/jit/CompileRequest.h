@@ -8,6 +8,7 @@
 #define KILN_RUNTIME_JIT_COMPILEREQUEST_H
 
 #include "kiln/Knobs.h"
+#include "runtime/jit/Overrides.h"
 
 namespace kiln {
 
@@ -19,6 +20,10 @@ struct CompilePurpose {
   bool fromFile = false;
   /// Only what the text itself says is asked for: no added passes, no dumps.
   bool plain = false;
+  bool timePasses = false;
+  /// What takes the place of stages' outputs; null: what the settings say, of the kernel and target below.
+  const Overrides *overrides = nullptr;
+  std::string_view kernel = {}, codeTarget = {};
 };
 
 struct CompileOptions {
@@ -26,7 +31,7 @@ struct CompileOptions {
   std::string note; ///< for the user, in a line: a setting that could not be obeyed and does not change code; or empty
 };
 
-/// Fails if a plugin is missing or could have been written by others.
+/// Fails if a plugin is missing, or it or an override could have been written by others.
 Result<CompileOptions> compileOptions(const Knobs &knobs, const CompilePurpose &purpose);
 
 /// The plugins' files as they are hashed and loaded: without links, and nobody else's.

@@ -163,7 +163,8 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
       plugins.hashes != parts.plugins)
     return Out();
 
-  KILN_ASSIGN(const CompileOptions asked, compileOptions(service.options.knobs, {.lineInfo = parts.lineInfo}));
+  KILN_ASSIGN(const CompileOptions asked,
+              compileOptions(service.options.knobs, {.lineInfo = parts.lineInfo, .overrides = &parts.overrides}));
   if (!asked.note.empty() && isFirst(asked.note))
     service.log.write(LogTopic::Compile, LogLevel::Error, asked.note);
   CompileInput input;

@@ -113,6 +113,8 @@ cache::KeyText kernelKey(const KeyParts &parts) {
       .set("passes", parts.passes);
   if (!parts.stress.empty())
     key.set("stress", parts.stress);
+  if (const std::string overrides = parts.overrides.identity(); !overrides.empty())
+    key.set("overrides", overrides);
   if (parts.lineInfo)
     key.set("file", source.fileName); // names the text where it has no locations of its own
   key.set("program", parts.lineInfo ? source.programText : withoutLocations(source.programText));

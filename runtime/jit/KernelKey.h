@@ -9,6 +9,7 @@
 
 #include "kiln/KernelSource.h"
 #include "runtime/cache/KeyText.h"
+#include "runtime/jit/Overrides.h"
 
 #include <string>
 #include <string_view>
@@ -24,8 +25,9 @@ struct KeyParts {
   std::string compiler;     ///< content hash
   std::string plugins;      ///< content hashes, in order
   bool lineInfo = false;
-  std::string passes = {}; ///< KILN_PASSES
-  std::string stress = {}; ///< KILN_STRESS
+  std::string passes = {};  ///< KILN_PASSES
+  std::string stress = {};  ///< KILN_STRESS
+  Overrides overrides = {}; ///< KILN_OVERRIDE_DIR
 };
 
 cache::KeyText kernelKey(const KeyParts &parts);

@@ -103,6 +103,7 @@ Result<KeyParts> JitService::keyParts(const KernelSource &source, std::string cl
   parts.plugins = plugins.hashes;
   parts.passes = options.knobs.passes;
   parts.stress = options.knobs.stress;
+  KILN_ASSIGN(parts.overrides, readOverrides(options.knobs, source.name, codeTarget));
   return parts;
 }
 

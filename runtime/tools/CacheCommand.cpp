@@ -1,6 +1,7 @@
 // `kiln cache`: what the kernel cache on disk holds, whether it is sound, and how to make it smaller.
 #include "kiln/Knobs.h"
 #include "runtime/cache/KernelCache.h"
+#include "runtime/tools/CacheEntry.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TextKernel.h"
@@ -20,7 +21,7 @@ using cache::EntryInfo;
 using cache::KernelCache;
 
 struct Options {
-  std::string action = "list", folder, maxSize, maxIdle;
+  std::string action = "list", entry, output, folder, maxSize, maxIdle;
   bool damaged = false, json = false;
 };
 
@@ -46,6 +47,12 @@ std::string timeText(std::chrono::seconds time) {
 std::string field(const EntryInfo &e, std::string_view name) {
   const std::string *text = e.key.find(name);
   return text ? *text : "?";
+}
+
+/// What tells two entries of one kernel apart.
+std::string configuration(const EntryInfo &e) {
+  const std::string *settings = e.key.find("configuration");
+  return settings && !settings->empty() ? *settings : "-";
 }
 
 /// "30m", "12h", "7d", "90s".
@@ -79,6 +86,13 @@ private:
     if (o.action != "prune" && (!o.maxSize.empty() || !o.maxIdle.empty() || o.damaged))
       return Status::invalid(
           "--max-size, --max-idle and --damaged are options of kiln cache prune, not of kiln cache " + o.action);
+    const bool ofOne = o.action == "show" || o.action == "extract";
+    if (ofOne == o.entry.empty())
+      return Status::invalid(ofOne ? "kiln cache " + o.action + " needs the name of an entry"
+                                   : "kiln cache " + o.action + " takes no entry: " + o.entry,
+                             "kiln cache list names the entries; show and extract take one");
+    if ((o.action == "extract") == o.output.empty())
+      return Status::invalid("-o FOLDER is where kiln cache extract writes, and an option of that alone");
     KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
     limit = knobs.cacheMaxBytes;
     if (!o.maxSize.empty()) {
@@ -105,6 +119,8 @@ private:
       return 0;
     }
     folder = kernels->directory();
+    if (ofOne)
+      return one(*kernels);
     return o.action == "list"     ? list(*kernels)
            : o.action == "stats"  ? stats(*kernels)
            : o.action == "verify" ? verify(*kernels)
@@ -140,7 +156,8 @@ private:
   Result<int> list(KernelCache &kernels) {
     KILN_ASSIGN(const std::vector<EntryInfo> all, kernels.list());
     report["entries"] = Json::array();
-    std::vector<std::vector<std::string>> rows{{"kernel", "target", "assembled", "size", "age", "last use", "file"}};
+    std::vector<std::vector<std::string>> rows{
+        {"kernel", "target", "assembled", "size", "age", "last use", "configuration", "file"}};
     std::uint64_t bytes = 0;
     for (const EntryInfo &e : all) {
       bytes += e.bytes;
@@ -149,9 +166,10 @@ private:
       if (e.damage.empty())
         rows.push_back({field(e, "kernel"), field(e, "code target"),
                         e.kind == cache::EntryKind::Cubin ? field(e, "assembly arch") : "no (PTX)", sizeText(e.bytes),
-                        age, timeText(e.idle), e.fileName});
+                        age, timeText(e.idle), configuration(e), e.fileName});
       else
-        rows.push_back({"(not used: " + e.damage + ")", "", "", sizeText(e.bytes), age, timeText(e.idle), e.fileName});
+        rows.push_back(
+            {"(not used: " + e.damage + ")", "", "", sizeText(e.bytes), age, timeText(e.idle), "", e.fileName});
     }
     report["bytes"] = bytes;
     if (o.json)
@@ -160,6 +178,23 @@ private:
       printTable(rows);
     std::printf("%zu entr%s, %s, in %s\n", all.size(), all.size() == 1 ? "y" : "ies", sizeText(bytes).c_str(),
                 folder.c_str());
+    return 0;
+  }
+
+  /// show and extract.
+  Result<int> one(KernelCache &kernels) {
+    KILN_ASSIGN(const CacheEntry entry, findCacheEntry(kernels, o.entry));
+    if (o.action == "show") {
+      report["entry"] = cacheEntryJson(entry);
+      if (!o.json)
+        std::fputs(describeCacheEntry(entry).c_str(), stdout);
+      return 0;
+    }
+    KILN_ASSIGN(const std::vector<std::string> files, extractCacheEntry(entry, o.output));
+    report["files"] = files;
+    for (const std::string &file : files)
+      if (!o.json)
+        std::printf("%s\n", file.c_str());
     return 0;
   }
 
@@ -279,10 +314,15 @@ void addCacheCommand(CLI::App &app, int &exitStatus) {
   auto o = std::make_shared<Options>();
   CLI::App *c = app.add_subcommand("cache", "List, check, empty or shrink the cache of compiled kernels");
   c->add_option("action", o->action,
-                "list (default): every entry; stats: sums; verify: read every entry whole; clear: remove all; prune: "
+                "list (default): every entry; show ENTRY: its program, key, resources and times; extract ENTRY -o "
+                "FOLDER: the same "
+                "and its code as files; stats: sums; verify: read every entry whole; clear: remove all; prune: "
                 "remove those used least recently")
       ->type_name("ACTION")
-      ->check(CLI::IsMember({"list", "stats", "verify", "clear", "prune"}));
+      ->check(CLI::IsMember({"list", "show", "extract", "stats", "verify", "clear", "prune"}));
+  c->add_option("entry", o->entry, "show, extract: the entry's file as list names it, or its first letters")
+      ->type_name("ENTRY");
+  c->add_option("-o,--output", o->output, "extract: the folder to write to")->type_name("FOLDER");
   c->add_option("--max-size", o->maxSize,
                 "prune: until no more is left; a number of bytes, or with K, M, G (default: "
                 "the setting KILN_CACHE_MAX_BYTES)")

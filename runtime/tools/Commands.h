@@ -20,6 +20,7 @@ void addBenchCommand(CLI::App &app, int &exitStatus);
 void addExplainCommand(CLI::App &app, int &exitStatus);
 void addCheckCommand(CLI::App &app, int &exitStatus);
 void addCacheCommand(CLI::App &app, int &exitStatus);
+void addDiffCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools

@@ -7,7 +7,9 @@
 #include "runtime/jit/Metadata.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/KernelProgram.h"
+#include "runtime/tools/PassTimes.h"
 #include "runtime/tools/Report.h"
+#include "runtime/tools/Sass.h"
 #include "runtime/tools/TextKernel.h"
 
 #include "compiler/codegen/Assembler.h"
@@ -22,7 +24,7 @@ namespace {
 struct Options {
   std::string kernel, entry, target = "sm_80", arch, dtype, emit = "ptx", output;
   std::vector<std::string> settings, divisible, equals;
-  bool lineInfo = false, json = false, report = false;
+  bool lineInfo = false, json = false, report = false, timePasses = false;
 };
 
 class Compile {
@@ -48,13 +50,16 @@ private:
     KILN_TRY(readProgram());
     KILN_ASSIGN(const std::string facts, factsText(argumentNames, o.divisible, o.equals));
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
-    const bool cubin = o.emit == "cubin";
+    const bool assembled = o.emit == "cubin" || o.emit == "sass";
     CompilePurpose purpose;
     purpose.emit = o.emit;
-    if (cubin)
+    if (assembled)
       purpose.emit = "ptx";
     purpose.lineInfo = lineInfo();
     purpose.fromFile = !fileName.empty();
+    purpose.timePasses = o.timePasses;
+    purpose.kernel = kernelName;
+    purpose.codeTarget = o.target;
     KILN_ASSIGN(const CompileOptions asked, compileOptions(knobs, purpose));
     if (!asked.note.empty())
       std::fprintf(stderr, "kiln compile: %s\n", asked.note.c_str());
@@ -65,19 +70,23 @@ private:
       std::fprintf(stderr, "%s\n", text.c_str());
     if (!out.metadata.empty())
       report["metadata"] = Json::parse(out.metadata);
-    if (!cubin && !o.report)
+    if (o.timePasses && !o.json)
+      printPassTimes(report["metadata"]);
+    if (!assembled && !o.report)
       return write(std::as_bytes(std::span(out.output.data(), out.output.size())));
-    return assemble(out.output, cubin, assemblerLevelOf(out.metadata));
+    return assemble(out.output, assemblerLevelOf(out.metadata));
   }
 
   bool lineInfo() const { return o.lineInfo || knobs.lineInfo == knob::Switch::On; }
 
   Status readProgram() {
     name = o.kernel;
+    kernelName = o.entry;
     KernelSource source;
     if (!namesTextFile(o.kernel)) {
       KILN_ASSIGN(source, recordLibraryKernel(o.kernel, o.dtype, o.settings));
       program = std::move(source.programText);
+      kernelName = source.name;
     } else {
       if (!o.settings.empty())
         return Status::invalid("--set " + o.settings[0] + ": a text file has no configuration");
@@ -93,7 +102,7 @@ private:
     return {};
   }
 
-  Status assemble(const std::string &ptx, bool emitCubin, unsigned level) {
+  Status assemble(const std::string &ptx, unsigned level) {
     AssemblerSearch search;
     search.nvJitLink = knobs.nvJitLink;
     search.ptxas = knobs.ptxas;
@@ -120,8 +129,13 @@ private:
     }
     report["assembler"] = {{"name", assembler->name()}, {"arch", arch}, {"milliseconds", module.milliseconds}};
     report["resources"] = std::move(resources);
-    return write(emitCubin ? std::span<const std::byte>(module.cubin)
-                           : std::as_bytes(std::span(ptx.data(), ptx.size())));
+    if (o.emit == "cubin")
+      return write(module.cubin);
+    std::string text = ptx;
+    if (o.emit == "sass") {
+      KILN_ASSIGN(text, disassemble(module.cubin));
+    }
+    return write(std::as_bytes(std::span(text.data(), text.size())));
   }
 
   Status write(std::span<const std::byte> bytes) {
@@ -138,7 +152,7 @@ private:
 
   const Options &o;
   Knobs knobs;
-  std::string program, fileName, name;
+  std::string program, fileName, name, kernelName;
   std::vector<std::string> argumentNames;
   Json report = Json::object();
 };
@@ -151,23 +165,27 @@ void addCompileCommand(CLI::App &app, int &exitStatus) {
   c->add_option("kernel", options->kernel, "a kernel of the library, or a text file FILE.mlir")->required();
   c->add_option("--entry", options->entry, "the kernel of the file; not needed if there is one");
   c->add_option("--target", options->target, "what the code may use")->capture_default_str();
-  c->add_option("--arch", options->arch, "what --emit cubin and --report assemble for (default: the target)");
+  c->add_option("--arch", options->arch,
+                "what --emit cubin, --emit sass and --report assemble for (default: the target)");
   c->add_option("--dtype", options->dtype,
                 "element type of a library kernel: f32, f16, bf16 (default: f32, of attention bf16)");
   c->add_option("--set", options->settings, "NAME=VALUE of a library kernel's configuration, such as block=2048");
   c->add_option("--divisible", options->divisible, "ARGUMENT=N: compile for values divisible by N, such as x=16");
   c->add_option("--equals", options->equals, "ARGUMENT=N: compile for this value");
-  c->add_option("--emit", options->emit, "tile, tile_gpu, llvm, ptx or cubin")
-      ->check(CLI::IsMember({"tile", "tile_gpu", "llvm", "ptx", "cubin"}))
+  c->add_option("--emit", options->emit, "tile, tile_gpu, llvm, ptx, cubin or sass")
+      ->check(CLI::IsMember({"tile", "tile_gpu", "llvm", "ptx", "cubin", "sass"}))
       ->capture_default_str();
   c->add_option("-o,--output", options->output, "file to write (default: standard output)");
   c->add_flag("--line-info", options->lineInfo, "source lines in the code");
   c->add_flag("--report", options->report, "registers, stack and spills, from the assembler, to standard error");
+  c->add_flag("--time-passes", options->timePasses,
+              "time of every pass, MLIR's and LLVM's, to standard error; with --json in its metadata");
   c->add_flag("--json", options->json, "a report in JSON to standard output; needs -o");
   c->footer("Examples:\n"
             "  kiln compile softmax --target sm_90a --dtype bf16 --divisible x=16 --divisible out=16\n"
             "  kiln compile docs/examples/scale.mlir --target sm_80 --emit tile_gpu\n"
             "  kiln compile add --target sm_80 --arch sm_90a --emit cubin --report -o add.cubin\n"
+            "  kiln compile softmax --target sm_90a --time-passes -o softmax.ptx\n"
             "Exit status: 0 good, 2 input, 3 compile.");
   c->callback([options, &exitStatus] { exitStatus = Compile(*options)(); });
 }

@@ -55,6 +55,8 @@ private:
     purpose.lineInfo = knobs.lineInfo == knob::Switch::On;
     purpose.explain = true;
     purpose.fromFile = file;
+    purpose.kernel = source.name;
+    purpose.codeTarget = o.target;
     KILN_ASSIGN(const CompileOptions asked, compileOptions(knobs, purpose));
     if (!asked.note.empty())
       std::fprintf(stderr, "kiln explain: %s\n", asked.note.c_str());

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +66,36 @@ TEST_F(CacheCliTest, ACacheThatIsNotThereYetIsEmptyAndStaysAway) {
   const Outcome named = kiln({"cache", "--cache-dir", file("nowhere")});
   EXPECT_EQ(named.status, 2);
   EXPECT_NE(named.err.find("there is no folder '" + file("nowhere") + "'"), std::string::npos) << named.err;
+}
+
+/// A kernel that was really compiled, taken out of the cache: its first line makes the same code again.
+TEST_F(CacheCliTest, AnEntryIsShownAndTakenApart) {
+  const std::string x = floats("x.npy", 64);
+  ASSERT_EQ(kiln({"run", "add", "--x", x, "--y", x, "--target", "sm_80"}).status, 0);
+  ASSERT_EQ(entries().size(), 1u);
+  const std::string name = fs::path(entries()[0]).filename();
+  const Outcome shown = kiln({"cache", "show", name.substr(0, 6)});
+  ASSERT_EQ(shown.status, 0) << shown.err;
+  for (const char *part :
+       {"kernel: add", "configuration: ", "code target: sm_80", "num_warps: ", "milliseconds", "tile.kernel"})
+    EXPECT_NE(shown.out.find(part), std::string::npos) << part << "\n" << shown.out;
+  EXPECT_EQ(json({"show", name})["entry"]["metadata"]["kernel"], "add");
+  ASSERT_EQ(kiln({"cache", "extract", name, "-o", file("out")}).status, 0);
+  std::ifstream program(file("out/add.mlir")), ptx(file("out/add.ptx"));
+  std::string first;
+  std::getline(program, first);
+  ASSERT_TRUE(first.starts_with("// kiln compile 'add.mlir' ")) << first;
+  const std::string again =
+      "cd '" + file("out") + "' && PATH=" KILN_BINARY_DIR "/bin:$PATH && " + first.substr(3) + " -o again.ptx";
+  ASSERT_EQ(std::system(again.c_str()), 0) << again;
+  std::ifstream made(file("out/again.ptx"));
+  const std::string stored(std::istreambuf_iterator<char>(ptx), {}), compiled(std::istreambuf_iterator<char>(made), {});
+  EXPECT_FALSE(stored.empty());
+  EXPECT_TRUE(compiled == stored);
+  EXPECT_TRUE(fs::exists(file("out/add.json")));
+  expectRefused({"cache", "show", "zz"}, "the cache has no entry 'zz'");
+  expectRefused({"cache", "show"}, "needs the name of an entry");
+  expectRefused({"cache", "list", name}, "takes no entry");
 }
 
 TEST_F(CacheCliTest, ListNamesKernelTargetSizeAndAges) {

@@ -20,6 +20,27 @@ nlohmann::json request(const Knobs &knobs, const CompilePurpose &purpose = {}) {
   return out ? nlohmann::json::parse(out->json) : nlohmann::json();
 }
 
+/// The files of one kernel and target; those that others could have written are refused.
+TEST(CompileRequest, OverridesAreOfTheKernelAndNobodyElses) {
+  const TemporaryDirectory folder;
+  Knobs knobs;
+  knobs.overrideDir = std::filesystem::canonical(folder.path()).string() + "/o";
+  EXPECT_EQ(readOverrides(knobs, "add", "sm_80").status().code(), StatusCode::NotFound);
+  std::filesystem::create_directory(knobs.overrideDir);
+  std::filesystem::permissions(knobs.overrideDir, std::filesystem::perms::owner_all);
+  for (const char *name : {"add.sm_80.1.ptx", "add.sm_90a.1.ptx", "add2.sm_80.1.ptx", "add.sm_80.1.source.mlir"})
+    std::ofstream(knobs.overrideDir + "/" + name) << name;
+  const Result<Overrides> found = readOverrides(knobs, "add", "sm_80");
+  ASSERT_TRUE(found.ok()) << found.status().toString();
+  ASSERT_EQ(found->files.size(), 1u);
+  EXPECT_EQ(found->files[0].first, "add.sm_80.1.ptx");
+  const std::string before = found->identity();
+  std::ofstream(knobs.overrideDir + "/add.sm_80.1.ptx") << "other";
+  EXPECT_NE(readOverrides(knobs, "add", "sm_80")->identity(), before);
+  ASSERT_EQ(::chmod((knobs.overrideDir + "/add.sm_80.1.ptx").c_str(), 0666), 0);
+  EXPECT_NE(readOverrides(knobs, "add", "sm_80").status().message().find("others can write to it"), std::string::npos);
+}
+
 TEST(CompileRequest, EverySettingForTheCompilerIsInIt) {
   const TemporaryDirectory folder;
   const std::string plugin = std::filesystem::canonical(folder.path()).string() + "/p.so";
@@ -36,7 +57,17 @@ TEST(CompileRequest, EverySettingForTheCompilerIsInIt) {
     std::string value = "7";
     if (knob.type == KnobType::Isolation)
       expected = value = "none";
-    else if (knob.type == KnobType::Path)
+    else if (knob.type == KnobType::Bool) {
+      value = "1";
+      expected = true;
+    } else if (name == "overrides") {
+      value = std::filesystem::canonical(folder.path()).string() + "/overrides";
+      std::filesystem::create_directory(value);
+      std::filesystem::permissions(value, std::filesystem::perms::owner_all);
+      std::ofstream(value + "/add.sm_80.01234567.tile.mlir") << "module {}";
+      std::ofstream(value + "/add.sm_80.01234567.01-tile-cse.mlir") << "a pass's, which replaces nothing";
+      expected["add.sm_80.01234567.tile.mlir"] = "module {}";
+    } else if (knob.type == KnobType::Path)
       expected = value = folder.path() + "/dumps";
     else if (knob.type == KnobType::Paths) {
       value = plugin;

@@ -14,3 +14,6 @@ config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.binary_dir, "bin"), config.llvm_tools, os.environ.get("PATH", "")]
 )
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail"
+# kiln-reduce and kiln-lsp-server, which builds with a static MLIR do not have.
+if all(os.path.exists(os.path.join(config.binary_dir, "bin", tool)) for tool in ("kiln-reduce", "kiln-lsp-server")):
+    config.available_features.add("mlir-tools")

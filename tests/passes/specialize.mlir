@@ -4,7 +4,7 @@
 // CHECK: func.func @k(%{{.*}}: !tile.ptr<bf16> {tile.divisibility = 16 : i32},
 // CHECK-SAME: %{{.*}}: i64 {tile.divisibility = 8 : i32, tile.element = bf16, tile.name = "row_stride", tile.specialize = "stride"},
 // CHECK-SAME: %{{.*}}: i64 {tile.divisibility = 48 : i32},
-// CHECK-SAME: %{{.*}}: i64 {tile.name = "column_stride"})
+// CHECK-SAME: %{{.*}}: i64 {tile.equals = 1 : i64, tile.name = "column_stride"})
 // CHECK: %[[ONE:.*]] = arith.constant 1 : i64
 // CHECK: strides [%{{.*}}, %[[ONE]]]
 func.func @k(%x: !tile.ptr<bf16>, %row: i64 {tile.name = "row_stride", tile.specialize = "stride", tile.element = bf16},

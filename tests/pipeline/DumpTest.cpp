@@ -32,7 +32,7 @@ TEST(Dump, LinksAreReplacedAndNotFollowed) {
   std::map<std::string, std::string> expected;
   for (const auto &entry : fs::directory_iterator(folder.path()))
     expected[entry.path()] = contents(entry.path());
-  ASSERT_EQ(expected.size(), 5u); // tile, tile_gpu, lowering, ll, ptx; no temporary is left
+  ASSERT_EQ(expected.size(), 6u); // source, tile, tile_gpu, lowering, ll, ptx; no temporary is left
   std::ofstream(victim) << "precious";
   for (const auto &[path, ignored] : expected) {
     fs::remove(path);

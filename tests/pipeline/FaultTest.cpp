@@ -64,6 +64,12 @@ TEST(Fault, EveryKindIsAStatusAndOtherThreadsGoOn) {
         EXPECT_NE(c.diagnostics.find(fault.says), std::string::npos) << passes << ": " << c.diagnostics;
         if (fault.status == KILN_COMPILE_CRASHED)
           EXPECT_NE(c.diagnostics.find(folder.path()), std::string::npos) << "no reproducer: " << c.diagnostics;
+        // The process that compiled lives on and says in which pass it was, and what runs the file again.
+        if (std::string_view(fault.says).starts_with("SIG") || fault.kind == std::string_view("fatal")) {
+          EXPECT_NE(c.diagnostics.find("pass test-fault: "), std::string::npos) << passes << ": " << c.diagnostics;
+          EXPECT_NE(c.diagnostics.find("kiln compile " + folder.path() + "/kiln-crash-"), std::string::npos)
+              << c.diagnostics;
+        }
         EXPECT_TRUE(c.output.empty());
         ++faulted;
       }

@@ -216,7 +216,7 @@ func.func @k(%x: !tile.ptr<f32> {tile.element = f32, tile.specialize = "divisibi
 
 // -----
 
-// expected-error @+1 {{argument 0: unknown attribute "tile.align": arguments may have tile.name, tile.noalias, tile.divisibility, tile.specialize and tile.element}}
+// expected-error @+1 {{argument 0: unknown attribute "tile.align": arguments may have tile.name, tile.noalias, tile.divisibility, tile.equals, tile.specialize and tile.element}}
 func.func @k(%n: i32 {tile.align = 4 : i32}) {
   return
 }
