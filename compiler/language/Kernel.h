@@ -109,8 +109,8 @@ struct KernelArgument {
   DType element = DType::F32;
   bool isPointer = false;
   ArgTraits traits;
-  std::optional<DType> counts = {};       ///< of a Stride and an Extent: elements of this type
-  std::optional<TensorPart> part = {};    ///< of a tensor
+  std::optional<DType> counts = {};    ///< of a Stride and an Extent: elements of this type
+  std::optional<TensorPart> part = {}; ///< of a tensor
   /// "ptr<f32>", "i64": as in the compiler's metadata.
   std::string typeText() const;
 };

@@ -1,7 +1,7 @@
 //===- Reduce.h - Reductions and scans ---------------------------------------===//
 //
-// A reverse scan too gives its function the lower index on the left, what was combined so far on the right (in Triton it
-// is the other way round: exchange the two sides of a function of there).
+// A reverse scan too gives its function the lower index on the left, what was combined so far on the right (in Triton
+// it is the other way round: exchange the two sides of a function of there).
 //
 //   auto rowMax = max(x, along(1));                       a tile of one rank less
 //   auto total = sum(x);                                  all dimensions: a scalar

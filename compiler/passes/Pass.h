@@ -6,7 +6,8 @@
 //   namespace kiln {
 //   #include "compiler/passes/CountGroups.inc"
 //
-// Passes.h, with all of them, is for those who put passes in order: whatever includes it is rebuilt for each new record.
+// Passes.h, with all of them, is for those who put passes in order: whatever includes it is rebuilt for each new
+// record.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_PASS_H

@@ -212,7 +212,7 @@ private:
     if (const std::string *text = dumps.replacement("ptx"))
       ptx->ptx = *text;
     dumps.llvmIr(ptx->llvmAfterO3);
-    dumps.ptx(ptx->ptx, metadata.numWarps * 32, metadata.sharedBytes);
+    dumps.ptx(ptx->ptx, static_cast<unsigned>(metadata.options.warps) * 32, metadata.sharedBytes);
     if (job.emit == Emit::Llvm)
       return finish(std::move(ptx->llvmAfterO3));
     milliseconds.emplace_back("llvm", ptx->llvmMilliseconds);

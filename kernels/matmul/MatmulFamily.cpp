@@ -198,7 +198,6 @@ public:
     MatmulConfig c;
     if (Status s = applySettings(settings, c); !s.ok())
       return language::Kernel::failed(std::move(s));
-    using DType;
     const bool eighth = element == DType::F8E4M3 || element == DType::F8E5M2;
     return matmul(element, element == DType::I8 ? DType::I32 : eighth ? DType::F32 : element, c);
   }

@@ -14,7 +14,7 @@
 
 namespace kiln {
 
-std::string_view dtypeNpyCode(DType t);   ///< "<f4"; empty for bf16, e4m3, e5m2
+std::string_view dtypeNpyCode(DType t); ///< "<f4"; empty for bf16, e4m3, e5m2
 /// The small float format of `t`; nullptr for every other type.
 const FloatFormat *dtypeFloatFormat(DType t);
 

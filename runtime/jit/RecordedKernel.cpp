@@ -33,11 +33,9 @@ Result<KernelSource> sourceOf(const language::Kernel &kernel) {
     if (a.counts)
       spec.elementBytes = std::max(8u, bitsOf(*a.counts)) / 8;
     if (a.part)
-      spec.part = TensorPart{a.part->tensor,
-                             static_cast<TensorPart::Role>(a.part->role),
-                             static_cast<std::uint8_t>(a.part->dim),
-                             static_cast<std::uint8_t>(a.part->rank),
-                             a.part->optional};
+      spec.part =
+          TensorPart{a.part->tensor, static_cast<TensorPart::Role>(a.part->role),
+                     static_cast<std::uint8_t>(a.part->dim), static_cast<std::uint8_t>(a.part->rank), a.part->optional};
     source.arguments.push_back(std::move(spec));
   }
   return source;

@@ -45,9 +45,8 @@ TEST(HelpCliTest, UnknownWords) {
   EXPECT_EQ(o.status, 2);
   EXPECT_EQ(o.err, "kiln: unknown command 'devcies'; did you mean devices?\n");
   o = kiln({"zzz"});
-  EXPECT_EQ(
-      o.err,
-      "kiln: unknown command 'zzz'; the commands are demo, run, compile, bench, explain, check, cache, diff, devices\n");
+  EXPECT_EQ(o.err, "kiln: unknown command 'zzz'; the commands are demo, run, compile, bench, explain, check, cache, "
+                   "diff, devices\n");
   o = kiln({"devices", "--colour"});
   EXPECT_EQ(o.status, 2);
   EXPECT_TRUE(has(o.err, "--colour") && has(o.err, "kiln devices --help")) << o.err;

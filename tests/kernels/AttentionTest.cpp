@@ -32,7 +32,7 @@ TEST_P(AttentionForward, PositionOffsets) {
     for (unsigned mask = 0; mask < 3; ++mask) {
       if (!chosen(number++, 5))
         continue;
-      Problem p = with(70, 150, mask % 2 ? DType::F16 : DType::Bf16);
+      Problem p = with(70, 150, mask % 2 ? DType::F16 : DType::BF16);
       p.offset = offset, p.batch = 2, p.causal = mask != 1;
       if (mask == 1)
         p.left = 30, p.right = 4;

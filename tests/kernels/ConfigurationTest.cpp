@@ -133,7 +133,7 @@ TEST(Configuration, EveryFamilyRecordsEachOfItsSettings) {
   for (const auto &family : families()) {
     const std::vector<FieldInfo> all = family->settings();
     EXPECT_FALSE(all.empty()) << family->name();
-    const language::Kernel wrong = family->record(elementOf(family->dtypes().front()), {{"no_such_setting", "1"}});
+    const language::Kernel wrong = family->record(kernelElement(family->dtypes().front()), {{"no_such_setting", "1"}});
     EXPECT_FALSE(wrong.ok()) << family->name();
     for (const FieldInfo &f : all)
       EXPECT_NE(wrong.status().remedy().find(f.name), std::string::npos) << family->name() << " " << f.name;
@@ -141,13 +141,13 @@ TEST(Configuration, EveryFamilyRecordsEachOfItsSettings) {
 }
 
 TEST(Configuration, ElementsOfTensorsAreTheTypesThatKernelsSee) {
-  EXPECT_EQ(elementOf(DType::F32), DType::F32);
-  EXPECT_EQ(elementOf(DType::F16), DType::F16);
-  EXPECT_EQ(elementOf(DType::Bf16), DType::BF16);
-  EXPECT_EQ(elementOf(DType::E4m3), DType::F8E4M3);
-  EXPECT_EQ(elementOf(DType::F64), DType::F64);
-  EXPECT_EQ(elementOf(DType::U16), DType::I16);
-  EXPECT_EQ(elementOf(DType::Bool), DType::I8);
+  EXPECT_EQ(kernelElement(DType::F32), DType::F32);
+  EXPECT_EQ(kernelElement(DType::F16), DType::F16);
+  EXPECT_EQ(kernelElement(DType::BF16), DType::BF16);
+  EXPECT_EQ(kernelElement(DType::F8E4M3), DType::F8E4M3);
+  EXPECT_EQ(kernelElement(DType::F64), DType::F64);
+  EXPECT_EQ(kernelElement(DType::U16), DType::I16);
+  EXPECT_EQ(kernelElement(DType::I1), DType::I8);
 }
 
 } // namespace

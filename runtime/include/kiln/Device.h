@@ -316,9 +316,9 @@ struct EmulatorOptions {
   std::uint64_t seed =
       0; ///< of the schedules that are not in order: they are a function of it (and of the launches before)
   MatrixMode mma = MatrixMode::Exact;
-  bool firstNan = false;     ///< report where NaN and infinities are born (finding nan.born); slow
-  std::string tileDirectory; ///< where tiles go that a kernel dumps; empty: they are printed
-  std::string cpuLevel;      ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
+  bool firstNan = false;          ///< report where NaN and infinities are born (finding nan.born); slow
+  std::string tileDirectory = {}; ///< where tiles go that a kernel dumps; empty: they are printed
+  std::string cpuLevel = {};      ///< "x86-64-v2", "x86-64-v3", "x86-64-v4", "baseline"; empty: the best of this CPU
 };
 
 /// "cuda", "cuda:N", "emulator:TARGET", "emulator" (sm_90a), or "" / "auto": the first GPU, else the emulator.
