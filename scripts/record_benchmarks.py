@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record_benchmarks.py KILN OUT.json [--device cuda:0] [--commit C] [--no-peers] [ID ..]: times all that the
+"""record_benchmarks.py KILN OUT.json [--device cuda:0] [--commit C] [--no-peers] [--only ID ..]: times all that the
 performance page shows, Kiln and its peers in one run, and writes one record.  performance.py makes the page of it.
 
 Peers need torch (see bench_peers.py); without it their columns stay empty.
@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--commit", default="")
     parser.add_argument("--no-peers", action="store_true")
-    parser.add_argument("ids", nargs="*")
+    parser.add_argument("--only", nargs="+", default=[], metavar="ID", dest="ids", help="of scripts/benchmarks.py")
     words = parser.parse_args()
     chosen = [b for b in ALL if not words.ids or b.id in words.ids]
     out = pathlib.Path(words.out)

@@ -2,7 +2,7 @@
 //
 // Rows of a program, keys of a step and warps, for the head dims, the options and the device.  None of the choices
 // spills registers on sm_80 and sm_90 (tests/kernels/AssembleTest.cpp); which is the fastest was measured on an H200
-// (docs/performance.md).
+// (docs/lab/2026-11.md).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONTILING_H
