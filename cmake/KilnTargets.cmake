@@ -2,8 +2,8 @@
 include(GoogleTest)
 find_package(GTest REQUIRED)
 
-# Headers that nearly every file includes, parsed once: kiln-pch of libraries, kiln-test-pch of tests.  Files still include
-# what they use: the preset asan builds without these.
+# Headers that nearly every file includes, parsed once: kiln-pch of libraries, kiln-untimed-pch of those that nobody times,
+# kiln-test-pch of tests.  Files still include what they use: the preset asan builds without these.
 function(kiln_add_precompiled name)
   cmake_parse_arguments(ARG "" "" "HEADERS;DEPS;FLAGS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/${name}.cpp)
@@ -36,14 +36,22 @@ if(KILN_PRECOMPILE)
   kiln_add_precompiled(kiln-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags)
   kiln_add_precompiled(kiln-test-pch HEADERS ${CMAKE_SOURCE_DIR}/tests/support/Precompiled.h DEPS kiln-flags GTest::gtest
     FLAGS ${KILN_UNTIMED_OPTIONS})
+  kiln_add_precompiled(kiln-untimed-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags
+    FLAGS ${KILN_UNTIMED_OPTIONS})
 endif()
 
+# UNTIMED: nobody times it in a build of developers.
 function(kiln_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED" "" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   # Kiln's own flags are not for those who use the installed library.
   target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:kiln-flags> ${ARG_DEPS})
-  kiln_use_precompiled(${name} kiln-pch)
+  if(ARG_UNTIMED)
+    target_compile_options(${name} PRIVATE ${KILN_UNTIMED_OPTIONS})
+    kiln_use_precompiled(${name} kiln-untimed-pch)
+  else()
+    kiln_use_precompiled(${name} kiln-pch)
+  endif()
 endfunction()
 
 function(kiln_add_program name)
