@@ -145,8 +145,9 @@ private:
     const Value slot = acquire.getBuffers()[buffer];
     for (Operation *user : slot.getUsers())
       for (const tile::MemoryAccess &access : tile::accessesOf(user))
-        if (access.memory == slot && access.writes && access.tile)
-          return access.tile;
+        if (access.memory == slot && access.writes && access.tile) // perhaps of pointers: its layout counts
+          return cast<RankedTensorType>(
+              tile::withElementType(access.tile, cast<BufferType>(slot.getType()).getElementType()));
     return {};
   }
 

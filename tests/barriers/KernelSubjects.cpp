@@ -90,6 +90,7 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
                          {{"queries", static_cast<std::int32_t>(S)},
                           {"window_left", std::int32_t(-1)},
                           {"window_right", std::int32_t(0)},
+                          {"position_offset", std::int32_t(0)},
                           {"scale", 1 / std::sqrt(static_cast<float>(D))},
                           {"cap", 0.0f}});
     };
