@@ -134,6 +134,37 @@ std::string isaText(unsigned isa) {
   return format("%u.%u", isa / 10, isa % 10);
 }
 
+/// The address spaces that the back end knows: for others it ends the process.
+bool isKnownSpace(const llvm::Type *type) {
+  const auto *pointer = llvm::dyn_cast<llvm::PointerType>(type->getScalarType());
+  // Generic, global, shared, constant, local, tensor memory, shared memory of a cluster, parameters.
+  constexpr unsigned known[] = {0, 1, 3, 4, 5, 6, 7, 101};
+  return !pointer || llvm::is_contained(known, pointer->getAddressSpace());
+}
+
+/// False after an error at the first pointer to an unknown address space.
+bool checkSpaces(const llvm::Module &module, mlir::Location fallback) {
+  const auto refuse = [](mlir::Location where, const llvm::Twine &what, const llvm::Type *type) {
+    mlir::emitError(where) << "LLVM: " << what.str() << " points to address space "
+                           << type->getScalarType()->getPointerAddressSpace()
+                           << ", which no GPU has: 0 (generic), 1 (global), 3 (shared), 4 (constant) or 5 (local)";
+    return false;
+  };
+  for (const llvm::GlobalVariable &global : module.globals())
+    if (!isKnownSpace(global.getType()))
+      return refuse(fallback, "'" + global.getName() + "'", global.getType());
+  for (const llvm::Function &function : module) {
+    for (const llvm::Argument &argument : function.args())
+      if (!isKnownSpace(argument.getType()))
+        return refuse(fallback, "an argument of '" + function.getName() + "'", argument.getType());
+    for (const llvm::BasicBlock &block : function)
+      for (const llvm::Instruction &i : block)
+        if (!isKnownSpace(i.getType()))
+          return refuse(locationOf(i, fallback), "an instruction", i.getType());
+  }
+  return true;
+}
+
 /// The PTX ISA to print, or 0 after errors.
 unsigned chooseIsa(const llvm::Module &module, const PtxOptions &options, mlir::Location fallback) {
   const Target &target = *options.target;
@@ -377,6 +408,8 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
   llvm::raw_string_ostream problemStream(problem);
   if (llvm::verifyModule(*llvmModule, &problemStream))
     return mlir::emitError(where) << "the lowering made wrong LLVM IR: " << problem;
+  if (!checkSpaces(*llvmModule, where))
+    return mlir::failure();
   if (!options.lineInfo)
     llvm::StripDebugInfo(*llvmModule);
   output.counts = countLlvm(*llvmModule);

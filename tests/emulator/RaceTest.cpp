@@ -123,7 +123,7 @@ TEST(Races, StoresOfTheSameBytes) {
   expectFound("race.shared", place + "st.shared.u32 [%r20], %r22; ld.shared.u32 %r23, [%r20];", {});
 }
 
-// The same by stmatrix, and in global memory, where it holds for the warps of a block and not for two blocks.
+// The same by stmatrix.  In global memory it is a finding: a guard may be what is missing.
 TEST(Races, MatricesAndGlobalWordsOfTheSameBytes) {
   const std::string last = "setp.eq.u32 %p1, %r2, 63; @%p1 xor.b32 %r22, %r22, 65536;\n";
   const std::string value = "mul.lo.u32 %r22, %r6, 2654435761; mov.u32 %r21, tile; mad.lo.u32 %r20, %r6, 16, %r21;\n"
@@ -135,7 +135,10 @@ TEST(Races, MatricesAndGlobalWordsOfTheSameBytes) {
   for (const auto &[store, id] : stores)
     for (const Setting &s : settings()) {
       const Launched same = run(value + store, {}, s, "sm_90a");
-      ASSERT_TRUE(same.clean() && same.has("race.same_value")) << text(s) << store << same.text();
+      if (std::string_view(id) == "race.shared")
+        ASSERT_TRUE(same.clean() && same.has("race.same_value")) << text(s) << store << same.text();
+      else
+        ASSERT_EQ(same.ids(), id) << text(s) << store << same.text();
       const Launched different = run(value + last + store, {}, s, "sm_90a");
       ASSERT_EQ(different.ids(), id) << text(s) << store << different.text();
     }

@@ -113,7 +113,7 @@ TEST(Seam, ArrowsRunOneWay) {
       {"support", {"support/"}},
       {"compiler/target", {"support/", "compiler/target/"}},
       {"compiler/layout", {"support/", "compiler/target/", "compiler/layout/"}},
-      {"compiler/language", {"support/", "compiler/language/"}},
+      {"compiler/language", {"support/", "compiler/target/KernelOptions", "compiler/language/"}},
       {"runtime/device", {"support/", "compiler/target/", "runtime/"}},
       {"runtime/cache", {"support/", "runtime/"}},
       {"runtime/io", {"support/", "runtime/"}},

@@ -147,9 +147,9 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
       unseen && kindOfRow(other.row) == AgentKind::CopyAsync && kindOfRow(t.access.row) == AgentKind::Wgmma;
   if (ofCopy && !w.block->worker.launch.strictProxy)
     return;
-  // Warps of a block that hold copies of a tile store them all, and which comes last does not matter.  Of another block
-  // what is there is no fact: it may be storing on another worker.
-  const bool sameValue = !unseen && t.m && other.row == t.access.row && isPlainStore(w, t.access) &&
+  // Warps of a block that hold copies of a tile store them all, and which comes last does not matter.  In global memory
+  // it is a finding: a program's guard may be what is missing, and other workers may be storing.
+  const bool sameValue = isShared && !unseen && t.m && other.row == t.access.row && isPlainStore(w, t.access) &&
                          isPlainStore(w, other) && storesWhatIsThere(w, t.op, *t.m, t.origin + word);
   const char *id = sameValue     ? "race.same_value"
                    : ofMap       ? "proxy.tensormap"
