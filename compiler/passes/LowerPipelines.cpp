@@ -16,7 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -74,7 +74,7 @@ public:
 
   LogicalResult run() {
     for (Block &block : function.getBody())
-      if (failed(lower(block)) || failed(allEnded()))
+      if (failed(inside(block)))
         return failure();
     for (Operation *op : dead)
       op->dropAllReferences();
@@ -109,10 +109,8 @@ private:
       for (Block &block : region) {
         if (llvm::any_of(block.getArguments(), isState))
           return op->emitError("'") << op->getName() << "' carries a pipeline: only scf.for and scf.if do";
-        const auto saved = std::exchange(usable, {});
-        if (failed(lower(block)) || failed(allEnded()))
+        if (failed(inside(block)))
           return failure();
-        usable = saved;
       }
     return success();
   }
@@ -200,68 +198,68 @@ private:
     return gone(op);
   }
 
-  LogicalResult lower(AcquireOp op) {
+  /// Takes the operation's state, changes it and gives the next one.
+  template <typename Op> LogicalResult step(Op op, llvm::function_ref<LogicalResult(State &)> change) {
     FailureOr<State> state = take(op.getPipeline(), op);
-    if (failed(state))
+    if (failed(state) || failed(change(*state)))
       return failure();
-    const Ring &ring = *state->ring;
-    if (state->taken() == ring.type.getStages())
-      return op.emitOpError() << "finds no free slot: of " << ring.type.getStages() << ", " << state->text()
-                              << "; release one before, or give the pipeline more";
-    if (state->acquired)
-      return op.emitOpError("takes a second slot before the first is committed");
-    placeWhereUsed(op.getBuffers(), ring, state->write, op);
-    // The numbers of the next slots together: what is released later has its own in time.
-    if (state->waited)
-      after(ring, state->read, op.getLoc());
-    state->write = after(ring, state->write, op.getLoc());
-    state->acquired = 1;
     give(op.getNext(), std::move(*state));
     return gone(op);
+  }
+
+  LogicalResult lower(AcquireOp op) {
+    return step(op, [&](State &state) -> LogicalResult {
+      const Ring &ring = *state.ring;
+      if (state.taken() == ring.type.getStages())
+        return op.emitOpError() << "finds no free slot: of " << ring.type.getStages() << ", " << state.text()
+                                << "; release one before, or give the pipeline more";
+      if (state.acquired)
+        return op.emitOpError("takes a second slot before the first is committed");
+      placeWhereUsed(op.getBuffers(), ring, state.write, op);
+      // The numbers of the next slots together: what is released later has its own in time.
+      if (state.waited)
+        after(ring, state.read, op.getLoc());
+      state.write = after(ring, state.write, op.getLoc());
+      state.acquired = 1;
+      return success();
+    });
   }
 
   LogicalResult lower(CommitOp op) {
-    FailureOr<State> state = take(op.getPipeline(), op);
-    if (failed(state))
-      return failure();
-    if (!state->acquired)
-      return op.emitOpError("commits no slot: none was acquired since the last one");
-    state->groups.push_back(AsyncCommitOp::create(rewriter, op.getLoc(), TokenType::get(op.getContext())));
-    state->acquired = 0;
-    give(op.getNext(), std::move(*state));
-    return gone(op);
+    return step(op, [&](State &state) -> LogicalResult {
+      if (!state.acquired)
+        return op.emitOpError("commits no slot: none was acquired since the last one");
+      state.groups.push_back(AsyncCommitOp::create(rewriter, op.getLoc(), TokenType::get(op.getContext())));
+      state.acquired = 0;
+      return success();
+    });
   }
 
   LogicalResult lower(WaitOp op) {
-    FailureOr<State> state = take(op.getPipeline(), op);
-    if (failed(state))
-      return failure();
-    if (state->groups.empty())
-      return op.emitOpError("waits for a slot that is never committed");
-    const Ring &ring = *state->ring;
-    Value slot = state->read;
-    for (unsigned i = 0; i < state->waited; ++i)
-      slot = after(ring, slot, op.getLoc());
-    const llvm::SmallVector<Value> buffers = buffersOf(ring, slot, op.getLoc());
-    AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(state->groups.front()), buffers, IntegerAttr());
-    BarrierOp::create(rewriter, op.getLoc());
-    state->groups.erase(state->groups.begin());
-    ++state->waited;
-    rewriter.replaceAllUsesWith(op.getBuffers(), buffers);
-    give(op.getNext(), std::move(*state));
-    return gone(op);
+    return step(op, [&](State &state) -> LogicalResult {
+      if (state.groups.empty())
+        return op.emitOpError("waits for a slot that is never committed");
+      Value slot = state.read;
+      for (unsigned i = 0; i < state.waited; ++i)
+        slot = after(*state.ring, slot, op.getLoc());
+      const llvm::SmallVector<Value> buffers = buffersOf(*state.ring, slot, op.getLoc());
+      AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(state.groups.front()), buffers, IntegerAttr());
+      BarrierOp::create(rewriter, op.getLoc());
+      state.groups.erase(state.groups.begin());
+      ++state.waited;
+      rewriter.replaceAllUsesWith(op.getBuffers(), buffers);
+      return success();
+    });
   }
 
   LogicalResult lower(ReleaseOp op) {
-    FailureOr<State> state = take(op.getPipeline(), op);
-    if (failed(state))
-      return failure();
-    if (!state->waited)
-      return op.emitOpError("releases no slot: none was waited for since the last one");
-    state->read = after(*state->ring, state->read, op.getLoc());
-    --state->waited;
-    give(op.getNext(), std::move(*state));
-    return gone(op);
+    return step(op, [&](State &state) -> LogicalResult {
+      if (!state.waited)
+        return op.emitOpError("releases no slot: none was waited for since the last one");
+      state.read = after(*state.ring, state.read, op.getLoc());
+      --state.waited;
+      return success();
+    });
   }
 
   LogicalResult lower(SlotsOp op) {
@@ -324,8 +322,8 @@ private:
 
   LogicalResult lower(scf::ForOp loop) {
     if (llvm::none_of(loop.getInitArgs(), isState))
-      return inside(loop.getRegion());
-    llvm::SmallVector<State> before, after;
+      return inside(*loop.getBody());
+    llvm::SmallVector<State> before;
     FailureOr<llvm::SmallVector<Value>> inits = expand(loop.getInitArgs(), loop, before);
     if (failed(inits))
       return failure();
@@ -345,24 +343,11 @@ private:
 
   LogicalResult lower(scf::IfOp op) {
     const auto saved = usable;
-    if (llvm::none_of(op.getResults(), isState)) {
-      auto left = usable;
-      for (Region &region : op->getRegions())
-        if (!region.empty()) {
-          usable = saved;
-          if (failed(lower(region.front())))
-            return failure();
-          left.remove_if([&](Value v) { return !usable.contains(v); });
-          usable.remove_if([&](Value v) { return saved.contains(v); });
-          if (failed(allEnded()))
-            return failure();
-        }
-      usable = left;
-      return success();
-    }
-    auto left = usable;
+    auto left = usable; // what neither side uses up
     std::optional<llvm::SmallVector<State>> shapes;
     for (Region &region : op->getRegions()) {
+      if (region.empty())
+        continue;
       usable = saved;
       if (failed(lower(region.front())))
         return failure();
@@ -380,6 +365,8 @@ private:
         return failure();
     }
     usable = left;
+    if (llvm::none_of(op.getResults(), isState))
+      return success();
     rewriter.setInsertionPoint(op);
     auto wide = scf::IfOp::create(rewriter, op.getLoc(), op.thenYield().getOperandTypes(), op.getCondition());
     wide.getThenRegion().takeBody(op.getThenRegion());
@@ -389,10 +376,10 @@ private:
     return gone(op);
   }
 
-  /// A loop that carries no pipeline: those inside begin and end there.
-  LogicalResult inside(Region &region) {
+  /// A block that carries no pipeline: those inside begin and end there.
+  LogicalResult inside(Block &block) {
     const auto saved = std::exchange(usable, {});
-    if (failed(lower(region.front())) || failed(allEnded()))
+    if (failed(lower(block)) || failed(allEnded()))
       return failure();
     usable = saved;
     return success();

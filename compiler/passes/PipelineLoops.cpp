@@ -12,6 +12,7 @@
 // wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.  What
 // the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/PipelinedLoops.h"
 
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/passes/StagedLoads.h"
@@ -134,13 +135,8 @@ private:
     return arith::AddIOp::create(rewriter, loop.getLoc(), from, constant(countType(), rounds * step));
   }
 
-  /// The round `rounds` after the one that counts `from`, which exists, exists too.  The difference of the bounds is
-  /// exact as an unsigned number, whatever the bounds.
-  Value exists(Value from, unsigned rounds) {
-    const Value left = arith::SubIOp::create(rewriter, loop.getLoc(), loop.getUpperBound(), from);
-    return arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::ugt, left,
-                                 constant(countType(), rounds * step));
-  }
+  /// The round `rounds` after the one that counts `from`, which exists, exists too.
+  Value exists(Value from, unsigned rounds) { return roundExists(rewriter, loop, from, rounds * step); }
 
   /// The slice's operations with these values in place of the counter and the carried arguments.
   void clone(const LoopSlice &slice, Value counter, llvm::ArrayRef<Value> carried, IRMapping &map) {
@@ -228,13 +224,7 @@ private:
     llvm::SmallVector<unsigned> numbers;
     for (BlockArgument argument : plan.updates.carried)
       numbers.push_back(argument.getArgNumber());
-    rewriter.setInsertionPoint(loop);
-    auto keep = [](OpBuilder &, Location, llvm::ArrayRef<BlockArgument> arguments) {
-      return llvm::SmallVector<Value>(arguments.begin(), arguments.end());
-    };
-    const DictionaryAttr attributes = loop->getDiscardableAttrDictionary();
-    loop = cast<scf::ForOp>(**loop.replaceWithAdditionalYields(rewriter, inits, false, keep));
-    loop->setDiscardableAttrs(attributes);
+    loop = carryAlso(rewriter, loop, inits);
     plan.updates.carried.clear();
     for (unsigned number : numbers)
       plan.updates.carried.insert(loop.getBody()->getArgument(number));
@@ -324,23 +314,14 @@ private:
 
 struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
-      llvm::SmallVector<scf::ForOp> loops; // inner ones first
-      function.walk([&](scf::ForOp loop) {
-        if (tile::numStages(loop) > 1)
-          loops.push_back(loop);
-      });
-      if (loops.empty())
-        continue;
-      Result<const Target *> target = targetOf(function);
-      if (!target) {
-        (void)report(function, target.takeStatus());
-        return signalPassFailure();
-      }
-      const analysis::AxisAnalysis facts(function);
+    const auto hasStages = [](scf::ForOp loop) { return tile::numStages(loop) > 1; };
+    const auto pipelineAll = [](llvm::ArrayRef<scf::ForOp> loops, const Target &target) {
+      const analysis::AxisAnalysis facts(loops.front()->getParentOfType<func::FuncOp>());
       for (scf::ForOp loop : loops)
-        pipeline(loop, **target, facts);
-    }
+        pipeline(loop, target, facts);
+    };
+    if (failed(forEachLoops(getOperation(), hasStages, pipelineAll)))
+      signalPassFailure();
   }
 
   static void pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {

@@ -3,6 +3,7 @@
 // as the matrix unit takes it.  Only in loops that wait for a pipeline: without a barrier in the loop the reads would
 // be moved out of it again.
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/PipelinedLoops.h"
 
 #include "compiler/analysis/RegisterUse.h"
 #include "compiler/layout/StagingBuffer.h"
@@ -11,7 +12,6 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -116,23 +116,13 @@ void Relief::relieve(scf::ForOp loop) {
 
 struct ResidentOperands : impl::ResidentOperandsBase<ResidentOperands> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
-      llvm::SmallSetVector<scf::ForOp, 4> loops; // inner ones first
-      function.walk([&](WaitOp wait) {
-        if (auto loop = dyn_cast<scf::ForOp>(wait->getParentOp()))
-          loops.insert(loop);
-      });
-      if (loops.empty())
-        continue;
-      Result<const Target *> target = targetOf(function);
-      if (!target) {
-        (void)report(function, target.takeStatus());
-        return signalPassFailure();
-      }
-      Relief relief(**target);
+    const auto relieve = [](llvm::ArrayRef<scf::ForOp> loops, const Target &target) {
+      Relief relief(target);
       for (scf::ForOp loop : loops)
         relief.relieve(loop);
-    }
+    };
+    if (failed(forEachLoops(getOperation(), waitsForSlots, relieve)))
+      signalPassFailure();
   }
 };
 

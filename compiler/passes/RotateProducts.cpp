@@ -17,6 +17,7 @@
 // run together with.  In a loop of fewer rounds than slots nothing was ever copied to where it reads, hence the zeros.
 // (Lowering sinks reads; the assembler brings these back to between the last products.)
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/PipelinedLoops.h"
 
 #include "compiler/analysis/RegisterUse.h"
 #include "compiler/tile_gpu/LayoutInference.h"
@@ -26,7 +27,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -159,14 +159,12 @@ private:
   void fill() {
     rewriter.setInsertionPoint(first);
     const Location loc = loop.getLoc();
-    const Type i32 = rewriter.getI32Type(), counter = loop.getInductionVar().getType();
+    const Type i32 = rewriter.getI32Type();
     const Value some =
         arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::slt, loop.getLowerBound(), loop.getUpperBound());
     llvm::SmallVector<Value> rounds = {some};
     for (int64_t round = 1; round < first.getPipeline().getType().getStages(); ++round) {
-      const Value length = arith::SubIOp::create(rewriter, loc, loop.getUpperBound(), loop.getLowerBound());
-      const Value reached =
-          arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ugt, length, constant(counter, round * step));
+      const Value reached = roundExists(rewriter, loop, loop.getLowerBound(), round * step);
       rounds.push_back(arith::AndIOp::create(rewriter, loc, some, reached));
     }
     Value number = constant(i32, 0);
@@ -206,13 +204,7 @@ private:
     rewriter.setInsertionPoint(loop);
     auto before = WaitOp::create(rewriter, product.getLoc(), loop.getInitArgs()[place]);
     const llvm::SmallVector<Value> inits = firstParts(before);
-    auto keep = [](OpBuilder &, Location, llvm::ArrayRef<BlockArgument> arguments) {
-      return llvm::SmallVector<Value>(arguments.begin(), arguments.end());
-    };
-    const DictionaryAttr attributes = loop->getDiscardableAttrDictionary();
-    rewriter.setInsertionPoint(loop);
-    loop = cast<scf::ForOp>(**loop.replaceWithAdditionalYields(rewriter, inits, false, keep));
-    loop->setDiscardableAttrs(attributes);
+    loop = carryAlso(rewriter, loop, inits);
     loop.getInitArgsMutable()[place].set(before.getNext());
     const auto added = loop.getRegionIterArgs().take_back(inits.size());
     return {added.begin(), added.end()};
@@ -271,23 +263,13 @@ private:
 
 struct RotateProducts : impl::RotateProductsBase<RotateProducts> {
   void runOnOperation() override {
-    for (func::FuncOp function : getOperation().getOps<func::FuncOp>()) {
-      llvm::SmallSetVector<scf::ForOp, 4> loops; // those that wait for slots
-      function.walk([&](WaitOp wait) {
-        if (auto loop = dyn_cast<scf::ForOp>(wait->getParentOp()))
-          loops.insert(loop);
-      });
-      if (loops.empty())
-        continue;
-      Result<const Target *> target = targetOf(function);
-      if (!target) {
-        (void)report(function, target.takeStatus());
-        return signalPassFailure();
-      }
+    const auto rotate = [](llvm::ArrayRef<scf::ForOp> loops, const Target &target) {
       for (scf::ForOp loop : loops)
-        if (Rotation rotation(loop); rotation.find(**target))
+        if (Rotation rotation(loop); rotation.find(target))
           rotation.rotate();
-    }
+    };
+    if (failed(forEachLoops(getOperation(), waitsForSlots, rotate)))
+      signalPassFailure();
   }
 };
 
