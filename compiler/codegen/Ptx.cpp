@@ -421,7 +421,7 @@ mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &opti
     return mlir::failure();
   times.run("kiln: carry words", [&] { carryWords(*llvmModule); });
   times.run("kiln: round after choices", [&] { roundAfterChoices(*llvmModule); });
-  times.run("kiln: recompute beside loops", [&] { recomputeBesideLoops(*llvmModule); });
+  times.run("kiln: recompute next to loops", [&] { recomputeBesideLoops(*llvmModule); });
   times.run("kiln: compute cheap values where used", [&] { computeCheapValuesWhereUsed(*llvmModule); });
   if (!options.replacement.empty()) {
     llvmModule = parseReplacement(options.replacement, *llvmModule, where);

@@ -68,7 +68,7 @@ void Dumps::stage(Stage done, const std::string &text) {
 
 void Dumps::llvmIr(const std::string &text) {
   write("ll", "; Kernel '" + kernel + "' for " + job.codeTarget +
-                  ": LLVM IR behind O3.  The command from the stage before: " +
+                  ": LLVM IR after O3.  The command from the stage before: " +
                   compileCommand(job, fileName("lowering.mlir"), Stage::Llvm) + "\n" + text);
 }
 

@@ -1,4 +1,4 @@
-// `kiln bench`: the library's kernels at sizes that fill a GPU, beside the device's own copy in the same run.
+// `kiln bench`: the library's kernels at sizes that fill a GPU, next to the device's own copy in the same run.
 #include "kernels/support/Runner.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/FamilyWords.h"
@@ -254,7 +254,7 @@ private:
 
 void addBenchCommand(CLI::App &app, int &exitStatus) {
   auto o = std::make_shared<Options>();
-  CLI::App *c = app.add_subcommand("bench", "Time the library's kernels beside the device's own copy");
+  CLI::App *c = app.add_subcommand("bench", "Time the library's kernels next to the device's own copy");
   c->add_option("kernels", o->kernels, "kernels to time (default: all)")->type_name("KERNEL");
   c->add_option("--dtype", o->dtypes, "types (default: f32 bf16)")->type_name("DTYPE");
   c->add_option("--with", o->with,

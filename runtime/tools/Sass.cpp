@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <unistd.h>
 #include <vector>
@@ -17,6 +18,9 @@ namespace {
 class TemporaryCubin {
 public:
   explicit TemporaryCubin(std::span<const std::byte> cubin) {
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error); // TMPDIR, else /tmp
+    where = (error ? std::filesystem::path("/tmp") : folder) / "kiln-sass-XXXXXX";
     const int file = ::mkstemp(where.data());
     if (file < 0)
       return;
@@ -35,7 +39,7 @@ public:
   const std::string &path() const { return where; }
 
 private:
-  std::string where = "/tmp/kiln-sass-XXXXXX";
+  std::string where;
   bool made = false, written = false;
 };
 
