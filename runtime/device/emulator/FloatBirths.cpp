@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <unordered_map>
 
@@ -112,23 +111,6 @@ std::uint64_t bitsIn(const WarpState &w, Slot slot, const FloatPack &pack, unsig
   return laneValue(w, slot, lane, pack.bits() * pack.count <= 32);
 }
 
-/// m, n, k of the word "m16n8k16".
-bool shapeIn(std::span<const std::string_view> words, unsigned (&extents)[3]) {
-  for (std::string_view w : words) {
-    const char *at = w.data(), *const end = w.data() + w.size();
-    unsigned i = 0;
-    for (; i < 3 && at != end && *at == "mnk"[i]; ++i) {
-      const auto [next, problem] = std::from_chars(at + 1, end, extents[i]);
-      if (problem != std::errc())
-        break;
-      at = next;
-    }
-    if (i == 3 && at == end)
-      return true;
-  }
-  return false;
-}
-
 void reportBirth(WarpState &w, const Op &op, bool nan, std::uint32_t lanes, const std::string &how) {
   const char *const id = nan ? "nan.born" : "inf.born";
   if (!countFinding(w, op, id))
@@ -167,11 +149,12 @@ FloatForm floatFormOf(std::string_view opcode) {
   if (types.empty() || packOf(types[0]).kind == Kind::None)
     return form;
   const std::string_view first = words[0];
-  unsigned mnk[3];
-  if (first == "mma" && types.size() == 4 && shapeIn(words, mnk)) {
+  const auto shape = matrixShape(words);
+  if (first == "mma" && types.size() == 4 && shape) {
     form.shape = FloatForm::Shape::Matrix;
     form.d = packedInWord(types[0]);
-    const unsigned elements[] = {mnk[0] * mnk[1], mnk[0] * mnk[2], mnk[2] * mnk[1], mnk[0] * mnk[1]};
+    const auto [m, n, k] = *shape;
+    const unsigned elements[] = {m * n, m * k, k * n, m * n};
     for (unsigned i = 0; i < 4; ++i) {
       const FloatPack pack = packedInWord(types[i]);
       if (i)

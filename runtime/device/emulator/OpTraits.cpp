@@ -87,28 +87,30 @@ InstructionClass classOf(const Words &words) {
   return first == "div" ? (floating ? Special : Integer) : floating ? Float : Integer;
 }
 
-/// 2 m n k of the shape "m16n8k16" among the words; 0 without one.
+/// 2 m n k of the shape among the words; 0 without one.
 std::uint64_t flopsOf(const Words &words) {
-  for (std::string_view w : words) {
-    std::uint64_t product = 2;
-    const char *at = w.data(), *const end = w.data() + w.size();
-    for (char letter : {'m', 'n', 'k'}) {
-      std::uint64_t extent = 0;
-      if (at == end || *at != letter)
-        break;
-      const auto [next, problem] = std::from_chars(at + 1, end, extent);
-      if (problem != std::errc())
-        break;
-      product *= extent;
-      at = next;
-      if (letter == 'k' && at == end)
-        return product;
-    }
-  }
-  return 0;
+  const auto shape = matrixShape(words);
+  return shape ? std::uint64_t(2) * (*shape)[0] * (*shape)[1] * (*shape)[2] : 0;
 }
 
 } // namespace
+
+std::optional<std::array<unsigned, 3>> matrixShape(std::span<const std::string_view> words) {
+  for (std::string_view w : words) {
+    std::array<unsigned, 3> extents{};
+    const char *at = w.data(), *const end = w.data() + w.size();
+    unsigned i = 0;
+    for (; i < 3 && at != end && *at == "mnk"[i]; ++i) {
+      const auto [next, problem] = std::from_chars(at + 1, end, extents[i]);
+      if (problem != std::errc())
+        break;
+      at = next;
+    }
+    if (i == 3 && at == end)
+      return extents;
+  }
+  return std::nullopt;
+}
 
 OpTraits traitsOf(std::string_view opcode) {
   const Words words = split(opcode, '.');

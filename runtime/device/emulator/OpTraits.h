@@ -9,6 +9,9 @@
 
 #include "kiln/Counters.h"
 
+#include <array>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +29,9 @@ struct OpTraits {
   std::uint8_t rowLanes = 0;     ///< ldmatrix, stmatrix: lanes that give a row's address
   std::uint64_t matrixFlops = 0; ///< of a warp; a quarter of a warpgroup's product
 };
+
+/// m, n, k of the shape "m16n8k16" among an opcode's words; nothing without one.
+std::optional<std::array<unsigned, 3>> matrixShape(std::span<const std::string_view> words);
 
 /// Of an instruction by its opcode with all modifiers.
 OpTraits traitsOf(std::string_view opcode);
