@@ -1,5 +1,5 @@
 #include "compiler/codegen/BesideLoops.h"
-#include "compiler/codegen/MatrixFunctions.h"
+#include "compiler/codegen/Purposes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
@@ -82,15 +82,6 @@ bool isUniform(const llvm::Value *v, unsigned depth = 0) {
          llvm::all_of(i->operands(), [&](const llvm::Value *o) { return isUniform(o, depth + 1); });
 }
 
-/// Asynchronous copies of pieces that are wholly inside their tensor, or of which a number says how much is.
-enum Pieces : std::uint8_t { Whole, Parts };
-bool copies(const llvm::BasicBlock &block, Pieces which) {
-  return calls(block, [&](llvm::StringRef name) {
-    return name.starts_with("llvm.nvvm.cp.async.c") && name.contains(".shared.global.") &&
-           name.ends_with(".s") == (which == Parts);
-  });
-}
-
 /// The block that needs the value: of a phi the one that it comes from.
 const llvm::BasicBlock *placeOf(const llvm::Use &use) {
   const auto *user = llvm::cast<llvm::Instruction>(use.getUser());
@@ -103,7 +94,8 @@ const llvm::BasicBlock *placeOf(const llvm::Use &use) {
 class Beside {
 public:
   Beside(const llvm::Loop &loop, const llvm::DominatorTree &tree) : loop(loop), tree(tree) {
-    copiesWhole = llvm::any_of(loop.blocks(), [](const llvm::BasicBlock *block) { return copies(*block, Whole); });
+    copiesWhole = llvm::any_of(
+        loop.blocks(), [](const llvm::BasicBlock *block) { return hasPurpose(*block, tile_gpu::purpose::wholeCopy); });
     for (llvm::BasicBlock *block : loop.blocks())
       if (!runsAlways(*block) && !isBeside(*block) && !isMainPath(*block))
         places.push_back(block);
@@ -135,7 +127,8 @@ private:
   bool isMainPath(const llvm::BasicBlock &head) const {
     return llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock *block) {
       return tree.dominates(&head, block) &&
-             (multipliesMatrices(*block) || copies(*block, Whole) || (!copiesWhole && copies(*block, Parts)));
+             (multipliesMatrices(*block) || hasPurpose(*block, tile_gpu::purpose::wholeCopy) ||
+              (!copiesWhole && hasPurpose(*block, tile_gpu::purpose::partialCopy)));
     });
   }
 

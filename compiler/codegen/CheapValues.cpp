@@ -1,5 +1,5 @@
 #include "compiler/codegen/CheapValues.h"
-#include "compiler/codegen/MatrixFunctions.h"
+#include "compiler/codegen/Purposes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DepthFirstIterator.h"

@@ -13,12 +13,12 @@ namespace kiln {
 namespace {
 
 constexpr std::optional<Capability> None = std::nullopt;
-constexpr std::optional<Capability> Ldmatrix = Capability::Ldmatrix, Stmatrix = Capability::Stmatrix,
-                                    CpAsync = Capability::CpAsync, Bf16Mma = Capability::Bf16Mma,
-                                    Fp8Mma = Capability::Fp8Mma, Tma = Capability::Tma, Mbarrier = Capability::Mbarrier,
-                                    Wgmma = Capability::Wgmma, Clusters = Capability::Clusters,
-                                    Setmaxnreg = Capability::Setmaxnreg, Tcgen05 = Capability::Tcgen05,
-                                    Redux = Capability::Redux;
+constexpr std::optional<Capability> Ldmatrix = Capability::Ldmatrix, Mma = Capability::Mma,
+                                    Stmatrix = Capability::Stmatrix, CpAsync = Capability::CpAsync,
+                                    Bf16Mma = Capability::Bf16Mma, Fp8Mma = Capability::Fp8Mma, Tma = Capability::Tma,
+                                    Mbarrier = Capability::Mbarrier, Wgmma = Capability::Wgmma,
+                                    Clusters = Capability::Clusters, Setmaxnreg = Capability::Setmaxnreg,
+                                    Tcgen05 = Capability::Tcgen05, Redux = Capability::Redux;
 
 constexpr InstructionNeed needRows[] = {
 #define KILN_NEED(prefix, capability, isa) {prefix, capability, isa},

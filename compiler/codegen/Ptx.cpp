@@ -5,6 +5,7 @@
 #include "compiler/codegen/CheapValues.h"
 #include "compiler/codegen/InstructionNeeds.h"
 #include "compiler/codegen/LocationScopes.h"
+#include "compiler/codegen/Purposes.h"
 #include "compiler/codegen/RoundLast.h"
 #include "compiler/codegen/WordPhis.h"
 #include "support/Text.h"
@@ -370,6 +371,7 @@ void registerPtxDialects(mlir::DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
+  registerPurposes(registry);
 }
 
 mlir::FailureOr<PtxOutput> emitPtx(mlir::ModuleOp module, const PtxOptions &options) {

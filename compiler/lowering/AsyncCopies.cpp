@@ -4,6 +4,7 @@
 #include "compiler/lowering/TileWindow.h"
 
 #include "compiler/layout/StagingBuffer.h"
+#include "compiler/tile_gpu/Purpose.h"
 
 using namespace mlir;
 
@@ -45,7 +46,9 @@ public:
   void copy(const Emit &e, Value base, unsigned reg, Value from, Value valid) {
     // Past the first-level cache where the instruction can: nobody reads these bytes from there again.
     const auto cache = bytes == mostBytes ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
-    NVVM::CpAsyncOp::create(e.b, e.loc, place(e, base, reg), from, bytes, cache, valid);
+    auto copy = NVVM::CpAsyncOp::create(e.b, e.loc, place(e, base, reg), from, bytes, cache, valid);
+    copy->setAttr(tile_gpu::purposeAttr,
+                  e.b.getStringAttr(valid ? tile_gpu::purpose::partialCopy : tile_gpu::purpose::wholeCopy));
   }
   unsigned runBytes() const { return bytes; }
   void leaveBranch() { bases.clear(); }

@@ -5,6 +5,7 @@
 #include "compiler/lowering/Emit.h"
 
 #include "compiler/tile_gpu/LayoutInference.h"
+#include "compiler/tile_gpu/Purpose.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -50,13 +51,12 @@ private:
   std::map<std::array<unsigned, 3>, unsigned> at;
 };
 
-/// What one mma.sync multiplies: its operands' words hold `perWord` neighbours along K.
+/// The instruction that multiplies, and the operands' type.
 struct Unit {
+  MatrixInstruction instruction;
   Type element;
-  unsigned perWord = 2;
-  bool wide = true;      ///< two words along K
-  bool halfRows = false; ///< 8 rows an instruction
-  unsigned k() const { return perWord * (wide ? 8 : 4); }
+  unsigned perWord() const { return 32 / instruction.bits(); } ///< neighbours along K in a word
+  bool halfRows() const { return instruction.m == 8; }         ///< a word of rows, not two
 };
 
 struct LowerDot : Lowering<tile::DotOp> {
@@ -76,13 +76,13 @@ struct LowerDot : Lowering<tile::DotOp> {
     if (!mma) {
       multiplyAdd(e, op, adaptor, lhs, rhs, sums, ks, out);
     } else {
-      if (mma->version != 2)
+      if (tile_gpu::matrixUnitOf(layout) != MatrixUnit::MmaSync)
         return tile_gpu::report(op, Status(StatusCode::Unsupported, "a dot in an mma layout of version 3 (wgmma)",
                                            "use version=2, or leave the layout to kiln-accelerate-dot"));
-      Unit unit;
-      if (const Status status = unitFor(op, ks, unit); !status.ok())
-        return tile_gpu::report(op, status);
-      matrixUnit(e, op, adaptor, lhs, rhs, sums, ks, unit, out);
+      Result<Unit> unit = unitFor(op, ks);
+      if (!unit)
+        return tile_gpu::report(op, unit.takeStatus());
+      matrixUnit(e, op, adaptor, lhs, rhs, sums, ks, *unit, out);
     }
     replace(rewriter, op, std::move(out));
     return success();
@@ -143,29 +143,31 @@ private:
 
   //===--- mma.sync --------------------------------------------------------===//
 
-  Status unitFor(tile::DotOp op, llvm::ArrayRef<unsigned> ks, Unit &unit) const {
+  /// Of the target's instructions whose K divides that of the tile, the one of the most rows and the longest K.
+  Result<Unit> unitFor(tile::DotOp op, llvm::ArrayRef<unsigned> ks) const {
     const Target &target = context.target();
-    const bool ampere = target.has(Capability::Bf16Mma);
-    unit.element = op.getLhs().getType().getElementType();
-    const bool float8 = isa<Float8E4M3FNType, Float8E5M2Type>(unit.element);
-    unit.perWord = 32 / unit.element.getIntOrFloatBitWidth();
-    // The threads of a row hold four words side by side along K.
-    const auto extent = unsigned(op.getLhs().getType().getDimSize(op.getType().getRank() - 1));
-    if ((extent & -extent) < 4 * unit.perWord || ks.size() % unit.perWord)
-      return Status(StatusCode::CompileError,
-                    "a dot of " + std::to_string(extent) + " along K is not for mma.sync, which needs a multiple of " +
-                        std::to_string(4 * unit.perWord),
-                    "use a blocked layout, or leave the layout to kiln-accelerate-dot");
-    unit.wide = ks.size() / unit.perWord % 2 == 0 && ampere;
-    unit.halfRows = unit.element.isInteger(8) && !ampere;
-    const bool known = unit.element.isF16() || unit.element.isInteger(8) || (unit.element.isBF16() && ampere) ||
-                       (unit.element.isF32() && ampere && op.getPrecision() != tile::Precision::Ieee) ||
-                       (float8 && target.has(Capability::Fp8Mma) && unit.wide);
-    if (known)
-      return {};
+    const Type element = op.getLhs().getType().getElementType();
+    const std::optional<MatrixElements> elements = tile_gpu::matrixElementsOf(op);
+    std::optional<Unit> best;
+    if (elements) {
+      const unsigned perWord = 32 / element.getIntOrFloatBitWidth();
+      // The threads of a row hold four words side by side along K.
+      const auto extent = unsigned(op.getLhs().getType().getDimSize(op.getType().getRank() - 1));
+      if ((extent & -extent) < 4 * perWord || ks.size() % perWord)
+        return Status(StatusCode::CompileError,
+                      "a dot of " + std::to_string(extent) +
+                          " along K is not for mma.sync, which needs a multiple of " + std::to_string(4 * perWord),
+                      "use a blocked layout, or leave the layout to kiln-accelerate-dot");
+      for (const MatrixInstruction &i : matrixInstructions(target, MatrixUnit::MmaSync, *elements))
+        if (ks.size() / perWord % i.wordsOfK() == 0 &&
+            (!best || std::pair(i.m, i.k) > std::pair(best->instruction.m, best->instruction.k)))
+          best = Unit{i, element};
+    }
+    if (best)
+      return *best;
     return Status(StatusCode::Unsupported,
                   "mma.sync of " + std::string(target.name) + " takes no such operands (" +
-                      std::to_string(unit.element.getIntOrFloatBitWidth()) + " bits, precision " +
+                      std::to_string(element.getIntOrFloatBitWidth()) + " bits, precision " +
                       stringifyPrecision(op.getPrecision()).str() + ")",
                   "use a blocked layout, or leave the layout to kiln-accelerate-dot");
   }
@@ -209,15 +211,15 @@ private:
     };
     const auto rowsOfC = sums.along(1), columns = sums.along(2);
     const bool hasNeighbour = op.getType().getShape().back() % 2 == 0;
-    const unsigned words = unit.wide ? 2 : 1;
+    const unsigned words = unit.instruction.wordsOfK(), perWord = unit.perWord();
     const auto operand = [&](const Scalars &values, auto &&registerAt, unsigned step) {
       llvm::SmallVector<Value> parts;
-      for (unsigned i = 0; i < unit.perWord; ++i)
-        parts.push_back(values[registerAt(ks[step * unit.perWord + i])]);
+      for (unsigned i = 0; i < perWord; ++i)
+        parts.push_back(values[registerAt(ks[step * perWord + i])]);
       return wordOf(e, unit, parts);
     };
     for (unsigned batch : sums.along(0))
-      for (unsigned step = 0; step < ks.size() / unit.perWord; step += words) {
+      for (unsigned step = 0; step < ks.size() / perWord; step += words) {
         // Words of rhs by column, of lhs by row, made once.
         std::map<unsigned, llvm::SmallVector<Value>> ofColumn[2], ofRow[2];
         const auto fill = [&](unsigned which, const Scalars &l, const Scalars &r) {
@@ -232,7 +234,7 @@ private:
         if (rounds) {
           // Of this step alone: all of both operands in parts would be alive at once.
           llvm::SmallVector<unsigned> ofLhs, ofRhs;
-          for (unsigned k : llvm::ArrayRef(ks).slice(step * unit.perWord, words * unit.perWord)) {
+          for (unsigned k : llvm::ArrayRef(ks).slice(step * perWord, words * perWord)) {
             for (unsigned m : rowsOfC)
               ofLhs.push_back(*lhs.find(batch, m, k));
             for (unsigned n : columns)
@@ -282,7 +284,7 @@ private:
   void multiplyOnce(const Emit &e, tile::DotOp op, const Unit &unit, llvm::ArrayRef<Value> upper,
                     llvm::ArrayRef<Value> lower, llvm::ArrayRef<Value> column, Scalars &sum) const {
     const Type type = sum.front().getType();
-    if (unit.halfRows) { // an instruction of 8 rows, twice
+    if (unit.halfRows()) { // an instruction of 8 rows, twice
       for (unsigned half = 0; half < 2; ++half) {
         const Scalars two =
             instruction(e, op, unit, half ? lower : upper, column, llvm::ArrayRef<Value>(sum).slice(2 * half, 2), type);
@@ -307,7 +309,8 @@ private:
     if (isa<Float8E4M3FNType, Float8E5M2Type>(unit.element)) {
       // NVVM's operation does not take these types; LLVM's intrinsic does.
       const auto name = [](Type t) { return isa<Float8E4M3FNType>(t) ? "e4m3" : "e5m2"; };
-      const std::string intrinsic = std::string("llvm.nvvm.mma.m16n8k32.row.col.f32.") + name(unit.element) + "." +
+      const std::string intrinsic = "llvm.nvvm.mma." + unit.instruction.shape(unit.instruction.leastN) +
+                                    ".row.col.f32." + name(unit.element) + "." +
                                     name(op.getRhs().getType().getElementType()) + ".f32";
       llvm::SmallVector<Value> operands(a);
       operands.append(b.begin(), b.end());
@@ -324,10 +327,12 @@ private:
       } else if (unit.element.isF32()) {
         types = {NVVM::MMATypes::tf32, NVVM::MMATypes::tf32};
       }
-      made = NVVM::MmaOp::create(e.b, e.loc, result, a, b, c,
-                                 llvm::ArrayRef<int64_t>{unit.halfRows ? 8 : 16, 8, int64_t(unit.k())}, std::nullopt,
-                                 overflow, types, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      made =
+          NVVM::MmaOp::create(e.b, e.loc, result, a, b, c,
+                              llvm::ArrayRef<int64_t>{unit.instruction.m, unit.instruction.leastN, unit.instruction.k},
+                              std::nullopt, overflow, types, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
     }
+    made.getDefiningOp()->setAttr(tile_gpu::purposeAttr, e.b.getStringAttr(tile_gpu::purpose::product));
     Scalars out;
     for (unsigned i = 0; i < c.size(); ++i)
       out.push_back(LLVM::ExtractValueOp::create(e.b, e.loc, made, i));

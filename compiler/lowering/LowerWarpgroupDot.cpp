@@ -56,7 +56,7 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
     const Value startA = descriptor(e, lhs, adaptor.getLhs().front(), sums, 0),
                 startB = descriptor(e, rhs, adaptor.getRhs().front(), sums, 1);
     const auto k = static_cast<unsigned>(op.getLhs().getType().getShape()[1]);
-    const unsigned step = WarpgroupDotOp::bytesOfK * 8 / lhs.tile.bits();
+    const MatrixInstruction &one = *WarpgroupDotOp::instructionOf(op.getLhs().getType().getElementType());
     const bool fromZero = op.getFromZero();
 
     Scalars out(adaptor.getAccumulator().begin(), adaptor.getAccumulator().end());
@@ -70,8 +70,8 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
       Scalars part;
       for (unsigned r : registers)
         part.push_back(out[r]);
-      for (unsigned i = 0; i < k; i += step)
-        part = multiply(e, op, lhs, rhs, addTo(e, startA, lhs.byteAt(at.first, i)),
+      for (unsigned i = 0; i < k; i += one.k)
+        part = multiply(e, one, lhs, rhs, addTo(e, startA, lhs.byteAt(at.first, i)),
                         addTo(e, startB, rhs.byteAt(at.second, i)), part, fromZero && i == 0);
       for (auto [r, value] : llvm::zip_equal(registers, part))
         out[r] = value;
@@ -121,19 +121,16 @@ private:
     return out;
   }
 
-  static Scalars multiply(const Emit &e, WarpgroupDotOp op, const Operand &lhs, const Operand &rhs, Value a, Value b,
-                          llvm::ArrayRef<Value> sums, bool isFirst) {
-    const Type element = op.getLhs().getType().getElementType();
-    const std::string type = element.isF16() ? "f16" : element.isBF16() ? "bf16" : "tf32";
+  static Scalars multiply(const Emit &e, const MatrixInstruction &one, const Operand &lhs, const Operand &rhs, Value a,
+                          Value b, llvm::ArrayRef<Value> sums, bool isFirst) {
     const std::size_t count = sums.size();
     std::string list;
     for (std::size_t i = 0; i < count; ++i)
       list += (i ? ", $" : "$") + std::to_string(i);
     const std::string text =
-        "{ .reg .pred p; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") +
-        ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" +
-        std::to_string(WarpgroupDotOp::bytesOfK * 8 / lhs.tile.bits()) + ".f32." + type + "." + type + " {" + list +
-        "}, $" + std::to_string(count) + ", $" + std::to_string(count + 1) + ", p, 1, 1" +
+        "{ .reg .pred p; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned." +
+        one.shape(static_cast<unsigned>(2 * count)) + "." + one.types().front() + " {" + list + "}, $" +
+        std::to_string(count) + ", $" + std::to_string(count + 1) + ", p, 1, 1" +
         (lhs.tile.bits() == 16 ? std::string(lhs.isKMajor() ? ", 0" : ", 1") + (rhs.isKMajor() ? ", 0" : ", 1")
                                : std::string()) +
         "; }";

@@ -7,6 +7,7 @@
 #include "compiler/lowering/SinkLoads.h"
 
 #include "compiler/lowering/Lowering.h"
+#include "compiler/tile_gpu/Purpose.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -27,9 +28,9 @@ bool readsShared(Operation *op) {
 
 /// Reads do not pass it.  Products and shuffles touch registers only, though they do not say so.
 bool holdsReads(Operation *op) {
-  if (isMemoryEffectFree(op) || readsShared(op) || isa<NVVM::MmaOp, NVVM::ShflOp>(op))
-    return false;
-  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op); call && call.getIntrin().starts_with("llvm.nvvm.mma."))
+  const auto purpose = op->getAttrOfType<StringAttr>(tile_gpu::purposeAttr);
+  if (isMemoryEffectFree(op) || readsShared(op) || isa<NVVM::ShflOp>(op) ||
+      (purpose && purpose == tile_gpu::purpose::product))
     return false;
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   return !effects || !effects.onlyHasEffect<MemoryEffects::Read>();

@@ -36,20 +36,13 @@ Extents extentsOf(tile::DotOp dot) {
   return {m, n, m & -m, n & -n, k & -k, batch & -batch};
 }
 
-/// K of the shortest matrix instruction for such operands on the target; 0 if it has none.
+/// K of the shortest mma.sync for such operands on the target; 0 if it has none.
 int64_t shortestK(tile::DotOp dot, const Target &target) {
-  const Type element = dot.getLhs().getType().getElementType();
-  if (element.isF16())
-    return 8;
-  if (element.isBF16())
-    return target.has(Capability::Bf16Mma) ? 8 : 0;
-  if (element.isF32())
-    return target.has(Capability::Bf16Mma) && dot.getPrecision() != tile::Precision::Ieee ? 4 : 0;
-  if (element.isInteger(8))
-    return 16;
-  if (isa<Float8E4M3FNType, Float8E5M2Type>(element))
-    return target.has(Capability::Fp8Mma) ? 32 : 0;
-  return 0;
+  int64_t least = 0;
+  if (const std::optional<MatrixElements> elements = tile_gpu::matrixElementsOf(dot))
+    for (const MatrixInstruction &i : matrixInstructions(target, MatrixUnit::MmaSync, *elements))
+      least = least ? std::min<int64_t>(least, i.k) : i.k;
+  return least;
 }
 
 /// The largest power of two of `whole` that leaves at least `least` to each of so many parts, at most `limit`.
@@ -98,8 +91,8 @@ private:
     const auto isFloat8 = [](Value v) {
       return isa<Float8E4M3FNType, Float8E5M2Type>(cast<RankedTensorType>(v.getType()).getElementType());
     };
-    const bool tooShort = extentsOf(dot).coreK < shortestK(dot, target);
-    if (isFloat8(dot.getLhs()) && (!target.has(Capability::Fp8Mma) || tooShort)) {
+    const int64_t least = shortestK(dot, target);
+    if (isFloat8(dot.getLhs()) && (!least || extentsOf(dot).coreK < least)) {
       extend(dot.getLhsMutable(), b.getF16Type());
       extend(dot.getRhsMutable(), b.getF16Type());
     }
@@ -245,15 +238,21 @@ private:
   /// Nothing if the tile is not made of such parts for all warps; in loops that are pipelined, whose copies bring
   /// operands in the layout of mma.sync.
   std::optional<layout::Mma> warpgroups(tile::DotOp dot, const Extents &e) const {
-    constexpr int64_t leastN = 16, mostN = 256;
-    const Type element = dot.getLhs().getType().getElementType();
-    const bool isTf32 = element.isF32() && dot.getPrecision() == tile::Precision::Tf32;
-    if (!target.has(Capability::Wgmma) || warps % 4 || dot.getType().getRank() != 2 ||
-        !(element.isF16() || element.isBF16() || isTf32) || e.m != e.coreM || e.n != e.coreN ||
-        dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < (isTf32 ? 8 : 16) || e.m < 64 ||
-        e.n < leastN || isPipelined(dot) || !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
+    constexpr int64_t leastN = 16;
+    const std::optional<MatrixElements> elements = tile_gpu::matrixElementsOf(dot);
+    if (!elements)
       return std::nullopt;
-    const int64_t groups = warps / 4, alongM = std::min(groups, e.m / 64), alongN = groups / alongM;
+    const auto instructions = matrixInstructions(target, MatrixUnit::Wgmma, *elements);
+    if (instructions.empty())
+      return std::nullopt;
+    const MatrixInstruction &one = instructions.front();
+    const int64_t instructionM = one.m, mostN = one.mostN;
+    const bool isTf32 = *elements == MatrixElements::TF32;
+    if (warps % 4 || dot.getType().getRank() != 2 || (isTf32 && dot.getPrecision() != tile::Precision::Tf32) ||
+        e.m != e.coreM || e.n != e.coreN || dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < one.k ||
+        e.m < instructionM || e.n < leastN || isPipelined(dot) || !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
+      return std::nullopt;
+    const int64_t groups = warps / 4, alongM = std::min(groups, e.m / instructionM), alongN = groups / alongM;
     if (e.n / alongN < leastN)
       return std::nullopt;
     layout::Mma out;

@@ -28,7 +28,7 @@ struct Use {
   /// How many elements along the other one an instruction reads.
   int64_t extent() {
     const layout::Mma mma = std::get<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind);
-    return number == 0 ? WarpgroupDotOp::instructionM : mma.instrN;
+    return number == 0 ? WarpgroupDotOp::instructionOf(dot.getLhs().getType().getElementType())->m : mma.instrN;
   }
 };
 

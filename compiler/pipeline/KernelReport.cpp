@@ -203,7 +203,10 @@ private:
 
   /// Who does what.  No operation gives warps different work yet: there is one role, of all warps.
   void roles() {
-    llvm::SetVector<llvm::StringRef> work;
+    llvm::SetVector<std::string> work;
+    const auto productsOf = [](std::optional<MatrixUnit> unit) {
+      return "matrix products (" + std::string(unit ? matrixUnitName(*unit) : "multiply-adds") + ")";
+    };
     each([&](Operation *op) {
       for (const tile::MemoryAccess &access : tile::accessesOf(op))
         if (access.agent == tile::Agent::AsyncCopy)
@@ -211,16 +214,14 @@ private:
         else if (access.agent == tile::Agent::BulkCopy)
           work.insert("bulk copies (TMA)");
         else if (access.agent == tile::Agent::MatrixUnit)
-          work.insert("matrix products (wgmma)");
+          work.insert(productsOf(MatrixUnit::Wgmma));
       if (auto dot = dyn_cast<tile::DotOp>(op))
-        work.insert(std::holds_alternative<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind)
-                        ? "matrix products (mma.sync)"
-                        : "matrix products (multiply-adds)");
+        work.insert(productsOf(matrixUnitOf(layoutAttrOf(dot.getType()))));
     });
     json.object([&] {
       json.attribute("warps", int64_t(warpsOf(kernel).count));
       json.attributeArray("work", [&] {
-        for (llvm::StringRef w : work)
+        for (const std::string &w : work)
           json.value(w);
       });
     });

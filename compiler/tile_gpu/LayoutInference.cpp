@@ -28,9 +28,28 @@ bool hasOneLayout(Operation *op) {
          isa<tile::LoadOp, tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile::ScanOp>(op);
 }
 
-bool isOfWarpgroups(LayoutAttr layout) {
+std::optional<MatrixUnit> matrixUnitOf(LayoutAttr layout) {
   const auto *mma = layout ? std::get_if<layout::Mma>(&layout.encoding().kind) : nullptr;
-  return mma && mma->version == 3;
+  if (!mma)
+    return std::nullopt;
+  return mma->version == 3 ? MatrixUnit::Wgmma : MatrixUnit::MmaSync;
+}
+
+std::optional<MatrixElements> matrixElementsOf(Type element, tile::Precision precision) {
+  const bool rounds = precision != tile::Precision::Ieee;
+  if (element.isF16())
+    return matrixElements(DType::F16, rounds);
+  if (element.isBF16())
+    return matrixElements(DType::BF16, rounds);
+  if (element.isF32())
+    return matrixElements(DType::F32, rounds);
+  if (isa<Float8E4M3FNType>(element))
+    return matrixElements(DType::F8E4M3, rounds);
+  if (isa<Float8E5M2Type>(element))
+    return matrixElements(DType::F8E5M2, rounds);
+  if (element.isInteger(8))
+    return matrixElements(DType::I8, rounds);
+  return std::nullopt;
 }
 
 bool readsShared(tile::DotOp dot) {

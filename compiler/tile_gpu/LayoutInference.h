@@ -21,6 +21,7 @@
 #ifndef KILN_TILE_GPU_LAYOUTINFERENCE_H
 #define KILN_TILE_GPU_LAYOUTINFERENCE_H
 
+#include "compiler/target/MatrixUnits.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/Layouts.h"
 
@@ -40,8 +41,17 @@ inline bool isTile(mlir::Value value) {
 /// All tiles of the operation, operands and results, have one layout.
 bool hasOneLayout(mlir::Operation *op);
 
-/// The layout of wgmma's results (mma version 3).
-bool isOfWarpgroups(LayoutAttr layout);
+/// The unit whose results lie so: of mma layouts, by their version; nothing for other layouts.
+std::optional<MatrixUnit> matrixUnitOf(LayoutAttr layout);
+/// What operands of the type are to a matrix unit, in a product of that precision; nothing if none takes them.
+std::optional<MatrixElements> matrixElementsOf(mlir::Type element, tile::Precision precision);
+inline std::optional<MatrixElements> matrixElementsOf(tile::DotOp dot) {
+  return matrixElementsOf(dot.getLhs().getType().getElementType(), dot.getPrecision());
+}
+/// The layout of wgmma's results.
+inline bool isOfWarpgroups(LayoutAttr layout) {
+  return matrixUnitOf(layout) == MatrixUnit::Wgmma;
+}
 /// A product whose result has such a layout: it reads its operands from shared memory, whatever layouts they have.
 bool readsShared(tile::DotOp dot);
 /// The tile that an operand of a product of rank 2 is a view of, past transpositions and conversions; true: with its

@@ -42,6 +42,11 @@ tile::MemoryAccesses WarpgroupDotOp::accesses() {
   return out;
 }
 
+const MatrixInstruction *WarpgroupDotOp::instructionOf(Type element) {
+  const std::optional<MatrixElements> elements = matrixElementsOf(element, tile::Precision::Tf32);
+  return elements ? loweredInstruction(MatrixUnit::Wgmma, *elements) : nullptr;
+}
+
 LogicalResult WarpgroupDotOp::verify() {
   const BufferType a = getLhs().getType(), b = getRhs().getType();
   const auto c = cast<RankedTensorType>(getType());
@@ -53,15 +58,15 @@ LogicalResult WarpgroupDotOp::verify() {
     return emitOpError() << "multiplies " << a << " by " << b << " into " << c
                          << ": MxK by KxN gives MxN, and the extents differ";
   const Type element = a.getElementType();
-  if (element != b.getElementType() || !(element.isF16() || element.isBF16() || element.isF32()))
+  const MatrixInstruction *one = instructionOf(element);
+  if (element != b.getElementType() || !one)
     return emitOpError() << "multiplies " << element << " by " << b.getElementType() << ": f16, bf16, or f32 as tf32";
   if (!c.getElementType().isF32())
     return emitOpError() << "adds to " << c.getElementType() << ": the accumulator is f32";
-  const int64_t kBytes = a.getShape()[1] * (element.getIntOrFloatBitWidth() / 8);
-  if (c.getShape()[0] % instructionM || c.getShape()[1] % mma.instrN || kBytes % bytesOfK)
-    return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes " << instructionM
-                         << " x " << mma.instrN << " and " << bytesOfK << " bytes of K";
-  return success(succeeded(verifyOperand(*this, "lhs", a, 1, instructionM)) &&
+  if (c.getShape()[0] % one->m || c.getShape()[1] % mma.instrN || a.getShape()[1] % one->k)
+    return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes " << one->m
+                         << " x " << mma.instrN << " and " << one->k * one->bits() / 8 << " bytes of K";
+  return success(succeeded(verifyOperand(*this, "lhs", a, 1, one->m)) &&
                  succeeded(verifyOperand(*this, "rhs", b, 0, mma.instrN)));
 }
 

@@ -31,8 +31,8 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Of one instruction: 16 or 8 elements of K; its N is the layout's instrN.
-    static constexpr int64_t instructionM = 64, bytesOfK = 32;
+    /// The instruction for such elements, f32 as tf32; its N is the layout's instrN.  Null: there is none.
+    static const ::kiln::MatrixInstruction *instructionOf(::mlir::Type element);
   }];
 }
 

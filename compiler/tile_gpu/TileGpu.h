@@ -9,6 +9,7 @@
 #ifndef KILN_TILE_GPU_TILEGPU_H
 #define KILN_TILE_GPU_TILEGPU_H
 
+#include "compiler/target/MatrixUnits.h"
 #include "compiler/target/TensorMap.h"
 #include "compiler/tile/Tile.h"
 #include "compiler/tile_gpu/Layouts.h"

@@ -1,6 +1,6 @@
 #include "kernels/matmul/MatmulOperation.h"
 
-#include "compiler/target/Target.h"
+#include "compiler/target/MatrixUnits.h"
 #include "kernels/support/Grid.h"
 
 #include <algorithm>
@@ -156,10 +156,9 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   const Matrices x(a.a), y(a.b), z(a.out);
   KILN_ASSIGN(const Target *target, findTarget(jit().codeTarget()));
   const DType type = a.a.dtype;
-  const bool matrixUnit = type == DType::F32
-                              ? a.precision != language::Precision::Ieee && target->has(Capability::Bf16Mma)
-                          : type == DType::BF16 ? target->has(Capability::Bf16Mma)
-                                                : true;
+  const std::optional<MatrixElements> elements = matrixElements(type, a.precision != language::Precision::Ieee);
+  // 8-bit floats that no unit takes are multiplied as f16.
+  const bool matrixUnit = elements && (*elements == MatrixElements::F8 || multipliesMatrices(*target, *elements));
   MatmulConfig c;
   if (!matrixUnit) // each thread holds all of blockK
     c.blockM = c.blockN = 64, c.blockK = 8, c.warps = 4;

@@ -32,7 +32,7 @@ entry:
 loop:
   %i = phi i32 [ 0, %entry ], [ %next, %latch ]
   store i32 %main, ptr %p
-  %m = call {float, float, float, float} @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32 %i, i32 %i, i32 %i, i32 %i, i32 %i, i32 %i, float 0.0, float 0.0, float 0.0, float 0.0)
+  %m = call {float, float, float, float} @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32 %i, i32 %i, i32 %i, i32 %i, i32 %i, i32 %i, float 0.0, float 0.0, float 0.0, float 0.0) "kiln-purpose"="product"
   br i1 %c, label %rare, label %latch
 rare:
   store i32 %mask, ptr %p

@@ -29,7 +29,7 @@ loop:
 )") +
          (matrices
               ? "  %m = call {float, float, float, float} @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32 %u, i32 %u, i32 %u, "
-                "i32 %u, i32 %u, i32 %u, float 0.0, float 0.0, float 0.0, float 0.0)\n"
+                "i32 %u, i32 %u, i32 %u, float 0.0, float 0.0, float 0.0, float 0.0) \"kiln-purpose\"=\"product\"\n"
               : "") +
          R"(
   %next = add i32 %i, 1

@@ -1,6 +1,7 @@
 #include "compiler/codegen/InstructionNeeds.h"
 #include "CodegenHarness.h"
 #include "compiler/codegen/Containment.h"
+#include "compiler/target/MatrixUnits.h"
 
 #include <gtest/gtest.h>
 
@@ -45,6 +46,21 @@ TEST(InstructionNeeds, MissingCapabilityIsADiagnosticWithALine) {
             "sample.mlir:5: 'llvm.nvvm.mma.m16n8k16.row.col.bf16' needs bf16 mma, which sm_75 lacks");
   EXPECT_EQ(processIsSuspect(), before) << "nothing crashed";
   EXPECT_TRUE(emit(mma("bf16"), "sm_80").ok);
+}
+
+// What LLVM has predicates for needs what the table of matrix units says.
+TEST(InstructionNeeds, MatrixInstructionsNeedWhatTheirTableSays) {
+  for (const MatrixInstruction &i : matrixInstructions())
+    for (const std::string &types : i.types()) {
+      const bool ofWarp = i.unit == MatrixUnit::MmaSync;
+      const std::string name = (ofWarp ? "mma.sync.aligned." : "wgmma.mma_async.sync.aligned.") + i.shape(i.leastN) +
+                               (ofWarp ? ".row.col." : ".") + types;
+      const InstructionNeed *need = findNeed(name);
+      ASSERT_NE(need, nullptr) << name;
+      EXPECT_EQ(need->capability, i.needs) << name;
+      if (i.use == MatrixUse::Lowered)
+        EXPECT_EQ(need->isa, 0u) << name << ": no more than the capability's PTX ISA";
+    }
 }
 
 TEST(InstructionNeeds, ReduxIsGated) {

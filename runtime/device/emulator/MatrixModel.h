@@ -15,15 +15,12 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_MATRIXMODEL_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_MATRIXMODEL_H
 
+#include "compiler/target/MatrixUnits.h"
 #include "kiln/Device.h"
 #include "runtime/device/emulator/ptx/Ast.h"
 
 #include <cstdint>
 #include <optional>
-
-namespace kiln {
-struct Target;
-}
 
 namespace kiln::emulator {
 
@@ -57,8 +54,6 @@ constexpr bool isIntegerMatrix(MatrixType t) {
   return t == MatrixType::S8 || t == MatrixType::U8 || t == MatrixType::S4 || t == MatrixType::U4 ||
          t == MatrixType::S32;
 }
-
-enum class MatrixUnit : std::uint8_t { MmaSync, Wgmma };
 
 /// How one instruction computes.
 struct MatrixModel {

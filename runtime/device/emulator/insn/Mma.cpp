@@ -7,6 +7,7 @@
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/Executor.h"
 #include "runtime/device/emulator/insn/MatrixTile.h"
+#include "runtime/device/emulator/MatrixForms.h"
 #include "support/Text.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
@@ -267,20 +268,10 @@ bool decodeMma(DecodeContext &context, const Form &form, const ptx::Instruction 
   return true;
 }
 
-constexpr char byteTypes[] = "s32.s8.s8.s32|s32.s8.u8.s32|s32.u8.s8.s32|s32.u8.u8.s32";
 constexpr char nibbleTypes[] = "s32.s4.s4.s32|s32.s4.u4.s32|s32.u4.s4.s32|s32.u4.u4.s32";
-constexpr char halfTypes[] = "f16.f16.f16.f16|f32.f16.f16.f32";
-constexpr char byteFloatTypes[] = "f32.e4m3.e4m3.f32|f32.e4m3.e5m2.f32|f32.e5m2.e4m3.f32|f32.e5m2.e5m2.f32|"
-                                  "f16.e4m3.e4m3.f16|f16.e4m3.e5m2.f16|f16.e5m2.e4m3.f16|f16.e5m2.e5m2.f16";
 
-constexpr Row rows[] = {
-    {"mma", "sync aligned m16n8k8 row col", halfTypes, "custom", 75, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m16n8k16 row col", halfTypes, "custom", 80, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m16n8k8|m16n8k16 row col", "f32.bf16.bf16.f32", "custom", 80, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m16n8k4|m16n8k8 row col", "f32.tf32.tf32.f32", "custom", 80, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m16n8k16|m16n8k32 row col", byteFloatTypes, "custom", 89, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m8n8k16 row col satfinite?", byteTypes, "custom", 75, nullptr, Aligned, decodeMma},
-    {"mma", "sync aligned m16n8k16|m16n8k32 row col satfinite?", byteTypes, "custom", 80, nullptr, Aligned, decodeMma},
+/// What the table of matrix units does not list.
+constexpr Row others[] = {
     {"mma", "sync aligned m8n8k32 row col satfinite?", nibbleTypes, "custom", 75, nullptr, Aligned, decodeMma},
     {"mma", "sync aligned m16n8k32|m16n8k64 row col satfinite?", nibbleTypes, "custom", 80, nullptr, Aligned,
      decodeMma},
@@ -296,7 +287,15 @@ constexpr Row rows[] = {
 } // namespace
 
 std::span<const Row> mmaRows() {
-  return rows;
+  static const std::vector<Row> all = [] {
+    std::vector<Row> out;
+    for (const MatrixForm &f : matrixForms(MatrixUnit::MmaSync))
+      out.push_back({"mma", f.modifiers.c_str(), f.types.c_str(), "custom", f.minSm, nullptr, Aligned, decodeMma,
+                     f.archSpecific});
+    out.insert(out.end(), std::begin(others), std::end(others));
+    return out;
+  }();
+  return all;
 }
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL

@@ -6,6 +6,7 @@
 
 #include "runtime/device/emulator/Decoder.h"
 #include "runtime/device/emulator/insn/MatrixTile.h"
+#include "runtime/device/emulator/MatrixForms.h"
 #include "runtime/device/emulator/Wgmma.h"
 
 #include "runtime/device/emulator/LevelBegin.h"
@@ -342,34 +343,17 @@ bool decodeGroup(DecodeContext &context, const Form &, const ptx::Instruction &i
 }
 
 #define KILN_N4(k, a, b, c, d) "m64n" a "k" k "|m64n" b "k" k "|m64n" c "k" k "|m64n" d "k" k
-/// Every n for floats.
-#define KILN_FLOAT_SHAPES(k)                                                                                           \
-  KILN_N4(k, "8", "16", "24", "32")                                                                                    \
-  "|" KILN_N4(k, "40", "48", "56", "64") "|" KILN_N4(k, "72", "80", "88", "96") "|" KILN_N4(                           \
-      k, "104", "112", "120",                                                                                          \
-      "128") "|" KILN_N4(k, "136", "144", "152",                                                                       \
-                         "160") "|" KILN_N4(k, "168", "176", "184",                                                    \
-                                            "192") "|" KILN_N4(k, "200", "208", "216",                                 \
-                                                               "224") "|" KILN_N4(k, "232", "240", "248", "256")
-/// For integers.
+/// Every n of single bits.
 #define KILN_INTEGER_SHAPES(k)                                                                                         \
   KILN_N4(k, "8", "16", "24", "32")                                                                                    \
   "|" KILN_N4(k, "48", "64", "80", "96") "|" KILN_N4(k, "112", "128", "144", "160") "|" KILN_N4(                       \
       k, "176", "192", "208", "224") "|m64n240k" k "|m64n256k" k
 
-constexpr Row forms[] = {
+/// What the table of matrix units does not list.
+constexpr Row others[] = {
     {"wgmma.fence", "sync aligned", "", "custom", 90, nullptr, Aligned, decodeGroup<wgmmaFence>, true},
     {"wgmma.commit_group", "sync aligned", "", "custom", 90, nullptr, Aligned, decodeGroup<wgmmaCommit>, true},
     {"wgmma.wait_group", "sync aligned", "", "custom", 90, nullptr, Aligned, decodeGroup<wgmmaWait>, true},
-    {"wgmma.mma_async", "sync aligned " KILN_FLOAT_SHAPES("16"), "f32.f16.f16|f16.f16.f16|f32.bf16.bf16", "custom", 90,
-     nullptr, Aligned, decodeProduct, true},
-    {"wgmma.mma_async", "sync aligned " KILN_FLOAT_SHAPES("8"), "f32.tf32.tf32", "custom", 90, nullptr, Aligned,
-     decodeProduct, true},
-    {"wgmma.mma_async", "sync aligned " KILN_FLOAT_SHAPES("32"),
-     "f32.e4m3.e4m3|f32.e4m3.e5m2|f32.e5m2.e4m3|f32.e5m2.e5m2|f16.e4m3.e4m3|f16.e4m3.e5m2|f16.e5m2.e4m3|f16.e5m2.e5m2",
-     "custom", 90, nullptr, Aligned, decodeProduct, true},
-    {"wgmma.mma_async", "sync aligned " KILN_INTEGER_SHAPES("32") " satfinite?",
-     "s32.s8.s8|s32.s8.u8|s32.u8.s8|s32.u8.u8", "custom", 90, nullptr, Aligned, decodeProduct, true},
     {"wgmma.mma_async", "sync aligned " KILN_INTEGER_SHAPES("256") " and popc", "s32.b1.b1", "custom", 90, nullptr,
      Aligned, decodeProduct, true},
 };
@@ -377,7 +361,14 @@ constexpr Row forms[] = {
 } // namespace
 
 std::span<const Row> wgmmaRows() {
-  return forms;
+  static const std::vector<Row> all = [] {
+    std::vector<Row> out(std::begin(others), std::end(others));
+    for (const MatrixForm &f : matrixForms(MatrixUnit::Wgmma))
+      out.push_back({"wgmma.mma_async", f.modifiers.c_str(), f.types.c_str(), "custom", f.minSm, nullptr, Aligned,
+                     decodeProduct, f.archSpecific});
+    return out;
+  }();
+  return all;
 }
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
