@@ -56,7 +56,7 @@ public:
     const Stage given = stageOf(*module);
     dumps.begin(kernelName());
     dumps.program();
-    if (!mayAddPasses(given))
+    if (!mayAddPasses(given) || !mayStateFacts(given))
       return;
     if (given == Stage::Tile && !runTile())
       return;
@@ -165,6 +165,16 @@ private:
                              ? "unset KILN_PASSES and KILN_STRESS, or give the kernel at stage tile or tile_gpu"
                              : "unset KILN_PASSES (but for its stage lowering) and KILN_STRESS, or give the kernel at "
                                "stage tile"));
+    return false;
+  }
+
+  /// The code of a later stage was made for what it was made for: facts would change nothing.
+  bool mayStateFacts(Stage given) {
+    if (given == Stage::Tile || (job.divisible.empty() && job.equals.empty()))
+      return true;
+    fail(KILN_COMPILE_INPUT, Status::invalid("facts about the arguments of a kernel that is given at stage " +
+                                                 stageName(given).str() + ": its code is made already",
+                                             "leave --divisible and --equals out, or give the kernel at stage tile"));
     return false;
   }
 

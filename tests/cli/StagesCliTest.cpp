@@ -109,6 +109,12 @@ TEST_F(StagesCliTest, FactsStayWithTheText) {
     floats("x.npy", 500);
     EXPECT_NE(kiln(runLine(dump(stage))).status, 0) << stage; // n is 500
   }
+  // Code that is made already takes no more of them.
+  for (const char *stage : {"tile_gpu.mlir", "lowering.mlir"}) {
+    const Outcome o = kiln({"compile", dump(stage), "--target", "sm_80", "--equals", "n=400"});
+    EXPECT_EQ(o.status, 2) << stage;
+    EXPECT_NE(o.err.find("facts about the arguments"), std::string::npos) << stage << o.err;
+  }
 }
 
 TEST_F(StagesCliTest, AnOverrideTakesAStagesPlaceAndIsInTheKey) {
