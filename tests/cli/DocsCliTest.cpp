@@ -58,7 +58,7 @@ TEST_F(DocsCliTest, TheExamplesOfEveryHelpRun) {
   std::filesystem::copy(KILN_SOURCE_DIR "/docs/examples", file("docs/examples"));
   floats("x.npy", 1000);
   unsigned count = 0;
-  for (const char *command : {"demo", "run", "compile", "bench", "explain", "check", "cache", "devices", "diff"}) {
+  for (const std::string &command : kilnCommands()) {
     const Outcome help = kiln({command, "--help"});
     std::vector<std::string_view> examples;
     for (std::string_view line : split(help.out, '\n')) {

@@ -17,14 +17,15 @@ TEST(HelpCliTest, HelpEverywhere) {
   const Outcome top = kiln({"--help"});
   EXPECT_EQ(top.status, 0);
   EXPECT_EQ(top.err, "");
-  for (const char *command : {"devices", "demo", "run", "compile", "bench", "explain", "check", "cache"}) {
+  ASSERT_GE(kilnCommands().size(), 9u);
+  for (const std::string &command : kilnCommands()) {
     EXPECT_TRUE(has(top.out, command));
     for (const char *flag : {"--help", "-h"}) {
       const Outcome o = kiln({command, flag});
       EXPECT_EQ(o.status, 0);
       EXPECT_EQ(o.err, "");
-      EXPECT_TRUE(has(o.out, "Usage: kiln " + std::string(command))) << o.out;
-      EXPECT_TRUE(has(o.out, "Examples:\n  kiln " + std::string(command))) << o.out;
+      EXPECT_TRUE(has(o.out, "Usage: kiln " + command)) << o.out;
+      EXPECT_TRUE(has(o.out, "Examples:\n  kiln " + command)) << o.out;
     }
   }
 }

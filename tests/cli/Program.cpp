@@ -1,6 +1,7 @@
 #include "tests/cli/Program.h"
 
 #include "runtime/io/Npy.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <cstring>
@@ -99,6 +100,20 @@ int startKiln(const std::vector<std::string> &arguments) {
   const pid_t child = start(arguments, {}, actions);
   posix_spawn_file_actions_destroy(&actions);
   return child;
+}
+
+std::vector<std::string> kilnCommands() {
+  const std::string err = kiln({"no such command"}).err, before = "the commands are ";
+  const std::size_t begin = err.find(before);
+  EXPECT_NE(begin, std::string::npos) << err;
+  std::vector<std::string> out;
+  if (begin == std::string::npos)
+    return out;
+  std::string list = err.substr(begin + before.size());
+  list = list.substr(0, list.find('\n'));
+  for (std::string_view name : split(list, ','))
+    out.emplace_back(name.substr(name.find_first_not_of(' ')));
+  return out;
 }
 
 std::string CliTest::write(const std::string &name, const std::string &text) const {

@@ -25,6 +25,9 @@ Outcome kilnInto(const std::string &standardOutput, const std::vector<std::strin
 /// Starts `kiln`, its standard streams those of the test but output, which goes to nothing.
 int startKiln(const std::vector<std::string> &arguments);
 
+/// The subcommands of `kiln`, as it lists them itself.
+std::vector<std::string> kilnCommands();
+
 /// A folder of its own for each test, with helpers that make files in it.
 class CliTest : public testing::Test {
 protected:
