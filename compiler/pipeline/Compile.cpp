@@ -214,12 +214,12 @@ private:
     options.beforePass = [&](llvm::StringRef name) { progress.enter("LLVM, pass ", name); };
     if (job.timePasses)
       options.afterPass = [&](const char *part, llvm::StringRef name, double time) { addTime(part, name, time); };
-    if (const std::string *text = dumps.replacement("ll"))
+    if (const std::string *text = dumps.replacement(stage_files::llvmIr))
       options.replacement = *text;
     FailureOr<PtxOutput> ptx = emitPtx(*module, options);
     if (failed(ptx))
       return;
-    if (const std::string *text = dumps.replacement("ptx"))
+    if (const std::string *text = dumps.replacement(stage_files::ptx))
       ptx->ptx = *text;
     dumps.llvmIr(ptx->llvmAfterO3);
     dumps.ptx(ptx->ptx, static_cast<unsigned>(metadata.options.warps) * 32, metadata.sharedBytes);

@@ -37,7 +37,9 @@ std::error_code replaceFile(llvm::StringRef path, const std::string &text) {
 }
 
 llvm::StringRef Dumps::suffixOf(Stage done) {
-  return done == Stage::Tile ? "tile.mlir" : done == Stage::TileGpu ? "tile_gpu.mlir" : "lowering.mlir";
+  return done == Stage::Tile      ? stage_files::tile
+         : done == Stage::TileGpu ? stage_files::tileGpu
+                                  : stage_files::lowering;
 }
 
 /// "add.sm_80.1f3a5c70".
@@ -67,16 +69,16 @@ void Dumps::stage(Stage done, const std::string &text) {
 }
 
 void Dumps::llvmIr(const std::string &text) {
-  write("ll", "; Kernel '" + kernel + "' for " + job.codeTarget +
-                  ": LLVM IR after O3.  The command from the stage before: " +
-                  compileCommand(job, fileName("lowering.mlir"), Stage::Llvm) + "\n" + text);
+  write(stage_files::llvmIr, "; Kernel '" + kernel + "' for " + job.codeTarget +
+                                 ": LLVM IR after O3.  The command from the stage before: " +
+                                 compileCommand(job, fileName(stage_files::lowering), Stage::Llvm) + "\n" + text);
 }
 
 void Dumps::ptx(const std::string &text, unsigned threads, unsigned sharedBytes) {
-  write("ptx",
+  write(stage_files::ptx,
         llvm::formatv("// kiln check {0} --decode --target {1}\n// kiln run takes it with --block {2} --shared {3}, "
                       "and the grid and arguments of the call.\n{4}",
-                      fileName("ptx"), job.codeTarget, threads, sharedBytes, text)
+                      fileName(stage_files::ptx), job.codeTarget, threads, sharedBytes, text)
             .str());
 }
 

@@ -12,6 +12,7 @@
 
 #include "compiler/pipeline/Compile.h"
 #include "compiler/pipeline/GivenStage.h"
+#include "compiler/target/StageFiles.h"
 
 #include "mlir/Pass/PassManager.h"
 

@@ -1,5 +1,6 @@
 #include "runtime/jit/Overrides.h"
 
+#include "compiler/target/StageFiles.h"
 #include "runtime/cache/Hash.h"
 #include "runtime/cache/PrivateDirectory.h"
 
@@ -27,9 +28,8 @@ bool isOverride(std::string_view name, std::string_view kernel, std::string_view
   std::string_view ofKernel, ofTarget, hash;
   if (!cut(ofKernel) || !cut(ofTarget) || !cut(hash))
     return false;
-  const bool stage =
-      name == "tile.mlir" || name == "tile_gpu.mlir" || name == "lowering.mlir" || name == "ll" || name == "ptx";
-  return stage && (target.empty() || ofTarget == target) && (kernel.empty() || ofKernel == kernel);
+  return std::ranges::find(stage_files::all, name) != std::end(stage_files::all) &&
+         (target.empty() || ofTarget == target) && (kernel.empty() || ofKernel == kernel);
 }
 
 Result<std::string> readOwn(cache::FileLayer &files, const cache::OwnedFile &folder, const std::string &path,
