@@ -1,5 +1,5 @@
 // The logarithms in fp32: x = 2^e (1 + f) with 1 + f in [2/3, 4/3), log(1 + f) = f + f^2 P(f).
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include <cmath>
 #include <limits>

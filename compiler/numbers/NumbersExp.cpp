@@ -1,5 +1,5 @@
 // The exponential family in fp32: e^x = 2^n e^r with n = rint(x log2 e), |r| <= ln 2 / 2, e^r by a polynomial.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 namespace kiln::numbers {
 

@@ -1,19 +1,19 @@
 //===- NumbersImplementations.h - The code behind the rows of Numbers.def ----===//
 //
-// One function a row; each file of this folder named Numbers*.cpp holds a family.  Accuracy, domain and cost stand in
-// Numbers.def.  Coefficients come from scripts/fit_numbers.py.
+// One function a row, one file a family.  Accuracy, domain and cost stand in Numbers.def.  Coefficients come from
+// scripts/fit_numbers.py.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_LOWERING_NUMBERSIMPLEMENTATIONS_H
-#define KILN_LOWERING_NUMBERSIMPLEMENTATIONS_H
+#ifndef KILN_NUMBERS_NUMBERSIMPLEMENTATIONS_H
+#define KILN_NUMBERS_NUMBERSIMPLEMENTATIONS_H
 
-#include "compiler/lowering/NumbersCode.h"
+#include "compiler/numbers/NumbersCode.h"
 
 namespace kiln::numbers {
 
 #define KILN_NUMBER(op, type, grade, placement, implementation, ...)                                                   \
   Num implementation(Code &code, llvm::ArrayRef<Num> operands);
-#include "compiler/lowering/Numbers.def"
+#include "compiler/numbers/Numbers.def"
 #undef KILN_NUMBER
 
 /// 1.5 * 2^23: adding it to |x| < 2^22 rounds x to an integer, which then stands in the low bits.
@@ -51,4 +51,4 @@ Num totalInteger(IntegerOp op, const Num &a, const Num &b);
 
 } // namespace kiln::numbers
 
-#endif // KILN_LOWERING_NUMBERSIMPLEMENTATIONS_H
+#endif // KILN_NUMBERS_NUMBERSIMPLEMENTATIONS_H

@@ -4,10 +4,10 @@
 // (operation, type, grade).  The pass kiln-lower-numbers, verify-stage, the documentation and the tests read it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_LOWERING_NUMBERS_H
-#define KILN_LOWERING_NUMBERS_H
+#ifndef KILN_NUMBERS_NUMBERS_H
+#define KILN_NUMBERS_NUMBERS_H
 
-#include "compiler/lowering/NumbersCode.h"
+#include "compiler/numbers/NumbersCode.h"
 
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@ namespace kiln::numbers {
 
 enum class NumberOp {
 #define KILN_NUMBER_OP(id, ...) id,
-#include "compiler/lowering/NumbersOps.def"
+#include "compiler/numbers/NumbersOps.def"
 };
 enum class NumberType { F16, BF16, F32, F64 };
 enum class Grade { Precise, Approx };
@@ -67,4 +67,4 @@ mlir::LogicalResult verifyNumbers(mlir::Operation *op);
 
 } // namespace kiln
 
-#endif // KILN_LOWERING_NUMBERS_H
+#endif // KILN_NUMBERS_NUMBERS_H

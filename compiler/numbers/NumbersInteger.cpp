@@ -8,7 +8,7 @@
 //   x >> s, s >= w   arithmetic: the sign in every bit
 //
 // Literal divisors and amounts need no guard and get none.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include "mlir/IR/Matchers.h"
 

@@ -9,8 +9,8 @@
 // argument reductions stay as written.  Comparisons of floats are ordered (false for NaN), of integers signed.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_LOWERING_NUMBERSCODE_H
-#define KILN_LOWERING_NUMBERSCODE_H
+#ifndef KILN_NUMBERS_NUMBERSCODE_H
+#define KILN_NUMBERS_NUMBERSCODE_H
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -185,9 +185,9 @@ Num truncateFloat(const Num &x, mlir::Type type);
 Num polynomial(const Num &x, llvm::ArrayRef<double> coefficients);
 
 #define KILN_POLYNOMIAL(name, ...) inline constexpr double name##Coefficients[] = {__VA_ARGS__};
-#include "compiler/lowering/NumbersCoefficients.def"
+#include "compiler/numbers/NumbersCoefficients.def"
 #undef KILN_POLYNOMIAL
 
 } // namespace kiln::numbers
 
-#endif // KILN_LOWERING_NUMBERSCODE_H
+#endif // KILN_NUMBERS_NUMBERSCODE_H

@@ -1,5 +1,5 @@
 // fp64 functions: the same methods as in fp32 with longer polynomials.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include <cmath>
 #include <limits>

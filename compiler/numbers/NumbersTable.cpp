@@ -1,7 +1,7 @@
 // Look-up in the table of numbers, what is refused and why, and the table as a page.
-#include "compiler/lowering/Numbers.h"
+#include "compiler/numbers/Numbers.h"
 
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -26,13 +26,13 @@ constexpr double inf = std::numeric_limits<double>::infinity();
 const NumberRow rows[] = {
 #define KILN_NUMBER(op, type, grade, placement, implementation, ...)                                                   \
   {NumberOp::op, NumberType::type, Grade::grade, Placement::placement, implementation, #implementation, __VA_ARGS__},
-#include "compiler/lowering/Numbers.def"
+#include "compiler/numbers/Numbers.def"
 #undef KILN_NUMBER
 };
 
 const NumberOpInfo operations[] = {
 #define KILN_NUMBER_OP(id, name, operands, formula) {NumberOp::id, name, operands, formula},
-#include "compiler/lowering/NumbersOps.def"
+#include "compiler/numbers/NumbersOps.def"
 };
 
 constexpr NumberType allTypes[] = {NumberType::F16, NumberType::BF16, NumberType::F32, NumberType::F64};
@@ -135,7 +135,7 @@ llvm::StringRef nameOf(NumberType type) {
 std::optional<NumberOp> numberOpOf(Operation *op) {
   return llvm::StringSwitch<std::optional<NumberOp>>(op->getName().getStringRef())
 #define KILN_NUMBER_OP(id, name, ...) .Case(name, NumberOp::id)
-#include "compiler/lowering/NumbersOps.def"
+#include "compiler/numbers/NumbersOps.def"
       .Default(std::nullopt);
 }
 
@@ -175,7 +175,7 @@ std::string numbersMarkdown() {
   out << R"(# Numbers
 
 What each operation on numbers computes, in which types, with which error. `kiln-opt --kiln-lower-numbers=print-table`
-prints this page; it is made from `compiler/lowering/Numbers.def`, and a test compares the two. An operation that is not
+prints this page; it is made from `compiler/numbers/Numbers.def`, and a test compares the two. An operation that is not
 here is refused, with an error at its line.
 
 ## Operations on floats

@@ -1,5 +1,5 @@
 // Conversions that LLVM or the hardware lacks or gets wrong: fp8, integers to bf16, floats to integers.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include "compiler/target/Target.h"
 

@@ -4,7 +4,7 @@
 // "When is double rounding innocuous?", 1995): fp32 has 24 bits, 2 * 11 + 2 = 24 for fp16 and 2 * 8 + 2 = 18 for bf16.
 // Subnormal results of fp16 keep fewer bits, so it holds for them too; bf16 has fp32's exponents, and where its results
 // are subnormal fp32's keep 16 bits more.  It does not hold for fma.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include "compiler/target/Target.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/lowering/NumbersCode.h"
+#include "compiler/numbers/NumbersCode.h"
 
 namespace kiln::numbers {
 

@@ -1,6 +1,6 @@
 // sin and cos in fp32: x = q pi/2 + r, |r| <= pi/4, by Cody and Waite's method for moderate arguments and by Payne and
 // Hanek's (exact bits of 2/pi) for large ones; polynomials for r.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Powers and roots in fp32.  x^y = 2^(y log2 x) with log2 x and the product as unevaluated sums of two floats.
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/NumbersImplementations.h"
 
 #include <cmath>
 #include <limits>
