@@ -2,7 +2,7 @@
 #include "compiler/passes/Pass.h"
 
 #include "compiler/numbers/Numbers.h"
-#include "compiler/passes/CarriedTiles.h"
+#include "compiler/passes/layouts/CarriedTiles.h"
 #include "compiler/passes/TargetRules.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TensorMaps.h"
