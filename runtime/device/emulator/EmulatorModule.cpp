@@ -2,7 +2,7 @@
 #include "runtime/device/emulator/EmulatorModule.h"
 
 #include "runtime/device/emulator/Cluster.h"
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/ptx/Parser.h"
 #include "support/Names.h"
 #include "support/Text.h"
 

@@ -28,7 +28,7 @@
 #include "compiler/target/Target.h"
 #include "runtime/device/emulator/MatrixModel.h"
 #include "runtime/device/emulator/Op.h"
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 
 #include <span>
 #include <string>

@@ -16,7 +16,7 @@
 #define KILN_RUNTIME_DEVICE_EMULATOR_MATRIXMODEL_H
 
 #include "kiln/Device.h"
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 
 #include <cstdint>
 #include <optional>

@@ -10,7 +10,7 @@
 #include "kiln/Device.h"
 #include "runtime/device/emulator/InstructionTable.h"
 #include "runtime/device/emulator/Op.h"
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 
 #include <cstdint>
 #include <memory>

@@ -5,11 +5,11 @@
 // maxExpressionDepth, initialisers by the dimensions of their variable; nothing else recurses.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_RUNTIME_DEVICE_EMULATOR_PTX_PARSERIMPL_H
-#define KILN_RUNTIME_DEVICE_EMULATOR_PTX_PARSERIMPL_H
+#ifndef KILN_RUNTIME_PTX_PARSERIMPL_H
+#define KILN_RUNTIME_PTX_PARSERIMPL_H
 
-#include "runtime/device/emulator/ptx/Ast.h"
-#include "runtime/device/emulator/ptx/Lexer.h"
+#include "runtime/ptx/Ast.h"
+#include "runtime/ptx/Lexer.h"
 #include "support/Status.h"
 
 #include <span>
@@ -130,4 +130,4 @@ private:
 
 } // namespace kiln::ptx
 
-#endif // KILN_RUNTIME_DEVICE_EMULATOR_PTX_PARSERIMPL_H
+#endif // KILN_RUNTIME_PTX_PARSERIMPL_H

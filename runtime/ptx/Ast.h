@@ -2,11 +2,12 @@
 //
 // The parser's result: declarations and statements in source order, names unresolved, modifiers unnormalised.  Strings
 // are views into Module::text, which the Module owns; a Module is therefore moved only through its unique_ptr.
-// Every node knows its PTX line.  Instruction semantics live elsewhere (insn/): the parser accepts any opcode.
+// Every node knows its PTX line.  Instruction semantics live elsewhere (the emulator's insn/): the parser accepts any
+// opcode.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_RUNTIME_DEVICE_EMULATOR_PTX_AST_H
-#define KILN_RUNTIME_DEVICE_EMULATOR_PTX_AST_H
+#ifndef KILN_RUNTIME_PTX_AST_H
+#define KILN_RUNTIME_PTX_AST_H
 
 #include <cstdint>
 #include <memory>
@@ -22,7 +23,7 @@ namespace kiln::ptx {
 enum class Type : std::uint8_t {
   None,
 #define KILN_PTX_TYPE(id, name, bytes, kind) id,
-#include "runtime/device/emulator/ptx/Types.def"
+#include "runtime/ptx/Types.def"
 };
 
 enum class TypeKind : std::uint8_t { Bits, Unsigned, Signed, Float, Predicate, Packed };
@@ -162,4 +163,4 @@ struct Module {
 
 } // namespace kiln::ptx
 
-#endif // KILN_RUNTIME_DEVICE_EMULATOR_PTX_AST_H
+#endif // KILN_RUNTIME_PTX_AST_H

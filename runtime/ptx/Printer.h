@@ -4,10 +4,10 @@
 // without effect).  Numbers are printed by their bits, so nothing is lost in decimal.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_RUNTIME_DEVICE_EMULATOR_PTX_PRINTER_H
-#define KILN_RUNTIME_DEVICE_EMULATOR_PTX_PRINTER_H
+#ifndef KILN_RUNTIME_PTX_PRINTER_H
+#define KILN_RUNTIME_PTX_PRINTER_H
 
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 
 #include <string>
 
@@ -21,4 +21,4 @@ std::string print(const Instruction &i);
 
 } // namespace kiln::ptx
 
-#endif // KILN_RUNTIME_DEVICE_EMULATOR_PTX_PRINTER_H
+#endif // KILN_RUNTIME_PTX_PRINTER_H

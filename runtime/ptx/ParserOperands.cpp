@@ -1,5 +1,5 @@
 // Operands of instructions.
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 
 namespace kiln::ptx {
 

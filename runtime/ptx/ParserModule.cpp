@@ -1,5 +1,5 @@
 // Module level: the header, and every directive outside functions.
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 
 #include <charconv>
 

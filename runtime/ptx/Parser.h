@@ -4,10 +4,10 @@
 // text: any byte sequence gives a Module or a Status that names file, line, what was found and what was expected.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_RUNTIME_DEVICE_EMULATOR_PTX_PARSER_H
-#define KILN_RUNTIME_DEVICE_EMULATOR_PTX_PARSER_H
+#ifndef KILN_RUNTIME_PTX_PARSER_H
+#define KILN_RUNTIME_PTX_PARSER_H
 
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 #include "support/Status.h"
 
 namespace kiln::ptx {
@@ -16,4 +16,4 @@ Result<std::unique_ptr<Module>> parse(std::string text, std::string fileName);
 
 } // namespace kiln::ptx
 
-#endif // KILN_RUNTIME_DEVICE_EMULATOR_PTX_PARSER_H
+#endif // KILN_RUNTIME_PTX_PARSER_H

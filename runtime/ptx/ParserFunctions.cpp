@@ -1,5 +1,5 @@
 // .entry and .func: parameters, directives after them, and call prototypes.
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 
 namespace kiln::ptx {
 
@@ -11,7 +11,7 @@ struct TypeRow {
 constexpr TypeRow typeRows[] = {
     {"none", 0, TypeKind::Bits},
 #define KILN_PTX_TYPE(id, name, bytes, kind) {name, bytes, TypeKind::kind},
-#include "runtime/device/emulator/ptx/Types.def"
+#include "runtime/ptx/Types.def"
 };
 constexpr std::string_view spaceNames[] = {"reg", "const", "global", "local", "param", "shared", "generic"};
 } // namespace

@@ -4,8 +4,8 @@
 // a NUL inside the text is an Invalid token.  Token text points into the source.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_RUNTIME_DEVICE_EMULATOR_PTX_LEXER_H
-#define KILN_RUNTIME_DEVICE_EMULATOR_PTX_LEXER_H
+#ifndef KILN_RUNTIME_PTX_LEXER_H
+#define KILN_RUNTIME_PTX_LEXER_H
 
 #include <cstdint>
 #include <string_view>
@@ -95,4 +95,4 @@ private:
 
 } // namespace kiln::ptx
 
-#endif // KILN_RUNTIME_DEVICE_EMULATOR_PTX_LEXER_H
+#endif // KILN_RUNTIME_PTX_LEXER_H

@@ -1,5 +1,5 @@
 // Variables: .reg .const .global .local .param .shared, their types, extents and initial values.
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 
 #include "support/Text.h"
 

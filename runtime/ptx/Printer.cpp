@@ -1,4 +1,4 @@
-#include "runtime/device/emulator/ptx/Printer.h"
+#include "runtime/ptx/Printer.h"
 
 #include "support/Text.h"
 

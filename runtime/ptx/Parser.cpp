@@ -1,6 +1,6 @@
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/ptx/Parser.h"
 
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 #include "support/Text.h"
 
 namespace kiln::ptx {

@@ -1,4 +1,4 @@
-#include "runtime/device/emulator/ptx/Lexer.h"
+#include "runtime/ptx/Lexer.h"
 
 #include <array>
 #include <bit>

@@ -1,6 +1,6 @@
 // Constant expressions.  Integers are 64 bits, unsigned if suffixed U or above the greatest s64, and follow C's rules
 // for mixed signs; shift amounts count modulo 64 and a shift takes the sign of its left side, as ptxas computes them.
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 
 #include <bit>
 

@@ -1,5 +1,5 @@
 // Function bodies: scopes, labels, instructions, and the directives among them.
-#include "runtime/device/emulator/ptx/ParserImpl.h"
+#include "runtime/ptx/ParserImpl.h"
 
 #include <climits>
 #include <cstring>
