@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of compiler/lowering/NumbersCoefficients.def and prints that file.
+"""Fits the polynomials of compiler/numbers/NumbersCoefficients.def and prints that file.
 
-    scripts/fit_numbers.py > compiler/lowering/NumbersCoefficients.def     (needs the Python package mpmath; two minutes)
+    scripts/fit_numbers.py > compiler/numbers/NumbersCoefficients.def     (needs the Python package mpmath; two minutes)
 
 Each polynomial is the minimax one of its weight on its interval (Remez exchange, or Lawson's weights), found coefficient by coefficient: the
 lowest is rounded to the format, the others are fitted again with it fixed, and so on, so that the error after rounding

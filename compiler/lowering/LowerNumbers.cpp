@@ -2,8 +2,8 @@
 // Floats by the table of numbers, integers and conversions by NumbersInteger.cpp and NumbersConvert.cpp.
 #include "compiler/passes/Pass.h"
 
-#include "compiler/lowering/Numbers.h"
-#include "compiler/lowering/NumbersImplementations.h"
+#include "compiler/numbers/Numbers.h"
+#include "compiler/numbers/NumbersImplementations.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"

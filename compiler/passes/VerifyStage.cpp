@@ -1,8 +1,8 @@
 // The rules of a stage, operation by operation.  Each message says what is wrong and what to write instead.
 #include "compiler/passes/Pass.h"
 
-#include "compiler/lowering/Numbers.h"
-#include "compiler/passes/CarriedTiles.h"
+#include "compiler/numbers/Numbers.h"
+#include "compiler/passes/layouts/CarriedTiles.h"
 #include "compiler/passes/TargetRules.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TensorMaps.h"

@@ -3,7 +3,7 @@
 #include "compiler/analysis/AxisAnalysis.h"
 #include "compiler/layout/Explain.h"
 #include "compiler/layout/MemoryAccess.h"
-#include "compiler/passes/SharedBuffers.h"
+#include "compiler/passes/shared/SharedBuffers.h"
 #include "compiler/tile_gpu/Exchange.h"
 
 #include "llvm/ADT/SetVector.h"

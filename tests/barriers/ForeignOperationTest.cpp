@@ -3,7 +3,7 @@
 #include "tests/barriers/BarrierHarness.h"
 #include "tests/barriers/ForeignDialect.h"
 
-#include "compiler/passes/SharedBuffers.h"
+#include "compiler/passes/shared/SharedBuffers.h"
 #include "compiler/passes/TargetRules.h"
 #include "compiler/pipeline/KernelReport.h"
 

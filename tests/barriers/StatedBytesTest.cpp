@@ -12,8 +12,8 @@
 #include "tests/lowering/LoweringHarness.h"
 #include "tests/support/TestTier.h"
 
-#include "compiler/passes/SharedAccess.h"
-#include "compiler/passes/SharedFootprint.h"
+#include "compiler/passes/barriers/SharedAccess.h"
+#include "compiler/passes/barriers/SharedFootprint.h"
 
 #include <gtest/gtest.h>
 

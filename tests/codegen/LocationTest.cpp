@@ -1,6 +1,6 @@
 #include "CodegenHarness.h"
-#include "runtime/device/emulator/ptx/Ast.h"
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/ptx/Ast.h"
+#include "runtime/ptx/Parser.h"
 #include "support/Text.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // Counters of a launch against counts made here, from the addresses and masks that the kernels are given.
 #include "PtxHarness.h"
 
-#include "runtime/device/emulator/InstructionTable.h"
-#include "runtime/device/emulator/OpTraits.h"
+#include "runtime/device/emulator/decode/InstructionTable.h"
+#include "runtime/device/emulator/observe/OpTraits.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // nan.born and inf.born: the instruction that a NaN or an infinity started with, and no other.
-#include "runtime/device/emulator/FloatBirths.h"
+#include "runtime/device/emulator/checks/FloatBirths.h"
 #include "tests/emulator/PtxHarness.h"
 #include "tests/emulator/WgmmaCases.h"
 #include "tests/emulator/WgmmaHarness.h"

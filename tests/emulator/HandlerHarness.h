@@ -7,8 +7,8 @@
 #ifndef KILN_TESTS_EMULATOR_HANDLERHARNESS_H
 #define KILN_TESTS_EMULATOR_HANDLERHARNESS_H
 
-#include "runtime/device/emulator/RowMatch.h"
-#include "runtime/device/emulator/Warp.h"
+#include "runtime/device/emulator/decode/RowMatch.h"
+#include "runtime/device/emulator/execute/Warp.h"
 
 #include <array>
 #include <cstring>

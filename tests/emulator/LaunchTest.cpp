@@ -1,6 +1,6 @@
 // Loading and launching: what is refused and with which words, budgets, deadlocks between blocks, grids of any size.
 #include "runtime/device/emulator/EmulatorDevice.h"
-#include "runtime/device/emulator/WorkerPool.h"
+#include "runtime/device/emulator/execute/WorkerPool.h"
 #include "tests/emulator/PtxHarness.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "tests/emulator/MatrixReference.h"
 
 #include "compiler/target/Target.h"
-#include "runtime/device/emulator/InstructionTable.h"
+#include "runtime/device/emulator/decode/InstructionTable.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>

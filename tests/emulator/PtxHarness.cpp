@@ -1,7 +1,7 @@
 #include "tests/emulator/PtxHarness.h"
 
+#include "runtime/device/emulator/decode/InstructionTable.h"
 #include "runtime/device/emulator/EmulatorDevice.h"
-#include "runtime/device/emulator/InstructionTable.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Planted races, each with a correct twin, in order and under seeds of every schedule: the fault is found every time,
 // the twin never has a finding.  S numbers are the seeded bugs of the emulator specification.
-#include "runtime/device/emulator/RaceTable.h"
+#include "runtime/device/emulator/checks/RaceTable.h"
 #include "tests/emulator/SeededBugs.h"
 
 using namespace kiln;

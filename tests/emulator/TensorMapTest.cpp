@@ -1,6 +1,6 @@
 // Tensor maps: the encoder's rules, the emulator's bytes, and where the elements of a box lie.
-#include "runtime/device/emulator/TensorMap.h"
-#include "runtime/device/emulator/BoxWalk.h"
+#include "runtime/device/emulator/async/TensorMap.h"
+#include "runtime/device/emulator/async/BoxWalk.h"
 #include "runtime/device/emulator/EmulatorDevice.h"
 #include "tests/emulator/TensorReference.h"
 #include "tests/support/TestTier.h"

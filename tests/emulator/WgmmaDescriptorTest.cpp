@@ -1,6 +1,6 @@
 // Where the bytes of a wgmma operand lie: the formulas of the specification, and tiles as copies with a swizzle lay
 // them out.
-#include "runtime/device/emulator/WgmmaDescriptor.h"
+#include "runtime/device/emulator/matrix/WgmmaDescriptor.h"
 
 #include <gtest/gtest.h>
 

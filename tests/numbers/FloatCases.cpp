@@ -14,7 +14,7 @@ using namespace kiln::softfloat;
 
 enum class Op {
 #define KILN_NUMBER_OP(id, ...) id,
-#include "compiler/lowering/NumbersOps.def"
+#include "compiler/numbers/NumbersOps.def"
 };
 struct OpText {
   const char *name;
@@ -22,7 +22,7 @@ struct OpText {
 };
 const OpText opTexts[] = {
 #define KILN_NUMBER_OP(id, name, operands, formula) {name, operands},
-#include "compiler/lowering/NumbersOps.def"
+#include "compiler/numbers/NumbersOps.def"
 };
 
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ struct Row {
 std::vector<Row> tableRows() {
   return {
 #define KILN_NUMBER(op, type, grade, placement, implementation, ...) {Op::op, #type, #grade, #placement, __VA_ARGS__},
-#include "compiler/lowering/Numbers.def"
+#include "compiler/numbers/Numbers.def"
 #undef KILN_NUMBER
   };
 }

@@ -2,7 +2,7 @@
 #include "tests/numbers/NumbersCases.h"
 #include "tests/numbers/NumbersCompile.h"
 
-#include "compiler/lowering/Numbers.h"
+#include "compiler/numbers/Numbers.h"
 #include "compiler/passes/Passes.h"
 
 #include <fstream>

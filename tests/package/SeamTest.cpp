@@ -114,6 +114,7 @@ TEST(Seam, ArrowsRunOneWay) {
       {"compiler/target", {"support/", "compiler/target/"}},
       {"compiler/layout", {"support/", "compiler/target/", "compiler/layout/"}},
       {"compiler/language", {"support/", "compiler/target/KernelOptions", "compiler/language/"}},
+      {"runtime/ptx", {"support/", "runtime/ptx/"}},
       {"runtime/device", {"support/", "compiler/target/", "runtime/"}},
       {"runtime/cache", {"support/", "runtime/"}},
       {"runtime/io", {"support/", "runtime/"}},

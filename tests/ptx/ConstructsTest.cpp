@@ -2,7 +2,7 @@
 #include "Constructs.h"
 #include "PtxTesting.h"
 
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/ptx/Parser.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "PtxTesting.h"
 
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/ptx/Parser.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -2,7 +2,7 @@
 #ifndef KILN_TESTS_PTX_PTXTESTING_H
 #define KILN_TESTS_PTX_PTXTESTING_H
 
-#include "runtime/device/emulator/ptx/Ast.h"
+#include "runtime/ptx/Ast.h"
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 #include "Constructs.h"
 #include "PtxTesting.h"
 
-#include "runtime/device/emulator/ptx/Printer.h"
+#include "runtime/ptx/Printer.h"
 #include "tests/support/TestTier.h"
 
 #include <cstdlib>

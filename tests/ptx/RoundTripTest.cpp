@@ -2,8 +2,8 @@
 #include "Constructs.h"
 #include "PtxTesting.h"
 
-#include "runtime/device/emulator/ptx/Parser.h"
-#include "runtime/device/emulator/ptx/Printer.h"
+#include "runtime/ptx/Parser.h"
+#include "runtime/ptx/Printer.h"
 
 #include <algorithm>
 #include <ctime>

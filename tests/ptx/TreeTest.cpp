@@ -2,7 +2,7 @@
 #include "Constructs.h"
 #include "PtxTesting.h"
 
-#include "runtime/device/emulator/ptx/Printer.h"
+#include "runtime/ptx/Printer.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 #include "runtime/device/cuda/PtxSummary.h"
 
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/ptx/Parser.h"
 #include "support/Text.h"
 
 #include <algorithm>

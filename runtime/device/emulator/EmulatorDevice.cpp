@@ -1,11 +1,11 @@
 #include "runtime/device/emulator/EmulatorDevice.h"
 
+#include "runtime/device/emulator/async/TensorMap.h"
+#include "runtime/device/emulator/checks/FloatBirths.h"
 #include "runtime/device/emulator/EmulatorModule.h"
-#include "runtime/device/emulator/Executor.h"
-#include "runtime/device/emulator/FloatBirths.h"
-#include "runtime/device/emulator/OpTraits.h"
-#include "runtime/device/emulator/TensorMap.h"
-#include "runtime/device/emulator/TimelineRecorder.h"
+#include "runtime/device/emulator/execute/Executor.h"
+#include "runtime/device/emulator/observe/OpTraits.h"
+#include "runtime/device/emulator/observe/TimelineRecorder.h"
 #include "support/Names.h"
 #include "support/Text.h"
 

@@ -1,8 +1,8 @@
 // Modules and kernels: loading, placing variables, and the checks before a launch.
 #include "runtime/device/emulator/EmulatorModule.h"
 
-#include "runtime/device/emulator/Cluster.h"
-#include "runtime/device/emulator/ptx/Parser.h"
+#include "runtime/device/emulator/execute/Cluster.h"
+#include "runtime/ptx/Parser.h"
 #include "support/Names.h"
 #include "support/Text.h"
 

@@ -7,11 +7,11 @@
 #define KILN_RUNTIME_DEVICE_EMULATOR_EMULATORMODULE_H
 
 #include "kiln/Device.h"
-#include "runtime/device/emulator/Decoder.h"
+#include "runtime/device/emulator/checks/Races.h"
+#include "runtime/device/emulator/decode/Decoder.h"
 #include "runtime/device/emulator/EmulatorDevice.h"
-#include "runtime/device/emulator/Memory.h"
-#include "runtime/device/emulator/Races.h"
-#include "runtime/device/emulator/WorkerPool.h"
+#include "runtime/device/emulator/execute/WorkerPool.h"
+#include "runtime/device/emulator/memory/Memory.h"
 
 #include <atomic>
 #include <mutex>

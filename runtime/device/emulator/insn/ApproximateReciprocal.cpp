@@ -3,7 +3,7 @@
 // The f32 forms give the correctly rounded value (rsqrt: rounded from f64), which lies within the documented bounds.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
 
@@ -94,4 +94,4 @@ std::span<const Row> approximateReciprocalRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

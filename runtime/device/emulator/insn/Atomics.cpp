@@ -5,14 +5,14 @@
 // host's atomics.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/DecodeMemory.h"
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/DefinedBits.h"
-#include "runtime/device/emulator/Executor.h"
-#include "runtime/device/emulator/MemoryFaults.h"
-#include "runtime/device/emulator/Races.h"
+#include "runtime/device/emulator/checks/Races.h"
+#include "runtime/device/emulator/decode/DecodeMemory.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/Executor.h"
+#include "runtime/device/emulator/memory/DefinedBits.h"
+#include "runtime/device/emulator/memory/MemoryFaults.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
 
@@ -294,4 +294,4 @@ std::span<const Row> atomicsRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

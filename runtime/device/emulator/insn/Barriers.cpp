@@ -2,12 +2,12 @@
 // ../Barriers.cpp and ../ClusterBarrier.cpp, here are the forms.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/Executor.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -109,4 +109,4 @@ std::span<const Row> barriersRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

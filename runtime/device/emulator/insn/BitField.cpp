@@ -1,15 +1,15 @@
 // bfe, bfi, bfind, brev, popc, clz, fns, prmt, bmsk, szext: section 1.2 of the emulator specification.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
 
-/// Position or length as the hardware reads it: the low 8 bits for 32-bit values, the whole number for 64-bit ones, whose
-/// code is made of other instructions (seen on an H200).
+/// Position or length as the hardware reads it: the low 8 bits for 32-bit values, the whole number for 64-bit ones,
+/// whose code is made of other instructions (seen on an H200).
 template <typename T> inline std::uint64_t fieldOperand(std::uint32_t v) {
   return sizeof(T) == 8 ? v : v & 0xFF;
 }
@@ -220,4 +220,4 @@ std::span<const Row> bitFieldRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -3,9 +3,9 @@
 // ../DecodeBulk.cpp; here are the forms, those that ptxas 13.0 takes.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/DecodeBulk.h"
+#include "runtime/device/emulator/decode/DecodeBulk.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -83,4 +83,4 @@ std::span<const Row> bulkCopyRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,14 +1,14 @@
 // Branches, calls, exits, and what only the order of execution is about.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/ControlFlow.h"
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/Executor.h"
-#include "runtime/device/emulator/Races.h"
+#include "runtime/device/emulator/checks/Races.h"
+#include "runtime/device/emulator/decode/ControlFlow.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/Executor.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -251,4 +251,4 @@ std::span<const Row> controlRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,7 +1,7 @@
 // cvt between floating-point formats, one value each: section 1.4 of the emulator specification.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/ConvertLanes.h"
 
@@ -248,4 +248,4 @@ std::span<const Row> convertFloatRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

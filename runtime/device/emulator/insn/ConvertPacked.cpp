@@ -4,7 +4,7 @@
 // Two f32 sources: the first goes to the high part.  6-bit values lie in a byte each, 4-bit ones in a nibble.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/ConvertLanes.h"
 
@@ -188,4 +188,4 @@ std::span<const Row> convertPackedRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,11 +1,11 @@
 // cp.async: section 3.1 of the emulator specification.  The work is done in ../AsyncCopies.cpp, here are the forms.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/AsyncCopies.h"
-#include "runtime/device/emulator/DecodeMemory.h"
-#include "runtime/device/emulator/MemoryFaults.h"
+#include "runtime/device/emulator/async/AsyncCopies.h"
+#include "runtime/device/emulator/decode/DecodeMemory.h"
+#include "runtime/device/emulator/memory/MemoryFaults.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -114,4 +114,4 @@ std::span<const Row> copyAsyncRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,11 +1,11 @@
 // Fences between the generic proxy and others: section 3.4 of the emulator specification.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/DecodeMemory.h"
-#include "runtime/device/emulator/Executor.h"
-#include "runtime/device/emulator/Races.h"
+#include "runtime/device/emulator/checks/Races.h"
+#include "runtime/device/emulator/decode/DecodeMemory.h"
+#include "runtime/device/emulator/execute/Executor.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -74,4 +74,4 @@ std::span<const Row> fencesRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 // The level has a fused multiply-add instruction, or converts f16 in hardware.
 #if KILN_LEVEL_NUMBER == 2 || KILN_LEVEL_NUMBER == 3 || (KILN_LEVEL_NUMBER == 4 && defined(__aarch64__))

@@ -4,7 +4,7 @@
 // rounded to a neighbour of the exact result and then corrected by the sign of an exact residual.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
 
@@ -156,4 +156,4 @@ std::span<const Row> floatRoundingRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

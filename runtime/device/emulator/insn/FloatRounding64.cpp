@@ -3,7 +3,7 @@
 // Rare, so lane by lane on exact integers: a residual in f64 would itself underflow near the subnormal numbers.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
 
@@ -195,4 +195,4 @@ std::span<const Row> floatRounding64Rows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

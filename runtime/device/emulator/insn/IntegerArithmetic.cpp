@@ -2,7 +2,7 @@
 // specification.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/IntegerLanes.h"
 
@@ -150,4 +150,4 @@ std::span<const Row> integerArithmeticRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {

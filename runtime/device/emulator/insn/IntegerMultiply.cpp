@@ -1,7 +1,7 @@
 // mul, mad, madc, mul24, mad24, dp4a, dp2a: section 1.2 of the emulator specification.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/IntegerLanes.h"
 
@@ -226,4 +226,4 @@ std::span<const Row> integerMultiplyRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,9 +1,9 @@
 // and, or, xor, not, cnot, lop3 and the shifts: section 1.2 of the emulator specification.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -133,4 +133,4 @@ std::span<const Row> logicRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -4,17 +4,17 @@
 // next one of row l / 4, the first in the low half of register j; with .trans rows and columns of memory change places.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/DecodeMemory.h"
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/DefinedBits.h"
-#include "runtime/device/emulator/Executor.h"
-#include "runtime/device/emulator/MemoryFaults.h"
-#include "runtime/device/emulator/Races.h"
+#include "runtime/device/emulator/checks/Races.h"
+#include "runtime/device/emulator/decode/DecodeMemory.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/Executor.h"
+#include "runtime/device/emulator/memory/DefinedBits.h"
+#include "runtime/device/emulator/memory/MemoryFaults.h"
 #include "support/Text.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 #include "runtime/device/emulator/insn/Fragments.h"
 #include "runtime/device/emulator/insn/MemoryAccess.h"
@@ -126,4 +126,4 @@ std::span<const Row> matrixMoveRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

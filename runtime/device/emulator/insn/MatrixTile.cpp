@@ -8,7 +8,7 @@
 
 #include "support/Text.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
 #include "runtime/device/emulator/insn/Fragments.h"
@@ -356,4 +356,4 @@ void multiplyTile(const MatrixModel &model, MatrixMode mode, const MatrixOperand
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -13,7 +13,7 @@
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_INSN_MATRIXTILE_H
 #define KILN_RUNTIME_DEVICE_EMULATOR_INSN_MATRIXTILE_H
 
-#include "runtime/device/emulator/MatrixModel.h"
+#include "runtime/device/emulator/matrix/MatrixModel.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 

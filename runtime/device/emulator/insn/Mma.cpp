@@ -4,13 +4,13 @@
 // Op::aux: the slots of D, A, B and C in the pool.  Op::imm: the MatrixModel.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/Executor.h"
 #include "runtime/device/emulator/insn/MatrixTile.h"
-#include "runtime/device/emulator/MatrixForms.h"
+#include "runtime/device/emulator/matrix/MatrixForms.h"
 #include "support/Text.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 #include "runtime/device/emulator/insn/FloatLanes.h"
 #include "runtime/device/emulator/insn/Fragments.h"
@@ -300,4 +300,4 @@ std::span<const Row> mmaRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,12 +1,12 @@
 // mov with packing and unpacking, addresses (cvta, isspacep, mapa, getctarank), the stack, and the decoder's own ops.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/Executor.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/Executor.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -322,4 +322,4 @@ std::span<const Row> moveRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -2,11 +2,11 @@
 // the forms.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/DecodeMemory.h"
-#include "runtime/device/emulator/MemoryFaults.h"
-#include "runtime/device/emulator/RemoteAsync.h"
+#include "runtime/device/emulator/async/RemoteAsync.h"
+#include "runtime/device/emulator/decode/DecodeMemory.h"
+#include "runtime/device/emulator/memory/MemoryFaults.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -110,4 +110,4 @@ std::span<const Row> remoteAsyncRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

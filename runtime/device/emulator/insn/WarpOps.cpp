@@ -4,9 +4,9 @@
 // together, and the mask itself is in slot s[3].
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
-#include "runtime/device/emulator/LaneOps.h"
+#include "runtime/device/emulator/insn/LaneOps.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -234,4 +234,4 @@ std::span<const Row> warpOpsRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

@@ -1,10 +1,10 @@
 // setmaxnreg: section 3.5 of the emulator specification.  The work is done in ../RegisterPool.cpp, here is the form.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/Decoder.h"
-#include "runtime/device/emulator/RegisterPool.h"
+#include "runtime/device/emulator/decode/Decoder.h"
+#include "runtime/device/emulator/execute/RegisterPool.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -39,4 +39,4 @@ std::span<const Row> warpRegistersRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

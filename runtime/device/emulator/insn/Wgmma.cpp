@@ -4,12 +4,12 @@
 // Columns of D are worked on 32 at a time, so that a tile stays in the first-level cache.
 #include "runtime/device/emulator/insn/Families.h"
 
-#include "runtime/device/emulator/Decoder.h"
+#include "runtime/device/emulator/decode/Decoder.h"
 #include "runtime/device/emulator/insn/MatrixTile.h"
-#include "runtime/device/emulator/MatrixForms.h"
-#include "runtime/device/emulator/Wgmma.h"
+#include "runtime/device/emulator/matrix/MatrixForms.h"
+#include "runtime/device/emulator/matrix/Wgmma.h"
 
-#include "runtime/device/emulator/LevelBegin.h"
+#include "runtime/device/emulator/execute/LevelBegin.h"
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 namespace {
@@ -373,4 +373,4 @@ std::span<const Row> wgmmaRows() {
 
 } // namespace kiln::emulator::KILN_EMULATOR_LEVEL
 
-#include "runtime/device/emulator/LevelEnd.h"
+#include "runtime/device/emulator/execute/LevelEnd.h"

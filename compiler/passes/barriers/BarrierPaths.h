@@ -1,0 +1,77 @@
+//===- BarrierPaths.h - Every path of a function as a graph of events -------===//
+//
+// For verify-barriers.  Nodes are accesses to shared memory, barriers, the commits and waits of asynchronous copies,
+// and, in a function that has such copies, what may write the global memory that they read; every run of the function,
+// as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is left out or
+// goes round.
+//
+// A loop whose buffers are chosen by numbers that it carries stands there once for each set of numbers that a round may
+// have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
+// the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
+// the same numbers; no path of a run is missing.  A loop without such numbers is one copy with an edge back to itself.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PASSES_BARRIERS_BARRIERPATHS_H
+#define KILN_PASSES_BARRIERS_BARRIERPATHS_H
+
+#include "compiler/passes/barriers/KnownNumbers.h"
+#include "compiler/passes/barriers/MemoryOrigin.h"
+#include "compiler/passes/barriers/SharedAccess.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <deque>
+#include <map>
+
+namespace kiln::proof {
+
+/// A step that a program may take; Turn: nothing but a place that the report of a path mentions.
+struct Event {
+  enum Kind { Start, Access, GlobalWrite, Commit, Wait, WarpBarrier, BlockBarrier, Turn } kind = Start;
+  mlir::Operation *op = nullptr;
+  llvm::StringRef turn;
+  unsigned access = 0;  ///< number in `accesses`; of a GlobalWrite in `writes`
+  tile::Agent series{}; ///< of a commit or wait: whose groups
+  unsigned groups = 0;  ///< that a wait leaves in flight
+  llvm::SmallVector<unsigned, 2> next;
+};
+
+class BarrierPaths {
+public:
+  explicit BarrierPaths(mlir::func::FuncOp function);
+
+  bool failed = false; ///< reported
+  std::vector<Event> events;
+  std::deque<SharedAccess> accesses;
+  std::deque<MemoryOrigin> writes;                        ///< of what copies may read
+  llvm::DenseMap<mlir::Operation *, MemoryOrigin> copied; ///< by each asynchronous copy
+  unsigned accessOps = 0;                                 ///< operations that access shared memory
+  unsigned mostGroups = 0;                                ///< that a wait leaves in flight
+  bool oneWarp() const { return threads == layout::warpSize; }
+
+private:
+  using Ends = llvm::SmallVector<unsigned>;
+
+  unsigned add(Event::Kind kind, mlir::Operation *op, llvm::StringRef turn = {});
+  bool build(mlir::Region &region);
+  bool step(mlir::Operation *op);
+  bool conditional(mlir::scf::IfOp op);
+  bool loop(mlir::scf::ForOp op);
+  bool loop(mlir::scf::WhileOp op);
+  void order(mlir::Operation *op, const tile::MemoryOrdering &ordering);
+  bool access(mlir::Operation *op);
+  bool opaque(mlir::Operation *op);
+  /// From where the path is now into the loop, `count` bodies one after the other, and from the last to that of `back`.
+  bool rounds(mlir::Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body);
+
+  unsigned threads;
+  size_t copies = 1; ///< of the code at hand
+  Ends ends;         ///< the events that the next one follows
+  KnownNumbers numbers;
+  /// Numbers in `accesses` of an operation's, by the indices that are known.
+  std::map<std::pair<mlir::Operation *, Chosen>, llvm::SmallVector<unsigned, 1>> known;
+};
+
+} // namespace kiln::proof
+
+#endif // KILN_PASSES_BARRIERS_BARRIERPATHS_H

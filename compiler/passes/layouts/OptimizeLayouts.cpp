@@ -1,0 +1,157 @@
+// Tries the moves of LayoutMoves on clones and keeps those after which the function costs less.
+#include "compiler/passes/Pass.h"
+
+#include "compiler/passes/layouts/LayoutMoves.h"
+#include "compiler/tile_gpu/LayoutInference.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace kiln {
+#include "compiler/passes/OptimizeLayouts.inc"
+
+namespace {
+
+using tile_gpu::ConvertLayoutOp;
+using tile_gpu::LayoutAttr;
+using Reach = LayoutMoves::Reach;
+
+class Optimizer {
+public:
+  Optimizer(func::FuncOp f, const Target &target) : f(f), costs(f, target) {}
+
+  void run() {
+    LayoutMoves(f, costs).clean();
+    best = costs.total(f);
+    while (round() && trials < maxTrials) {
+    }
+    costs.forget(f);
+  }
+
+private:
+  /// A kernel has a few conversions, and each is tried a few times; this is the end of the pathological.
+  static constexpr unsigned maxTrials = 400;
+
+  template <typename Move> bool attempt(Move &&move) {
+    if (++trials > maxTrials)
+      return false;
+    func::FuncOp clone = f.clone();
+    LayoutMoves moves(clone, costs);
+    bool better = move(clone, moves);
+    if (better) {
+      moves.clean();
+      const double cost = costs.total(clone);
+      better = cost < best * (1 - 1e-9) && count<tile::LoadOp>(clone) <= count<tile::LoadOp>(f) &&
+               count<tile::LoadViewOp>(clone) <= count<tile::LoadViewOp>(f);
+      if (better) {
+        best = cost;
+        f.getBody().takeBody(clone.getBody());
+      }
+    }
+    clone->erase();
+    return better;
+  }
+
+  template <typename Op> static unsigned count(func::FuncOp f) {
+    unsigned out = 0;
+    f.walk([&](Op) { ++out; });
+    return out;
+  }
+
+  static ConvertLayoutOp conversion(func::FuncOp f, unsigned number) {
+    ConvertLayoutOp out;
+    f.walk<WalkOrder::PreOrder>([&](ConvertLayoutOp op) {
+      if (number-- == 0) {
+        out = op;
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return out;
+  }
+
+  static llvm::SmallVector<CarriedTile> everyCarried(func::FuncOp f) {
+    llvm::SmallVector<CarriedTile> out;
+    f.walk<WalkOrder::PreOrder>([&](Operation *op) { llvm::append_range(out, carriedTiles(op)); });
+    return out;
+  }
+
+  /// Layouts that conversions beside a carried tile suggest.
+  static llvm::SmallVector<LayoutAttr> suggestions(const CarriedTile &tile) {
+    llvm::SmallVector<LayoutAttr> out;
+    auto suggest = [&](Type t) {
+      const LayoutAttr layout = tile_gpu::layoutAttrOf(t);
+      if (layout && layout != tile_gpu::layoutAttrOf(tile.values.front().getType()) && !llvm::is_contained(out, layout))
+        out.push_back(layout);
+    };
+    const auto shape = cast<RankedTensorType>(tile.values.front().getType()).getShape();
+    for (Value v : tile.values)
+      for (Operation *user : v.getUsers()) {
+        if (auto conversion = dyn_cast<ConvertLayoutOp>(user))
+          suggest(conversion.getType());
+        for (Value other : user->getOperands()) // what is converted to meet the carried tile
+          if (auto conversion = other.getDefiningOp<ConvertLayoutOp>();
+              conversion && conversion.getType().getShape() == shape)
+            suggest(conversion.getSource().getType());
+      }
+    for (OpOperand *feed : tile.feeds)
+      if (auto conversion = feed->get().getDefiningOp<ConvertLayoutOp>())
+        suggest(conversion.getSource().getType());
+    return out;
+  }
+
+  bool round() {
+    bool any = false;
+    if (!conversion(f, 0))
+      return any;
+    // Loops first: the layout that they carry decides what is left in them.
+    for (unsigned i = 0; i < everyCarried(f).size(); ++i)
+      any |= carry(i);
+    for (unsigned i = 0; conversion(f, i);) {
+      const bool moved = attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.hoist(conversion(g, i)); }) ||
+                         attempt([&](func::FuncOp g, LayoutMoves &moves) {
+                           return moves.sink(conversion(g, i), Reach::OneOperation);
+                         }) ||
+                         attempt([&](func::FuncOp g, LayoutMoves &moves) {
+                           return moves.sink(conversion(g, i), Reach::AsFarAsPossible);
+                         });
+      any |= moved;
+      i += !moved;
+    }
+    return any;
+  }
+
+  bool carry(unsigned i) {
+    for (LayoutAttr layout : suggestions(everyCarried(f)[i]))
+      for (Reach reach : {Reach::None, Reach::AsFarAsPossible})
+        if (attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.carry(everyCarried(g)[i], layout, reach); }))
+          return true;
+    return false;
+  }
+
+  func::FuncOp f;
+  LayoutCosts costs;
+  double best = 0;
+  unsigned trials = 0;
+};
+
+struct OptimizeLayouts : impl::OptimizeLayoutsBase<OptimizeLayouts> {
+  void runOnOperation() override {
+    for (func::FuncOp f : getOperation().getOps<func::FuncOp>()) {
+      bool converts = false;
+      f.walk([&](ConvertLayoutOp) { converts = true; });
+      if (!converts)
+        continue;
+      Result<const Target *> target = tile_gpu::targetOf(f);
+      if (!target) {
+        (void)tile_gpu::report(f, target.takeStatus());
+        return signalPassFailure();
+      }
+      Optimizer(f, **target).run();
+    }
+  }
+};
+
+} // namespace
+} // namespace kiln

@@ -1,0 +1,353 @@
+// Loads become asynchronous copies, some rounds ahead of their use, into the slots of a pipeline.
+//
+//   a pipeline of S slots; slots of rounds 0 .. S-2 acquired, filled if those rounds exist, committed
+//   for .. carrying (the pipeline, the addresses' carried values S-1 rounds ahead):
+//     wait for a slot: this round's
+//     acquire a slot; if round + S-1 exists: copy it there; commit
+//     .. users read this round's slot ..
+//     release it
+//   drain the pipeline
+//
+// A slot is committed in every round, so that the number of slots in flight does not depend on the trip count.  The
+// wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.  What
+// the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
+#include "compiler/passes/Pass.h"
+#include "compiler/passes/pipelines/PipelinedLoops.h"
+
+#include "compiler/layout/StagingBuffer.h"
+#include "compiler/passes/pipelines/StagedLoads.h"
+#include "compiler/tile_gpu/LayoutInference.h"
+
+#include "mlir/IR/Matchers.h"
+
+#include <vector>
+
+using namespace mlir;
+
+namespace kiln {
+#include "compiler/passes/PipelineLoops.inc"
+
+using namespace tile_gpu;
+
+namespace {
+
+/// A staged load and its buffers.
+struct Stage {
+  StagedLoad staged;
+  BufferType type; ///< of one slot
+  uint64_t bytes = 0;
+};
+
+class Pipeliner {
+public:
+  Pipeliner(scf::ForOp loop, StagedLoop &plan, const Target &target)
+      : loop(loop), plan(plan), target(target), rewriter(loop.getContext()) {}
+
+  /// False if the buffers do not fit: nothing has changed then, and `why` says so.
+  bool run(unsigned stages, std::string &why) {
+    if (!chooseBuffers(stages, why))
+      return false;
+    prologue();
+    replaceLoop();
+    body();
+    rewriter.setInsertionPointAfter(loop);
+    DrainOp::create(rewriter, loop.getLoc(), loop.getResult(firstAdded));
+    return true;
+  }
+  unsigned stages() const { return count; }
+  /// Loads that got no buffers, and why.
+  llvm::ArrayRef<std::pair<Operation *, std::string>> left() const { return dropped; }
+
+private:
+  /// The loads that products and conversions take need buffers; the others have what is left, in program order.
+  bool chooseBuffers(unsigned wanted, std::string &why) {
+    uint64_t bytes = 0; // of one slot of each
+    for (const StagedLoad &staged : plan.loads) {
+      Stage stage;
+      stage.staged = staged;
+      if (staged.elementwise) {
+        if (bytes && count < 2)
+          break;
+        // Conversions and reductions need scratch, too.
+        const uint64_t room = target.sharedOptIn - target.sharedOptIn / 4;
+        std::string its;
+        if (!bufferFor(stage, its)) {
+          dropped.push_back({staged.load, its});
+          continue;
+        }
+        const uint64_t fit = std::min<uint64_t>(bytes ? count : wanted, room / (bytes + stage.bytes));
+        if (fit < (bytes ? count : 2)) {
+          dropped.push_back({staged.load, "there is no room for its buffers of " + std::to_string(stage.bytes) +
+                                              " bytes in shared memory"});
+          continue;
+        }
+        count = static_cast<unsigned>(fit);
+        bytes += stage.bytes;
+      } else {
+        if (!bufferFor(stage, why))
+          return false;
+        bytes += stage.bytes;
+        count = static_cast<unsigned>(std::min<uint64_t>(wanted, target.sharedOptIn / bytes));
+      }
+      all.push_back(stage);
+    }
+    if (all.empty() || count >= 2)
+      return !all.empty();
+    why = "two buffers of each tile take " + std::to_string(2 * bytes) + " bytes of shared memory; " +
+          std::string(target.name) + " has " + std::to_string(target.sharedOptIn);
+    return false;
+  }
+
+  bool bufferFor(Stage &stage, std::string &why) {
+    const StagedLoad &staged = stage.staged;
+    const RankedTensorType tile = staged.tile();
+    std::vector<layout::TileLayout> readers;
+    for (OpOperand &use : staged.load->getResult(0).getUses()) {
+      const LayoutAttr layout = wantedLayout(use).value_or(layoutAttrOf(tile));
+      if (Result<layout::TileLayout> reader = layoutOf(withLayout(tile, layout)))
+        readers.push_back(std::move(*reader));
+    }
+    const unsigned bits = planBits(tile);
+    const llvm::ArrayRef<int64_t> shape = tile.getShape();
+    Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.copy.run.dim,
+                                                           staged.copy.run.elements, bits, readers, target);
+    if (!how) {
+      why = how.status().toString();
+      return false;
+    }
+    stage.type =
+        BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
+                        SharedLayoutAttr::get(loop.getContext(), *how), tile::memoryName(staged.load->getOperand(0)));
+    const Result<layout::SharedTile> buffer = stage.type.lowered();
+    stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
+    return true;
+  }
+
+  Value constant(Type type, int64_t v) {
+    return arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getIntegerAttr(type, v));
+  }
+  Type countType() { return loop.getInductionVar().getType(); }
+
+  /// `rounds` rounds after the one that counts `from`; whether it exists is another question.
+  Value later(Value from, unsigned rounds) {
+    if (rounds == 0)
+      return from;
+    return arith::AddIOp::create(rewriter, loop.getLoc(), from, constant(countType(), rounds * step));
+  }
+
+  /// The round `rounds` after the one that counts `from`, which exists, exists too.
+  Value exists(Value from, unsigned rounds) { return roundExists(rewriter, loop, from, rounds * step); }
+
+  /// The slice's operations with these values in place of the counter and the carried arguments.
+  void clone(const LoopSlice &slice, Value counter, llvm::ArrayRef<Value> carried, IRMapping &map) {
+    map.map(loop.getInductionVar(), counter);
+    for (auto [argument, value] : llvm::zip_equal(plan.updates.carried, carried))
+      map.map(argument, value);
+    for (Operation *op : slice.ordered())
+      rewriter.clone(*op, map);
+  }
+
+  AcquireOp acquire() { return AcquireOp::create(rewriter, loop.getLoc(), state); }
+
+  /// Fills a slot with the tiles of the round that counts `counter`, if `condition` says that it exists.
+  void copyRound(AcquireOp acquire, Value counter, llvm::ArrayRef<Value> carried, Value condition) {
+    auto branch = scf::IfOp::create(rewriter, loop.getLoc(), condition, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(branch.thenBlock());
+      IRMapping map;
+      clone(plan.addresses, counter, carried, map);
+      for (auto [stage, to] : llvm::zip_equal(all, acquire.getBuffers())) {
+        const Location loc = stage.staged.load->getLoc();
+        if (auto view = dyn_cast<tile::LoadViewOp>(stage.staged.load)) {
+          llvm::SmallVector<Value> coords;
+          for (Value c : view.getCoords())
+            coords.push_back(map.lookupOrDefault(c));
+          AsyncCopyViewOp::create(rewriter, loc, map.lookupOrDefault(Value(view.getView())), coords, to,
+                                  stage.staged.copy.by);
+        } else {
+          auto load = cast<tile::LoadOp>(stage.staged.load);
+          const auto by = [&](Value tile) {
+            tile = map.lookupOrDefault(tile);
+            const RankedTensorType type = withLayout(tile.getType(), stage.staged.copy.by);
+            return tile.getType() == type ? tile : ConvertLayoutOp::create(rewriter, loc, type, tile).getResult();
+          };
+          AsyncCopyOp::create(rewriter, loc, by(load.getPointer()), to, load.getMask() ? by(load.getMask()) : Value());
+        }
+      }
+    }
+    state = CommitOp::create(rewriter, loop.getLoc(), acquire.getNext());
+  }
+
+  /// The carried values of the next round.
+  llvm::SmallVector<Value> nextCarried(Value counter, llvm::ArrayRef<Value> carried) {
+    if (carried.empty())
+      return {};
+    IRMapping map;
+    clone(plan.updates, counter, carried, map);
+    llvm::SmallVector<Value> out;
+    for (BlockArgument argument : plan.updates.carried)
+      out.push_back(map.lookupOrDefault(loop.getTiedLoopYieldedValue(argument)->get()));
+    return out;
+  }
+
+  void prologue() {
+    APInt by;
+    matchPattern(loop.getStep(), m_ConstantInt(&by));
+    step = by.getSExtValue();
+    rewriter.setInsertionPoint(loop);
+    llvm::SmallVector<BufferType> buffers;
+    for (const Stage &stage : all)
+      buffers.push_back(stage.type);
+    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers));
+    llvm::SmallVector<Value> rounds;
+    rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
+                                           loop.getUpperBound()));
+    for (unsigned round = 1; round + 1 < count; ++round)
+      rounds.push_back(
+          arith::AndIOp::create(rewriter, loop.getLoc(), rounds.front(), exists(loop.getLowerBound(), round)));
+    for (BlockArgument argument : plan.updates.carried)
+      ahead.push_back(loop.getTiedLoopInit(argument)->get());
+    for (auto [round, condition] : llvm::enumerate(rounds)) {
+      const Value counter = later(loop.getLowerBound(), static_cast<unsigned>(round));
+      copyRound(acquire(), counter, ahead, condition);
+      ahead = nextCarried(counter, ahead);
+    }
+  }
+
+  /// The loop with the new carried values: the pipeline and the addresses.
+  void replaceLoop() {
+    llvm::SmallVector<Value> inits = {state};
+    inits.append(ahead);
+    firstAdded = loop.getNumRegionIterArgs();
+    // The slices' operations move along with the body; its arguments are new.
+    llvm::SmallVector<unsigned> numbers;
+    for (BlockArgument argument : plan.updates.carried)
+      numbers.push_back(argument.getArgNumber());
+    loop = carryAlso(rewriter, loop, inits);
+    plan.updates.carried.clear();
+    for (unsigned number : numbers)
+      plan.updates.carried.insert(loop.getBody()->getArgument(number));
+    const llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(firstAdded);
+    state = added.front();
+    ahead.assign(added.begin() + 1, added.end());
+  }
+
+  void body() {
+    rewriter.setInsertionPointToStart(loop.getBody());
+    auto wait = WaitOp::create(rewriter, loop.getLoc(), state);
+    state = wait.getNext();
+    const Value counter = later(loop.getInductionVar(), count - 1);
+    AcquireOp slot = acquire();
+    copyRound(slot, counter, ahead, exists(loop.getInductionVar(), count - 1));
+    llvm::SmallVector<Value> yields = nextCarried(counter, ahead);
+    for (auto [stage, buffer] : llvm::zip_equal(all, wait.getBuffers()))
+      readFrom(stage.staged.load, buffer);
+    Operation *end = loop.getBody()->getTerminator();
+    rewriter.setInsertionPoint(end);
+    yields.insert(yields.begin(), ReleaseOp::create(rewriter, loop.getLoc(), state));
+    for (auto [i, v] : llvm::enumerate(yields))
+      end->setOperand(firstAdded + static_cast<unsigned>(i), v);
+  }
+
+  /// The users of a load read its slot, each in the layout that it wants.
+  void readFrom(Operation *load, Value slot) {
+    const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
+    llvm::SmallVector<OpOperand *> uses;
+    for (OpOperand &use : load->getResult(0).getUses())
+      uses.push_back(&use);
+    // In program order, each read as late as its first user allows.
+    llvm::SmallVector<std::pair<OpOperand *, LayoutAttr>> wanted;
+    for (OpOperand *use : uses)
+      wanted.push_back({use, wantedLayout(*use).value_or(layoutAttrOf(tile))});
+    llvm::DenseMap<LayoutAttr, Value> loaded;
+    for (auto [use, layout] : wanted) {
+      Value &value = loaded[layout];
+      if (!value) {
+        Operation *first = nullptr;
+        for (auto [other, its] : wanted) {
+          Operation *at = loop.getBody()->findAncestorOpInBlock(*other->getOwner());
+          if (its == layout && (!first || at->isBeforeInBlock(first)))
+            first = at;
+        }
+        rewriter.setInsertionPoint(first);
+        value = LocalLoadOp::create(rewriter, load->getLoc(), withLayout(tile, layout), slot);
+      }
+    }
+    for (auto [use, layout] : wanted)
+      feed(*use, loaded[layout]);
+    rewriter.eraseOp(load);
+  }
+
+  /// Gives the use `value`; conversions at the end of its chain are not needed any more.
+  void feed(OpOperand &use, Value value) {
+    Operation *op = use.getOwner();
+    if (value.getType() == use.get().getType() && !isa<ConvertLayoutOp>(op)) {
+      use.set(value);
+      return;
+    }
+    if (isa<ConvertLayoutOp>(op)) {
+      rewriter.replaceOp(op, value);
+      return;
+    }
+    OpOperand &next = *op->getResult(0).use_begin();
+    rewriter.setInsertionPoint(op);
+    IRMapping map;
+    map.map(use.get(), value);
+    Operation *other = rewriter.clone(*op, map);
+    other->getResult(0).setType(withLayout(op->getResult(0).getType(), *wantedLayout(next)));
+    feed(next, other->getResult(0));
+    rewriter.eraseOp(op);
+  }
+
+  scf::ForOp loop;
+  StagedLoop &plan;
+  const Target &target;
+  IRRewriter rewriter;
+  llvm::SmallVector<Stage> all;
+  llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
+  unsigned count = 0, firstAdded = 0;
+  int64_t step = 1;
+  Value state; ///< of the pipeline
+  llvm::SmallVector<Value> ahead;
+};
+
+struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
+  void runOnOperation() override {
+    const auto hasStages = [](scf::ForOp loop) { return tile::numStages(loop) > 1; };
+    const auto pipelineAll = [](llvm::ArrayRef<scf::ForOp> loops, const Target &target) {
+      const analysis::AxisAnalysis facts(loops.front()->getParentOfType<func::FuncOp>());
+      for (scf::ForOp loop : loops)
+        pipeline(loop, target, facts);
+    };
+    if (failed(forEachLoops(getOperation(), hasStages, pipelineAll)))
+      signalPassFailure();
+  }
+
+  static void pipeline(scf::ForOp loop, const Target &target, const analysis::AxisAnalysis &facts) {
+    StagedLoop plan(loop, target, facts);
+    const StagedLoop::Answer answer = plan.examine();
+    for (const auto &[op, why] : plan.refused)
+      op->emitRemark() << (op == loop ? "this loop" : "this load") << " is not pipelined: " << why;
+    if (answer != StagedLoop::Answer::Yes)
+      return;
+    const unsigned wanted = tile::numStages(loop);
+    const Location loc = loop.getLoc(); // the loop is another one afterwards
+    Pipeliner pipeliner(loop, plan, target);
+    std::string why;
+    const bool done = pipeliner.run(wanted, why);
+    for (const auto &[load, its] : pipeliner.left())
+      load->emitRemark() << "this load is not pipelined: " << its;
+    if (!done) {
+      if (!why.empty())
+        emitRemark(loc) << "this loop is not pipelined: " << why;
+      return;
+    }
+    if (pipeliner.stages() < wanted)
+      emitRemark(loc) << "this loop has " << pipeliner.stages() << " stages, not " << wanted << ": "
+                      << target.name.data() << " has " << target.sharedOptIn << " bytes of shared memory";
+  }
+};
+
+} // namespace
+} // namespace kiln
