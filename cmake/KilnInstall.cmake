@@ -1,6 +1,6 @@
 # What `cmake --install` makes: one relocatable folder.
 #   bin/                 kiln, kiln-opt; with shared MLIR kiln-reduce, kiln-lsp-server
-#   lib/                 the runtime's and the kernels' archives; libkiln-compiler.so with its helper program beside it
+#   lib/                 the runtime's and the kernels' archives; libkiln-compiler.so with its helper program next to it
 #   lib/cmake/Kiln/      find_package(Kiln)
 #   include/kiln/        the headers, under the names that they have in this repository ("kiln/Jit.h")
 # Programs take kiln::runtime, kiln::language and kiln::kernels, which need no LLVM; passes take kiln::compiler (component
@@ -69,7 +69,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/runtime/jit/Knobs.def DESTINATION ${headers}/r
 
 set(KILN_PACKAGE_PLUGINS OFF)
 if(TARGET kiln-compiler AND TARGET kiln-opt)
-  # The helper lies where the compiler looks for it: beside libkiln-compiler.
+  # The helper lies where the compiler looks for it: next to libkiln-compiler.
   kiln_install_target(kiln-compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   kiln_install_target(kiln-compile-helper RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
   kiln_install_target(kiln-opt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -37,7 +37,7 @@ else()
   target_link_libraries(kiln-mlir-link INTERFACE MLIR LLVM)
 endif()
 
-# kiln_mlir_tablegen(NAME FILE.td generator=output ...): generated files beside the source's path in the build tree.
+# kiln_mlir_tablegen(NAME FILE.td generator=output ...): generated files next to the source's path in the build tree.
 function(kiln_mlir_tablegen name td)
   set(LLVM_TARGET_DEFINITIONS ${td})
   foreach(pair ${ARGN})

@@ -72,7 +72,7 @@ function(kiln_add_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE kiln-flags kiln-test-support ${ARG_DEPS} GTest::gtest GTest::gtest_main)
-  # In a bundle tests run from the unpacked folder, their data beside them (scripts/bundle.sh).
+  # In a bundle tests run from the unpacked folder, their data next to them (scripts/bundle.sh).
   set(source_dir ${CMAKE_SOURCE_DIR})
   set(binary_dir ${CMAKE_BINARY_DIR})
   if(KILN_STATIC_RUNTIME)

@@ -35,7 +35,7 @@ mapfile -t programs < <(cmake --build build/bundle --target help |
   sed -nE 's/^(kiln|kiln-bench-[a-z0-9-]+|kiln-parity|kiln-numbers|kiln-(gpu|jit-gpu|kernel|parity|nvcc|wgmma)-tests): phony$/\1/p' |
   sort -u)
 [ ${#programs[@]} -gt 0 ] || { echo "bundle.sh: the preset bundle has no programs" >&2; exit 1; }
-# The compiler is opened at run time, beside the program that asks for it.
+# The compiler is opened at run time, next to the program that asks for it.
 programs+=(kiln-compile-helper libkiln-compiler.so libkiln-jit-fake-compiler.so)
 targets=("${programs[@]/#lib/}")
 cmake --build build/bundle -j "$jobs" --target "${targets[@]/%.so/}"
@@ -49,7 +49,7 @@ for program in "${programs[@]}"; do
     [ ! -x "build/bundle/$folder/$program" ] || cp "build/bundle/$folder/$program" "$root/$folder/"
   done
 done
-# The tests find their data beside them: in a bundle KILN_SOURCE_DIR is the folder that they are started in.
+# The tests find their data next to them: in a bundle KILN_SOURCE_DIR is the folder that they are started in.
 for data in tests/parity tests/nvcc tests/kernels/data; do
   [ -d "$data" ] || continue
   (cd "$data" && find . -type f ! -name '*.cpp' ! -name '*.h' ! -name CMakeLists.txt -print0) |

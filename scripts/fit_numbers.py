@@ -5,7 +5,7 @@
 
 Each polynomial is the minimax one of its weight on its interval (Remez exchange, or Lawson's weights), found coefficient by coefficient: the
 lowest is rounded to the format, the others are fitted again with it fixed, and so on, so that the error after rounding
-stays near the minimax error.  The error stands beside each row.
+stays near the minimax error.  The error stands next to each row.
 """
 import mpmath as mp
 

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ET
 
 
 def reason_of(output):
-    """What the test said after GTEST_SKIP: the line behind "Skipped"."""
+    """What the test said after GTEST_SKIP: the line after "Skipped"."""
     lines = [line.strip() for line in output.splitlines()]
     for i, line in enumerate(lines):
         if line.endswith("Skipped") and i + 1 < len(lines) and lines[i + 1]:

@@ -1,4 +1,4 @@
-// Hands out the squares of x as a tile: a print of the bits of its elements, behind words that say what it is.
+// Dumps the squares of x as a tile: a print of the bits of its elements, after words that say what it is.
 func.func @squares(%x: !tile.ptr<f32> {tile.name = "x"}) attributes {tile.kernel, tile.num_warps = 4 : i32} {
   %program = tile.program_id x
   %block = arith.constant 128 : i32

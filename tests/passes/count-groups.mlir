@@ -58,7 +58,7 @@ func.func @conditional(%p: i1) {
   return
 }
 
-// Four stages: a round waits for the oldest of three groups.  Behind the loop the tokens are as old as in it.
+// Four stages: a round waits for the oldest of three groups.  After the loop the tokens are as old as in it.
 // CHECK-LABEL: @pipelined
 // CHECK: scf.for
 // CHECK: async_wait %{{.*}} {groups = 2 : i32}

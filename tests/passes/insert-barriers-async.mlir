@@ -288,7 +288,7 @@ func.func @reused(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #mix>, %n: i3
   return
 }
 
-// A wait that names no buffers hands over everything.
+// A wait that names no buffers makes all of them readable.
 // CHECK-LABEL: @everything
 // CHECK: async_wait all
 // CHECK-NEXT: tile_gpu.barrier
@@ -455,7 +455,7 @@ func.func @entered_again(%x: tensor<64x32xf16, #row>, %n: i32) {
   return
 }
 
-// Slot 0 is read in front of a loop that writes slot 2 first, and slot 0 after a barrier.
+// Slot 0 is read before a loop that writes slot 2 first, and slot 0 after a barrier.
 // CHECK-LABEL: @in_front
 // CHECK: local_load
 // CHECK-NEXT: scf.for
@@ -535,7 +535,7 @@ func.func @in_front_later(%x: tensor<64x32xf16, #row>, %n: i32) {
   return
 }
 
-// In an outer loop the inner one begins anew: slot 2 again.  The barrier in front is for an inner loop of no rounds.
+// In an outer loop the inner one begins anew: slot 2 again.  The barrier before it is for an inner loop of no rounds.
 // CHECK-LABEL: @in_front_again
 // CHECK: scf.for
 // CHECK-NEXT: tile_gpu.barrier

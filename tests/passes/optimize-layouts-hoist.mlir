@@ -3,7 +3,7 @@
 #row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[2,16], warpsPerCTA=[4,1], order=[1,0]>
 #col = #tile_gpu.blocked<sizePerThread=[4,1], threadsPerWarp=[16,2], warpsPerCTA=[1,4], order=[0,1]>
 
-// A conversion moves above the widening: half the bytes.
+// A conversion is hoisted above the widening: half the bytes.
 // CHECK-LABEL: func.func @above_the_wider
 // CHECK: %[[C:.*]] = tile_gpu.convert_layout {{.*}} : tensor<64x64xf16, #{{.*}}> to tensor<64x64xf16
 // CHECK: arith.extf %[[C]]

@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s --kiln-pipeline-loops --kiln-rotate-products --kiln-resident-operands --kiln-lower-pipelines --canonicalize --cse --split-input-file | FileCheck %s
 
 // Two operands, three slots each, one group a round.  Both are read as the product wants them, their first part along K
-// a round ahead: in front of the last part of the product.  The last round reads ahead like the others, so the slot
+// a round ahead: before the last part of the product.  The last round reads ahead like the others, so the slot
 // after the last of few rounds holds zeros.
 // CHECK-LABEL: @product
 // CHECK: %[[A:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[3] x 64x32xf16, #[[SA:swizzled[0-9]*]]>
@@ -291,7 +291,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
-// The first operand stays the same in every round, and 128 registers of sums beside 64 of a product leave no room for
+// The first operand stays the same in every round, and 128 registers of sums and 64 of a product leave no room for
 // its 64: it waits in shared memory, stored as it was before its conversion.
 // CHECK-LABEL: @resident
 // CHECK: %[[Q:.*]] = tile.load_view
@@ -336,7 +336,7 @@ module attributes {tile_gpu.target = "sm_80"} {
 
 // -----
 
-// A loop's own stages count for that loop alone: the kernel's are those of the loops beside it and inside it.
+// A loop's own stages count for that loop alone: the kernel's are those of the loops next to it and inside it.
 // CHECK-LABEL: @own
 // CHECK: local_alloc : !tile_gpu.buffer<"q": [2] x 64x32xf16
 // CHECK: scf.for

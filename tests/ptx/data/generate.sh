@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles the .cu and .ll files beside it to the .ptx files of the parser's tests; usage: generate.sh [NVCC [LLC]]
+# Compiles the .cu and .ll files next to it to the .ptx files of the parser's tests; usage: generate.sh [NVCC [LLC]]
 # The committed files were made with CUDA 13.0 and LLVM 22.  They are samples of syntax: what they compute does not
 # matter.  The sources are compiled from a fixed folder, because debug information records it.
 set -eu

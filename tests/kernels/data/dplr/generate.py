@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden vectors beside it anew; usage: generate.py dplr_reference.py   (README.md says what they are)"""
+"""Makes the golden vectors next to it anew; usage: generate.py dplr_reference.py   (README.md says what they are)"""
 import importlib.util
 import pathlib
 import shutil
