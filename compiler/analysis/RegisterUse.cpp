@@ -91,7 +91,7 @@ private:
     return words;
   }
 
-  /// What is alive in front of the block, given what is after it.
+  /// What is alive before the block, given what is alive after it.
   Alive block(Block &block, Alive alive) {
     for (Operation &op : llvm::reverse(block)) {
       const uint64_t after = alive.words;

@@ -17,11 +17,11 @@
 
 namespace kiln::analysis {
 
-/// What a thread needs beside tiles: addresses, counters, and the pieces of other operands that are on their way to the
-/// matrix unit.
+/// What a thread needs in addition to tiles: addresses, counters, and the pieces of other operands that the matrix unit
+/// is about to read.
 constexpr unsigned registersBesideTiles = 56;
 
-/// An operation that reads of shared memory do not pass on their way to their use.
+/// An operation that reads of shared memory are not sunk past.
 bool holdsSharedReads(mlir::Operation *op);
 
 /// Words of 32 bits of a thread's tiles.  They are ordered by how much the assembler has to spill.

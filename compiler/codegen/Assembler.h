@@ -50,7 +50,7 @@ struct AssembleOptions {
   bool lineInfo = false;     ///< keep .loc in the cubin
 };
 
-/// Miscompiles that the compiler works round; rows in Assembler.cpp say which versions have them.
+/// Miscompiles that the compiler works around; rows in Assembler.cpp say which versions have them.
 enum class AssemblerDefect : unsigned char {
   RegisterSourcedWgmma, ///< wgmma with A in registers; use the form with A in shared memory
 };
@@ -77,7 +77,7 @@ public:
                                            std::string_view fileName = "<ptx>") const = 0;
 
   /// Does what only a process's first `assemble` needs, which takes tens of milliseconds; later calls do nothing.  May
-  /// run beside other work, also beside `assemble`.
+  /// run concurrently with other work, `assemble` included.
   virtual void warmUp(std::string_view arch) const {}
 
   bool hasDefect(AssemblerDefect defect) const;

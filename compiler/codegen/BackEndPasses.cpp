@@ -8,7 +8,8 @@
 namespace kiln {
 
 bool BackEndPasses::keeps(const llvm::Pass &pass) {
-  // By what makes it: an LLVM without the pass does not link, where a name that is no longer right would drop nothing.
+  // By the function that creates it: against an LLVM without the pass this does not link, where a stale name would
+  // silently drop nothing.
   static const llvm::AnalysisID strengthReduction =
       std::unique_ptr<llvm::Pass>(llvm::createStraightLineStrengthReducePass())->getPassID();
   return pass.getPassID() != strengthReduction;

@@ -89,8 +89,8 @@ const llvm::BasicBlock *placeOf(const llvm::Use &use) {
   return phi ? phi->getIncomingBlock(use) : user->getParent();
 }
 
-/// One loop of products, and the places beside its main path: the code after it, and blocks in it that some rounds
-/// leave out.  Each is a block and what it dominates.
+/// One loop of products, and the places outside of its main path: the code after it, and blocks in it that some rounds
+/// skip.  Each is a block and what it dominates.
 class Beside {
 public:
   Beside(const llvm::Loop &loop, const llvm::DominatorTree &tree) : loop(loop), tree(tree) {
@@ -99,9 +99,9 @@ public:
     for (llvm::BasicBlock *block : loop.blocks())
       if (!runsAlways(*block) && !isBeside(*block) && !isMainPath(*block))
         places.push_back(block);
-    // Behind: where the path round the loop, which is taken for no rounds, joins the one through it.
+    // After it: where the path that skips the loop, taken for no rounds, joins the one through it.
     llvm::BasicBlock *exit = loop.getUniqueExitBlock();
-    llvm::SmallPtrSet<llvm::BasicBlock *, 8> passed; // empty blocks may go round
+    llvm::SmallPtrSet<llvm::BasicBlock *, 8> passed; // empty blocks may form a cycle
     while (exit && exit->getFirstNonPHIIt() == exit->getTerminator()->getIterator() && exit->getSingleSuccessor() &&
            passed.insert(exit).second)
       exit = exit->getSingleSuccessor();
@@ -132,7 +132,7 @@ private:
     });
   }
 
-  /// Computed in front of the loop; its main path does not use it.
+  /// Computed before the loop; its main path does not use it.
   bool isKept(const llvm::Instruction &i) const {
     return !loop.contains(&i) && tree.dominates(i.getParent(), loop.getHeader()) &&
            llvm::none_of(i.uses(),
@@ -154,7 +154,8 @@ private:
                                                                      tree.dominates(from->getParent(), &place) &&
                                                                      isKept(*from) && !isLeaf(*from))
               wanted.insert(from);
-    // What memory said is not read again.  It may live on instead of what follows from it, if it takes fewer registers.
+    // Memory is not read again.  What was loaded may stay alive in place of what is computed from it, if that takes
+    // fewer registers.
     llvm::SmallVector<llvm::Instruction *> fromMemory;
     llvm::DenseSet<const llvm::Instruction *> read;
     unsigned saved = 0, taken = 0;
@@ -182,14 +183,14 @@ private:
     return static_cast<unsigned>((bits.getFixedValue() + 31) / 32);
   }
 
-  /// How a value follows from others.
+  /// How a value is computed from others.
   struct Following {
     unsigned operations = 0;
     llvm::DenseSet<const llvm::Instruction *> seen;
     llvm::SmallVector<const llvm::Instruction *, 4> loads;
   };
 
-  /// From what is there anyway and what memory said, by few operations.
+  /// Whether few operations compute the value from what is alive anyway and what was loaded.
   bool follows(const llvm::Instruction &i, Following &f) const {
     if (!f.seen.insert(&i).second || !specialRegister(i).empty())
       return true;
@@ -244,7 +245,7 @@ private:
   const llvm::Loop &loop;
   const llvm::DominatorTree &tree;
   llvm::SmallVector<llvm::BasicBlock *> places;
-  llvm::DenseMap<llvm::Instruction *, llvm::Instruction *> made; ///< at the place in hand
+  llvm::DenseMap<llvm::Instruction *, llvm::Instruction *> made; ///< at the current place
   bool copiesWhole;
   bool behind = false;
   llvm::Instruction *last = nullptr; ///< of the copies

@@ -1,9 +1,9 @@
-//===- BesideLoops.h - What is computed again beside a loop, not kept through it ---===//
+//===- BesideLoops.h - Values computed again outside of a loop's main path --===//
 //
 // A kernel's addresses and coordinates follow from the thread's number, the block's and the arguments.  LLVM computes
-// each once, in front of the loops, so what only the code after a loop of matrix products needs (where the results are
-// stored), or only rare rounds (a mask's coordinates, the edges of a tensor), takes registers in every round.
-// Computing it again takes a few instructions there.
+// each once, before the loops.  So a value that only the code after a loop of matrix products needs (where the results
+// are stored), or only rare rounds (a mask's coordinates, the edges of a tensor), takes registers in every round.
+// Computing it again where it is used takes a few instructions.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_BESIDELOOPS_H
@@ -16,12 +16,12 @@ class Module;
 namespace kiln {
 
 /// Outermost loops with instructions of the matrix unit have a main path: what every round does, products, and copies
-/// of whole tiles.  Values from in front of the loop that its main path does not use are computed again in the other
-/// places that do: in each conditional part of the loop, and after it; if they follow by few cheap operations from
-/// special registers, arguments, constants and what lives through the loop anyway; or from numbers that were read from
-/// memory, if these take fewer registers than what follows from them.  In the loop, values that are the same for every
-/// thread stay: they have registers of their own.  The special registers are read in a way that no
-/// later pass takes for the first reading.
+/// of whole tiles.  Values computed before the loop that its main path does not use are computed again in the places
+/// that do use them: in each conditional part of the loop, and after it.  That is done if few cheap operations compute
+/// them from special registers, arguments, constants and what is alive through the loop anyway; or from loaded numbers,
+/// if these take fewer registers than what is computed from them.  In the loop, values that are the same for every
+/// thread stay: they have registers of their own.  The special registers are read in a way that no later pass merges
+/// with the first reading.
 void recomputeBesideLoops(llvm::Module &module);
 
 } // namespace kiln

@@ -1,9 +1,9 @@
 //===- CheapValues.h - What costs less to compute again than to keep --------===//
 //
 // LLVM's O3 computes everything once: it hoists invariants out of loops and merges equal values of distant places.  So
-// beside a base address that is alive anyway also base + 128, base + 256, .. and a tile's coordinates for each register
-// of a thread stay alive through loops that use them rarely or not at all.  On a GPU each takes a register of every
-// thread, and kernels with matrix products have none to spare.
+// in addition to a base address, which is alive anyway, base + 128, base + 256, .. and a tile's coordinates for each
+// register of a thread stay alive through loops that use them rarely or not at all.  On a GPU each takes a register of
+// every thread, and kernels with matrix products have none to spare.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_CHEAPVALUES_H

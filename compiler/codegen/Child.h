@@ -33,8 +33,8 @@ Result<std::string> runInChild(std::string_view request, const ChildOptions &opt
 /// with its parent, even while `handler` runs.
 int serveChild(const std::function<std::string(std::string_view request)> &handler);
 
-/// The path of the program `name` that lies beside the shared object (or program) containing `addressWithin`; else
-/// empty.
+/// The path of the program `name` in the folder of the shared object (or program) that contains `addressWithin`; empty
+/// if there is none.
 std::string programBeside(const void *addressWithin, std::string_view name);
 
 } // namespace kiln

@@ -56,7 +56,7 @@ constexpr const char *triple = "nvptx64-nvidia-cuda";
 /// addresses have 32 bits.  Kiln chooses the width of every access itself, so vector combine must not cut vector loads
 /// into scalar ones, and the load/store vectorizer must not make new ones: it pads loads (five bytes become eight),
 /// which reads bytes that no kernel asked for, past the end of a buffer or while another thread writes them.
-/// Loop strength reduction would carry a 64-bit pointer round a loop for each row of a tile, in two registers each.
+/// Loop strength reduction would carry a 64-bit pointer through a loop for each row of a tile, in two registers each.
 /// Value numbering looks for earlier loads of the same bytes through all blocks before a load, for each load: 25 s for
 /// a tile of a thousand guarded loads a thread, and not one instruction less in any kernel of the library.
 void initialiseBackEnd() {

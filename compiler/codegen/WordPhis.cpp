@@ -72,7 +72,7 @@ std::optional<Phis> phisOf(Halves halves) {
   return Phis{lower, upper};
 }
 
-/// Used on its own as well: then it would be carried beside the word.
+/// Used on its own as well: then it would be carried in addition to the word.
 bool isUsedAlone(const Value *half) {
   return llvm::any_of(half->users(), [](const llvm::User *user) {
     return llvm::isa<llvm::BitCastInst>(user) ? isUsedAlone(user) : !llvm::isa<PHINode, llvm::InsertElementInst>(user);
@@ -165,7 +165,7 @@ void carryWords(llvm::Function &function) {
     dead.push_back(i);
   }
   llvm::RecursivelyDeleteTriviallyDeadInstructions(dead);
-  // The halves may carry each other round a loop.
+  // Phis of halves may use each other in a cycle and nothing else use them.
   for (llvm::BasicBlock &block : function)
     llvm::DeleteDeadPHIs(&block);
 }

@@ -16,7 +16,7 @@ namespace kiln {
 
 /// Two values of 16 bits that are put together into a word become one value of 32, if in each block before they are
 /// the halves of one word, constants, or come from blocks before in the same way.  Halves that something computes with
-/// stay apart: they would be carried beside the word.
+/// stay apart: they would be carried in addition to the word.
 void carryWords(llvm::Module &module);
 
 } // namespace kiln

@@ -10,7 +10,8 @@
 namespace kiln::language {
 
 namespace detail {
-/// A message that remembers where it was written: the way to a location in front of a parameter pack.
+/// A message that remembers where it was written: a parameter pack leaves no room for a defaulted location after it, so
+/// the location comes with a parameter before it.
 struct Message {
   template <typename S>
     requires std::convertible_to<const S &, std::string_view>

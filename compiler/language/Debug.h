@@ -1,6 +1,6 @@
 //===- Debug.h - Looking into a kernel -------------------------------------===//
 //
-// Beside devicePrint, which prints every element: some of them, numbers about all of them, and the tile as a file.
+// devicePrint prints every element.  Here: some of them, numbers about all of them, and the tile as a file.
 // All of it works on GPUs too, where lines come in any order; the emulator puts those of one print in order.
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- Dot.h - Matrix products ----------------------------------------------===//
 //
-//   auto c = dot(a, b, c);                     c + a x b; M x K by K x N, or with a batch in front
+//   auto c = dot(a, b, c);                     c + a x b; M x K by K x N, or with a leading batch dimension
 //   auto e = dot(a, b);                        a x b
 //   auto d = dot(x, y, d, Precision::Tf32);    of f32: how the operands are taken
 //

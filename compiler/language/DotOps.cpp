@@ -21,7 +21,7 @@ Handle dot(const Operand &a, const Operand &b, const Operand &c, std::string_vie
   good = good && x[rank - 1] == y[rank - 2] && x[rank - 2] == z[rank - 2] && y[rank - 1] == z[rank - 1];
   if (!good || (rank == 3 && (x[0] != z[0] || y[0] != z[0]))) {
     r->fail(loc, "dot", "of " + x.toString() + " by " + y.toString() + " added to " + z.toString(),
-            "multiply [M, K] by [K, N] and add to [M, N]; all three may have a batch in front");
+            "multiply [M, K] by [K, N] and add to [M, N]; all three may have a leading batch dimension");
     return {};
   }
   const std::string how = precision.empty() ? "" : " precision " + std::string(precision);

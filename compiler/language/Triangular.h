@@ -4,7 +4,7 @@
 //   auto strict = tril(x, -1);                    below it
 //   auto m = inverseUnitLower(a, Precision::Tf32x3);   (I - a)^-1 of the part of a below the diagonal
 //
-// The last two dimensions are rows and columns, those in front a batch.
+// The last two dimensions are rows and columns, those before them a batch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_LANGUAGE_TRIANGULAR_H
@@ -55,7 +55,7 @@ inline Tile<f32> diagonalBlocks(const Tile<f32> &a, std::int64_t size, Location 
   return sum(select(same, reshape(a, shape, loc), zeros<f32>(shape)), along(rank), loc);
 }
 
-/// Pairs of blocks, [.., m, s, s] to [.., m / 2, 2 s, 2 s], zero beside them.
+/// Pairs of blocks on the diagonal of one block each, zero elsewhere: [.., m, s, s] to [.., m / 2, 2 s, 2 s].
 inline Tile<f32> pairedBlocks(const Tile<f32> &blocks, Location loc) {
   const int rank = static_cast<int>(blocks.rank());
   const std::int64_t m = blocks.extent(static_cast<unsigned>(rank - 3)), s = blocks.extent(static_cast<unsigned>(rank - 1));

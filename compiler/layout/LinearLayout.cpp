@@ -84,7 +84,7 @@ Result<LinearLayout> LinearLayout::create(std::span<const std::uint32_t> shape, 
     return Status::invalid(format("L18: a layout with %zu bases exceeds the limit of %u", total, maxInputBits),
                            "use more warps or a smaller tile");
   if (!given.offsets.empty() && total != given.offsets.size())
-    return Status::invalid("L17: a layout has offset bases beside register, lane, warp or block bases",
+    return Status::invalid("L17: a layout has offset bases in addition to register, lane, warp or block bases",
                            "use offset bases alone for a shared-memory layout");
   for (unsigned d = 0; d < numInDims; ++d) {
     for (unsigned i = 0; i < lists[d].size(); ++i) {

@@ -59,11 +59,11 @@ struct Actors {
   bool ownersOnly = false;       ///< predicate with Owners; else every copy acts
   bool electOne = false;         ///< one thread for the whole operation, whatever the layout
   bool distinctRegisters = true; ///< registers with a free bit set do nothing
-  bool broadcast = false;        ///< owners hand the result to the other copies (OwnerBroadcast)
+  bool broadcast = false;        ///< owners pass the result to the other copies (OwnerBroadcast)
 };
 Actors actorsOf(MemoryOp op, const LinearLayout &layout);
 
-/// How owners hand a result to the copies: inside a warp by one shuffle a register, across warps through scratch.
+/// How owners pass a result to the copies: inside a warp by one shuffle a register, across warps through scratch.
 struct OwnerBroadcast {
   bool none = true;     ///< no copies
   bool shuffle = false; ///< read from lane `ownerLane`, same register

@@ -1,4 +1,4 @@
-// Copies from global to shared memory that run beside the program: cp.async.
+// Asynchronous copies from global to shared memory: cp.async.
 #include "compiler/lowering/GlobalAccess.h"
 #include "compiler/lowering/SharedMoves.h"
 #include "compiler/lowering/TileWindow.h"

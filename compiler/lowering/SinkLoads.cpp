@@ -1,4 +1,4 @@
-// Reads of shared memory move down to their first use.
+// Reads of shared memory are sunk to their first use.
 //
 // A tile is read whole before a product begins; the matrix unit takes it piece by piece.  Left as they are, all pieces
 // are alive at once, and the assembler does not always bring them back together with their uses.  So each read, and
@@ -37,7 +37,7 @@ bool holdsReads(Operation *op) {
 }
 
 void sink(Block &block) {
-  // Positions are those of the beginning; what moves has the position of what it moves to.
+  // Positions are those before any move; an operation that moves takes the position of what it moves to.
   llvm::DenseMap<Operation *, unsigned> position;
   // And a place among those of the same position: halfway between its neighbours.  Asking the block for the order
   // would number all of it again after each move.

@@ -1,4 +1,4 @@
-//===- SinkLoads.h - Reads of shared memory move down to their first use ----===//
+//===- SinkLoads.h - Reads of shared memory are sunk to their first use -----===//
 #ifndef KILN_LOWERING_SINKLOADS_H
 #define KILN_LOWERING_SINKLOADS_H
 

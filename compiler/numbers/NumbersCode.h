@@ -2,7 +2,7 @@
 //
 // `Num` is a scalar of the LLVM dialect (float or integer) and each operator on it emits one operation:
 //
-//   Num r = fma(n, -ln2High, x);          // literals take the type of the Num beside them
+//   Num r = fma(n, -ln2High, x);          // literals take the type of the Num next to them
 //   Num y = select(x > 88.7, code.number(x, inf), r);
 //
 // Operations carry no fast-math flag, so nothing here is contracted, reassociated or flushed: error-free transforms and

@@ -1,4 +1,4 @@
-//===- NumbersImplementations.h - The code behind the rows of Numbers.def ----===//
+//===- NumbersImplementations.h - The code of the rows of Numbers.def --------===//
 //
 // One function a row, one file a family.  Accuracy, domain and cost stand in Numbers.def.  Coefficients come from
 // scripts/fit_numbers.py.

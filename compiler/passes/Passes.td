@@ -16,8 +16,8 @@ def Specialize : Pass<"kiln-specialize", "::mlir::ModuleOp"> {
   let summary = "Picks the kernel, names the target, states what is known of the arguments";
   let description = [{
     Removes every other kernel, sets `tile_gpu.target`, gives divisible arguments `tile.divisibility` and puts constants
-    in the place of arguments whose value is known (they stay arguments, with `tile.equals`).  What is stated here becomes the guards of the
-    compiled kernel.
+    in the place of arguments whose value is known (they stay arguments, with `tile.equals`).  What is stated here
+    becomes the guards of the compiled kernel.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"", "code target, such as sm_80">,
@@ -52,11 +52,11 @@ def AccelerateDot : Pass<"kiln-accelerate-dot", "::mlir::ModuleOp"> {
     first product of a block that reads them, once for all.
 
     On targets with wgmma, products of 64 rows and more of f16, bf16 or tf32 get an `mma` layout of version 3: whole
-    warpgroups compute them and read both operands from shared memory, so that these may have any layout.  By mma.sync
-    all the same: products in loops whose loads are staged (the copies' layout is mma.sync's), tf32 with K not innermost
-    in both operands, and all products of a kernel that has one of larger tiles than an eighth of a thread's registers
-    hold.  The layouts are stated by conversions around the dot, one side of
-    them open; kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
+    warpgroups compute them and read both operands from shared memory, so that these may have any layout.  Exceptions,
+    which mma.sync computes: products in loops whose loads are staged (the copies' layout is mma.sync's), tf32 with K
+    not innermost in both operands, and all products of a kernel in which a tile of one of them takes more than an
+    eighth of a thread's registers.  The layouts are stated by conversions around the dot, one side of them open;
+    kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
@@ -68,19 +68,19 @@ def AssignLayouts : Pass<"kiln-assign-layouts", "::mlir::ModuleOp"> {
     Layouts of memory operations follow from what is known of their addresses (contiguity, divisibility, constancy):
     full-width, coalesced accesses.  All other tiles take the layout of what they meet; where two layouts meet, a
     `tile_gpu.convert_layout` stands between.  A layout that the author wrote is an anchor and stays; conversions to
-    one and back to a tile without spread it, before and after.  A remark says which
-    accesses are narrow because too little is known of an argument.  Of tiles that are scanned a thread has neighbours
-    along the scan, as far as accesses stay as wide.
+    one and back to a tile without spread it, before and after.  A remark says which accesses are narrow because too
+    little is known of an argument.  In tiles that are scanned a thread holds neighbours along the scan, as many as
+    leave accesses as wide.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
 def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
-  let summary = "Removes and moves layout conversions where the planner says that it pays";
+  let summary = "Removes, hoists and sinks layout conversions where the planner says that it pays";
   let description = [{
-    A conversion is hoisted above cheap operations, sunk into its use, or done away with by computing its operand again
-    in the other layout, also through the values that loops and conditions carry.  The planner prices both ways; what is
-    dearer stays as it is.
+    A conversion is hoisted above cheap operations, sunk into its use, or removed by computing its operand again in the
+    other layout, also through the values that loops and conditions carry.  The planner prices the function before and
+    after, and only a rewrite that makes it cheaper stays.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -88,14 +88,15 @@ def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
 def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
   let summary = "Copies the tiles of later rounds of a loop to shared memory while this one is worked on";
   let description = [{
-    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's, not that of a loop around it), loads of tiles become asynchronous copies
-    into a pipeline of s slots, s - 1 rounds ahead; their users read shared memory in the layout that they want.  Loads that go into
-    a product or into a layout conversion come first, those for elementwise work get the buffers for which there is room
-    then.  Addresses of later rounds are computed from what the loop counts and carries.  Stores and atomic operations in
-    the loop do not matter to loads through other arguments, which are other memory; a load through the same argument,
-    or one of the two through a pointer of unknown origin, stays.  A load or a loop that cannot be pipelined stays as it is and a remark says why: a target
-    without such copies, rows that are not aligned to 4 bytes, memory that the loop writes, an atomic operation that
-    acquires, addresses that depend on what the loop computes, no room in shared memory.
+    In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's, not that of a loop around it), loads of tiles
+    become asynchronous copies into a pipeline of s slots, s - 1 rounds ahead; their users read shared memory in the
+    layout that they want.  Loads that go into a product or into a layout conversion come first, those for elementwise
+    work get the room that is left.  Addresses of later rounds are computed from what the loop counts and carries.
+    Stores and atomic operations in the loop do not stop loads through other arguments, which are other memory; they
+    stop a load through the same argument, and one where either pointer's origin is unknown.  A load or a loop that
+    cannot be pipelined stays as it is and a remark says why: a target without such copies, rows that are not aligned to
+    4 bytes, memory that the loop writes, an atomic operation that acquires, addresses that depend on what the loop
+    computes, no room in shared memory.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -111,7 +112,7 @@ def RotateProducts : Pass<"kiln-rotate-products", "::mlir::ModuleOp"> {
 }
 
 def ResidentOperands : Pass<"kiln-resident-operands", "::mlir::ModuleOp"> {
-  let summary = "Moves operands of a loop's products that come from outside to shared memory, where registers are short";
+  let summary = "Keeps loop-invariant operands of products in shared memory, where registers are short";
   let description = [{
     In loops that wait for a pipeline, until what is alive in the loop leaves room in a thread's registers, the largest
     operands first.  Each round reads them again.
@@ -141,7 +142,7 @@ def VerifyStage : Pass<"kiln-verify-stage", "::mlir::ModuleOp"> {
 }
 
 def TestAxisInfo : Pass<"kiln-test-axis-info", "::mlir::ModuleOp"> {
-  let summary = "Writes what the axis analysis knows beside each operation, for tests and for reading";
+  let summary = "Writes what the axis analysis knows next to each operation, for tests and for reading";
   let description = [{
     Adds the attribute `facts` to every operation with integer or pointer results: contiguity c, divisibility v and
     constancy k of each dimension; `facts.arguments` for the arguments of its regions; `access` to memory operations.
@@ -156,8 +157,8 @@ def ExpandShared : Pass<"kiln-expand-shared", "::mlir::ModuleOp"> {
   let summary = "Makes stores and loads of shared memory explicit";
   let description = [{
     Layout conversions by their plan, reductions and scans across warps, gathers, operands of warpgroups' products, and
-    results of atomic operations that other warps need become local_alloc, exchange_store, exchange_load, local_store, local_load and gather_shared.  What
-    needs no shared memory stays as it is.  No later stage allocates shared memory.
+    results of atomic operations that other warps need become local_alloc, exchange_store, exchange_load, local_store,
+    local_load and gather_shared.  What needs no shared memory stays as it is.  No later stage allocates shared memory.
 
     An operand of warpgroups is stored once for all products of a block that read it, however transposed, in the layout
     that is cheapest to store: as soon as it is computed, or if that takes more than three quarters of shared memory
@@ -172,10 +173,10 @@ def RelieveRegisters : Pass<"kiln-relieve-registers", "::mlir::ModuleOp"> {
   let summary = "Keeps operands of products in shared memory where a thread's registers are short";
   let description = [{
     An estimate says how many registers the tiles take that are alive at once.  In a kernel with products where a thread
-    has not so many, the two halves of layout conversions through shared memory move apart: the tile is stored as soon
-    as it can be computed, with the cheap operations that it is computed by, and read just before its first use; each
-    product reads on its own, so that lowering can read piece by piece.  As far as shared memory goes, and only if it
-    helps.  Kernels whose tiles fit stay as they are.
+    has fewer, the store and the load of layout conversions through shared memory are scheduled apart: the tile is
+    stored as soon as it can be computed, with the cheap operations that it is computed by, and read just before its
+    first use; each product reads on its own, so that lowering can read piece by piece.  This is done as far as there is
+    shared memory, and only if it helps.  Kernels whose tiles fit stay as they are.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -187,10 +188,10 @@ def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
     never alive together share bytes.  An offset that is there already stays.  If it does not fit the target, the largest
     scratches are planned again with less, down to 1 KiB.  The function's attribute `tile_gpu.shared_bytes` is the sum.
 
-    Two buffers that share bytes need a barrier between the last access to one and the first to the other.  Where none
-    stands there anyway, as between one exchange and the next, they lie apart if there are free bytes: at most as many
-    as leave a multiprocessor the blocks that it has without, by its warps, by its shared memory, and by the registers
-    that the kernel's tiles need at least; and at most half of its shared memory.  In the innermost loops only.
+    Two buffers that share bytes need a barrier between the last access to one and the first to the other.  Where there
+    is none anyway, as between one exchange and the next, they lie apart if there are free bytes: so few that a
+    multiprocessor holds as many blocks as without them (by its warps, its shared memory, and the registers that the
+    kernel's tiles need at least), and at most half of its shared memory.  In the innermost loops only.
   }];
   let options = [Option<"limit", "limit", "int64_t", /*default=*/"0",
                         "bytes that a kernel may use; 0: what the target allows">,
@@ -214,11 +215,11 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
     Between two accesses to the same bytes, one of them a write: a barrier of the block if different warps access them,
     one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
     and layouts, at the buffers' offsets: run allocate-shared before.  Buffers of one allocation are told apart by
-    constant numbers, and by numbers that a loop counts round.  An async_wait hands its buffers to everyone: who reads
-    them next needs a barrier after it.  A copy that nobody waits for cannot be mended here.  A load and a store of
-    global memory may meet if their addresses come from the same argument of the kernel, or from nobody knows where; an
-    atomic operation that releases comes after every access before it, one that acquires before every access after it.
-    Asynchronous copies read global memory from the operation to their wait.
+    constant numbers, and by slot numbers that a loop counts modulo the number of slots.  An async_wait publishes its
+    buffers: who reads them next needs a barrier after it.  A copy that nobody waits for cannot be repaired here.  A
+    load and a store of global memory may meet if their addresses come from the same argument of the kernel, or if the
+    origin of one is unknown; an atomic operation that releases comes after every access before it, one that acquires
+    before every access after it.  Asynchronous copies read global memory from the operation to their wait.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -227,12 +228,12 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
   let summary = "Proves that no two warps race on shared memory, or says where they may";
   let description = [{
     Independent of insert-barriers, for any function with offsets on its buffers.  Every path is looked at; a loop whose
-    numbers of buffers come back after a few rounds is unrolled so far.  An asynchronous copy writes until a wait on the
-    path covers its group, by the commits between and the wait's `groups`; then until a barrier.  So long it also reads
-    global memory, which nobody may write meanwhile: different arguments of the function are different memory.  Errors: a
-    race, with both accesses and the path between them; an access to bytes that a copy in flight may still write, or a
-    write of memory that it may still read; a copy of what others have yet to store; or what cannot be proved, with the
-    expression that is not known.
+    slot numbers repeat after a few rounds is unrolled by that many.  An asynchronous copy writes until a wait on the
+    path covers its group, by the commits between and the wait's `groups`; then until a barrier.  For as long it also
+    reads global memory, which nobody may write meanwhile: different arguments of the function are different memory.
+    Errors: a race, with both accesses and the path between them; an access to bytes that a copy in flight may still
+    write, or a write of memory that it may still read; a copy of what others have yet to store; or what cannot be
+    proved, with the expression that is not known.
   }];
   let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }
@@ -242,7 +243,8 @@ def InsertDelays : Pass<"kiln-insert-delays", "::mlir::ModuleOp"> {
   let description = [{
     With `seed` every hand-off of shared memory (a barrier; numbered from 0 in program order) gets a delay before and one
     after it, of random length for each warp and block.  With `warp` only that warp is late, and only at hand-off
-    `hand-off`; a kernel that lacks one of the two stays as it is.  KILN_STRESS=seed and KILN_STRESS=warp:hand-off add it to a compile.
+    `hand-off`; a kernel that lacks one of the two stays as it is.  KILN_STRESS=seed and KILN_STRESS=warp:hand-off add
+    it to a compile.
   }];
   let options = [
     Option<"seed", "seed", "int64_t", /*default=*/"-1", "of the random lengths, 0 or more">,

@@ -16,7 +16,7 @@
 namespace kiln {
 namespace {
 
-/// A result and the strings behind it.
+/// A result and the strings that it points to.
 struct OwnedResult {
   KilnCompileResult result{};
   std::string output, metadata, diagnostics;
@@ -81,7 +81,7 @@ KilnCompileResult *compileInChild(const KilnCompileRequest &request, const Compi
   options.arguments = {ownPath()};
   options.deadlineSeconds = job.deadlineSeconds;
   if (options.program.empty())
-    return crashed(job, Status(StatusCode::NotFound, "kiln-compile-helper is not beside " + ownPath(),
+    return crashed(job, Status(StatusCode::NotFound, "kiln-compile-helper is not next to " + ownPath(),
                                "install it there, or use isolation = thread in a new process"));
   // The helper compiles the same request in its own thread.
   const std::string knobs = forHelper(request.options);

@@ -50,7 +50,7 @@ struct Metadata {
 Metadata describeKernel(mlir::func::FuncOp kernel);
 /// Of a kernel given at stage llvm, instead.  Fails with an error at the function that lacks something.
 mlir::FailureOr<Metadata> describeLowered(mlir::LLVM::LLVMFuncOp kernel);
-/// Of the lowered kernel, before PTX is made of it: what the launcher passes besides the arguments.
+/// Of the lowered kernel, before PTX is made of it: what the launcher passes in addition to the arguments.
 void describeHidden(mlir::LLVM::LLVMFuncOp kernel, Metadata &metadata);
 /// After the tile_gpu stage.
 void describeResources(mlir::func::FuncOp kernel, Metadata &metadata);

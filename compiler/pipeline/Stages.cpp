@@ -134,7 +134,8 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createAssignLayouts());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  // Before conversions move: those that staged loads need are none, shared memory is read in any layout.
+  // Before conversions are hoisted and sunk: those that staged loads need are none, shared memory is read in any
+  // layout.
   pm.addPass(createPipelineLoops());
   pm.addPass(createRotateProducts());
   pm.addPass(createResidentOperands());

@@ -29,7 +29,7 @@ LogicalResult DotOp::verify() {
   const int64_t rank = c.getRank();
   if ((rank != 2 && rank != 3) || a.getRank() != rank || b.getRank() != rank)
     return emitOpError() << "multiplies tiles of rank " << a.getRank() << " and " << b.getRank() << " into one of rank "
-                         << rank << ": all have rank 2, or rank 3 with a batch in front";
+                         << rank << ": all have rank 2, or rank 3 with a leading batch dimension";
   const auto at = [&](RankedTensorType t, int64_t fromEnd) { return t.getDimSize(rank - fromEnd); };
   if (at(a, 1) != at(b, 2) || at(a, 2) != at(c, 2) || at(b, 1) != at(c, 1))
     return emitOpError() << "multiplies " << a << " by " << b << " into " << c

@@ -20,7 +20,7 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     %d = tile.dot %a, %b, %c : tensor<64x32xbf16>, tensor<32x16xbf16> to tensor<64x16xf32>
     %e = tile.dot %p, %q, %c precision tf32 : tensor<64x32xf32>, tensor<32x16xf32> to tensor<64x16xf32>
     ```
-    result[m, n] = accumulator[m, n] + sum over k of lhs[m, k] * rhs[k, n]; with a third dimension in front, one product
+    result[m, n] = accumulator[m, n] + sum over k of lhs[m, k] * rhs[k, n]; with a leading batch dimension, one product
     for each of its indices.
 
     | lhs and rhs | accumulator |
@@ -30,9 +30,10 @@ def Tile_DotOp : Tile_Op<"dot", [Pure, AllTypesMatch<["accumulator", "result"]>]
     | f64 | f64 |
     | i8, signed | i32, wraps round |
 
-    Products are exact (`tf32`: of the rounded operands); sums are f32's, but matrix instructions of 8-bit floats, on the
-    targets that have them, keep 14 bits of the largest of the 32 products that they add; the order of the additions follows from the layout and is the
-    same in every run.  `precision` is for f32 alone: `ieee` (each product and sum in f32, fused), `tf32`, or `tf32x3`.
+    Products are exact (`tf32`: of the rounded operands); sums are f32's, but matrix instructions of 8-bit floats, on
+    the targets that have them, keep 14 bits of the largest of the 32 products that they add.  The order of the
+    additions follows from the layout and is the same in every run.  `precision` is for f32 alone: `ieee` (each product
+    and sum in f32, fused), `tf32`, or `tf32x3`.
 
     At stage tile_gpu the accumulator's layout is an `mma` or a `blocked` one, and the operands' are the `dot` layouts of
     it with one kWidth.

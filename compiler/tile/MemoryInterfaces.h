@@ -1,7 +1,7 @@
 //===- MemoryInterfaces.h - What an operation does to memory, as data -------===//
 //
-// An operation states its accesses by AccessOpInterface and what it orders by OrderOpInterface, beside its verifier and
-// nowhere else.  Who asks uses accessesOf and orderingOf, which answer for operations without the interfaces too.
+// An operation states its accesses by AccessOpInterface and what it orders by OrderOpInterface, next to its verifier
+// and nowhere else.  Who asks uses accessesOf and orderingOf, which answer for operations without the interfaces too.
 //
 // Only facts stand here.  What follows from them (bytes, threads, hazards) each reader works out for itself: the pass
 // that inserts barriers and the proof of them share this file and no reasoning.

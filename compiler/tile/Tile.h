@@ -1,6 +1,6 @@
 //===- Tile.h - The portable dialect ----------------------------------------===//
 //
-// Types and operations of `tile`, generated from the .td files beside this one, which document each.
+// Types and operations of `tile`, generated from the .td files next to this one, which document each.
 //
 // Invariants that the verifiers keep: tiles have static shapes with extents m * 2^k (m odd, at most 15 all together);
 // a kernel's arguments are numbers and pointers to global memory; strides are values, never inferred.

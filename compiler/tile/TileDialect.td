@@ -25,7 +25,7 @@ def Tile_Dialect : Dialect {
     |---|---|
     | `tile.kernel` | this function is a kernel (unit) |
     | `tile.num_warps` | warps of a block, i32: 1 to 32, a power of two where the kernel has tiles; 4 if absent |
-    | `tile.num_stages` | buffers that each pipelined loop goes round, i32, 1 to 8; 1, no pipelining, if absent; a loop may have its own, which counts for that loop alone |
+    | `tile.num_stages` | slots of the pipeline of each pipelined loop, i32, 1 to 8; 1, no pipelining, if absent; a loop may have its own, which counts for that loop alone |
     | `tile.unroll` (scf.for) | so many rounds at once, each a copy of the body, i32, 1 to 64 |
     | `tile.max_registers` | at most so many 32-bit registers a thread, i32; the assembler decides if absent |
     | `tile.assembler_level` | how hard the assembler optimises, 0 to 3, i32; 3 if absent.  1 takes two thirds of the time; some kernels lose nothing by it |

@@ -26,8 +26,8 @@ def Tile_Ptr : Tile_Type<"Ptr", "ptr"> {
 def Tile_View : Tile_Type<"View", "view"> {
   let summary = "A strided window on memory that is read and written tile by tile";
   let description = [{
-    `!tile.view<64x32xf16>` reads and writes tiles of 64x32.  The extents and strides of the memory behind it are run
-    time values (`tile.make_view`).  Reads outside the extents give zero, writes outside do nothing.
+    `!tile.view<64x32xf16>` reads and writes tiles of 64x32.  The extents and strides of the memory that it points to
+    are run time values (`tile.make_view`).  Reads outside the extents give zero, writes outside do nothing.
 
     `unit` is the dimension whose stride is 1, the last one unless it says otherwise (`!tile.view<64x32xf16, unit = 0>`);
     `unit = none`: no dimension has a stride known to be 1.

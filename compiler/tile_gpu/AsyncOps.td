@@ -1,4 +1,4 @@
-//===- AsyncOps.td - Copies that run beside the program ---------------------===//
+//===- AsyncOps.td - Asynchronous copies ------------------------------------===//
 //
 // From global to shared memory, while the threads go on (cp.async).  A copy may write its buffer at any time from the
 // operation on.  `async_commit` closes a group: all that this thread has copied since the last one.  What a group

@@ -1,4 +1,4 @@
-//===- Exchange.h - The plan behind exchange_store and exchange_load --------===//
+//===- Exchange.h - The plan of exchange_store and exchange_load ------------===//
 //
 // Both ops of an exchange name the two layouts and the size of the scratch; the plan follows from these alone, so
 // barriers, their proof and the lowering read the same one.

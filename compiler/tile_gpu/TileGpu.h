@@ -1,6 +1,6 @@
 //===- TileGpu.h - What a GPU block does ------------------------------------===//
 //
-// Types, layout attributes and operations of `tile_gpu`, generated from the .td files beside this one.
+// Types, layout attributes and operations of `tile_gpu`, generated from the .td files next to this one.
 //
 // Invariants: at this stage every tile carries a layout (a LayoutAttr as the encoding of its type), every buffer a
 // shared layout; layouts are compared by what they map, never by how they are written (sameLayout in Layouts.h).

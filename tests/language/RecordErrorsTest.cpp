@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"DotBatch",
              [](P x, N n) { (void)dot(zeros<f16>({2, 16, 16}), zeros<f16>({4, 16, 16})); },
              {"dot", "[2, 16, 16] by [4, 16, 16]", "[2, 16, 16]"},
-             "a batch in front"},
+             "a leading batch dimension"},
         Case{"GatherRank",
              [](P x, N n) { (void)gather(zeros<f32>({4, 8}), zeros<i32>({8, 4}), along(1)); },
              {"gather", "[4, 8]", "[8, 4]"},

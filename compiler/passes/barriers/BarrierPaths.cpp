@@ -8,7 +8,7 @@ using namespace tile_gpu;
 
 namespace {
 
-/// A loop stands there at most so often, code in nested ones in all at most so often.
+/// A loop has at most `mostRounds` copies, code in nested ones at most `mostCopies` in all.
 constexpr size_t mostRounds = 16, mostCopies = 64;
 
 } // namespace

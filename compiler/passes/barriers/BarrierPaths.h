@@ -2,10 +2,10 @@
 //
 // For verify-barriers.  Nodes are accesses to shared memory, barriers, the commits and waits of asynchronous copies,
 // and, in a function that has such copies, what may write the global memory that they read; every run of the function,
-// as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is left out or
-// goes round.
+// as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is skipped or is a
+// cycle.
 //
-// A loop whose buffers are chosen by numbers that it carries stands there once for each set of numbers that a round may
+// A loop whose buffers are chosen by numbers that it carries is copied once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
 // the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
 // the same numbers; no path of a run is missing.  A loop without such numbers is one copy with an edge back to itself.

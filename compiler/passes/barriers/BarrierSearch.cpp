@@ -87,7 +87,7 @@ void nextRound(Pending &state, Operation *loop) {
         past.entered = nullptr;
         past.round = 0;
       } else {
-        // The loop's next round; a round of a loop round the last one; else this loop is entered.
+        // The next round of the loop entered last; a round of a loop around that one; else this loop is entered.
         if (past.entered == loop)
           past.round =
               past.round == Past::unknown || past.round + 1 == Past::mostRounds ? Past::unknown : past.round + 1;

@@ -30,8 +30,9 @@ public:
   tile_gpu::LocalAllocOp buffer() const { return alloc; }
 
   /// Warps: some byte is touched by two warps; Lanes: by two lanes of one warp, and by no other; and one is a write.
-  /// Rounds: how many of the loop that counts this one's slot lie between; nothing if that is not known.
-  /// Round: of the loop that counts the other's slot, which this one lies in front of; nothing if that is not known.
+  /// `rounds`: how many rounds of the loop that counts this one's slot lie between; nothing if that is not known.
+  /// `round`: for an access before the loop that counts the other's slot, the round that the other is in; nothing if
+  /// that is not known.
   Hazard against(const SharedFootprint &other, std::optional<int64_t> rounds, std::optional<int64_t> round) const;
   /// What they would need if the buffers, which are known and not the same, began at the same byte.
   Hazard ifShared(const SharedFootprint &other) const;

@@ -1,8 +1,8 @@
-//===- SlotNumber.h - Numbers that a loop counts round ----------------------===//
+//===- SlotNumber.h - Numbers that a loop counts modulo the slots -----------===//
 //
 // For insert-barriers.  A pipelined loop takes one of several equal buffers by a number that it carries and counts
-// round: 0, 1, .., count - 1, 0, ..  Two such numbers of one loop are told apart by where they start and by how many
-// rounds lie between.
+// modulo their number: 0, 1, .., count - 1, 0, ..  Two such numbers of one loop are told apart by where they start and
+// by how many rounds lie between.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_SLOTNUMBER_H

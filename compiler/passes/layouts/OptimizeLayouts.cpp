@@ -77,7 +77,7 @@ private:
     return out;
   }
 
-  /// Layouts that conversions beside a carried tile suggest.
+  /// Layouts that conversions of a carried tile, or of what meets it, suggest.
   static llvm::SmallVector<LayoutAttr> suggestions(const CarriedTile &tile) {
     llvm::SmallVector<LayoutAttr> out;
     auto suggest = [&](Type t) {

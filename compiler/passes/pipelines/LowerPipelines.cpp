@@ -38,7 +38,7 @@ struct State {
   const Ring *ring = nullptr;
   Value read, write;                 ///< the oldest slot that was not released, the next to be acquired
   llvm::SmallVector<Value> groups;   ///< committed, not waited for, the oldest first
-  unsigned acquired = 0, waited = 0; ///< slots in the hands of the producer, of the consumer
+  unsigned acquired = 0, waited = 0; ///< slots that the producer holds, that the consumer holds
 
   unsigned taken() const { return acquired + static_cast<unsigned>(groups.size()) + waited; }
   /// Another that a loop or a conditional may carry in its place.

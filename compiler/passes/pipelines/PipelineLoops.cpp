@@ -220,7 +220,7 @@ private:
     llvm::SmallVector<Value> inits = {state};
     inits.append(ahead);
     firstAdded = loop.getNumRegionIterArgs();
-    // The slices' operations move along with the body; its arguments are new.
+    // The slices' operations are in the body and move with it; its arguments are new.
     llvm::SmallVector<unsigned> numbers;
     for (BlockArgument argument : plan.updates.carried)
       numbers.push_back(argument.getArgNumber());

@@ -1,7 +1,7 @@
 //===- PipelinedLoops.h - What the passes of pipelines share ----------------===//
 //
 // pipeline-loops, rotate-products and resident-operands: which loops they look at, the values that they make a loop
-// carry besides, and whether a later round exists.
+// carry in addition, and whether a later round exists.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_PIPELINES_PIPELINEDLOOPS_H

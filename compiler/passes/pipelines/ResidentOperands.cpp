@@ -1,7 +1,7 @@
-// A product in a loop may have an operand from outside: attention's queries.  In registers it is there all the time;
-// where the loop's other tiles leave no room, it lies in shared memory and each round reads it again, piece by piece,
-// as the matrix unit takes it.  Only in loops that wait for a pipeline: without a barrier in the loop the reads would
-// be moved out of it again.
+// A product in a loop may have an operand from outside: attention's queries.  In registers it is alive through the
+// whole loop.  Where the loop's other tiles leave no room, it is kept in shared memory and each round reads it again,
+// piece by piece, as the matrix unit takes it.  Only in loops that wait for a pipeline: without a barrier in the loop
+// the reads would be hoisted out of it again.
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/pipelines/PipelinedLoops.h"
 
@@ -26,8 +26,8 @@ class Relief {
 public:
   explicit Relief(const Target &target) : target(target) {}
 
-  /// Moves operands of this loop's products to shared memory until what is alive in the loop leaves room in a thread's
-  /// registers, the largest first.  An operand of several loops lies there once.
+  /// Stores operands of this loop's products in shared memory until what is alive in the loop leaves room in a thread's
+  /// registers, the largest first.  An operand of several loops is stored once.
   void relieve(scf::ForOp loop);
 
 private:

@@ -127,7 +127,7 @@ private:
       return false;
     step = by.getSExtValue();
     parts = depth / least;
-    // Next to the sums: the carried parts, those in hand, and what else a thread needs.
+    // In addition to the sums: the carried parts, those being multiplied, and what else a thread needs.
     uint64_t words =
         threadWords(product.getType()) + 2 * (threadWords(lhs) + threadWords(rhs)) / static_cast<uint64_t>(parts);
     for (LocalLoadOp load : others)

@@ -176,8 +176,8 @@ struct AllocateShared : impl::AllocateSharedBase<AllocateShared> {
         function->setAttr(sharedBytesAttr, b.getI32IntegerAttr(static_cast<int32_t>(total(buffers))));
         return success();
       }
-      // Somewhere too much is alive at once: of what lies past the limit, and what lives beside it, halve the largest
-      // scratch.
+      // Somewhere too much is alive at once: of the buffers past the limit and those alive at the same time, halve the
+      // largest scratch.
       FailureOr<bool> smaller = shrink(buffers, most);
       if (failed(smaller))
         return failure();
