@@ -37,7 +37,7 @@ static_assert([] {
       return false;
   return std::size(rows) == numDTypes;
 }());
-/// What people call types besides.
+/// Other names that people use for types.
 constexpr std::pair<std::string_view, DType> others[] = {
     {"fp16", DType::F16},  {"half", DType::F16}, {"fp32", DType::F32},
     {"float", DType::F32}, {"fp64", DType::F64}, {"double", DType::F64},

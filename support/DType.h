@@ -78,7 +78,7 @@ std::string_view dtypeNumpyName(DType t); ///< "float32"
 std::string_view elementName(DType t);    ///< the front end's tag: "f32", "f8e4m3", "i1", "u32"
 std::string_view elementText(DType t);    ///< MLIR's: "f32", "f8E4M3FN", "i1", "i32" of u32
 
-/// Any of these spellings but MLIR's, and what people call types besides ("fp16", "half"); a failure lists the names.
+/// Any of these spellings but MLIR's, and other names in use ("fp16", "half"); a failure lists the names.
 Result<DType> parseDType(std::string_view name);
 /// The type of an element's text in MLIR; the signed one of integers.
 std::optional<DType> dtypeOfText(std::string_view text);

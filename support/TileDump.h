@@ -1,4 +1,4 @@
-//===- TileDump.h - How a kernel hands out a whole tile -------------------===//
+//===- TileDump.h - How a kernel prints a whole tile ----------------------===//
 //
 // A dumped tile is a print whose prefix says what it is, and whose values are the bits of the elements: "kiln.tile NAME
 // TYPE EXTENTS ", as in "kiln.tile scores f32 64x32 ".  The front end writes it (dumpTile), the emulator reads it.

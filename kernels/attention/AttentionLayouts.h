@@ -9,11 +9,14 @@
 //
 // | tensors | names |
 // |---|---|
-// | q, k, v | bshd_bshd_bshd sbhd_sbhd_sbhd bhsd_bhsd_bhsd thd_thd_thd, mixed: sbhd_bshd_bshd bshd_sbhd_sbhd
-// thd_bshd_bshd thd_sbhd_sbhd | | q, kv | bshd_bs2hd sbhd_sb2hd thd_t2hd bshd_bsh2d sbhd_sbh2d thd_th2d | | qkv | bs3hd
-// sb3hd t3hd bsh3d sbh3d th3d | | qkv [s, b, H + 2 Hk, d]: heads of q, then of k, then of v | flat_gqa; bs_flat_gqa
-// t_flat_gqa: with rows as these say | | qkv [s, b, Hk, H / Hk + 2, d]: each key head's queries, key, value |
-// grouped_gqa; bs_grouped_gqa t_grouped_gqa |
+// | q, k, v | bshd_bshd_bshd sbhd_sbhd_sbhd bhsd_bhsd_bhsd thd_thd_thd |
+// | q, k, v, mixed | sbhd_bshd_bshd bshd_sbhd_sbhd thd_bshd_bshd thd_sbhd_sbhd |
+// | q, kv | bshd_bs2hd sbhd_sb2hd thd_t2hd bshd_bsh2d sbhd_sbh2d thd_th2d |
+// | qkv | bs3hd sb3hd t3hd bsh3d sbh3d th3d |
+// | qkv [s, b, H + 2 Hk, d]: heads of q, then of k, then of v | flat_gqa bs_flat_gqa t_flat_gqa |
+// | qkv [s, b, Hk, H / Hk + 2, d]: each key head's queries, key, value | grouped_gqa bs_grouped_gqa t_grouped_gqa |
+//
+// The last two rows give the shape of names without a prefix; bs_ and t_ have their rows as these letters say.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONLAYOUTS_H
@@ -52,7 +55,7 @@ struct AttentionViews {
 Result<AttentionViews> attentionViews(const AttentionLayout &layout, std::span<const Tensor> tensors,
                                       std::int64_t heads = 0, std::int64_t keyHeads = 0);
 
-/// o, with axes layout.output(), as AttentionArguments takes it beside `views`.
+/// o, with axes layout.output(), as AttentionArguments takes it in addition to `views`.
 Result<Tensor> attentionOutputView(const AttentionLayout &layout, const Tensor &o, const AttentionViews &views);
 
 } // namespace kiln::kernels

@@ -16,7 +16,7 @@ namespace kiln::kernels {
 /// What a call computes: rows of the longest sequences, at most, and heads of all sequences together.
 struct AttentionExtent {
   std::int64_t queries, keys, heads;
-  bool aligned = true; ///< keys and values lie in whole 16 bytes, so that they can be copied beside the computation
+  bool aligned = true; ///< keys and values lie in whole 16 bytes, so that copies can run during the computation
 };
 
 /// Sets blockM, blockN and warps of a configuration whose dim, dimV, stages and options are set.  `code`: what the code

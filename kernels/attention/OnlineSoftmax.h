@@ -52,7 +52,7 @@ public:
   Block next(const Numbers &z, const SoftmaxRows &seen) const {
     using namespace language;
     const auto peak = maximum(z, along(1));
-    // All of it comes before the powers, or none of them were taken while the matrix unit works.
+    // All of it comes before the powers; otherwise none of these would be computed while the matrix unit works.
     const auto [taken, base, limit, total, values] = whenRows(
         !(peak <= seen.limit) | (seen.base == 0.0f), [&] { return rebased(z, peak, seen); },
         [&] { return std::tuple{z, seen.base, seen.limit, seen.total, seen.values}; });

@@ -48,7 +48,7 @@ public:
     return out;
   }
 
-  /// Whether some row of the block from `row0` on sees not all keys of the block from `key0` on.
+  /// Whether some row of the block from `row0` on does not see all keys of the block from `key0` on.
   language::Scalar<language::i1> isCut(const Number &row0, const Number &key0) const {
     const auto next = key0 + c.keys;
     language::Scalar<language::i1> cut = next > keyRows;

@@ -5,10 +5,10 @@
 //
 //   around the middle    one reference, the last row of the first half.  Factors reach e^{-sum of a half}: no finite
 //                        number for strong decays, so only where the halves' sums are at least -60.
-//   by halves            for blocks of 2 s rows, s = C / 2 .. 1, rows of the second half against those of the first,
-//   from
-//                        the first half's last row: all factors are at most 1, for any g <= 0 (specification S4,
-//                        "subchunk", down to single rows).  The slow way.
+//   by halves            for blocks of 2 s rows, s = C / 2 .. 1, rows of the second half against those of the first;
+//                        the reference is the first half's last row.  All factors are at most 1, for any g <= 0
+//                        (specification S4, "subchunk", down to single rows).
+//                        This is the slow way.
 //
 // A gate of a whole head is a column, [C, 1], and so are its factors; without gates there are none.
 //
@@ -93,8 +93,8 @@ public:
   };
   /// From the chunk's start to q and a, from k and b to its end: QG, AG, KG, BG.
   Factors fromStartToEnd() const;
-  /// The same where those around the middle are at hand anyway, as in gradients: each a column's number away from one
-  /// of them.  Of chunks that may have taken the slow way they are made anew.
+  /// The same for gradients, which have the factors around the middle anyway: each is one of those times a number of
+  /// its column.  For chunks that may have taken the slow way they are computed anew.
   Factors fromMiddleToEnds() const;
   ChunkRows scaled(const ChunkRows &rows, const Factors &by) const;
 

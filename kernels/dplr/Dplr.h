@@ -92,7 +92,7 @@ struct DplrConfig {
   }
 };
 
-/// Which kernel of a call, counted from 0, a command records: a setting beside those of the configuration.
+/// Which kernel of a call, counted from 0, a command records: a setting in addition to those of the configuration.
 struct DplrLaunch {
   int launch = 0;
   template <typename Visitor> static constexpr void fields(Visitor &&v) {

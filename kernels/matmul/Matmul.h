@@ -49,8 +49,8 @@ struct MatmulConfig {
       "each reads its rows of a and its columns of b from shared memory: the fewer, the less is read twice");
     v("stages", &MatmulConfig::stages, between(1, 8).tuned().ofLaunch(), "tiles of a and b that are in flight");
     v("groupM", &MatmulConfig::groupM, between(1, 1 << 10).tuned(),
-      "rows of tiles that are visited column by column, so that programs beside each other share what they read in the "
-      "L2 cache");
+      "rows of tiles that are visited column by column, so that programs next to each other share what they read in "
+      "the L2 cache");
     v("aUnit", &MatmulConfig::aUnit, between(-1, 1),
       "the dimension of a whose stride is 1, of the last two: 0 rows, 1 columns, -1 neither");
     v("bUnit", &MatmulConfig::bUnit, between(-1, 1), "the same of b");

@@ -60,7 +60,7 @@ public:
   Result<std::vector<EntryInfo>> list();
   /// Like `list`, and reads every entry whole: `damage` is final.
   Result<std::vector<EntryInfo>> verify();
-  /// Removes what the options say, and in any case what dead processes left behind.
+  /// Removes what the options say, and in any case what dead processes left.
   Result<PruneReport> prune(const PruneOptions &options);
   /// Why this key hits or misses: the nearest entry and the fields that differ.
   Result<Explanation> explain(const KeyText &key);

@@ -1,8 +1,8 @@
 //===- PrivateDirectory.h - A directory that only this user writes to -----===//
 //
 // What is loaded from the cache is run, so no one else may be able to put it there.  The directory itself must be ours
-// and writable by us alone.  No folder or link on the way to it may be in others' hands (Ownership.h): they could put
-// another directory of ours in its place, one that we unpacked from their archive.  All later calls go through the
+// and writable by us alone.  No folder or link on the way to it may be writable by others (Ownership.h): they could
+// put another directory of ours in its place, one that we unpacked from their archive.  All later calls go through the
 // descriptor: what is renamed afterwards changes nothing.
 //
 //===----------------------------------------------------------------------===//

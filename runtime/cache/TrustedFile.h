@@ -1,8 +1,8 @@
 //===- TrustedFile.h - Files whose code is going to be run ----------------===//
 //
 // A library runs code as soon as it is opened, and it is opened by its name.  So neither the file nor a folder on the
-// way to it may be in other hands (Ownership.h), except for what lies with the running program: that is trusted as the
-// program is.
+// way to it may be writable by others (Ownership.h), except for what lies with the running program: that is trusted as
+// the program is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_CACHE_TRUSTEDFILE_H

@@ -47,7 +47,7 @@ public:
   /// How the bytes reach the destination.
   enum class Way : std::uint8_t {
     Nameless, ///< a file without a name (O_TMPFILE), linked into place
-    Named,    ///< a temporary beside the destination, made at the first write and renamed
+    Named,    ///< a temporary next to the destination, made at the first write and renamed
     Direct,   ///< a character device or a pipe, opened at the first write
   };
 

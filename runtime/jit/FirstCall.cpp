@@ -135,7 +135,7 @@ void FirstCall::notStored(const Status &why) const {
     say(LogTopic::Cache, LogLevel::Info, "not stored: " + why.toString());
 }
 
-/// The assembler's first steps, beside the compiler.
+/// The assembler's first steps, while the compiler runs.
 static std::future<void> warmUp(const std::shared_ptr<const Assembler> &assembler, const std::string &arch) {
   if (!assembler)
     return {};

@@ -39,9 +39,9 @@ public:
   /// `list`: the metadata's "hidden".
   static Result<std::shared_ptr<HiddenParameters>> parse(const nlohmann::ordered_json &list,
                                                          const ArgumentLayout &layout);
-  /// Takes the places that the loaded code has for them, `parameters` of it after the arguments.  A GPU aligns what is
-  /// aligned to 64 bytes where it keeps parameters, which begin at no multiple of 64: only its driver knows.  False if
-  /// these are other parameters.
+  /// Takes the offsets that the loaded code has for them; `parameters`: those after the arguments.  Only the driver of
+  /// a GPU knows these offsets: a GPU aligns maps to 64 bytes where it keeps parameters, and the first parameter does
+  /// not lie at a multiple of that.  False if these are other parameters.
   bool place(std::span<const ParameterInfo> parameters, const ArgumentLayout &layout);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(maps.size()); }

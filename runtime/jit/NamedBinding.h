@@ -23,8 +23,8 @@ public:
   static Result<NamedBinding> create(const KernelSource &source, const ArgumentLayout &layout,
                                      const GivenArguments &given);
 
-  /// Writes the packed arguments to `data`, of layout.bytes(), and what tensors point to to `elements`, one a kernel's
-  /// argument.  A failure names the tensor that does not fit.
+  /// Writes the packed arguments to `data`, of layout.bytes(), and to `elements`, one for each argument of the kernel,
+  /// what tensors point to.  A failure names the tensor that does not fit.
   Status pack(const GivenArgument *values, std::byte *data, std::uint8_t *elements) const;
 
   /// One a kernel's argument.

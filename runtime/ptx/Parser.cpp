@@ -28,7 +28,7 @@ std::string shown(const Token &t) {
 } // namespace
 
 Result<std::unique_ptr<Module>> parse(std::string text, std::string fileName) {
-  // Modules handed over as C strings often carry their NUL.
+  // Modules passed as C strings often carry their NUL.
   while (!text.empty() && text.back() == '\0')
     text.pop_back();
   if (text.size() > maxTextBytes)

@@ -92,7 +92,7 @@ private:
     return calls;
   }
 
-  /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V beside their numbers.
+  /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V in addition to their numbers.
   Status applyWith(const Family &family, DType type, std::vector<Sample> &samples) const {
     std::vector<std::string> words;
     for (const std::string &text : o.with)

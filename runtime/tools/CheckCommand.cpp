@@ -375,7 +375,7 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--json", o->json, "one JSON object on standard output");
   c->footer(
       "Checked are accesses out of bounds or misaligned, reads of memory that nobody wrote, barriers that not all\n"
-      "threads reach, races, and what docs/emulator.md lists besides, in several orders of warps and blocks.\n"
+      "threads reach, races, and what else docs/emulator.md lists, in several orders of warps and blocks.\n"
       "Kernels of the library run on random inputs of four sizes; their results are compared with a float64\n"
       "reference within the kernel's documented tolerance, and bit by bit between the orders.\n"
       "Examples:\n"

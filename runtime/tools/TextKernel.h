@@ -1,7 +1,7 @@
 //===- TextKernel.h - A kernel written as text, from a file --------------------===//
 //
 // A KernelSource needs the kernel's name, arguments and warps, which only the compiler can read from the text.  What it
-// said is remembered beside the kernel cache (folder `descriptions`), so that a kernel found in the cache runs without
+// said is kept next to the kernel cache (folder `descriptions`), so that a kernel found in the cache runs without
 // the compiler.  A file may be anybody's: the compiler reads it in a process of its own.
 //
 //===----------------------------------------------------------------------===//

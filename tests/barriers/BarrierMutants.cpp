@@ -64,7 +64,7 @@ void forEachBarrierMutant(ModuleOp module, const Condition &condition,
         return true;
       });
     for (bool after : {false, true})
-      mutate(i, after ? "moved behind its loop" : "moved before its loop", false, [after](Operation *op) {
+      mutate(i, after ? "moved after its loop" : "moved before its loop", false, [after](Operation *op) {
         Operation *loop = op->getParentOp();
         while (loop && !isa<scf::ForOp, scf::WhileOp>(loop))
           loop = loop->getParentOp();

@@ -3,8 +3,8 @@
 // | what | harmful |
 // |---|---|
 // | deleted; moved into an arm of a conditional that need not be taken | always, or the barrier has no use |
-// | weakened to one of the warp; moved past the next or the last access, copy or wait; moved out of its loop | it
-// depends | | doubled; moved over what touches no shared memory | never |
+// | weakened to one of the warp; moved past the next or the last access, copy or wait; out of its loop | it depends |
+// | doubled; moved over what touches no shared memory | never |
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TESTS_BARRIERS_BARRIERMUTANTS_H

@@ -1,5 +1,5 @@
 // Pipelined loops with random mistakes.  A judge runs every program with every choice of ways and trip counts, up to a
-// bound, counts commits and waits, and knows of each access which bytes are under way and which have come.  The proof
+// bound, counts commits and waits, and knows of each access which bytes are in flight and which have come.  The proof
 // must say what the judge says; what insert-barriers makes must be free of races, whatever else is wrong.
 #include "tests/barriers/BarrierHarness.h"
 #include "tests/barriers/JudgedAccess.h"
@@ -131,7 +131,7 @@ private:
     return isa<tile_gpu::LocalStoreOp, tile_gpu::LocalLoadOp, tile_gpu::AsyncCopyViewOp>(s.op);
   }
 
-  /// Everything behind step i that it may meet.
+  /// Compares step i with every later step of the run that no barrier orders after it.
   void from(const std::vector<Step> &steps, std::size_t i, Verdict &out) {
     if (!isAccess(steps[i]))
       return;

@@ -89,7 +89,7 @@ std::size_t openDescriptors() {
   return namesIn("/proc/self/fd").size();
 }
 
-/// Another process finds what may be there; then nothing is left behind, and the cache works.
+/// Another process finds what may be there; then no file is left over, and the cache works.
 void expectSound(const std::string &directory, const std::vector<Entry> &accepted, bool mustHit,
                  const std::string &what) {
   const std::string wrong = inChild([&]() -> std::string {
@@ -103,7 +103,7 @@ void expectSound(const std::string &directory, const std::vector<Entry> &accepte
       setAge(directory + "/pending/" + name, 100); // an empty file is left alone for a minute
     const auto cache = openCache(directory);       // removes what dead processes left
     if (const auto left = namesIn(directory + "/pending"); !left.empty())
-      return "left behind: " + left[0];
+      return "left over: " + left[0];
     if (const Status stored = cache->store(key, newEntry); !stored.ok())
       return stored.toString();
     return readAgain(directory, key, {newEntry}) == "exact" ? "" : "the next store is not found";

@@ -135,7 +135,7 @@ TEST_F(ExplainKernelCliTest, SoftmaxHasReductionsAndNoConversionOfItsTiles) {
   const Outcome text = explain({"softmax", "--target", "sm_90a", "--dtype", "bf16", "--set", "looping=true"});
   EXPECT_TRUE(has(text.out, "layout conversions left: 0\n\nexchanges of partial results between warps: 2\n"))
       << text.out;
-  // Two small buffers beside each other.
+  // Two small buffers next to each other.
   ASSERT_EQ(e["shared"]["buffers"].size(), 2u);
   EXPECT_NE(e["shared"]["buffers"][0]["offset"], e["shared"]["buffers"][1]["offset"]);
 }

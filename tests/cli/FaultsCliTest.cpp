@@ -1,5 +1,5 @@
-// `kiln check` on the PTX files of faults/, each with one planted fault: the report is the file beside it, word for
-// word. Lines that say "// correct: ..." hold the fault; with that text in their place the kernel is right, and the
+// `kiln check` on the PTX files of faults/, each with one planted fault: the report is the file next to it, word for
+// word.  Lines that say "// correct: ..." hold the fault; with that text in their place the kernel is right, and the
 // check says so in one line.  KILN_UPDATE_EXPECTED=1 writes the reports anew.
 #include "runtime/io/File.h"
 #include "support/Text.h"

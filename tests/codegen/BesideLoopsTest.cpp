@@ -9,8 +9,8 @@
 namespace kiln::test {
 namespace {
 
-/// A loop of products with a conditional part, `rare`, and code behind it.  In front of it are computed: %main, which
-/// every round stores, %mask for the rare part, %end for the code behind, %both for these two, %loaded from memory,
+/// A loop of products with a conditional part, `rare`, and code after it.  Before it are computed: %main, which every
+/// round stores, %mask for the rare part, %end for the code after the loop, %both for these two, %loaded from memory,
 /// %place the same for all threads.
 constexpr const char *text = R"(
 declare {float, float, float, float} @llvm.nvvm.mma.m16n8k8.row.col.tf32(i32, i32, i32, i32, i32, i32, float, float, float, float)

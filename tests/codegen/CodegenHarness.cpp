@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 
-/// For the address sanitizer: a contained crash leaves LLVM's memory behind, and nvJitLink keeps some of its own.
+/// For the address sanitizer: a contained crash leaks LLVM's memory, and nvJitLink keeps some of its own.
 extern "C" const char *__lsan_default_suppressions() {
   return "leak:libLLVM\nleak:libMLIR\nleak:libnvJitLink\n";
 }

@@ -25,7 +25,7 @@ void runAdd(std::string_view target, const std::string &ptx, std::uint32_t n) {
   ASSERT_TRUE(device.ok()) << device.status().toString();
   std::mt19937 random(n);
   std::uniform_real_distribution<float> values(-100, 100);
-  constexpr std::uint32_t guard = 64; // elements behind the end, which must stay poisoned
+  constexpr std::uint32_t guard = 64; // elements after the end, which must stay poisoned
   std::vector<float> x(n), y(n), out(n + guard), poison(n + guard, -12345.5f);
   for (std::uint32_t i = 0; i < n; ++i)
     x[i] = values(random), y[i] = values(random);

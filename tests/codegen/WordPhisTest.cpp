@@ -36,7 +36,7 @@ Phis carried(const std::string &text) {
   return out;
 }
 
-/// A loop that carries two halves of type T; `upper` is the upper half of what a round hands on, `first` what the first
+/// A loop that carries two halves of type T; `upper` is the upper half of what a round yields, `first` what the first
 /// round gets.
 std::string loopOf(std::string text, const std::string &type, const std::string &first, const std::string &upper) {
   const auto replace = [&](const std::string &what, const std::string &by) {

@@ -127,7 +127,7 @@ TEST(ApproximateTest, SineAndCosine) {
       for (const Case &c : spread(f32Format, 12, 127, 2000))
         cases.push_back(c);
       std::mt19937_64 rng(43);
-      for (unsigned i = 0; i < 4000; ++i) { // beside multiples of pi/2: the result is small
+      for (unsigned i = 0; i < 4000; ++i) { // next to multiples of pi/2: the result is small
         const float x = static_cast<float>(static_cast<double>(rng() % 2600000) * 1.5707963267948966);
         cases.push_back({std::bit_cast<U32>(x)});
       }

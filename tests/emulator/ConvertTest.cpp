@@ -213,7 +213,7 @@ TEST(ConvertTest, FloatToNarrowerFloat) {
         for (U64 b = 0; b < 0x10000; ++b)
           cases.push_back({b});
       std::mt19937_64 rng(23);
-      for (unsigned i = 0; i < 20000; ++i) { // beside ties of the destination, subnormal ones included
+      for (unsigned i = 0; i < 20000; ++i) { // next to ties of the destination, subnormal ones included
         const U64 target = rng() % d.format.topCode;
         const Exact x = exactOf(d.format, target);
         const U64 tie =
@@ -374,7 +374,7 @@ TEST(ConvertTest, SmallFormats) {
     const bool eight = t.format.width == 8;
     std::vector<Case> singles = casesOf({f32Format, f32Format}, randomCount());
     std::mt19937_64 rng(29);
-    for (unsigned i = 0; i < 20000; ++i) { // beside every tie
+    for (unsigned i = 0; i < 20000; ++i) { // next to ties
       const U64 code = rng() % t.format.topCode;
       const U64 b = roundTo(f32Format, exactOf(t.format, code), Mode::Near) + (U64(1) << (22 - t.format.mantissa)) +
                     rng() % 3 - 1;

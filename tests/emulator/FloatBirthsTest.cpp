@@ -68,7 +68,7 @@ TEST(FloatBirths, NamesTheInstructionLaneAndOperands) {
   Emulator gpu("sm_90a", watching());
   const Launched r = run(gpu, "sub.rn.f32 %c, %a, %b;\n add.rn.f32 %c, %c, %c;", floats({1, 2, infinity, 4}),
                          floats({1, 2, infinity, 3}));
-  EXPECT_EQ(r.ids(), "nan.born"); // the add hands it on
+  EXPECT_EQ(r.ids(), "nan.born"); // the add only passes it on
   const Finding *f = r.find("nan.born");
   ASSERT_TRUE(f);
   EXPECT_EQ(f->opcode, "sub.rn.f32");

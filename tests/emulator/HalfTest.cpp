@@ -1,5 +1,5 @@
 // f16 and bf16 arithmetic, single and packed, against exact integers at every CPU level: all values of one operand,
-// dense or random others, and sums that lie a hair beside a tie.
+// dense or random others, and sums right next to a tie.
 #include "tests/emulator/FloatReference.h"
 
 using namespace kiln;

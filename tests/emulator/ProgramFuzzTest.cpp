@@ -69,7 +69,7 @@ std::string damaged(const std::string &text, Random &random) {
   std::stringstream stream(text);
   for (std::string line; std::getline(stream, line);)
     lines.push_back(line);
-  // Behind the header, so that most of them still parse.
+  // After the header, so that most of them still parse.
   const std::size_t first = std::min<std::size_t>(12, lines.size() - 1);
   for (std::size_t n = 1 + below(random, 4); n > 0; --n) {
     const std::size_t i = first + below(random, lines.size() - first), j = first + below(random, lines.size() - first);

@@ -9,7 +9,7 @@ using namespace kiln::test;
 
 namespace {
 
-/// 400 rounds of 128 threads on a ring of three stages of 16 KiB; one copy is always under way, so that no barrier ends
+/// 400 rounds of 128 threads on a ring of three stages of 16 KiB; one copy is always in flight, so that no barrier ends
 /// everything.  `barrier` stands after the wait, with %r8 the round.
 Launched runRing(Emulator &gpu, const std::string &barrier) {
   auto &in = gpu.upload(std::vector<std::uint32_t>(4096, 1), "in");

@@ -370,7 +370,7 @@ TEST(SeededAsync, S33PlainAccessToAnMbarrier) {
   GO: mbarrier.arrive.shared.b64 %rd41, [bar];
   WAIT: mbarrier.test_wait.shared.b64 %p3, [bar], %rd41; @!%p3 bra WAIT;)";
     b.wrong = wrong;
-    b.right = "st.shared.u32 [bar+8], 0; ld.shared.u32 %r20, [bar+8];"; // beside it
+    b.right = "st.shared.u32 [bar+8], 0; ld.shared.u32 %r20, [bar+8];"; // next to it
     b.lines = {20, 0};
     b.always = true;
     expectSeededBug(b);

@@ -27,7 +27,7 @@ struct TensorCase {
 };
 
 /// A tensor of at most tensorBytes bytes, a box of at most boxAreaBytes, anywhere near the tensor; stores start inside
-/// or behind it.
+/// or after it.
 TensorCase randomTensorCase(std::mt19937_64 &random, TensorCase::Kind kind);
 constexpr std::size_t tensorBytes = 1 << 17, boxAreaBytes = 24 << 10;
 

@@ -104,7 +104,7 @@ private:
   Mutator mutator;
 };
 
-/// A file to look at, beside the test program.
+/// A file to look at, in a folder of the build directory.
 std::string keep(std::uint64_t number, const Program &program) {
   const std::filesystem::path folder = KILN_BINARY_DIR "/tests/fuzz-failures";
   std::error_code error;

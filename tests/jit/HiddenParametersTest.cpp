@@ -197,7 +197,7 @@ TEST_F(HiddenParametersTest, RecipesThatThisRuntimeDoesNotKnowAreRefused) {
       << large.message();
 }
 
-/// A GPU's driver aligns what is aligned to 64 bytes where it keeps parameters, which begin at no multiple of 64.
+/// A GPU aligns maps to 64 bytes where it keeps parameters; the first parameter does not lie at a multiple of that.
 TEST_F(HiddenParametersTest, ParametersLieWhereTheLoadedCodeHasThem) {
   const auto layout = ArgumentLayout::create(mapped(mapText()));
   ASSERT_TRUE(layout.ok()) << layout.status().toString();

@@ -1,4 +1,4 @@
-// What a launch tells: KILN_LOG=launch=debug and KILN_LAUNCH_BLOCKING; and what it hands to the device.
+// What a launch logs: KILN_LOG=launch=debug and KILN_LAUNCH_BLOCKING; and what it passes to the device.
 #include "kiln/Tensor.h"
 #include "tests/jit/JitFixture.h"
 

@@ -52,7 +52,7 @@ protected:
   /// Random numbers, with NaN in rows that are not used; and the probe, twice.
   void both(const Problem &p) { both(p, random); }
   void both(const Problem &p, std::mt19937_64 &engine);
-  /// `both` of each.  Beside a GPU all the host's cores work: float64 takes the time there.
+  /// `both` of each.  On a GPU all the host's cores compute references: float64 takes most of the time there.
   void bothOfAll(const std::vector<Problem> &problems);
 
   Opened *on = nullptr;

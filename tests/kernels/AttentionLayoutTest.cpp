@@ -132,7 +132,8 @@ TEST_P(AttentionForward, FlatBufferOf16And2HeadsWithAnOpenLeftWindow) {
   }
 }
 
-/// Sequences that end inside a tile, with rows between them, behind them and beside them that nobody may write.
+/// Sequences that end inside a tile, with rows between and after them, and elements between rows, that nobody may
+/// write.
 TEST_P(AttentionForward, PackedEpilogueWithPoisonBetweenSequences) {
   Problem p;
   p.lengthsQ = {40, 1, 0, 129, 64, 20, 7}, p.lengthsK = {40, 9, 3, 129, 70, 0, 30};

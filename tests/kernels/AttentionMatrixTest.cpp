@@ -21,7 +21,7 @@ namespace {
 using namespace kernels;
 using Lengths = std::pair<std::int64_t, std::int64_t>; // queries, keys
 
-/// The longest first: beside a GPU no core ends long after the others.
+/// The longest first: where the host's cores share the cases, none ends long after the others.
 const std::vector<Lengths> allLengths = {
     {4224, 4224}, {4096, 4096}, {2048, 3577}, {1024, 1024}, {1024, 1023}, {1023, 1024}, {16, 20000},
     {512, 256},   {384, 256},   {640, 128},   {307, 256},   {257, 257},   {256, 256},   {64, 800},
@@ -46,7 +46,7 @@ void setMask(Problem &p, unsigned mask, unsigned number) {
     std::tie(p.left, p.right) = windows[number % std::size(windows)];
 }
 
-/// Packed: the lengths, with an empty sequence before them and others behind.
+/// Packed: the lengths, with an empty sequence before them and others after.
 void setLengths(Problem &p, const Lengths &lengths, const Lengths &more, bool packed) {
   std::tie(p.queries, p.keys) = lengths;
   if (!packed)
@@ -155,7 +155,7 @@ TEST_P(AttentionForward, EveryNumberOfHeads) {
 }
 
 /// Batches of 9 with random lengths, empty sequences first, last and every fifth; lengths that are used, with NaN
-/// behind them; outputs with poison between and around their rows.
+/// after them; outputs with poison between and around their rows.
 TEST_P(AttentionForward, RandomBatchesOf9) {
   std::vector<Problem> problems;
   const unsigned rounds = on->emulated() ? 1 : 4;

@@ -27,7 +27,7 @@ struct Problem {
   std::vector<std::int64_t> usedQ = {}, usedK = {};
   std::int64_t slack = 0;                     ///< packed: what max_queries is too large by
   std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first
-  std::int64_t pad = 0, around = 0;           ///< elements behind each row of o, before and behind o and lse
+  std::int64_t pad = 0, around = 0;           ///< elements after each row of o, before and after o and lse
 
   bool packed() const { return !lengthsQ.empty(); }
   std::int64_t rowsQ() const; ///< of all sequences

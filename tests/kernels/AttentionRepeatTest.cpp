@@ -42,7 +42,7 @@ TEST_P(AttentionForward, ThousandRunsGiveTheSameBits) {
     }
 }
 
-/// Launches one behind the other, the host waits for none; the outputs are those of the last.
+/// Launches one after the other, the host waits for none; the outputs are those of the last.
 TEST_P(AttentionForward, BackToBackLaunches) {
   Problem p = with(64, on->emulated() ? 300 : 8192);
   p.heads = on->emulated() ? 2 : 16, p.keyHeads = 2, p.causal = true;

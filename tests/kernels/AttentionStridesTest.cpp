@@ -14,8 +14,8 @@ namespace {
 using namespace kernels;
 using Shape4 = std::vector<std::int64_t>; // batch, rows, heads, columns
 
-/// Where a tensor lies: an order of its dimensions, elements behind each row of a head, before the first element, rows
-/// behind each sequence.
+/// Where a tensor lies: an order of its dimensions, elements after each row of a head, before the first element, rows
+/// after each sequence.
 struct Lie {
   MemoryOrder order;
   std::int64_t rowsBehind = 0;
@@ -30,7 +30,7 @@ const std::vector<Lie> lies = {
     {{{2, 1, 0, 3}, 24, 4}, 1}, // all of it
 };
 
-/// The tensor of `made`, whose sequences have `behind` rows too many.
+/// Takes the `behind` rows after each sequence out of the shape.
 void dropRows(Operand &made, std::int64_t behind) {
   made.tensor.shape[1] -= behind;
 }

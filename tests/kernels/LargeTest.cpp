@@ -172,7 +172,7 @@ TEST_F(Large, ReduceSum) {
   EXPECT_EQ(read(out, 0, 1)[0], halfOf(sum));
 }
 
-/// Kernels that work row by row: rows before and behind the 2^31st element, and some at random.
+/// Kernels that work row by row: rows before and after the 2^31st element, and some at random.
 class LargeRows : public Large, public testing::WithParamInterface<const char *> {
 protected:
   void check(std::uint64_t rows, std::uint64_t columns, const std::vector<std::uint64_t> &looked) {

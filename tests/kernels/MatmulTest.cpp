@@ -21,7 +21,7 @@ TEST_P(Matmul, AnySize) {
 }
 
 /// Rows of 16-bit elements that start at odd elements, so that no load may take two at once, and that end inside a
-/// vector; everything beside them is NaN in a and b, and poison in out.
+/// vector; everything around them is NaN in a and b, and poison in out.
 TEST_P(Matmul, OddKMasked16BitLoads) {
   unsigned number = 0;
   for (const DType type : {DType::F16, DType::BF16})

@@ -129,7 +129,7 @@ std::vector<double> download(const Operand &output) {
   std::size_t stray = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i)
     stray += !isElement[i] && bytes[i] != outputPoison;
-  EXPECT_EQ(stray, 0u) << "bytes beside the output were written";
+  EXPECT_EQ(stray, 0u) << "bytes outside of the output were written";
   return values;
 }
 

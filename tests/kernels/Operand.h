@@ -25,8 +25,8 @@ struct Operand {
 /// Where the elements lie in their buffer.
 struct MemoryOrder {
   std::vector<unsigned> dims = {}; ///< from the outermost on; empty: as they come
-  std::int64_t pad = 0;            ///< elements behind each row
-  std::int64_t around = 0;         ///< elements before and behind the tensor
+  std::int64_t pad = 0;            ///< elements after each row
+  std::int64_t around = 0;         ///< elements before and after the tensor
 };
 
 /// `value` as the type holds it.
@@ -38,7 +38,7 @@ Operand upload(Device &device, DType type, const std::vector<std::int64_t> &shap
 Operand allocateOutput(Device &device, DType type, const std::vector<std::int64_t> &shape,
                        const MemoryOrder &order = {});
 
-/// The elements in C order.  Expects that the bytes beside them are still `outputPoison`.
+/// The elements in C order.  Expects that the bytes around them are still `outputPoison`.
 std::vector<double> download(const Operand &output);
 /// Whether a value of `download` is an element that nobody wrote.
 bool isUntouched(double value, DType type);

@@ -90,7 +90,7 @@ TEST_P(SmallFloat, OthersRoundToTheNearestEven) {
     const double want = low < high || (low == high && below->second % 2 == 0) ? below->first : above->first;
     ASSERT_EQ(readBack(f, literal), want) << v << " " << literal;
   };
-  for (std::size_t i = 0; i + 1 < numbers.size(); ++i) { // ties, and just beside them
+  for (std::size_t i = 0; i + 1 < numbers.size(); ++i) { // ties, and their neighbours
     const double half = (numbers[i].first + numbers[i + 1].first) / 2;
     check(half);
     check(std::nextafter(half, INFINITY));

@@ -113,7 +113,7 @@ TEST(Operations, AreThoseOfTheDialect) {
       defined.insert("tile." + (*it)[1].str());
   }
   if (defined.empty())
-    GTEST_SKIP() << "the dialect's definitions are not beside the tests";
+    GTEST_SKIP() << "the dialect's definitions are not in the source folder of the tests";
   for (const std::string_view name : recordedOperations())
     if (name.starts_with("tile."))
       recorded.emplace(name);

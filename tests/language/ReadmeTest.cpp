@@ -20,7 +20,7 @@ TEST(Readme, ProgramsAreThoseThatAreCompiledHere) {
   const std::string page = read(KILN_SOURCE_DIR "/compiler/language/README.md");
   const std::string examples = read(KILN_SOURCE_DIR "/tests/language/ReadmeExamples.h");
   if (page.empty() || examples.empty())
-    GTEST_SKIP() << "the page is not beside the tests";
+    GTEST_SKIP() << "the page is not in the source folder of the tests";
   unsigned found = 0;
   for (std::size_t at = page.find("```cpp\n"); at != std::string::npos; at = page.find("```cpp\n", at)) {
     at += 7;

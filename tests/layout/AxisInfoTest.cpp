@@ -1,4 +1,4 @@
-// Axis facts are true of every value: random expression trees, evaluated beside their facts.
+// Axis facts are true of every value: random expression trees, evaluated together with their facts.
 #include "compiler/layout/AxisInfo.h"
 #include "tests/layout/LayoutTestSupport.h"
 #include "tests/support/TestTier.h"

@@ -8,7 +8,7 @@
 // barriers that the plan counts, warps run in random order between barriers, and memory reports races.  Scope Cluster
 // must also let remote readers finish before the plan ends.
 //
-// Beside wrong data it rejects: two writers of a byte in a pass, reads of unwritten or torn elements, misaligned or
+// Besides wrong data it rejects: two writers of a byte in a pass, reads of unwritten or torn elements, misaligned or
 // foreign addresses, reads of words that no step made, wavefronts that differ from the bank simulation, any count
 // (shuffles, selects, instructions, scratch, passes, barriers, wavefronts, conflicts, cost) that the steps do not bear
 // out, and descriptive fields (offset basis, coordinates) that contradict the addresses.

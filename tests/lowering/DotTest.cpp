@@ -1,7 +1,7 @@
 // Matrix products of every element type, on every class of targets: random shapes, and chains, against float64.
 //
 // Bounds.  A sum of K products of f32 (fused or by the matrix unit, which may truncate) errs by at most
-// (K + 1) 2^-22 sum |a b|, that of 8-bit floats by the matrix unit, which keeps 13 bits behind the point of the largest
+// (K + 1) 2^-22 sum |a b|, that of 8-bit floats by the matrix unit, which keeps 13 bits after the point of the largest
 // product, by (K + 1) 2^-13 of it; tf32 operands by 2^-11 each, tf32x3 by 2^-20 together.  Integers are exact.
 #include "tests/lowering/Matrices.h"
 

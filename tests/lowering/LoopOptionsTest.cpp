@@ -15,7 +15,7 @@ using namespace kiln::language;
 constexpr int rows = 32, depth = 16;
 
 /// out = a x b, of K = n, computed by two loops: the first has `first` stages, the second the kernel's, `others`.  Then
-/// exp of it divided by 8 n: approximate in a loop, precise behind it.
+/// exp of it divided by 8 n: approximate in a loop, precise after it.
 language::Kernel products(int first, int others) {
   return kernel(
       "k", {.warps = 1, .stages = others},
@@ -47,7 +47,7 @@ TEST(LoopOptions, EachLoopHasItsOwnBuffersAndGrade) {
       ASSERT_TRUE(k.ok()) << k.status().toString();
       const LoweredKernel code = lowered(k.text(), target, /*keepStages=*/false, From::Tile);
       ASSERT_TRUE(code.ok) << code.errors;
-      // A round of a loop of s stages leaves s - 2 groups of copies in flight; behind it none is left.
+      // A round of a loop of s stages leaves s - 2 groups of copies in flight; after the loop none is left.
       for (const int stages : {3, 4})
         EXPECT_EQ(code.ptx.find("cp.async.wait_group \t" + std::to_string(stages - 2) + ";") != std::string::npos,
                   stages == first || stages == others)

@@ -380,7 +380,7 @@ TEST_P(PipelineTest, AViewMadeInsideAPipelinedLoop) {
 /// Loops without a product: each round adds a vector to a tile of sums, which it stores.  A thread's share of the
 /// vector is that of its rows of the tile, so copies are by other threads than those who read; extents that are no
 /// power of two; the end of the vector is masked, in runs of 2 or 16 elements.  What the loop copies is stored before
-/// it, and again behind it.
+/// it, and again after it.
 TEST_P(PipelineTest, LoopsOfVectors) {
   struct Case {
     int extent, bound;

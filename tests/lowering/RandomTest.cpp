@@ -80,7 +80,7 @@ template <lang::Element Offset> lang::Kernel numbers(std::int64_t rows, std::int
                       });
 }
 
-/// The words of offset `first` + i behind each other, as `numbers` stores what becomes of them.
+/// The words of offset `first` + i one after the other, as `numbers` stores what becomes of them.
 std::vector<std::uint32_t> onHost(std::size_t n, std::uint64_t seed, std::uint64_t first) {
   using A = philox::HostArithmetic;
   std::vector<std::uint32_t> out(12 * n);

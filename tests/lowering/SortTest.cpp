@@ -37,7 +37,7 @@ lang::Tile<lang::i32> numbers(const Extents &extents) {
   return out;
 }
 
-/// sort, sortWithIndex and topK along `dim`; results behind each other.
+/// sort, sortWithIndex and topK along `dim`; results one after the other.
 template <lang::Element T>
 lang::Kernel sorts(const Extents &extents, int dim, SortOrder order, std::int64_t k, int warps) {
   return lang::kernel(

@@ -47,7 +47,7 @@ template <lang::Element T, typename N> void check(const char *target) {
     const LoweredKernel code = lowered(k.text(), target, false, From::Tile);
     ASSERT_TRUE(code.ok) << code.errors;
     EXPECT_EQ(occurrences(code.ptx, "%clock"), copies == 1 ? 1u : static_cast<unsigned>(copies) + 1) << code.ptx;
-    // A counter that wraps round makes any loop endless: behind the last round it still is a number.
+    // A counter that wraps round makes any loop endless: after the last round it still is a number.
     std::vector<std::array<N, 3>> bounds{{5, 5, 1},
                                          {5, -5, 1},
                                          {most, least, 1},

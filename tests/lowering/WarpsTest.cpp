@@ -1,4 +1,4 @@
-// Blocks of a number of warps that is no power of two: three warpgroups, a warp beside two others.
+// Blocks of a number of warps that is no power of two: three warpgroups, a warp next to two others.
 #include "tests/lowering/LoweringHarness.h"
 
 #include <gtest/gtest.h>

@@ -126,7 +126,7 @@ private:
     replace(kind, before.empty() ? text : "{ " + before + text + " }");
   }
 
-  /// Behind the next access; before the last one if no register of it could be missing there.
+  /// After the next access; before the last one if no register of it could be missing there.
   void move(const char *kind, bool wholeBlock) {
     const unsigned depth = wholeBlock ? lines.depth(line) - 1 : lines.depth(line);
     const Lines::Unit unit = wholeBlock ? lines.unitOf(line, depth) : Lines::Unit{line, line};
@@ -269,7 +269,7 @@ private:
     }
   }
 
-  /// Whether the label stands further down, behind some access.
+  /// Whether the label stands further down, after some access.
   bool skipsAnAccess(std::string_view label) const {
     bool access = false;
     for (std::size_t i = line + 1; i < lines.size() && lines.entry(i) == lines.entry(line); ++i) {

@@ -3,7 +3,7 @@
 // | kind | what is wrong |
 // |---|---|
 // | drop-barrier, drop-wait, drop-commit, drop-fence, drop-arrive | the instruction is missing |
-// | move-barrier, move-wait, move-commit, move-fence | it stands behind the next, or before the last, memory access |
+// | move-barrier, move-wait, move-commit, move-fence | it stands after the next, or before the last, memory access |
 // | weaken-wait | one more group may be pending; for bulk groups: only the reads are waited for |
 // | flip-parity | a wait on an mbarrier asks for the other phase |
 // | change-expect | 16 bytes more or less are expected |

@@ -89,7 +89,7 @@ void addWidth(std::vector<NumbersCase> &cases, unsigned width) {
                          [width, sevenBits](Bits a, Bits b) {
                            return b == 0 ? sevenBits : cut(Int(signedOf(a, width)) / signedOf(b, width), width);
                          }));
-  // The reverse: what stands beside an undefined operation must survive it.
+  // The reverse: what stands next to an undefined operation must survive it.
   cases.push_back(binary("where_remainder_of_zero", type,
                          "%zero = arith.constant " + zero + "\n    %q = arith.remui %a, %b" + t +
                              "\n    %no = arith.cmpi eq, %b, %zero" + t + "\n    %r = arith.select %no, %b, %q" + t,

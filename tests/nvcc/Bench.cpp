@@ -41,7 +41,7 @@ void Bench::readBytes(const Buffer &buffer, std::span<std::byte> bytes) {
   require(buffer.copyToHost(bytes.size(), guard));
   for (std::size_t i = 0; i < guard.size(); ++i)
     if (guard[i] != poison) {
-      return fail(format("%s: byte %zu behind an array of %zu bytes was written", lastLaunch.c_str(), i, bytes.size()));
+      return fail(format("%s: byte %zu after an array of %zu bytes was written", lastLaunch.c_str(), i, bytes.size()));
     }
 }
 

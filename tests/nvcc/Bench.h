@@ -2,7 +2,7 @@
 //
 // A case of the nvcc tests gets a Bench: the loaded module, a seeded generator, arrays on the device, launches with
 // typed arguments, and checks that collect what differs in `failures`.  Outputs start as 0xCD bytes.  On a GPU
-// arrays carry a guard behind their end that must stay untouched; the emulator has bounds of its own.
+// arrays carry a guard after their end that must stay untouched; the emulator has bounds of its own.
 // Everything read back is also appended to `transcript`: two runs may be compared byte by byte.
 //
 //===----------------------------------------------------------------------===//

@@ -132,7 +132,7 @@ TEST_P(NvccTest, MatchesHost) {
     EXPECT_TRUE(first.transcript == second.transcript) << "results differ between 1 and 4 host threads";
 }
 
-/// Kernels of asynchronous instructions, and whatever else hands memory from warp to warp, under schedules with a seed.
+/// Kernels of asynchronous instructions, and whatever else passes data from warp to warp, under schedules with a seed.
 TEST_P(NvccTest, IsRightUnderSeeds) {
   const Parameter &p = GetParam();
   if (!deviceName.empty())

@@ -3,9 +3,8 @@
 // One file an opcode and target class: DIR/sm_90/add.kpar.  A record holds, for one form, the recipe hash (PTX and
 // inputs), the raw bits of the first cases, and 64-bit hashes of blocks of all cases:
 //
-//   exact forms          raw: the first 128 edge cases (they are shuffled).  Hashes: blocks of 64 edge cases (1024 if
-//   there
-//                        are more than 4096), then blocks of 1024 of the 32768 random cases
+//   exact forms          raw: the first 128 edge cases (they are shuffled).  Hashes: blocks of 64 edge cases (of 1024
+//                        if there are more than 4096), then blocks of 1024 of the 32768 random cases
 //   approximate forms    raw: all edge cases and the first 2048 random ones, at most 8192; no hashes
 //
 // Hashes are over normalised bits (Compare.h), so a NaN's payload does not enter.  Integers are little-endian.

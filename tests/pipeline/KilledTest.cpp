@@ -111,7 +111,7 @@ TEST(Killed, AHelperKilledInTheMiddleIsAnErrorAndOthersGoOn) {
   others.join();
   EXPECT_GT(good, 0);
   EXPECT_EQ(bad, 0);
-  EXPECT_TRUE(helpers().empty()) << "a helper was left behind";
+  EXPECT_TRUE(helpers().empty()) << "a helper process is left";
 }
 
 /// Text whose brackets nest too deeply for any stack is refused before a parser sees it; depths below are parsed.

@@ -8,7 +8,7 @@ using FakeCudaModuleTest = FakeCudaTest;
 
 TEST_F(FakeCudaModuleTest, ThePtxReachesTheDriverTerminated) {
   open();
-  const std::string padded = std::string(ptx) + "garbage behind the view";
+  const std::string padded = std::string(ptx) + "garbage after the view";
   auto m = device->loadPtx(std::string_view(padded).substr(0, std::strlen(ptx)), "add.ptx");
   ASSERT_TRUE(m.ok());
   EXPECT_EQ(fake->image, ptx);

@@ -22,7 +22,7 @@ DeviceInfo emulatorInfo(const Target &target, const EmulatorOptions &options = {
 /// Bytes that the race checks of an emulator device held in its last launch.
 struct RaceMemory {
   std::size_t shared = 0; ///< for the shared memory of one block, at most
-  std::size_t global = 0; ///< for global memory, beside 4 for every 4 bytes that were touched
+  std::size_t global = 0; ///< for global memory, not counting 4 for every 4 bytes that were touched
 };
 RaceMemory raceMemory(const Device &emulator);
 

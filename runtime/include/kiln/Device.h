@@ -1,4 +1,4 @@
-//===- Device.h - GPUs and emulated GPUs behind one interface -------------===//
+//===- Device.h - One interface for GPUs and emulated GPUs ----------------===//
 //
 // A Device owns memory, streams, modules and launches.  Two kinds exist: "cuda:N" (a GPU through its driver, found at
 // run time) and "emulator:TARGET" (PTX text executed on the CPU, with checks).  `openDevice` makes either from its
@@ -224,8 +224,8 @@ struct Finding {
   std::string toString() const;     ///< one paragraph for a terminal
 };
 
-/// One a defect of the source, for a report: findings of one id, kernel and pair of source lines (lines of the PTX
-/// where it has no others) are one, counted together, and the first of them stands for all.
+/// For a report, one finding for each defect of the source: those of one id, kernel and pair of source lines (lines of
+/// the PTX where it has no others) are counted together, and the first of them stands for all.
 std::vector<Finding> groupFindings(std::vector<Finding> findings);
 
 /// What the last launches cost; the emulator fills all of it, a GPU nothing.
@@ -235,7 +235,7 @@ struct LaunchStatistics {
   double seconds = 0;
 };
 
-/// What launches write down beside their work.
+/// What launches record of their work.
 struct Recording {
   bool counters = false;       ///< Device::takeCounters
   bool timeline = false;       ///< Device::takeTimelines: of one block

@@ -13,8 +13,8 @@
 //  - A launch of a known class takes no lock, allocates nothing and does not synchronise.
 //  - The first call of a class inside a graph capture is refused with StatusCode::NotReady; the capture stays valid.
 //  - In a child process after fork every call is refused: threads and GPU contexts do not survive it.
-//  - Facts that the code relies on are checked at each launch: a kernel never runs on arguments that it was not made
-//  for.
+//  - Facts that the code relies on are checked at each launch: a kernel never runs on arguments that it was not
+//    compiled for.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_JIT_H

@@ -45,7 +45,7 @@ public:
   operator const Tensor &() const { return window; }
   DType dtype() const { return window.dtype; }
   std::int64_t elements() const { return memory ? window.elements() : 0; }
-  /// The memory behind it; nullptr of none.
+  /// The memory that holds it; nullptr of none.
   Buffer *buffer() const { return memory.get(); }
 
   /// The elements in C order.  T is the tensor's element type, or a wider float: float for bf16, f16 and the 8-bit

@@ -8,9 +8,9 @@
 //     return plan.launch(*out, gridOfOut, ..);
 //   }
 //
-// What becomes of it is the Plan's business: launched on a stream (RunPlan), compiled side by side (PreparePlan),
-// measured (WorkspacePlan), listed (PlanListing).  An operation must not ask which of them it talks to, and asks for its
-// workspace once, before its launches.
+// Which Plan it is decides what becomes of the call: launched on a stream (RunPlan), compiled in parallel
+// (PreparePlan), measured (WorkspacePlan), listed (PlanListing).  An operation must not ask which Plan it was given,
+// and asks for its workspace once, before its launches.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PLAN_H
@@ -77,7 +77,7 @@ using PlanFunction = std::function<Status(Plan &)>;
 Result<DeviceAddress> chooseWorkspace(Jit &jit, std::string_view operation, std::size_t needed,
                                       const RunOptions &options);
 
-/// Launches.  The first launch whose code is not there yet has the code of the whole call compiled, side by side.
+/// Launches.  The first launch whose code is not there yet has the code of the whole call compiled, in parallel.
 class RunPlan final : public Plan, private MissHandler {
 public:
   RunPlan(Jit &jit, std::string_view operation, const RunOptions &options, const PlanFunction &call)

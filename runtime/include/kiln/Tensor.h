@@ -54,8 +54,8 @@ template <> struct ArgumentTraits<Tensor> {
 };
 
 /// Rules are checked in the order written; after one failed, the rest do nothing.  `status()` gives the verdict.
-/// Extents below 0, a null pointer with elements behind it, an address that its element type does not divide, and a
-/// span that does not fit 63 bits are always refused.
+/// Extents below 0, a null pointer of a tensor with elements, an address that is no multiple of the element's size, and
+/// a span that does not fit 63 bits are always refused.
 class TensorCheck {
 public:
   TensorCheck(std::string_view name, const Tensor &tensor);
@@ -79,8 +79,8 @@ public:
   TensorCheck &notOverlapping(std::string_view otherName, const Tensor &other) {
     return overlap(otherName, other, true);
   }
-  /// The same, and the same window will not do either: of an output that is written while the other is still read, or
-  /// that is another output.
+  /// The same, and the same window is refused too: for an output that is written while the other is still read, or if
+  /// the other is an output as well.
   TensorCheck &apartFrom(std::string_view otherName, const Tensor &other) { return overlap(otherName, other, false); }
 
   Status status() const { return verdict; }

@@ -1,5 +1,5 @@
 // Persistent blocks that draw tiles from a counter: out = in transposed minus its row's largest element of the tile,
-// sums of tiles beside it.  The last block to leave sets the counter back, so that the next launch finds zeros.
+// sums = the sum of each tile.  The last block to leave sets the counter back, so that the next launch finds zeros.
 #include "Async.cuh"
 
 constexpr int tile = 32;

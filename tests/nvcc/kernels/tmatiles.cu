@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(32) tmaReductions(const TensorMap *
   waitForBulk<0>();
 }
 
-// Boxes of one, three and five dimensions, at coordinates that start before and end behind the tensor.
+// Boxes of one, three and five dimensions, at coordinates that start before and end after the tensor.
 template <int Rank> __device__ __forceinline__ void box(const TensorMap *map, int *out, int count, const int *at) {
   // Not a dynamic array: for debug builds ptxas gives these an alignment of 16 bytes, whatever they are declared with,
   // and a GPU faults.

@@ -1,4 +1,4 @@
-// Attention over sequences of different lengths, packed behind each other: q, k, v, out are [total][64] bf16, sequence
+// Attention over sequences of different lengths, packed without gaps: q, k, v, out are [total][64] bf16, sequence
 // s has rows starts[s] .. starts[s+1].  A block has 64 rows of one sequence (blockIdx.y), four warps of 16 rows; keys
 // in tiles of 32.  out = softmax(q k^T * scale) v.  The epilogue copies the tile through shared memory to global rows.
 #include "Async.cuh"

@@ -34,8 +34,8 @@ void AsyncQueue::start(Schedule schedule, RandomStream seeded) {
   count = 0;
   random = seeded;
   when = Timing::Any;
-  // Half of the blocks of a hostile schedule are late all the time, some are never late: pipelines then run as far
-  // ahead of, or as close behind, their data as they can.
+  // In half of the blocks of a hostile schedule data comes as late as it may, in some as early as it may: pipelines
+  // then run as far ahead of their data, or as soon after it, as they can.
   if (schedule == Schedule::Adversarial)
     if (const std::uint64_t r = random.below(8); r < 6)
       when = r < 4 ? Timing::Late : Timing::Early;

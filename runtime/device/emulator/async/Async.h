@@ -149,7 +149,7 @@ Next deliverAsync(BlockState &block, unsigned stream);
 bool wakeMbarrierWaits(BlockState &block);
 /// Whether lanes of the block wait for an mbarrier.
 bool waitsForMbarrier(const BlockState &block);
-/// The block's warps have left: delivers what is in flight, checks what is left behind.
+/// The block's warps have left: delivers what is in flight, checks what they left unfinished.
 Next finishAsync(BlockState &block);
 
 /// "cp.async group 3, 2 in flight": what split `s` of warp `w` waits for, for a deadlock finding.

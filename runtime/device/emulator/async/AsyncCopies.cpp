@@ -191,7 +191,8 @@ std::vector<AsyncRange> sourcesOf(std::uint32_t lanes, const LaneCopy (&copies)[
   return out;
 }
 
-/// The ranges that they write in shared memory: of lanes side by side, and which lane writes what.
+/// The ranges that they write in shared memory, one for lanes whose bytes follow each other, and which lane writes
+/// what.
 std::vector<AsyncRange> destinationsOf(const BlockState &block, std::uint32_t lanes, unsigned bytes,
                                        const LaneCopy (&copies)[warpSize]) {
   std::vector<AsyncRange> out;

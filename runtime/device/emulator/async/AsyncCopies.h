@@ -11,8 +11,8 @@
 
 namespace kiln::emulator {
 
-/// Op::flags of cp.async beside the destination's address: s[2] is the number of source bytes, or a predicate that says
-/// "none".  Bits access::countShift and up: words of a lane.
+/// Op::flags of cp.async, in addition to those of access:: for the destination: s[2] is the number of source bytes, or
+/// a predicate that says "none".  Bits access::countShift and up: words of a lane.
 namespace copyFlag {
 constexpr std::uint16_t sourceSize = 0x2000, ignoreSource = 0x4000;
 } // namespace copyFlag

@@ -6,9 +6,8 @@
 //  - Box element j of dimension i has coordinate c_i + j * s_i, with s_i the element stride (dimension 0: always 1);
 //    there are ceil(box_i / s_i) of them.
 //  - In shared memory the box is dense, dimension 0 fastest; with a swizzle of S bytes a row takes S bytes even if it
-//  is
-//    shorter.  The swizzle permutes chunks by the bits of the shared address itself, so it depends on where the box
-//    lies.
+//    is shorter.  The swizzle permutes chunks by the bits of the shared address itself, so it depends on where the
+//    box lies.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_ASYNC_BOXWALK_H

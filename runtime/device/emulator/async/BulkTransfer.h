@@ -29,7 +29,7 @@ namespace bulkSlot {
 enum : unsigned { To, ToAdd, From, FromAdd, Barrier, BarrierAdd, Size, Mask, Coordinates, count = Coordinates + 5 };
 } // namespace bulkSlot
 
-/// Op::flags of bulk ops, beside the space of the mbarrier (access::shared).
+/// Op::flags of bulk ops, in addition to the space of the mbarrier (access::shared).
 namespace bulkFlag {
 constexpr std::uint16_t to32 = 0x100, from32 = 0x200, barrier32 = 0x400; ///< the base register has 32 bits
 constexpr std::uint16_t multicast = 0x800;                               ///< Mask: blocks of the cluster

@@ -1,8 +1,8 @@
 //===- Mbarrier.h - Barriers in shared memory -----------------------------===//
 //
 // Section 3.2 of the emulator specification.  An mbarrier counts arrivals and bytes: its phase is over when no arrival
-// is pending and as many bytes have come as were announced; then the next phase begins.  The state is kept here, beside
-// the memory; the object's 8 bytes hold a number that nobody may look at.
+// is pending and as many bytes have come as were announced; then the next phase begins.  The state is kept here, not
+// in the block's memory; the object's 8 bytes hold a number that nobody may look at.
 //
 // Invariants: `phase` only rises; pending <= expected; the table belongs to the block whose shared memory holds the
 // object, whichever block of the cluster works on it.
@@ -116,7 +116,7 @@ Next mbarrierCompleteTx(Warp &w, const Op &op);
 Next mbarrierWait(Warp &w, const Op &op);
 Next mbarrierPendingCount(Warp &w, const Op &op);
 
-/// Op::flags of mbarrier instructions, beside those of access:: for the address.
+/// Op::flags of mbarrier instructions, in addition to those of access:: for the address.
 namespace mbarrierFlag {
 constexpr std::uint16_t relaxed = 32;
 constexpr std::uint16_t expectTx = 0x100, noComplete = 0x200, drop = 0x400, parity = 0x800, tries = 0x2000;

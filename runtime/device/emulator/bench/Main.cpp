@@ -22,7 +22,7 @@ constexpr char help[] = R"(usage: kiln-bench-emulator [--json] [--cpu-level LEVE
 
 Runs an elementwise kernel, a row softmax and a pipeline of cp.async on emulator:sm_90a and prints how many thread instructions one core
 executes in a second of CPU time, best of the repetitions, with the checks that cost time off and on, and the memory that the emulator
-takes beside the buffers; then matrix products with mma.sync and wgmma, in GFLOP a second and core, exact and fast.  Results are
+takes besides the buffers; then matrix products with mma.sync and wgmma, in GFLOP a second and core, exact and fast.  Results are
 compared with a float64 reference.
 
   --json             one JSON object instead of text

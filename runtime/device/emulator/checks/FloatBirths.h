@@ -2,8 +2,8 @@
 //
 // A launch that looks for births (EmulatorOptions::firstNan) compares the result of each floating-point instruction
 // with its operands.  A NaN is born where the result is NaN and no operand is, infinities among the operands or not; an
-// infinity where the result is infinite and every operand is finite.  So what only hands a NaN on is never named, and
-// of a wrong result the findings name the instructions that it started with.
+// infinity where the result is infinite and every operand is finite.  So what only passes a NaN on is never named:
+// the findings name the instructions with which a wrong result started.
 //
 // Arithmetic, conversions, mma and wgmma; a matrix product is compared as a whole, with all elements of its operands.
 // Loads, moves, selections and constants give birth to nothing.  Not looked at: wmma, atomics, integer instructions

@@ -244,7 +244,7 @@ struct LaunchRaces {
   Shard &shardOf(std::uint64_t address) { return *shards[(address >> shardBits) % shards.size()]; }
   /// The shard is full; its lock is held.
   void makeRoom(Shard &shard);
-  /// What the checks hold for global memory, beside the cells.
+  /// What the checks hold for global memory, without the cells.
   std::size_t bytes() const;
   /// A block held so many bytes for its shared memory.
   void noteShared(std::size_t held);

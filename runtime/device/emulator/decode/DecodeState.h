@@ -3,8 +3,8 @@
 // Private to the Decode*.cpp files.
 //
 // Slots of registers declared in a nested scope are used again by later sibling scopes: inline assembly declares the
-// same few registers hundreds of times.  A scope takes over what scopes closed before it left behind, never what closes
-// later: a register of the scope may be live across those.
+// same few registers hundreds of times.  A scope uses the slots of scopes that were closed before it, never of those
+// that close later: a register of the scope may be live across them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_DECODE_DECODESTATE_H
@@ -34,8 +34,8 @@ struct DecodeContext::ScopeNames {
   };
   std::unordered_map<std::string_view, Symbol> names;
   std::vector<Range> ranges;
-  std::vector<Slot> available[3]; ///< left behind by earlier siblings
-  std::vector<Slot> childFree[3]; ///< left behind by closed children
+  std::vector<Slot> available[3]; ///< of earlier siblings, free again
+  std::vector<Slot> childFree[3]; ///< of closed children, free again
   std::vector<std::pair<Slot, unsigned>> own;
   std::uint32_t frameMark = 0;
 };

@@ -7,9 +7,9 @@
 // picks one level's rows.
 //
 // Grammar of the strings:
-//  modifiers  groups separated by spaces, in any order in the source; "rn|rz|rm|rp" alternatives; a final "?" =
-//  optional.
-//             "" = none.  Every group takes at most one modifier.  "*" = any other modifiers are ignored (cache hints).
+//  modifiers  groups separated by spaces, in any order in the source; "rn|rz|rm|rp" alternatives; a final "?" marks
+//             an optional one.  "" = none.  Every group takes at most one modifier.  "*" = any other modifiers are
+//             ignored (cache hints).
 //  types      alternatives separated by "|" of the instruction's types in order of writing: "u32|s32" or "f32.s32".
 //             "" = no type modifier.
 //  operands   separated by spaces.  "=" marks a destination.  "0", "1": a value of types[0], types[1]; "w0": of double

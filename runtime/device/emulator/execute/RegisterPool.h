@@ -1,4 +1,4 @@
-//===- RegisterPool.h - Registers that warps hand over --------------------===//
+//===- RegisterPool.h - Registers that warps give up and take -------------===//
 //
 // setmaxnreg: section 3.5 of the emulator specification.  A block has a share of the register file, all of which its
 // warps own at first.  .dec puts a warp's registers into the block's pool, .inc takes some and waits until there are

@@ -4,7 +4,7 @@
 // one rule: lane 4g + t holds, of A, row g and of B, column g, the elements of K from P t on, P being the elements of a
 // register; further registers of A lie 8 rows down, then 4P further along K, of B 4P along K.  Of C and D it holds
 // row g, columns 2t and 2t + 1, and the same 8 rows down.  A register of 32 lanes is so an 8 x 4 block, g by t, to be
-// transposed: tiles (MatrixTile.h) have 16 rows beside each other.
+// transposed: tiles (MatrixTile.h) have 16 rows next to each other.
 //
 // Included between LevelBegin.h and LevelEnd.h, after LaneOps.h or FloatLanes.h.  No include guard: once a family file.
 //

@@ -11,9 +11,9 @@
 // wgmma.fence between. Within a straight piece of code a register is guarded where it is met first.  Other ops run as
 // always.
 //
-// A plain mov is what compilers add around inline assembly, where the assembler moves nothing.  So it hands on what is
-// known of its source, a constant may be moved between the fence and the first product, and a mov of a register that is
-// in flight waits for it and leaves a note.
+// Compilers add plain movs around inline assembly, for which the assembler emits no instruction.  So what is known of
+// its source holds for a mov's result, a constant may be moved between the fence and the first product, and a mov of a
+// register that is in flight waits for it and leaves a note.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_DEVICE_EMULATOR_MATRIX_WGMMA_H

@@ -7,7 +7,7 @@ static const char *roleText(bool fragment) {
   return fragment ? "a register of A" : "an accumulator";
 }
 
-/// The instruction that the finding is about beside the one that has it.
+/// The other instruction of a finding, in addition to the one that it is reported at.
 static RawOther otherOp(const WarpState &w, std::uint32_t pc) {
   return {w.block->linear, w.index, fullMask, pc};
 }
