@@ -1,7 +1,8 @@
 //===- MatrixOps.td - Matrix products of whole warpgroups -------------------===//
 //
 // wgmma: four warps multiply two tiles that lie in shared memory.  The hardware reads them by itself, past the threads'
-// own loads and stores (the async proxy): lowering puts a fence after every store to a `tma` buffer.
+// own loads and stores (the async proxy): lowering puts a fence after a store to a `tma` buffer, of several in a row after
+// the last.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TILE_GPU_MATRIX_OPS
