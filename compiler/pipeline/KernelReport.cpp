@@ -5,8 +5,8 @@
 #include "compiler/layout/MemoryAccess.h"
 #include "compiler/passes/shared/SharedBuffers.h"
 #include "compiler/tile_gpu/Exchange.h"
+#include "compiler/tile_gpu/LayoutInference.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/JSON.h"
 
 #include <bit>
@@ -203,20 +203,24 @@ private:
 
   /// Who does what.  No operation gives warps different work yet: there is one role, of all warps.
   void roles() {
-    llvm::SetVector<std::string> work;
-    const auto productsOf = [](std::optional<MatrixUnit> unit) {
-      return "matrix products (" + std::string(unit ? matrixUnitName(*unit) : "multiply-adds") + ")";
+    std::vector<std::string> work;
+    const auto add = [&](std::string what) {
+      if (!llvm::is_contained(work, what))
+        work.push_back(std::move(what));
+    };
+    const auto addProducts = [&](std::optional<MatrixUnit> unit) {
+      add("matrix products (" + std::string(unit ? matrixUnitName(*unit) : "multiply-adds") + ")");
     };
     each([&](Operation *op) {
       for (const tile::MemoryAccess &access : tile::accessesOf(op))
         if (access.agent == tile::Agent::AsyncCopy)
-          work.insert("asynchronous copies to shared memory (cp.async)");
+          add("asynchronous copies to shared memory (cp.async)");
         else if (access.agent == tile::Agent::BulkCopy)
-          work.insert("bulk copies (TMA)");
+          add("bulk copies (TMA)");
         else if (access.agent == tile::Agent::MatrixUnit)
-          work.insert(productsOf(MatrixUnit::Wgmma));
+          addProducts(MatrixUnit::Wgmma);
       if (auto dot = dyn_cast<tile::DotOp>(op))
-        work.insert(productsOf(matrixUnitOf(layoutAttrOf(dot.getType()))));
+        addProducts(matrixUnitOf(layoutAttrOf(dot.getType())));
     });
     json.object([&] {
       json.attribute("warps", int64_t(warpsOf(kernel).count));
