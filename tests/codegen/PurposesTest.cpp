@@ -21,6 +21,12 @@ std::string product(const std::string &purpose) {
                     "%h = llvm.fadd %e, %g : f32\nllvm.store %h, %out : f32, !llvm.ptr<1>");
 }
 
+EmitOptions keepIr() {
+  EmitOptions options;
+  options.keepLlvmIr = true;
+  return options;
+}
+
 int callsWith(const std::string &text, const std::string &what) {
   int count = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
@@ -31,7 +37,7 @@ int callsWith(const std::string &text, const std::string &what) {
 } // namespace
 
 TEST(Purposes, CallsKeepThemThroughO3) {
-  const Emitted made = emit(product(", tile_gpu.purpose = \"product\""), "sm_80", {.keepLlvmIr = true});
+  const Emitted made = emit(product(", tile_gpu.purpose = \"product\""), "sm_80", keepIr());
   ASSERT_TRUE(made.ok) << made.text();
   EXPECT_EQ(callsWith(made.llvmBeforeO3, "call { float, float, float, float } @llvm.nvvm.mma"), 2);
   EXPECT_EQ(callsWith(made.llvmAfterO3, "call { float, float, float, float } @llvm.nvvm.mma"), 1);
@@ -39,7 +45,7 @@ TEST(Purposes, CallsKeepThemThroughO3) {
 }
 
 TEST(Purposes, NoneIsMadeUp) {
-  const Emitted made = emit(product(""), "sm_80", {.keepLlvmIr = true});
+  const Emitted made = emit(product(""), "sm_80", keepIr());
   ASSERT_TRUE(made.ok) << made.text();
   EXPECT_EQ(callsWith(made.llvmAfterO3, "kiln-purpose"), 0);
 }
