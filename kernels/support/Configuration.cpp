@@ -1,9 +1,9 @@
 #include "kernels/support/Configuration.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace kiln::kernels {
 
@@ -66,9 +66,9 @@ Status detail::readField(const FieldInfo &field, const std::string &text, std::i
     return at != field.choices.end() ? Status() : refuse();
   }
   case FieldInfo::Kind::Integer: {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    return whole && field.values.take(value) ? Status() : refuse();
+    const std::optional<std::int64_t> number = parseNumber<std::int64_t>(text);
+    value = number.value_or(0);
+    return number && field.values.take(value) ? Status() : refuse();
   }
   case FieldInfo::Kind::Opaque:
     break;

@@ -2,9 +2,8 @@
 
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/emulator/EmulatorDevice.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
-
-#include <charconv>
 
 namespace kiln {
 
@@ -37,10 +36,8 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
     return openEmulator(name.substr(9), options);
   if (name.starts_with("cuda:")) {
     const std::string_view digits = name.substr(5);
-    int ordinal = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (error == std::errc() && end == digits.data() + digits.size() && ordinal >= 0)
-      return openCuda(ordinal);
+    if (const std::optional<int> ordinal = parseNumber<int>(digits); ordinal && *ordinal >= 0)
+      return openCuda(*ordinal);
     return Status(StatusCode::NotFound,
                   "device '" + std::string(name) + "': '" + std::string(digits) + "' is not the number of a GPU",
                   "use cuda:0, cuda:1, ...");

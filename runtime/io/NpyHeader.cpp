@@ -1,6 +1,7 @@
 // The header of a .npy file is a Python dictionary literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4),
 // }.
 #include "runtime/io/Npy.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <charconv>
@@ -178,12 +179,11 @@ Result<Shape> parseShape(std::string_view text) {
   if (text == "scalar")
     return shape;
   for (std::string_view piece : split(text, 'x')) {
-    std::uint64_t extent = 0;
-    const auto [end, error] = std::from_chars(piece.data(), piece.data() + piece.size(), extent);
-    if (piece.empty() || error != std::errc() || end != piece.data() + piece.size())
+    const std::optional<std::uint64_t> extent = parseNumber<std::uint64_t>(piece);
+    if (!extent)
       return Status::invalid("bad shape '" + std::string(text) + "': '" + std::string(piece) + "' is not an extent",
                              "write extents with x between them: 16x100");
-    shape.push_back(extent);
+    shape.push_back(*extent);
   }
   if (shape.size() > rankLimit)
     return Status::invalid("the shape has " + std::to_string(shape.size()) + " dimensions; the limit is " +

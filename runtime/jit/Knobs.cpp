@@ -2,9 +2,10 @@
 
 #include "kiln/Device.h"
 #include "runtime/cache/KernelCache.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
-#include <charconv>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
@@ -38,10 +39,10 @@ Result<std::uint64_t> parseBytes(std::string_view text) {
   const auto refuse = [&] {
     return Status::invalid("'" + std::string(text) + "' is no number of bytes", "use a number, or one with K, M or G");
   };
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view suffix(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (error != std::errc() || suffix.size() > 1)
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::uint64_t> value = parseNumber<std::uint64_t>(text.substr(0, digits));
+  const std::string_view suffix = text.substr(digits);
+  if (!value)
     return refuse();
   unsigned shift = 0;
   if (suffix == "K" || suffix == "k")
@@ -52,9 +53,9 @@ Result<std::uint64_t> parseBytes(std::string_view text) {
     shift = 30;
   else if (!suffix.empty())
     return refuse();
-  if (value > (~std::uint64_t(0) >> shift))
+  if (*value > (~std::uint64_t(0) >> shift))
     return refuse();
-  return value << shift;
+  return *value << shift;
 }
 
 // `read` and `write`, one overload a kind of value.  Text and Path are the same C++ type.
@@ -122,12 +123,11 @@ Status read(std::string_view text, Checks &out) {
   return {};
 }
 Status read(std::string_view text, Number &out) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
+  const std::optional<std::uint64_t> value = parseNumber<std::uint64_t>(text);
+  if (!value)
     return Status::invalid("'" + std::string(text) + "' is no number from 0 to 18446744073709551615",
                            "use a whole number");
-  out = static_cast<Number>(value);
+  out = static_cast<Number>(*value);
   return {};
 }
 

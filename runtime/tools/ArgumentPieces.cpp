@@ -1,10 +1,10 @@
 // Arguments that refer to the buffers of others: pointers, tensor maps, structs with either inside.
 #include "runtime/tools/KernelArguments.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace kiln::tools {
 
@@ -12,13 +12,11 @@ namespace {
 
 Result<std::uint64_t> parseCount(const KernelArgument &a, const std::string &what, std::string_view text) {
   const bool hex = text.starts_with("0x");
-  std::uint64_t value = 0;
-  const std::string_view digits = text.substr(hex ? 2 : 0);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, hex ? 16 : 10);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+  const std::optional<std::uint64_t> value = parseNumber<std::uint64_t>(text.substr(hex ? 2 : 0), hex ? 16 : 10);
+  if (!value)
     return Status::invalid(a.name() + ": " + what + " '" + std::string(text) + "' is not a number from 0 to 2^64 - 1",
                            "write it in decimal or as 0x...");
-  return value;
+  return *value;
 }
 
 /// "16x64": outermost dimension first, as shapes are written.

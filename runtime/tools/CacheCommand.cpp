@@ -5,12 +5,12 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TextKernel.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <map>
 
@@ -57,14 +57,14 @@ std::string configuration(const EntryInfo &e) {
 
 /// "30m", "12h", "7d", "90s".
 Result<std::chrono::seconds> parseTime(const std::string &text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string unit(end, text.data() + text.size());
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::int64_t> value = parseNumber<std::int64_t>(std::string_view(text).substr(0, digits));
+  const std::string unit = text.substr(digits);
   const std::int64_t scale = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
   constexpr std::int64_t mostDays = 36500;
-  if (error != std::errc() || value < 0 || !scale || value > mostDays * 86400 / scale)
+  if (!value || !scale || *value > mostDays * 86400 / scale)
     return Status::invalid("--max-idle " + text + ": expected a time", "write it as 90s, 30m, 12h or 7d");
-  return std::chrono::seconds(value * scale);
+  return std::chrono::seconds(*value * scale);
 }
 
 class CacheCommand {

@@ -1,10 +1,10 @@
 #include "runtime/tools/EntryName.h"
 
 #include "support/Names.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace kiln::tools {
 namespace {
@@ -51,9 +51,8 @@ Result<std::string> chooseEntry(const std::string &file, const std::vector<std::
   }
   // No PTX name starts with a digit.
   if (!names.empty() && entry.find_first_not_of("0123456789") == std::string::npos) {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
-    if (error != std::errc() || number == 0 || number > names.size())
+    const std::size_t number = parseNumber<std::size_t>(entry).value_or(0);
+    if (number == 0 || number > names.size())
       return Status::invalid("--entry " + entry + ": '" + file + "' has kernels 1 to " + std::to_string(names.size()),
                              "kiln check FILE --decode lists them");
     return names[number - 1];

@@ -1,5 +1,6 @@
 #include "runtime/tools/KernelArguments.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <charconv>
@@ -29,11 +30,7 @@ std::optional<std::uint64_t> parseMagnitude(std::string_view text, bool &negativ
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   if (hex)
     text.remove_prefix(2);
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
-  return value;
+  return parseNumber<std::uint64_t>(text, hex ? 16 : 10);
 }
 
 Status parseInteger(KernelArgument &a, std::string_view text, unsigned bits, bool isSigned) {

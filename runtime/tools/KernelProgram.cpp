@@ -2,9 +2,8 @@
 
 #include "kernels/support/Family.h"
 #include "runtime/tools/Report.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
-
-#include <cstdlib>
 
 namespace kiln::tools {
 namespace {
@@ -19,8 +18,8 @@ Result<std::pair<std::string, std::string>> splitSetting(const std::string &opti
 
 Result<unsigned> argumentIndex(const std::string &option, const std::string &text,
                                const std::vector<std::string> &names) {
-  if (!text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string::npos)
-    return static_cast<unsigned>(std::stoul(text));
+  if (const std::optional<unsigned> number = parseNumber<unsigned>(text); number && text.size() < 6)
+    return *number;
   for (unsigned i = 0; i < names.size(); ++i)
     if (names[i] == text)
       return i;
@@ -57,11 +56,10 @@ Result<std::string> factsText(const std::vector<std::string> &names, const std::
     for (const std::string &text : *list) {
       KILN_ASSIGN(const auto setting, splitSetting(option, text));
       KILN_ASSIGN(const unsigned index, argumentIndex(option, setting.first, names));
-      char *end = nullptr;
-      const long long value = std::strtoll(setting.second.c_str(), &end, 10);
-      if (*end)
+      const std::optional<std::int64_t> value = parseNumber<std::int64_t>(setting.second);
+      if (!value)
         return Status::invalid(std::string(option) + " " + text + ": '" + setting.second + "' is no integer");
-      facts.push_back({{"argument", index}, {key, value}});
+      facts.push_back({{"argument", index}, {key, *value}});
     }
   return facts.dump();
 }

@@ -1,13 +1,13 @@
 #include "runtime/tools/RunOptions.h"
 
 #include "runtime/tools/LibraryRun.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 namespace kiln::tools {
 
@@ -120,8 +120,8 @@ Result<Dim3> parseDims(const std::string &option, const std::string &text) {
   const std::vector<std::string_view> pieces = split(text, ',');
   bool good = pieces.size() <= 3;
   for (std::size_t i = 0; good && i < pieces.size(); ++i) {
-    const auto [end, error] = std::from_chars(pieces[i].data(), pieces[i].data() + pieces[i].size(), values[i]);
-    good = !pieces[i].empty() && error == std::errc() && end == pieces[i].data() + pieces[i].size() && values[i] > 0;
+    values[i] = parseNumber<std::uint32_t>(pieces[i]).value_or(0);
+    good = values[i] > 0;
   }
   if (!good)
     return Status::invalid(option + " '" + text + "' is not one to three positive numbers with commas between",

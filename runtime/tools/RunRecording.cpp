@@ -2,9 +2,9 @@
 
 #include "runtime/tools/CountersReport.h"
 #include "runtime/tools/TimelineDrawing.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
-#include <charconv>
 #include <cstdio>
 
 namespace kiln::tools {
@@ -19,8 +19,9 @@ static Result<Dim3> parseIndex(const std::string &text) {
   const std::vector<std::string_view> pieces = split(text, ',');
   bool good = pieces.size() <= 3;
   for (std::size_t i = 0; good && i < pieces.size(); ++i) {
-    const auto [end, error] = std::from_chars(pieces[i].data(), pieces[i].data() + pieces[i].size(), values[i]);
-    good = error == std::errc() && end == pieces[i].data() + pieces[i].size();
+    const std::optional<std::uint32_t> value = parseNumber<std::uint32_t>(pieces[i]);
+    good = value.has_value();
+    values[i] = value.value_or(0);
   }
   if (!good)
     return Status::invalid("--timeline-block '" + text + "' is not one to three numbers with commas between",

@@ -1,9 +1,9 @@
 #include "tests/mutants/Mutants.h"
 #include "tests/mutants/Lines.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
-#include <charconv>
 #include <map>
 
 namespace kiln::test {
@@ -22,12 +22,6 @@ unsigned elementCount(std::string_view opcode) {
   return opcode.find(".v4") != std::string_view::npos ? 4 : opcode.find(".v2") != std::string_view::npos ? 2 : 1;
 }
 
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
-
 /// The text of an instruction, put together again.
 std::string joined(const Instruction &in, std::string_view opcode, const std::vector<std::string> &operands) {
   std::string text = in.guard.empty() ? std::string() : std::string(in.guard) + " ";
@@ -43,7 +37,7 @@ std::vector<std::string> strings(const std::vector<std::string_view> &views) {
 /// `operand` with `by` added (or, for parities, with its low bit flipped): a constant, or a register of 32 bits, for
 /// which `before` gets the instructions that make the new value in the register %kilnMutant.
 std::string changed(std::string_view operand, std::int64_t by, bool flip, std::string &before) {
-  if (const auto value = number(operand))
+  if (const auto value = parseNumber<std::int64_t>(operand))
     return std::to_string(flip ? *value ^ 1 : *value + by);
   before = ".reg .b32 %kilnMutant; " +
            (flip ? "xor.b32 %kilnMutant, " + std::string(operand) + ", 1; "
@@ -56,7 +50,7 @@ std::string displaced(std::string_view address, std::int64_t by) {
   const std::string inside(address.substr(1, address.size() - 2));
   const auto plus = inside.rfind('+');
   if (plus != std::string::npos)
-    if (const auto old = number(std::string_view(inside).substr(plus + 1)))
+    if (const auto old = parseNumber<std::int64_t>(std::string_view(inside).substr(plus + 1)))
       return "[" + inside.substr(0, plus + 1) + std::to_string(*old + by) + "]";
   return "[" + inside + "+" + std::to_string(by) + "]";
 }
@@ -230,7 +224,7 @@ private:
     if (!in->guard.empty() || in->operands.size() < 3)
       return;
     const std::string d(in->operands[0]), a(in->operands[1]);
-    const auto b = number(in->operands[2]);
+    const auto b = parseNumber<std::int64_t>(in->operands[2]);
     if (!b)
       return;
     if (is("and.b32") && *b > 0) {
@@ -262,7 +256,7 @@ private:
       replace("drop-guard", "", std::string(guard) + " trap;");
     // The size of a copy: all or nothing.
     if (is("selp.") && in->operands.size() == 4) {
-      const auto yes = number(in->operands[1]), no = number(in->operands[2]);
+      const auto yes = parseNumber<std::int64_t>(in->operands[1]), no = parseNumber<std::int64_t>(in->operands[2]);
       if (yes && no && (*yes == 0) != (*no == 0) && *yes + *no >= 4 && *yes + *no <= 16)
         replace("drop-guard", "mov.b32 " + std::string(in->operands[0]) + ", " + std::to_string(*yes + *no) + ";",
                 std::string(*yes ? "@!" : "@") + std::string(in->operands[3]) + " trap;");

@@ -1,9 +1,8 @@
 // Names, registers, and where variables live: the lexical part of the decoder.
 #include "runtime/device/emulator/DecodeState.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
-
-#include <charconv>
 
 namespace kiln::emulator {
 
@@ -182,10 +181,8 @@ Symbol *DecodeContext::findRegisterInRange(ScopeNames &scope, std::string_view n
     if (range.prefix.size() < digits || range.prefix.size() >= name.size() || !name.starts_with(range.prefix))
       continue;
     const std::string_view number = name.substr(range.prefix.size());
-    std::uint32_t n = 0;
-    const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), n);
-    if (problem != std::errc() || end != number.data() + number.size() || n >= range.count ||
-        (number.size() > 1 && number[0] == '0'))
+    const std::optional<std::uint32_t> n = parseNumber<std::uint32_t>(number);
+    if (!n || *n >= range.count || (number.size() > 1 && number[0] == '0'))
       continue;
     Symbol symbol;
     symbol.kind = Symbol::Kind::Register;

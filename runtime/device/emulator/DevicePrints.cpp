@@ -1,6 +1,7 @@
 #include "runtime/device/emulator/DevicePrints.h"
 
 #include "runtime/io/Npy.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 #include "support/TileDump.h"
 
@@ -31,11 +32,10 @@ std::optional<DumpLine> dumpLine(std::string_view text) {
   if (words.size() != 8 || words[3] != tileDumpMark.substr(0, tileDumpMark.size() - 1))
     return std::nullopt;
   DumpLine out{words[1], words[4], words[5], words[6]};
-  std::int64_t value = 0;
-  const auto [end, problem] = std::from_chars(words[7].data(), words[7].data() + words[7].size(), value);
-  if (problem != std::errc() || end != words[7].data() + words[7].size())
+  const std::optional<std::int64_t> value = parseNumber<std::int64_t>(words[7]);
+  if (!value)
     return std::nullopt;
-  out.bits = static_cast<std::uint64_t>(value);
+  out.bits = static_cast<std::uint64_t>(*value);
   return out;
 }
 

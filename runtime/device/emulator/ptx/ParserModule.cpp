@@ -1,7 +1,7 @@
 // Module level: the header, and every directive outside functions.
 #include "runtime/device/emulator/ptx/ParserImpl.h"
 
-#include <charconv>
+#include "support/ParseNumber.h"
 
 namespace kiln::ptx {
 
@@ -29,8 +29,9 @@ bool Parser::parseHeader() {
   // The number is two integers, not a fraction: 8.10 follows 8.9.
   const std::string_view text = tok.text;
   auto number = [](std::string_view digits, unsigned &value) {
-    auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return r.ec == std::errc() && r.ptr == digits.data() + digits.size();
+    const std::optional<unsigned> read = parseNumber<unsigned>(digits);
+    value = read.value_or(0);
+    return read.has_value();
   };
   const std::size_t dot = text.find('.');
   if (!tok.is(TokenKind::Float) || dot == text.npos || !number(text.substr(0, dot), module.versionMajor) ||
@@ -168,11 +169,10 @@ bool Parser::parsePragma(std::optional<std::uint64_t> *usedBytesMask) {
         text.remove_prefix(2);
         radix = 16;
       }
-      std::uint64_t mask = 0;
-      auto r = std::from_chars(text.data(), text.data() + text.size(), mask, radix);
-      if (r.ec != std::errc() || r.ptr != text.data() + text.size())
+      const std::optional<std::uint64_t> mask = parseNumber<std::uint64_t>(text, radix);
+      if (!mask)
         return fail("\"used_bytes_mask N\" with an integer N of at most 64 bits");
-      *usedBytesMask = mask;
+      *usedBytesMask = *mask;
     }
     advance();
   } while (accept(TokenKind::Comma));
