@@ -6,17 +6,19 @@
 namespace kiln::kernels {
 namespace {
 
-class AddFamily : public Family {
+class AddCallable : public Callable {
 public:
   std::string_view name() const override { return "add"; }
+
   std::string_view summary() const override { return "out = x + y, element by element"; }
+
   std::vector<TensorParameter> tensors() const override {
     return {{"x", false, false, "up to four dimensions, f32, f16 or bf16"},
             {"y", false, false, "of x's shape and type"},
             {"out", true, false, "of x's shape and type"}};
   }
 
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &) const override {
     return TensorTypes{{"out", inputs.at("x")}};
   }
 
@@ -26,7 +28,16 @@ public:
     };
   }
 
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+  std::vector<FieldInfo> settings() const override { return fieldsOf<AddConfig>(); }
+
+  language::Kernel record(DType element, const Settings &settings) const override {
+    return recordWith(settings, AddConfig(), [&](const AddConfig &c) { return add(element, c); });
+  }
+};
+
+class AddReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &) const override {
     const HostTensor &x = inputs.at("x"), &y = inputs.at("y");
     HostTensor out = x;
     for (std::size_t i = 0; i < out.values.size(); ++i)
@@ -37,17 +48,12 @@ public:
   /// Correctly rounded: the reference rounded to the type is the only right answer, up to the reference's own rounding
   /// (a sum of two f32 values has up to 277 bits; where float64 rounds it, half a unit of float64 decides).
   std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &, const HostTensors &reference,
-                              const Numbers &) const override {
+                              const OptionValues &) const override {
     const HostTensor &out = reference.at("out");
     std::vector<double> limits(out.values.size());
     for (std::size_t i = 0; i < limits.size(); ++i)
       limits[i] = halfUlp(out.values[i], dtype);
     return limits;
-  }
-
-  double bytes(const Call &call) const override {
-    const Tensor &x = call.tensors.at("x");
-    return 3.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
   }
 
   std::vector<Traffic> traffic(const TensorTypes &inputs) const override {
@@ -56,25 +62,20 @@ public:
     const std::uint64_t sectors = sectorsOfBlocks(n, static_cast<unsigned>(AddConfig().block), size);
     return {{"add", 2 * sectors, sectors, 2 * n * size, n * size, 0, 0}};
   }
+};
 
+class AddSamples : public Samples {
+public:
   TensorTypes example(DType dtype, bool large) const override {
     const Shape shape = large ? Shape{1u << 27} : Shape{(1u << 18) + 3};
     return {{"x", {dtype, shape}}, {"y", {dtype, shape}}};
-  }
-
-  std::vector<FieldInfo> settings() const override { return fieldsOf<AddConfig>(); }
-  language::Kernel record(DType element, const Settings &settings) const override {
-    AddConfig c;
-    if (Status s = applySettings(settings, c); !s.ok())
-      return language::Kernel::failed(std::move(s));
-    return add(element, c);
   }
 };
 
 } // namespace
 
-std::unique_ptr<Family> makeAdd() {
-  return std::make_unique<AddFamily>();
+Family makeAdd() {
+  return {std::make_unique<AddCallable>(), std::make_unique<AddReference>(), std::make_unique<AddSamples>()};
 }
 
 } // namespace kiln::kernels

@@ -62,24 +62,17 @@ std::int64_t integer(double v) {
 
 } // namespace
 
-Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numbers) {
+Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options) {
+  KILN_ASSIGN(const AttentionWords words, readOptions<AttentionWords>("attention", options));
   KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
-  const bool packed = find(tensors, "cu_seqlens_q");
-  AttentionLayout layout;
-  const bool named = numbers.count(layoutNumber);
-  if (const auto chosen = numbers.find(layoutNumber); named) {
-    const auto index = static_cast<std::size_t>(chosen->second);
-    if (!(chosen->second >= 0) || index >= attentionLayouts().size())
-      return Status::invalid("attention: layout = " + format("%g", chosen->second), "give the name of a layout");
-    layout = attentionLayouts()[index];
-  } else {
-    const bool flat = given.size() == 1 && numberOr(numbers, "heads", 0) != 0;
-    const char *const name = flat                ? (packed ? "t_flat_gqa" : "flat_gqa")
-                             : given.size() == 1 ? (packed ? "t3hd" : "bs3hd")
-                             : given.size() == 2 ? (packed ? "thd_t2hd" : "bshd_bs2hd")
-                                                 : (packed ? "thd_thd_thd" : "bshd_bshd_bshd");
-    KILN_ASSIGN(layout, attentionLayout(name));
-  }
+  const bool packed = find(tensors, "cu_seqlens_q"), named = !words.layout.empty();
+  std::string_view chosen = words.layout;
+  if (!named)
+    chosen = given.size() == 1 && words.heads != 0 ? (packed ? "t_flat_gqa" : "flat_gqa")
+             : given.size() == 1                   ? (packed ? "t3hd" : "bs3hd")
+             : given.size() == 2                   ? (packed ? "thd_t2hd" : "bshd_bs2hd")
+                                                   : (packed ? "thd_thd_thd" : "bshd_bshd_bshd");
+  KILN_ASSIGN(const AttentionLayout layout, attentionLayout(chosen));
   for (const auto &[name, isPacked] :
        {std::pair("cu_seqlens_q", layout.packedQ()), std::pair("cu_seqlens_k", layout.packedK())})
     if (const bool table = find(tensors, name); table != isPacked)
@@ -92,15 +85,14 @@ Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numb
   return layout;
 }
 
-Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers &numbers) {
-  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, numbers));
+Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionValues &options) {
+  KILN_ASSIGN(const AttentionWords words, readOptions<AttentionWords>("attention", options));
+  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
   KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
   std::vector<Tensor> list;
   for (const std::string &name : given)
     list.push_back(tensors.at(name));
-  KILN_ASSIGN(const std::int64_t heads, wholeNumberOr("attention", numbers, "heads", 0));
-  KILN_ASSIGN(const std::int64_t keyHeads, wholeNumberOr("attention", numbers, "key_heads", 0));
-  KILN_ASSIGN(const AttentionViews views, attentionViews(layout, list, heads, keyHeads));
+  KILN_ASSIGN(const AttentionViews views, attentionViews(layout, list, words.heads, words.keyHeads));
   AttentionArguments a;
   a.q = views.q, a.k = views.k, a.v = views.v;
   // So that products of two extents fit, also of tensors without elements, which may have any.
@@ -110,7 +102,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
         return Status::invalid("attention: argument '" + std::string(name) + "' has an extent of " +
                                    std::to_string(t->shape[d]) + "; the limit is 2^30",
                                "split the call");
-  KILN_TRY(readOptions("attention", numbers, a));
+  KILN_TRY(readOptions("attention", options, a));
   const auto optional = [&](std::optional<Tensor> &to, std::string_view name) {
     if (const Tensor *t = find(tensors, name))
       to = *t;
@@ -126,8 +118,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers
       return Status::invalid("attention: argument '" + std::string(name) + "' has rank " +
                                  std::to_string((*table)->rank) + ", it must be 1: batch + 1 offsets",
                              "reshape it");
-  KILN_ASSIGN(a.maxQueries, wholeNumberOr("attention", numbers, maxQueriesNumber, 0));
-  KILN_ASSIGN(a.tiling, tilingOf("attention", numbers));
+  a.maxQueries = valueOr<std::int64_t>(options, maxQueriesValue, 0);
   return a;
 }
 
@@ -160,10 +151,10 @@ AttentionExtents extentsOf(const AttentionArguments &a) {
           a.v.shape[a.v.rank - 1]};
 }
 
-Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const Numbers &numbers) {
+Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValues &options) {
   const Tensors tensors = tensorsOfTypes(inputs);
-  KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensors, numbers));
-  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, numbers));
+  KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensors, options));
+  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
   const AttentionExtents e = extentsOf(a);
   TensorTypes out;
   TensorType &o = out["o"] = {a.q.dtype, {}};
@@ -176,7 +167,7 @@ Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const Numbers &n
   const bool partial = a.cuQ || a.usedQ;
   if (partial)
     o.rest = 0;
-  if (numbers.count("lse")) {
+  if (isSet(options, "lse")) {
     TensorType &lse = out["lse"] = {DType::F32, {}};
     if (!a.cuQ)
       lse.shape.push_back(static_cast<std::uint64_t>(a.q.shape[0]));

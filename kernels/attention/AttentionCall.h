@@ -9,20 +9,34 @@
 
 #include "kernels/attention/AttentionLayouts.h"
 #include "kernels/attention/AttentionOperation.h"
+#include "kernels/support/Callable.h"
 
 namespace kiln::kernels {
 
 using Tensors = std::map<std::string, Tensor, std::less<>>;
 
-/// The numbers' names that several files need.
-constexpr std::string_view layoutNumber = "layout", maxQueriesNumber = "max_queries", pairsNumber = "pairs";
+/// What a call by name says that AttentionArguments have as views.
+struct AttentionWords {
+  std::string_view layout = {};         ///< of attentionLayoutNames(); empty: the usual one
+  std::int64_t heads = 0, keyHeads = 0; ///< of a flat layout; others have them in their shapes
+
+  template <typename Self, typename Visitor> static void options(Self &w, Visitor &&v) {
+    v(CallOption{"layout", "how q, k and v lie in memory", {}, nullptr, attentionLayoutNames()}, w.layout);
+    v(CallOption{"heads", "H,Hk: of q and of k, for the flat layouts", {}, "heads"}, w.heads);
+    v(CallOption{"key_heads", "", {}, "heads"}, w.keyHeads);
+  }
+};
+
+/// Values that follow from the tables of lengths (Callable::complete): an upper bound of a sequence's queries, and how
+/// many pairs of a query and a key that it sees there are in all sequences.
+constexpr std::string_view maxQueriesValue = "max_queries", pairsValue = "pairs";
 
 /// The layout that was named: by default bshd_bshd_bshd, bshd_bs2hd, bs3hd, or flat_gqa where heads are given; with
 /// cu_seqlens_q thd_thd_thd, thd_t2hd, t3hd, t_flat_gqa.  The failure says which tensors are missing.
-Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const Numbers &numbers);
+Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options);
 
 /// Everything but o and lse.
-Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const Numbers &numbers);
+Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionValues &options);
 
 /// Tensors of these types that lie nowhere, dense.
 Tensors tensorsOfTypes(const TensorTypes &types);
@@ -34,7 +48,7 @@ struct AttentionExtents {
 AttentionExtents extentsOf(const AttentionArguments &arguments);
 
 /// Types of o, and of lse where it is asked for.
-Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const Numbers &numbers);
+Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValues &options);
 
 /// A sequence: where its rows lie, and how many count.
 struct AttentionSequence {

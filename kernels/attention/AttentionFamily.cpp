@@ -25,7 +25,7 @@ struct Base {
   }
 };
 
-class AttentionFamily : public Family {
+class AttentionCallable : public Callable {
 public:
   std::string_view name() const override { return "attention"; }
   std::string_view summary() const override {
@@ -49,24 +49,13 @@ public:
             {"lse", true, true, "B x H x Sq, packed H x T, f32"}};
   }
 
-  std::vector<NumberParameter> numbers() const override {
-    std::vector<std::string> layouts;
-    for (const AttentionLayout &layout : attentionLayouts())
-      layouts.push_back(layout.name);
-    std::vector<NumberParameter> out = {
-        {"layout", {}, "how q, k and v lie in memory", layouts},
-        {"heads", {}, "H,Hk: of q and of k, for the flat layouts", {}, false, {"heads", "key_heads"}}};
-    for (NumberParameter &p : optionParameters<AttentionArguments>())
-      out.push_back(std::move(p));
-    addTilingParameters(out, false);
-    return out;
+  std::vector<OptionInfo> options() const override { return optionsOf<AttentionWords, AttentionArguments>(); }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
+    return attentionOutputs(inputs, options);
   }
 
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &numbers) const override {
-    return attentionOutputs(inputs, numbers);
-  }
-
-  Status complete(const Arrays &inputs, Numbers &numbers) const override {
+  Status complete(const Arrays &inputs, OptionValues &options) const override {
     TensorTypes types;
     HostTensors tables;
     for (const auto &[name, array] : inputs) {
@@ -74,7 +63,7 @@ public:
       if (array.type == DType::I32)
         tables[name] = toHost(array);
     }
-    KILN_ASSIGN(const AttentionArguments arguments, argumentsOfCall(tensorsOfTypes(types), numbers));
+    KILN_ASSIGN(const AttentionArguments arguments, argumentsOfCall(tensorsOfTypes(types), options));
     KILN_ASSIGN(const std::vector<AttentionSequence> sequences, sequencesOf(arguments, tablesOf(tables)));
     double pairs = 0;
     std::int64_t most = 0;
@@ -82,15 +71,15 @@ public:
       pairs += pairsOf(s, arguments);
       most = std::max(most, s.queries);
     }
-    numbers[std::string(pairsNumber)] = pairs;
-    numbers[std::string(maxQueriesNumber)] = static_cast<double>(std::max<std::int64_t>(most, 1));
+    options[std::string(pairsValue)] = pairs;
+    options[std::string(maxQueriesValue)] = std::max<std::int64_t>(most, 1);
     return {};
   }
 
   Planner bind(Jit &jit) const override {
     return [operation = std::make_shared<AttentionOperation>(jit)](const Call &call, Plan &plan) -> Status {
-      KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.numbers));
-      KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.numbers));
+      KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.options));
+      KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.options));
       KILN_ASSIGN(a.o, attentionOutputView(layout, call.tensors.at("o"), {a.q, a.k, a.v}));
       if (const auto lse = call.tensors.find("lse"); lse != call.tensors.end())
         a.lse = lse->second;
@@ -98,85 +87,10 @@ public:
     };
   }
 
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
-    KILN_ASSIGN(HostTensors out, attentionReference(inputs, numbers));
-    const auto q = inputs.count("q") ? inputs.find("q") : inputs.find("qkv");
-    KILN_ASSIGN(HostTensors base, attentionReference(inputs, numbers, q->second.dtype));
-    out["o"].rounded = std::move(base["o"].values);
-    return out;
-  }
-
-  /// The specification's section 10: with `base` the same computation in the working type,
-  /// f max |base - reference| + a for each element and 1.5 mean |base - reference| + a / 8 for their mean, where
-  /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap 3.  lse: 1e-4 + 1e-5 |lse|,
-  /// with softcap X 1e-3 X.
-  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &, const HostTensors &reference,
-                              const Numbers &numbers) const override {
-    const HostTensor &wanted = reference.find(name)->second;
-    const double cap = numberOr(numbers, "softcap", 0);
-    if (name == "o") {
-      const Base base(wanted, dtype);
-      return std::vector<double>(wanted.values.size(), (cap > 0 ? 3 : 2) * base.worst + base.rest);
-    }
-    std::vector<double> limits;
-    for (const double lse : wanted.values)
-      limits.push_back(std::isinf(lse) ? 0 : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse));
-    return limits;
-  }
-  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensor &reference) const override {
-    if (name != "o")
-      return {};
-    const Base base(reference, dtype);
-    return 1.5 * base.mean + base.rest / 8;
-  }
-
-  /// 2 pairs (D + Dv) of each head.
-  double flops(const Call &call) const override {
-    const auto a = argumentsOfCall(call.tensors, call.numbers);
-    if (!a.ok())
-      return 0;
-    const AttentionExtents e = extentsOf(*a);
-    return 2 * numberOr(call.numbers, pairsNumber, 0) * static_cast<double>(e.heads) *
-           static_cast<double>(e.dim + e.dimV);
-  }
-
-  /// Demo: a layer of Llama 3 8B.  Bench: 16,384 tokens in sequences of 8,192 and 2,048 columns in all heads, full and
-  /// causal.  Check: each option somewhere.
-  std::vector<Sample> samples(DType dtype, SampleUse use, bool gpu) const override {
-    const auto call = [&](std::uint64_t batch, std::uint64_t queries, std::uint64_t keys, std::uint64_t heads,
-                          std::uint64_t keyHeads, std::uint64_t dim, Numbers numbers) {
-      return Sample{{{"q", {dtype, {batch, queries, heads, dim}}},
-                     {"k", {dtype, {batch, keys, keyHeads, dim}}},
-                     {"v", {dtype, {batch, keys, keyHeads, dim}}}},
-                    std::move(numbers)};
-    };
-    const Numbers causal = {{"causal", 1}};
-    if (use == SampleUse::Demo)
-      return {call(1, gpu ? 8192 : 256, gpu ? 8192 : 256, 32, 8, 128, causal)};
-    if (use == SampleUse::Bench) {
-      if (!gpu)
-        return {call(1, 256, 256, 2, 2, 64, {}), call(1, 256, 256, 2, 2, 64, causal)};
-      return {call(2, 8192, 8192, 32, 32, 64, {}), call(2, 8192, 8192, 32, 32, 64, causal),
-              call(2, 8192, 8192, 16, 16, 128, {}), call(2, 8192, 8192, 16, 16, 128, causal)};
-    }
-    Sample windowed =
-        call(1, 40, 150, 3, 1, 40, {{"window_left", 30}, {"window_right", 4}, {"softcap", 20}, {"lse", 1}});
-    windowed.inputs["sink"] = {DType::F32, {3}};
-    Sample biased = call(1, 97, 97, 2, 2, 64, {{"causal", 1}, {"align", 1}});
-    biased.inputs["alibi"] = {DType::F32, {1, 2}};
-    std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, {{"lse", 1}}),
-                               call(2, 70, 133, 4, 2, 64, {{"causal", 1}, {"lse", 1}}), windowed, biased};
-    for (Numbers &numbers : optionsToTry<AttentionArguments>()) {
-      numbers["causal"] = numbers["lse"] = 1;
-      all.push_back(call(1, 37, 150, 2, 1, 64, std::move(numbers)));
-    }
-    return all;
-  }
-
-  std::string sizeText(const TensorTypes &inputs, const Numbers &numbers) const override {
+  std::string sizeText(const TensorTypes &inputs, const OptionValues &options) const override {
     const Tensors tensors = tensorsOfTypes(inputs);
-    const auto a = argumentsOfCall(tensors, numbers);
-    const auto layout = layoutOfCall(tensors, numbers);
+    const auto a = argumentsOfCall(tensors, options);
+    const auto layout = layoutOfCall(tensors, options);
     if (!a.ok() || !layout.ok())
       return {};
     const auto n = [](std::int64_t v) { return std::to_string(v); };
@@ -192,19 +106,101 @@ public:
     return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
   }
 
+  /// 2 pairs (D + Dv) of each head.
+  double flops(const Call &call) const override {
+    const auto a = argumentsOfCall(call.tensors, call.options);
+    if (!a.ok())
+      return 0;
+    const AttentionExtents e = extentsOf(*a);
+    return 2 * valueOr(call.options, pairsValue, 0.0) * static_cast<double>(e.heads) *
+           static_cast<double>(e.dim + e.dimV);
+  }
+
   std::vector<FieldInfo> settings() const override { return fieldsOf<AttentionConfig>(); }
   language::Kernel record(DType element, const Settings &settings) const override {
-    AttentionConfig c;
-    if (Status s = applySettings(settings, c); !s.ok())
-      return language::Kernel::failed(std::move(s));
-    return attention(element, c);
+    return recordWith(settings, AttentionConfig(), [&](const AttentionConfig &c) { return attention(element, c); });
+  }
+};
+
+class AttentionReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &options) const override {
+    KILN_ASSIGN(HostTensors out, attentionReference(inputs, options));
+    const auto q = inputs.count("q") ? inputs.find("q") : inputs.find("qkv");
+    KILN_ASSIGN(HostTensors base, attentionReference(inputs, options, q->second.dtype));
+    out["o"].rounded = std::move(base["o"].values);
+    return out;
+  }
+
+  /// The specification's section 10: with `base` the same computation in the working type,
+  /// f max |base - reference| + a for each element and 1.5 mean |base - reference| + a / 8 for their mean, where
+  /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap 3.  lse: 1e-4 + 1e-5 |lse|,
+  /// with softcap X 1e-3 X.
+  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &, const HostTensors &reference,
+                              const OptionValues &options) const override {
+    const HostTensor &wanted = reference.find(name)->second;
+    const auto arguments = readOptions<AttentionArguments>("attention", options);
+    if (!arguments.ok())
+      return {};
+    const double cap = static_cast<double>(arguments->softcap);
+    if (name == "o") {
+      const Base base(wanted, dtype);
+      return std::vector<double>(wanted.values.size(), (cap > 0 ? 3 : 2) * base.worst + base.rest);
+    }
+    std::vector<double> limits;
+    for (const double lse : wanted.values)
+      limits.push_back(std::isinf(lse) ? 0 : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse));
+    return limits;
+  }
+  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensor &reference) const override {
+    if (name != "o")
+      return {};
+    const Base base(reference, dtype);
+    return 1.5 * base.mean + base.rest / 8;
+  }
+};
+
+class AttentionSamples : public Samples {
+public:
+  /// Demo: a layer of Llama 3 8B.  Bench: 16,384 tokens in sequences of 8,192 and 2,048 columns in all heads, full and
+  /// causal.  Check: each option somewhere.
+  std::vector<Sample> calls(DType dtype, SampleUse use, bool gpu) const override {
+    const auto call = [&](std::uint64_t batch, std::uint64_t queries, std::uint64_t keys, std::uint64_t heads,
+                          std::uint64_t keyHeads, std::uint64_t dim, OptionValues options) {
+      return Sample{{{"q", {dtype, {batch, queries, heads, dim}}},
+                     {"k", {dtype, {batch, keys, keyHeads, dim}}},
+                     {"v", {dtype, {batch, keys, keyHeads, dim}}}},
+                    std::move(options)};
+    };
+    const OptionValues causal = {{"causal", true}};
+    if (use == SampleUse::Demo)
+      return {call(1, gpu ? 8192 : 256, gpu ? 8192 : 256, 32, 8, 128, causal)};
+    if (use == SampleUse::Bench) {
+      if (!gpu)
+        return {call(1, 256, 256, 2, 2, 64, {}), call(1, 256, 256, 2, 2, 64, causal)};
+      return {call(2, 8192, 8192, 32, 32, 64, {}), call(2, 8192, 8192, 32, 32, 64, causal),
+              call(2, 8192, 8192, 16, 16, 128, {}), call(2, 8192, 8192, 16, 16, 128, causal)};
+    }
+    Sample windowed =
+        call(1, 40, 150, 3, 1, 40, {{"window_left", 30}, {"window_right", 4}, {"softcap", 20.0}, {"lse", true}});
+    windowed.inputs["sink"] = {DType::F32, {3}};
+    Sample biased = call(1, 97, 97, 2, 2, 64, {{"causal", true}, {"align", "top_left"}});
+    biased.inputs["alibi"] = {DType::F32, {1, 2}};
+    std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, {{"lse", true}}),
+                               call(2, 70, 133, 4, 2, 64, {{"causal", true}, {"lse", true}}), windowed, biased};
+    for (OptionValues &options : optionsToTry<AttentionArguments>()) {
+      options["causal"] = options["lse"] = true;
+      all.push_back(call(1, 37, 150, 2, 1, 64, std::move(options)));
+    }
+    return all;
   }
 };
 
 } // namespace
 
-std::unique_ptr<Family> makeAttention() {
-  return std::make_unique<AttentionFamily>();
+Family makeAttention() {
+  return {std::make_unique<AttentionCallable>(), std::make_unique<AttentionReference>(),
+          std::make_unique<AttentionSamples>()};
 }
 
 } // namespace kiln::kernels

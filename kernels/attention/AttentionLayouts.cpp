@@ -116,13 +116,21 @@ const std::vector<AttentionLayout> &attentionLayouts() {
   return all;
 }
 
+std::span<const std::string_view> attentionLayoutNames() {
+  static const std::vector<std::string_view> all = [] {
+    std::vector<std::string_view> names;
+    for (const AttentionLayout &layout : attentionLayouts())
+      names.push_back(layout.name);
+    return names;
+  }();
+  return all;
+}
+
 Result<AttentionLayout> attentionLayout(std::string_view name) {
-  std::vector<std::string> names;
-  for (const AttentionLayout &layout : attentionLayouts()) {
+  for (const AttentionLayout &layout : attentionLayouts())
     if (layout.name == name)
       return layout;
-    names.push_back(layout.name);
-  }
+  const std::vector<std::string> names(attentionLayoutNames().begin(), attentionLayoutNames().end());
   if (name.starts_with("paged_"))
     return Status::invalid("attention: layout '" + std::string(name) + "': keys and values in pages are not supported",
                            "copy the pages to one tensor");

@@ -40,6 +40,8 @@ struct AttentionLayout {
 
 /// All of them, in the order of the table.
 const std::vector<AttentionLayout> &attentionLayouts();
+/// Their names.
+std::span<const std::string_view> attentionLayoutNames();
 /// The failure names what exists.
 Result<AttentionLayout> attentionLayout(std::string_view name);
 

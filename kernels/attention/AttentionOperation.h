@@ -39,16 +39,16 @@ struct AttentionArguments {
   std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count
   Tiling tiling = {};                           ///< blockN: keys of a step
 
-  template <typename Visitor> static void options(Visitor &&v) {
-    v(CallOption{"causal", "a query sees no key after its own"}, &AttentionArguments::causal);
-    v(CallOption{"align", "where the diagonal starts if q and k differ in length"}, &AttentionArguments::alignment);
-    v(CallOption{"window_left", "L,R: keys on each side that a query sees; -1: all", {}, "window"},
-      &AttentionArguments::windowLeft);
-    v(CallOption{"window_right", "", {}, "window"}, &AttentionArguments::windowRight);
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
+    v(CallOption{"causal", "a query sees no key after its own"}, a.causal);
+    v(CallOption{"align", "where the diagonal starts if q and k differ in length"}, a.alignment);
+    v(CallOption{"window_left", "L,R: keys on each side that a query sees; -1: all", {}, "window"}, a.windowLeft);
+    v(CallOption{"window_right", "", {}, "window"}, a.windowRight);
     v(CallOption{"position_offset", "where the first row of q stands among the keys, in place of --align", 45},
-      &AttentionArguments::positionOffset);
-    v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, &AttentionArguments::softcap);
-    v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, &AttentionArguments::scale);
+      a.positionOffset);
+    v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, a.softcap);
+    v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
+    Tiling::options(a.tiling, v, /*depth=*/false);
   }
 };
 

@@ -8,15 +8,15 @@
 namespace kiln::kernels {
 namespace {
 
-class Reference {
+class RowByRow {
 public:
-  Reference(const HostTensors &inputs, const Numbers &numbers, std::optional<DType> working)
-      : inputs(inputs), numbers(numbers), format(working ? dtypeFloatFormat(*working) : nullptr) {}
+  RowByRow(const HostTensors &inputs, const OptionValues &options, std::optional<DType> working)
+      : inputs(inputs), options(options), format(working ? dtypeFloatFormat(*working) : nullptr) {}
 
   Result<HostTensors> operator()() {
     KILN_TRY(place());
     double work = 0;
-    const double affordable = affordableWork(numbers);
+    const double affordable = affordableWork(options);
     for (const AttentionSequence &s : sequences)
       work += static_cast<double>(s.queries * s.keys) * static_cast<double>(heads * (dim + dimV));
     const auto rows = static_cast<std::uint64_t>(rowsQ * batchOfQ * heads);
@@ -24,7 +24,7 @@ public:
         work <= affordable ? std::vector<std::uint64_t>{}
                            : sampleOf(rows, static_cast<std::uint64_t>(static_cast<double>(rows) * affordable / work));
     const bool whole = chosen.empty();
-    const bool withLse = numbers.count("lse");
+    const bool withLse = isSet(options, "lse");
     HostTensors out;
     o = &out["o"];
     o->shape = types.at("o").shape;
@@ -49,12 +49,12 @@ private:
   Status place() {
     for (const auto &[name, tensor] : inputs)
       types[name] = {DType::U8, tensor.shape};
-    const auto outputs = attentionOutputs(types, numbers);
+    const auto outputs = attentionOutputs(types, options);
     if (!outputs.ok())
       return outputs.status();
     Tensors tensors = tensorsOfTypes(types);
-    KILN_ASSIGN(arguments, argumentsOfCall(tensors, numbers));
-    KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, numbers));
+    KILN_ASSIGN(arguments, argumentsOfCall(tensors, options));
+    KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
     KILN_ASSIGN(sequences, sequencesOf(arguments, tablesOf(inputs)));
     for (const auto &[name, type] : *outputs)
       types[name] = {DType::U8, type.shape};
@@ -187,7 +187,7 @@ private:
   }
 
   const HostTensors &inputs;
-  const Numbers &numbers;
+  const OptionValues &options;
   const FloatFormat *format;
   TensorTypes types;
   AttentionArguments arguments;
@@ -204,9 +204,9 @@ private:
 
 } // namespace
 
-Result<HostTensors> attentionReference(const HostTensors &inputs, const Numbers &numbers,
+Result<HostTensors> attentionReference(const HostTensors &inputs, const OptionValues &options,
                                        std::optional<DType> working) {
-  return Reference(inputs, numbers, working)();
+  return RowByRow(inputs, options, working)();
 }
 
 } // namespace kiln::kernels

@@ -7,14 +7,15 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONREFERENCE_H
 #define KILN_KERNELS_ATTENTION_ATTENTIONREFERENCE_H
 
-#include "kernels/support/Family.h"
+#include "kernels/support/HostTensor.h"
+#include "kernels/support/OptionValues.h"
 
 namespace kiln::kernels {
 
 /// o and lse, in float64, of a call that the operation accepts.  `working`: every tensor of the computation (k times
 /// scale, scores, probabilities, o) is rounded to that type, which gives the error that the type brings with it.  Rows
 /// that no sequence uses: 0, and minus infinity.
-Result<HostTensors> attentionReference(const HostTensors &inputs, const Numbers &numbers,
+Result<HostTensors> attentionReference(const HostTensors &inputs, const OptionValues &options,
                                        std::optional<DType> working = {});
 
 } // namespace kiln::kernels

@@ -6,17 +6,28 @@
 namespace kiln::kernels {
 namespace {
 
-class CumsumFamily : public RowFamily {
+class CumsumCallable : public RowCallable {
 public:
   std::string_view name() const override { return "cumsum"; }
+
   std::string_view summary() const override { return "out[r, j] = x[r, 0] + .. + x[r, j], row by row"; }
+
   Planner bind(Jit &jit) const override {
     return [operation = std::make_shared<CumsumOperation>(jit)](const Call &call, Plan &plan) -> Status {
       return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
     };
   }
 
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+  std::vector<FieldInfo> settings() const override { return fieldsOf<CumsumConfig>(); }
+
+  language::Kernel record(DType element, const Settings &settings) const override {
+    return recordWith(settings, CumsumConfig(), [&](const CumsumConfig &c) { return cumsum(element, c); });
+  }
+};
+
+class CumsumReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &) const override {
     HostTensor out = inputs.at("x");
     const HostRows r(out);
     for (std::size_t i = 0; i < r.rows; ++i)
@@ -27,7 +38,7 @@ public:
 
   /// (n - 1) u sum |x| of the n elements summed so far (u = 2^-24: fp32 in any order), and half an ulp of the type.
   std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &inputs, const HostTensors &reference,
-                              const Numbers &) const override {
+                              const OptionValues &) const override {
     const HostTensor &x = inputs.at("x"), &out = reference.at("out");
     const HostRows r(x);
     std::vector<double> limits(out.values.size());
@@ -57,20 +68,12 @@ public:
           columns < block ? sectorsOfCutRows(rows, columns, size) : rows * sectorsOfBlocks(columns, block, size);
     return {t};
   }
-
-  std::vector<FieldInfo> settings() const override { return fieldsOf<CumsumConfig>(); }
-  language::Kernel record(DType element, const Settings &settings) const override {
-    CumsumConfig c;
-    if (Status s = applySettings(settings, c); !s.ok())
-      return language::Kernel::failed(std::move(s));
-    return cumsum(element, c);
-  }
 };
 
 } // namespace
 
-std::unique_ptr<Family> makeCumsum() {
-  return std::make_unique<CumsumFamily>();
+Family makeCumsum() {
+  return {std::make_unique<CumsumCallable>(), std::make_unique<CumsumReference>(), std::make_unique<RowSamples>()};
 }
 
 } // namespace kiln::kernels

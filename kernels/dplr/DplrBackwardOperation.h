@@ -8,6 +8,7 @@
 #ifndef KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 #define KILN_KERNELS_DPLR_DPLRBACKWARDOPERATION_H
 
+#include "kernels/dplr/ChunkOptions.h"
 #include "kernels/dplr/KeptChunks.h"
 #include "kernels/dplr/Segments.h"
 
@@ -34,6 +35,8 @@ struct DplrBackwardArguments {
   std::int64_t segmentSize = 0;
   /// What the forward call with the same inputs and options saved (DplrArguments); none: it is made again.
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 /// Inputs as of DeltaRuleArguments, the rest as of DplrBackwardArguments.
@@ -51,6 +54,8 @@ struct DeltaRuleBackwardArguments {
   int warps = 0;
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 /// Inputs as of LinearAttentionArguments, the rest as of DplrBackwardArguments.
@@ -68,6 +73,8 @@ struct LinearAttentionBackwardArguments {
   int warps = 0;
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 /// What all of them come down to.

@@ -8,6 +8,7 @@
 #ifndef KILN_KERNELS_DPLR_DPLROPERATION_H
 #define KILN_KERNELS_DPLR_DPLROPERATION_H
 
+#include "kernels/dplr/ChunkOptions.h"
 #include "kernels/dplr/KeptChunks.h"
 #include "kernels/dplr/Segments.h"
 
@@ -39,6 +40,8 @@ struct DplrArguments {
   /// Out: what the backward call with the same inputs and options takes in place of making it again, in [savedBytes] of
   /// u8 (KeptChunks.h).
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 /// As DplrArguments, with RWKV7's names: q = r, g = w (log decays), scale 1 if none is given.
@@ -52,6 +55,8 @@ struct Rwkv7Arguments {
   int warps = 0;
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 /// With the decayed state D_t = diag(e^{g_t}) S_{t-1}
@@ -72,6 +77,8 @@ struct DeltaRuleArguments {
   int warps = 0;
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 ///   S_t = diag(e^{g_t}) S_{t-1} + k_t v_t^T      o_t = scale * S_t^T q_t
@@ -90,6 +97,8 @@ struct LinearAttentionArguments {
   int warps = 0;
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) { chunkOptions(a, v); }
 };
 
 /// What all of them come down to.

@@ -22,6 +22,10 @@ struct DplrStepArguments {
   std::optional<Tensor> finalState = {};
   std::optional<Tensor> cuSeqlens = {}; ///< as of DplrArguments
   std::optional<float> scale = {};      ///< none: 1 / sqrt(K)
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v, const char *scale = scaleText) {
+    v(CallOption{"scale", scale}, a.scale);
+  }
 };
 
 /// As DplrStepArguments, with RWKV7's names: q = r, g = w (log decays).  Scale is 1 if none is given, as of the chunked

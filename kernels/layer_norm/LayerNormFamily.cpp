@@ -28,26 +28,24 @@ struct RowMoments {
   }
 };
 
-double epsOf(const Numbers &numbers) {
-  const auto eps = numbers.find("eps");
-  return static_cast<double>(static_cast<float>(eps == numbers.end() ? 1e-5 : eps->second));
-}
-
-class LayerNormFamily : public Family {
+class LayerNormCallable : public Callable {
 public:
   std::string_view name() const override { return "layer_norm"; }
+
   std::string_view summary() const override {
     return "out = (x - mean) / sqrt(variance + eps) * weight + bias, row by row";
   }
+
   std::vector<TensorParameter> tensors() const override {
     return {{"x", false, false, "columns, or rows x columns; f32, f16 or bf16"},
             {"weight", false, true, "columns; with bias", {}, "bias"},
             {"bias", false, true, "columns; with weight", {}, "weight"},
             {"out", true, false, "of x's shape and type"}};
   }
-  std::vector<NumberParameter> numbers() const override { return {{"eps", 1e-5, "added to the variance"}}; }
 
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+  std::vector<OptionInfo> options() const override { return optionsOf<LayerNormArguments>(); }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &) const override {
     if (inputs.count("weight") != inputs.count("bias"))
       return Status::invalid("weight and bias belong together", "give both or neither");
     return TensorTypes{{"out", inputs.at("x")}};
@@ -62,15 +60,30 @@ public:
         a.weight = weight->second;
       if (auto bias = call.tensors.find("bias"); bias != call.tensors.end())
         a.bias = bias->second;
-      KILN_ASSIGN(a.eps, floatOr(operation->name(), call.numbers, "eps", 1e-5f));
+      KILN_TRY(readOptions(operation->name(), call.options, a));
       return operation->describe(a, plan);
     };
   }
 
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &numbers) const override {
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  std::vector<FieldInfo> settings() const override { return fieldsOf<LayerNormConfig>(); }
+
+  language::Kernel record(DType element, const Settings &settings) const override {
+    return recordWith(settings, LayerNormConfig(), [&](const LayerNormConfig &c) { return layerNorm(element, c); });
+  }
+};
+
+class LayerNormReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &options) const override {
+    KILN_ASSIGN(const LayerNormArguments arguments, readOptions<LayerNormArguments>("layer_norm", options));
     HostTensor out = inputs.at("x");
     const HostRows r(out);
-    const RowMoments moments(out, epsOf(numbers));
+    const RowMoments moments(out, static_cast<double>(arguments.eps));
     const HostTensor *weight = inputs.count("weight") ? &inputs.at("weight") : nullptr;
     const HostTensor *bias = inputs.count("bias") ? &inputs.at("bias") : nullptr;
     for (std::size_t i = 0; i < r.rows; ++i)
@@ -85,13 +98,15 @@ public:
 
   /// With u = 2^-24 and n columns: the mean is off by at most (n + 3) u mean|x|, which every x - mean shares (n - 1
   /// additions, and 2 ulp of the division); the variance by a relative (n + 7) u, its root by half of that; each later
-  /// operation by u.  Then half an ulp of the
-  /// type.
+  /// operation by u.  Then half an ulp of the type.
   std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &inputs, const HostTensors &reference,
-                              const Numbers &numbers) const override {
+                              const OptionValues &options) const override {
+    const auto arguments = readOptions<LayerNormArguments>("layer_norm", options);
+    if (!arguments.ok())
+      return {};
     const HostTensor &x = inputs.at("x"), &out = reference.at("out");
     const HostRows r(x);
-    const RowMoments moments(x, epsOf(numbers));
+    const RowMoments moments(x, static_cast<double>(arguments->eps));
     const double u = 0x1p-24, n = static_cast<double>(r.columns);
     std::vector<double> limits(out.values.size());
     for (std::size_t i = 0; i < r.rows; ++i) {
@@ -153,30 +168,21 @@ public:
     t.loadBytes += 2 * programs * readers * (32 / lanesOfRow) * columns * size;
     return true;
   }
+};
 
-  double bytes(const Call &call) const override {
-    const Tensor &x = call.tensors.at("x");
-    return 2.0 * static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
-  }
-
+class LayerNormSamples : public Samples {
+public:
   TensorTypes example(DType dtype, bool large) const override {
     const std::uint64_t rows = large ? 8192 : 64, columns = large ? 8192 : 1000;
     return {{"x", {dtype, {rows, columns}}}, {"weight", {dtype, {columns}}}, {"bias", {dtype, {columns}}}};
-  }
-
-  std::vector<FieldInfo> settings() const override { return fieldsOf<LayerNormConfig>(); }
-  language::Kernel record(DType element, const Settings &settings) const override {
-    LayerNormConfig c;
-    if (Status s = applySettings(settings, c); !s.ok())
-      return language::Kernel::failed(std::move(s));
-    return layerNorm(element, c);
   }
 };
 
 } // namespace
 
-std::unique_ptr<Family> makeLayerNorm() {
-  return std::make_unique<LayerNormFamily>();
+Family makeLayerNorm() {
+  return {std::make_unique<LayerNormCallable>(), std::make_unique<LayerNormReference>(),
+          std::make_unique<LayerNormSamples>()};
 }
 
 } // namespace kiln::kernels

@@ -3,6 +3,7 @@
 #define KILN_KERNELS_LAYER_NORM_LAYERNORMOPERATION_H
 
 #include "kernels/layer_norm/LayerNorm.h"
+#include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Rows.h"
 
@@ -13,6 +14,11 @@ namespace kiln::kernels {
 struct LayerNormArguments {
   Tensor x, weight, bias, out;
   float eps = 1e-5f;
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
+    v(CallOption{"eps", "added to the variance"}, a.eps);
+  }
+
   /// Both or neither; a default Tensor is none.
   bool affine() const { return given(weight) || given(bias); }
   static bool given(const Tensor &t) { return t.address != 0 || t.device != nullptr; }

@@ -3,6 +3,7 @@
 #define KILN_KERNELS_MATMUL_MATMULOPERATION_H
 
 #include "kernels/matmul/Matmul.h"
+#include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
 
@@ -34,6 +35,14 @@ struct MatmulArguments {
   bool deterministic = true;                                 ///< of split products; the others always are
   std::optional<Tensor> other = {};                          ///< what the caller's epilogue reads: as out, any strides
   Tiling tiling = {};                                        ///< of the product
+
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
+    v(CallOption{"scale", "of the product"}, a.scale);
+    v(CallOption{"activation", "after scale and bias"}, a.activation);
+    v(CallOption{"precision", "of f32"}, a.precision);
+    v(CallOption{"splits", "programs that share K; 0: as many as keep the GPU busy"}, a.splits);
+    Tiling::options(a.tiling, v);
+  }
 };
 
 /// The types of out for operands of a type; the first is what it has if nobody chooses.

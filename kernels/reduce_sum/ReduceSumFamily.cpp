@@ -6,15 +6,17 @@
 namespace kiln::kernels {
 namespace {
 
-class ReduceSumFamily : public Family {
+class ReduceSumCallable : public Callable {
 public:
   std::string_view name() const override { return "reduce_sum"; }
+
   std::string_view summary() const override { return "out = the sum of all elements of x, in two launches"; }
+
   std::vector<TensorParameter> tensors() const override {
     return {{"x", false, false, "any shape, f32, f16 or bf16"}, {"out", true, false, "one element of x's type"}};
   }
 
-  Result<TensorTypes> outputs(const TensorTypes &inputs, const Numbers &) const override {
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &) const override {
     return TensorTypes{{"out", {inputs.at("x").dtype, {1}}}};
   }
 
@@ -24,7 +26,23 @@ public:
     };
   }
 
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+  double bytes(const Call &call) const override {
+    const Tensor &x = call.tensors.at("x");
+    return static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
+  }
+
+  /// The first of the two launches.
+  std::vector<FieldInfo> settings() const override { return fieldsOf<ReduceSumConfig>(); }
+
+  language::Kernel record(DType element, const Settings &settings) const override {
+    return recordWith(settings, ReduceSumConfig(),
+                      [&](const ReduceSumConfig &c) { return reduceSumPartial(element, c); });
+  }
+};
+
+class ReduceSumReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &) const override {
     double sum = 0;
     for (double v : inputs.at("x").values)
       sum += v;
@@ -33,18 +51,13 @@ public:
 
   /// (n - 1) u sum |x| with u = 2^-24: fp32 in any order; and half an ulp of the type.
   std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &inputs, const HostTensors &reference,
-                              const Numbers &) const override {
+                              const OptionValues &) const override {
     const HostTensor &x = inputs.at("x");
     double absolute = 0;
     for (double v : x.values)
       absolute += std::abs(v);
     const double summed = std::max(0.0, static_cast<double>(x.values.size()) - 1) * 0x1p-24 * absolute;
     return {summed + halfUlp(std::abs(reference.at("out").values[0]) + summed, dtype)};
-  }
-
-  double bytes(const Call &call) const override {
-    const Tensor &x = call.tensors.at("x");
-    return static_cast<double>(x.elements()) * dtypeBytes(x.dtype);
   }
 
   /// Each program's warps leave a number each in shared memory, one of them reads them all: a wavefront each.
@@ -58,25 +71,20 @@ public:
              programs * (warps + 1)},
             {"reduce_sum_final", sectorsOnce(programs, 4), 1, programs * 4, size, warps, warps + 1}};
   }
+};
 
+class ReduceSumSamples : public Samples {
+public:
   TensorTypes example(DType dtype, bool large) const override {
     return {{"x", {dtype, large ? Shape{1u << 27} : Shape{(1u << 18) + 3}}}};
-  }
-
-  /// The first of the two launches.
-  std::vector<FieldInfo> settings() const override { return fieldsOf<ReduceSumConfig>(); }
-  language::Kernel record(DType element, const Settings &settings) const override {
-    ReduceSumConfig c;
-    if (Status s = applySettings(settings, c); !s.ok())
-      return language::Kernel::failed(std::move(s));
-    return reduceSumPartial(element, c);
   }
 };
 
 } // namespace
 
-std::unique_ptr<Family> makeReduceSum() {
-  return std::make_unique<ReduceSumFamily>();
+Family makeReduceSum() {
+  return {std::make_unique<ReduceSumCallable>(), std::make_unique<ReduceSumReference>(),
+          std::make_unique<ReduceSumSamples>()};
 }
 
 } // namespace kiln::kernels

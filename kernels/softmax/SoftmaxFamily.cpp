@@ -6,17 +6,28 @@
 namespace kiln::kernels {
 namespace {
 
-class SoftmaxFamily : public RowFamily {
+class SoftmaxCallable : public RowCallable {
 public:
   std::string_view name() const override { return "softmax"; }
+
   std::string_view summary() const override { return "out[r, :] = exp(x[r, :] - max) / sum, row by row"; }
+
   Planner bind(Jit &jit) const override {
     return [operation = std::make_shared<SoftmaxOperation>(jit)](const Call &call, Plan &plan) -> Status {
       return operation->describe({call.tensors.at("x"), call.tensors.at("out")}, plan);
     };
   }
 
-  Result<HostTensors> reference(const HostTensors &inputs, const Numbers &) const override {
+  std::vector<FieldInfo> settings() const override { return fieldsOf<SoftmaxConfig>(); }
+
+  language::Kernel record(DType element, const Settings &settings) const override {
+    return recordWith(settings, SoftmaxConfig(), [&](const SoftmaxConfig &c) { return softmax(element, c); });
+  }
+};
+
+class SoftmaxReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &) const override {
     HostTensor out = inputs.at("x");
     const HostRows r(out);
     for (std::size_t i = 0; i < r.rows; ++i) {
@@ -35,7 +46,7 @@ public:
 
   /// 2 ulp of the type plus 1e-6.
   std::vector<double> allowed(std::string_view, DType dtype, const HostTensors &, const HostTensors &reference,
-                              const Numbers &) const override {
+                              const OptionValues &) const override {
     const HostTensor &out = reference.at("out");
     std::vector<double> limits(out.values.size());
     for (std::size_t i = 0; i < limits.size(); ++i)
@@ -50,20 +61,12 @@ public:
     const RowTile tile = rowTile(static_cast<std::int64_t>(x.shape.back()));
     return {rowTraffic("softmax", x, tile, tile.looping ? 2 : 1, 2)};
   }
-
-  std::vector<FieldInfo> settings() const override { return fieldsOf<SoftmaxConfig>(); }
-  language::Kernel record(DType element, const Settings &settings) const override {
-    SoftmaxConfig c;
-    if (Status s = applySettings(settings, c); !s.ok())
-      return language::Kernel::failed(std::move(s));
-    return softmax(element, c);
-  }
 };
 
 } // namespace
 
-std::unique_ptr<Family> makeSoftmax() {
-  return std::make_unique<SoftmaxFamily>();
+Family makeSoftmax() {
+  return {std::make_unique<SoftmaxCallable>(), std::make_unique<SoftmaxReference>(), std::make_unique<RowSamples>()};
 }
 
 } // namespace kiln::kernels

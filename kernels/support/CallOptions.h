@@ -1,108 +1,165 @@
 //===- CallOptions.h - The options of a call's arguments, listed once --------===//
 //
 // What a call says besides its tensors: flags, numbers and choices of an arguments struct, each with its name on the
-// command line.  The struct lists them:
+// command line.  The struct lists them, with the fields that they are:
 //
-//   template <typename Visitor> static void options(Visitor &&v) {
-//     v(CallOption{"causal", "a query sees no key after its own", 1}, &AttentionArguments::causal);
+//   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
+//     v(CallOption{"causal", "a query sees no key after its own"}, a.causal);
+//     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
 //   }
 //
-// From the list come the parameters of commands, with the struct's initialisers for defaults, and their values in a
-// call; the family tries each option that has a value to try.
+// An option's type is its field's: bool is a flag, an enumeration (or a word among `choices`) a choice, an integer a
+// whole number, float a float; an optional field has no value if the call gives none.  The default is the struct's
+// initialiser.
+//
+// From the list come the parameters of commands, their types and texts, what a call's values are in the struct, and
+// samples that try an option.
+//
+// Invariant: reading values takes no lock and allocates nothing, but for a failure: calls of known kernels go through
+// it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_CALLOPTIONS_H
 #define KILN_KERNELS_SUPPORT_CALLOPTIONS_H
 
-#include "kernels/support/Family.h"
-#include "support/Text.h"
+#include "kernels/support/Configuration.h"
+#include "kernels/support/OptionValues.h"
 
-#include <cmath>
+#include <limits>
+#include <tuple>
 
 namespace kiln::kernels {
 
 struct CallOption {
-  const char *name; ///< in Numbers, and on the command line with - for _
+  const char *name; ///< in OptionValues, and on the command line with - for _
   const char *text;
-  std::optional<double> tried = {}; ///< a value for a sample that checks the kernel
-  const char *pair = nullptr;       ///< two options with commas between are one parameter of this name: --window L,R
+  std::optional<OptionValue> tried = {}; ///< a value for a sample that checks the kernel
+  const char *pair = nullptr;            ///< options with commas between are one parameter of this name: --window L,R
+  std::span<const std::string_view> choices = {}; ///< of a field that is a word
+  Values values = anyValue;                       ///< what the operation takes, where its check reads it from here
 };
 
-/// A number without a fraction, within 2^53.
-inline Result<std::int64_t> wholeNumberOr(std::string_view operation, const Numbers &numbers, std::string_view name,
-                                          std::int64_t otherwise) {
-  const double value = numberOr(numbers, name, static_cast<double>(otherwise));
-  if (!(std::abs(value) <= 0x1p53) || value != std::floor(value))
-    return Status::invalid(std::string(operation) + ": " + std::string(name) + " = " + format("%g", value),
-                           "give a whole number");
-  return static_cast<std::int64_t>(value);
+namespace detail {
+
+template <typename T> struct OptionField {
+  using Type = T;
+  static constexpr bool isOptional = false;
+};
+template <typename T> struct OptionField<std::optional<T>> {
+  using Type = T;
+  static constexpr bool isOptional = true;
+};
+
+template <typename T> constexpr OptionInfo::Kind optionKind() {
+  if constexpr (std::is_same_v<T, bool>)
+    return OptionInfo::Kind::Flag;
+  else if constexpr (std::is_enum_v<T> || std::is_same_v<T, std::string_view>)
+    return OptionInfo::Kind::Choice;
+  else if constexpr (std::is_integral_v<T>)
+    return OptionInfo::Kind::Whole;
+  else {
+    static_assert(std::is_same_v<T, float>, "an option is a bool, an integer, a float, an enumeration or a word");
+    return OptionInfo::Kind::Float;
+  }
 }
 
-/// The parameters of a command, in the order of the list.
-template <typename Arguments> std::vector<NumberParameter> optionParameters() {
-  std::vector<NumberParameter> out;
-  const Arguments standard;
-  Arguments::options([&](const CallOption &option, auto member) {
-    using T = std::remove_cvref_t<decltype(standard.*member)>;
-    if (option.pair && !out.empty() && out.back().name == option.pair) {
-      out.back().keys.emplace_back(option.name);
-      return;
-    }
-    NumberParameter &p = out.emplace_back();
-    p.name = option.pair ? option.pair : option.name;
-    p.description = option.text;
-    if (option.pair)
-      p.keys = {option.name};
-    if constexpr (std::is_same_v<T, bool>)
-      p.flag = true;
-    else if constexpr (std::is_enum_v<T>)
-      p.choices.assign(words<T>.begin(), words<T>.end());
-    else if constexpr (std::is_arithmetic_v<T>)
-      p.value = static_cast<double>(standard.*member);
+template <typename T> std::span<const std::string_view> wordsOf(const CallOption &option) {
+  if constexpr (std::is_enum_v<T>) {
+    static_assert(!words<T>.empty(), "an enumeration among options needs `words`");
+    return words<T>;
+  } else
+    return option.choices;
+}
+
+/// A field's value, as a call says it.  A word that is empty is none.
+template <typename T> std::optional<OptionValue> optionValue(const T &field) {
+  if constexpr (OptionField<T>::isOptional)
+    return field ? optionValue(*field) : std::nullopt;
+  else if constexpr (std::is_same_v<T, bool>)
+    return field;
+  else if constexpr (std::is_enum_v<T>)
+    return std::string(words<T>[static_cast<std::size_t>(field)]);
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<std::int64_t>(field);
+  else if constexpr (std::is_same_v<T, float>)
+    return static_cast<double>(field);
+  else
+    return field.empty() ? std::nullopt : std::optional<OptionValue>(std::string(field));
+}
+
+template <typename T>
+Status readOption(std::string_view operation, const CallOption &option, const OptionValue &value, T &field) {
+  using Type = typename OptionField<T>::Type;
+  if constexpr (std::is_same_v<Type, bool>) {
+    KILN_ASSIGN(field, flagOf(operation, option.name, value));
+  } else if constexpr (std::is_integral_v<Type>) {
+    using Limits = std::numeric_limits<Type>;
+    KILN_ASSIGN(const std::int64_t whole, wholeOf(operation, option.name, value, Limits::min(), Limits::max()));
+    field = static_cast<Type>(whole);
+  } else if constexpr (std::is_same_v<Type, float>) {
+    KILN_ASSIGN(field, floatOf(operation, option.name, value));
+  } else {
+    const std::span<const std::string_view> words = wordsOf<Type>(option);
+    KILN_ASSIGN(const std::size_t place, choiceOf(operation, option.name, value, words));
+    if constexpr (std::is_enum_v<Type>)
+      field = static_cast<Type>(place);
+    else
+      field = words[place];
+  }
+  return {};
+}
+
+} // namespace detail
+
+/// What commands see of the options that `list`, called with a visitor, lists; the values of the fields are the
+/// defaults.
+template <typename List> std::vector<OptionInfo> optionsListedBy(List list) {
+  std::vector<OptionInfo> out;
+  list([&]<typename T>(const CallOption &option, const T &field) {
+    using Type = typename detail::OptionField<T>::Type;
+    OptionInfo &o = out.emplace_back();
+    o.name = option.name, o.kind = detail::optionKind<Type>(), o.text = option.text;
+    if constexpr (detail::optionKind<Type>() == OptionInfo::Kind::Choice)
+      o.choices.assign(detail::wordsOf<Type>(option).begin(), detail::wordsOf<Type>(option).end());
+    o.standard = detail::optionValue(field);
+    o.tried = option.tried;
+    o.pair = option.pair ? option.pair : "";
   });
   return out;
 }
 
+/// What commands see of the options of these structs, in the order of the lists.
+template <typename... Arguments> std::vector<OptionInfo> optionsOf() {
+  return optionsListedBy([](auto &&visit) {
+    const std::tuple<Arguments...> standard;
+    (Arguments::options(std::get<Arguments>(standard), visit), ...);
+  });
+}
+
 /// Writes what a call says to its arguments; what it leaves out stays.
 template <typename Arguments>
-Status readOptions(std::string_view operation, const Numbers &numbers, Arguments &arguments) {
+Status readOptions(std::string_view operation, const OptionValues &values, Arguments &arguments) {
   Status problem;
-  Arguments::options([&](const CallOption &option, auto member) {
-    auto &field = arguments.*member;
-    if (!problem.ok() || !numbers.count(option.name))
-      return;
-    const auto number = [&]<typename T>(T otherwise) {
-      if constexpr (std::is_integral_v<T>)
-        return wholeNumberOr(operation, numbers, option.name, otherwise);
-      else
-        return floatOr(operation, numbers, option.name, otherwise);
-    };
-    const auto assign = [&](auto value) {
-      if (value.ok())
-        field = *value;
-      else
-        problem = value.takeStatus();
-    };
-    using T = std::remove_cvref_t<decltype(field)>;
-    if constexpr (std::is_same_v<T, bool>)
-      field = numberOr(numbers, option.name, 0) != 0;
-    else if constexpr (std::is_enum_v<T>)
-      field = static_cast<T>(numberOr(numbers, option.name, 0));
-    else if constexpr (std::is_arithmetic_v<T>)
-      assign(number(field));
-    else // optional
-      assign(number(typename T::value_type()));
+  Arguments::options(arguments, [&](const CallOption &option, auto &field) {
+    if (const auto found = values.find(option.name); problem.ok() && found != values.end())
+      problem = detail::readOption(operation, option, found->second, field);
   });
   return problem;
 }
 
-/// For each option that is to be tried, numbers in which it is set.
-template <typename Arguments> std::vector<Numbers> optionsToTry() {
-  std::vector<Numbers> out;
-  Arguments::options([&](const CallOption &option, auto) {
+/// Arguments without tensors that have what a call says.
+template <typename Arguments> Result<Arguments> readOptions(std::string_view operation, const OptionValues &values) {
+  Arguments out;
+  KILN_TRY(readOptions(operation, values, out));
+  return out;
+}
+
+/// For each option that is to be tried, values in which it is set.
+template <typename Arguments> std::vector<OptionValues> optionsToTry() {
+  std::vector<OptionValues> out;
+  for (const OptionInfo &option : optionsOf<Arguments>())
     if (option.tried)
       out.push_back({{option.name, *option.tried}});
-  });
   return out;
 }
 

@@ -6,8 +6,9 @@
 #ifndef KILN_KERNELS_SUPPORT_ROWS_H
 #define KILN_KERNELS_SUPPORT_ROWS_H
 
-#include "kernels/support/Family.h"
+#include "kernels/support/Callable.h"
 #include "kernels/support/Grid.h"
+#include "kernels/support/Traffic.h"
 
 #include <bit>
 

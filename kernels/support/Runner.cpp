@@ -60,15 +60,16 @@ Status PlacedCall::place(Device &device, const std::string &name, const TensorTy
   return {};
 }
 
-Result<PlacedCall> PlacedCall::create(Device &device, const Family &family, const Arrays &inputs,
-                                      const Numbers &numbers) {
+Result<PlacedCall> PlacedCall::create(Device &device, const Callable &callable, const Arrays &inputs,
+                                      const OptionValues &options) {
+  KILN_TRY(checkOptions(callable, options));
   PlacedCall out;
-  out.tensors.numbers = numbers;
+  out.tensors.options = options;
   TensorTypes types;
   for (const auto &[name, array] : inputs)
     types[name] = {array.type, array.shape};
-  KILN_ASSIGN(out.outputTypes, family.outputs(types, numbers));
-  KILN_TRY(family.complete(inputs, out.tensors.numbers));
+  KILN_ASSIGN(out.outputTypes, callable.outputs(types, options));
+  KILN_TRY(callable.complete(inputs, out.tensors.options));
   for (const auto &[name, array] : inputs) {
     KILN_TRY(out.place(device, name, types[name]));
     KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
@@ -90,20 +91,20 @@ Result<Arrays> PlacedCall::readOutputs() const {
   return out;
 }
 
-Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
-                               const RunnerOptions &options) {
+Result<RunnerResult> runCall(Jit &jit, const Callable &callable, const Arrays &inputs, const OptionValues &options,
+                             const RunnerOptions &how) {
   Device &device = jit.device();
-  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(device, family, inputs, numbers));
+  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(device, callable, inputs, options));
   const Call &call = placed.call();
 
   RunnerResult out;
-  out.bytes = family.bytes(call);
-  out.flops = family.flops(call);
-  for (unsigned i = 0; i < options.repeat; ++i) {
+  out.bytes = callable.bytes(call);
+  out.flops = callable.flops(call);
+  for (unsigned i = 0; i < how.repeat; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     Stopwatch watch;
     KILN_TRY(watch.start(device));
-    Status ran = family.run(jit, call, {});
+    Status ran = callable.run(jit, call, {});
     std::vector<Finding> seen = device.takeFindings();
     out.findings.insert(out.findings.end(), seen.begin(), seen.end());
     // A finding that ended the launch is the answer; the failure repeats it.
@@ -118,7 +119,7 @@ Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inp
       out.firstCallMilliseconds =
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   }
-  if (options.read) {
+  if (how.read) {
     KILN_ASSIGN(out.outputs, placed.readOutputs());
   }
   return out;
@@ -153,29 +154,40 @@ Array arrayOf(const TensorType &type, std::span<const float> values) {
   return converted ? std::move(*converted) : Array{type.dtype, type.shape, {}};
 }
 
+Array randomInput(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed) {
+  if (family.samples)
+    if (std::optional<Array> own = family.samples->input(name, type, seed))
+      return std::move(*own);
+  // Inputs of one call differ.
+  const std::vector<TensorParameter> all = family.callable->tensors();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const TensorParameter &p) { return p.name == name; });
+  return randomArray(type, seed + static_cast<std::uint64_t>(at - all.begin()));
+}
+
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed) {
   Arrays out;
-  for (const TensorParameter &p : family.tensors())
+  for (const TensorParameter &p : family.callable->tensors())
     if (auto type = types.find(p.name); !p.output && type != types.end())
-      out[p.name] = family.input(p.name, type->second, seed);
+      out[p.name] = randomInput(family, p.name, type->second, seed);
   return out;
 }
 
-Result<Arrays> withMadeInputs(Jit &jit, const Family &family, Arrays inputs, const Numbers &numbers,
+Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
                               const std::vector<std::string> &made) {
-  for (const TensorParameter &p : family.tensors()) {
+  for (const TensorParameter &p : callable.tensors()) {
     if (std::find(made.begin(), made.end(), p.name) == made.end())
       continue;
-    KILN_ASSIGN(const Family *maker, findFamily(p.madeBy));
+    KILN_ASSIGN(const Family *family, findFamily(p.madeBy));
+    const Callable &maker = *family->callable;
     Arrays theirs;
-    for (const TensorParameter &t : maker->tensors())
+    for (const TensorParameter &t : maker.tensors())
       if (const auto found = inputs.find(t.name); !t.output && found != inputs.end())
         theirs[t.name] = found->second;
-    Numbers known{{p.name, 1}};
-    for (const NumberParameter &n : maker->numbers())
-      if (const auto found = numbers.find(n.name); found != numbers.end())
+    OptionValues known{{p.name, true}};
+    for (const OptionInfo &o : maker.options())
+      if (const auto found = options.find(o.name); found != options.end())
         known.insert(*found);
-    KILN_ASSIGN(RunnerResult result, runFamily(jit, *maker, theirs, known));
+    KILN_ASSIGN(RunnerResult result, runCall(jit, maker, theirs, known));
     const auto output = result.outputs.find(p.name);
     if (output == result.outputs.end())
       return Status(StatusCode::Internal, p.madeBy + " made no '" + p.name + "'" +
@@ -186,15 +198,7 @@ Result<Arrays> withMadeInputs(Jit &jit, const Family &family, Arrays inputs, con
 }
 
 Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed) {
-  return withMadeInputs(jit, family, randomInputs(family, sample.inputs, seed), sample.numbers, sample.made);
-}
-
-HostTensor toHost(const Array &array) {
-  HostTensor out{array.shape, std::vector<double>(array.elements()), {}, array.type};
-  const unsigned bytes = dtypeBytes(array.type);
-  for (std::uint64_t i = 0; i < out.values.size(); ++i)
-    out.values[i] = loadElement(array.data.data() + i * bytes, array.type);
-  return out;
+  return withMadeInputs(jit, *family.callable, randomInputs(family, sample.inputs, seed), sample.options, sample.made);
 }
 
 std::string Comparison::toString() const {
@@ -219,34 +223,33 @@ std::string Comparison::toString() const {
                 output.c_str(), static_cast<unsigned long long>(worstIndex), got, wanted);
 }
 
-Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const Numbers &numbers,
+Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const OptionValues &options,
                                         const Arrays &outputs) {
-  HostTensors host;
-  for (const auto &[name, array] : inputs)
-    host[name] = toHost(array);
-  KILN_ASSIGN(const HostTensors wanted, family.reference(host, numbers));
-  return compareWith(wanted, family, host, numbers, outputs);
+  KILN_ASSIGN(const Reference *reference, referenceOf(family));
+  const HostTensors host = toHost(inputs);
+  KILN_ASSIGN(const HostTensors wanted, reference->compute(host, options));
+  return compareWith(wanted, *reference, host, options, outputs);
 }
 
-Result<Comparison> compareWith(const HostTensors &wanted, const Family &family, const HostTensors &inputs,
-                               const Numbers &numbers, const Arrays &outputs) {
+Result<Comparison> compareWith(const HostTensors &wanted, const Reference &reference, const HostTensors &inputs,
+                               const OptionValues &options, const Arrays &outputs) {
   Comparison out;
-  for (const auto &[name, reference] : wanted) {
+  for (const auto &[name, expected] : wanted) {
     const auto found = outputs.find(name);
-    if (found == outputs.end() || found->second.shape != reference.shape)
+    if (found == outputs.end() || found->second.shape != expected.shape)
       return Status(StatusCode::Internal, "the reference of '" + name + "' does not have the output's shape");
     const HostTensor got = toHost(found->second);
-    const std::vector<double> allowed = family.allowed(name, found->second.type, inputs, wanted, numbers);
-    const std::uint64_t compared = reference.sample.empty() ? got.values.size() : reference.sample.size();
-    if (allowed.size() != compared || reference.values.size() != compared)
+    const std::vector<double> allowed = reference.allowed(name, found->second.type, inputs, wanted, options);
+    const std::uint64_t compared = expected.sample.empty() ? got.values.size() : expected.sample.size();
+    if (allowed.size() != compared || expected.values.size() != compared)
       return Status(StatusCode::Internal, "'" + name + "' has no tolerance for each element");
     out.elements += compared;
     out.all += got.values.size();
     const DType type = found->second.type;
     double total = 0, squares = 0, referenceSquares = 0;
     for (std::uint64_t i = 0; i < compared; ++i) {
-      const std::uint64_t at = reference.sample.empty() ? i : reference.sample[i];
-      const double g = got.values[at], w = reference.values[i];
+      const std::uint64_t at = expected.sample.empty() ? i : expected.sample[i];
+      const double g = got.values[at], w = expected.values[i];
       // Infinity is the rounded result where the value before rounding may lie beyond the type's largest.
       const bool overflows = std::isinf(g) && std::signbit(g) == std::signbit(w) &&
                              std::abs(w) + std::max(0.0, allowed[i] - halfUlp(w, type)) >= overflowThreshold(type);
@@ -268,13 +271,13 @@ Result<Comparison> compareWith(const HostTensors &wanted, const Family &family, 
         out.wanted = w;
       }
     }
-    if (const std::optional<double> mean = family.allowedMean(name, type, reference); mean && compared) {
+    if (const std::optional<double> mean = reference.allowedMean(name, type, expected); mean && compared) {
       const double excess = total / static_cast<double>(compared) / *mean;
       out.meanExcess = std::isnan(excess) ? INFINITY : std::max(out.meanExcess, excess);
       if (excess > 1 && out.wrong == 0)
         out.output = name;
     }
-    if (const std::optional<double> ratio = family.allowedRatio(name); ratio && compared) {
+    if (const std::optional<double> ratio = reference.allowedRatio(name); ratio && compared) {
       const double n = static_cast<double>(compared);
       const double excess = std::sqrt(squares / n) / (std::sqrt(referenceSquares / n) + 1e-8) / *ratio;
       out.ratioExcess = std::isnan(excess) ? INFINITY : std::max(out.ratioExcess, excess);

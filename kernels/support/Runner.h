@@ -14,7 +14,8 @@ namespace kiln::kernels {
 /// A call whose tensors lie in buffers of their own: inputs copied there, outputs poisoned.
 class PlacedCall {
 public:
-  static Result<PlacedCall> create(Device &device, const Family &family, const Arrays &inputs, const Numbers &numbers);
+  static Result<PlacedCall> create(Device &device, const Callable &callable, const Arrays &inputs,
+                                   const OptionValues &options);
   const Call &call() const { return tensors; }
   /// The outputs as they are now.
   Result<Arrays> readOutputs() const;
@@ -37,27 +38,27 @@ struct RunnerResult {
   std::vector<double> milliseconds; ///< of each run; host time of the emulator's launches, event time on a GPU
   double firstCallMilliseconds = 0; ///< the first run, compiles included
   double bytes = 0;                 ///< that must cross the memory bus in one run
-  double flops = 0;                 ///< of one run; 0: see Family::flops
+  double flops = 0;                 ///< of one run; 0: see Callable::flops
 };
 
 /// Inputs by parameter name; a missing optional one is left out of the call.
-Result<RunnerResult> runFamily(Jit &jit, const Family &family, const Arrays &inputs, const Numbers &numbers,
-                               const RunnerOptions &options = {});
+Result<RunnerResult> runCall(Jit &jit, const Callable &callable, const Arrays &inputs, const OptionValues &options,
+                             const RunnerOptions &how = {});
 
 /// Random values of a type, the same for a seed: normal, with a share of zeros and of exact repeats.  Of i8: any.
 Array randomArray(const TensorType &type, std::uint64_t seed);
 /// These values, converted to a floating-point type.
 Array arrayOf(const TensorType &type, std::span<const float> values);
-/// Random arrays for every input among `types`.
+/// The family's own values for an input, or random ones; the same for a seed.
+Array randomInput(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed);
+/// Those of every input among `types`.
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
 
-/// `inputs` and those named in `made`, from calls of the families that make them, with the numbers that these have.
-Result<Arrays> withMadeInputs(Jit &jit, const Family &family, Arrays inputs, const Numbers &numbers,
+/// `inputs` and those named in `made`, from calls of the families that make them, with the options that these have.
+Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
                               const std::vector<std::string> &made);
 /// All inputs of a sample: random ones, and those that are made from them.
 Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed);
-
-HostTensor toHost(const Array &array);
 
 struct Comparison {
   std::string output;                    ///< the worst one
@@ -75,11 +76,12 @@ struct Comparison {
   std::string toString() const;
 };
 
-Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const Numbers &numbers,
+/// A failure if the family has no reference.
+Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const OptionValues &options,
                                         const Arrays &outputs);
-/// The same with `wanted`, wherever it comes from, in the place of the family's reference.
-Result<Comparison> compareWith(const HostTensors &wanted, const Family &family, const HostTensors &inputs,
-                               const Numbers &numbers, const Arrays &outputs);
+/// The same with `wanted`, wherever it comes from, in the place of what the reference computes.
+Result<Comparison> compareWith(const HostTensors &wanted, const Reference &reference, const HostTensors &inputs,
+                               const OptionValues &options, const Arrays &outputs);
 
 } // namespace kiln::kernels
 

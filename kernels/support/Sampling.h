@@ -1,20 +1,20 @@
 //===- Sampling.h - Which elements of a large result are compared -------------===//
 //
 // A float64 reference may cost 2^31 multiply-adds, some seconds; of calls that need more it computes a sample.  The
-// call's number "reference_work" is another limit.
+// value "reference_work" among a call's options is another limit.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_SAMPLING_H
 #define KILN_KERNELS_SUPPORT_SAMPLING_H
 
-#include "kernels/support/Family.h"
+#include "kernels/support/OptionValues.h"
 
 #include <algorithm>
 
 namespace kiln::kernels {
 
-inline double affordableWork(const Numbers &numbers) {
-  return numberOr(numbers, "reference_work", 0x1p31);
+inline double affordableWork(const OptionValues &options) {
+  return valueOr(options, "reference_work", 0x1p31);
 }
 
 /// About `count` of the numbers below n, at least 1, ascending: one in each of as many equal parts, at a place that

@@ -8,49 +8,45 @@
 #define KILN_KERNELS_SUPPORT_TILING_H
 
 #include "compiler/target/Target.h"
-#include "kernels/support/Family.h"
-#include "support/Text.h"
-
-#include <bit>
-#include <cmath>
+#include "kernels/support/CallOptions.h"
+#include "kiln/Operation.h"
 
 namespace kiln::kernels {
 
-/// 0: the operation chooses.
+/// 0: the operation chooses.  `options` says what else each may be.
 struct Tiling {
-  int blockM = 0, blockN = 0, blockK = 0; ///< powers of two, 16 to 256
-  int warps = 0;                          ///< a power of two, 1 to 32
-  int stages = 0; ///< tiles in flight, 1 to 8; refused where a block's shared memory does not hold them
+  int blockM = 0, blockN = 0, blockK = 0, warps = 0;
+  int stages = 0; ///< refused where a block's shared memory does not hold them
   bool given() const { return blockM || blockN || blockK || warps || stages; }
-};
 
-struct TilingField {
-  const char *name;
-  int Tiling::*field;
-  int least, most;
-  bool powerOfTwo;
-  const char *description;
+  /// `depth`: whether the kernel has steps of a depth.
+  template <typename Self, typename Visitor> static void options(Self &t, Visitor &&v, bool depth = true) {
+    constexpr Values tile = powersOfTwo(16, 256);
+    v(CallOption{.name = "block_m", .text = "rows of a program's tile; 0: chosen", .values = tile}, t.blockM);
+    v(CallOption{.name = "block_n",
+                 .text = "columns of a program's tile, attention: keys of a step; 0: chosen",
+                 .values = tile},
+      t.blockN);
+    if (depth)
+      v(CallOption{.name = "block_k", .text = "depth of a step; 0: chosen", .values = tile}, t.blockK);
+    v(CallOption{.name = "warps", .text = "of a program; 0: chosen", .values = powersOfTwo(1, 32)}, t.warps);
+    v(CallOption{.name = "stages", .text = "tiles in flight; 0: chosen", .values = between(1, 8)}, t.stages);
+  }
 };
-inline constexpr TilingField tilingFields[] = {
-    {"block_m", &Tiling::blockM, 16, 256, true, "rows of a program's tile; 0: chosen"},
-    {"block_n", &Tiling::blockN, 16, 256, true, "columns of a program's tile, attention: keys of a step; 0: chosen"},
-    {"block_k", &Tiling::blockK, 16, 256, true, "depth of a step; 0: chosen"},
-    {"warps", &Tiling::warps, 1, 32, true, "of a program; 0: chosen"},
-    {"stages", &Tiling::stages, 1, 8, false, "tiles in flight; 0: chosen"}};
 
 /// Refuses what no kernel takes, by name.
 inline Status checkTiling(std::string_view operation, const Tiling &tiling) {
-  for (const TilingField &f : tilingFields) {
-    const int value = tiling.*f.field;
-    if (value == 0)
-      continue;
-    if (value < f.least || value > f.most || (f.powerOfTwo && !std::has_single_bit(static_cast<unsigned>(value))))
-      return Status::invalid(std::string(operation) + ": " + f.name + " = " + std::to_string(value) + ": " +
-                                 (f.powerOfTwo ? "a power of two from " : "from ") + std::to_string(f.least) + " to " +
-                                 std::to_string(f.most),
-                             "give 0 to have it chosen");
-  }
-  return {};
+  Status problem;
+  Tiling::options(tiling, [&](const CallOption &option, int value) {
+    const Values &values = option.values;
+    if (!problem.ok() || value == 0 || values.take(value))
+      return;
+    problem = Status::invalid(std::string(operation) + ": " + option.name + " = " + std::to_string(value) + ": " +
+                                  (values.step ? "" : "a power of two ") + "from " + std::to_string(values.least) +
+                                  " to " + std::to_string(values.most),
+                              "give 0 to have it chosen");
+  });
+  return problem;
 }
 
 /// Bytes of shared memory that a block may use: what the device has, and what code for `codeTarget` may ask for.
@@ -76,25 +72,6 @@ inline Status checkStages(const Jit &jit, std::string_view operation, int stages
                          (most > 1 ? "give at most " + std::to_string(most) + " stages, or smaller tiles"
                                    : std::string("give smaller tiles, or 1 stage")) +
                              "; 0 has them chosen");
-}
-
-/// The parameters of a command, without block_k where a kernel has none.
-inline void addTilingParameters(std::vector<NumberParameter> &parameters, bool depth) {
-  for (const TilingField &f : tilingFields)
-    if (depth || f.field != &Tiling::blockK)
-      parameters.push_back({f.name, {}, f.description});
-}
-
-inline Result<Tiling> tilingOf(std::string_view operation, const Numbers &numbers) {
-  Tiling out;
-  for (const TilingField &f : tilingFields) {
-    const double value = numberOr(numbers, f.name, 0);
-    if (value != std::floor(value) || !(std::abs(value) <= 1 << 20))
-      return Status::invalid(format("%s: %s = %g", std::string(operation).c_str(), f.name, value),
-                             "give a whole number, 0 to have it chosen");
-    out.*f.field = static_cast<int>(value);
-  }
-  return out;
 }
 
 } // namespace kiln::kernels

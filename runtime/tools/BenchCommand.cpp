@@ -1,4 +1,5 @@
 // `kiln bench`: the library's kernels at sizes that fill a GPU, next to the device's own copy in the same run.
+#include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/FamilyWords.h"
@@ -80,31 +81,32 @@ private:
       return Status::invalid("--with " + o.with[0] + ": its parameters are of one kernel, " +
                                  std::to_string(o.kernels.size()) + " are named",
                              "name one kernel");
-    KILN_ASSIGN(const std::vector<KernelTypes> chosen, selectKernels(o.kernels, o.dtypes));
+    KILN_ASSIGN(const std::vector<KernelTypes> chosen,
+                selectKernels(o.kernels, o.dtypes, {.reference = o.check, .samples = true}));
     std::vector<TimedCall> calls;
     for (const auto &[family, types] : chosen)
       for (const DType type : types) {
-        std::vector<Sample> samples = family->samples(type, SampleUse::Bench, large);
-        KILN_TRY(applyWith(*family, type, samples));
+        std::vector<Sample> samples = family->samples->calls(type, SampleUse::Bench, large);
+        KILN_TRY(applyWith(*family->callable, type, samples));
         for (Sample &sample : samples)
           calls.push_back({family, std::move(sample), type});
       }
     return calls;
   }
 
-  /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V beside their numbers.
-  Status applyWith(const Family &family, DType type, std::vector<Sample> &samples) const {
+  /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V besides their options.
+  Status applyWith(const Callable &callable, DType type, std::vector<Sample> &samples) const {
     std::vector<std::string> words;
     for (const std::string &text : o.with)
       words.push_back("--" + text);
-    KILN_ASSIGN(const FamilyWords given, parseFamilyWords(family, words));
+    KILN_ASSIGN(const FamilyWords given, parseFamilyWords(callable, words));
     TensorTypes tensors;
-    Numbers asked;
+    OptionValues asked;
     std::vector<std::string> made;
-    for (const TensorParameter &p : family.tensors())
+    for (const TensorParameter &p : callable.tensors())
       if (const auto word = given.tensors.find(p.name); word != given.tensors.end()) {
         if (p.output && p.optional && word->second == "1") {
-          asked[p.name] = 1;
+          asked[p.name] = true;
           continue;
         }
         if (!p.madeBy.empty()) {
@@ -119,22 +121,22 @@ private:
           return Status::invalid("--with " + p.name + "=" + word->second +
                                      ": the sizes of outputs follow from the inputs",
                                  p.optional ? "write --with " + p.name + "=1 to have it made" : "leave it out");
-        const DType own = family.inputType(p, type, given.numbers).value_or(type);
+        const DType own = callable.inputType(p, type, given.options).value_or(type);
         if (own == DType::I32)
           return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
                                  "leave it out");
         tensors[p.name] = {own, shape};
       }
     if (!tensors.empty()) {
-      KILN_TRY(requireInputs(family, tensors));
-      samples = {{tensors, defaultNumbers(family)}};
+      KILN_TRY(requireInputs(callable, tensors));
+      samples = {{tensors}};
     }
     for (Sample &sample : samples) {
-      for (const auto &[name, value] : given.numbers)
-        sample.numbers[name] = value;
-      sample.numbers.insert(asked.begin(), asked.end());
+      for (const auto &[name, value] : given.options)
+        sample.options[name] = value;
+      sample.options.insert(asked.begin(), asked.end());
       sample.made.insert(sample.made.end(), made.begin(), made.end());
-      if (const auto outputs = family.outputs(sample.inputs, sample.numbers); !outputs.ok())
+      if (const auto outputs = callable.outputs(sample.inputs, sample.options); !outputs.ok())
         return outputs.status();
     }
     return {};
@@ -204,7 +206,7 @@ private:
     const std::uint64_t columns =
         type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
     // An odd number of rows: heads, whose number is mostly even, see different ones.
-    Array block = family.input(name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
+    Array block = randomInput(family, name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
     Array out{type.dtype, type.shape, {}};
     std::uint64_t n = 1;
     for (std::uint64_t extent : type.shape)
@@ -221,24 +223,26 @@ private:
     Arrays drawn;
     for (const auto &[name, t] : sample.inputs)
       drawn[name] = inputOf(family, name, t, drawn.size() + 1);
-    const Numbers &numbers = sample.numbers;
-    KILN_ASSIGN(const Arrays inputs, withMadeInputs(*jit, family, std::move(drawn), numbers, sample.made));
-    KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, family, inputs, numbers));
+    const Callable &callable = *family.callable;
+    const OptionValues &options = sample.options;
+    KILN_ASSIGN(const Arrays inputs, withMadeInputs(*jit, callable, std::move(drawn), options, sample.made));
+    KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, callable, inputs, options));
     const Call &call = placed.call();
-    const Family::Planner planner = family.bind(*jit);
-    KILN_ASSIGN(const Spread t, time([&] { return family.run(*jit, planner, call, {}); }));
+    const Callable::Planner planner = callable.bind(*jit);
+    KILN_ASSIGN(const Spread t, time([&] { return callable.run(*jit, planner, call, {}); }));
     std::string verdict = "not checked";
     if (o.check) {
       KILN_ASSIGN(const Arrays outputs, placed.readOutputs());
-      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, numbers, outputs));
+      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, options, outputs));
       wrong += !comparison.good();
       verdict = comparison.good() ? "good" : "WRONG: " + comparison.toString();
     }
-    std::string size = family.sizeText(sample.inputs, numbers);
-    for (const TensorParameter &p : family.tensors())
-      if (p.optional && (p.output ? numbers.count(p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
+    std::string size = callable.sizeText(sample.inputs, options);
+    for (const TensorParameter &p : callable.tensors())
+      if (p.optional &&
+          (p.output ? isSet(options, p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
         size += ", " + p.name;
-    row(family.name(), dtypeName(type), size, t, family.bytes(call), family.flops(call), verdict);
+    row(family.name(), dtypeName(type), size, t, callable.bytes(call), callable.flops(call), verdict);
     return {};
   }
 

@@ -1,8 +1,10 @@
 // `kiln check`: kernels on the emulator with every check on; those of the library also against float64.
+#include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 #include "kiln/Knobs.h"
 #include "runtime/io/File.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/FamilyWords.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/RunProgram.h"
 #include "support/Names.h"
@@ -11,7 +13,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -98,7 +99,7 @@ private:
           KILN_TRY(unlessFailed(o.what[0], target, [&] { return checkFile(target, schedule); }));
       return {};
     }
-    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.what));
+    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.what, {.reference = true, .samples = true}));
     std::vector<DType> types;
     for (const std::string &name : o.dtypes) {
       KILN_ASSIGN(const DType type, parseDType(name));
@@ -106,7 +107,7 @@ private:
     }
     std::vector<std::pair<const Family *, DType>> what;
     for (const Family *family : chosen) {
-      KILN_ASSIGN(const std::vector<DType> has, chooseTypes(*family, types));
+      KILN_ASSIGN(const std::vector<DType> has, chooseTypes(*family->callable, types));
       for (const DType type : has)
         what.emplace_back(family, type);
     }
@@ -116,7 +117,7 @@ private:
         KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target, schedule));
         KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device));
         for (const auto &[family, type] : what)
-          for (const Sample &sample : family->samples(type, SampleUse::Check, false))
+          for (const Sample &sample : family->samples->calls(type, SampleUse::Check, false))
             KILN_TRY(unlessFailed(std::string(family->name()) + " " + std::string(dtypeName(type)), target,
                                   [&] { return checkLibrary(*jit, *family, type, sample, target, schedule); }));
       }
@@ -231,19 +232,15 @@ private:
   Status checkLibrary(Jit &jit, const Family &family, DType type, const Sample &sample, const std::string &target,
                       Schedule schedule) {
     KILN_ASSIGN(const Arrays inputs, sampleInputs(jit, family, sample, o.seed));
-    const Numbers &numbers = sample.numbers;
-    KILN_ASSIGN(const RunnerResult result, runFamily(jit, family, inputs, numbers));
+    KILN_ASSIGN(const RunnerResult result, runCall(jit, *family.callable, inputs, sample.options));
     std::string what(dtypeName(type));
     for (const auto &[name, array] : inputs)
       what += ", " + name + " " + shapeText(array.shape);
-    const Numbers usual = defaultNumbers(family);
-    for (const auto &[name, value] : numbers)
-      if (numberOr(usual, name, NAN) != value)
-        what += format(", %s %g", name.c_str(), value);
+    what += optionsText(*family.callable, sample.options);
     std::string wrong;
     const bool defects = std::any_of(result.findings.begin(), result.findings.end(), isDefect);
     if (!defects) {
-      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, numbers, result.outputs));
+      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, sample.options, result.outputs));
       if (!comparison.good())
         wrong = comparison.toString() + " (float64 reference)";
       // The order of warps and blocks must not show in the result, not in its last bit.

@@ -1,4 +1,5 @@
 // `kiln demo`: every kernel of the library compiled, run, compared with float64, reported.
+#include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/LibraryRun.h"
@@ -39,7 +40,8 @@ public:
 
 private:
   Status execute() {
-    KILN_ASSIGN(const std::vector<KernelTypes> chosen, selectKernels(o.kernels, o.dtypes));
+    KILN_ASSIGN(const std::vector<KernelTypes> chosen,
+                selectKernels(o.kernels, o.dtypes, {.reference = true, .samples = true}));
     KILN_ASSIGN(device, openChosenDevice(o.run));
     KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
@@ -51,7 +53,8 @@ private:
                   "against float64");
     for (const auto &[family, types] : chosen)
       for (const DType type : types)
-        for (const Sample &sample : family->samples(type, SampleUse::Demo, device->info().kind == DeviceKind::Cuda))
+        for (const Sample &sample :
+             family->samples->calls(type, SampleUse::Demo, device->info().kind == DeviceKind::Cuda))
           KILN_TRY(
               one(*family, type, sample).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
     return {};
@@ -59,20 +62,19 @@ private:
 
   Status one(const Family &family, DType type, const Sample &sample) {
     KILN_ASSIGN(const Arrays inputs, sampleInputs(*jit, family, sample, o.seed));
-    const Numbers &numbers = sample.numbers;
-    KILN_ASSIGN(const RunnerResult result, runFamily(*jit, family, inputs, numbers, {.repeat = 2}));
+    KILN_ASSIGN(const RunnerResult result, runCall(*jit, *family.callable, inputs, sample.options, {.repeat = 2}));
     ++total;
     std::string verdict;
     bool good = false;
     for (const Finding &f : result.findings)
       verdict += (verdict.empty() ? "" : "; ") + f.toString();
     if (result.findings.empty()) {
-      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, numbers, result.outputs));
+      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, sample.options, result.outputs));
       good = comparison.good();
       verdict = comparison.toString();
     }
     wrong += !good;
-    const std::string size = family.sizeText(sample.inputs, numbers);
+    const std::string size = family.callable->sizeText(sample.inputs, sample.options);
     const double again = result.milliseconds.size() > 1 ? result.milliseconds[1] : 0;
     report["kernels"].push_back({{"kernel", family.name()},
                                  {"dtype", dtypeName(type)},

@@ -1,9 +1,9 @@
 #include "runtime/tools/FamilyWords.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 namespace kiln::tools {
@@ -17,46 +17,55 @@ std::string optionOf(std::string name) {
   return "--" + name;
 }
 
-/// VALUE of a number parameter, onto its numbers.
-Status readNumber(const NumberParameter &p, const std::string &text, Numbers &numbers) {
-  const std::string option = optionOf(p.name);
-  if (!p.choices.empty()) {
-    const auto found = std::find(p.choices.begin(), p.choices.end(), text);
-    if (found == p.choices.end()) {
-      constexpr std::size_t shown = 3;
-      const std::vector<std::string> near = nearest(text, p.choices);
-      return Status::invalid(option + " " + (text.empty() ? "''" : text) + ": there is no such choice",
-                             p.choices.size() < 8 ? "the choices are " + join(p.choices)
-                             : !near.empty()      ? "did you mean " + join(near, " or ") + "?"
-                                                  : "such as " + join(std::span(p.choices).first(shown)) +
-                                                        "; docs/commands.md "
-                                                        "lists all " +
-                                                        std::to_string(p.choices.size()));
-    }
-    numbers[p.name] = static_cast<double>(found - p.choices.begin());
-    return {};
-  }
-  const std::vector<std::string> keys = p.keys.empty() ? std::vector{p.name} : p.keys;
+/// The options of a word: one, or those of a pair.
+std::vector<OptionInfo> optionsOfWord(const Callable &callable, std::string_view word) {
+  std::vector<OptionInfo> out = callable.options();
+  std::erase_if(out, [&](const OptionInfo &o) { return o.word() != word; });
+  return out;
+}
+
+Status noSuchChoice(const OptionInfo &o, const std::string &text) {
+  constexpr std::size_t shown = 3;
+  const std::vector<std::string> near = nearest(text, o.choices);
+  return Status::invalid(optionOf(o.word()) + " " + (text.empty() ? "''" : text) + ": there is no such choice",
+                         o.choices.size() < 8 ? "the choices are " + join(o.choices)
+                         : !near.empty()      ? "did you mean " + join(near, " or ") + "?"
+                                              : "such as " + join(std::span(o.choices).first(shown)) +
+                                                    "; docs/commands.md "
+                                                    "lists all " +
+                                                    std::to_string(o.choices.size()));
+}
+
+/// VALUE of the options of a word, onto their values.
+Status readValue(const Callable &callable, const std::vector<OptionInfo> &options, const std::string &text,
+                 OptionValues &values) {
+  const OptionInfo &first = options.front();
   const std::vector<std::string_view> pieces = split(text, ',');
-  bool good = pieces.size() == keys.size();
-  for (std::size_t i = 0; good && i < keys.size(); ++i) {
-    const auto [end, error] = std::from_chars(pieces[i].data(), pieces[i].data() + pieces[i].size(), numbers[keys[i]]);
-    good = error == std::errc() && end == pieces[i].data() + pieces[i].size();
+  bool good = pieces.size() == options.size();
+  for (std::size_t i = 0; good && i < options.size(); ++i) {
+    const OptionInfo &o = options[i];
+    const std::optional<OptionValue> value = o.parse(pieces[i]);
+    if (value)
+      values[o.name] = *value;
+    else if (o.kind == OptionInfo::Kind::Whole && parseNumber<double>(pieces[i]))
+      return Status::invalid(std::string(callable.name()) + ": " + o.name + " = " + std::string(pieces[i]),
+                             "give a whole number");
+    good = value.has_value();
   }
-  if (!good)
-    return Status::invalid(option + " " + text + ": expected " +
-                           (keys.size() == 1 ? "a number"
-                                             : std::to_string(keys.size()) + " numbers with commas "
-                                                                             "between") +
-                           " (" + p.description + ")");
-  return {};
+  if (good)
+    return {};
+  if (first.kind == OptionInfo::Kind::Choice)
+    return noSuchChoice(first, text);
+  return Status::invalid(
+      optionOf(first.word()) + " " + text + ": expected " +
+      (options.size() == 1 ? "a number" : std::to_string(options.size()) + " numbers with commas between") + " (" +
+      first.text + ")");
 }
 
 } // namespace
 
-Result<FamilyWords> parseFamilyWords(const Family &family, const std::vector<std::string> &words) {
-  const std::vector<TensorParameter> tensors = family.tensors();
-  const std::vector<NumberParameter> numbers = family.numbers();
+Result<FamilyWords> parseFamilyWords(const Callable &callable, const std::vector<std::string> &words) {
+  const std::vector<TensorParameter> tensors = callable.tensors();
   FamilyWords out;
   std::vector<std::string> seen;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -75,17 +84,17 @@ Result<FamilyWords> parseFamilyWords(const Family &family, const std::vector<std
     if (std::find(seen.begin(), seen.end(), name) != seen.end())
       return Status::invalid(word + " was given twice", "give it once");
     seen.push_back(name);
-    const auto number = std::find_if(numbers.begin(), numbers.end(), [&](const auto &p) { return p.name == name; });
-    if (number != numbers.end() && number->flag) {
+    const std::vector<OptionInfo> options = optionsOfWord(callable, name);
+    if (!options.empty() && options.front().kind == OptionInfo::Kind::Flag) {
       if (value)
         return Status::invalid(word + "=" + *value + ": it has no value", "write " + word);
-      out.numbers[name] = 1;
+      out.options[name] = true;
       continue;
     }
     const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const auto &p) { return p.name == name; });
-    if (number == numbers.end() && tensor == tensors.end())
-      return Status::invalid("kernel '" + std::string(family.name()) + "' has no parameter '" + word.substr(2) + "'",
-                             "its parameters are " + parameterList(family));
+    if (options.empty() && tensor == tensors.end())
+      return Status::invalid("kernel '" + std::string(callable.name()) + "' has no parameter '" + word.substr(2) + "'",
+                             "its parameters are " + parameterList(callable));
     if (!value) {
       if (i + 1 >= words.size())
         return Status::invalid(word + " has no value");
@@ -94,30 +103,30 @@ Result<FamilyWords> parseFamilyWords(const Family &family, const std::vector<std
     if (tensor != tensors.end())
       out.tensors[name] = *value;
     else
-      KILN_TRY(readNumber(*number, *value, out.numbers));
+      KILN_TRY(readValue(callable, options, *value, out.options));
   }
   return out;
 }
 
-Status requireInputs(const Family &family, const TensorTypes &inputs) {
-  for (const TensorParameter &p : family.tensors())
+Status requireInputs(const Callable &callable, const TensorTypes &inputs) {
+  for (const TensorParameter &p : callable.tensors())
     if (!p.output && !p.optional && !inputs.count(p.name))
-      return Status::invalid("kernel '" + std::string(family.name()) + "' needs " + optionOf(p.name) + " FILE.npy (" +
+      return Status::invalid("kernel '" + std::string(callable.name()) + "' needs " + optionOf(p.name) + " FILE.npy (" +
                                  p.description + ")",
-                             "its parameters are " + parameterList(family));
+                             "its parameters are " + parameterList(callable));
     else if (!p.with.empty() && inputs.count(p.name) && !inputs.count(p.with))
-      return Status::invalid("kernel '" + std::string(family.name()) + "' needs " + optionOf(p.with) +
+      return Status::invalid("kernel '" + std::string(callable.name()) + "' needs " + optionOf(p.with) +
                                  " FILE.npy too where " + optionOf(p.name) + " is given",
                              "give both or neither");
   return {};
 }
 
-Status checkInputType(const Family &family, const TensorParameter &parameter, const std::string &file, DType type,
-                      std::optional<DType> named, const Numbers &numbers) {
-  const std::vector<DType> types = family.dtypes();
+Status checkInputType(const Callable &callable, const TensorParameter &parameter, const std::string &file, DType type,
+                      std::optional<DType> named, const OptionValues &options) {
+  const std::vector<DType> types = callable.dtypes();
   const bool chosen =
-      std::all_of(types.begin(), types.end(), [&](DType t) { return family.inputType(parameter, t, numbers) == t; });
-  if (!chosen || family.takes(type))
+      std::all_of(types.begin(), types.end(), [&](DType t) { return callable.inputType(parameter, t, options) == t; });
+  if (!chosen || callable.takes(type))
     return {};
   const bool rounds = dtypeKind(type) == DTypeKind::Float;
   std::vector<std::string> names, helpful;
@@ -126,7 +135,7 @@ Status checkInputType(const Family &family, const TensorParameter &parameter, co
     if (rounds ? dtypeKind(t) == DTypeKind::Float : readsBits(type, t))
       helpful.push_back("--dtype " + names.back());
   }
-  const std::string takes = "; kernel '" + std::string(family.name()) + "' takes " + join(names);
+  const std::string takes = "; kernel '" + std::string(callable.name()) + "' takes " + join(names);
   if (named)
     return Status::invalid("--dtype " + std::string(dtypeName(type)) + takes, "name one of these");
   return Status::invalid(optionOf(parameter.name) + " " + file + ": the file holds " + std::string(dtypeName(type)) +
@@ -135,17 +144,30 @@ Status checkInputType(const Family &family, const TensorParameter &parameter, co
                                          : join(helpful, " or ") + (rounds ? " rounds it" : " takes its bits"));
 }
 
-std::string parameterList(const Family &family) {
+std::string optionsText(const Callable &callable, const OptionValues &options) {
+  const std::vector<OptionInfo> known = callable.options();
+  std::string out;
+  for (const auto &[name, value] : options) {
+    const auto option = std::find_if(known.begin(), known.end(), [&](const OptionInfo &o) { return o.name == name; });
+    if (option != known.end() && option->standard == value)
+      continue;
+    out += ", " + name + (value == OptionValue(true) ? "" : " " + textOf(value));
+  }
+  return out;
+}
+
+std::string parameterList(const Callable &callable) {
   std::vector<std::string> names;
-  for (const TensorParameter &p : family.tensors())
+  for (const TensorParameter &p : callable.tensors())
     names.push_back(optionOf(p.name));
-  for (const NumberParameter &p : family.numbers())
-    names.push_back(optionOf(p.name));
+  for (const OptionInfo &o : callable.options())
+    if (const std::string word = optionOf(o.word()); names.back() != word) // a pair is one parameter
+      names.push_back(word);
   return join(names);
 }
 
-std::string familyHelp(const Family &family) {
-  std::string text = "  " + std::string(family.name());
+std::string familyHelp(const Callable &callable) {
+  std::string text = "  " + std::string(callable.name());
   std::size_t column = text.size();
   const auto add = [&](const std::string &word) {
     if (column + 1 + word.size() > 100) {
@@ -155,7 +177,7 @@ std::string familyHelp(const Family &family) {
     text += " " + word;
     column += 1 + word.size();
   };
-  const std::vector<TensorParameter> tensors = family.tensors();
+  const std::vector<TensorParameter> tensors = callable.tensors();
   const auto wordOf = [](const TensorParameter &p) { return optionOf(p.name) + (p.output ? " OUT.npy" : " FILE.npy"); };
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     std::string word = wordOf(tensors[i]);
@@ -163,11 +185,15 @@ std::string familyHelp(const Family &family) {
       word += " " + wordOf(tensors[++i]);
     add(tensors[i].optional ? "[" + word + "]" : word);
   }
-  for (const NumberParameter &p : family.numbers()) {
-    const std::string value = p.flag ? "" : p.choices.empty() ? (p.keys.empty() ? " V" : " V,V") : " NAME";
-    add("[" + optionOf(p.name) + value + "]");
+  const std::vector<OptionInfo> options = callable.options();
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const OptionInfo &o = options[i];
+    std::string value = o.kind == OptionInfo::Kind::Flag ? "" : o.kind == OptionInfo::Kind::Choice ? " NAME" : " V";
+    for (; i + 1 < options.size() && options[i + 1].word() == o.word(); ++i)
+      value += ",V";
+    add("[" + optionOf(o.word()) + value + "]");
   }
-  return text + "\n      " + std::string(family.summary()) + "\n";
+  return text + "\n      " + std::string(callable.summary()) + "\n";
 }
 
 Result<Array> readInput(const std::string &name, const std::string &file, std::optional<DType> type) {

@@ -13,7 +13,6 @@
 #include "runtime/tools/TextKernel.h"
 #include "support/Text.h"
 
-#include <algorithm>
 #include <cstdio>
 
 namespace kiln::tools {
@@ -78,7 +77,7 @@ private:
   Status settings() {
     KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
     Json &out = report["settings"] = Json::array();
-    for (const kernels::FieldInfo &f : family->settings()) {
+    for (const kernels::FieldInfo &f : family->callable->settings()) {
       out.push_back({{"name", f.name}, {"default", f.standard}, {"values", f.valuesText()}, {"text", f.text}});
       if (const std::vector<std::string> all = f.candidates(); !all.empty())
         out.back()["tuned"] = all;
@@ -87,21 +86,16 @@ private:
   }
 
   /// What the caller stated; or else what dense, aligned tensors give, with rows of whole 16 bytes: of the strides that
-  /// follow a pointer the last is 1 (or those that the family names), the others are of the class "divisible".
+  /// follow a pointer the last is 1, the others are of the class "divisible".
   Result<std::string> statedFacts(const KernelSource &source) {
     std::vector<std::string> names, divisible = o.divisible, equals = o.equals;
     const std::vector<ArgumentSpec> &all = source.arguments;
-    std::optional<std::vector<std::string>> unit;
-    if (!namesTextFile(o.kernel)) {
-      KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
-      unit = family->unitStrides();
-    }
     for (std::size_t i = 0; i < all.size(); ++i) {
       names.push_back(all[i].name);
       if (!o.divisible.empty() || !o.equals.empty())
         continue;
       const auto isStride = [&](std::size_t at) { return at < all.size() && all[at].specialise == Specialise::Stride; };
-      if (unit ? std::find(unit->begin(), unit->end(), all[i].name) != unit->end() : isStride(i) && !isStride(i + 1))
+      if (isStride(i) && !isStride(i + 1))
         equals.push_back(std::to_string(i) + "=1");
       else if (isStride(i) || all[i].specialise == Specialise::Divisibility)
         divisible.push_back(std::to_string(i) + "=" + std::to_string(classDivisor(all[i])));

@@ -37,7 +37,7 @@ Result<KernelSource> recordLibraryKernel(const std::string &name, const std::str
                                          const std::vector<std::string> &settings) {
   using namespace kernels;
   KILN_ASSIGN(const Family *family, findFamily(name));
-  const Result<DType> element = dtype.empty() ? Result(family->dtypes().front()) : parseDType(dtype);
+  const Result<DType> element = dtype.empty() ? Result(family->callable->dtypes().front()) : parseDType(dtype);
   if (!element)
     return Status::invalid("--dtype " + dtype + ": the library's kernels exist for f32, f16 and bf16");
   Settings values;
@@ -45,7 +45,7 @@ Result<KernelSource> recordLibraryKernel(const std::string &name, const std::str
     KILN_ASSIGN(const auto setting, splitSetting("--set", text));
     values.insert(setting);
   }
-  return sourceOf(family->record(*element, values));
+  return sourceOf(family->callable->record(*element, values));
 }
 
 Result<std::string> factsText(const std::vector<std::string> &names, const std::vector<std::string> &divisible,

@@ -1,5 +1,6 @@
 #include "runtime/tools/LibraryRun.h"
 
+#include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 #include "runtime/tools/FamilyWords.h"
 #include "runtime/tools/FirstCalls.h"
@@ -51,41 +52,42 @@ private:
     KILN_TRY(checkBudgets(o.emulator));
     if (o.repeat == 0 || o.repeat > 1000000)
       return Status::invalid("--repeat " + std::to_string(o.repeat) + " is not between 1 and 1000000");
-    KILN_ASSIGN(family, findFamily(o.file));
+    KILN_ASSIGN(const Family *family, findFamily(o.file));
+    callable = family->callable.get();
     KILN_TRY(recording.prepare());
     KILN_TRY(readWords());
     for (std::size_t i = 0; i < o.outputs.size(); ++i) {
-      const std::vector<TensorParameter> all = family->tensors();
+      const std::vector<TensorParameter> all = callable->tensors();
       const auto first = std::find_if(all.begin(), all.end(), [](const TensorParameter &p) { return p.output; });
       if (i > 0 || first == all.end())
         return Status::invalid("--output was given " + std::to_string(o.outputs.size()) + " times",
-                               "name each output: " + parameterList(*family));
+                               "name each output: " + parameterList(*callable));
       KILN_TRY(addOutput(first->name, o.outputs[i]));
     }
     for (const auto &[name, array] : inputs)
       types[name] = {array.type, array.shape};
-    KILN_TRY(requireInputs(*family, types));
+    KILN_TRY(requireInputs(*callable, types));
     return {};
   }
 
   Status readWords() {
-    KILN_ASSIGN(FamilyWords words, parseFamilyWords(*family, extras));
-    numbers = std::move(words.numbers);
+    KILN_ASSIGN(FamilyWords words, parseFamilyWords(*callable, extras));
+    values = std::move(words.options);
     std::optional<DType> type;
     if (!o.dtype.empty()) {
       KILN_ASSIGN(type, parseDType(o.dtype));
     }
-    for (const TensorParameter &p : family->tensors()) {
+    for (const TensorParameter &p : callable->tensors()) {
       const auto word = words.tensors.find(p.name);
       if (word == words.tensors.end())
         continue;
       if (p.output) {
         KILN_TRY(addOutput(p.name, word->second));
         if (p.optional)
-          numbers[p.name] = 1;
+          values[p.name] = true;
       } else {
-        KILN_ASSIGN(Array array, readInput(p.name, word->second, family->inputType(p, type, numbers)));
-        KILN_TRY(checkInputType(*family, p, word->second, array.type, type, numbers));
+        KILN_ASSIGN(Array array, readInput(p.name, word->second, callable->inputType(p, type, values)));
+        KILN_TRY(checkInputType(*callable, p, word->second, array.type, type, values));
         inputs[p.name] = std::move(array);
       }
     }
@@ -106,13 +108,13 @@ private:
     KILN_TRY(recording.start(*device));
     report["kernel"] = o.file;
     report["device"] = device->info().name;
-    report["size"] = family->sizeText(types, numbers);
+    report["size"] = callable->sizeText(types, values);
     KILN_ASSIGN(JitOptions options, chosenJitOptions(o));
     firstCalls.collect(options);
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
     // A GPU's first run lasts as long as its compiles: one more, and its time is left out.
     const bool gpu = device->info().kind == DeviceKind::Cuda;
-    KILN_ASSIGN(result, runFamily(*jit, *family, inputs, numbers, {.repeat = o.repeat + (gpu ? 1 : 0)}));
+    KILN_ASSIGN(result, runCall(*jit, *callable, inputs, values, {.repeat = o.repeat + (gpu ? 1 : 0)}));
     if (gpu && !result.milliseconds.empty())
       result.milliseconds.erase(result.milliseconds.begin());
     else if (!result.milliseconds.empty()) // the host's clock ran through both
@@ -178,10 +180,10 @@ private:
 
   const RunOptions &o;
   const std::vector<std::string> &extras;
-  const Family *family = nullptr;
+  const Callable *callable = nullptr;
   Arrays inputs;
   TensorTypes types; ///< of the inputs
-  Numbers numbers;
+  OptionValues values;
   std::map<std::string, std::pair<OutputFile, std::string>> outputFiles;
   std::unique_ptr<Device> device; // before what it makes
   FirstCalls firstCalls;
@@ -203,8 +205,8 @@ int runLibraryKernel(const RunOptions &options, const std::vector<std::string> &
 
 std::string libraryHelp() {
   std::string text;
-  for (const auto &family : families())
-    text += familyHelp(*family);
+  for (const Family &family : families())
+    text += familyHelp(*family.callable);
   return text;
 }
 

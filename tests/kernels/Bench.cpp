@@ -93,7 +93,7 @@ void check(const Case &c, const Family &family, const Arrays &outputs) {
     return expectSameBits(outputs.at("out"), transposed(c.inputs.at("x")), false);
   if (c.family == "add")
     return expectSameBits(outputs.at("out"), roundedSum(c.inputs.at("x"), c.inputs.at("y")), true);
-  auto comparison = compareWithReference(family, c.inputs, c.numbers, outputs);
+  auto comparison = compareWithReference(family, c.inputs, c.options, outputs);
   ASSERT_TRUE(comparison.ok()) << comparison.status().toString();
   EXPECT_TRUE(comparison->good()) << comparison->toString();
 }
@@ -112,9 +112,9 @@ std::vector<std::string> deviceNames() {
 
 std::vector<const Family *> shapeFamilies() {
   std::vector<const Family *> out;
-  for (const auto &family : families())
-    if (family->tensors().front().name == "x")
-      out.push_back(family.get());
+  for (const Family &family : families())
+    if (family.callable->tensors().front().name == "x")
+      out.push_back(&family);
   return out;
 }
 
@@ -188,7 +188,7 @@ const Family &familyOf(std::string_view name) {
   auto found = findFamily(name);
   if (!found.ok()) // a mistake in the test
     ADD_FAILURE() << found.status().toString();
-  return found.ok() ? **found : *families().front();
+  return found.ok() ? **found : families().front();
 }
 
 std::string Case::toString() const {
@@ -219,12 +219,12 @@ void runCase(Opened &on, Case c) {
   TensorTypes types;
   for (const auto &[name, array] : c.inputs)
     types[name] = {array.type, array.shape};
-  auto outputTypes = family.outputs(types, c.numbers);
+  auto outputTypes = family.callable->outputs(types, c.options);
   ASSERT_TRUE(outputTypes.ok()) << outputTypes.status().toString();
 
   std::map<std::string, Placed> placed;
   Call call;
-  call.numbers = c.numbers;
+  call.options = c.options;
   const auto add = [&](const std::string &name, DType dtype, const Shape &shape) -> Status {
     const auto place = c.places.find(name);
     Placed &p =
@@ -249,7 +249,7 @@ void runCase(Opened &on, Case c) {
   }
 
   device.takeFindings();
-  Status ran = family.run(*on.jit, call, {});
+  Status ran = family.callable->run(*on.jit, call, {});
   const Status waited = device.defaultStream().synchronize();
   std::string findings;
   for (const Finding &f : device.takeFindings())

@@ -54,7 +54,7 @@ const kernels::Family &familyOf(std::string_view name);
 struct Case {
   std::string family;
   kernels::Arrays inputs; ///< in C order
-  kernels::Numbers numbers;
+  kernels::OptionValues options;
   std::map<std::string, Place, std::less<>> places; ///< Dense if not named
   std::function<void(Buffer &out)> tamper;          ///< after the run, for tests of the bench itself
   std::string toString() const;

@@ -130,13 +130,15 @@ TEST(Configuration, WrongSettingsAreRefusedWithWhatTheyMayBe) {
 }
 
 TEST(Configuration, EveryFamilyRecordsEachOfItsSettings) {
-  for (const auto &family : families()) {
-    const std::vector<FieldInfo> all = family->settings();
-    EXPECT_FALSE(all.empty()) << family->name();
-    const language::Kernel wrong = family->record(kernelElement(family->dtypes().front()), {{"no_such_setting", "1"}});
-    EXPECT_FALSE(wrong.ok()) << family->name();
+  for (const Family &family : families()) {
+    const Callable &callable = *family.callable;
+    const std::vector<FieldInfo> all = callable.settings();
+    EXPECT_FALSE(all.empty()) << family.name();
+    const language::Kernel wrong =
+        callable.record(kernelElement(callable.dtypes().front()), {{"no_such_setting", "1"}});
+    EXPECT_FALSE(wrong.ok()) << family.name();
     for (const FieldInfo &f : all)
-      EXPECT_NE(wrong.status().remedy().find(f.name), std::string::npos) << family->name() << " " << f.name;
+      EXPECT_NE(wrong.status().remedy().find(f.name), std::string::npos) << family.name() << " " << f.name;
   }
 }
 

@@ -21,7 +21,7 @@ std::vector<std::int64_t> extentsOf(const Tensor &t) {
 
 /// Every tensor lies in an order of its own, with memory between its rows that must stay as it is.
 TEST_P(DplrCalls, AnyStrides) {
-  const DplrProblem p{2, 75, 3, 40, 24, {1, .2}, {{"dh0", 1}, {"final_state", 1}}, DType::BF16};
+  const DplrProblem p{2, 75, 3, 40, 24, {1, .2}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   unsigned turn = static_cast<unsigned>(GetParam());
   for (const char *name : {"dplr", "dplr_backward"}) {
@@ -29,10 +29,9 @@ TEST_P(DplrCalls, AnyStrides) {
       continue;
     SCOPED_TRACE(name);
     const Family &family = familyOf(name);
-    Numbers numbers;
-    numbers[std::string(name) == "dplr" ? "final_state" : "dh0"] = 1;
+    const OptionValues options{{std::string(name) == "dplr" ? "final_state" : "dh0", true}};
     const Arrays mine = inputsFor(family, inputs);
-    auto placed = PlacedCall::create(*on->device, family, mine, numbers);
+    auto placed = PlacedCall::create(*on->device, *family.callable, mine, options);
     ASSERT_TRUE(placed.ok()) << placed.status().toString();
     Call call = placed->call();
     std::vector<Operand> operands;
@@ -51,7 +50,7 @@ TEST_P(DplrCalls, AnyStrides) {
         outputs[tensor] = operands.size() - 1;
       placedAt = operands.back().tensor;
     }
-    const Status ran = family.run(*on->jit, call, {});
+    const Status ran = family.callable->run(*on->jit, call, {});
     ASSERT_TRUE(ran.ok()) << ran.toString();
     ASSERT_TRUE(on->device->defaultStream().synchronize().ok());
     for (const Finding &f : on->device->takeFindings())
@@ -68,7 +67,7 @@ TEST_P(DplrCalls, AnyStrides) {
 
 TEST_P(DplrCalls, WarpsAsAskedFor) {
   unsigned number = 0;
-  for (const double warps : {4, 8, 16})
+  for (const int warps : {4, 8, 16})
     for (const std::uint64_t dim : {32, 64}) {
       if (!chosen(number++, 4))
         continue;
@@ -89,13 +88,13 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
   };
   struct Wrong {
     const char *what; ///< in the message
-    std::function<void(Arrays &, Numbers &)> change;
+    std::function<void(Arrays &, OptionValues &)> change;
   };
   const auto tensor = [&](const char *name, const Array &array) {
-    return [=](Arrays &inputs, Numbers &) { inputs[name] = array; };
+    return [=](Arrays &inputs, OptionValues &) { inputs[name] = array; };
   };
-  const auto number = [](const char *name, double value) {
-    return [=](Arrays &, Numbers &numbers) { numbers[name] = value; };
+  const auto option = [](const char *name, const OptionValue &value) {
+    return [=](Arrays &, OptionValues &options) { options[name] = value; };
   };
   const auto offsets = [](std::vector<std::uint64_t> values) {
     DplrProblem packed{1, 20, 2, 32, 16};
@@ -114,15 +113,15 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
       {"cu_seqlens", tensor("cu_seqlens", offsets({0, 12, 19}))},
       {"cu_seqlens", tensor("cu_seqlens", offsets({1, 12, 20}))},
       {"cu_seqlens", tensor("cu_seqlens", offsets({0, 12, 9, 20}))},
-      {"lower_bound = 0", number("lower_bound", 0)},
-      {"lower_bound = 0.5", number("lower_bound", .5)},
-      {"chunk_size = 48", number("chunk_size", 48)},
-      {"warps = 3", number("warps", 3)},
-      {"segment_size = 3", number("segment_size", 3)},
-      {"segment_size = -2", number("segment_size", -2)},
-      {"scale", number("scale", std::numeric_limits<double>::infinity())},
+      {"lower_bound = 0", option("lower_bound", 0)},
+      {"lower_bound = 0.5", option("lower_bound", .5)},
+      {"chunk_size = 48", option("chunk_size", 48)},
+      {"warps = 3", option("warps", 3)},
+      {"segment_size = 3", option("segment_size", 3)},
+      {"segment_size = -2", option("segment_size", -2)},
+      {"scale", option("scale", std::numeric_limits<double>::infinity())},
       {"cu_seqlens",
-       [&](Arrays &inputs, Numbers &) { // several batches
+       [&](Arrays &inputs, OptionValues &) { // several batches
          for (const char *name : {"q", "k", "a", "b", "g"})
            inputs[name] = zeros(inputs.at(name).type, {2, 10, 2, 32});
          inputs["v"] = zeros(DType::BF16, {2, 10, 2, 16});
@@ -130,7 +129,7 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
          inputs.erase("initial_state");
        }},
       {"257",
-       [&](Arrays &inputs, Numbers &) { // wider than any head
+       [&](Arrays &inputs, OptionValues &) { // wider than any head
          for (const char *name : {"q", "k", "a", "b", "g"})
            inputs[name] = zeros(inputs.at(name).type, {1, 4, 1, 257});
          inputs["v"] = zeros(DType::BF16, {1, 4, 1, 16});
@@ -141,16 +140,16 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
   for (const Wrong &wrong : all) {
     SCOPED_TRACE(wrong.what);
     Arrays inputs = inputsFor(family, inputsOf(p));
-    Numbers numbers{{"final_state", 1}};
-    wrong.change(inputs, numbers);
-    Status refused = family.complete(inputs, numbers);
+    OptionValues options{{"final_state", true}};
+    wrong.change(inputs, options);
+    Status refused = family.callable->complete(inputs, options);
     if (refused.ok()) {
-      auto placed = PlacedCall::create(*on->device, family, inputs, numbers);
-      refused = placed.ok() ? family.run(*on->jit, placed->call(), {}) : placed.status();
+      auto placed = PlacedCall::create(*on->device, *family.callable, inputs, options);
+      refused = placed.ok() ? family.callable->run(*on->jit, placed->call(), {}) : placed.status();
       if (placed.ok()) {
         const auto outputs = placed->readOutputs();
         ASSERT_TRUE(outputs.ok());
-        const auto fresh = PlacedCall::create(*on->device, family, inputs, numbers);
+        const auto fresh = PlacedCall::create(*on->device, *family.callable, inputs, options);
         ASSERT_TRUE(fresh.ok());
         const auto untouched = fresh->readOutputs();
         ASSERT_TRUE(untouched.ok());

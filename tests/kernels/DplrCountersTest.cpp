@@ -275,10 +275,10 @@ protected:
   void check(const char *name, const Problem &p, const std::vector<Launch> &wanted) {
     SCOPED_TRACE(target() + ": " + name + " " + p.text() + (p.saved ? " saved" : ""));
     const Family &family = familyOf(name);
-    Numbers numbers{{"lower_bound", -0.60653067}};
+    OptionValues options{{"lower_bound", -0.60653067}};
     Sample sample;
     if (p.saved && family.name() == "rwkv7")
-      numbers["saved"] = 1;
+      options["saved"] = true;
     else if (p.saved)
       sample.made = {"saved"};
     TensorTypes types;
@@ -289,18 +289,18 @@ protected:
     if (family.name() == "rwkv7_backward")
       types["do"] = types["v"];
     Count compulsory = 0;
-    const auto outputs = family.outputs(types, numbers);
+    const auto outputs = family.callable->outputs(types, options);
     ASSERT_TRUE(outputs.ok()) << outputs.status().toString();
     for (const TensorTypes &tensors : {types, *outputs})
       for (const auto &[tensor, type] : tensors)
         compulsory += tensor == "saved" ? 0 : type.elements() * dtypeBytes(type.dtype);
-    sample.inputs = types, sample.numbers = numbers;
+    sample.inputs = types, sample.options = options;
     const auto inputs = sampleInputs(*on->jit, family, sample, 5);
     ASSERT_TRUE(inputs.ok()) << inputs.status().toString();
 
     on->device->takeCounters();
     ASSERT_TRUE(on->device->record({.counters = true}).ok());
-    const auto ran = runFamily(*on->jit, family, *inputs, numbers);
+    const auto ran = runCall(*on->jit, *family.callable, *inputs, options);
     EXPECT_TRUE(on->device->record({}).ok());
     ASSERT_TRUE(ran.ok()) << ran.status().toString();
     const std::vector<LaunchCounters> got = on->device->takeCounters();

@@ -58,14 +58,14 @@ Golden golden(const std::string &call) {
 /// Those of the results that a direction has.
 HostTensors resultsOf(const Golden &golden, std::string_view direction) {
   HostTensors out;
-  for (const TensorParameter &parameter : familyOf(direction).tensors())
+  for (const TensorParameter &parameter : familyOf(direction).callable->tensors())
     if (parameter.output && parameter.name != "saved")
       out[parameter.name] = golden.results.at(parameter.name);
   return out;
 }
 
-Numbers numbersOf(const Golden &golden) {
-  return {{"scale", golden.scale}, {"final_state", 1}, {"dh0", 1}};
+OptionValues optionsOf(const Golden &golden) {
+  return {{"scale", golden.scale}, {"final_state", true}, {"dh0", true}};
 }
 
 double largest(const std::vector<double> &values) {
@@ -87,10 +87,8 @@ TEST(DplrGolden, Reference) {
       return;
     for (const char *direction : everyDirection) {
       const Family &family = familyOf(direction);
-      HostTensors inputs;
-      for (const auto &[name, array] : inputsFor(family, given.inputs))
-        inputs[name] = toHost(array);
-      const auto made = family.reference(inputs, numbersOf(given));
+      const HostTensors inputs = toHost(inputsFor(family, given.inputs));
+      const auto made = family.reference->compute(inputs, optionsOf(given));
       ASSERT_TRUE(made.ok()) << made.status().toString();
       for (const auto &[name, wanted] : resultsOf(given, direction)) {
         SCOPED_TRACE(call + ": " + name);
@@ -121,25 +119,23 @@ TEST_P(DplrGoldenCalls, AreTheOracles) {
     if (HasFailure())
       return;
     ++number; // so that a target has another size for the next call
-    for (const double chunk : {16, 32, 64}) {
+    for (const int chunk : {16, 32, 64}) {
       if (!chosen(number++, 3))
         continue;
       for (const char *direction : everyDirection) {
         const Shape &q = given.inputs.at("q").shape;
         DplrProblem p{q[0], q[1], q[2], q[3], given.inputs.at("v").shape[3]};
         p.dtype = DType::BF16;
-        p.numbers = {{"scale", given.scale}, {"chunk_size", chunk}};
+        p.options = {{"scale", given.scale}, {"chunk_size", chunk}};
         if (isOfRwkv7(call))
-          p.numbers["lower_bound"] = boundOfRwkv7;
+          p.options["lower_bound"] = boundOfRwkv7;
         SCOPED_TRACE(deviceNames()[GetParam()] + ": " + call + ", " + direction + ", chunks of " +
-                     std::to_string(static_cast<int>(chunk)));
+                     std::to_string(chunk));
         const Family &family = familyOf(direction);
         const Arrays outputs = run(direction, given.inputs, p);
         ASSERT_FALSE(outputs.empty());
-        HostTensors inputs;
-        for (const auto &[name, array] : inputsFor(family, given.inputs))
-          inputs[name] = toHost(array);
-        const auto compared = compareWith(resultsOf(given, direction), family, inputs, p.numbers, outputs);
+        const HostTensors inputs = toHost(inputsFor(family, given.inputs));
+        const auto compared = compareWith(resultsOf(given, direction), *family.reference, inputs, p.options, outputs);
         ASSERT_TRUE(compared.ok()) << compared.status().toString();
         EXPECT_TRUE(compared->good()) << compared->toString();
       }

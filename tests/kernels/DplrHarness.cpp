@@ -16,8 +16,8 @@ std::string DplrProblem::text() const {
                            static_cast<unsigned long long>(batch), static_cast<unsigned long long>(tokens),
                            static_cast<unsigned long long>(heads), static_cast<unsigned long long>(dim),
                            static_cast<unsigned long long>(dimV));
-  for (const auto &[name, value] : numbers)
-    out += " " + name + "=" + format("%g", value);
+  for (const auto &[name, value] : options)
+    out += " " + name + "=" + textOf(value);
   for (const std::uint64_t offset : offsets)
     out += (offset == offsets.front() ? " in " : ",") + std::to_string(offset);
   return out + format(" gates/%g zeroed %g from %g", gates.norm, gates.zeroed, gates.lowest);
@@ -48,8 +48,8 @@ Arrays Dplr::inputsOf(const DplrProblem &p) {
   ++seed;
   Arrays out;
   for (const char *name : {"q", "k", "a", "b"})
-    out[name] = family.input(name, {p.dtype, keys}, seed);
-  out["v"] = family.input("v", {p.dtype, values}, seed);
+    out[name] = randomInput(family, name, {p.dtype, keys}, seed);
+  out["v"] = randomInput(family, "v", {p.dtype, values}, seed);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
@@ -72,7 +72,7 @@ Arrays Dplr::inputsOf(const DplrProblem &p) {
   };
   out["do"] = scaled(values, p.dtype);
   if (p.first)
-    out["initial_state"] = family.input("initial_state", {*p.first, state}, seed);
+    out["initial_state"] = randomInput(family, "initial_state", {*p.first, state}, seed);
   if (p.last)
     out["dht"] = scaled(state, *p.last);
   if (!p.offsets.empty())
@@ -82,7 +82,7 @@ Arrays Dplr::inputsOf(const DplrProblem &p) {
 
 Arrays inputsFor(const Family &family, const Arrays &inputs) {
   Arrays out;
-  for (const TensorParameter &parameter : family.tensors()) {
+  for (const TensorParameter &parameter : family.callable->tensors()) {
     const auto found = inputs.find(parameter.name);
     if (!parameter.output && found != inputs.end())
       out[parameter.name] = found->second;
@@ -96,23 +96,24 @@ Arrays inputsFor(const Family &family, const Arrays &inputs) {
 
 Arrays Dplr::run(std::string_view name, const Arrays &inputs, const DplrProblem &p) {
   const Family &family = familyOf(name);
-  Numbers numbers = p.numbers;
-  numbers[std::string(name.find("backward") == std::string_view::npos ? "final_state" : "dh0")] = 1;
+  const Callable &callable = *family.callable;
+  OptionValues options = p.options;
+  options[std::string(name.find("backward") == std::string_view::npos ? "final_state" : "dh0")] = true;
   const Arrays mine = inputsFor(family, inputs);
-  EXPECT_TRUE(family.complete(mine, numbers).ok());
-  auto placed = PlacedCall::create(*on->device, family, mine, numbers);
+  EXPECT_TRUE(callable.complete(mine, options).ok());
+  auto placed = PlacedCall::create(*on->device, callable, mine, options);
   EXPECT_TRUE(placed.ok()) << placed.status().toString();
   if (!placed.ok())
     return {};
-  const Family::Planner planner = family.bind(*on->jit);
+  const Callable::Planner planner = callable.bind(*on->jit);
   WorkspacePlan size;
   EXPECT_TRUE(planner(placed->call(), size).ok());
   auto workspace = on->device->allocate(std::max<std::size_t>(size.bytes, 256), "workspace");
   EXPECT_TRUE(workspace.ok() && (*workspace)->fill(std::byte(0xFF)).ok());
   if (!workspace.ok())
     return {};
-  const Status ran = family.run(*on->jit, planner, placed->call(),
-                                {.workspace = (*workspace)->address(), .workspaceBytes = size.bytes});
+  const Status ran = callable.run(*on->jit, planner, placed->call(),
+                                  {.workspace = (*workspace)->address(), .workspaceBytes = size.bytes});
   EXPECT_TRUE(ran.ok()) << ran.toString();
   const Status finished = on->device->defaultStream().synchronize();
   EXPECT_TRUE(finished.ok()) << finished.toString();
@@ -125,11 +126,11 @@ Arrays Dplr::run(std::string_view name, const Arrays &inputs, const DplrProblem 
 
 void Dplr::compare(std::string_view name, const Arrays &inputs, const DplrProblem &p, const Arrays &outputs) {
   const Family &family = familyOf(name);
-  Numbers numbers = p.numbers;
+  OptionValues options = p.options;
   for (const char *optional : {"final_state", "dh0"})
     if (outputs.count(optional))
-      numbers[optional] = 1;
-  const auto compared = compareWithReference(family, inputsFor(family, inputs), numbers, outputs);
+      options[optional] = true;
+  const auto compared = compareWithReference(family, inputsFor(family, inputs), options, outputs);
   ASSERT_TRUE(compared.ok()) << compared.status().toString();
   EXPECT_TRUE(compared->good()) << name << ": " << compared->toString();
 }
@@ -147,7 +148,7 @@ void Dplr::check(const DplrProblem &p) {
 void Dplr::checkSaved(const std::string &family, Arrays inputs, const DplrProblem &p) {
   SCOPED_TRACE(deviceNames()[GetParam()] + ": " + family + " " + p.text());
   DplrProblem saving = p;
-  saving.numbers["saved"] = 1;
+  saving.options["saved"] = true;
   Arrays out = run(family, inputs, saving);
   ASSERT_TRUE(out.count("saved"));
   ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, out));

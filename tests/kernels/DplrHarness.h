@@ -21,7 +21,7 @@ struct DplrGates {
 struct DplrProblem {
   std::uint64_t batch, tokens, heads, dim, dimV;
   DplrGates gates = {};
-  kernels::Numbers numbers = {}; ///< scale, chunk_size, lower_bound, safe_gate
+  kernels::OptionValues options = {}; ///< scale, chunk_size, lower_bound, safe_gate
   DType dtype = DType::F16;
   std::vector<std::uint64_t> offsets = {}; ///< cu_seqlens; empty: dense
   DType offsetType = DType::I32;

@@ -112,12 +112,12 @@ protected:
   Arrays runFar(std::string_view direction, const Arrays &inputs, const DplrProblem &p, Far far,
                 const std::vector<std::string> &farOutputs) {
     const Family &family = familyOf(direction);
-    Numbers numbers = p.numbers;
-    numbers[direction == "dplr" ? "final_state" : "dh0"] = 1;
+    OptionValues options = p.options;
+    options[direction == "dplr" ? "final_state" : "dh0"] = true;
     TensorTypes types;
     for (const auto &[name, array] : inputs)
       types[name] = {array.type, array.shape};
-    const auto outputs = family.outputs(types, numbers);
+    const auto outputs = family.callable->outputs(types, options);
     EXPECT_TRUE(outputs.ok()) << outputs.status().toString();
     const auto strides = [&](const std::string &name, const TensorType &type, bool isFar) {
       const bool isState = name == "initial_state" || name == "dht" || name == "final_state" || name == "dh0";
@@ -146,7 +146,7 @@ protected:
       in.size = std::max(in.size, in.first + span);
       in.first += (elementsOf(type.shape) * dtypeBytes(type.dtype) + 255) / 256 * 256;
     }
-    Call call{{}, numbers};
+    Call call{{}, options};
     std::map<std::string, Spread> read, written;
     for (const auto &[name, type] : types) {
       Shared &in = shared[apart(name, type)];
@@ -172,7 +172,7 @@ protected:
       call.tensors[name] = output.tensor;
       written.emplace(name, output);
     }
-    Status s = family.run(*on->jit, call, {});
+    Status s = family.callable->run(*on->jit, call, {});
     EXPECT_TRUE(s.ok()) << s.toString();
     s = on->device->defaultStream().synchronize();
     EXPECT_TRUE(s.ok()) << s.toString();
@@ -200,7 +200,7 @@ protected:
       return name == "final_state" || name == "dh0" || (name == "dg" && hasRoomForF32()) ? 2u : 1u;
     };
     std::vector<std::string> left;
-    for (const TensorParameter &parameter : familyOf(direction).tensors())
+    for (const TensorParameter &parameter : familyOf(direction).callable->tensors())
       if (parameter.output)
         left.push_back(parameter.name);
     while (!left.empty()) {
@@ -267,18 +267,18 @@ public:
   void check(std::string_view name, const std::vector<std::array<std::uint64_t, 2>> &looked) {
     const Family &family = familyOf(name);
     const bool back = name == "rwkv7_backward";
-    const Numbers numbers{{"lower_bound", -0.60653067}, {"chunk_size", 16}, {back ? "dh0" : "final_state", 1}};
+    const OptionValues options{{"lower_bound", -0.60653067}, {"chunk_size", 16}, {back ? "dh0" : "final_state", true}};
     TensorTypes types;
-    for (const TensorParameter &parameter : family.tensors()) {
+    for (const TensorParameter &parameter : family.callable->tensors()) {
       const std::string &n = parameter.name;
       if (parameter.output || n == "cu_seqlens" || n == "saved")
         continue;
       types[n] = isState(n) ? TensorType{DType::F32, {batches, heads, dim, dim}}
                             : TensorType{n == "w" ? DType::F32 : DType::BF16, {batches, tokens, heads, dim}};
     }
-    const auto outputs = family.outputs(types, numbers);
+    const auto outputs = family.callable->outputs(types, options);
     ASSERT_TRUE(outputs.ok()) << outputs.status().toString();
-    Call call{{}, numbers};
+    Call call{{}, options};
     std::map<std::string, std::unique_ptr<Buffer>> buffers;
     const auto place = [&](const std::string &n, const TensorType &type) {
       auto made = on.device->allocate(type.elements() * dtypeBytes(type.dtype), n);
@@ -290,7 +290,7 @@ public:
       call.tensors[n] = *tensor;
     };
     for (const auto &[n, type] : types) {
-      tables[n] = family.input(n, {type.dtype, {1, tableRows, 1, dim}}, 7);
+      tables[n] = randomInput(family, n, {type.dtype, {1, tableRows, 1, dim}}, 7);
       ASSERT_NO_FATAL_FAILURE(place(n, type));
       ASSERT_NO_FATAL_FAILURE(fill(*buffers[n], n, type.elements() / dim));
     }
@@ -298,7 +298,7 @@ public:
       ASSERT_NO_FATAL_FAILURE(place(n, type));
       ASSERT_TRUE(buffers[n]->poison(std::byte(0xCD)).ok());
     }
-    Status s = family.run(*on.jit, call, {});
+    Status s = family.callable->run(*on.jit, call, {});
     ASSERT_TRUE(s.ok()) << s.toString();
     s = on.device->defaultStream().synchronize();
     ASSERT_TRUE(s.ok()) << s.toString();
@@ -316,7 +316,7 @@ public:
           const Status copied = buffer.copyToHost(row * to.size(), to);
           EXPECT_TRUE(copied.ok()) << copied.toString();
         });
-      const auto compared = compareWithReference(family, in, numbers, out);
+      const auto compared = compareWithReference(family, in, options, out);
       ASSERT_TRUE(compared.ok()) << compared.status().toString();
       EXPECT_TRUE(compared->good()) << compared->toString();
     }

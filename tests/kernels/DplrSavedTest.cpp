@@ -13,7 +13,7 @@ class DplrSaved : public Dplr {};
 std::vector<DplrProblem> problems() {
   std::vector<DplrProblem> out{{2, 100, 1, 64, 64, {1, 0}, {}, DType::BF16},
                                {1, 70, 2, 40, 24, {.1, .5}, {{"chunk_size", 16}}, DType::F16},
-                               {1, 90, 1, 128, 96, {1, 0}, {{"safe_gate", 1}}, DType::BF16},
+                               {1, 90, 1, 128, 96, {1, 0}, {{"safe_gate", true}}, DType::BF16},
                                {1, 150, 1, 32, 64, {1, 0}, {{"chunk_size", 16}, {"segment_size", 2}}, DType::BF16},
                                {1, 227, 1, 64, 32, {1, 0}, {{"chunk_size", 16}, {"segment_size", 4}}, DType::F16},
                                {1, 100, 1, 192, 64, {1, 0}, {}, DType::BF16},
@@ -38,17 +38,17 @@ TEST_P(DplrSaved, TakesThePlaceOfTheWorkspace) {
     return;
   const DplrProblem p{1, 64, 1, 64, 64, {1, 0}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
-  const auto workspaceOf = [&](const char *name, const Arrays &from, const Numbers &numbers) {
-    auto placed = PlacedCall::create(*on->device, familyOf(name), inputsFor(familyOf(name), from), numbers);
+  const auto workspaceOf = [&](const char *name, const Arrays &from, const OptionValues &options) {
+    auto placed = PlacedCall::create(*on->device, *familyOf(name).callable, inputsFor(familyOf(name), from), options);
     EXPECT_TRUE(placed.ok()) << placed.status().toString();
     WorkspacePlan size;
     if (placed.ok())
-      EXPECT_TRUE(familyOf(name).bind(*on->jit)(placed->call(), size).ok());
+      EXPECT_TRUE(familyOf(name).callable->bind(*on->jit)(placed->call(), size).ok());
     return size.bytes;
   };
   // F, R, Qh, Oh in bf16, e^L in f32; R and Oh.
   EXPECT_EQ(workspaceOf("dplr", inputs, {}), 4u * 8192 + 256);
-  EXPECT_EQ(workspaceOf("dplr", inputs, {{"saved", 1}}), 2u * 8192);
+  EXPECT_EQ(workspaceOf("dplr", inputs, {{"saved", true}}), 2u * 8192);
   // F, R, Rh, h, dh, y, what was written, four matrices, e^L; dh, y, what was written.
   EXPECT_EQ(workspaceOf("dplr_backward", inputs, {}), 11u * 8192 + 256);
   Arrays saved = inputs;
@@ -61,17 +61,18 @@ TEST_P(DplrSaved, WrongMemoryIsRefused) {
     return;
   const DplrProblem p{1, 64, 1, 64, 64, {1, 0}, {}, DType::BF16};
   const Arrays inputs = inputsOf(p);
-  for (const auto &[name, numbers] : {std::pair("dplr", Numbers{{"saved", 1}}), {"dplr_backward", Numbers{}}}) {
+  for (const auto &[name, options] :
+       {std::pair("dplr", OptionValues{{"saved", true}}), {"dplr_backward", OptionValues{}}}) {
     const Family &family = familyOf(name);
     Arrays mine = inputsFor(family, inputs);
-    if (numbers.empty())
+    if (options.empty())
       mine["saved"] = {DType::U8, {7 * 8192 + 256}, std::vector<std::byte>(7 * 8192 + 256)};
-    auto placed = PlacedCall::create(*on->device, family, mine, numbers);
+    auto placed = PlacedCall::create(*on->device, *family.callable, mine, options);
     ASSERT_TRUE(placed.ok()) << placed.status().toString();
     const auto refusal = [&](const auto &change) {
       Call call = placed->call();
       change(call.tensors.find("saved")->second, call);
-      const Status status = family.run(*on->jit, call, {});
+      const Status status = family.callable->run(*on->jit, call, {});
       EXPECT_FALSE(status.ok()) << name;
       EXPECT_FALSE(status.remedy().empty()) << status.toString();
       return status.message();
@@ -83,7 +84,7 @@ TEST_P(DplrSaved, WrongMemoryIsRefused) {
     has(refusal([](Tensor &t, Call &) { t.dtype = DType::I8; }), "'saved'");
     has(refusal([](Tensor &t, Call &) { t.address += 16; }), "'saved'");
     // In an input's memory, of the backward call in a gradient's.
-    const char *other = numbers.empty() ? "dk" : "k";
+    const char *other = options.empty() ? "dk" : "k";
     has(refusal([&](Tensor &t, Call &call) { t.address = call.tensors.find(other)->second.address; }), "overlaps");
   }
 }

@@ -10,7 +10,7 @@ using namespace kernels;
 
 class DplrSegments : public Dplr {};
 
-Numbers segments(double size, double chunk = 16) {
+OptionValues segments(int size, int chunk = 16) {
   return {{"chunk_size", chunk}, {"segment_size", size}};
 }
 
@@ -49,7 +49,7 @@ TEST_P(DplrSegments, PackedAsDense) {
   const DplrProblem p{1, 150, 1, 32, 32, {10, 0}, segments(2), DType::BF16};
   DplrProblem packed = p, whole = p;
   packed.offsets = {0, p.tokens};
-  whole.numbers = {{"chunk_size", 16}, {"segment_size", 16}};
+  whole.options = {{"chunk_size", 16}, {"segment_size", 16}};
   const Arrays inputs = inputsOf(p);
   Arrays offsets = inputs;
   offsets["cu_seqlens"] = packed.offsetsArray();

@@ -104,7 +104,7 @@ TEST_P(DplrStep, MulRecurrentRows) {
         continue;
       DplrProblem p{2, tokens, 1, 64, 64, {1, 0, -.61}, {}, DType::F32};
       if (scaled)
-        p.numbers["scale"] = 1;
+        p.options["scale"] = 1;
       p = sized(p, *on, 50);
       Arrays inputs = inputsOf(p);
       std::mt19937_64 random(tokens);
@@ -149,7 +149,7 @@ TEST_P(DplrStep, Rwkv7IsDplr) {
   DplrProblem p{2, 9, 2, 64, 64, {1, 0, -.61}, {{"scale", 1}}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   DplrProblem unscaled = p;
-  unscaled.numbers.clear();
+  unscaled.options.clear();
   const Arrays dplr = run("dplr_step", inputs, p), rwkv7 = run("rwkv7_step", inputs, unscaled);
   for (const char *name : {"o", "final_state"})
     EXPECT_EQ(dplr.at(name).data, rwkv7.at(name).data) << name;
@@ -379,7 +379,7 @@ TEST_P(DplrStep, ASmallErrorIsSeen) {
   for (double &x : o)
     x *= 1.005;
   outputs["o"] = arrayOf(DType::F32, outputs.at("o").shape, o);
-  const auto compared = compareWithReference(family, inputsFor(family, inputs), {{"final_state", 1}}, outputs);
+  const auto compared = compareWithReference(family, inputsFor(family, inputs), {{"final_state", true}}, outputs);
   ASSERT_TRUE(compared.ok());
   EXPECT_FALSE(compared->good());
 }

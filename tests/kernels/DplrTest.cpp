@@ -11,10 +11,10 @@ namespace {
 
 using namespace kernels;
 
-Numbers safe(double lowerBound, double scale, double chunk) {
-  return {{"safe_gate", 1}, {"lower_bound", lowerBound}, {"scale", scale}, {"chunk_size", chunk}};
+OptionValues safe(double lowerBound, double scale, int chunk) {
+  return {{"safe_gate", true}, {"lower_bound", lowerBound}, {"scale", scale}, {"chunk_size", chunk}};
 }
-Numbers any(double scale, double chunk) {
+OptionValues any(double scale, int chunk) {
   return {{"scale", scale}, {"chunk_size", chunk}};
 }
 
@@ -31,9 +31,9 @@ std::vector<DplrProblem> dense() {
 }
 
 std::vector<DplrProblem> packed() {
-  const auto row = [](std::uint64_t dim, const DplrGates &gates, const Numbers &numbers,
+  const auto row = [](std::uint64_t dim, const DplrGates &gates, const OptionValues &options,
                       std::vector<std::uint64_t> offsets) {
-    DplrProblem p{1, offsets.back(), 4, dim, dim, gates, numbers};
+    DplrProblem p{1, offsets.back(), 4, dim, dim, gates, options};
     p.offsets = std::move(offsets);
     return p;
   };
@@ -153,10 +153,10 @@ TEST_P(Dplr, HistoricalFailure) {
 TEST_P(Dplr, Rwkv7IsDplr) {
   if (GetParam() % 2 && on->emulated() && !isFullTier())
     return;
-  DplrProblem p{1, 100, 2, 64, 64, {1, 0, -.61}, {{"safe_gate", 1}, {"scale", 1}}, DType::BF16};
+  DplrProblem p{1, 100, 2, 64, 64, {1, 0, -.61}, {{"safe_gate", true}, {"scale", 1}}, DType::BF16};
   const Arrays inputs = inputsOf(p);
   DplrProblem unscaled = p;
-  unscaled.numbers.erase("scale");
+  unscaled.options.erase("scale");
   const Arrays dplr = run("dplr", inputs, p), rwkv7 = run("rwkv7", inputs, unscaled);
   for (const char *name : {"o", "final_state"})
     EXPECT_EQ(dplr.at(name).data, rwkv7.at(name).data) << name;
@@ -226,7 +226,7 @@ TEST_P(Dplr, ASmallErrorIsSeen) {
   for (double &x : dg)
     x *= 1.02;
   outputs["dg"] = arrayOf(DType::F32, outputs.at("dg").shape, dg);
-  const auto compared = compareWithReference(family, inputsFor(family, inputs), {{"dh0", 1}}, outputs);
+  const auto compared = compareWithReference(family, inputsFor(family, inputs), {{"dh0", true}}, outputs);
   ASSERT_TRUE(compared.ok());
   EXPECT_FALSE(compared->good());
   EXPECT_GT(compared->ratioExcess, 2);

@@ -39,8 +39,8 @@ TEST_P(HotPath, ACallTakesNoLockAndAllocatesNothing) {
 
 std::vector<std::string> all() {
   std::vector<std::string> out;
-  for (const auto &family : families())
-    out.emplace_back(family->name());
+  for (const Family &family : families())
+    out.emplace_back(family.name());
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(Families, HotPath, testing::ValuesIn(all()), [](const auto &name) { return name.param; });

@@ -78,7 +78,7 @@ protected:
     return made.ok() ? *made : Tensor{};
   }
   void run(std::string_view family, std::map<std::string, Tensor, std::less<>> tensors) {
-    Status s = familyOf(family).run(*on->jit, {std::move(tensors), {}}, {});
+    Status s = familyOf(family).callable->run(*on->jit, {std::move(tensors), {}}, {});
     ASSERT_TRUE(s.ok()) << s.toString();
     s = on->device->defaultStream().synchronize();
     ASSERT_TRUE(s.ok()) << s.toString();

@@ -40,7 +40,7 @@ Outcome run(const std::string &device, const std::string &cache, const Family &f
   auto jit = Jit::create(swapping, std::move(options));
   if (!jit.ok())
     return {jit.status().toString(), {}};
-  auto ran = runFamily(**jit, family, inputs, {});
+  auto ran = runCall(**jit, *family.callable, inputs, {});
   if (!ran.ok())
     return {ran.status().toString(), {}};
   for (const Finding &f : ran->findings)

@@ -24,16 +24,16 @@ Arrays drawn(const std::string &rule, const DplrProblem &p, std::uint64_t seed) 
       head{p.batch, p.tokens, p.heads}, state{p.sequences(), p.heads, p.dim, p.dimV};
   Arrays out;
   for (const char *name : {"q", "k", "a", "b"})
-    out[name] = family.input(name, {p.dtype, keys}, seed);
+    out[name] = randomInput(family, name, {p.dtype, keys}, seed);
   for (const char *name : {"v", "do"})
-    out[name] = family.input(name, {p.dtype, values}, seed);
+    out[name] = randomInput(family, name, {p.dtype, values}, seed);
   const bool ofHead = rule == "gated_delta_rule" || rule == "simple_gla";
-  out["g"] = family.input("g", {p.gateType, ofHead ? head : keys}, seed);
-  out["beta"] = family.input("beta", {p.gateType, head}, seed);
+  out["g"] = randomInput(family, "g", {p.gateType, ofHead ? head : keys}, seed);
+  out["beta"] = randomInput(family, "beta", {p.gateType, head}, seed);
   if (p.first)
-    out["initial_state"] = family.input("initial_state", {*p.first, state}, seed);
+    out["initial_state"] = randomInput(family, "initial_state", {*p.first, state}, seed);
   if (p.last)
-    out["dht"] = family.input("dht", {*p.last, state}, seed);
+    out["dht"] = randomInput(family, "dht", {*p.last, state}, seed);
   if (!p.offsets.empty())
     out["cu_seqlens"] = p.offsetsArray();
   return out;
@@ -136,10 +136,10 @@ TEST_P(Rule, WrongArgumentsAreRefused) {
     Arrays bad = inputs;
     bad[name] = wrong;
     const Family &family = familyOf("gated_delta_rule");
-    auto placed = PlacedCall::create(*on->device, family, inputsFor(family, bad), {});
+    auto placed = PlacedCall::create(*on->device, *family.callable, inputsFor(family, bad), {});
     if (!placed.ok())
       return placed.status().toString();
-    return family.run(*on->jit, placed->call(), {}).toString();
+    return family.callable->run(*on->jit, placed->call(), {}).toString();
   };
   EXPECT_NE(refusal("beta", arrayOf(DType::F32, {1, 20, 3}, std::vector<double>(60))).find("beta"), std::string::npos);
   EXPECT_NE(refusal("g", arrayOf(DType::F16, {1, 20, 2}, std::vector<double>(40))).find("'g'"), std::string::npos);
@@ -153,7 +153,8 @@ TEST_P(Rule, OutputsHaveMemoryOfTheirOwn) {
     return;
   const DplrProblem p{1, 20, 2, 32, 32, {}, {}, DType::BF16, {}, DType::I32, DType::F32, DType::F32};
   const Family &family = familyOf("dplr_backward");
-  auto placed = PlacedCall::create(*on->device, family, inputsFor(family, drawn("iplr", p, 1)), {{"dh0", 1}});
+  auto placed =
+      PlacedCall::create(*on->device, *family.callable, inputsFor(family, drawn("iplr", p, 1)), {{"dh0", true}});
   ASSERT_TRUE(placed.ok()) << placed.status().toString();
   const std::vector<const char *> outputs{"dq", "dk", "dv", "da", "db", "dg", "dh0"},
       others{"q", "k", "v", "a", "b", "g", "do", "dq", "dk", "dv", "da", "db", "dg", "dh0"};
@@ -164,13 +165,13 @@ TEST_P(Rule, OutputsHaveMemoryOfTheirOwn) {
         continue;
       Call call = placed->call();
       call.tensors.find(output)->second.address = call.tensors.find(other)->second.address;
-      const Status status = family.run(*on->jit, call, {});
+      const Status status = family.callable->run(*on->jit, call, {});
       EXPECT_NE(status.toString().find("overlaps"), std::string::npos) << output << " in " << other;
       ++refused;
     }
   Call call = placed->call();
   call.tensors.find("dh0")->second.address = call.tensors.find("initial_state")->second.address;
-  EXPECT_NE(family.run(*on->jit, call, {}).toString().find("overlaps 'initial_state'"), std::string::npos);
+  EXPECT_NE(family.callable->run(*on->jit, call, {}).toString().find("overlaps 'initial_state'"), std::string::npos);
   EXPECT_EQ(refused, 7 * 13u);
 }
 
@@ -257,8 +258,8 @@ TEST(RuleReference, IsTheRuleAndItsGradientsAreDifferences) {
                              {"b", host(keys, d.b)},       {"g", host(ofHead ? head : keys, d.g)},
                              {"beta", host(head, d.beta)}, {"initial_state", host(state, d.first)},
                              {"do", host(values, dOut)},   {"dht", host(state, dLast)}};
-    const auto forward = familyOf(rule).reference(inputs, {{"scale", 0.7}, {"final_state", 1}});
-    const auto backward = familyOf(rule + "_backward").reference(inputs, {{"scale", 0.7}, {"dh0", 1}});
+    const auto forward = familyOf(rule).reference->compute(inputs, {{"scale", 0.7}, {"final_state", true}});
+    const auto backward = familyOf(rule + "_backward").reference->compute(inputs, {{"scale", 0.7}, {"dh0", true}});
     ASSERT_TRUE(forward.ok() && backward.ok());
     const std::vector<double> wanted = d.run(rule);
     for (std::size_t i = 0; i < wanted.size(); ++i)

@@ -37,7 +37,7 @@ TEST(Run, InPlace) {
       call.tensors["y"] = both;
       inputs["y"] = x;
     }
-    const Status s = familyOf(family).run(*on->jit, call, {});
+    const Status s = familyOf(family).callable->run(*on->jit, call, {});
     ASSERT_TRUE(s.ok()) << s.toString();
     EXPECT_TRUE(on->device->takeFindings().empty());
     Array out{x.type, shape, std::vector<std::byte>(x.data.size())};
@@ -58,7 +58,7 @@ std::map<std::string, Array> outputsOf(const std::string &device, unsigned threa
     const Shape shape = family->name() == "reduce_sum" ? Shape{70001} : Shape{37, 1001};
     TensorTypes types = {{"x", {DType::F32, shape}}, {"y", {DType::F32, shape}}};
     for (int again = 0; again < 2; ++again) {
-      auto ran = runFamily(*on->jit, *family, randomInputs(*family, types, 9), {});
+      auto ran = runCall(*on->jit, *family->callable, randomInputs(*family, types, 9), {});
       EXPECT_TRUE(ran.ok()) << ran.status().toString();
       if (!ran.ok())
         continue;

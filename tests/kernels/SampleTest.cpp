@@ -22,23 +22,17 @@ TEST(Sample, OneOfEachPart) {
   EXPECT_TRUE(sampleOf(0, 4).empty());
 }
 
-HostTensors hostOf(const Arrays &arrays) {
-  HostTensors out;
-  for (const auto &[name, array] : arrays)
-    out[name] = toHost(array);
-  return out;
-}
-
 /// A sample of a reference holds the whole one's elements, and so do its tolerances; a wrong element in it is found,
 /// with its place, one outside is not looked at.
-void expectSample(const Family &family, const TensorTypes &types, Numbers numbers, double work) {
+void expectSample(const Family &family, const TensorTypes &types, const OptionValues &options, double work) {
   SCOPED_TRACE(family.name());
   const Arrays inputs = randomInputs(family, types, 11);
-  const HostTensors host = hostOf(inputs);
-  const auto whole = family.reference(host, numbers);
-  Numbers limited = numbers;
+  const HostTensors host = toHost(inputs);
+  const Reference &reference = *family.reference;
+  const auto whole = reference.compute(host, options);
+  OptionValues limited = options;
   limited["reference_work"] = work;
-  const auto part = family.reference(host, limited);
+  const auto part = reference.compute(host, limited);
   ASSERT_TRUE(whole.ok() && part.ok());
   ASSERT_EQ(whole->size(), part->size());
   const auto typeOf = [](std::string_view name) { return name == "lse" ? DType::F32 : DType::F16; };
@@ -52,7 +46,7 @@ void expectSample(const Family &family, const TensorTypes &types, Numbers number
     EXPECT_GT(some.values.size(), all.values.size() / 200);
     for (std::size_t i = 0; i < some.sample.size(); ++i)
       ASSERT_EQ(some.values[i], all.values[some.sample[i]]) << name << " " << some.sample[i];
-    EXPECT_EQ(family.allowed(name, typeOf(name), host, *part, limited).size(), some.values.size());
+    EXPECT_EQ(reference.allowed(name, typeOf(name), host, *part, limited).size(), some.values.size());
     outputs[name] = arrayOf(typeOf(name), all.shape, all.values);
   }
   const auto good = compareWithReference(family, inputs, limited, outputs);
@@ -76,18 +70,18 @@ TEST(Sample, OfAttention) {
     return TensorTypes{
         {"q", {DType::F16, {2, rows, 4, 16}}}, {"k", {DType::F16, {2, 50, 2, 16}}}, {"v", {DType::F16, {2, 50, 2, 8}}}};
   };
-  expectSample(familyOf("attention"), dense(40), {{"causal", 1}, {"lse", 1}}, 40000);
+  expectSample(familyOf("attention"), dense(40), {{"causal", true}, {"lse", true}}, 40000);
   expectSample(familyOf("attention"), {{"qkv", {DType::F16, {50, 2, 8, 16}}}}, {{"heads", 4}, {"key_heads", 2}}, 40000);
 }
 
 /// A small error in every element: each is within tolerance, their mean is not.
 TEST(Sample, TheMeanOfAttentionIsLimited) {
   const Family &family = familyOf("attention");
-  const Arrays inputs = randomInputs(family, family.samples(DType::F16, SampleUse::Check, false)[1].inputs, 3);
-  const auto reference = family.reference(hostOf(inputs), {});
+  const Arrays inputs = randomInputs(family, family.samples->calls(DType::F16, SampleUse::Check, false)[1].inputs, 3);
+  const auto reference = family.reference->compute(toHost(inputs), {});
   ASSERT_TRUE(reference.ok());
   const HostTensor &o = reference->at("o");
-  const double each = family.allowed("o", DType::F16, hostOf(inputs), *reference, {})[0];
+  const double each = family.reference->allowed("o", DType::F16, toHost(inputs), *reference, {})[0];
   for (const double part : {0.0, 0.9}) {
     std::vector<double> values = o.values;
     for (double &v : values)
@@ -103,7 +97,7 @@ TEST(Sample, TheMeanOfAttentionIsLimited) {
 TEST(Sample, OfMatmul) {
   expectSample(familyOf("matmul"),
                {{"a", {DType::F16, {3, 20, 30}}}, {"b", {DType::F16, {24, 30}}}, {"bias", {DType::F16, {24}}}},
-               {{"transpose_b", 1}, {"scale", 0.5}, {"activation", 2}}, 5000);
+               {{"transpose_b", true}, {"scale", 0.5}, {"activation", "gelu"}}, 5000);
 }
 
 } // namespace

@@ -55,7 +55,7 @@ void expectedOf(Jit &jit, const Family &family, const std::vector<TensorType> &i
     if (family.name() == "layer_norm")
       types["weight"] = types["bias"] = {type.dtype, {type.shape.back()}};
     Expected e{randomInputs(family, types, 7), {}};
-    auto ran = runFamily(jit, family, e.inputs, {});
+    auto ran = runCall(jit, *family.callable, e.inputs, {});
     ASSERT_TRUE(ran.ok()) << ran.status().toString();
     for (const Finding &f : ran->findings)
       ADD_FAILURE() << f.toString();
@@ -68,7 +68,7 @@ void expectedOf(Jit &jit, const Family &family, const std::vector<TensorType> &i
 
 /// The same bits as expected, and no findings; a status other than success if a launch fails.
 Status sameBits(Jit &jit, const Family &family, const Expected &e) {
-  KILN_ASSIGN(auto ran, runFamily(jit, family, e.inputs, {}));
+  KILN_ASSIGN(auto ran, runCall(jit, *family.callable, e.inputs, {}));
   for (const Finding &f : ran.findings)
     ADD_FAILURE() << f.toString();
   for (const auto &[output, array] : e.outputs)

@@ -24,7 +24,7 @@ std::vector<Shape> shapesFor(std::string_view family) {
 void check(const Family &family, Opened &on, const TensorTypes &types) {
   const TensorType &x = types.at("x");
   SCOPED_TRACE(std::string(dtypeName(x.dtype)) + " " + shapeText(x.shape) + (types.count("weight") ? " affine" : ""));
-  const std::vector<Traffic> wanted = family.traffic(types);
+  const std::vector<Traffic> wanted = family.reference->traffic(types);
   // The only shapes of which nothing is stated: see layer_norm.
   if (types.count("weight") && x.dtype != DType::F32 && x.shape.back() <= 512 && std::has_single_bit(x.shape.back())) {
     EXPECT_TRUE(wanted.empty());
@@ -33,7 +33,7 @@ void check(const Family &family, Opened &on, const TensorTypes &types) {
   ASSERT_FALSE(wanted.empty());
   on.device->takeCounters();
   ASSERT_TRUE(on.device->record({.counters = true}).ok());
-  const auto ran = runFamily(*on.jit, family, randomInputs(family, types, 5), {});
+  const auto ran = runCall(*on.jit, *family.callable, randomInputs(family, types, 5), {});
   EXPECT_TRUE(on.device->record({}).ok());
   ASSERT_TRUE(ran.ok()) << ran.status().toString();
   const std::vector<LaunchCounters> got = on.device->takeCounters();

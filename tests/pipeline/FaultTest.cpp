@@ -144,7 +144,7 @@ TEST(Fault, TheCacheStaysSound) {
   const TemporaryDirectory folder;
   auto device = openDevice("emulator:sm_80");
   ASSERT_TRUE(device.ok()) << device.status().toString();
-  const auto source = sourceOf(kernels::families().front()->record(DType::F32, {}));
+  const auto source = sourceOf(kernels::families().front().callable->record(DType::F32, {}));
   ASSERT_TRUE(source.ok());
   JitOptions options;
   options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";

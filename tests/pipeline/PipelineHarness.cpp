@@ -91,21 +91,21 @@ std::vector<LibraryKernel> libraryKernels(bool all) {
   for (const DType e : {DType::F32, DType::F16, DType::BF16}) {
     const std::string type(elementName(e));
     unsigned number = 0;
-    for (const auto &family : kernels::families()) {
-      const std::vector<DType> types = family->dtypes();
+    for (const kernels::Family &family : kernels::families()) {
+      const std::vector<DType> types = family.callable->dtypes();
       if (std::none_of(types.begin(), types.end(), [&](DType t) { return dtypeName(t) == type; }))
         continue;
       // Of those of two types that differ in the names of instructions alone every other one has the one, not both.
       if (!all && types.size() == 2 && (number++ + (e == DType::F16)) % 2)
         continue;
-      record(std::string(family->name()) + " " + type, family->record(e, {}));
+      record(std::string(family.name()) + " " + type, family.callable->record(e, {}));
       for (const auto &[name, settings] : variants) {
-        if (!all || name != family->name())
+        if (!all || name != family.name())
           continue;
         std::string full = std::string(name) + " " + type;
         for (const auto &[key, value] : settings)
           full += " " + key + "=" + value;
-        record(std::move(full), family->record(e, settings));
+        record(std::move(full), family.callable->record(e, settings));
       }
     }
     record("reduce_sum_final " + type, kernels::reduceSumFinal(e));

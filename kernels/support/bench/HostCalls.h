@@ -49,15 +49,14 @@ private:
     } else if (name == "matmul") {
       KILN_TRY(makeMatmul());
     } else {
-      const DType type = family.takes(DType::BF16) ? DType::BF16 : family.dtypes().front();
-      const std::vector<Sample> samples = family.samples(type, SampleUse::Demo, false);
-      if (samples.empty())
-        return Status(StatusCode::Unsupported, "the family has no sample");
-      const Sample &sample = samples.front();
+      const Callable &callable = *family.callable;
+      const DType type = callable.takes(DType::BF16) ? DType::BF16 : callable.dtypes().front();
+      KILN_ASSIGN(const Samples *all, samplesOf(family));
+      const Sample sample = all->calls(type, SampleUse::Demo, false).front();
       KILN_ASSIGN(const Arrays inputs, sampleInputs(*jit, family, sample, 1));
-      KILN_ASSIGN(PlacedCall made, PlacedCall::create(device, family, inputs, sample.numbers));
+      KILN_ASSIGN(PlacedCall made, PlacedCall::create(device, callable, inputs, sample.options));
       placed = std::make_unique<PlacedCall>(std::move(made));
-      describe = [this, planner = family.bind(*jit)](Plan &plan) { return planner(placed->call(), plan); };
+      describe = [this, planner = callable.bind(*jit)](Plan &plan) { return planner(placed->call(), plan); };
     }
     PlanListing list;
     KILN_TRY(describe(list));

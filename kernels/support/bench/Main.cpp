@@ -35,9 +35,9 @@ Status measure(const Family &family) {
 } // namespace
 
 int main() {
-  for (const auto &family : families())
-    if (const Status s = measure(*family); !s.ok()) {
-      std::fprintf(stderr, "kiln-bench-calls: %s: %s\n", std::string(family->name()).c_str(), s.toString().c_str());
+  for (const Family &family : families())
+    if (const Status s = measure(family); !s.ok()) {
+      std::fprintf(stderr, "kiln-bench-calls: %s: %s\n", std::string(family.name()).c_str(), s.toString().c_str());
       return s.exitCode();
     }
   return 0;
