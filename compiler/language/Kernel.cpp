@@ -22,30 +22,6 @@ std::string_view specializationName(Specialization how) {
   return names[static_cast<unsigned>(how)];
 }
 
-namespace detail {
-
-static constexpr int mostClusterBlocks = 8; // as tile.cluster has it
-
-static bool isCluster(const std::array<int, 3> &cluster) {
-  return cluster != std::array<int, 3>{1, 1, 1};
-}
-
-static std::string clusterText(const std::array<int, 3> &cluster) {
-  return std::to_string(cluster[0]) + "x" + std::to_string(cluster[1]) + "x" + std::to_string(cluster[2]);
-}
-
-static bool goodCluster(const std::array<int, 3> &cluster) {
-  std::int64_t blocks = 1;
-  for (const int n : cluster) {
-    if (n < 1 || n > mostClusterBlocks || (n & (n - 1)))
-      return false;
-    blocks *= n;
-  }
-  return blocks <= mostClusterBlocks;
-}
-
-} // namespace detail
-
 Kernel Kernel::failed(Status why) {
   Kernel kernel;
   kernel.state = std::move(why);
@@ -56,12 +32,10 @@ std::string Kernel::configText() const {
   std::string out;
   for (const ConfigEntry &e : configEntries)
     out += e.name + " = " + e.value.text + ", ";
-  forEachKernelOption(values, [&](const KernelOptionInfo &option, int value) {
+  forEachKernelOption(values, [&](const auto &option, const auto &value) {
     if (option.isWritten(value))
-      out += std::string(option.field) + " = " + std::to_string(value) + ", ";
+      out += std::string(option.field) + " = " + option.textOf(value) + ", ";
   });
-  if (detail::isCluster(clusterBlocks))
-    return out + "cluster = " + detail::clusterText(clusterBlocks);
   out.resize(out.size() - 2); // warps are always there
   return out;
 }
@@ -92,13 +66,9 @@ Recording::Recording(std::string_view name, const KernelOptions &options, std::v
                          "use letters, digits and _, and no digit first");
   else if (const int w = options.warps; w < 1 || w > 32 || (w & (w - 1)))
     recorder->failKernel("has " + std::to_string(w) + " warps", "a block has 1, 2, 4, 8, 16 or 32");
-  else if (!goodCluster(options.cluster))
-    recorder->failKernel("has a cluster of " + clusterText(options.cluster) + " blocks",
-                         "each extent is a power of two, and their product at most " +
-                             std::to_string(mostClusterBlocks));
-  forEachKernelOption(options, [&](const KernelOptionInfo &option, int value) {
+  forEachKernelOption(options, [&](const auto &option, const auto &value) {
     if (!option.allows(value))
-      recorder->failKernel("has " + std::string(option.field) + " " + std::to_string(value), option.rule());
+      recorder->failKernel("has " + option.named(value), option.rule());
   });
   recorder->checkArguments();
   Recorder::setCurrent(recorder.get());

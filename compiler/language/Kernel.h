@@ -49,13 +49,11 @@ struct ConfigEntry {
 };
 
 struct KernelOptions {
-  // warps, stages, maxRegisters, assemblerLevel: what they are and may be is in the table.  The front end takes a power
-  // of two for warps.
+  // warps, stages, maxRegisters, assemblerLevel, cluster: what they are and may be is in the table.  The front end
+  // takes a power of two for warps.
 #define KILN_KERNEL_OPTION(field, attribute, standard, ...) int field = standard;
+#define KILN_KERNEL_OPTION3(field, ...) std::array<int, 3> field = KernelExtentsInfo::standard;
 #include "compiler/target/KernelOptions.def"
-  /// Blocks of a cluster along x, y, z, of which a launch's grid is a multiple: powers of two, 8 in all at most.  They
-  /// run at the same time on neighbouring multiprocessors.  Ones: none, as on targets before sm_90.
-  std::array<int, 3> cluster = {1, 1, 1};
   /// Of divisions (`/` too), roots and functions that name no grade themselves: `exp(x)`, not `exp(x, approx)`.  A loop
   /// or withGrade (Math.h) may have its own.
   Grade grade = precise;
@@ -128,12 +126,12 @@ public:
   const std::string &text() const { return module; }
 #define KILN_KERNEL_OPTION(field, ...)                                                                                 \
   int field() const { return values.field; }
+#define KILN_KERNEL_OPTION3(field, ...)                                                                                \
+  const std::array<int, 3> &field() const { return values.field; }
 #include "compiler/target/KernelOptions.def"
-  const std::array<int, 3> &cluster() const { return clusterBlocks; }
   const std::vector<KernelArgument> &arguments() const { return args; }
   const std::vector<ConfigEntry> &config() const { return configEntries; }
-  /// "block = 1024, warps = 4", ", stages = 3" and other options where they are not the default, ", cluster = 2x1x1"
-  /// where there is one.
+  /// "block = 1024, warps = 4", ", stages = 3" and other options where they are not the default.
   std::string configText() const;
 
 private:
@@ -143,7 +141,6 @@ private:
   std::vector<KernelArgument> args;
   std::vector<ConfigEntry> configEntries;
   KernelOptionValues values;
-  std::array<int, 3> clusterBlocks = {1, 1, 1};
 };
 
 /// A string as a template argument.

@@ -377,8 +377,8 @@ Kernel Recorder::finish() {
   kernel.args = arguments;
   kernel.configEntries = options.config;
 #define KILN_KERNEL_OPTION(field, ...) kernel.values.field = options.field;
+#define KILN_KERNEL_OPTION3 KILN_KERNEL_OPTION
 #include "compiler/target/KernelOptions.def"
-  kernel.clusterBlocks = options.cluster;
   kernel.state = std::move(failure);
   if (!kernel.state.ok())
     return kernel;
@@ -407,12 +407,10 @@ Kernel Recorder::finish() {
     putLocation(location);
   }
   put(") attributes {tile.kernel");
-  forEachKernelOption(options, [&](const KernelOptionInfo &option, int value) {
+  forEachKernelOption(options, [&](const auto &option, const auto &value) {
     if (option.isWritten(value))
-      putAll(", tile.", option.attribute, " = ", value, " : i32");
+      putAll(", tile.", option.attribute, " = ", std::string_view(option.attributeOf(value)));
   });
-  if (const auto &[x, y, z] = options.cluster; x * y * z != 1)
-    putAll(", tile.cluster = array<i32: ", x, ", ", y, ", ", z, ">");
   putAll("} {\n", std::string_view(body));
   line(location, Op::Return);
   put("  }");

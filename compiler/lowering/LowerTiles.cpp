@@ -58,7 +58,8 @@ void convertAttributes(func::FuncOp function) {
   for (const KernelOptionInfo &option : kernelOptions)
     if (!tile::isKernel(function) || option.reader != KernelOptionInfo::Reader::Assembler)
       function->removeAttr("tile." + std::string(option.attribute));
-  function->removeAttr(tile::clusterAttr);
+  for (const KernelExtentsInfo &option : kernelExtents)
+    function->removeAttr("tile." + std::string(option.attribute));
   function->removeAttr(tile::kernelAttr);
 }
 

@@ -50,9 +50,13 @@ bool addsFloats(llvm::StringRef ptx) {
 
 /// The options that the text states, of a kernel at any stage.
 void readOptions(Metadata &m, Operation *kernel) {
-  forEachKernelOption(m.options, [&](const KernelOptionInfo &option, int &value) {
-    if (auto given = kernel->getAttrOfType<IntegerAttr>("tile." + std::string(option.attribute)))
-      value = static_cast<int>(given.getInt());
+  forEachKernelOption(m.options, [&](const auto &option, auto &value) {
+    const std::string name = "tile." + std::string(option.attribute);
+    if constexpr (std::is_same_v<decltype(value), int &>) {
+      if (auto given = kernel->getAttrOfType<IntegerAttr>(name))
+        value = static_cast<int>(given.getInt());
+    } else if (auto given = kernel->getAttrOfType<DenseI32ArrayAttr>(name))
+      llvm::copy(given.asArrayRef(), value.begin()); // what is left out is 1
   });
 }
 
@@ -73,7 +77,6 @@ Metadata describeKernel(func::FuncOp kernel) {
   Metadata m;
   m.kernel = kernel.getName().str();
   readOptions(m, kernel);
-  m.cluster = tile::clusterOf(kernel);
   unsigned offset = 0;
   for (unsigned i = 0; i < tile::numVisibleArguments(kernel); ++i) {
     const Type t = kernel.getArgumentTypes()[i];
@@ -107,7 +110,7 @@ FailureOr<Metadata> describeLowered(LLVM::LLVMFuncOp kernel) {
     return fail() << "it says no block of 1 to 32 warps along x: give it nvvm.reqntid = array<i32: 128>", failure();
   readOptions(m, kernel);
   m.options.warps = static_cast<int>(threads / 32);
-  m.cluster = clusterOf(kernel);
+  m.options.cluster = clusterOf(kernel);
   unsigned offset = 0;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
     if (tile_gpu::recipeOf(kernel, i)) {
@@ -176,15 +179,16 @@ std::string toJson(const Metadata &m) {
     json.attribute("entry", m.kernel);
     json.attribute("target", m.target);
     json.attribute("ptx_isa", m.ptxIsa);
-    forEachKernelOption(m.options, [&](const KernelOptionInfo &option, int value) {
-      if (option.reader != KernelOptionInfo::Reader::Pass)
-        json.attribute(option.attribute, value);
+    forEachKernelOption(m.options, [&](const auto &option, const auto &value) {
+      if constexpr (std::is_same_v<decltype(value), const int &>) {
+        if (option.reader != KernelOptionInfo::Reader::Pass)
+          json.attribute(option.attribute, value);
+      } else if (option.isWritten(value))
+        json.attributeArray(option.attribute, [&] {
+          for (const int extent : value)
+            json.value(extent);
+        });
     });
-    if (m.cluster != std::array<int32_t, 3>{1, 1, 1})
-      json.attributeArray("cluster", [&] {
-        for (const int32_t extent : m.cluster)
-          json.value(extent);
-      });
     json.attribute("shared_bytes", m.sharedBytes);
     json.attribute("reproducible", m.reproducible);
     json.attributeArray("arguments", [&] {

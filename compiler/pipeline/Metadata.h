@@ -28,8 +28,7 @@ struct Metadata {
   std::string kernel, target, ptxIsa;
   KernelOptionValues options;
   unsigned sharedBytes = 0;
-  std::array<int32_t, 3> cluster{1, 1, 1}; ///< blocks of a cluster; ones: it asks for none
-  bool reproducible = true;                ///< no floating-point atomics
+  bool reproducible = true; ///< no floating-point atomics
   std::vector<Argument> arguments;
   struct Hidden {
     tile_gpu::TensorMapRecipeAttr recipe;

@@ -81,22 +81,18 @@ static bool isInteger(Attribute attr, int64_t least, int64_t most) {
   return n && n.getType().isSignlessInteger() && n.getInt() >= least && n.getInt() <= most;
 }
 
-/// Every extent a power of two, and no more blocks than every target with clusters takes.
-static LogicalResult verifyCluster(Operation *op, Attribute value) {
-  auto extents = dyn_cast<DenseI32ArrayAttr>(value);
-  bool good = isa<func::FuncOp>(op) && extents && !extents.empty() && extents.size() <= 3;
-  int64_t blocks = 1;
-  for (unsigned i = 0; good && i < extents.size(); ++i) {
-    good = extents[i] > 0 && llvm::isPowerOf2_32(static_cast<uint32_t>(extents[i]));
-    blocks = std::min<int64_t>(blocks * extents[i], INT32_MAX);
-  }
-  if (!good)
-    return op->emitError() << clusterAttr << " is " << value
-                           << ": of a func.func, the blocks of a cluster along x, y and "
+/// Of a kernel's option of three extents, of which the last may be left out.
+static LogicalResult verifyExtents(Operation *op, const KernelExtentsInfo &option, NamedAttribute attr) {
+  auto extents = dyn_cast<DenseI32ArrayAttr>(attr.getValue());
+  if (!isa<func::FuncOp>(op) || !extents || extents.empty() || extents.size() > 3 ||
+      !option.arePowersOfTwo(extents.asArrayRef()))
+    return op->emitError() << attr.getName().getValue() << " is " << attr.getValue() << ": of a func.func, the "
+                           << option.unit << " of a " << option.field << " along x, y and "
                            << "z, powers of two, as in array<i32: 2, 1, 1>";
-  if (blocks > portableClusterBlocks)
-    return op->emitError() << clusterAttr << " is " << value << ", " << blocks << " blocks: a cluster has at most "
-                           << portableClusterBlocks << "; make an extent smaller";
+  if (const int64_t product = option.product(extents.asArrayRef()); product > option.most)
+    return op->emitError() << attr.getName().getValue() << " is " << attr.getValue() << ", " << product << " "
+                           << option.unit << ": a " << option.field << " has at most " << option.most
+                           << "; make an extent smaller";
   return success();
 }
 
@@ -120,6 +116,12 @@ static LogicalResult verifyPrintSlice(Operation *op, Attribute value) {
 // Tile.h names what passes read.
 static_assert(kernelOption("warps").standard == defaultNumWarps && kernelOption("stages").most == maxNumStages &&
               kernelOption("assemblerLevel").most == maxAssemblerLevel);
+static_assert([] {
+  for (const KernelExtentsInfo &option : kernelExtents)
+    if (option.field == "cluster")
+      return static_cast<unsigned>(option.most) == portableClusterBlocks;
+  return false;
+}());
 
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kernelAttr)
@@ -134,6 +136,9 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
         return op->emitError() << name << " is " << attr.getValue() << ": " << option.rule();
       return success();
     }
+  for (const KernelExtentsInfo &option : kernelExtents)
+    if (name == "tile." + Twine(option.attribute).str())
+      return verifyExtents(op, option, attr);
   if (attr.getName() == unrollAttr) {
     if (op->getName().getStringRef() != "scf.for")
       return op->emitError() << unrollAttr << " is for scf.for, not for " << op->getName();
@@ -142,15 +147,15 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                              << maxUnroll << " times";
     return success();
   }
-  if (attr.getName() == clusterAttr)
-    return verifyCluster(op, attr.getValue());
   if (attr.getName() == printSliceAttr)
     return verifyPrintSlice(op, attr.getValue());
-  std::string known;
+  std::string numbers, extents;
   for (const KernelOptionInfo &option : kernelOptions)
-    known += ", tile." + std::string(option.attribute);
-  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << known
-                         << ", " << unrollAttr << ", " << clusterAttr << " and " << printSliceAttr;
+    numbers += ", tile." + std::string(option.attribute);
+  for (const KernelExtentsInfo &option : kernelExtents)
+    extents += ", tile." + std::string(option.attribute);
+  return op->emitError() << "unknown attribute " << attr.getName() << ": operations may have " << kernelAttr << numbers
+                         << ", " << unrollAttr << extents << " and " << printSliceAttr;
 }
 
 /// tile.specialize and tile.element.

@@ -51,8 +51,34 @@ TEST(KernelOptions, ValuesOutsideARowsRangeAreRefusedWithIt) {
 #include "compiler/target/KernelOptions.def"
 }
 
+TEST(KernelOptions, EveryRowOfExtentsIsInTheTextAndTheConfigurationWhereItIsNotOnes) {
+  unsigned rows = 0;
+#define KILN_KERNEL_OPTION3(field, attribute, most, unit, text)                                                        \
+  {                                                                                                                    \
+    KernelOptions options;                                                                                             \
+    options.field = {2, 1, 1};                                                                                         \
+    const Kernel k = recorded(options), plain = recorded({});                                                          \
+    ASSERT_TRUE(k.ok()) << k.status().toString();                                                                      \
+    EXPECT_EQ(k.field(), options.field);                                                                               \
+    EXPECT_NE(k.text().find("tile." #attribute " = array<i32: 2, 1, 1>"), std::string::npos) << k.text();              \
+    EXPECT_NE(k.configText().find(#field " = 2x1x1"), std::string::npos) << k.configText();                            \
+    EXPECT_EQ(plain.text().find("tile." #attribute), std::string::npos);                                               \
+    EXPECT_EQ(plain.configText().find(#field), std::string::npos);                                                     \
+    for (const std::array<int, 3> wrong : {std::array{3, 1, 1}, {0, 1, 1}, {2 * most, 1, 1}, {2, most, 1}}) {          \
+      options.field = wrong;                                                                                           \
+      const Kernel refused = recorded(options);                                                                        \
+      EXPECT_NE(refused.status().toString().find(kernelExtents[rows].rule()), std::string::npos) << wrong[0];          \
+    }                                                                                                                  \
+    ++rows;                                                                                                            \
+  }
+#include "compiler/target/KernelOptions.def"
+  EXPECT_EQ(rows, std::size(kernelExtents));
+}
+
 TEST(KernelOptions, EachHasADescription) {
   for (const KernelOptionInfo &option : kernelOptions)
+    EXPECT_FALSE(option.text.empty()) << option.field;
+  for (const KernelExtentsInfo &option : kernelExtents)
     EXPECT_FALSE(option.text.empty()) << option.field;
 }
 
