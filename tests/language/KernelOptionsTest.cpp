@@ -53,7 +53,7 @@ TEST(KernelOptions, ValuesOutsideARowsRangeAreRefusedWithIt) {
 
 TEST(KernelOptions, EveryRowOfExtentsIsInTheTextAndTheConfigurationWhereItIsNotOnes) {
   unsigned rows = 0;
-#define KILN_KERNEL_OPTION3(field, attribute, most, unit, text)                                                        \
+#define KILN_KERNEL_OPTION3(field, attribute, most, ...)                                                               \
   {                                                                                                                    \
     KernelOptions options;                                                                                             \
     options.field = {2, 1, 1};                                                                                         \
@@ -64,7 +64,8 @@ TEST(KernelOptions, EveryRowOfExtentsIsInTheTextAndTheConfigurationWhereItIsNotO
     EXPECT_NE(k.configText().find(#field " = 2x1x1"), std::string::npos) << k.configText();                            \
     EXPECT_EQ(plain.text().find("tile." #attribute), std::string::npos);                                               \
     EXPECT_EQ(plain.configText().find(#field), std::string::npos);                                                     \
-    for (const std::array<int, 3> wrong : {std::array{3, 1, 1}, {0, 1, 1}, {2 * most, 1, 1}, {2, most, 1}}) {          \
+    using Extents = std::array<int, 3>;                                                                                \
+    for (const Extents &wrong : {Extents{3, 1, 1}, Extents{0, 1, 1}, Extents{2 * most, 1, 1}, Extents{2, most, 1}}) {  \
       options.field = wrong;                                                                                           \
       const Kernel refused = recorded(options);                                                                        \
       EXPECT_NE(refused.status().toString().find(kernelExtents[rows].rule()), std::string::npos) << wrong[0];          \
