@@ -178,7 +178,7 @@ void addDiffCommand(CLI::App &app, int &exitStatus) {
   c->add_option("b", o->b, what)->required()->type_name("B");
   c->add_option("--target", o->target, "What text kernels are compiled for")->capture_default_str();
   c->add_flag("--json", o->json, "One JSON object on standard output");
-  c->footer("Example:\n"
+  c->footer("Examples:\n"
             "  kiln diff docs/examples/vector.ptx docs/examples/vector.ptx\n"
             "Exit status: 0 the same, 1 they differ, 2 input, 3 compile.");
   c->callback([o, &exitStatus] {
