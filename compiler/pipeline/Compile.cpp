@@ -248,7 +248,6 @@ private:
     registerPasses();
     DialectRegistry registry;
     registerDialects(registry);
-    registerPtxDialects(registry);
     return registry;
   }
 
