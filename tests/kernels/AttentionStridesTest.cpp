@@ -18,7 +18,7 @@ using Shape4 = std::vector<std::int64_t>; // batch, rows, heads, columns
 /// after each sequence.
 struct Lie {
   MemoryOrder order;
-  std::int64_t rowsBehind = 0;
+  std::int64_t rowsAfter = 0;
 };
 const std::vector<Lie> lies = {
     {{{1, 0, 2, 3}}},           // rows, batch, heads
@@ -30,9 +30,9 @@ const std::vector<Lie> lies = {
     {{{2, 1, 0, 3}, 24, 4}, 1}, // all of it
 };
 
-/// Takes the `behind` rows after each sequence out of the shape.
-void dropRows(Operand &made, std::int64_t behind) {
-  made.tensor.shape[1] -= behind;
+/// Takes the last `extra` rows of each sequence out of the shape.
+void dropRows(Operand &made, std::int64_t extra) {
+  made.tensor.shape[1] -= extra;
 }
 
 Operand uploadAt(Device &device, DType type, Shape4 shape, const Numbers &values, const Lie &lie) {
@@ -40,11 +40,11 @@ Operand uploadAt(Device &device, DType type, Shape4 shape, const Numbers &values
   const std::int64_t row = shape[2] * shape[3], rows = shape[1];
   for (std::int64_t b = 0; b < shape[0]; ++b) {
     padded.insert(padded.end(), values.begin() + b * rows * row, values.begin() + (b + 1) * rows * row);
-    padded.insert(padded.end(), static_cast<std::size_t>(lie.rowsBehind * row), NAN);
+    padded.insert(padded.end(), static_cast<std::size_t>(lie.rowsAfter * row), NAN);
   }
-  shape[1] += lie.rowsBehind;
+  shape[1] += lie.rowsAfter;
   Operand out = upload(device, type, shape, padded, lie.order);
-  dropRows(out, lie.rowsBehind);
+  dropRows(out, lie.rowsAfter);
   return out;
 }
 
@@ -68,8 +68,8 @@ TEST_P(AttentionForward, EveryTensorWithStridesOfItsOwn) {
     call.q = uploadAt(device, p.type, {p.batch, p.queries, p.heads, p.dim}, d.q, at(0));
     call.k = uploadAt(device, p.type, {p.batch, p.keys, p.keyHeads, p.dim}, d.k, at(2));
     call.v = uploadAt(device, p.type, {p.batch, p.keys, p.keyHeads, p.dimV}, d.v, at(5));
-    call.o = allocateOutput(device, p.type, {p.batch, p.queries + at(1).rowsBehind, p.heads, p.dimV}, at(1).order);
-    dropRows(call.o, at(1).rowsBehind);
+    call.o = allocateOutput(device, p.type, {p.batch, p.queries + at(1).rowsAfter, p.heads, p.dimV}, at(1).order);
+    dropRows(call.o, at(1).rowsAfter);
     call.arguments.q = call.q.tensor, call.arguments.k = call.k.tensor;
     call.arguments.v = call.v.tensor, call.arguments.o = call.o.tensor;
     const Results got = run(call); // and what lies between the rows of o is poison still
