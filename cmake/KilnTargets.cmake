@@ -3,7 +3,7 @@ include(GoogleTest)
 find_package(GTest REQUIRED)
 
 # Headers that nearly every file includes, parsed once: kiln-pch of libraries, kiln-untimed-pch of those that nobody times,
-# kiln-test-pch of tests.  Files still include what they use: the preset asan builds without these.
+# kiln-test-pch of tests.  Files still include what they use: the preset tsan builds without these.
 function(kiln_add_precompiled name)
   cmake_parse_arguments(ARG "" "" "HEADERS;DEPS;FLAGS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/${name}.cpp)
