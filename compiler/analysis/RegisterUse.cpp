@@ -16,6 +16,8 @@ namespace {
 /// The tile whose registers this one names; null if it takes none.
 Value registersOf(Value v) {
   for (;;) {
+    if (isa<PendingType>(v.getType()))
+      return v;
     if (!isTile(v.getType()))
       return {};
     Operation *def = v.getDefiningOp();

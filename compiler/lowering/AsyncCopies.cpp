@@ -190,6 +190,10 @@ struct LowerAsyncWait : Lowering<tile_gpu::AsyncWaitOp> {
   LogicalResult matchAndRewrite(tile_gpu::AsyncWaitOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
     // Waiting for everything is always right.
     NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), op.getGroups().value_or(0));
+    // What cp.async writes is the threads' own, too.
+    if (llvm::any_of(op.getReady(),
+                     [](Value buffer) { return isReadByHardware(cast<tile_gpu::BufferType>(buffer.getType())); }))
+      fenceForHardware(rewriter, op.getLoc(), context);
     rewriter.eraseOp(op);
     return success();
   }

@@ -96,15 +96,10 @@ MoveFrame frameOf(const layout::LocalAccessPlan &plan, const SharedTile &buffer)
   return {plan.storageBytes, buffer.core().totalBits(), false, 0, buffer.fields()};
 }
 
-bool isReadByHardware(tile_gpu::LocalStoreOp store) {
-  const tile_gpu::BufferType buffer = store.getBuffer().getType();
-  return std::holds_alternative<layout::Tma>(cast<tile_gpu::SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
-}
-
 /// Another such store follows before anyone waits for anyone: its fence is this one's too.
 bool isFencedLater(tile_gpu::LocalStoreOp store) {
   for (Operation *op = store->getNextNode(); op; op = op->getNextNode()) {
-    if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op); next && isReadByHardware(next))
+    if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op); next && isReadByHardware(next.getBuffer().getType()))
       return true;
     const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
     const bool meets = (ordering && ordering->meets()) || isa<NVVM::Barrier0Op>(op);
@@ -148,11 +143,8 @@ struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
       SharedMove(context, e, plan->access, frameOf(*plan, *buffer), core)
           .store(ArrayRef<Value>(values).slice(rep * registers, registers));
     }
-    // What the hardware reads by itself, wgmma's operands, it reads past these stores until a fence of each writer and
-    // the barrier that follows.
-    if (isReadByHardware(op) && context.target().has(Capability::Wgmma) && !isFencedLater(op))
-      NVVM::FenceProxyOp::create(rewriter, op.getLoc(), NVVM::ProxyKind::async_shared,
-                                 NVVM::SharedSpaceAttr::get(rewriter.getContext(), NVVM::SharedSpace::shared_cta));
+    if (isReadByHardware(op.getBuffer().getType()) && !isFencedLater(op))
+      fenceForHardware(rewriter, op.getLoc(), context);
     rewriter.eraseOp(op);
     return success();
   }

@@ -1,4 +1,4 @@
-// tile_gpu.warpgroup_dot: wgmma, descriptors of its operands in shared memory, and the wait for its result.
+// tile_gpu.warpgroup_*: wgmma, descriptors of its operands in shared memory, and waits for its results.
 #include "compiler/lowering/Emit.h"
 
 using namespace mlir;
@@ -41,6 +41,57 @@ struct Operand {
   }
 };
 
+/// Assembly that writes as many sums, in place if it reads them too, and reads `more`, of 64 bits each.
+Scalars assembly(const Emit &e, const std::string &text, llvm::ArrayRef<Value> sums, llvm::ArrayRef<Value> more,
+                 bool readsSums = true) {
+  std::string all;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    all += i ? ",=f" : "=f";
+  for (std::size_t i = 0; i < more.size(); ++i)
+    all += ",l";
+  llvm::SmallVector<Value> operands(more);
+  if (readsSums)
+    for (auto [i, v] : llvm::enumerate(sums)) {
+      all += "," + std::to_string(i);
+      operands.push_back(v);
+    }
+  const llvm::SmallVector<Type> types(sums.size(), e.b.getF32Type());
+  const Type result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types); // an instruction has 4 sums at least
+  auto made = LLVM::InlineAsmOp::create(
+      e.b, e.loc, sums.empty() ? Type() : result, operands, text, all, /*has_side_effects=*/true,
+      /*is_align_stack=*/false, LLVM::TailCallKind::None,
+      LLVM::AsmDialectAttr::get(e.b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
+  Scalars out;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    out.push_back(LLVM::ExtractValueOp::create(e.b, e.loc, made.getRes(), static_cast<int64_t>(i)));
+  return out;
+}
+
+/// The sums are the wait's: nothing that reads them can go before it.
+Scalars waitFor(const Emit &e, const Scalars &sums, unsigned leave) {
+  return assembly(e, "wgmma.wait_group.sync.aligned " + std::to_string(leave) + ";", sums, {});
+}
+
+struct LowerWarpgroupBegin : Lowering<tile_gpu::WarpgroupBeginOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::WarpgroupBeginOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    // A fence stands before each product.
+    replace(rewriter, op, Scalars(adaptor.getTile()));
+    return success();
+  }
+};
+
+struct LowerWarpgroupWait : Lowering<tile_gpu::WarpgroupWaitOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::WarpgroupWaitOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    replace(rewriter, op, waitFor(e, Scalars(adaptor.getSums()), op.getLeave()));
+    return success();
+  }
+};
+
 struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
   using Lowering::Lowering;
 
@@ -51,8 +102,8 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
       return tile_gpu::report(op, a ? b.status() : a.status());
     const Operand lhs(std::move(*a), 1), rhs(std::move(*b), 0);
     const Emit e(rewriter, op.getLoc());
-    const layout::TileLayout &sums = context.layout(op.getType());
-    const auto &mma = std::get<layout::Mma>(tile_gpu::layoutAttrOf(op.getType()).encoding().kind);
+    const layout::TileLayout &sums = context.layout(op.tile());
+    const auto &mma = std::get<layout::Mma>(tile_gpu::layoutAttrOf(op.tile()).encoding().kind);
     const Value startA = descriptor(e, lhs, adaptor.getLhs().front(), sums, 0),
                 startB = descriptor(e, rhs, adaptor.getRhs().front(), sums, 1);
     const auto k = static_cast<unsigned>(op.getLhs().getType().getShape()[1]);
@@ -77,8 +128,8 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
         out[r] = value;
     }
     assembly(e, "wgmma.commit_group.sync.aligned;", {}, {});
-    // The sums are the wait's: nothing that reads them can go before it.
-    out = assembly(e, "wgmma.wait_group.sync.aligned 0;", out, {});
+    if (!op.goesOn())
+      out = waitFor(e, std::move(out), 0);
     replace(rewriter, op, std::move(out));
     return success();
   }
@@ -136,39 +187,13 @@ private:
         "; }";
     return assembly(e, text, sums, {a, b}, /*readsSums=*/!isFirst);
   }
-
-  /// Assembly that writes as many sums, in place if it reads them too, and reads `more`, of 64 bits each.
-  static Scalars assembly(const Emit &e, const std::string &text, llvm::ArrayRef<Value> sums,
-                          llvm::ArrayRef<Value> more, bool readsSums = true) {
-    std::string all;
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      all += i ? ",=f" : "=f";
-    for (std::size_t i = 0; i < more.size(); ++i)
-      all += ",l";
-    llvm::SmallVector<Value> operands(more);
-    if (readsSums)
-      for (auto [i, v] : llvm::enumerate(sums)) {
-        all += "," + std::to_string(i);
-        operands.push_back(v);
-      }
-    const llvm::SmallVector<Type> types(sums.size(), e.b.getF32Type());
-    const Type result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types); // an instruction has 4 sums at least
-    auto made = LLVM::InlineAsmOp::create(
-        e.b, e.loc, sums.empty() ? Type() : result, operands, text, all, /*has_side_effects=*/true,
-        /*is_align_stack=*/false, LLVM::TailCallKind::None,
-        LLVM::AsmDialectAttr::get(e.b.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
-    Scalars out;
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      out.push_back(LLVM::ExtractValueOp::create(e.b, e.loc, made.getRes(), static_cast<int64_t>(i)));
-    return out;
-  }
 };
 
 } // namespace
 
 void populateWarpgroupDotPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                                   const LoweringContext &context) {
-  patterns.add<LowerWarpgroupDot>(converter, context);
+  patterns.add<LowerWarpgroupDot, LowerWarpgroupBegin, LowerWarpgroupWait>(converter, context);
 }
 
 } // namespace kiln::lowering

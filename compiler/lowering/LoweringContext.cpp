@@ -305,17 +305,23 @@ Type memoryType(Type element) {
 TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   addConversion([](Type t) -> std::optional<Type> {
     if (isa<RankedTensorType, tile::PtrType, tile::ViewType, tile_gpu::BufferType, tile_gpu::ScratchType,
-            tile_gpu::TokenType, tile_gpu::TensorMapType>(t))
+            tile_gpu::TokenType, tile_gpu::TensorMapType, tile_gpu::PendingType>(t))
       return std::nullopt;
     return t;
   });
   addConversion([](tile::PtrType t) -> std::optional<Type> { return scalarType(t); });
-  addConversion([&context](RankedTensorType t, llvm::SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+  const auto registers = [&context](RankedTensorType t, llvm::SmallVectorImpl<Type> &out) -> LogicalResult {
     const TileLayout *layout = context.checkedLayout(context.kernel(), t);
     if (!layout)
       return failure();
     out.append(layout->registers(), scalarType(t.getElementType()));
     return success();
+  };
+  addConversion([registers](RankedTensorType t, llvm::SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+    return registers(t, out);
+  });
+  addConversion([registers](tile_gpu::PendingType t, llvm::SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {
+    return registers(t.getTile(), out);
   });
   // Base, then first and one past the last valid coordinate of each dimension, then the strides (Views.cpp).
   addConversion([](tile::ViewType t, llvm::SmallVectorImpl<Type> &out) -> std::optional<LogicalResult> {

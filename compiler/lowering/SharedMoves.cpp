@@ -32,6 +32,16 @@ Value byteOf(const Emit &e, const layout::OffsetFields &fields, Value offset, la
   return out ? out : e.i32(0);
 }
 
+bool isReadByHardware(tile_gpu::BufferType buffer) {
+  return std::holds_alternative<layout::Tma>(cast<tile_gpu::SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
+}
+
+void fenceForHardware(OpBuilder &b, Location loc, const LoweringContext &context) {
+  if (context.target().has(Capability::Wgmma))
+    NVVM::FenceProxyOp::create(b, loc, NVVM::ProxyKind::async_shared,
+                               NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
+}
+
 SharedMove::SharedMove(const LoweringContext &context, const Emit &e, const layout::Access &access,
                        const MoveFrame &frame, Value base)
     : context(context), e(e), access(access), frame(frame), base(base),

@@ -53,9 +53,10 @@ def AccelerateDot : Pass<"kiln-accelerate-dot", "::mlir::ModuleOp"> {
 
     On targets with wgmma, products of 64 rows and more of f16, bf16 or tf32 get an `mma` layout of version 3: whole
     warpgroups compute them and read both operands from shared memory, so that these may have any layout.  Exceptions,
-    which mma.sync computes: products in loops whose loads are staged (the copies' layout is mma.sync's), tf32 with K
-    not innermost in both operands, and all products of a kernel in which a tile of one of them takes more than an
-    eighth of a thread's registers.  The layouts are stated by conversions around the dot, one side of them open;
+    which mma.sync computes: products in loops with stages, unless all products of the loop multiply 16-bit tiles that
+    it loads and that can be copied (kiln-pipeline-loops); tf32 with K not innermost in both operands; and all products
+    of a kernel in which a tile of one of them takes more than an eighth of a thread's registers, or, where the operands
+    are copied, the sums more than half.  The layouts are stated by conversions around the dot, one side of them open;
     kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect",
@@ -91,7 +92,10 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
     In an scf.for with `tile.num_stages` = s > 1 (its own or the kernel's, not that of a loop around it), loads of tiles
     become asynchronous copies into a pipeline of s slots, s - 1 rounds ahead; their users read shared memory in the
     layout that they want.  Loads that go into a product or into a layout conversion come first, those for elementwise
-    work get the room that is left.  Addresses of later rounds are computed from what the loop counts and carries.
+    work get the room that is left.  Tiles that only products of warpgroups read lie as these want them and are read in
+    their slots.  Where the loop's only product adds such tiles to sums that the loop carries, and there are three slots
+    or more, it may be in flight until the next round has begun its own: then copies are made s - 2 rounds ahead, after
+    the product.  Addresses of later rounds are computed from what the loop counts and carries.
     Stores and atomic operations in the loop do not stop loads through other arguments, which are other memory; they
     stop a load through the same argument, and one where either pointer's origin is unknown.  A load or a loop that
     cannot be pipelined stays as it is and a remark says why: a target without such copies, rows that are not aligned to
@@ -162,7 +166,8 @@ def ExpandShared : Pass<"kiln-expand-shared", "::mlir::ModuleOp"> {
 
     An operand of warpgroups is stored once for all products of a block that read it, however transposed, in the layout
     that is cheapest to store: as soon as it is computed, or if that takes more than three quarters of shared memory
-    before its first use, or before each use on its own.
+    before its first use, or before each use on its own.  One that lies in a slot of a pipeline as these products want
+    it is read there.
   }];
   let options = [Option<"scratchBytes", "scratch-bytes", "int64_t", /*default=*/"49152",
                         "most bytes of scratch that one conversion may use, 1024 to 1048576">];

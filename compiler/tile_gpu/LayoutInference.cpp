@@ -417,6 +417,8 @@ static std::uint64_t threadWords(Type tile, const TileLayout &layout) {
 }
 
 std::uint64_t threadWords(Type type) {
+  if (isa<PendingType>(type))
+    type = tileOf(type);
   if (!isTile(type))
     return 0;
   const Result<TileLayout> layout = layoutOf(type);

@@ -80,7 +80,7 @@ bool fits(mlir::Type tile, LayoutAttr layout);
 /// 32-bit registers of a thread that one tile may take.
 constexpr unsigned maxThreadWords = 1u << 9;
 
-/// 32-bit registers of a thread that a value takes; 0 for what is no tile with a layout.
+/// 32-bit registers of a thread that a value takes, a tile or pending sums; 0 for what is no tile with a layout.
 std::uint64_t threadWords(mlir::Type type);
 
 /// The type of one of `count` equal parts of a tile along `dim`, if the tile's layout gives every thread its part of

@@ -33,12 +33,36 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
   return success();
 }
 
+/// The registers of pending sums are there once: two users would have to copy them while they are written.
+LogicalResult verifyUsedOnce(Operation *op, Value sums) {
+  if (!isa<PendingType>(sums.getType()) || sums.hasOneUse())
+    return success();
+  return op->emitOpError() << "takes pending sums that " << std::distance(sums.use_begin(), sums.use_end())
+                           << " operations use: each is used once";
+}
+
 } // namespace
 
 tile::MemoryAccesses WarpgroupDotOp::accesses() {
   tile::MemoryAccesses out{sharedRead(getLhs()), sharedRead(getRhs())};
-  for (tile::MemoryAccess &access : out)
+  for (tile::MemoryAccess &access : out) {
     access.agent = tile::Agent::MatrixUnit;
+    access.inFlight = goesOn();
+  }
+  return out;
+}
+
+tile::MemoryOrdering WarpgroupDotOp::ordering() {
+  tile::MemoryOrdering out;
+  if (goesOn())
+    out.closes = tile::Agent::MatrixUnit;
+  return out;
+}
+
+tile::MemoryOrdering WarpgroupWaitOp::ordering() {
+  tile::MemoryOrdering out;
+  out.awaits = tile::Agent::MatrixUnit;
+  out.inFlight = getLeave();
   return out;
 }
 
@@ -49,7 +73,7 @@ const MatrixInstruction *WarpgroupDotOp::instructionOf(Type element) {
 
 LogicalResult WarpgroupDotOp::verify() {
   const BufferType a = getLhs().getType(), b = getRhs().getType();
-  const auto c = cast<RankedTensorType>(getType());
+  const RankedTensorType c = tile();
   if (!isOfWarpgroups(layoutAttrOf(c)) || c.getRank() != 2)
     return emitOpError() << "gives " << c << ": a tile of rank 2 in an mma layout of version 3";
   const auto &mma = std::get<layout::Mma>(layoutAttrOf(c).encoding().kind);
@@ -66,8 +90,40 @@ LogicalResult WarpgroupDotOp::verify() {
   if (c.getShape()[0] % one->m || c.getShape()[1] % mma.instrN || a.getShape()[1] % one->k)
     return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes " << one->m
                          << " x " << mma.instrN << " and " << one->k * one->bits() / 8 << " bytes of K";
-  return success(succeeded(verifyOperand(*this, "lhs", a, 1, one->m)) &&
+  return success(succeeded(verifyUsedOnce(*this, getAccumulator())) &&
+                 succeeded(verifyOperand(*this, "lhs", a, 1, one->m)) &&
                  succeeded(verifyOperand(*this, "rhs", b, 0, mma.instrN)));
+}
+
+LogicalResult PendingType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tile) {
+  if (!isOfWarpgroups(layoutAttrOf(tile)))
+    return emitError() << "pending sums of " << tile << ": they are a tile in an mma layout of version 3";
+  return success();
+}
+
+RankedTensorType tileOf(Type sums) {
+  if (auto pending = dyn_cast<PendingType>(sums))
+    return pending.getTile();
+  return cast<RankedTensorType>(sums);
+}
+
+Type pendingOf(Type sums) {
+  if (auto tile = dyn_cast<RankedTensorType>(sums))
+    return PendingType::get(tile);
+  return sums;
+}
+
+LogicalResult WarpgroupWaitOp::verify() {
+  constexpr uint32_t mostGroups = 7; // what wgmma.wait_group takes
+  if (getLeave() > mostGroups)
+    return emitOpError() << "leaves " << static_cast<int32_t>(getLeave()) << " products in flight: 0 to " << mostGroups;
+  if (failed(verifyUsedOnce(*this, getSums())))
+    return failure();
+  const Type wanted = getLeave() ? Type(getSums().getType()) : Type(getSums().getType().getTile());
+  if (getType() != wanted)
+    return emitOpError() << "leaves " << getLeave() << " products in flight and gives " << getType() << ", not "
+                         << wanted;
+  return success();
 }
 
 } // namespace kiln::tile_gpu

@@ -2,7 +2,10 @@
 //
 // wgmma: four warps multiply two tiles that lie in shared memory.  The hardware reads them by itself, past the threads'
 // own loads and stores (the async proxy): lowering puts a fence after a store to a `tma` buffer, of several in a row after
-// the last.
+// the last, and after a wait for copies to such buffers.
+//
+// A product is waited for where it stands if it adds to a tile.  If it adds to pending sums it is in flight until a
+// `warpgroup_wait`: each such product is a group of its own, and groups end in the order in which they were begun.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TILE_GPU_MATRIX_OPS
@@ -10,9 +13,62 @@
 
 include "compiler/tile_gpu/LocalOps.td"
 
+def TileGpu_Pending : TypeDef<TileGpu_Dialect, "Pending"> {
+  let mnemonic = "pending";
+  let summary = "Sums that products in flight may still add to";
+  let description = [{
+    `!tile_gpu.pending<tensor<64x64xf32, #wgmma>>`: the registers of a tile that only `warpgroup_dot` and
+    `warpgroup_wait` may touch.  There is one value of a kind at a time: each is used once, as the sums of the next
+    product, by a wait or by a loop that carries it.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tile);
+  let builders = [TypeBuilderWithInferredContext<(ins "::mlir::RankedTensorType":$tile),
+                                                 [{ return $_get(tile.getContext(), tile); }]>];
+  let skipDefaultBuilders = 1;
+  let assemblyFormat = "`<` $tile `>`";
+  let genVerifyDecl = 1;
+}
+
+/// The groups of each warpgroup's products.
+def TileGpu_ProductGroups : Resource<"::kiln::tile_gpu::ProductGroups">;
+
+def TileGpu_WarpgroupBeginOp : TileGpu_Op<"warpgroup_begin",
+    [TileGpu_Needs<"Wgmma">, MemoryEffects<[MemWrite<TileGpu_ProductGroups>]>,
+     TypesMatchWith<"the sums are the tile's registers", "sums", "tile", "::kiln::tile_gpu::tileOf($_self)">]> {
+  let summary = "Gives a tile's registers to products in flight";
+  let description = [{
+    ```mlir
+    %p = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #wgmma>>
+    ```
+  }];
+  let arguments = (ins Tile_NumberTile:$tile);
+  let results = (outs TileGpu_Pending:$sums);
+  let assemblyFormat = "$tile attr-dict `:` qualified(type($sums))";
+}
+
+def TileGpu_WarpgroupWaitOp : TileGpu_Op<"warpgroup_wait",
+    [TileGpu_Needs<"Wgmma">, MemoryEffects<[MemRead<TileGpu_ProductGroups>, MemWrite<TileGpu_SharedMemory>]>,
+     DeclareOpInterfaceMethods<Tile_OrderOpInterface>,
+     TypesMatchWith<"the result has the registers of the sums", "result", "sums",
+                    "::kiln::tile_gpu::pendingOf($_self)">]> {
+  let summary = "Waits for products in flight";
+  let description = [{
+    ```mlir
+    %q = tile_gpu.warpgroup_wait %p leave 1 : !tile_gpu.pending<tensor<64x64xf32, #wgmma>>
+    %d = tile_gpu.warpgroup_wait %q : tensor<64x64xf32, #wgmma>
+    ```
+    All products of this warpgroup but the last `leave` are done then, and the buffers of those that are may be written
+    again after a barrier.  Where none is left in flight, the sums are a tile again.
+  }];
+  let arguments = (ins TileGpu_Pending:$sums, DefaultValuedAttr<I32Attr, "0">:$leave);
+  let results = (outs AnyTypeOf<[Tile_NumberTile, TileGpu_Pending]>:$result);
+  let assemblyFormat = "$sums (`leave` $leave^)? attr-dict `:` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
 def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
     [TileGpu_Needs<"Wgmma">, DeclareOpInterfaceMethods<Tile_AccessOpInterface>,
-     AllTypesMatch<["accumulator", "result"]>]> {
+     DeclareOpInterfaceMethods<Tile_OrderOpInterface>, AllTypesMatch<["accumulator", "result"]>]> {
   let summary = "Adds the product of two tiles in shared memory to a tile in registers";
   let description = [{
     ```mlir
@@ -23,17 +79,25 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
     Elements are f16, bf16, or f32, of which the upper 19 bits are read (tf32); f32 lies with K contiguous.  The result
     is there when the operation is done, and the buffers may be written again after a barrier.  `fromZero`: the
     accumulator is zero, and not read.
+
+    With pending sums (`!tile_gpu.pending<..>`) for an accumulator the product is begun and is a group of its own: sums
+    and buffers are the hardware's until a `warpgroup_wait` that does not leave it in flight.
   }];
   let arguments = (ins TileGpu_ReadFrom<TileGpu_SharedBuffer>:$lhs, TileGpu_ReadFrom<TileGpu_SharedBuffer>:$rhs,
-                       Tile_NumberTile:$accumulator, UnitAttr:$fromZero);
-  let results = (outs Tile_NumberTile:$result);
+                       AnyTypeOf<[Tile_NumberTile, TileGpu_Pending]>:$accumulator, UnitAttr:$fromZero);
+  let results = (outs AnyTypeOf<[Tile_NumberTile, TileGpu_Pending]>:$result);
   let assemblyFormat = [{
-    $lhs `,` $rhs `,` $accumulator attr-dict `:` qualified(type($lhs)) `,` qualified(type($rhs)) `,` type($accumulator)
+    $lhs `,` $rhs `,` $accumulator attr-dict `:` qualified(type($lhs)) `,` qualified(type($rhs)) `,`
+    qualified(type($accumulator))
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The instruction for such elements, f32 as tf32; its N is the layout's instrN.  Null: there is none.
     static const ::kiln::MatrixInstruction *instructionOf(::mlir::Type element);
+    /// The sums' tile, in flight or not.
+    ::mlir::RankedTensorType tile() { return ::kiln::tile_gpu::tileOf(getType()); }
+    /// It goes on until a warpgroup_wait.
+    bool goesOn() { return ::llvm::isa<::kiln::tile_gpu::PendingType>(getType()); }
   }];
 }
 

@@ -29,6 +29,11 @@ struct AsyncGroups : mlir::SideEffects::Resource::Base<AsyncGroups> {
   llvm::StringRef getName() final { return "groups of asynchronous copies"; }
 };
 
+/// The groups of each warpgroup's products.
+struct ProductGroups : mlir::SideEffects::Resource::Base<ProductGroups> {
+  llvm::StringRef getName() final { return "groups of products"; }
+};
+
 /// Whose turn each slot of a pipeline is.
 struct PipelineState : mlir::SideEffects::Resource::Base<PipelineState> {
   llvm::StringRef getName() final { return "pipelines"; }
@@ -49,9 +54,16 @@ struct Warps {
 /// The warps that execute an operation: its kernel's, all of them.
 Warps warpsOf(mlir::Operation *op);
 
+/// The tile of sums that products may still add to (`pending`), or that is a tile already.
+mlir::RankedTensorType tileOf(mlir::Type sums);
+/// The other way round; another type stays what it is.
+mlir::Type pendingOf(mlir::Type sums);
+
 constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
 /// Of a tile.dot: its operands have the bits of tf32 already (accelerate-dot).
 constexpr llvm::StringLiteral roundedOperands = "tile_gpu.rounded_operands";
+/// Of a tile.dot of warpgroups in a loop: it may be in flight until the next round has begun its own (pipeline-loops).
+constexpr llvm::StringLiteral overlappedProduct = "tile_gpu.overlapped_product";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 /// Of a kernel's argument: the recipe of the tensor map that the launcher passes there (TensorMaps.h).
 constexpr llvm::StringLiteral tensorMapAttr = "tile_gpu.tensor_map";

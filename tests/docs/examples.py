@@ -86,7 +86,9 @@ VALUES = {
     "tile_gpu.slots": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>, i32",
     "tile_gpu.wait": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.warp_barrier": "",
+    "tile_gpu.warpgroup_begin": "tensor<64x64xf32, #wgmma>",
     "tile_gpu.warpgroup_dot": "!tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, tensor<64x64xf32, #wgmma>",
+    "tile_gpu.warpgroup_wait": "!tile_gpu.pending<tensor<64x64xf32, #wgmma>>",
 }
 # Terminators stand at the end of the regions of other operations' examples.
 INSIDE = {"tile.yield": "tile.reduce", "tile_gpu.yield": "tile_gpu.reduce_partial"}

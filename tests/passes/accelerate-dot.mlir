@@ -337,3 +337,47 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Both tiles are loads of a loop with stages: wgmma reads them where they are copied.  Rows that are aligned to an
+// element only cannot be copied: mma.sync.
+// CHECK-DAG: #[[GROUPS:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=128>
+// CHECK-LABEL: func.func @staged_loads
+// CHECK: tile.dot {{.*}} to tensor<64x128xf32, #[[GROUPS]]>
+// CHECK-LABEL: func.func @staged_loads_unaligned
+// CHECK-NOT: tensor<64x128xf32, #[[GROUPS]]>
+// CHECK: return
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @staged_loads(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32},
+                          %c: tensor<64x128xf32>) attributes {tile.num_stages = 3 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xbf16>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x128xbf16>, i32
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %c) -> (tensor<64x128xf32>) : i32 {
+      %x = tile.load_view %v[%c0, %i] : !tile.view<64x64xbf16>, i32 -> tensor<64x64xbf16>
+      %y = tile.load_view %w[%i, %c0] : !tile.view<64x128xbf16>, i32 -> tensor<64x128xbf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xbf16>, tensor<64x128xbf16> to tensor<64x128xf32>
+      scf.yield %d : tensor<64x128xf32>
+    }
+    tile.print "sum" %sum : tensor<64x128xf32>
+    return
+  }
+  func.func @staged_loads_unaligned(%p: !tile.ptr<bf16>, %n: i32, %s: i32, %c: tensor<64x128xf32>) attributes {tile.num_stages = 3 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xbf16>, i32
+    %w = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x128xbf16>, i32
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %c) -> (tensor<64x128xf32>) : i32 {
+      %x = tile.load_view %v[%c0, %i] : !tile.view<64x64xbf16>, i32 -> tensor<64x64xbf16>
+      %y = tile.load_view %w[%i, %c0] : !tile.view<64x128xbf16>, i32 -> tensor<64x128xbf16>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xbf16>, tensor<64x128xbf16> to tensor<64x128xf32>
+      scf.yield %d : tensor<64x128xf32>
+    }
+    tile.print "sum" %sum : tensor<64x128xf32>
+    return
+  }
+}

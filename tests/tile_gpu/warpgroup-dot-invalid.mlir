@@ -97,3 +97,51 @@ func.func @several(%c: tensor<64x64xf32, #acc>) {
   %0 = tile_gpu.warpgroup_dot %a, %a, %c : !tile_gpu.buffer<[2] x 64x64xf16, #rows>, !tile_gpu.buffer<[2] x 64x64xf16, #rows>, tensor<64x64xf32, #acc>
   return
 }
+
+// -----
+
+#warp = #tile_gpu.mma<version=2, warpsPerCTA=[4,1]>
+// expected-error @+1 {{they are a tile in an mma layout of version 3}}
+func.func @pending_layout(%p: !tile_gpu.pending<tensor<64x64xf32, #warp>>) {
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#narrow = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=32>
+func.func @begins_another(%c: tensor<64x64xf32, #acc>) { // expected-note {{prior use here}}
+  // expected-error @+1 {{expects different type than prior uses}}
+  %p = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #narrow>>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+func.func @leaves_many(%p: !tile_gpu.pending<tensor<64x64xf32, #acc>>) {
+  // expected-error @+1 {{leaves 8 products in flight: 0 to 7}}
+  %q = tile_gpu.warpgroup_wait %p leave 8 : !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  return
+}
+
+// -----
+
+// Sums that a product may still add to are no tile.
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+func.func @tile_in_flight(%p: !tile_gpu.pending<tensor<64x64xf32, #acc>>) {
+  // expected-error @+1 {{leaves 1 products in flight and gives 'tensor<64x64xf32}}
+  %q = tile_gpu.warpgroup_wait %p leave 1 : tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+func.func @used_twice(%c: tensor<64x64xf32, #acc>) {
+  %p = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  // expected-error @+1 {{takes pending sums that 2 operations use}}
+  %d = tile_gpu.warpgroup_wait %p : tensor<64x64xf32, #acc>
+  %e = tile_gpu.warpgroup_wait %p : tensor<64x64xf32, #acc>
+  return
+}

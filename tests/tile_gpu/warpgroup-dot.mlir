@@ -25,3 +25,18 @@ func.func @tf32(%c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
   %0 = tile_gpu.warpgroup_dot %a, %b, %c : !tile_gpu.buffer<64x32xf32, #rows>, !tile_gpu.buffer<32x64xf32, #columns>, tensor<64x64xf32, #acc>
   return %0 : tensor<64x64xf32, #acc>
 }
+
+// Two products in flight on one accumulator: a wait may leave the last.
+// CHECK-LABEL: @in_flight
+// CHECK: %[[P:.*]] = tile_gpu.warpgroup_begin %{{.*}} : !tile_gpu.pending<tensor<64x64xf32, #mma>>
+// CHECK: %[[Q:.*]] = tile_gpu.warpgroup_dot %{{.*}}, %{{.*}}, %[[P]] : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.pending<tensor<64x64xf32, #mma>>
+// CHECK: %[[R:.*]] = tile_gpu.warpgroup_wait %[[Q]] leave 1 : !tile_gpu.pending<tensor<64x64xf32, #mma>>
+// CHECK: tile_gpu.warpgroup_wait %[[R]] : tensor<64x64xf32, #mma>
+func.func @in_flight(%c: tensor<64x64xf32, #acc>) -> tensor<64x64xf32, #acc> {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #rows>
+  %p = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  %q = tile_gpu.warpgroup_dot %a, %a, %p : !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  %r = tile_gpu.warpgroup_wait %q leave 1 : !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  %d = tile_gpu.warpgroup_wait %r : tensor<64x64xf32, #acc>
+  return %d : tensor<64x64xf32, #acc>
+}

@@ -18,6 +18,14 @@ namespace {
 using Between = unsigned;
 constexpr Between nothing = 0, warpBarrier = 1, noGroup = 2, lastGroup = 3;
 
+/// What an access that goes on is called, and what ends it.
+struct Words {
+  const char *what, *wait;
+};
+Words wordsOf(tile::Agent agent) {
+  return agent == tile::Agent::MatrixUnit ? Words{"product", "warpgroup_wait"} : Words{"copy", "async_wait"};
+}
+
 /// From one access forward, to everything that no barrier keeps apart from it.  A barrier does nothing for a copy in
 /// flight: only a wait after the commit of its group ends that, and then a barrier counts.  So for the bytes of shared
 /// memory that it writes, and for the global memory that it reads.
@@ -99,13 +107,14 @@ private:
     InFlightDiagnostic d = event.op->emitError();
     if (!unknown.empty())
       d << "cannot be proved: whether this ";
-    d << what << " bytes that a copy in flight may still " << does;
+    const Words words = wordsOf(a.agent);
+    d << what << " bytes that a " << words.what << " in flight may still " << does;
     if (unknown.empty())
       d << ": wait for its group first";
     else
       d << " depends on " << unknown;
-    d.attachNote(start.op->getLoc()) << "the copy";
-    whyInFlight(d, reached, at);
+    d.attachNote(start.op->getLoc()) << "the " << words.what;
+    whyInFlight(d, words, reached, at);
   }
 
   /// Of a store of global memory and a copy that reads there, one of them reached from the other.
@@ -138,14 +147,14 @@ private:
       d << ": wait for its group first";
     d.attachNote(start.op->getLoc()) << (storeFirst ? "the store" : "the copy");
     if (flies)
-      return whyInFlight(d, reached, at);
+      return whyInFlight(d, wordsOf(tile::Agent::AsyncCopy), reached, at);
     path(d, reached, at);
     d.attachNote() << "put a tile_gpu." << (paths.oneWarp() ? "warp_barrier" : "barrier") << " on this path"
                    << (storeFirst ? "" : ", after the wait");
   }
 
-  /// Why no wait on the path has ended the copy.
-  void whyInFlight(InFlightDiagnostic &d, llvm::ArrayRef<Reached> reached, size_t at) {
+  /// Why no wait on the path has ended it.
+  void whyInFlight(InFlightDiagnostic &d, Words words, llvm::ArrayRef<Reached> reached, size_t at) {
     const Reached *wait = nullptr;
     for (int s = reached[at].via; s != noParent && !wait; s = reached[static_cast<size_t>(s)].via)
       if (const Reached &one = reached[static_cast<size_t>(s)]; paths.events[one.event].kind == Event::Wait)
@@ -153,14 +162,14 @@ private:
     if (reached[at].between == noGroup) {
       d.attachNote() << "no async_commit on this path puts it into a group";
     } else if (!wait) {
-      d.attachNote() << "no async_wait lies on this path";
+      d.attachNote() << "no " << words.wait << " lies on this path";
     } else {
       const Event &weak = paths.events[wait->event];
       Diagnostic &note = d.attachNote(weak.op->getLoc()) << "this wait leaves " << weak.groups << " groups in flight: ";
       if (wait->between == noGroup)
-        note << "the copy is in a later one";
+        note << "the " << words.what << " is in a later one";
       else
-        note << "the copy's group has only " << wait->between - lastGroup << " after it";
+        note << "the " << words.what << "'s group has only " << wait->between - lastGroup << " after it";
     }
     path(d, reached, at);
   }

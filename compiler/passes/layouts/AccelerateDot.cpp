@@ -2,6 +2,7 @@
 // assign-layouts then takes as given.
 #include "compiler/passes/layouts/CarriedTiles.h"
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/pipelines/AsyncTransport.h"
 
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
@@ -9,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <limits>
 #include <set>
@@ -65,9 +67,10 @@ public:
     });
     if (const Status status = tile_gpu::checkWarps(warps); !dots.empty() && !status.ok())
       return tile_gpu::report(dots.front(), status);
-    tilesAreSmall = llvm::all_of(dots, [&](tile::DotOp dot) { return isSmall(dot); });
     for (tile::DotOp dot : dots)
       widen(dot);
+    findCopied(dots);
+    tilesAreSmall = llvm::all_of(dots, [&](tile::DotOp dot) { return isSmall(dot); });
     keepUnitsApart(dots);
     for (tile::DotOp dot : dots) {
       const LayoutAttr work = LayoutAttr::get(f.getContext(), choose(dot));
@@ -235,8 +238,8 @@ private:
   }
 
   /// wgmma, where the target has it: four warps compute 64 x N at a time and read both operands from shared memory.
-  /// Nothing if the tile is not made of such parts for all warps; in loops that are pipelined, whose copies bring
-  /// operands in the layout of mma.sync.
+  /// Nothing if the tile is not made of such parts for all warps; in loops that are pipelined, unless all that their
+  /// products multiply is copied: then the copies lie as wgmma wants them.
   std::optional<layout::Mma> warpgroups(tile::DotOp dot, const Extents &e) const {
     constexpr int64_t leastN = 16;
     const std::optional<MatrixElements> elements = tile_gpu::matrixElementsOf(dot);
@@ -250,7 +253,8 @@ private:
     const bool isTf32 = *elements == MatrixElements::TF32;
     if (warps % 4 || dot.getType().getRank() != 2 || (isTf32 && dot.getPrecision() != tile::Precision::Tf32) ||
         e.m != e.coreM || e.n != e.coreN || dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < one.k ||
-        e.m < instructionM || e.n < leastN || isPipelined(dot) || !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
+        e.m < instructionM || e.n < leastN || (isPipelined(dot) && (isTf32 || !copied.contains(dot))) ||
+        !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
       return std::nullopt;
     const int64_t groups = warps / 4, alongM = std::min(groups, e.m / instructionM), alongN = groups / alongM;
     if (e.n / alongN < leastN)
@@ -263,13 +267,49 @@ private:
   }
   /// A thread holds an eighth of its registers of each tile at most, as f32.  Kernels of larger ones spill, and of such
   /// a kernel with wgmma CUDA 13.0's assembler computed an address from the register of something else (H200, an
-  /// illegal instruction; the same with mma.sync ran).
+  /// illegal instruction; the same with mma.sync ran).  Tiles that are read where they were copied take none, which
+  /// leaves half of the registers to the sums.
   bool isSmall(tile::DotOp dot) const {
     const int64_t threads = 32 * warps, registers = std::min<int64_t>(int64_t(target.registersPerThread) + 1,
                                                                       target.registersPerSm / threads);
+    if (copied.contains(dot))
+      return dot.getType().getNumElements() / threads <= registers / 2;
     return llvm::all_of(dot->getOperandTypes(), [&](Type type) {
       return cast<RankedTensorType>(type).getNumElements() / threads <= registers / 8;
     });
+  }
+  /// The products of which both tiles are loads of their loop that can be copied rounds ahead, as all products there.
+  void findCopied(llvm::ArrayRef<tile::DotOp> dots) {
+    const auto stagedLoop = [](tile::DotOp dot) {
+      auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+      return loop && tile::numStages(loop) > 1 ? loop : scf::ForOp();
+    };
+    if (!hasAsyncCopies(target) || !target.has(Capability::Wgmma) || llvm::none_of(dots, stagedLoop))
+      return;
+    const analysis::AxisAnalysis facts(f);
+    llvm::MapVector<scf::ForOp, uint64_t> bytes; ///< of one round's tiles; of loops with other products `none`
+    constexpr uint64_t none = uint64_t(1) << 40;
+    for (tile::DotOp dot : dots) {
+      for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
+        bytes[loop] += loop == stagedLoop(dot) ? copiedBytes(dot, facts).value_or(none) : none;
+    }
+    for (tile::DotOp dot : dots)
+      if (scf::ForOp loop = stagedLoop(dot); loop && 2 * bytes[loop] <= target.sharedOptIn)
+        copied.insert(dot);
+  }
+  /// Of its tiles, if both can be copied.
+  static std::optional<uint64_t> copiedBytes(tile::DotOp dot, const analysis::AxisAnalysis &facts) {
+    uint64_t bytes = 0;
+    for (Value operand : {Value(dot.getLhs()), Value(dot.getRhs())}) {
+      Operation *load = tile_gpu::viewedTile(operand).first.getDefiningOp();
+      const auto isRead = [](Operation *user) { return isa<tile::DotOp, tile::TransposeOp>(user); };
+      if (!load || load->getParentOp() != dot->getParentOp() || !isa<tile::LoadOp, tile::LoadViewOp>(load) ||
+          !llvm::all_of(load->getUsers(), isRead) || !mayCopyAsync(load, facts))
+        return std::nullopt;
+      const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
+      bytes += static_cast<uint64_t>(tile.getNumElements()) * tile::storageBits(tile.getElementType()) / 8;
+    }
+    return bytes;
   }
   static bool isPipelined(tile::DotOp dot) {
     for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
@@ -421,6 +461,7 @@ private:
   const Target &target;
   const int64_t warps;
   bool tilesAreSmall = false;
+  llvm::DenseSet<Operation *> copied;               ///< products whose tiles are read where they were copied
   std::set<std::vector<int64_t>> withoutWarpgroups; ///< shapes of results
   llvm::DenseSet<Operation *> inSquares;            ///< whatever they are chained with
   llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;

@@ -10,12 +10,12 @@ using tile_gpu::LayoutAttr;
 
 namespace {
 
-/// What one copy may move, and who copies what: in the load's own layout, or in one of wider runs.
-std::pair<analysis::VectorAccess, LayoutAttr> widestCopy(Operation *load, const analysis::AccessFacts &facts,
-                                                         const layout::TileLayout &own) {
+constexpr unsigned leastBits = 32;
+
+/// What one copy may move, and who copies what: as given, or in a layout of wider runs.
+using Copy = std::pair<analysis::VectorAccess, LayoutAttr>;
+Copy widestCopy(Operation *load, const analysis::AccessFacts &facts, Copy best) {
   const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
-  std::pair<analysis::VectorAccess, LayoutAttr> best{analysis::unmaskedAccess(load, facts, own),
-                                                     tile_gpu::layoutAttrOf(tile)};
   const unsigned warps = tile_gpu::warpsOf(load).count;
   const std::uint32_t most = 16 / std::max(1u, tile::storageBits(tile.getElementType()) / 8);
   const llvm::ArrayRef<int64_t> shape = tile.getShape();
@@ -39,6 +39,14 @@ bool hasAsyncCopies(const Target &target) {
   return target.has(Capability::CpAsync);
 }
 
+bool mayCopyAsync(Operation *load, const analysis::AxisAnalysis &facts) {
+  const std::optional<analysis::AccessFacts> access = facts.access(load);
+  if (!access)
+    return false;
+  const analysis::VectorAccess run = widestCopy(load, *access, {}).first;
+  return run.elements * tile::storageBits(tile::elementTypeOf(load->getResult(0).getType())) >= leastBits;
+}
+
 Result<AsyncCopy> asyncCopyOf(Operation *load, const analysis::AxisAnalysis &facts, bool widest) {
   const std::optional<analysis::AccessFacts> access = facts.access(load);
   const Result<layout::TileLayout> layout = tile_gpu::layoutOf(analysis::accessedTile(load));
@@ -47,9 +55,8 @@ Result<AsyncCopy> asyncCopyOf(Operation *load, const analysis::AxisAnalysis &fac
   AsyncCopy copy{analysis::unmaskedAccess(load, *access, *layout),
                  tile_gpu::layoutAttrOf(load->getResult(0).getType())};
   const unsigned bits = tile::storageBits(tile::elementTypeOf(load->getResult(0).getType()));
-  constexpr unsigned leastBits = 32;
   if (widest || copy.run.elements * bits < leastBits)
-    std::tie(copy.run, copy.by) = widestCopy(load, *access, *layout);
+    std::tie(copy.run, copy.by) = widestCopy(load, *access, {copy.run, copy.by});
   if (copy.run.elements * bits < leastBits)
     return Status::invalid("only " + std::to_string(copy.run.elements * bits / 8) +
                            " bytes of it are known to lie together and aligned; an asynchronous copy moves 4, 8 or 16");

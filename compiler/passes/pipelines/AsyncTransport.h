@@ -19,6 +19,9 @@ struct AsyncCopy {
 
 bool hasAsyncCopies(const Target &target);
 
+/// A tile.load or tile.load_view, which needs no layout yet, reads runs that are long enough to be copied.
+bool mayCopyAsync(mlir::Operation *load, const analysis::AxisAnalysis &facts);
+
 /// How a tile.load or tile.load_view may be copied; or why not, as a message for a remark.  With `widest`, in a layout
 /// of the widest runs; else in the load's own, where that has runs that are wide enough.
 Result<AsyncCopy> asyncCopyOf(mlir::Operation *load, const analysis::AxisAnalysis &facts, bool widest);

@@ -8,6 +8,16 @@
 //     release it
 //   drain the pipeline
 //
+// Tiles that only products of warpgroups read lie in the slot as these want them, and are read there.  Where such a
+// product adds to sums that the loop carries, it may be in flight until the next round has begun its own:
+//
+//   a pipeline of S slots; two empty ones waited for; slots of rounds 0 .. S-3 acquired, filled, committed
+//   for .. carrying (the pipeline, ..):
+//     wait for a slot: this round's
+//     .. users read this round's slot; the product of the round before goes on ..
+//     release the slot of two rounds ago; acquire one; if round + S-2 exists: copy it there; commit
+//   release two slots, drain the pipeline
+//
 // A slot is committed in every round, so that the number of slots in flight does not depend on the trip count.  The
 // wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.  What
 // the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
@@ -16,6 +26,7 @@
 
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/passes/pipelines/StagedLoads.h"
+#include "compiler/passes/shared/WarpgroupOperands.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
 #include "mlir/IR/Matchers.h"
@@ -36,7 +47,12 @@ struct Stage {
   StagedLoad staged;
   BufferType type; ///< of one slot
   uint64_t bytes = 0;
+  bool inPlace = false; ///< products of warpgroups read the slot by themselves
 };
+
+/// Slots of rounds before that products in flight may still read: those of the round before, and of the one before that
+/// until all warps have met.
+constexpr unsigned heldByProducts = 2;
 
 class Pipeliner {
 public:
@@ -47,11 +63,15 @@ public:
   bool run(unsigned stages, std::string &why) {
     if (!chooseBuffers(stages, why))
       return false;
+    findOvertaken();
     prologue();
     replaceLoop();
     body();
     rewriter.setInsertionPointAfter(loop);
-    DrainOp::create(rewriter, loop.getLoc(), loop.getResult(firstAdded));
+    state = loop.getResult(firstAdded);
+    for (unsigned i = 0; i < held; ++i)
+      state = ReleaseOp::create(rewriter, loop.getLoc(), state);
+    DrainOp::create(rewriter, loop.getLoc(), state);
     return true;
   }
   unsigned stages() const { return count; }
@@ -101,6 +121,17 @@ private:
   bool bufferFor(Stage &stage, std::string &why) {
     const StagedLoad &staged = stage.staged;
     const RankedTensorType tile = staged.tile();
+    const llvm::StringRef name = tile::memoryName(staged.load->getOperand(0));
+    if (const auto operands = warpgroupOperands(staged.load->getResult(0))) {
+      // Copies move runs along the innermost dimension.
+      if (const BufferType type = warpgroupBuffer(tile, *operands, staged.copy.run.dim, name))
+        if (const Result<layout::SharedTile> buffer = type.lowered()) {
+          stage.type = type;
+          stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
+          stage.inPlace = true;
+          return true;
+        }
+    }
     std::vector<layout::TileLayout> readers;
     for (OpOperand &use : staged.load->getResult(0).getUses()) {
       const LayoutAttr layout = wantedLayout(use).value_or(layoutAttrOf(tile));
@@ -115,13 +146,41 @@ private:
       why = how.status().toString();
       return false;
     }
-    stage.type =
-        BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
-                        SharedLayoutAttr::get(loop.getContext(), *how), tile::memoryName(staged.load->getOperand(0)));
+    stage.type = BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
+                                 SharedLayoutAttr::get(loop.getContext(), *how), name);
     const Result<layout::SharedTile> buffer = stage.type.lowered();
     stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
     return true;
   }
+
+  /// The loop's only product, if it adds tiles of this pipeline to sums that nothing else in the loop looks at.
+  void findOvertaken() {
+    if (count <= heldByProducts || !llvm::all_of(all, [](const Stage &stage) { return stage.inPlace; }))
+      return;
+    tile::DotOp only;
+    unsigned products = 0;
+    loop.getBody()->walk([&](tile::DotOp dot) {
+      only = dot;
+      ++products;
+    });
+    if (products != 1 || only->getBlock() != loop.getBody() || !only->hasOneUse())
+      return;
+    const auto sums = dyn_cast<BlockArgument>(only.getAccumulator());
+    if (!sums || sums.getOwner() != loop.getBody() || sums == loop.getInductionVar() || !sums.hasOneUse() ||
+        loop.getTiedLoopYieldedValue(sums)->get() != only.getResult())
+      return;
+    for (unsigned number : {0u, 1u})
+      if (llvm::none_of(all, [&](const Stage &stage) {
+            return viewedTile(only->getOperand(number)).first == stage.staged.load->getResult(0);
+          }))
+        return;
+    overtaken = only;
+    held = heldByProducts;
+    only->setAttr(overlappedProduct, rewriter.getUnitAttr());
+  }
+
+  /// How many rounds ahead copies are made.
+  unsigned lead() const { return count - std::max(1u, held); }
 
   Value constant(Type type, int64_t v) {
     return arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getIntegerAttr(type, v));
@@ -200,10 +259,14 @@ private:
     for (const Stage &stage : all)
       buffers.push_back(stage.type);
     state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers));
+    for (unsigned i = 0; i < held; ++i)
+      state = CommitOp::create(rewriter, loop.getLoc(), acquire().getNext());
+    for (unsigned i = 0; i < held; ++i)
+      state = WaitOp::create(rewriter, loop.getLoc(), state).getNext();
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));
-    for (unsigned round = 1; round + 1 < count; ++round)
+    for (unsigned round = 1; round < lead(); ++round)
       rounds.push_back(
           arith::AndIOp::create(rewriter, loop.getLoc(), rounds.front(), exists(loop.getLowerBound(), round)));
     for (BlockArgument argument : plan.updates.carried)
@@ -237,17 +300,30 @@ private:
     rewriter.setInsertionPointToStart(loop.getBody());
     auto wait = WaitOp::create(rewriter, loop.getLoc(), state);
     state = wait.getNext();
-    const Value counter = later(loop.getInductionVar(), count - 1);
-    AcquireOp slot = acquire();
-    copyRound(slot, counter, ahead, exists(loop.getInductionVar(), count - 1));
-    llvm::SmallVector<Value> yields = nextCarried(counter, ahead);
+    llvm::SmallVector<Value> yields;
+    if (!overtaken)
+      yields = copyNext();
     for (auto [stage, buffer] : llvm::zip_equal(all, wait.getBuffers()))
       readFrom(stage.staged.load, buffer);
     Operation *end = loop.getBody()->getTerminator();
-    rewriter.setInsertionPoint(end);
-    yields.insert(yields.begin(), ReleaseOp::create(rewriter, loop.getLoc(), state));
+    if (overtaken)
+      rewriter.setInsertionPointAfter(overtaken);
+    else
+      rewriter.setInsertionPoint(end);
+    state = ReleaseOp::create(rewriter, loop.getLoc(), state);
+    if (overtaken)
+      yields = copyNext();
+    yields.insert(yields.begin(), state);
     for (auto [i, v] : llvm::enumerate(yields))
       end->setOperand(firstAdded + static_cast<unsigned>(i), v);
+  }
+
+  /// Begins the copies of a later round; gives the carried values of the one after it.
+  llvm::SmallVector<Value> copyNext() {
+    const Value counter = later(loop.getInductionVar(), lead());
+    AcquireOp slot = acquire();
+    copyRound(slot, counter, ahead, exists(loop.getInductionVar(), lead()));
+    return nextCarried(counter, ahead);
   }
 
   /// The users of a load read its slot, each in the layout that it wants.
@@ -307,6 +383,8 @@ private:
   llvm::SmallVector<Stage> all;
   llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
   unsigned count = 0, firstAdded = 0;
+  tile::DotOp overtaken; ///< a product that may be in flight while the next round's is begun
+  unsigned held = 0;     ///< slots of earlier rounds that a round keeps
   int64_t step = 1;
   Value state; ///< of the pipeline
   llvm::SmallVector<Value> ahead;

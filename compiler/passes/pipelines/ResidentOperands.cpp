@@ -86,6 +86,8 @@ void Relief::relieve(scf::ForOp loop) {
   loop.getBody()->walk([&](tile::DotOp dot) {
     if (!llvm::is_contained(loop.getRegionIterArgs(), dot.getAccumulator()))
       largest = std::max(largest, threadWords(dot.getType()));
+    if (readsShared(dot))
+      return; // expand-shared's business
     for (OpOperand *operand : {&dot->getOpOperand(0), &dot->getOpOperand(1)}) {
       const Value stored = unconverted(operand->get());
       Operation *def = stored.getDefiningOp();

@@ -91,7 +91,7 @@ private:
       one &= !product && dot->getBlock() == loop.getBody();
       product = dot;
     });
-    if (!one || !product || !committed->isBeforeInBlock(product) ||
+    if (!one || !product || readsShared(product) || !committed->isBeforeInBlock(product) ||
         !std::holds_alternative<layout::Mma>(layoutAttrOf(product.getType()).encoding().kind))
       return false;
     for (Value buffer : wait.getBuffers())

@@ -1,13 +1,16 @@
 // Products of warpgroups read both operands from shared memory: where they lie there, and when they get there.
 #include "compiler/passes/shared/SharedBuffers.h"
 #include "compiler/passes/shared/SharedExpansion.h"
+#include "compiler/passes/shared/WarpgroupOperands.h"
 
 #include "compiler/layout/LocalAccess.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
-#include "mlir/IR/Builders.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -17,43 +20,14 @@ using namespace tile_gpu;
 
 namespace {
 
-/// Operand `number` of a product: a tile, its dimensions exchanged or not.
-struct Use {
-  tile::DotOp dot;
-  unsigned number;
-  bool turned;
-
-  /// The tile's dimension along K.
-  unsigned k() const { return (number == 0 ? 1 : 0) ^ unsigned(turned); }
-  /// How many elements along the other one an instruction reads.
-  int64_t extent() {
-    const layout::Mma mma = std::get<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind);
-    return number == 0 ? WarpgroupDotOp::instructionOf(dot.getLhs().getType().getElementType())->m : mma.instrN;
-  }
-};
-
 /// Products of one block that read one tile from one buffer.
 struct Shared {
   Value tile;
-  llvm::SmallVector<Use> uses;
+  llvm::SmallVector<WarpgroupOperand> uses;
 };
 
 int64_t bytesOf(Value tile) {
   return cast<RankedTensorType>(tile.getType()).getElementTypeBitWidth() / 8;
-}
-
-/// The buffer whose innermost dimension is `inner`; the widest swizzle that all uses can read.
-BufferType bufferFor(Shared &shared, int64_t inner) {
-  const auto type = cast<RankedTensorType>(shared.tile.getType());
-  const int64_t bytes = bytesOf(shared.tile);
-  layout::Tma tma;
-  tma.swizzle = std::min<int64_t>(128, type.getDimSize(inner) * bytes);
-  for (Use &use : shared.uses)
-    if (use.k() != inner)
-      tma.swizzle = std::min(tma.swizzle, use.extent() * bytes);
-  tma.order = {inner, 1 - inner};
-  return BufferType::get(type.getContext(), 1, type.getShape(), type.getElementType(),
-                         SharedLayoutAttr::get(type.getContext(), tma));
 }
 
 /// What storing the tile costs; nothing if it cannot be stored so.
@@ -76,6 +50,69 @@ bool isLoaded(Value tile) {
       return false;
   }
   return false;
+}
+
+/// They are slots of one pipeline, by numbers that differ, or of different buffers.
+bool areApart(Value a, Value b) {
+  auto one = a.getDefiningOp<LocalSubviewOp>(), other = b.getDefiningOp<LocalSubviewOp>();
+  if (one && other && one.getBuffer() == other.getBuffer())
+    return one.getIndex() != other.getIndex();
+  const auto alloc = [](Value v, LocalSubviewOp view) {
+    return (view ? view.getBuffer() : v).getDefiningOp<LocalAllocOp>();
+  };
+  const LocalAllocOp first = alloc(a, one), second = alloc(b, other);
+  return first && second && first != second;
+}
+
+/// Nothing may write to the buffer between the read and these products: copies of a pipeline go to other slots, and
+/// its waits come before the read.
+bool isKeptUntil(LocalLoadOp load, llvm::ArrayRef<WarpgroupOperand> operands) {
+  const auto mayWrite = [&](Operation *op) {
+    if (const auto ordering = tile::orderingOf(op); ordering && (ordering->meets() || ordering->awaits))
+      return true;
+    return llvm::any_of(tile::accessesOf(op), [&](const tile::MemoryAccess &access) {
+      return access.in<SharedMemory>() && access.writes &&
+             !(access.memory && areApart(access.memory, load.getBuffer()));
+    });
+  };
+  for (const WarpgroupOperand &operand : operands) {
+    Operation *product = operand.dot;
+    if (product->getBlock() != load->getBlock())
+      return false;
+    for (Operation *op = load->getNextNode(); op != product; op = op->getNextNode()) {
+      if (!op)
+        return false;
+      const WalkResult walked =
+          op->walk([&](Operation *inner) { return mayWrite(inner) ? WalkResult::interrupt() : WalkResult::advance(); });
+      if (walked.wasInterrupted())
+        return false;
+    }
+  }
+  return true;
+}
+
+/// The sums are a loop's, and nothing else of it looks at them: they may stay in flight from round to round.
+bool isCarried(tile::DotOp dot) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  const auto sums = dyn_cast<BlockArgument>(dot.getAccumulator());
+  if (!loop || !sums || sums.getOwner() != loop.getBody() || !sums.hasOneUse() || !dot->hasOneUse() ||
+      sums == loop.getInductionVar())
+    return false;
+  return loop.getTiedLoopYieldedValue(sums)->get() == dot.getResult();
+}
+
+/// The buffer that the tile was read from, if products can read it there: pipeline-loops chose it for them.
+Value bufferInPlace(Shared &shared) {
+  auto load = shared.tile.getDefiningOp<LocalLoadOp>();
+  if (!load)
+    return {};
+  const BufferType is = load.getBuffer().getType();
+  const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(is.getLayout()).encoding().kind);
+  if (!tma || tma->order.empty())
+    return {};
+  const BufferType wanted = warpgroupBuffer(cast<RankedTensorType>(shared.tile.getType()), shared.uses,
+                                            static_cast<unsigned>(tma->order[0]), is.getName());
+  return wanted == is && isKeptUntil(load, shared.uses) ? load.getBuffer() : Value();
 }
 
 bool isZero(Value tile) {
@@ -104,7 +141,7 @@ public:
     for (tile::DotOp dot : dots)
       for (unsigned number = 0; number < 2; ++number) {
         const auto [tile, turned] = viewedTile(dot->getOperand(number));
-        const Use use{dot, number, turned};
+        const WarpgroupOperand use{dot, number, turned};
         // Only 16-bit elements may lie with K apart.
         const unsigned inner = bytesOf(tile) == 2 ? 2 : use.k();
         const void *where = storing == Storing::Each ? static_cast<const void *>(dot) : dot->getBlock();
@@ -117,22 +154,38 @@ public:
         return failure();
     for (tile::DotOp dot : dots) {
       OpBuilder b(dot);
-      Value product = WarpgroupDotOp::create(b, dot.getLoc(), dot.getType(), operands[{dot, 0}], operands[{dot, 1}],
-                                             dot.getAccumulator(), isZero(dot.getAccumulator()));
-      dot.replaceAllUsesWith(product);
+      const bool overtaken =
+          dot->hasAttr(overlappedProduct) && isCarried(dot) && inPlace.contains({dot, 0}) && inPlace.contains({dot, 1});
+      auto product = WarpgroupDotOp::create(b, dot.getLoc(), dot.getType(), operands[{dot, 0}], operands[{dot, 1}],
+                                            dot.getAccumulator(), isZero(dot.getAccumulator()));
+      dot.replaceAllUsesWith(product.getResult());
       dot.erase();
+      if (overtaken)
+        overlap(cast<scf::ForOp>(product->getParentOp()), product);
     }
+    for (Operation *load : read)
+      erase(load);
     return success();
   }
 
 private:
   LogicalResult store(Shared &shared, unsigned inner) {
+    if (const Value buffer = bufferInPlace(shared)) {
+      Operation *load = shared.tile.getDefiningOp();
+      OpBuilder b(load);
+      b.setInsertionPointAfter(load);
+      readFrom(shared, buffer, b);
+      for (const WarpgroupOperand &use : shared.uses)
+        inPlace.insert({use.dot, use.number});
+      read.insert(load);
+      return success();
+    }
     BufferType type;
     double best = 0;
     for (const unsigned i : {1u, 0u})
       if (inner == 2 || inner == i) {
-        const BufferType candidate = bufferFor(shared, i);
-        const std::optional<double> cost = costOf(shared.tile, candidate, target);
+        const BufferType candidate = warpgroupBuffer(cast<RankedTensorType>(shared.tile.getType()), shared.uses, i);
+        const std::optional<double> cost = candidate ? costOf(shared.tile, candidate, target) : std::nullopt;
         if (cost && (!type || *cost < best))
           type = candidate, best = *cost;
       }
@@ -146,20 +199,62 @@ private:
       b.setInsertionPointAfter(def);
     const Value buffer = LocalAllocOp::create(b, first->getLoc(), type, IntegerAttr());
     LocalStoreOp::create(b, first->getLoc(), shared.tile, buffer);
+    readFrom(shared, buffer, b);
+    return success();
+  }
+
+  /// The operands of all uses, where `b` is.
+  void readFrom(Shared &shared, Value buffer, OpBuilder &b) {
+    const auto type = cast<BufferType>(buffer.getType());
     Value turned;
-    for (Use &use : shared.uses) {
+    for (const WarpgroupOperand &use : shared.uses) {
       if (use.turned && !turned) {
         const auto tma = std::get<layout::Tma>(cast<SharedLayoutAttr>(type.getLayout()).encoding().kind);
         const layout::Tma other{tma.swizzle, {1 - tma.order[0], tma.order[0]}};
         turned = LocalTransposeOp::create(
-            b, first->getLoc(),
+            b, shared.uses.front().dot->getLoc(),
             BufferType::get(type.getContext(), 1, {type.getShape()[1], type.getShape()[0]}, type.getElementType(),
-                            SharedLayoutAttr::get(type.getContext(), other)),
+                            SharedLayoutAttr::get(type.getContext(), other), type.getName()),
             buffer, b.getDenseI64ArrayAttr({1, 0}));
       }
       operands[{use.dot, use.number}] = use.turned ? turned : buffer;
     }
-    return success();
+  }
+
+  /// With the views that nobody looks at any more.
+  static void erase(Operation *op) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      if (isMemoryEffectFree(user))
+        erase(user);
+    if (op->use_empty())
+      op->erase();
+  }
+
+  /// A product that the next round's may overtake: the loop carries its sums in flight, and leaves one in flight.
+  ///
+  ///   for .. carrying sums:                 begin
+  ///     sums += a b                   =>    for .. carrying pending sums:
+  ///                                           a product; at the end wait for the one before
+  ///                                         wait for all
+  void overlap(scf::ForOp loop, WarpgroupDotOp product) {
+    IRRewriter rewriter(loop.getContext());
+    auto sums = cast<BlockArgument>(product.getAccumulator());
+    const unsigned place = sums.getArgNumber() - loop.getNumInductionVars();
+    const auto tile = cast<RankedTensorType>(sums.getType());
+    const auto pending = PendingType::get(tile);
+    rewriter.setInsertionPoint(loop);
+    loop.getInitArgsMutable()[place].set(
+        WarpgroupBeginOp::create(rewriter, product.getLoc(), pending, loop.getInitArgs()[place]));
+    sums.setType(pending);
+    product.getResult().setType(pending);
+    Operation *end = loop.getBody()->getTerminator();
+    rewriter.setInsertionPoint(end);
+    end->setOperand(place, WarpgroupWaitOp::create(rewriter, product.getLoc(), pending, product.getResult(), 1));
+    Value result = loop.getResult(place);
+    result.setType(pending);
+    rewriter.setInsertionPointAfter(loop);
+    auto wait = WarpgroupWaitOp::create(rewriter, product.getLoc(), tile, result, 0);
+    rewriter.replaceAllUsesExcept(result, wait.getResult(), wait);
   }
 
   const Target &target;
@@ -167,6 +262,8 @@ private:
   llvm::SmallVector<tile::DotOp> dots; ///< in program order
   llvm::MapVector<std::pair<Value, std::pair<const void *, unsigned>>, Shared> groups;
   llvm::DenseMap<std::pair<Operation *, unsigned>, Value> operands;
+  llvm::DenseSet<std::pair<Operation *, unsigned>> inPlace; ///< operands that are read where they were copied
+  llvm::SetVector<Operation *> read;                        ///< their loads
 };
 
 } // namespace

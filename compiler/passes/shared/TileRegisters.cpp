@@ -20,6 +20,8 @@ namespace {
 
 /// Words that a thread needs for a tile of floats; of elements that it holds twice, one.
 unsigned wordsOf(Type type) {
+  if (isa<PendingType>(type))
+    type = tileOf(type);
   if (!isTile(type) || !isa<FloatType>(tile::elementTypeOf(type)))
     return 0;
   const Result<layout::TileLayout> layout = layoutOf(type);

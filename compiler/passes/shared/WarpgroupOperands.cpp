@@ -1,0 +1,62 @@
+#include "compiler/passes/shared/WarpgroupOperands.h"
+
+#include "compiler/tile_gpu/LayoutInference.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+using namespace tile_gpu;
+
+namespace {
+
+/// How many elements of the dimension that is not K an instruction reads.
+int64_t extentOf(const WarpgroupOperand &operand) {
+  tile::DotOp dot = operand.dot;
+  const layout::Mma mma = std::get<layout::Mma>(layoutAttrOf(dot.getType()).encoding().kind);
+  return operand.number == 0 ? WarpgroupDotOp::instructionOf(dot.getLhs().getType().getElementType())->m : mma.instrN;
+}
+
+bool collect(Value tile, bool turned, llvm::SmallVectorImpl<WarpgroupOperand> &out) {
+  for (OpOperand &use : tile.getUses()) {
+    if (auto dot = dyn_cast<tile::DotOp>(use.getOwner()); dot && readsShared(dot) && use.getOperandNumber() < 2) {
+      out.push_back({dot, use.getOperandNumber(), turned});
+    } else if (auto transpose = dyn_cast<tile::TransposeOp>(use.getOwner())) {
+      if (!collect(transpose.getResult(), turned ^ (transpose.getPerm()[0] == 1), out))
+        return false;
+    } else if (auto convert = dyn_cast<ConvertLayoutOp>(use.getOwner())) {
+      if (!collect(convert.getResult(), turned, out))
+        return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<llvm::SmallVector<WarpgroupOperand>> warpgroupOperands(Value tile) {
+  llvm::SmallVector<WarpgroupOperand> out;
+  if (cast<RankedTensorType>(tile.getType()).getRank() != 2 || !collect(tile, false, out) || out.empty())
+    return std::nullopt;
+  return out;
+}
+
+BufferType warpgroupBuffer(RankedTensorType tile, llvm::ArrayRef<WarpgroupOperand> operands, unsigned inner,
+                           llvm::StringRef name) {
+  const int64_t bytes = tile.getElementTypeBitWidth() / 8;
+  layout::Tma tma;
+  tma.swizzle = std::min<int64_t>(128, tile.getDimSize(inner) * bytes);
+  for (const WarpgroupOperand &operand : operands)
+    if (operand.k() != inner) {
+      if (bytes != 2) // only 16-bit elements may lie with K apart
+        return {};
+      tma.swizzle = std::min(tma.swizzle, extentOf(operand) * bytes);
+    }
+  tma.order = {inner, 1 - inner};
+  return BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(),
+                         SharedLayoutAttr::get(tile.getContext(), tma), name);
+}
+
+} // namespace kiln

@@ -1,0 +1,37 @@
+//===- WarpgroupOperands.h - How operands of wgmma lie in shared memory ------===//
+//
+// Products of warpgroups read both operands from shared memory, by descriptors.  Who puts a tile there (expand-shared
+// stores it, pipeline-loops copies it) asks here how it has to lie, so that one buffer serves a tile and its transpose.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_PASSES_SHARED_WARPGROUPOPERANDS_H
+#define KILN_PASSES_SHARED_WARPGROUPOPERANDS_H
+
+#include "compiler/tile_gpu/TileGpu.h"
+
+#include <optional>
+
+namespace kiln {
+
+/// Operand `number` of a product: a tile, its dimensions exchanged or not.
+struct WarpgroupOperand {
+  tile::DotOp dot;
+  unsigned number;
+  bool turned;
+
+  /// The tile's dimension along K.
+  unsigned k() const { return (number == 0 ? 1 : 0) ^ unsigned(turned); }
+};
+
+/// The uses of a tile as operands of products of warpgroups, past transpositions and conversions; nothing if it has
+/// other uses, or none.
+std::optional<llvm::SmallVector<WarpgroupOperand>> warpgroupOperands(mlir::Value tile);
+
+/// The buffer whose innermost dimension is `inner`, in the widest swizzle that all of these can read; null if elements
+/// of that size cannot lie so.
+tile_gpu::BufferType warpgroupBuffer(mlir::RankedTensorType tile, llvm::ArrayRef<WarpgroupOperand> operands,
+                                     unsigned inner, llvm::StringRef name = {});
+
+} // namespace kiln
+
+#endif // KILN_PASSES_SHARED_WARPGROUPOPERANDS_H
