@@ -300,19 +300,21 @@ private:
     rewriter.setInsertionPointToStart(loop.getBody());
     auto wait = WaitOp::create(rewriter, loop.getLoc(), state);
     state = wait.getNext();
+    // The copies first: they look at the loads, which are gone when their users read the slot.
     llvm::SmallVector<Value> yields;
-    if (!overtaken)
+    Operation *end = loop.getBody()->getTerminator();
+    const auto release = [&] { state = ReleaseOp::create(rewriter, loop.getLoc(), state); };
+    if (overtaken) {
+      rewriter.setInsertionPointAfter(overtaken);
+      release();
       yields = copyNext();
+    } else {
+      yields = copyNext();
+      rewriter.setInsertionPoint(end);
+      release();
+    }
     for (auto [stage, buffer] : llvm::zip_equal(all, wait.getBuffers()))
       readFrom(stage.staged.load, buffer);
-    Operation *end = loop.getBody()->getTerminator();
-    if (overtaken)
-      rewriter.setInsertionPointAfter(overtaken);
-    else
-      rewriter.setInsertionPoint(end);
-    state = ReleaseOp::create(rewriter, loop.getLoc(), state);
-    if (overtaken)
-      yields = copyNext();
     yields.insert(yields.begin(), state);
     for (auto [i, v] : llvm::enumerate(yields))
       end->setOperand(firstAdded + static_cast<unsigned>(i), v);
