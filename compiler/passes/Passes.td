@@ -94,8 +94,8 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
     layout that they want.  Loads that go into a product or into a layout conversion come first, those for elementwise
     work get the room that is left.  Tiles that only products of warpgroups read lie as these want them and are read in
     their slots.  Where the loop's only product adds such tiles to sums that the loop carries, and there are three slots
-    or more, it may be in flight until the next round has begun its own: then copies are made s - 2 rounds ahead, after
-    the product.  Addresses of later rounds are computed from what the loop counts and carries.
+    or more, it may be in flight until the next round has begun its own: then copies are made s - 2 rounds ahead.
+    Addresses of later rounds are computed from what the loop counts and carries.
     Stores and atomic operations in the loop do not stop loads through other arguments, which are other memory; they
     stop a load through the same argument, and one where either pointer's origin is unknown.  A load or a loop that
     cannot be pipelined stays as it is and a remark says why: a target without such copies, rows that are not aligned to

@@ -300,21 +300,21 @@ private:
     rewriter.setInsertionPointToStart(loop.getBody());
     auto wait = WaitOp::create(rewriter, loop.getLoc(), state);
     state = wait.getNext();
-    // The copies first: they look at the loads, which are gone when their users read the slot.
-    llvm::SmallVector<Value> yields;
-    Operation *end = loop.getBody()->getTerminator();
     const auto release = [&] { state = ReleaseOp::create(rewriter, loop.getLoc(), state); };
-    if (overtaken) {
+    // At the wait all warps have met after the product of two rounds ago.  Two rounds ahead copies have the time to
+    // come after this round's product, and do not keep it from being begun; one round ahead they do not: the product's
+    // instructions are issued as the matrix unit takes them.
+    if (overtaken && lead() > 1)
       rewriter.setInsertionPointAfter(overtaken);
+    if (overtaken)
       release();
-      yields = copyNext();
-    } else {
-      yields = copyNext();
-      rewriter.setInsertionPoint(end);
-      release();
-    }
+    llvm::SmallVector<Value> yields = copyNext();
     for (auto [stage, buffer] : llvm::zip_equal(all, wait.getBuffers()))
       readFrom(stage.staged.load, buffer);
+    Operation *end = loop.getBody()->getTerminator();
+    rewriter.setInsertionPoint(end);
+    if (!overtaken)
+      release();
     yields.insert(yields.begin(), state);
     for (auto [i, v] : llvm::enumerate(yields))
       end->setOperand(firstAdded + static_cast<unsigned>(i), v);
