@@ -10,18 +10,21 @@ namespace {
 
 /// Where a program's tile lies; `slot`: which product, and part of it.
 struct TilePlace {
-  Scalar<i64> slot, row, column;
+  Scalar<i32> slot;
+  Scalar<i64> row, column;
 };
 
+/// Numbers of tiles fit 32 bits, as those of programs do.  Dividing 64-bit ones calls subroutines of the assembler, in
+/// whose presence it does not let products of warpgroups overlap.
 TilePlace placeOf(const Scalar<i64> &m, const Scalar<i64> &n, const MatmulConfig &c) {
-  const auto down = ceilDiv(m, c.blockM), across = ceilDiv(n, c.blockN), tiles = down * across;
-  const auto program = cast<i64>(programId());
+  const auto down = cast<i32>(ceilDiv(m, c.blockM)), across = cast<i32>(ceilDiv(n, c.blockN)), tiles = down * across;
+  const auto program = programId();
   const auto slot = program / tiles, tile = program % tiles;
-  const auto inGroup = across * c.groupM;
-  const auto group = tile / inGroup, first = group * c.groupM;
-  const auto rows = min(down - first, c.groupM); // the last group may be smaller
+  const auto tall = min(down, c.groupM), inGroup = across * tall;
+  const auto group = tile / inGroup, first = group * tall;
+  const auto rows = min(down - first, tall); // the last group may be smaller
   const auto rest = tile % inGroup;
-  return {slot, (first + rest % rows) * c.blockM, rest / rows * c.blockN};
+  return {slot, cast<i64>(first + rest % rows) * c.blockM, cast<i64>(rest / rows) * c.blockN};
 }
 
 /// out, and what the epilogue reads.
@@ -75,11 +78,12 @@ template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
                const auto m = out.extent(1), n = out.extent(2), k = a.extent(2);
                using S = Sum<T, T>;
                const TilePlace at = placeOf(m, n, c);
-               Scalar<i64> batch = at.slot, begin = k * 0, end = k;
+               Scalar<i64> batch = cast<i64>(at.slot), begin = k * 0, end = k;
                if (c.sums != Sums::Finish) {
-                 batch = at.slot / splits;
-                 const auto length = ceilDiv(ceilDiv(k, c.blockK), splits) * c.blockK; // whole steps
-                 begin = min(k, at.slot % splits * length);
+                 const auto parts = cast<i32>(splits), steps = cast<i32>(ceilDiv(k, c.blockK));
+                 batch = cast<i64>(at.slot / parts);
+                 const auto length = cast<i64>(ceilDiv(steps, parts)) * c.blockK; // whole steps
+                 begin = min(k, cast<i64>(at.slot % parts) * length);
                  end = min(k, begin + length);
                }
                const auto left = a.at(batch, all, all).withExtents(m, k).tiles({c.blockM, c.blockK}, unitDim(c.aUnit));
@@ -99,7 +103,7 @@ template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
                }
                if constexpr (std::same_as<O, S>) {
                  if (c.sums == Sums::Part || (c.sums == Sums::Finish && std::same_as<S, i32>)) {
-                   storeView(to.view(out, at.slot, c, c.outUnit), {at.row, at.column}, total);
+                   storeView(to.view(out, cast<i64>(at.slot), c, c.outUnit), {at.row, at.column}, total);
                  } else if (c.sums == Sums::Atomic) {
                    const auto rows = expandDims(at.row + range<i64>(0, c.blockM), 1),
                               columns = expandDims(at.column + range<i64>(0, c.blockN), 0);
@@ -119,15 +123,16 @@ template <Element S, Element O> Kernel finishOf(const MatmulConfig &c) {
                  TensorArg<O, 3, "other", maybe> other, Arg<f32, "scale"> scale) {
                const auto m = out.extent(1), n = out.extent(2), splits = parts.extent(1);
                const TilePlace at = placeOf(m, n, c);
+               const auto batch = cast<i64>(at.slot);
                const auto total = loop(over(0, splits), zeros<S>({c.blockM, c.blockN}), [&](auto split, auto sum) {
-                 const auto part = parts.at(at.slot, split, all, all).withExtents(m, n).tiles({c.blockM, c.blockN});
+                 const auto part = parts.at(batch, split, all, all).withExtents(m, n).tiles({c.blockM, c.blockN});
                  return sum + loadView(part, {at.row, at.column});
                });
                const Destination<O> to{out, bias, other, scale, m, n, &problem};
                if constexpr (std::same_as<S, f32>)
-                 to.finish(total, at.slot, at, c);
+                 to.finish(total, batch, at, c);
                else
-                 storeView(to.view(out, at.slot, c, c.outUnit), {at.row, at.column}, total);
+                 storeView(to.view(out, batch, c, c.outUnit), {at.row, at.column}, total);
              });
   return problem.ok() ? recorded : Kernel::failed(problem);
 }

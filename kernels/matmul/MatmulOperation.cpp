@@ -152,6 +152,37 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   return {};
 }
 
+namespace {
+
+/// Tiles of products by warpgroups, large ones first.
+struct WarpgroupTile {
+  int blockM, blockN, warps, stages;
+  static constexpr int blockK = 64;
+
+  std::int64_t bytes() const { return std::int64_t(2) * stages * (blockM + blockN) * blockK; }
+};
+constexpr WarpgroupTile warpgroupTiles[] = {{128, 256, 8, 4}, {128, 128, 8, 6}, {64, 128, 4, 6}, {64, 64, 4, 6}};
+
+/// The largest of which there are enough for the multiprocessors (a quarter of them idle costs less than smaller tiles
+/// do: 2048^3 and 1024^3 on an H100), or the smallest; among those that agree with what is given.  Null: none does.
+const WarpgroupTile *warpgroupTile(const Matrices &out, const Tiling &given, std::int64_t shared,
+                                   std::int64_t multiprocessors) {
+  const WarpgroupTile *last = nullptr;
+  for (const WarpgroupTile &t : warpgroupTiles) {
+    const auto agrees = [](int is, int wanted) { return !wanted || is == wanted; };
+    if (!agrees(t.blockM, given.blockM) || !agrees(t.blockN, given.blockN) || !agrees(t.warps, given.warps) ||
+        !agrees(t.stages, given.stages) || !agrees(t.blockK, given.blockK) || t.bytes() > shared)
+      continue;
+    last = &t;
+    const bool isFilled = out.rows > t.blockM / 2 && out.columns > t.blockN / 2;
+    if (isFilled && 4 * out.batch * ceilDiv(out.rows, t.blockM) * ceilDiv(out.columns, t.blockN) >= 3 * multiprocessors)
+      break;
+  }
+  return last;
+}
+
+} // namespace
+
 Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   const Matrices x(a.a), y(a.b), z(a.out);
   KILN_ASSIGN(const Target *target, findTarget(jit().codeTarget()));
@@ -179,6 +210,13 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
       c.blockM = 256, c.warps = 8;
   }
   const Tiling &t = a.tiling;
+  if (matrixUnit && dtypeBytes(type) == 2 && !matrixInstructions(*target, MatrixUnit::Wgmma, *elements).empty() &&
+      x.aligned(a.a) && y.aligned(a.b)) {
+    KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
+    if (const WarpgroupTile *tile = warpgroupTile(z, t, shared, jit().device().info().multiprocessors))
+      c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK, c.warps = tile->warps,
+      c.stages = tile->stages;
+  }
   for (const auto &[field, given] :
        {std::pair(&c.blockM, t.blockM), std::pair(&c.blockN, t.blockN), std::pair(&c.blockK, t.blockK),
         std::pair(&c.warps, t.warps), std::pair(&c.stages, t.stages)})

@@ -152,7 +152,8 @@ INSTANTIATE_TEST_SUITE_P(Quarters, AttentionOptions, testing::Range<std::size_t>
 // Registers and spills
 //===----------------------------------------------------------------------===//
 
-/// What `call` compiles for `target`, assembled for it: registers and spilled bytes of each kernel, printed.
+/// What `call` compiles for `target`, assembled for it: registers and spilled bytes of each kernel, printed.  The
+/// assembler has nothing to say of it, such as products of warpgroups that it does one after the other (C75xx).
 class DefaultConfigurations : public testing::TestWithParam<const char *> {
 protected:
   template <typename Call> void report(const std::string &what, Call call) {
@@ -172,6 +173,26 @@ protected:
     std::printf("  %-8s%-40s%4u registers, %5u bytes spilled\n", GetParam(), what.c_str(), k->registers,
                 *k->spillStoreBytes);
     EXPECT_EQ(*k->spillStoreBytes + *k->spillLoadBytes, 0u) << what;
+    EXPECT_TRUE(made->warnings.empty()) << what << ": " << made->warnings.front();
+  }
+
+  void reportMatmul(DType type, DType out, std::int64_t M, std::int64_t N) {
+    constexpr std::int64_t K = 64;
+    report("matmul " + std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " + std::to_string(M) +
+               " x " + std::to_string(N),
+           [&](Opened &on) {
+             const auto ones = [&](std::int64_t rows, std::int64_t columns) {
+               return upload(*on.device, type, {rows, columns},
+                             std::vector<double>(static_cast<std::size_t>(rows * columns), 1.0));
+             };
+             const Operand a = ones(M, K), b = ones(K, N), c = allocateOutput(*on.device, out, {M, N});
+             MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
+             if (type == DType::F32)
+               arguments.precision = language::Precision::Tf32;
+             MatmulOperation operation(*on.jit);
+             const Status s = operation.run(arguments);
+             EXPECT_TRUE(s.ok()) << s.toString();
+           });
   }
 };
 
@@ -185,22 +206,7 @@ TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
     for (const auto &[M, N] : {std::pair<std::int64_t, std::int64_t>{64, 64}, {128, 128}, {3072, 1536}}) { // the tiles
       if (!isFullTier() && (M == 64 || out == DType::F32))
         continue;
-      constexpr std::int64_t K = 64;
-      report("matmul " + std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " + std::to_string(M) +
-                 " x " + std::to_string(N),
-             [&, type = type, out = out, M = M, N = N](Opened &on) {
-               const auto ones = [&](std::int64_t rows, std::int64_t columns) {
-                 return upload(*on.device, type, {rows, columns},
-                               std::vector<double>(static_cast<std::size_t>(rows * columns), 1.0));
-               };
-               const Operand a = ones(M, K), b = ones(K, N), c = allocateOutput(*on.device, out, {M, N});
-               MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
-               if (type == DType::F32)
-                 arguments.precision = language::Precision::Tf32;
-               MatmulOperation operation(*on.jit);
-               const Status s = operation.run(arguments);
-               EXPECT_TRUE(s.ok()) << s.toString();
-             });
+      reportMatmul(type, out, M, N);
     }
 }
 
@@ -248,6 +254,19 @@ TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, DefaultConfigurations, testing::Values("sm_80", "sm_90"));
+
+using WarpgroupConfigurations = DefaultConfigurations;
+
+/// The four tiles of the operation's choice.
+TEST_P(WarpgroupConfigurations, OfMatmulSpillNothingAndAreNotSerialised) {
+  for (const auto &[M, N] : {std::pair<std::int64_t, std::int64_t>{64, 64}, {1024, 1024}, {1536, 1536}, {3072, 1536}}) {
+    if (!isFullTier() && M != 64 && M != 3072)
+      continue;
+    reportMatmul(DType::BF16, DType::BF16, M, N);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, WarpgroupConfigurations, testing::Values("sm_90a"));
 
 } // namespace
 } // namespace kiln::test
