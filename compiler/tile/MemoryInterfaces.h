@@ -11,6 +11,7 @@
 #define KILN_TILE_MEMORYINTERFACES_H
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
 
 #include <optional>
