@@ -12,13 +12,10 @@
 namespace kiln {
 namespace {
 
+// What a row may name.
 constexpr std::optional<Capability> None = std::nullopt;
-constexpr std::optional<Capability> Ldmatrix = Capability::Ldmatrix, Mma = Capability::Mma,
-                                    Stmatrix = Capability::Stmatrix, CpAsync = Capability::CpAsync,
-                                    Bf16Mma = Capability::Bf16Mma, Fp8Mma = Capability::Fp8Mma, Tma = Capability::Tma,
-                                    Mbarrier = Capability::Mbarrier, Wgmma = Capability::Wgmma,
-                                    Clusters = Capability::Clusters, Setmaxnreg = Capability::Setmaxnreg,
-                                    Tcgen05 = Capability::Tcgen05, Redux = Capability::Redux;
+#define KILN_CAPABILITY(id, text, isa) [[maybe_unused]] constexpr std::optional<Capability> id = Capability::id;
+#include "compiler/target/Capabilities.def"
 
 constexpr InstructionNeed needRows[] = {
 #define KILN_NEED(prefix, capability, isa) {prefix, capability, isa},
