@@ -7,6 +7,8 @@
 #include "kernels/softmax/Softmax.h"
 #include "kernels/transpose/Transpose.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <map>
 #include <random>
@@ -50,6 +52,7 @@ std::vector<Argument> argumentsOf(const language::Kernel &kernel, const std::map
   std::vector<Argument> out;
   for (const auto &a : kernel.arguments()) {
     if (!a.part) {
+      EXPECT_TRUE(numbers.contains(a.name)) << "no value for the argument '" << a.name << "'";
       out.push_back(numbers.at(a.name));
       continue;
     }
