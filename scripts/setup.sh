@@ -18,10 +18,9 @@ packages=(
   libgtest-dev                       # tests
   nlohmann-json3-dev libcli11-dev    # JSON, command line
   libxxhash-dev                      # cache keys
-  zlib1g-dev                         # recorded results
   libmlir-22-dev mlir-22-tools       # the compiler: MLIR, its tablegen
   llvm-22-dev llvm-22-tools          # LLVM's NVPTX back end, lit, FileCheck
-  libzstd-dev                        # named by LLVM's packages
+  zlib1g-dev libzstd-dev             # named by LLVM's packages
   binutils                           # nm, for the test of the CPU levels
   xz-utils                           # scripts/bundle.sh
   python3 python3-numpy              # scripts, oracles
