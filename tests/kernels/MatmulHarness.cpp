@@ -29,12 +29,19 @@ Operand Matmul::operand(DType type, const std::vector<std::int64_t> &shape, cons
   return upload(*on->device, type, shape, values, order);
 }
 
+bool multipliesByWarpgroups(const Opened &on) {
+  const Result<const Target *> target = findTarget(on.jit->codeTarget());
+  return target && (*target)->has(Capability::Wgmma);
+}
+
 std::string Matmul::Problem::text() const {
   return std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " + std::to_string(batch) + " x " +
          std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) +
          (aColumns ? ", a by columns" : "") + (bColumns ? ", b by columns" : "") +
          (outColumns ? ", out by columns" : "") + ", pad " + std::to_string(pad) + ", " + std::to_string(splits) +
-         (deterministic ? " splits" : " splits, atomic");
+         (deterministic ? " splits" : " splits, atomic") +
+         (tiling.given() ? ", tiles of " + std::to_string(tiling.blockM) + " x " + std::to_string(tiling.blockN)
+                         : std::string());
 }
 
 void Matmul::check(const Problem &p) {
@@ -53,6 +60,7 @@ void Matmul::check(const Problem &p) {
                 out = output(p.out, shape(p.m, p.n), order(p.outColumns));
   MatmulArguments arguments{a.tensor,    b.tensor, out.tensor,     {}, p.scale, p.activation,
                             p.precision, p.splits, p.deterministic};
+  arguments.tiling = p.tiling;
   Operand bias, other;
   if (p.bias) {
     bias = operand(p.out, {p.n});

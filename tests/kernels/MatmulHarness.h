@@ -15,6 +15,9 @@
 
 namespace kiln::test {
 
+/// Kernels there may multiply by wgmma.
+bool multipliesByWarpgroups(const Opened &on);
+
 class Matmul : public testing::TestWithParam<std::size_t> {
 protected:
   void SetUp() override;
@@ -49,6 +52,7 @@ protected:
     std::int64_t splits = 1;
     bool deterministic = true;
     Hook hook = {};
+    kernels::Tiling tiling = {};
     std::string text() const;
   };
 

@@ -88,7 +88,8 @@ TEST_P(MatrixCounters, OfMatmul) {
     for (unsigned columns = 0; columns < 4; ++columns) {
       if (!chosen(number++))
         continue;
-      const std::int64_t M = 256, N = 128, K = 128, inBytes = dtypeBytes(type), tile = 128;
+      const std::int64_t M = 256, N = 128, K = 128, inBytes = dtypeBytes(type),
+                         tile = inBytes == 2 && multipliesByWarpgroups(*on) ? 64 : 128;
       // Each tile of out loads its rows of a and its columns of b.
       const std::int64_t tiles = M / tile * (N / tile), loaded = tiles * 2 * tile * K * inBytes;
       Wanted wanted{static_cast<std::uint64_t>(loaded), static_cast<std::uint64_t>(M * N * dtypeBytes(out)),
@@ -113,6 +114,32 @@ TEST_P(MatrixCounters, OfMatmul) {
               EXPECT_TRUE(s.ok()) << s.toString();
             });
     }
+}
+
+/// The tiles of large products by warpgroups, four steps deep and two tiles across.
+TEST_P(MatrixCounters, OfMatmulByWarpgroups) {
+  if (!multipliesByWarpgroups(*on))
+    GTEST_SKIP() << "this target has no wgmma";
+  const std::int64_t M = 128, N = 512, K = 256;
+  for (unsigned columns = 0; columns < 4; ++columns) {
+    if (!isFullTier() && columns % 3)
+      continue;
+    const auto operand = [&](std::int64_t r, std::int64_t c, bool byColumns) {
+      return upload(*on->device, DType::BF16, {r, c}, std::vector<double>(static_cast<std::size_t>(r * c), 1.0),
+                    {byColumns ? std::vector<unsigned>{1, 0} : std::vector<unsigned>{0, 1}});
+    };
+    const Operand a = operand(M, K, columns & 1), b = operand(K, N, columns & 2),
+                  c = allocateOutput(*on->device, DType::BF16, {M, N});
+    MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
+    arguments.tiling.blockM = 128, arguments.tiling.blockN = 256;
+    const Wanted wanted{static_cast<std::uint64_t>(2 * (M * K * 2 + N * K)), static_cast<std::uint64_t>(M * N * 2),
+                        static_cast<std::uint64_t>(2 * M * N * K)};
+    check(columns & 1 ? "a by columns, b by columns" : "both by rows", wanted, [&] {
+      MatmulOperation operation(*on->jit);
+      const Status s = operation.run(arguments);
+      EXPECT_TRUE(s.ok()) << s.toString();
+    });
+  }
 }
 
 TEST_P(MatrixCounters, OfAttention) {
