@@ -53,6 +53,13 @@ LogicalResult inferSlot(std::optional<Location> loc, ValueRange operands, llvm::
 
 } // namespace
 
+LogicalResult PipelineOp::verify() {
+  if (static_cast<int64_t>(getHolding()) >= getType().getStages())
+    return emitOpError() << "holds " << static_cast<int32_t>(getHolding()) << " of " << getType().getStages()
+                         << " slots: 0 to " << getType().getStages() - 1;
+  return success();
+}
+
 LogicalResult AcquireOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, ValueRange operands,
                                           DictionaryAttr, OpaqueProperties, RegionRange,
                                           llvm::SmallVectorImpl<Type> &types) {

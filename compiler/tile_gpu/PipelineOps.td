@@ -36,14 +36,19 @@ class TileGpu_PipelineOpLike<string mnemonic, list<Trait> traits = []>
     : TileGpu_Op<mnemonic, !listconcat(traits, [MemoryEffects<[MemWrite<TileGpu_PipelineState>]>])>;
 
 def TileGpu_PipelineOp : TileGpu_PipelineOpLike<"pipeline"> {
-  let summary = "A pipeline whose slots are all free";
+  let summary = "A pipeline whose slots are all free, or all but the first few";
   let description = [{
     ```mlir
     %p = tile_gpu.pipeline : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
+    %q = tile_gpu.pipeline holding 2 : !tile_gpu.pipeline<4, !tile_gpu.buffer<64x32xf16, #sh>>
     ```
+    `holding`: so many slots count as waited for, with nothing in them, until they are released.  A loop whose rounds
+    keep slots of earlier rounds begins so.
   }];
+  let arguments = (ins DefaultValuedAttr<I32Attr, "0">:$holding);
   let results = (outs TileGpu_Pipeline:$state);
-  let assemblyFormat = "attr-dict `:` qualified(type($state))";
+  let assemblyFormat = "(`holding` $holding^)? attr-dict `:` qualified(type($state))";
+  let hasVerifier = 1;
 }
 
 /// Gives the next state and the buffers of a slot.

@@ -179,7 +179,8 @@ TEST_P(StatedBytes, AreThoseThatAreTouched) {
                   tally.instructions, tally.moved);
       if (tally.matrixUnit)
         std::printf("    %u wgmma are not compared: their reads have no address in the code\n", tally.matrixUnit);
-      EXPECT_GT(tally.whole, 0u);
+      // Where wgmma reads all that is loaded, what is left to compare are copies to one of several slots.
+      EXPECT_GT(tally.matrixUnit ? tally.instructions : tally.whole, 0u);
       instructions += tally.instructions;
       moved += tally.moved;
     }

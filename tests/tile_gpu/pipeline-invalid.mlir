@@ -66,3 +66,13 @@ func.func @steps(%p: !tile_gpu.pipeline<2, !tile_gpu.buffer<64x32xf16, #sh>>) {
   "tile_gpu.commit"(%p) : (!tile_gpu.pipeline<2, !tile_gpu.buffer<64x32xf16, #sh>>) -> !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
   return
 }
+
+// -----
+
+#sh = #tile_gpu.swizzled<vec=8, perPhase=2, maxPhase=4>
+func.func @holds_all() {
+  // expected-error @+1 {{holds 2 of 2 slots: 0 to 1}}
+  %p = tile_gpu.pipeline holding 2 : !tile_gpu.pipeline<2, !tile_gpu.buffer<64x32xf16, #sh>>
+  tile_gpu.drain %p : !tile_gpu.pipeline<2, !tile_gpu.buffer<64x32xf16, #sh>>
+  return
+}

@@ -193,7 +193,9 @@ private:
           LocalAllocOp::create(rewriter, op.getLoc(), buffer.withCount(ring.type.getStages()), IntegerAttr()));
     State state;
     state.ring = &ring;
-    state.read = state.write = constant(op.getLoc(), 0);
+    state.read = constant(op.getLoc(), 0);
+    state.write = op.getHolding() ? constant(op.getLoc(), op.getHolding()) : state.read;
+    state.waited = op.getHolding();
     give(op.getState(), std::move(state));
     return gone(op);
   }

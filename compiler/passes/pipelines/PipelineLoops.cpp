@@ -11,7 +11,7 @@
 // Tiles that only products of warpgroups read lie in the slot as these want them, and are read there.  Where such a
 // product adds to sums that the loop carries, it may be in flight until the next round has begun its own:
 //
-//   a pipeline of S slots; two empty ones waited for; slots of rounds 0 .. S-3 acquired, filled, committed
+//   a pipeline of S slots, holding two; slots of rounds 0 .. S-3 acquired, filled, committed
 //   for .. carrying (the pipeline, ..):
 //     wait for a slot: this round's
 //     .. users read this round's slot; the product of the round before goes on ..
@@ -258,11 +258,7 @@ private:
     llvm::SmallVector<BufferType> buffers;
     for (const Stage &stage : all)
       buffers.push_back(stage.type);
-    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers));
-    for (unsigned i = 0; i < held; ++i)
-      state = CommitOp::create(rewriter, loop.getLoc(), acquire().getNext());
-    for (unsigned i = 0; i < held; ++i)
-      state = WaitOp::create(rewriter, loop.getLoc(), state).getNext();
+    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers), held);
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));
