@@ -210,8 +210,7 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
       c.blockM = 256, c.warps = 8;
   }
   const Tiling &t = a.tiling;
-  if (matrixUnit && dtypeBytes(type) == 2 && !matrixInstructions(*target, MatrixUnit::Wgmma, *elements).empty() &&
-      x.aligned(a.a) && y.aligned(a.b)) {
+  if (matrixUnit && dtypeBytes(type) == 2 && target->has(Capability::Wgmma) && x.aligned(a.a) && y.aligned(a.b)) {
     KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
     if (const WarpgroupTile *tile = warpgroupTile(z, t, shared, jit().device().info().multiprocessors))
       c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK, c.warps = tile->warps,

@@ -42,7 +42,8 @@ struct Tally {
   unsigned mutants = 0, harmful = 0, unseen = 0;
 };
 
-/// Of the mutants every `stride`-th in the default tier; in full all of them, every sixth of what takes long.
+/// Of the mutants every `stride`-th in the default tier, more of those of few barriers; in full all of them, every
+/// sixth of what takes long.
 void check(BarrierHarness &harness, const Subject &s, const char *target, bool aligned, unsigned &turn, Tally &tally,
            unsigned stride = 9) {
   SCOPED_TRACE(s.name + " on " + target + (aligned ? "" : ", not aligned"));
@@ -64,7 +65,7 @@ void check(BarrierHarness &harness, const Subject &s, const char *target, bool a
     return arith::CmpIOp::create(b, f.getLoc(), arith::CmpIPredicate::slt, number, zero);
   };
   forEachBarrierMutant(*module, never, [&](BarrierMutant &mutant) {
-    if (turn++ % pick(stride, stride > 9 ? 6u : 1u) || testing::Test::HasFatalFailure())
+    if (turn++ % pick(barriers < 3 ? 3u : stride, stride > 9 ? 6u : 1u) || testing::Test::HasFatalFailure())
       return;
     ++tally.mutants;
     const bool accepted = harness.verifies(*mutant.module);
