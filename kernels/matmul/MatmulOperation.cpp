@@ -199,22 +199,23 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
     c.blockK = type == DType::F32 ? 16 : dtypeBytes(type) == 1 ? 64 : 32;
   if (matrixUnit && dtypeBytes(type) == 1 && c.blockM == 128)
     c.warps = 8; // operands that lie across are put together byte by byte: 64 x 64 a warp would spill
-  if (matrixUnit && dtypeBytes(type) == 2 && c.blockM == 128 && x.aligned(a.a) && y.aligned(a.b)) {
-    // Deeper steps wait less often, and tiles twice as high read less of b; where there are enough of them.
-    KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
-    const auto fits = [&](int m, int n, int k) { return std::int64_t(2) * c.stages * (m + n) * k <= shared; };
-    if (fits(128, 128, 64))
-      c.blockK = 64;
-    if (fits(256, 128, 64) && z.rows > 128 &&
-        z.batch * ceilDiv(z.rows, 256) * ceilDiv(z.columns, 128) >= jit().device().info().multiprocessors)
-      c.blockM = 256, c.warps = 8;
-  }
   const Tiling &t = a.tiling;
-  if (matrixUnit && dtypeBytes(type) == 2 && target->has(Capability::Wgmma) && x.aligned(a.a) && y.aligned(a.b)) {
+  if (matrixUnit && dtypeBytes(type) == 2 && x.aligned(a.a) && y.aligned(a.b)) {
     KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
-    if (const WarpgroupTile *tile = warpgroupTile(z, t, shared, jit().device().info().multiprocessors))
-      c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK, c.warps = tile->warps,
-      c.stages = tile->stages;
+    const std::int64_t multiprocessors = jit().device().info().multiprocessors;
+    const WarpgroupTile *tile = target->has(Capability::Wgmma) ? warpgroupTile(z, t, shared, multiprocessors) : nullptr;
+    if (tile) {
+      c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK;
+      c.warps = tile->warps, c.stages = tile->stages;
+    } else if (c.blockM == 128) {
+      // Deeper steps wait less often, and tiles twice as high read less of b; where there are enough of them.
+      const auto fits = [&](int m, int n, int k) { return std::int64_t(2) * c.stages * (m + n) * k <= shared; };
+      if (fits(128, 128, 64))
+        c.blockK = 64;
+      if (fits(256, 128, 64) && z.rows > 128 &&
+          z.batch * ceilDiv(z.rows, 256) * ceilDiv(z.columns, 128) >= multiprocessors)
+        c.blockM = 256, c.warps = 8;
+    }
   }
   for (const auto &[field, given] :
        {std::pair(&c.blockM, t.blockM), std::pair(&c.blockN, t.blockN), std::pair(&c.blockK, t.blockK),

@@ -72,6 +72,12 @@ protected:
     EXPECT_EQ(c.global[static_cast<unsigned>(AccessKind::Atomic)].requests, 0u);
   }
 
+  Operand ones(DType type, std::int64_t rows, std::int64_t columns, bool byColumns) {
+    return upload(*on->device, type, {rows, columns},
+                  std::vector<double>(static_cast<std::size_t>(rows * columns), 1.0),
+                  {byColumns ? std::vector<unsigned>{1, 0} : std::vector<unsigned>{0, 1}});
+  }
+
   /// In the default tier each target takes another quarter.
   bool chosen(unsigned number) const { return isFullTier() || number % 4 == GetParam(); }
 
@@ -94,14 +100,10 @@ TEST_P(MatrixCounters, OfMatmul) {
       const std::int64_t tiles = M / tile * (N / tile), loaded = tiles * 2 * tile * K * inBytes;
       Wanted wanted{static_cast<std::uint64_t>(loaded), static_cast<std::uint64_t>(M * N * dtypeBytes(out)),
                     static_cast<std::uint64_t>(2 * M * N * K)};
-      const auto operand = [&](std::int64_t r, std::int64_t c, bool byColumns) {
-        return upload(*on->device, type, {r, c}, std::vector<double>(static_cast<std::size_t>(r * c), 1.0),
-                      {byColumns ? std::vector<unsigned>{1, 0} : std::vector<unsigned>{0, 1}});
-      };
       if (type == DType::F32 && columns & 1) // a may go straight to its fragments, two warps each
         wanted.loadBytes = {};
       wanted.bytewise = inBytes == 1 && columns != 2;
-      const Operand a = operand(M, K, columns & 1), b = operand(K, N, columns & 2),
+      const Operand a = ones(type, M, K, columns & 1), b = ones(type, K, N, columns & 2),
                     c = allocateOutput(*on->device, out, {M, N});
       MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
       if (type == DType::F32)
@@ -124,11 +126,7 @@ TEST_P(MatrixCounters, OfMatmulByWarpgroups) {
   for (unsigned columns = 0; columns < 4; ++columns) {
     if (!isFullTier() && columns % 3)
       continue;
-    const auto operand = [&](std::int64_t r, std::int64_t c, bool byColumns) {
-      return upload(*on->device, DType::BF16, {r, c}, std::vector<double>(static_cast<std::size_t>(r * c), 1.0),
-                    {byColumns ? std::vector<unsigned>{1, 0} : std::vector<unsigned>{0, 1}});
-    };
-    const Operand a = operand(M, K, columns & 1), b = operand(K, N, columns & 2),
+    const Operand a = ones(DType::BF16, M, K, columns & 1), b = ones(DType::BF16, K, N, columns & 2),
                   c = allocateOutput(*on->device, DType::BF16, {M, N});
     MatmulArguments arguments{a.tensor, b.tensor, c.tensor};
     arguments.tiling.blockM = 128, arguments.tiling.blockN = 256;

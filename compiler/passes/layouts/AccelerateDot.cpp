@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
 
 #include <limits>
 #include <set>
@@ -287,14 +286,15 @@ private:
     if (!hasAsyncCopies(target) || !target.has(Capability::Wgmma) || llvm::none_of(dots, stagedLoop))
       return;
     const analysis::AxisAnalysis facts(f);
-    llvm::MapVector<scf::ForOp, uint64_t> bytes; ///< of one round's tiles; of loops with other products `none`
-    constexpr uint64_t none = uint64_t(1) << 40;
-    for (tile::DotOp dot : dots) {
-      for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
-        bytes[loop] += loop == stagedLoop(dot) ? copiedBytes(dot, facts).value_or(none) : none;
-    }
+    llvm::DenseMap<scf::ForOp, std::optional<uint64_t>> bytes; ///< of one round's tiles; nothing: it has other products
     for (tile::DotOp dot : dots)
-      if (scf::ForOp loop = stagedLoop(dot); loop && 2 * bytes[loop] <= target.sharedOptIn)
+      for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>()) {
+        std::optional<uint64_t> &all = bytes.try_emplace(loop, 0).first->second;
+        const auto its = loop == stagedLoop(dot) ? copiedBytes(dot, facts) : std::nullopt;
+        all = all && its ? std::optional(*all + *its) : std::nullopt;
+      }
+    for (tile::DotOp dot : dots)
+      if (scf::ForOp loop = stagedLoop(dot); loop && bytes[loop] && 2 * *bytes[loop] <= target.sharedOptIn)
         copied.insert(dot);
   }
   /// Of its tiles, if both can be copied.

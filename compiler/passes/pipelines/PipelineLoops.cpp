@@ -69,7 +69,7 @@ public:
     body();
     rewriter.setInsertionPointAfter(loop);
     state = loop.getResult(firstAdded);
-    for (unsigned i = 0; i < held; ++i)
+    for (unsigned i = 0; i < held(); ++i)
       state = ReleaseOp::create(rewriter, loop.getLoc(), state);
     DrainOp::create(rewriter, loop.getLoc(), state);
     return true;
@@ -163,11 +163,7 @@ private:
       only = dot;
       ++products;
     });
-    if (products != 1 || only->getBlock() != loop.getBody() || !only->hasOneUse())
-      return;
-    const auto sums = dyn_cast<BlockArgument>(only.getAccumulator());
-    if (!sums || sums.getOwner() != loop.getBody() || sums == loop.getInductionVar() || !sums.hasOneUse() ||
-        loop.getTiedLoopYieldedValue(sums)->get() != only.getResult())
+    if (products != 1 || only->getParentOp() != loop || !addsToCarriedSums(only))
       return;
     for (unsigned number : {0u, 1u})
       if (llvm::none_of(all, [&](const Stage &stage) {
@@ -175,12 +171,13 @@ private:
           }))
         return;
     overtaken = only;
-    held = heldByProducts;
     only->setAttr(overlappedProduct, rewriter.getUnitAttr());
   }
 
+  /// Slots of earlier rounds that a round keeps.
+  unsigned held() const { return overtaken ? heldByProducts : 0; }
   /// How many rounds ahead copies are made.
-  unsigned lead() const { return count - std::max(1u, held); }
+  unsigned lead() const { return count - std::max(1u, held()); }
 
   Value constant(Type type, int64_t v) {
     return arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getIntegerAttr(type, v));
@@ -258,7 +255,7 @@ private:
     llvm::SmallVector<BufferType> buffers;
     for (const Stage &stage : all)
       buffers.push_back(stage.type);
-    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers), held);
+    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers), held());
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));
@@ -382,7 +379,6 @@ private:
   llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
   unsigned count = 0, firstAdded = 0;
   tile::DotOp overtaken; ///< a product that may be in flight while the next round's is begun
-  unsigned held = 0;     ///< slots of earlier rounds that a round keeps
   int64_t step = 1;
   Value state; ///< of the pipeline
   llvm::SmallVector<Value> ahead;

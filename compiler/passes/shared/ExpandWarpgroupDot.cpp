@@ -91,16 +91,6 @@ bool isKeptUntil(LocalLoadOp load, llvm::ArrayRef<WarpgroupOperand> operands) {
   return true;
 }
 
-/// The sums are a loop's, and nothing else of it looks at them: they may stay in flight from round to round.
-bool isCarried(tile::DotOp dot) {
-  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-  const auto sums = dyn_cast<BlockArgument>(dot.getAccumulator());
-  if (!loop || !sums || sums.getOwner() != loop.getBody() || !sums.hasOneUse() || !dot->hasOneUse() ||
-      sums == loop.getInductionVar())
-    return false;
-  return loop.getTiedLoopYieldedValue(sums)->get() == dot.getResult();
-}
-
 /// The buffer that the tile was read from, if products can read it there: pipeline-loops chose it for them.
 Value bufferInPlace(Shared &shared) {
   auto load = shared.tile.getDefiningOp<LocalLoadOp>();
@@ -154,8 +144,8 @@ public:
         return failure();
     for (tile::DotOp dot : dots) {
       OpBuilder b(dot);
-      const bool overtaken =
-          dot->hasAttr(overlappedProduct) && isCarried(dot) && inPlace.contains({dot, 0}) && inPlace.contains({dot, 1});
+      const bool overtaken = dot->hasAttr(overlappedProduct) && addsToCarriedSums(dot) && inPlace.contains({dot, 0}) &&
+                             inPlace.contains({dot, 1});
       auto product = WarpgroupDotOp::create(b, dot.getLoc(), dot.getType(), operands[{dot, 0}], operands[{dot, 1}],
                                             dot.getAccumulator(), isZero(dot.getAccumulator()));
       dot.replaceAllUsesWith(product.getResult());

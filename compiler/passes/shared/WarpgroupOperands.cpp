@@ -2,6 +2,8 @@
 
 #include "compiler/tile_gpu/LayoutInference.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace mlir;
 
 namespace kiln {
@@ -57,6 +59,14 @@ BufferType warpgroupBuffer(RankedTensorType tile, llvm::ArrayRef<WarpgroupOperan
   tma.order = {inner, 1 - inner};
   return BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(),
                          SharedLayoutAttr::get(tile.getContext(), tma), name);
+}
+
+bool addsToCarriedSums(tile::DotOp dot) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  const auto sums = dyn_cast<BlockArgument>(dot.getAccumulator());
+  if (!loop || !sums || sums.getOwner() != loop.getBody() || !sums.hasOneUse() || !dot->hasOneUse())
+    return false;
+  return loop.getTiedLoopYieldedValue(sums)->get() == dot.getResult();
 }
 
 } // namespace kiln

@@ -32,6 +32,10 @@ std::optional<llvm::SmallVector<WarpgroupOperand>> warpgroupOperands(mlir::Value
 tile_gpu::BufferType warpgroupBuffer(mlir::RankedTensorType tile, llvm::ArrayRef<WarpgroupOperand> operands,
                                      unsigned inner, llvm::StringRef name = {});
 
+/// The product adds to sums that the loop around it carries and at which nothing else in the loop looks: they may stay
+/// in flight from round to round.
+bool addsToCarriedSums(tile::DotOp dot);
+
 } // namespace kiln
 
 #endif // KILN_PASSES_SHARED_WARPGROUPOPERANDS_H
