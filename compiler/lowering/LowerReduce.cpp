@@ -178,6 +178,11 @@ bool holdsItsRows(const layout::TileLayout &tile, const layout::TileLayout &rows
   const auto row = [](const layout::LinearLayout &l, layout::BitVector at) -> layout::BitVector {
     return l.coord(at, 0);
   };
+  // Of these a warp has all columns.
+  for (layout::BitVector column : known.columns(InDim::Warp))
+    for (unsigned dim = 1; dim < rows.dims(); ++dim)
+      if (known.coord(column, dim))
+        return false;
   SmallVector<layout::BitVector> columns;
   for (InDim inside : {InDim::Register, InDim::Lane})
     for (layout::BitVector column : known.columns(inside))
@@ -192,6 +197,19 @@ bool holdsItsRows(const layout::TileLayout &tile, const layout::TileLayout &rows
     if (!reached(row(held, held.column(InDim::Warp, w)) ^ row(known, known.column(InDim::Warp, w))))
       return false;
   return true;
+}
+
+/// No effects but on what the warp itself has in flight.
+bool staysInWarp(Operation *branch) {
+  return !branch
+              ->walk([](Operation *op) {
+                const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+                const bool waits = ordering && ordering->awaits && !ordering->meets() && tile::accessesOf(op).empty();
+                return waits || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op)
+                           ? WalkResult::advance()
+                           : WalkResult::interrupt();
+              })
+              .wasInterrupted();
 }
 
 struct AnyRowLowering : Lowering<tile::AnyRowOp> {
@@ -216,7 +234,7 @@ private:
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
       auto branch = dyn_cast<scf::IfOp>(user);
       // What crosses warps has effects at this stage: on shared memory, or on barriers.
-      return branch && isMemoryEffectFree(branch) && llvm::all_of(branch.getResultTypes(), [&](Type type) {
+      return branch && staysInWarp(branch) && llvm::all_of(branch.getResultTypes(), [&](Type type) {
                return isa<RankedTensorType>(type) && holdsItsRows(context.layout(type), rows);
              });
     });

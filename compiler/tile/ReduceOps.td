@@ -71,9 +71,9 @@ def Tile_AnyRowOp : Tile_Op<"any_row", [Pure]> {
     ```mlir
     %some = tile.any_row %grown : tensor<128xi1>
     ```
-    True if an element is; true at will if none is.  Each warp may answer for the rows (first dimension) that it holds, so
-    warps may take different arms.  For that it must be the condition of an `scf.if` without side effects, whose arms
-    give the same for the rows where `rows` is false; the other arm is then never taken for a row that needs this one.
+    True if an element is; true at will if none is.  A row (first dimension) with a true element is one that needs it.
+    Each warp may answer for the rows that it holds, so warps may take different arms.  For that it must be the condition of an `scf.if` without side effects, whose arms
+    give the same for rows without one; the other arm is then never taken for a row that needs this one.
     Where a warp's rows of the results are not those of `rows`, or warps exchange data inside the arms, the answer is true.
   }];
   let arguments = (ins Tile_MaskTile:$rows);

@@ -75,8 +75,8 @@ func.func @f(%a: f32) {
 
 // -----
 
-func.func @f(%x: tensor<8x2xi1>) {
-  // expected-error @+1 {{of 'tensor<8x2xi1>': rows have one dimension, not 2}}
-  %0 = tile.any_row %x : tensor<8x2xi1>
+func.func @f(%x: tensor<i1>) {
+  // expected-error @+1 {{of 'tensor<i1>': rows have one dimension or more, not 0}}
+  %0 = tile.any_row %x : tensor<i1>
   return
 }
