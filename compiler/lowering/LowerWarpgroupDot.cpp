@@ -41,22 +41,23 @@ struct Operand {
   }
 };
 
-/// Assembly that writes as many sums, in place if it reads them too, and reads `more`, of 64 bits each.
+/// Assembly that writes as many sums (or words), in place if it reads them too, and reads `more`, of 64 or 32 bits
+/// each.
 Scalars assembly(const Emit &e, const std::string &text, llvm::ArrayRef<Value> sums, llvm::ArrayRef<Value> more,
                  bool readsSums = true) {
   std::string all;
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    all += i ? ",=f" : "=f";
-  for (std::size_t i = 0; i < more.size(); ++i)
-    all += ",l";
+  for (Value v : sums)
+    all += std::string(all.empty() ? "=" : ",=") + (v.getType().isInteger(32) ? "r" : "f");
+  for (Value v : more)
+    all += std::string(all.empty() ? "" : ",") + (v.getType().isInteger(64) ? "l" : "r");
   llvm::SmallVector<Value> operands(more);
   if (readsSums)
     for (auto [i, v] : llvm::enumerate(sums)) {
       all += "," + std::to_string(i);
       operands.push_back(v);
     }
-  const llvm::SmallVector<Type> types(sums.size(), e.b.getF32Type());
-  const Type result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types); // an instruction has 4 sums at least
+  const auto types = llvm::map_to_vector(sums, [](Value v) { return v.getType(); });
+  const Type result = LLVM::LLVMStructType::getLiteral(e.b.getContext(), types); // of 4 at least
   auto made = LLVM::InlineAsmOp::create(
       e.b, e.loc, sums.empty() ? Type() : result, operands, text, all, /*has_side_effects=*/true,
       /*is_align_stack=*/false, LLVM::TailCallKind::None,
@@ -68,8 +69,21 @@ Scalars assembly(const Emit &e, const std::string &text, llvm::ArrayRef<Value> s
 }
 
 /// The sums are the wait's: nothing that reads them can go before it.
-Scalars waitFor(const Emit &e, const Scalars &sums, unsigned leave) {
-  return assembly(e, "wgmma.wait_group.sync.aligned " + std::to_string(leave) + ";", sums, {});
+/// `kept`: what products read from registers until then, which assemblers before CUDA 13.3 would write again earlier.
+Scalars waitFor(const Emit &e, const Scalars &sums, unsigned leave, const Scalars &kept = {}) {
+  return assembly(e, "wgmma.wait_group.sync.aligned " + std::to_string(leave) + ";", sums, kept);
+}
+
+using Place = std::pair<unsigned, unsigned>;
+
+/// A tile of 16-bit elements in registers, two neighbours along K a word: by row and column.
+std::map<Place, Value> wordsOf(const Emit &e, const layout::TileLayout &layout, ValueRange registers) {
+  std::map<Place, Value> out;
+  for (unsigned r = 0; r + 1 < layout.registers(); r += 2) {
+    const Coords c = layout.coords(r, 0, 0, 0);
+    out[{c[0], c[1]}] = e.joinWord({e.toBits(registers[r]), e.toBits(registers[r + 1])});
+  }
+  return out;
 }
 
 struct LowerWarpgroupBegin : Lowering<tile_gpu::WarpgroupBeginOp> {
@@ -79,7 +93,12 @@ struct LowerWarpgroupBegin : Lowering<tile_gpu::WarpgroupBeginOp> {
     // Their values come from nothing that can be computed again: neither where a loop is entered nor where it is passed
     // by are registers written that a product may be in flight on.
     const Emit e(rewriter, op.getLoc());
-    replace(rewriter, op, assembly(e, "", Scalars(adaptor.getTile()), {}));
+    const auto isRead = [](Operation *user) {
+      auto product = dyn_cast<WarpgroupDotOp>(user);
+      return !product || !product.getFromZero();
+    };
+    const Scalars tile(adaptor.getTile());
+    replace(rewriter, op, llvm::any_of(op->getUsers(), isRead) ? assembly(e, "", tile, {}) : tile);
     return success();
   }
 };
@@ -89,7 +108,11 @@ struct LowerWarpgroupWait : Lowering<tile_gpu::WarpgroupWaitOp> {
   LogicalResult matchAndRewrite(tile_gpu::WarpgroupWaitOp op, Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     const Emit e(rewriter, op.getLoc());
-    replace(rewriter, op, waitFor(e, Scalars(adaptor.getSums()), op.getLeave()));
+    Scalars kept;
+    for (auto [tile, registers] : llvm::zip_equal(op.getKept(), adaptor.getKept()))
+      for (const auto &[at, word] : wordsOf(e, context.layout(tile.getType()), registers))
+        kept.push_back(word);
+    replace(rewriter, op, waitFor(e, Scalars(adaptor.getSums()), op.getLeave(), kept));
     return success();
   }
 };
@@ -99,39 +122,48 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
 
   LogicalResult matchAndRewrite(WarpgroupDotOp op, Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    Result<SharedTile> a = op.getLhs().getType().lowered(), b = op.getRhs().getType().lowered();
+    const auto buffer = dyn_cast<tile_gpu::BufferType>(op.getLhs().getType());
+    Result<SharedTile> b = op.getRhs().getType().lowered(), a = buffer ? buffer.lowered() : b;
     if (!a || !b)
       return tile_gpu::report(op, a ? b.status() : a.status());
     const Operand lhs(std::move(*a), 1), rhs(std::move(*b), 0);
     const Emit e(rewriter, op.getLoc());
     const layout::TileLayout &sums = context.layout(op.tile());
     const auto &mma = std::get<layout::Mma>(tile_gpu::layoutAttrOf(op.tile()).encoding().kind);
-    const Value startA = descriptor(e, lhs, adaptor.getLhs().front(), sums, 0),
+    const Value startA = buffer ? descriptor(e, lhs, adaptor.getLhs().front(), sums, 0) : Value(),
                 startB = descriptor(e, rhs, adaptor.getRhs().front(), sums, 1);
-    const auto k = static_cast<unsigned>(op.getLhs().getType().getShape()[1]);
-    const MatrixInstruction &one = *WarpgroupDotOp::instructionOf(op.getLhs().getType().getElementType());
+    const auto k = static_cast<unsigned>(op.getRhs().getType().getShape()[0]);
+    const MatrixInstruction &one = *WarpgroupDotOp::instructionOf(op.elementType());
+    std::map<Place, Value> words =
+        buffer ? std::map<Place, Value>() : wordsOf(e, context.layout(op.getLhs().getType()), adaptor.getLhs());
     const bool fromZero = op.getFromZero();
+
+    Scalars left = llvm::map_to_vector(words, [](const auto &word) { return word.second; });
 
     Scalars out(adaptor.getAccumulator().begin(), adaptor.getAccumulator().end());
     // Through the fence, so that nothing is written to these registers after it.
-    const char *fence = "wgmma.fence.sync.aligned;";
-    if (fromZero)
-      assembly(e, fence, {}, {});
-    else
-      out = assembly(e, fence, out, {});
+    Scalars fenced(fromZero ? Scalars() : out);
+    fenced.append(left);
+    fenced = assembly(e, "wgmma.fence.sync.aligned;", fenced, {});
+    if (!fromZero)
+      out.assign(fenced.begin(), fenced.begin() + static_cast<std::ptrdiff_t>(out.size()));
+    left.assign(fenced.end() - static_cast<std::ptrdiff_t>(left.size()), fenced.end());
+    for (auto [word, value] : llvm::zip_equal(words, left))
+      word.second = value;
     for (const auto &[at, registers] : instructions(sums, static_cast<unsigned>(mma.instrN))) {
       Scalars part;
       for (unsigned r : registers)
         part.push_back(out[r]);
       for (unsigned i = 0; i < k; i += one.k)
-        part = multiply(e, one, lhs, rhs, addTo(e, startA, lhs.byteAt(at.first, i)),
+        part = multiply(e, one, lhs, rhs,
+                        buffer ? Scalars{addTo(e, startA, lhs.byteAt(at.first, i))} : fragment(words, at.first, i),
                         addTo(e, startB, rhs.byteAt(at.second, i)), part, fromZero && i == 0);
       for (auto [r, value] : llvm::zip_equal(registers, part))
         out[r] = value;
     }
     assembly(e, "wgmma.commit_group.sync.aligned;", {}, {});
     if (!op.goesOn())
-      out = waitFor(e, std::move(out), 0);
+      out = waitFor(e, out, 0, left);
     replace(rewriter, op, std::move(out));
     return success();
   }
@@ -154,7 +186,6 @@ private:
     return bytes ? arith::AddIOp::create(e.b, e.loc, descriptor, e.i64(static_cast<int64_t>(bytes / 16))) : descriptor;
   }
 
-  using Place = std::pair<unsigned, unsigned>;
   /// The rows and columns at which the instructions of a warpgroup begin, and the registers of each in the order in
   /// which it names them.
   static std::vector<std::pair<Place, llvm::SmallVector<unsigned>>> instructions(const layout::TileLayout &sums,
@@ -174,20 +205,34 @@ private:
     return out;
   }
 
-  static Scalars multiply(const Emit &e, const MatrixInstruction &one, const Operand &lhs, const Operand &rhs, Value a,
-                          Value b, llvm::ArrayRef<Value> sums, bool isFirst) {
+  /// Operand A of an instruction: rows 8 apart first, then columns.
+  static Scalars fragment(const std::map<Place, Value> &words, unsigned row, unsigned column) {
+    return {words.at({row, column}), words.at({row + 8, column}), words.at({row, column + 8}),
+            words.at({row + 8, column + 8})};
+  }
+
+  /// `a`: a descriptor, or the words of a fragment.
+  static Scalars multiply(const Emit &e, const MatrixInstruction &one, const Operand &lhs, const Operand &rhs,
+                          const Scalars &a, Value b, llvm::ArrayRef<Value> sums, bool isFirst) {
     const std::size_t count = sums.size();
     std::string list;
     for (std::size_t i = 0; i < count; ++i)
       list += (i ? ", $" : "$") + std::to_string(i);
+    std::string left;
+    const bool isShared = a.size() == 1;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      left += (i ? ", $" : "$") + std::to_string(count + i);
+    const std::string right = "$" + std::to_string(count + a.size());
+    const auto transposed = [](const Operand &operand) { return operand.isKMajor() ? ", 0" : ", 1"; };
     const std::string text =
         "{ .reg .pred p; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned." +
-        one.shape(static_cast<unsigned>(2 * count)) + "." + one.types().front() + " {" + list + "}, $" +
-        std::to_string(count) + ", $" + std::to_string(count + 1) + ", p, 1, 1" +
-        (lhs.tile.bits() == 16 ? std::string(lhs.isKMajor() ? ", 0" : ", 1") + (rhs.isKMajor() ? ", 0" : ", 1")
-                               : std::string()) +
+        one.shape(static_cast<unsigned>(2 * count)) + "." + one.types().front() + " {" + list + "}, " +
+        (isShared ? left : "{" + left + "}") + ", " + right + ", p, 1, 1" +
+        (rhs.tile.bits() == 16 ? std::string(isShared ? transposed(lhs) : "") + transposed(rhs) : std::string()) +
         "; }";
-    return assembly(e, text, sums, {a, b}, /*readsSums=*/!isFirst);
+    Scalars more = a;
+    more.push_back(b);
+    return assembly(e, text, sums, more, /*readsSums=*/!isFirst);
   }
 };
 

@@ -56,6 +56,18 @@ bool readsShared(tile::DotOp dot) {
   return isOfWarpgroups(layoutAttrOf(dot.getType()));
 }
 
+bool fitsRegisters(RankedTensorType lhs, LayoutAttr result) {
+  const LayoutAttr layout = layoutAttrOf(lhs);
+  if (!layout || !isOfWarpgroups(result) || lhs.getRank() != 2 || tile::storageBits(lhs.getElementType()) != 16)
+    return false;
+  const std::optional<LayoutAttr> wanted = dotOperandLayout(result, 0, lhs);
+  return wanted && sameLayout(lhs, layout, *wanted);
+}
+
+bool readsRegisters(tile::DotOp dot) {
+  return readsShared(dot) && fitsRegisters(dot.getLhs().getType(), layoutAttrOf(dot.getType()));
+}
+
 std::pair<Value, bool> viewedTile(Value operand) {
   bool turned = false;
   for (;;) {
@@ -77,7 +89,7 @@ bool isTied(OpOperand &operand) {
   if (isa<tile::GatherOp>(op))
     return operand.getOperandNumber() == 1;
   if (auto dot = dyn_cast<tile::DotOp>(op); dot && readsShared(dot))
-    return operand.getOperandNumber() == 2;
+    return operand.getOperandNumber() == 2 || (operand.getOperandNumber() == 0 && readsRegisters(dot));
   if (auto convert = dyn_cast<ConvertLayoutOp>(op)) // at stage tile a side without a layout takes the other's
     return !layoutAttrOf(convert.getSource().getType()) || !layoutAttrOf(convert.getType());
   return hasOneLayout(op) || isa<tile::ExpandDimsOp, tile::ReduceOp, tile::BroadcastOp, tile::TransposeOp,
@@ -310,17 +322,6 @@ std::optional<LayoutAttr> halved(LayoutAttr attr, Type whole, Type half) {
 // dot
 //===----------------------------------------------------------------------===//
 
-/// The layout that operand 0 or 1 of a dot has whose accumulator is laid out so.
-std::optional<LayoutAttr> dotOperand(LayoutAttr accumulator, unsigned number, Type operand) {
-  const Encoding &parent = accumulator.encoding();
-  std::int64_t kWidth = 1;
-  if (std::holds_alternative<layout::Mma>(parent.kind)) // a 32-bit word of neighbours along K
-    kWidth = std::max<std::int64_t>(1, 32 / tile::storageBits(tile::elementTypeOf(operand)));
-  else if (!std::holds_alternative<Blocked>(parent.kind))
-    return std::nullopt;
-  return fitting(accumulator.getContext(), layout::DotOperand{number, kWidth, parent}, operand);
-}
-
 /// The accumulator's layout that an operand's belongs to.
 std::optional<LayoutAttr> dotParent(LayoutAttr operand, unsigned number, Type result) {
   const auto *dot = std::get_if<layout::DotOperand>(&operand.encoding().kind);
@@ -334,6 +335,16 @@ std::optional<LayoutAttr> dotParent(LayoutAttr operand, unsigned number, Type re
 //===----------------------------------------------------------------------===//
 // The table
 //===----------------------------------------------------------------------===//
+
+std::optional<LayoutAttr> dotOperandLayout(LayoutAttr accumulator, unsigned number, Type operand) {
+  const Encoding &parent = accumulator.encoding();
+  std::int64_t kWidth = 1;
+  if (std::holds_alternative<layout::Mma>(parent.kind)) // a 32-bit word of neighbours along K
+    kWidth = std::max<std::int64_t>(1, 32 / tile::storageBits(tile::elementTypeOf(operand)));
+  else if (!std::holds_alternative<Blocked>(parent.kind))
+    return std::nullopt;
+  return fitting(accumulator.getContext(), layout::DotOperand{number, kWidth, parent}, operand);
+}
 
 std::optional<LayoutAttr> operandLayout(OpOperand &operand, LayoutAttr work) {
   using Answer = std::optional<LayoutAttr>;
@@ -357,7 +368,7 @@ std::optional<LayoutAttr> operandLayout(OpOperand &operand, LayoutAttr work) {
       .Case([&](tile::SplitOp) { return joined(work, result, source); })
       .Case([&](tile::DotOp) -> Answer {
         const unsigned number = operand.getOperandNumber();
-        return number == 2 ? Answer(work) : dotOperand(work, number, source);
+        return number == 2 ? Answer(work) : dotOperandLayout(work, number, source);
       })
       .Default([&](Operation *) { return fits(source, work) ? Answer(work) : std::nullopt; });
 }

@@ -54,12 +54,19 @@ inline bool isOfWarpgroups(LayoutAttr layout) {
 }
 /// A product whose result has such a layout: it reads its operands from shared memory, whatever layouts they have.
 bool readsShared(tile::DotOp dot);
+/// A product of warpgroups with a result in that layout can read this lhs from registers.
+bool fitsRegisters(mlir::RankedTensorType lhs, LayoutAttr result);
+/// One of these whose lhs stays in registers: it has the layout of an operand of such a result.
+bool readsRegisters(tile::DotOp dot);
 /// The tile that an operand of a product of rank 2 is a view of, past transpositions and conversions; true: with its
 /// dimensions exchanged.
 std::pair<mlir::Value, bool> viewedTile(mlir::Value operand);
 
 /// The layouts of this tile operand and of the operation's results (or other operands) depend on each other.
 bool isTied(mlir::OpOperand &operand);
+
+/// Of operand `number` of a product whose result has layout `accumulator`, in registers; nothing if there is none.
+std::optional<LayoutAttr> dotOperandLayout(LayoutAttr accumulator, unsigned number, mlir::Type operand);
 
 /// The layout that a tied operand needs for the operation to work in `work`; nothing if there is none.
 std::optional<LayoutAttr> operandLayout(mlir::OpOperand &operand, LayoutAttr work);

@@ -3,13 +3,17 @@
 #include "compiler/tile_gpu/SharedAccesses.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+
 using namespace mlir;
 
 namespace kiln::tile_gpu {
 namespace {
 
 /// What a descriptor cannot say: `k` is the operand's dimension along K; an instruction reads `least` elements along
-/// the other one at a time.
+/// the other one at a time, a power of two that divides the extent, as the elements of K that it reads are: it stays in
+/// one of the repetitions of a tile.
 LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buffer, unsigned k, int64_t least) {
   const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
   if (!tma || tma->swizzle == 0)
@@ -19,8 +23,6 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
     return report(op, lowered.status());
   if (buffer.getCount() != 1)
     return op.emitOpError() << "needs one buffer of the " << buffer.getCount() << ": take a tile_gpu.local_subview";
-  if (lowered->tile().repetitions() != 1)
-    return op.emitOpError() << "reads its " << which << " from " << buffer << ": extents are powers of two";
   const auto inner = static_cast<unsigned>(tma->order.empty() ? 1 : tma->order[0]);
   const int64_t bytes = buffer.getElementType().getIntOrFloatBitWidth() / 8;
   if (inner != k && bytes != 2)
@@ -33,9 +35,21 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
   return success();
 }
 
+/// Operand A of wgmma in registers: 16-bit elements, in the layout of an operand of the result.
+LogicalResult verifyRegisters(WarpgroupDotOp op) {
+  const auto a = cast<RankedTensorType>(op.getLhs().getType());
+  if (!fitsRegisters(a, layoutAttrOf(op.tile())))
+    return op.emitOpError() << "reads its lhs from " << a << ": 16-bit elements in the layout of operand 0 of "
+                            << op.tile();
+  return success();
+}
+
 /// The registers of pending sums are there once: two users would have to copy them while they are written.
 LogicalResult verifyUsedOnce(Operation *op, Value sums) {
   if (!isa<PendingType>(sums.getType()) || sums.hasOneUse())
+    return success();
+  if (llvm::all_of(sums.getUsers(),
+                   [&](Operation *user) { return user == op || insideMutuallyExclusiveRegions(user, op); }))
     return success();
   return op->emitOpError() << "takes pending sums that " << std::distance(sums.use_begin(), sums.use_end())
                            << " operations use: each is used once";
@@ -44,12 +58,20 @@ LogicalResult verifyUsedOnce(Operation *op, Value sums) {
 } // namespace
 
 tile::MemoryAccesses WarpgroupDotOp::accesses() {
-  tile::MemoryAccesses out{sharedRead(getLhs()), sharedRead(getRhs())};
+  tile::MemoryAccesses out{sharedRead(getRhs())};
+  if (!readsRegisters())
+    out.insert(out.begin(), sharedRead(getLhs()));
   for (tile::MemoryAccess &access : out) {
     access.agent = tile::Agent::MatrixUnit;
     access.inFlight = goesOn();
   }
   return out;
+}
+
+void WarpgroupDotOp::getEffects(llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  for (OpOperand *operand : {&getLhsMutable(), &getRhsMutable()})
+    if (isa<BufferType>(operand->get().getType()))
+      effects.emplace_back(MemoryEffects::Read::get(), operand, SharedMemory::get());
 }
 
 tile::MemoryOrdering WarpgroupDotOp::ordering() {
@@ -72,26 +94,34 @@ const MatrixInstruction *WarpgroupDotOp::instructionOf(Type element) {
 }
 
 LogicalResult WarpgroupDotOp::verify() {
-  const BufferType a = getLhs().getType(), b = getRhs().getType();
+  const BufferType b = getRhs().getType();
+  const auto shapeOf = [](Type type) {
+    const auto buffer = dyn_cast<BufferType>(type);
+    return buffer ? buffer.getShape() : cast<RankedTensorType>(type).getShape();
+  };
+  const Type a = getLhs().getType();
+  const llvm::ArrayRef<int64_t> shapeA = shapeOf(a);
   const RankedTensorType c = tile();
   if (!isOfWarpgroups(layoutAttrOf(c)) || c.getRank() != 2)
     return emitOpError() << "gives " << c << ": a tile of rank 2 in an mma layout of version 3";
   const auto &mma = std::get<layout::Mma>(layoutAttrOf(c).encoding().kind);
-  if (a.getShape().size() != 2 || b.getShape().size() != 2 || a.getShape()[1] != b.getShape()[0] ||
-      a.getShape()[0] != c.getShape()[0] || b.getShape()[1] != c.getShape()[1])
+  if (shapeA.size() != 2 || b.getShape().size() != 2 || shapeA[1] != b.getShape()[0] || shapeA[0] != c.getShape()[0] ||
+      b.getShape()[1] != c.getShape()[1])
     return emitOpError() << "multiplies " << a << " by " << b << " into " << c
                          << ": MxK by KxN gives MxN, and the extents differ";
-  const Type element = a.getElementType();
+  const auto inBuffer = dyn_cast<BufferType>(a);
+  const Type element = inBuffer ? inBuffer.getElementType() : cast<RankedTensorType>(a).getElementType();
   const MatrixInstruction *one = instructionOf(element);
   if (element != b.getElementType() || !one)
     return emitOpError() << "multiplies " << element << " by " << b.getElementType() << ": f16, bf16, or f32 as tf32";
   if (!c.getElementType().isF32())
     return emitOpError() << "adds to " << c.getElementType() << ": the accumulator is f32";
-  if (c.getShape()[0] % one->m || c.getShape()[1] % mma.instrN || a.getShape()[1] % one->k)
-    return emitOpError() << "of " << c << " with K = " << a.getShape()[1] << ": an instruction takes " << one->m
-                         << " x " << mma.instrN << " and " << one->k * one->bits() / 8 << " bytes of K";
+  if (c.getShape()[0] % one->m || c.getShape()[1] % mma.instrN || shapeA[1] % one->k)
+    return emitOpError() << "of " << c << " with K = " << shapeA[1] << ": an instruction takes " << one->m << " x "
+                         << mma.instrN << " and " << one->k * one->bits() / 8 << " bytes of K";
   return success(succeeded(verifyUsedOnce(*this, getAccumulator())) &&
-                 succeeded(verifyOperand(*this, "lhs", a, 1, one->m)) &&
+                 succeeded(readsRegisters() ? verifyRegisters(*this)
+                                            : verifyOperand(*this, "lhs", cast<BufferType>(a), 1, one->m)) &&
                  succeeded(verifyOperand(*this, "rhs", b, 0, mma.instrN)));
 }
 
@@ -113,16 +143,33 @@ Type pendingOf(Type sums) {
   return sums;
 }
 
+/// So many products, at least, were begun after the one that gave these sums, on every path to the wait.
+static uint32_t begunSince(WarpgroupWaitOp wait) {
+  uint32_t out = 0;
+  Operation *product = wait.getSums().getDefiningOp<WarpgroupDotOp>();
+  for (Operation *at = wait; product && at; at = at->getParentOp()) {
+    for (Operation *op = at->getPrevNode(); op; op = op->getPrevNode()) {
+      if (op == product)
+        return out;
+      if (auto other = dyn_cast<WarpgroupDotOp>(op))
+        out += other.goesOn();
+    }
+    if (!isa<scf::IfOp>(at->getParentOp()))
+      break;
+  }
+  return 0;
+}
+
 LogicalResult WarpgroupWaitOp::verify() {
   constexpr uint32_t mostGroups = 7; // what wgmma.wait_group takes
   if (getLeave() > mostGroups)
     return emitOpError() << "leaves " << static_cast<int32_t>(getLeave()) << " products in flight: 0 to " << mostGroups;
   if (failed(verifyUsedOnce(*this, getSums())))
     return failure();
-  const Type wanted = getLeave() ? Type(getSums().getType()) : Type(getSums().getType().getTile());
-  if (getType() != wanted)
-    return emitOpError() << "leaves " << getLeave() << " products in flight and gives " << getType() << ", not "
-                         << wanted;
+  if (const uint32_t since = begunSince(*this); !isa<PendingType>(getType()) && getLeave() > since)
+    return emitOpError() << "leaves " << getLeave() << " products in flight, " << since
+                         << " of which begin after those of its sums: these are still " << getSums().getType()
+                         << ", or leave " << since;
   return success();
 }
 

@@ -58,18 +58,22 @@ def TileGpu_WarpgroupWaitOp : TileGpu_Op<"warpgroup_wait",
     %d = tile_gpu.warpgroup_wait %q : tensor<64x64xf32, #wgmma>
     ```
     All products of this warpgroup but the last `leave` are done then, and the buffers of those that are may be written
-    again after a barrier.  Where none is left in flight, the sums are a tile again.
+    again after a barrier.  Where none is left in flight that adds to these sums, they are a tile again: all that are left
+    have begun after those.  `keeping`: tiles that products read from registers, which hold them until here.
   }];
-  let arguments = (ins TileGpu_Pending:$sums, DefaultValuedAttr<I32Attr, "0">:$leave);
+  let arguments = (ins TileGpu_Pending:$sums, Variadic<Tile_NumberTile>:$kept, DefaultValuedAttr<I32Attr, "0">:$leave);
   let results = (outs AnyTypeOf<[Tile_NumberTile, TileGpu_Pending]>:$result);
-  let assemblyFormat = "$sums (`leave` $leave^)? attr-dict `:` qualified(type($result))";
+  let assemblyFormat = [{
+    $sums (`keeping` $kept^ `:` type($kept))? (`leave` $leave^)? attr-dict `:` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
 def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
     [TileGpu_Needs<"Wgmma">, DeclareOpInterfaceMethods<Tile_AccessOpInterface>,
-     DeclareOpInterfaceMethods<Tile_OrderOpInterface>, AllTypesMatch<["accumulator", "result"]>]> {
-  let summary = "Adds the product of two tiles in shared memory to a tile in registers";
+     DeclareOpInterfaceMethods<Tile_OrderOpInterface>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+     AllTypesMatch<["accumulator", "result"]>]> {
+  let summary = "Adds the product of two tiles, the right one in shared memory, to a tile in registers";
   let description = [{
     ```mlir
     %d = tile_gpu.warpgroup_dot %a, %b, %c
@@ -80,10 +84,13 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
     is there when the operation is done, and the buffers may be written again after a barrier.  `fromZero`: the
     accumulator is zero, and not read.
 
+    The left tile may be in registers, 16-bit elements in the layout of operand 0 of the result (`dot<op=0, kWidth=2,
+    parent=..>`), which a tile in the result's own layout often has.  It is kept there until the product is done.
+
     With pending sums (`!tile_gpu.pending<..>`) for an accumulator the product is begun and is a group of its own: sums
     and buffers are the hardware's until a `warpgroup_wait` that does not leave it in flight.
   }];
-  let arguments = (ins TileGpu_ReadFrom<TileGpu_SharedBuffer>:$lhs, TileGpu_ReadFrom<TileGpu_SharedBuffer>:$rhs,
+  let arguments = (ins AnyTypeOf<[TileGpu_SharedBuffer, Tile_NumberTile]>:$lhs, TileGpu_SharedBuffer:$rhs,
                        AnyTypeOf<[Tile_NumberTile, TileGpu_Pending]>:$accumulator, UnitAttr:$fromZero);
   let results = (outs AnyTypeOf<[Tile_NumberTile, TileGpu_Pending]>:$result);
   let assemblyFormat = [{
@@ -94,6 +101,9 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
   let extraClassDeclaration = [{
     /// The instruction for such elements, f32 as tf32; its N is the layout's instrN.  Null: there is none.
     static const ::kiln::MatrixInstruction *instructionOf(::mlir::Type element);
+    /// lhs is a tile in registers.
+    bool readsRegisters() { return ::llvm::isa<::mlir::RankedTensorType>(getLhs().getType()); }
+    ::mlir::Type elementType() { return getRhs().getType().getElementType(); }
     /// The sums' tile, in flight or not.
     ::mlir::RankedTensorType tile() { return ::kiln::tile_gpu::tileOf(getType()); }
     /// It goes on until a warpgroup_wait.

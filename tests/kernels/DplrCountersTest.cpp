@@ -237,12 +237,12 @@ struct OfProgram {
 /// where gated rows are stored for products of warpgroups in tf32 (Decay::products), and of wide heads v (writeMap) and
 /// of gradients rows that products with states take.
 constexpr OfProgram ofPrograms[] = {
-    {"dplr_maps", 64, 0, {31, 160}, {37, 672}},
+    {"dplr_maps", 64, 0, {31, 160}, {35, 672}},
     {"dplr_maps", 128, 0, {71, 832}, {61, 1984}},
     {"dplr_out", 64, 16, {1, 0}, {1, 0}},
     {"dplr_out", 64, 64, {4, 0}, {4, 0}},
     {"dplr_out", 128, 16, {1, 0}, {1, 0}},
-    {"dplr_maps_backward", 64, 0, {35, 160, 131072}, {41, 672}},
+    {"dplr_maps_backward", 64, 0, {35, 160, 131072}, {39, 672}},
     {"dplr_maps_backward", 128, 0, {70, 832}, {66, 1984}},
     {"dplr_chains", 64, 16, {1, 0}, {1, 0}},
     {"dplr_chains", 64, 64, {4, 0}, {4, 0}},
@@ -251,7 +251,7 @@ constexpr OfProgram ofPrograms[] = {
     {"dplr_value_grads", 128, 0, {26, 384}, {27, 384}},
     {"dplr_grads", 64, 0, {54, 256}, {45, 384}},
     {"dplr_grads", 128, 0, {55, 320}, {51, 576}},
-    {"dplr_maps", 64, 0, {33, 160}, {38, 672}, true},
+    {"dplr_maps", 64, 0, {33, 160}, {37, 672}, true},
     {"dplr_maps", 128, 0, {72, 832}, {64, 1984}, true},
     {"dplr_out", 64, 16, {1, 0}, {1, 0}, true},
     {"dplr_out", 128, 16, {1, 0}, {1, 0}, true},

@@ -381,3 +381,56 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// The left tile of the first product comes from outside of the loop, that of the second is computed in it: it stays in
+// registers, in the layout of an operand.  Twice as many columns take more than three quarters of the registers.
+// CHECK-DAG: #[[SCORES:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+// CHECK-DAG: #[[VALUES:.*]] = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=128>
+// CHECK-DAG: #[[LEFT:.*]] = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=3, warpsPerCTA=[4,1], instrN=128>>
+// CHECK-LABEL: func.func @chain
+// CHECK: tile.dot {{.*}} to tensor<64x64xf32, #[[SCORES]]>
+// CHECK: %[[P:.*]] = tile_gpu.convert_layout {{.*}} to tensor<64x64xbf16, #[[LEFT]]>
+// CHECK: tile.dot %[[P]], {{.*}} to tensor<64x128xf32, #[[VALUES]]>
+// CHECK-LABEL: func.func @too_many_sums
+// CHECK-NOT: #[[VALUES]]>
+// CHECK: return
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @chain(%q: tensor<64x128xbf16>, %p: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %n: i32,
+                   %s: i32 {tile.divisibility = 16 : i32}, %z: tensor<64x64xf32>, %c: tensor<64x128xf32>) attributes {tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x128xbf16>, i32
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %c) -> (tensor<64x128xf32>) : i32 {
+      %x = tile.load_view %v[%i, %c0] : !tile.view<64x128xbf16>, i32 -> tensor<64x128xbf16>
+      %t = tile.transpose %x [1, 0] : tensor<64x128xbf16> to tensor<128x64xbf16>
+      %e = tile.dot %q, %t, %z : tensor<64x128xbf16>, tensor<128x64xbf16> to tensor<64x64xf32>
+      %r = arith.truncf %e : tensor<64x64xf32> to tensor<64x64xbf16>
+      %y = tile.load_view %v[%i, %c64] : !tile.view<64x128xbf16>, i32 -> tensor<64x128xbf16>
+      %d = tile.dot %r, %y, %acc : tensor<64x64xbf16>, tensor<64x128xbf16> to tensor<64x128xf32>
+      scf.yield %d : tensor<64x128xf32>
+    }
+    tile.print "sum" %sum : tensor<64x128xf32>
+    return
+  }
+  func.func @too_many_sums(%q: tensor<128x128xbf16>, %p: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %n: i32,
+                   %s: i32 {tile.divisibility = 16 : i32}, %z: tensor<128x128xf32>, %c: tensor<128x128xf32>) attributes {tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c128 = arith.constant 128 : i32
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<128x128xbf16>, i32
+    %sum = scf.for %i = %c0 to %n step %c128 iter_args(%acc = %c) -> (tensor<128x128xf32>) : i32 {
+      %x = tile.load_view %v[%i, %c0] : !tile.view<128x128xbf16>, i32 -> tensor<128x128xbf16>
+      %t = tile.transpose %x [1, 0] : tensor<128x128xbf16> to tensor<128x128xbf16>
+      %e = tile.dot %q, %t, %z : tensor<128x128xbf16>, tensor<128x128xbf16> to tensor<128x128xf32>
+      %r = arith.truncf %e : tensor<128x128xf32> to tensor<128x128xbf16>
+      %y = tile.load_view %v[%i, %c128] : !tile.view<128x128xbf16>, i32 -> tensor<128x128xbf16>
+      %d = tile.dot %r, %y, %acc : tensor<128x128xbf16>, tensor<128x128xbf16> to tensor<128x128xf32>
+      scf.yield %d : tensor<128x128xf32>
+    }
+    tile.print "sum" %sum : tensor<128x128xf32>
+    return
+  }
+}

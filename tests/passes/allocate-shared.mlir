@@ -2,6 +2,7 @@
 
 #sh = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
 #tma = #tile_gpu.tma<swizzle=128>
+#sums = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
 #row = #tile_gpu.blocked<sizePerThread=[1,4], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
 
 module attributes {tile_gpu.target = "sm_80"} {
@@ -162,6 +163,36 @@ func.func @next_round(%view: !tile.view<64x32xf32>, %x: tensor<64x32xf32, #row>,
     %group = tile_gpu.async_commit
   }
   tile_gpu.async_wait all
+  return
+}
+
+// A product in flight holds its operands until it is waited for in both arms: in one arm alone is not enough.
+// CHECK-LABEL: @both_arms
+// CHECK-SAME: tile_gpu.shared_bytes = 8192 : i32
+// CHECK-LABEL: @one_arm
+// CHECK-SAME: tile_gpu.shared_bytes = 16384 : i32
+func.func @both_arms(%x: tensor<64x64xbf16, #row>, %c: tensor<64x64xf32, #sums>, %which: i1) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #tma>
+  %p = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #sums>>
+  %q = tile_gpu.warpgroup_dot %a, %a, %p : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.pending<tensor<64x64xf32, #sums>>
+  scf.if %which {
+    %d = tile_gpu.warpgroup_wait %q : tensor<64x64xf32, #sums>
+  } else {
+    %d = tile_gpu.warpgroup_wait %q : tensor<64x64xf32, #sums>
+  }
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #tma>
+  tile_gpu.local_store %x, %b : tensor<64x64xbf16, #row>, !tile_gpu.buffer<64x64xbf16, #tma>
+  return
+}
+func.func @one_arm(%x: tensor<64x64xbf16, #row>, %c: tensor<64x64xf32, #sums>, %which: i1) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #tma>
+  %p = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #sums>>
+  %q = tile_gpu.warpgroup_dot %a, %a, %p : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.pending<tensor<64x64xf32, #sums>>
+  scf.if %which {
+    %d = tile_gpu.warpgroup_wait %q : tensor<64x64xf32, #sums>
+  }
+  %b = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #tma>
+  tile_gpu.local_store %x, %b : tensor<64x64xbf16, #row>, !tile_gpu.buffer<64x64xbf16, #tma>
   return
 }
 

@@ -48,3 +48,16 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// Rows of 16 bytes are too short for every swizzle.
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[32,1], warpsPerCTA=[4,1], order=[1,0]>
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @narrow(%x: tensor<8x8xf16, #row>, %y: tensor<8x64xf16, #row>, %c: tensor<8x64xf32, #acc>) -> tensor<8x64xf32, #acc> attributes {tile_gpu.test} {
+    // expected-error @+1 {{no buffer of shared memory for the operand 'tensor<8x8xf16}}
+    %d = tile.dot %x, %y, %c : tensor<8x8xf16, #row>, tensor<8x64xf16, #row> to tensor<8x64xf32, #acc>
+    return %d : tensor<8x64xf32, #acc>
+  }
+}

@@ -130,7 +130,7 @@ func.func @leaves_many(%p: !tile_gpu.pending<tensor<64x64xf32, #acc>>) {
 // Sums that a product may still add to are no tile.
 #acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
 func.func @tile_in_flight(%p: !tile_gpu.pending<tensor<64x64xf32, #acc>>) {
-  // expected-error @+1 {{leaves 1 products in flight and gives 'tensor<64x64xf32}}
+  // expected-error @+1 {{leaves 1 products in flight, 0 of which begin after those of its sums}}
   %q = tile_gpu.warpgroup_wait %p leave 1 : tensor<64x64xf32, #acc>
   return
 }
@@ -143,5 +143,48 @@ func.func @used_twice(%c: tensor<64x64xf32, #acc>) {
   // expected-error @+1 {{takes pending sums that 2 operations use}}
   %d = tile_gpu.warpgroup_wait %p : tensor<64x64xf32, #acc>
   %e = tile_gpu.warpgroup_wait %p : tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+// The product of one arm does not come before the wait of the other.
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#rows = #tile_gpu.tma<swizzle=128>
+func.func @begun_elsewhere(%c: tensor<64x64xf32, #acc>, %p: !tile_gpu.pending<tensor<64x64xf32, #acc>>, %which: i1) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #rows>
+  %x = tile_gpu.warpgroup_begin %c : !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  %q = tile_gpu.warpgroup_dot %a, %a, %x : !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.pending<tensor<64x64xf32, #acc>>
+  scf.if %which {
+    %r = tile_gpu.warpgroup_dot %a, %a, %p : !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.buffer<64x64xbf16, #rows>, !tile_gpu.pending<tensor<64x64xf32, #acc>>
+    %s = tile_gpu.warpgroup_wait %r : tensor<64x64xf32, #acc>
+  } else {
+    // expected-error @+1 {{leaves 1 products in flight, 0 of which begin after those of its sums}}
+    %t = tile_gpu.warpgroup_wait %q leave 1 : tensor<64x64xf32, #acc>
+  }
+  return
+}
+
+// -----
+
+// Of registers it reads an operand of its result.
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#rows = #tile_gpu.tma<swizzle=128>
+func.func @other_registers(%c: tensor<64x64xf32, #acc>, %x: tensor<64x64xbf16, #row>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #rows>
+  // expected-error @+1 {{16-bit elements in the layout of operand 0}}
+  %q = tile_gpu.warpgroup_dot %x, %a, %c : tensor<64x64xbf16, #row>, !tile_gpu.buffer<64x64xbf16, #rows>, tensor<64x64xf32, #acc>
+  return
+}
+
+// -----
+
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#columns = #tile_gpu.tma<swizzle=128, order=[0,1]>
+func.func @wide_registers(%c: tensor<64x64xf32, #acc>, %x: tensor<64x32xf32, #acc>) {
+  %a = tile_gpu.local_alloc : !tile_gpu.buffer<32x64xf32, #columns>
+  // expected-error @+1 {{16-bit elements in the layout of operand 0}}
+  %q = tile_gpu.warpgroup_dot %x, %a, %c : tensor<64x32xf32, #acc>, !tile_gpu.buffer<32x64xf32, #columns>, tensor<64x64xf32, #acc>
   return
 }

@@ -250,34 +250,45 @@ private:
     const MatrixInstruction &one = instructions.front();
     const int64_t instructionM = one.m, mostN = one.mostN;
     const bool isTf32 = *elements == MatrixElements::TF32;
+    // Of tiles that are no power of two wide only those that lie where they were copied have been tried.
+    const bool isPower = e.n == e.coreN && dot.getLhs().getType().getShape().back() == e.coreK;
     if (warps % 4 || dot.getType().getRank() != 2 || (isTf32 && dot.getPrecision() != tile::Precision::Tf32) ||
-        e.m != e.coreM || e.n != e.coreN || dot.getLhs().getType().getShape().back() != e.coreK || e.coreK < one.k ||
-        e.m < instructionM || e.n < leastN || (isPipelined(dot) && (isTf32 || !copied.contains(dot))) ||
-        !tilesAreSmall || (isTf32 && !isKInnermost(dot)))
+        e.m != e.coreM || !(isPower || copied.contains(dot)) || e.coreK < one.k || e.m < instructionM ||
+        e.coreN < leastN || (isPipelined(dot) && (isTf32 || !copied.contains(dot))) || !tilesAreSmall ||
+        (isTf32 && !isKInnermost(dot)))
       return std::nullopt;
     const int64_t groups = warps / 4, alongM = std::min(groups, e.m / instructionM), alongN = groups / alongM;
-    if (e.n / alongN < leastN)
+    if (e.coreN / alongN < leastN)
       return std::nullopt;
     layout::Mma out;
     out.version = 3;
     out.warpsPerCTA = {4 * alongM, alongN};
-    out.instrN = std::min(e.n / alongN, mostN);
+    out.instrN = std::min(e.coreN / alongN, mostN);
     return out;
   }
   /// A thread holds an eighth of its registers of each tile at most, as f32.  Kernels of larger ones spill, and of such
   /// a kernel with wgmma CUDA 13.0's assembler computed an address from the register of something else (H200, an
-  /// illegal instruction; the same with mma.sync ran).  Tiles that are read where they were copied take none, which
-  /// leaves half of the registers to the sums.
+  /// illegal instruction; the same with mma.sync ran).  Tiles that are read where they were copied take none.
   bool isSmall(tile::DotOp dot) const {
-    const int64_t threads = 32 * warps, registers = std::min<int64_t>(int64_t(target.registersPerThread) + 1,
-                                                                      target.registersPerSm / threads);
     if (copied.contains(dot))
-      return dot.getType().getNumElements() / threads <= registers / 2;
+      return true;
+    const int64_t threads = 32 * warps, registers = this->registers();
     return llvm::all_of(dot->getOperandTypes(), [&](Type type) {
       return cast<RankedTensorType>(type).getNumElements() / threads <= registers / 8;
     });
   }
-  /// The products of which both tiles are loads of their loop that can be copied rounds ahead, as all products there.
+  /// Of a thread.
+  int64_t registers() const {
+    return std::min<int64_t>(int64_t(target.registersPerThread) + 1, target.registersPerSm / (32 * warps));
+  }
+  /// What the products of a loop with stages read.
+  struct Copies {
+    uint64_t copied = 0, kept = 0; ///< bytes: of one round's tiles, of tiles from outside
+    uint64_t words = 0;            ///< of a thread: sums, and tiles that stay in registers
+    bool good = true;              ///< all that they read lies there or is computed
+  };
+  /// The products of loops with stages whose tiles are loads of the loop that can be copied rounds ahead, the left ones
+  /// also tiles from outside or what the loop computes: if so are all products there, and memory and registers hold it.
   void findCopied(llvm::ArrayRef<tile::DotOp> dots) {
     const auto stagedLoop = [](tile::DotOp dot) {
       auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -286,30 +297,47 @@ private:
     if (!hasAsyncCopies(target) || !target.has(Capability::Wgmma) || llvm::none_of(dots, stagedLoop))
       return;
     const analysis::AxisAnalysis facts(f);
-    llvm::DenseMap<scf::ForOp, std::optional<uint64_t>> bytes; ///< of one round's tiles; nothing: it has other products
+    llvm::MapVector<scf::ForOp, Copies> loops;
     for (tile::DotOp dot : dots)
       for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>()) {
-        std::optional<uint64_t> &all = bytes.try_emplace(loop, 0).first->second;
-        const auto its = loop == stagedLoop(dot) ? copiedBytes(dot, facts) : std::nullopt;
-        all = all && its ? std::optional(*all + *its) : std::nullopt;
+        Copies &copies = loops[loop];
+        copies.good &= loop == stagedLoop(dot) && addTo(copies, loop, dot, facts);
       }
     for (tile::DotOp dot : dots)
-      if (scf::ForOp loop = stagedLoop(dot); loop && bytes[loop] && 2 * *bytes[loop] <= target.sharedOptIn)
-        copied.insert(dot);
+      if (scf::ForOp loop = stagedLoop(dot)) {
+        const Copies &copies = loops[loop];
+        if (copies.good && 2 * copies.copied + copies.kept <= target.sharedOptIn &&
+            copies.words <= static_cast<uint64_t>(registers() / 8 * 6))
+          copied.insert(dot);
+      }
   }
-  /// Of its tiles, if both can be copied.
-  static std::optional<uint64_t> copiedBytes(tile::DotOp dot, const analysis::AxisAnalysis &facts) {
-    uint64_t bytes = 0;
-    for (Value operand : {Value(dot.getLhs()), Value(dot.getRhs())}) {
-      Operation *load = tile_gpu::viewedTile(operand).first.getDefiningOp();
+  bool addTo(Copies &copies, scf::ForOp loop, tile::DotOp dot, const analysis::AxisAnalysis &facts) {
+    const auto threads = static_cast<uint64_t>(32 * warps);
+    copies.words += static_cast<uint64_t>(dot.getType().getNumElements()) / threads;
+    for (const bool isLeft : {true, false}) {
+      auto [operand, turned] = tile_gpu::viewedTile(isLeft ? dot.getLhs() : dot.getRhs());
+      const auto tile = cast<RankedTensorType>(operand.getType());
+      const uint64_t bytes =
+          static_cast<uint64_t>(tile.getNumElements()) * tile::storageBits(tile.getElementType()) / 8;
+      Operation *def = operand.getDefiningOp();
       const auto isRead = [](Operation *user) { return isa<tile::DotOp, tile::TransposeOp>(user); };
-      if (!load || load->getParentOp() != dot->getParentOp() || !isa<tile::LoadOp, tile::LoadViewOp>(load) ||
-          !llvm::all_of(load->getUsers(), isRead) || !mayCopyAsync(load, facts))
-        return std::nullopt;
-      const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
-      bytes += static_cast<uint64_t>(tile.getNumElements()) * tile::storageBits(tile.getElementType()) / 8;
+      if (def && def->getParentOp() == loop && isa<tile::LoadOp, tile::LoadViewOp>(def)) {
+        if (!llvm::all_of(def->getUsers(), isRead) || !mayCopyAsync(def, facts))
+          return false;
+        copies.copied += bytes;
+      } else if (!isLeft) {
+        return false;
+      } else if (!loop->isAncestor(operand.getParentRegion()->getParentOp())) {
+        copies.kept += bytes;
+      } else {
+        // Whole rows in one warpgroup: K is not shared among several.
+        if (turned || tile.getElementTypeBitWidth() != 16 || extentsOf(dot).m < 64 * warps / 4)
+          return false;
+        copies.words += bytes / 4 / threads;
+        fromRegisters.insert(dot);
+      }
     }
-    return bytes;
+    return true;
   }
   static bool isPipelined(tile::DotOp dot) {
     for (auto loop = dot->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
@@ -437,7 +465,9 @@ private:
     llvm::SmallVector<LayoutAttr> layouts;
     for (OpOperand &operand : dot->getOpOperands()) {
       if (tile_gpu::isOfWarpgroups(work) && operand.getOperandNumber() < 2) {
-        layouts.push_back({}); // any
+        const bool stays = operand.getOperandNumber() == 0 && copied.contains(dot) && fromRegisters.contains(dot);
+        layouts.push_back(stays ? tile_gpu::dotOperandLayout(work, 0, operand.get().getType()).value_or(LayoutAttr())
+                                : LayoutAttr()); // any
         continue;
       }
       const std::optional<LayoutAttr> layout = tile_gpu::operandLayout(operand, work);
@@ -462,6 +492,7 @@ private:
   const int64_t warps;
   bool tilesAreSmall = false;
   llvm::DenseSet<Operation *> copied;               ///< products whose tiles are read where they were copied
+  llvm::DenseSet<Operation *> fromRegisters;        ///< of these, with a left tile that the loop computes
   std::set<std::vector<int64_t>> withoutWarpgroups; ///< shapes of results
   llvm::DenseSet<Operation *> inSquares;            ///< whatever they are chained with
   llvm::DenseMap<std::pair<Value, Block *>, Value> rounded;

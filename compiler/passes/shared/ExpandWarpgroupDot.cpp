@@ -130,11 +130,16 @@ public:
   LogicalResult run() {
     for (tile::DotOp dot : dots)
       for (unsigned number = 0; number < 2; ++number) {
+        if (number == 0 && readsRegisters(dot)) {
+          operands[{dot, number}] = dot.getLhs();
+          continue;
+        }
         const auto [tile, turned] = viewedTile(dot->getOperand(number));
         const WarpgroupOperand use{dot, number, turned};
         // Only 16-bit elements may lie with K apart.
         const unsigned inner = bytesOf(tile) == 2 ? 2 : use.k();
-        const void *where = storing == Storing::Each ? static_cast<const void *>(dot) : dot->getBlock();
+        const void *where =
+            storing == Storing::Each ? static_cast<const void *>(dot) : beforeLoops(tile, dot)->getBlock();
         Shared &shared = groups[{tile, {where, inner}}];
         shared.tile = tile;
         shared.uses.push_back(use);
@@ -152,7 +157,11 @@ public:
       dot.erase();
       if (overtaken)
         overlap(cast<scf::ForOp>(product->getParentOp()), product);
+      else
+        products.push_back(product);
     }
+    for (WarpgroupDotOp product : llvm::reverse(products)) // later ones are in flight or not by then
+      waitLate(product);
     for (Operation *load : read)
       erase(load);
     return success();
@@ -183,7 +192,7 @@ private:
     if (!type)
       return first->emitError() << "no buffer of shared memory for the operand " << shared.tile.getType()
                                 << " of a product of warpgroups";
-    OpBuilder b(first);
+    OpBuilder b(beforeLoops(shared.tile, first));
     Operation *def = shared.tile.getDefiningOp();
     if (storing == Storing::Early && def && def->getBlock() == first->getBlock() && !isLoaded(shared.tile))
       b.setInsertionPointAfter(def);
@@ -191,6 +200,17 @@ private:
     LocalStoreOp::create(b, first->getLoc(), shared.tile, buffer);
     readFrom(shared, buffer, b);
     return success();
+  }
+
+  /// A tile from outside of loops with stages is stored once before them; else `first`.
+  Operation *beforeLoops(Value tile, Operation *first) const {
+    Operation *at = first;
+    if (storing != Storing::Each)
+      for (auto loop = first->getParentOfType<scf::ForOp>();
+           loop && tile::numStages(loop) > 1 && !loop->isAncestor(tile.getParentRegion()->getParentOp());
+           loop = loop->getParentOfType<scf::ForOp>())
+        at = loop;
+    return at;
   }
 
   /// The operands of all uses, where `b` is.
@@ -220,6 +240,61 @@ private:
       op->erase();
   }
 
+  /// A product whose sums are looked at later is waited for there, other products may be in flight then.  In loops with
+  /// stages alone, whose tiles are chosen for that: elsewhere what is computed meanwhile takes registers that are not
+  /// there (DPLR's maps spilled half as much again).
+  void waitLate(WarpgroupDotOp product) {
+    const auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
+    if (product.goesOn() || !loop || tile::numStages(loop) < 2)
+      return;
+    Operation *first = nullptr; // that uses the sums
+    for (Operation *user : product->getUsers())
+      if (Operation *at = product->getBlock()->findAncestorOpInBlock(*user))
+        first = first && first->isBeforeInBlock(at) ? first : at;
+    if (!first || first == product->getNextNode())
+      return;
+    unsigned later = 0;
+    for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode()) {
+      const auto ordering = tile::orderingOf(op);
+      if (auto other = dyn_cast<WarpgroupDotOp>(op)) {
+        later += other.goesOn();
+      } else if (op->walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted() ||
+                 (ordering && ordering->awaits != tile::Agent::MatrixUnit)) {
+        first = op; // not past loops of products, nor barriers
+        break;
+      }
+    }
+    if (first == product->getNextNode())
+      return;
+    IRRewriter rewriter(product.getContext());
+    const auto tile = cast<RankedTensorType>(product.getType());
+    const auto pending = PendingType::get(tile);
+    rewriter.setInsertionPoint(product);
+    product.getAccumulatorMutable().set(
+        WarpgroupBeginOp::create(rewriter, product.getLoc(), pending, product.getAccumulator()));
+    product.getResult().setType(pending);
+    rewriter.setInsertionPoint(first);
+    llvm::SmallVector<Value> kept;
+    if (product.readsRegisters())
+      kept.push_back(product.getLhs());
+    if (auto branch = dyn_cast<scf::IfOp>(first);
+        branch && !branch.getElseRegion().empty() &&
+        llvm::all_of(product->getUsers(), [&](Operation *user) { return branch->isProperAncestor(user); })) {
+      // What the condition follows from comes before the wait, whatever an assembler would like.
+      for (Region &region : branch->getRegions()) {
+        rewriter.setInsertionPointToStart(&region.front());
+        auto wait = WarpgroupWaitOp::create(rewriter, product.getLoc(), tile, product.getResult(), kept, later);
+        rewriter.replaceUsesWithIf(product.getResult(), wait.getResult(), [&](OpOperand &use) {
+          return use.getOwner() != wait && region.isAncestor(use.getOwner()->getParentRegion()) &&
+                 !isa<WarpgroupWaitOp>(use.getOwner());
+        });
+      }
+      return;
+    }
+    auto wait = WarpgroupWaitOp::create(rewriter, product.getLoc(), tile, product.getResult(), kept, later);
+    rewriter.replaceAllUsesExcept(product.getResult(), wait.getResult(), wait);
+  }
+
   /// A product that the next round's may overtake: the loop carries its sums in flight, and leaves one in flight.
   ///
   ///   for .. carrying sums:                 begin
@@ -239,17 +314,19 @@ private:
     product.getResult().setType(pending);
     Operation *end = loop.getBody()->getTerminator();
     rewriter.setInsertionPoint(end);
-    end->setOperand(place, WarpgroupWaitOp::create(rewriter, product.getLoc(), pending, product.getResult(), 1));
+    end->setOperand(place,
+                    WarpgroupWaitOp::create(rewriter, product.getLoc(), pending, product.getResult(), ValueRange(), 1));
     Value result = loop.getResult(place);
     result.setType(pending);
     rewriter.setInsertionPointAfter(loop);
-    auto wait = WarpgroupWaitOp::create(rewriter, product.getLoc(), tile, result, 0);
+    auto wait = WarpgroupWaitOp::create(rewriter, product.getLoc(), tile, result, ValueRange(), 0);
     rewriter.replaceAllUsesExcept(result, wait.getResult(), wait);
   }
 
   const Target &target;
   const Storing storing;
   llvm::SmallVector<tile::DotOp> dots; ///< in program order
+  llvm::SmallVector<WarpgroupDotOp> products;
   llvm::MapVector<std::pair<Value, std::pair<const void *, unsigned>>, Shared> groups;
   llvm::DenseMap<std::pair<Operation *, unsigned>, Value> operands;
   llvm::DenseSet<std::pair<Operation *, unsigned>> inPlace; ///< operands that are read where they were copied
@@ -267,7 +344,7 @@ LogicalResult expandWarpgroupDots(func::FuncOp f) {
   if (!target)
     return report(f, target.status());
   // The rest is for conversions.
-  const uint64_t most = (*target)->sharedOptIn / 4 * 3;
+  const uint64_t most = (*target)->sharedOptIn / 16 * 15;
   for (const Storing storing : {Storing::Early, Storing::Late}) {
     func::FuncOp attempt = f.clone();
     const bool good = succeeded(Expander(attempt, **target, storing).run()) && mostSharedBytes(attempt) <= most;

@@ -57,18 +57,29 @@ private:
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> span;
 };
 
-/// The wait after which an access in flight (a copy) has certainly ended: the next on every path that waits for all
-/// groups, once the copy belongs to one.  Null if there is none.  `leaving` gets each loop around the copy that ends
-/// before it: the copy may still be in flight in the next round.
-Operation *landing(Operation *copy, tile::Agent agent, llvm::function_ref<void(Operation *)> leaving) {
-  bool committed = false;
-  for (Operation *level = copy; level && !isa<func::FuncOp>(level); level = level->getParentOp()) {
+/// It waits for all groups, or each of its arms does.
+bool awaitsAll(Operation *op, tile::Agent agent) {
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return branch.elseBlock() && llvm::all_of(branch->getRegions(), [&](Region &region) {
+             return llvm::any_of(region.front(), [&](Operation &inner) { return awaitsAll(&inner, agent); });
+           });
+  const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+  return ordering && ordering->awaits == agent && ordering->tokens.empty() && ordering->inFlight.value_or(0) == 0;
+}
+
+/// The wait after which an access in flight has certainly ended: the next on every path that waits for all groups, once
+/// the access belongs to one.  Null if there is none.  `leaving` gets each loop around the access that ends before it:
+/// it may still be in flight in the next round.
+Operation *landing(Operation *access, tile::Agent agent, llvm::function_ref<void(Operation *)> leaving) {
+  const auto closes = [&](Operation *op) {
+    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+    return ordering && ordering->closes == agent;
+  };
+  bool committed = closes(access); // a product is a group of its own
+  for (Operation *level = access; level && !isa<func::FuncOp>(level); level = level->getParentOp()) {
     for (Operation *next = level->getNextNode(); next; next = next->getNextNode()) {
-      const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(next);
-      if (!ordering)
-        continue;
-      committed |= ordering->closes == agent;
-      if (committed && ordering->awaits == agent && ordering->tokens.empty() && ordering->inFlight.value_or(0) == 0)
+      committed |= closes(next);
+      if (committed && awaitsAll(next, agent))
         return next;
     }
     if (Operation *around = level->getParentOp(); isa_and_nonnull<scf::ForOp, scf::WhileOp>(around))

@@ -49,7 +49,8 @@ BufferType warpgroupBuffer(RankedTensorType tile, llvm::ArrayRef<WarpgroupOperan
                            llvm::StringRef name) {
   const int64_t bytes = tile.getElementTypeBitWidth() / 8;
   layout::Tma tma;
-  tma.swizzle = std::min<int64_t>(128, tile.getDimSize(inner) * bytes);
+  const int64_t row = tile.getDimSize(inner) * bytes;
+  tma.swizzle = std::min<int64_t>(128, row & -row);
   for (const WarpgroupOperand &operand : operands)
     if (operand.k() != inner) {
       if (bytes != 2) // only 16-bit elements may lie with K apart
@@ -57,6 +58,9 @@ BufferType warpgroupBuffer(RankedTensorType tile, llvm::ArrayRef<WarpgroupOperan
       tma.swizzle = std::min(tma.swizzle, extentOf(operand) * bytes);
     }
   tma.order = {inner, 1 - inner};
+  const llvm::ArrayRef<int64_t> shape = tile.getShape();
+  if (!layout::SharedTile::create(tma, std::span(shape.data(), shape.size()), planBits(tile)))
+    return {}; // too narrow for a swizzle
   return BufferType::get(tile.getContext(), 1, tile.getShape(), tile.getElementType(),
                          SharedLayoutAttr::get(tile.getContext(), tma), name);
 }
