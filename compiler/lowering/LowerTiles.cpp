@@ -3,6 +3,7 @@
 #include "compiler/target/KernelOptions.h"
 
 #include "compiler/lowering/Emit.h"
+#include "compiler/lowering/PackCarried.h"
 #include "compiler/lowering/SinkLoads.h"
 
 #include "mlir/Dialect/Func/Transforms/FuncConversions.h"
@@ -128,6 +129,7 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
       if (failed(lowerFunction(function)))
         return signalPassFailure();
       sinkSharedLoads(function);
+      packCarried(function);
       convertAttributes(function);
     }
   }

@@ -105,6 +105,17 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def DelayProducts : Pass<"kiln-delay-products", "::mlir::ModuleOp"> {
+  let summary = "Makes a loop's last product in the next round, in flight while that one computes";
+  let description = [{
+    In a loop with stages that only reads memory and whose last product is one of warpgroups, of what the round computed
+    from another product by a tile that it loads, added to sums that it carries: the product is made in the next round,
+    after that one's first product, and what uses the sums comes last there.  The first round comes before the loop, the
+    last product after it.
+  }];
+  let dependentDialects = ["::kiln::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def RotateProducts : Pass<"kiln-rotate-products", "::mlir::ModuleOp"> {
   let summary = "Reads the first parts of a product's operands a round ahead";
   let description = [{

@@ -134,6 +134,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createAssignLayouts());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(createDelayProducts());
   // Before conversions are hoisted and sunk: those that staged loads need are none, shared memory is read in any
   // layout.
   pm.addPass(createPipelineLoops());

@@ -96,6 +96,7 @@ TEST(StageIdentity, TextBetweenAnyTwoPasses) {
                                  "--kiln-assign-layouts",
                                  "--canonicalize",
                                  "--cse",
+                                 "--kiln-delay-products",
                                  "--kiln-pipeline-loops",
                                  "--kiln-rotate-products",
                                  "--kiln-resident-operands",
