@@ -19,6 +19,11 @@ struct Tiles {
 constexpr Tiles choices[] = {{128, 128, 64, 4}, {128, 128, 128, 8}, {128, 128, 64, 8}, {192, 128, 64, 8},
                              {256, 64, 32, 4},  {256, 128, 32, 8},  {256, 64, 16, 4}};
 
+/// Where warpgroups multiply and the copies lie as they read them.  Two warps for each scheduler; 128 keys where shared
+/// memory and registers hold them.
+constexpr Tiles warpgroupChoices[] = {{64, 64, 128, 4}, {80, 128, 64, 4},   {96, 64, 128, 4},  {128, 128, 128, 8},
+                                      {128, 64, 64, 4}, {192, 128, 128, 8}, {192, 128, 64, 8}, {256, 128, 64, 8}};
+
 /// For at most 64 queries, and where programs of 64 rows find an SM each.
 constexpr Tiles lowChoices[] = {
     {128, 64, 128, 4}, {128, 64, 64, 4}, {192, 64, 32, 4}, {256, 64, 32, 4}, {256, 64, 16, 4}};
@@ -52,11 +57,19 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
   const bool brief = low && wide > 64 && extent.keys <= 1024;
   const bool copied = extent.aligned && code.has(Capability::CpAsync);
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
-  const std::span<const Tiles> all = low ? std::span<const Tiles>(lowChoices) : std::span<const Tiles>(choices);
+  // The first and the last block of keys are loaded outside of the loop: with few blocks that costs more than it gives.
+  const bool fewKeys = wide <= 128 && extent.keys < 1024;
+  // Instructions of 16 columns gain something at 80 and 112.
+  const auto wideEnough = [](int x) { return x >= 32 && (x % 32 == 0 || (x > 64 && x <= 112)); };
+  const bool warpgroups = copied && code.has(Capability::Wgmma) && wideEnough(c.dim) && wideEnough(c.dimV) &&
+                          !(fewKeys && (wide <= 96 || extent.keys < 512));
+  const std::span<const Tiles> all = low          ? std::span<const Tiles>(lowChoices)
+                                     : warpgroups ? std::span<const Tiles>(warpgroupChoices)
+                                                  : std::span<const Tiles>(choices);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all) {
     if (wide > t.widest || (t.rowsOfWarp() > 16 && (few || !hasRoom(c, copied))) ||
-        (t.blockN > 64 && (brief || extent.keys <= 64 || !copied)))
+        (t.blockN > 64 && (brief || (warpgroups && fewKeys) || extent.keys <= 64 || !copied)))
       continue;
     const std::int64_t bytes = bytesOf(t, c, copied);
     if (bytes > shared)

@@ -38,9 +38,10 @@ struct Logits {
     slope = select(abs(natural) <= largest, max(min(natural * log2e, largest), -largest), natural);
   }
 
-  /// Products, or tanh of them.
+  /// Products, or tanh of them.  A division that rounds is a call where nvJitLink assembles, and next to a call it does
+  /// products of warpgroups one after the other.
   language::Tile<language::f32> capped(const language::Tile<language::f32> &products) const {
-    return hasCap ? tanh(products * div(scale, cap, language::precise)) : products;
+    return hasCap ? tanh(products * div(scale, cap)) : products;
   }
   /// In their unit: of rows at `positions`, [M, 1], and `keys`, [1, N].
   language::Tile<language::f32> of(const language::Tile<language::f32> &capped,

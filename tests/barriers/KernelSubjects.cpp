@@ -101,6 +101,8 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
   s.arguments = withKeys(keys);
   // An even number, and few keys: the result's scratch lies where the last round of all reads.
   s.moreArguments = {withKeys(S), withKeys(S - 64), withKeys(128)};
+  // The warps of a block's only warpgroup have met when its product is done, which the proof does not know.
+  s.coarse = warps == 4 && aligned && (*findTarget(target))->has(Capability::Wgmma);
   return s;
 }
 

@@ -12,6 +12,7 @@
 #include "tests/kernels/AttentionHarness.h"
 #include "tests/kernels/MatmulHarness.h"
 #include "tests/kernels/Pairwise.h"
+#include "tests/kernels/SassOrder.h"
 
 #include "compiler/codegen/Assembler.h"
 #include "support/Text.h"
@@ -156,7 +157,8 @@ INSTANTIATE_TEST_SUITE_P(Quarters, AttentionOptions, testing::Range<std::size_t>
 /// assembler has nothing to say of it, such as products of warpgroups that it does one after the other (C75xx).
 class DefaultConfigurations : public testing::TestWithParam<const char *> {
 protected:
-  template <typename Call> void report(const std::string &what, Call call) {
+  /// `spilled`: bytes that are no loss, in all.
+  template <typename Call> void report(const std::string &what, Call call, unsigned spilled = 0) {
     std::vector<std::string> texts;
     const std::unique_ptr<Opened> on = openWith(std::string("emulator:") + GetParam(), {{}, {}, {}, &texts});
     ASSERT_TRUE(on);
@@ -172,9 +174,11 @@ protected:
     ASSERT_TRUE(k && k->spillStoreBytes && k->spillLoadBytes) << "the report says nothing of spills";
     std::printf("  %-8s%-40s%4u registers, %5u bytes spilled\n", GetParam(), what.c_str(), k->registers,
                 *k->spillStoreBytes);
-    EXPECT_EQ(*k->spillStoreBytes + *k->spillLoadBytes, 0u) << what;
+    EXPECT_LE(*k->spillStoreBytes + *k->spillLoadBytes, spilled) << what;
     EXPECT_TRUE(made->warnings.empty()) << what << ": " << made->warnings.front();
+    cubin = made->cubin;
   }
+  std::vector<std::byte> cubin; ///< the last one
 
   void reportMatmul(DType type, DType out, std::int64_t M, std::int64_t N) {
     constexpr std::int64_t K = 64;
@@ -210,46 +214,59 @@ TEST_P(DefaultConfigurations, OfMatmulSpillNothing) {
     }
 }
 
+/// Attention on tensors of ones, with the tiles of so many programs.
+struct AttentionOptionsOf {
+  std::int64_t dim, dimV;
+  bool causal = false, lse = false, slopes = false, softcap = false, window = false;
+  Heads heads = Heads::Few;
+
+  std::string text() const {
+    return "attention D" + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") +
+           (lse ? " lse" : "") + (slopes ? " alibi" : "") + (softcap ? " softcap" : "") + (window ? " window" : "") +
+           (heads == Heads::Few    ? ", few"
+            : heads == Heads::Some ? ", some"
+                                   : ", many") +
+           " programs";
+  }
+  /// Gives the tiles.
+  Tiling run(Opened &on) const {
+    const auto tensor = [&](std::int64_t columns) {
+      return upload(*on.device, DType::BF16, {1, 128, 1, columns},
+                    std::vector<double>(static_cast<std::size_t>(128 * columns), 1.0));
+    };
+    const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
+                  o = allocateOutput(*on.device, DType::BF16, {1, 128, 1, dimV}),
+                  sums = allocateOutput(*on.device, DType::F32, {1, 1, 128}),
+                  slope = upload(*on.device, DType::F32, {1}, {0.5});
+    AttentionArguments a;
+    a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
+    if (lse)
+      a.lse = sums.tensor;
+    if (slopes)
+      a.alibi = slope.tensor;
+    a.softcap = softcap ? 15 : 0;
+    a.windowLeft = window ? 32 : -1;
+    a.causal = causal;
+    if (heads != Heads::Few) // else the operation's own choice
+      a.tiling = tilingOf(*on.device, a, heads);
+    AttentionOperation operation(*on.jit);
+    const Status s = operation.run(a);
+    EXPECT_TRUE(s.ok()) << s.toString();
+    return a.tiling;
+  }
+};
+
 TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
   for (const auto &[dim, dimV] : headDims)
     for (unsigned options : {0,  1,  2,  3,  4,  5,  8,  9,  16, 17, 32, 33, 34, 35, 36,
                              37, 40, 41, 48, 49, 64, 65, 66, 67, 68, 69, 72, 73, 80, 81}) {
       if (!isFullTier() && options != 35 && (dim != 64 || options % 2 || options > 2))
         continue;
-      const bool causal = options & 1, withLse = options & 2, slopes = options & 4, softcap = options & 8,
-                 window = options & 16;
       const Heads heads = options & 32 ? Heads::Many : options & 64 ? Heads::Some : Heads::Few;
-      report("attention D" + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") +
-                 (withLse ? " lse" : "") + (slopes ? " alibi" : "") + (softcap ? " softcap" : "") +
-                 (window ? " window" : "") +
-                 (heads == Heads::Few    ? ", few"
-                  : heads == Heads::Some ? ", some"
-                                         : ", many") +
-                 " programs",
-             [&, dim = dim, dimV = dimV, heads](Opened &on) {
-               const auto tensor = [&](std::int64_t columns) {
-                 return upload(*on.device, DType::BF16, {1, 128, 1, columns},
-                               std::vector<double>(static_cast<std::size_t>(128 * columns), 1.0));
-               };
-               const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
-                             o = allocateOutput(*on.device, DType::BF16, {1, 128, 1, dimV}),
-                             lse = allocateOutput(*on.device, DType::F32, {1, 1, 128}),
-                             slope = upload(*on.device, DType::F32, {1}, {0.5});
-               AttentionArguments a;
-               a.q = q.tensor, a.k = k.tensor, a.v = v.tensor, a.o = o.tensor;
-               if (withLse)
-                 a.lse = lse.tensor;
-               if (slopes)
-                 a.alibi = slope.tensor;
-               a.softcap = softcap ? 15 : 0;
-               a.windowLeft = window ? 32 : -1;
-               a.causal = causal;
-               if (heads != Heads::Few) // else the operation's own choice
-                 a.tiling = tilingOf(*on.device, a, heads);
-               AttentionOperation operation(*on.jit);
-               const Status s = operation.run(a);
-               EXPECT_TRUE(s.ok()) << s.toString();
-             });
+      const AttentionOptionsOf of{
+          dim,  dimV, bool(options & 1), bool(options & 2), bool(options & 4), bool(options & 8), bool(options & 16),
+          heads};
+      report(of.text(), [&](Opened &on) { of.run(on); });
     }
 }
 
@@ -264,6 +281,30 @@ TEST_P(WarpgroupConfigurations, OfMatmulSpillNothingAndAreNotSerialised) {
       continue;
     reportMatmul(DType::BF16, DType::BF16, M, N);
   }
+}
+
+/// The powers of a block stand between the wait for its scores, which leaves the product of the block before in flight,
+/// and the wait for that: assemblers would rather wait for both at once (7 of 64 powers were left where the second wait
+/// did not stand in the arms of a conditional).  A few words spilled before the loop cost nothing.
+TEST_P(WarpgroupConfigurations, OfAttentionComputePowersWhileTheyMultiply) {
+  for (const std::int64_t dim : {64, 80, 96, 128, 192, 256})
+    for (unsigned options = 0; options < 8; ++options) {
+      if (!isFullTier() && options != 0 && (dim != 128 || options != 1))
+        continue;
+      const AttentionOptionsOf of{dim,   dim,        bool(options & 1), true, bool(options & 2), bool(options & 4),
+                                  false, Heads::Many};
+      Tiling tiles;
+      report(of.text(), [&](Opened &on) { tiles = of.run(on); }, 64);
+      if (HasFailure() || IsSkipped())
+        return;
+      const auto powers = static_cast<unsigned>(tiles.blockM * tiles.blockN / (32 * tiles.warps));
+      unsigned most = 0;
+      for (const BetweenWaits &b : betweenWaits(cubin, "attention"))
+        if (b.leftBefore == 1 && b.leftAfter == 0 && b.products == 0)
+          most = std::max(most, b.specials);
+      EXPECT_GE(10 * most, 9 * powers) << of.text() << ": of " << powers << " powers " << most
+                                       << " stand between the two waits of a round";
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, WarpgroupConfigurations, testing::Values("sm_90a"));

@@ -96,7 +96,10 @@ Tiling tilingOf(const Device &device, const AttentionArguments &a, Heads heads) 
       heads == Heads::Few    ? 1
       : heads == Heads::Some ? std::max<std::int64_t>(1, processors / std::max<std::int64_t>(1, (queries + 127) / 128))
                              : 1 << 20;
-  chooseTiles(c, {queries, a.k.shape[a.cuK ? 0 : 1], count}, target, target, processors);
+  std::int64_t keys = a.k.shape[a.cuK ? 0 : 1];
+  if (heads == Heads::Many)
+    keys = std::max<std::int64_t>(keys, 1 << 12);
+  chooseTiles(c, {queries, keys, count}, target, target, processors);
   Tiling out;
   out.blockM = c.blockM, out.blockN = c.blockN, out.warps = c.warps;
   return out;

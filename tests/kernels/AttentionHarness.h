@@ -25,7 +25,7 @@ struct PreparedCall {
 PreparedCall prepare(Device &device, const Problem &p, const Data &d);
 
 /// How many heads a call might have in all its sequences: with programs of 64 rows each on an SM of its own; of 128
-/// rows; more.
+/// rows; more, and many keys.
 enum class Heads { Few, Some, Many };
 inline constexpr Heads everyHeads[] = {Heads::Few, Heads::Some, Heads::Many};
 /// The tiles of such a call.

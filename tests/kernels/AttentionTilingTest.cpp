@@ -73,6 +73,29 @@ TEST(AttentionTiling, RowsOfAWarpFollowTheDevice) {
   EXPECT_EQ(tilesOf(64, 64, named("sm_90"), 4096, true).warps, 4);
 }
 
+/// Where warpgroups multiply: as measured; few keys take what other targets do.
+TEST(AttentionTiling, OfWarpgroups) {
+  for (const auto &[dim, dimV, keys, rows, step, warps] : {std::tuple(64, 64, 4096, 64, 128, 4),
+                                                           {80, 80, 4096, 128, 64, 4},
+                                                           {96, 96, 4096, 64, 128, 4},
+                                                           {48, 48, 4096, 128, 64, 4},
+                                                           {96, 96, 1023, 128, 64, 4},
+                                                           {128, 128, 4096, 128, 128, 8},
+                                                           {128, 128, 512, 64, 64, 4},
+                                                           {128, 128, 511, 128, 64, 4},
+                                                           {64, 64, 1023, 128, 64, 4},
+                                                           {192, 128, 4096, 128, 128, 8},
+                                                           {192, 192, 4096, 128, 64, 8},
+                                                           {256, 256, 4096, 128, 64, 8},
+                                                           {208, 208, 4096, 64, 32, 4}}) {
+    AttentionConfig c;
+    c.dim = dim, c.dimV = dimV;
+    chooseTiles(c, {4096, keys, 32}, named("sm_90a"), named("sm_90a"), 132);
+    EXPECT_EQ(std::tuple(c.blockM, c.blockN, c.warps), std::tuple(rows, step, warps))
+        << dim << "/" << dimV << " " << keys;
+  }
+}
+
 /// No second block comes to an SM where there are no more programs than SMs; where even programs of 64 rows are that
 /// few, these.
 TEST(AttentionTiling, FewProgramsHaveMoreWarps) {
