@@ -46,10 +46,8 @@ LogicalResult verifyRegisters(WarpgroupDotOp op) {
 
 /// The registers of pending sums are there once: two users would have to copy them while they are written.
 LogicalResult verifyUsedOnce(Operation *op, Value sums) {
-  if (!isa<PendingType>(sums.getType()) || sums.hasOneUse())
-    return success();
-  if (llvm::all_of(sums.getUsers(),
-                   [&](Operation *user) { return user == op || insideMutuallyExclusiveRegions(user, op); }))
+  const auto mayUse = [&](Operation *user) { return user == op || insideMutuallyExclusiveRegions(user, op); };
+  if (!isa<PendingType>(sums.getType()) || llvm::all_of(sums.getUsers(), mayUse))
     return success();
   return op->emitOpError() << "takes pending sums that " << std::distance(sums.use_begin(), sums.use_end())
                            << " operations use: each is used once";
@@ -95,12 +93,9 @@ const MatrixInstruction *WarpgroupDotOp::instructionOf(Type element) {
 
 LogicalResult WarpgroupDotOp::verify() {
   const BufferType b = getRhs().getType();
-  const auto shapeOf = [](Type type) {
-    const auto buffer = dyn_cast<BufferType>(type);
-    return buffer ? buffer.getShape() : cast<RankedTensorType>(type).getShape();
-  };
   const Type a = getLhs().getType();
-  const llvm::ArrayRef<int64_t> shapeA = shapeOf(a);
+  const auto inBuffer = dyn_cast<BufferType>(a);
+  const llvm::ArrayRef<int64_t> shapeA = inBuffer ? inBuffer.getShape() : cast<RankedTensorType>(a).getShape();
   const RankedTensorType c = tile();
   if (!isOfWarpgroups(layoutAttrOf(c)) || c.getRank() != 2)
     return emitOpError() << "gives " << c << ": a tile of rank 2 in an mma layout of version 3";
@@ -109,7 +104,6 @@ LogicalResult WarpgroupDotOp::verify() {
       b.getShape()[1] != c.getShape()[1])
     return emitOpError() << "multiplies " << a << " by " << b << " into " << c
                          << ": MxK by KxN gives MxN, and the extents differ";
-  const auto inBuffer = dyn_cast<BufferType>(a);
   const Type element = inBuffer ? inBuffer.getElementType() : cast<RankedTensorType>(a).getElementType();
   const MatrixInstruction *one = instructionOf(element);
   if (element != b.getElementType() || !one)
@@ -119,10 +113,10 @@ LogicalResult WarpgroupDotOp::verify() {
   if (c.getShape()[0] % one->m || c.getShape()[1] % mma.instrN || shapeA[1] % one->k)
     return emitOpError() << "of " << c << " with K = " << shapeA[1] << ": an instruction takes " << one->m << " x "
                          << mma.instrN << " and " << one->k * one->bits() / 8 << " bytes of K";
-  return success(succeeded(verifyUsedOnce(*this, getAccumulator())) &&
-                 succeeded(readsRegisters() ? verifyRegisters(*this)
-                                            : verifyOperand(*this, "lhs", cast<BufferType>(a), 1, one->m)) &&
-                 succeeded(verifyOperand(*this, "rhs", b, 0, mma.instrN)));
+  return success(
+      succeeded(verifyUsedOnce(*this, getAccumulator())) &&
+      succeeded(readsRegisters() ? verifyRegisters(*this) : verifyOperand(*this, "lhs", inBuffer, 1, one->m)) &&
+      succeeded(verifyOperand(*this, "rhs", b, 0, mma.instrN)));
 }
 
 LogicalResult PendingType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, RankedTensorType tile) {

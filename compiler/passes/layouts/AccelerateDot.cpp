@@ -307,7 +307,7 @@ private:
       if (scf::ForOp loop = stagedLoop(dot)) {
         const Copies &copies = loops[loop];
         if (copies.good && 2 * copies.copied + copies.kept <= target.sharedOptIn &&
-            copies.words <= static_cast<uint64_t>(registers() / 8 * 6))
+            copies.words <= static_cast<uint64_t>(registers() * 3 / 4))
           copied.insert(dot);
       }
   }

@@ -6,11 +6,11 @@
 //
 //   for i .. carrying sums:                      if there is a round:
 //     s = q * K(i)                                 p = softmax(q * K(first))
-//     p = softmax(s)                               for i .. from the second round, carrying sums, p, the round before
-//     j: sums = rescaled(sums) + p * V(i)     =>        s = q * K(i)
-//                                                    sums += p * V(j)                  in flight from here ..
+//     p = softmax(s)                        =>     for i .. from the second round, carrying sums, p, j:
+//     sums = rescaled(sums) + p * V(i)               s = q * K(i)
+//                                                    sums += p * V(j)          j: the round before; in flight ..
 //                                                    p = softmax(s)
-//                                                    sums = rescaled(sums)             .. to here
+//                                                    sums = rescaled(sums)     .. to here
 //                                                  sums += p * V(last)
 //
 // What uses the carried sums comes last in a round then.  A conditional that gives other results too is made two.  An
@@ -28,6 +28,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -57,9 +58,8 @@ public:
       }
     if (!product)
       return false;
-    const unsigned number = product->use_begin()->getOperandNumber();
-    sums = loop.getRegionIterArg(number);
-    place = number;
+    place = product->use_begin()->getOperandNumber();
+    sums = loop.getRegionIterArg(place);
     return findUsers();
   }
 
@@ -207,15 +207,6 @@ private:
     }
   }
 
-  void eraseDead(Block &block) {
-    for (Operation *op = &block.back(); op;) {
-      Operation *before = op->getPrevNode();
-      if (isOpTriviallyDead(op))
-        rewriter.eraseOp(op);
-      op = before;
-    }
-  }
-
   /// The conditional with these of its results.
   scf::IfOp withResults(scf::IfOp branch, llvm::ArrayRef<unsigned> kept) {
     const auto pick = [&](ValueRange values) {
@@ -233,8 +224,8 @@ private:
       const llvm::SmallVector<Value> given = llvm::map_to_vector(pick(from.front().getTerminator()->getOperands()),
                                                                  [&](Value v) { return map.lookupOrDefault(v); });
       scf::YieldOp::create(rewriter, branch.getLoc(), given);
-      eraseDead(to.front());
     }
+    (void)runRegionDCE(rewriter, out->getRegions());
     return out;
   }
 
@@ -358,8 +349,7 @@ private:
     scf::YieldOp::create(rewriter, loc, results);
     rewriter.eraseOp(product);
     // What only it used.
-    eraseDead(*loop.getBody());
-    eraseDead(*branch.thenBlock());
+    (void)runRegionDCE(rewriter, branch.getThenRegion());
   }
 
   scf::ForOp loop;

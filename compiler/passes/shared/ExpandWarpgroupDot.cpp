@@ -251,7 +251,7 @@ private:
     for (Operation *user : product->getUsers())
       if (Operation *at = product->getBlock()->findAncestorOpInBlock(*user))
         first = first && first->isBeforeInBlock(at) ? first : at;
-    if (!first || first == product->getNextNode())
+    if (!first)
       return;
     unsigned later = 0;
     for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode()) {
@@ -285,8 +285,7 @@ private:
         rewriter.setInsertionPointToStart(&region.front());
         auto wait = WarpgroupWaitOp::create(rewriter, product.getLoc(), tile, product.getResult(), kept, later);
         rewriter.replaceUsesWithIf(product.getResult(), wait.getResult(), [&](OpOperand &use) {
-          return use.getOwner() != wait && region.isAncestor(use.getOwner()->getParentRegion()) &&
-                 !isa<WarpgroupWaitOp>(use.getOwner());
+          return region.isAncestor(use.getOwner()->getParentRegion()) && !isa<WarpgroupWaitOp>(use.getOwner());
         });
       }
       return;
