@@ -305,7 +305,7 @@ Type memoryType(Type element) {
 TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   addConversion([](Type t) -> std::optional<Type> {
     if (isa<RankedTensorType, tile::PtrType, tile::ViewType, tile_gpu::BufferType, tile_gpu::ScratchType,
-            tile_gpu::TokenType, tile_gpu::TensorMapType, tile_gpu::PendingType>(t))
+            tile_gpu::TokenType, tile_gpu::TensorMapType, tile_gpu::PendingType, tile_gpu::MbarriersType>(t))
       return std::nullopt;
     return t;
   });
@@ -332,6 +332,9 @@ TileTypeConverter::TileTypeConverter(const LoweringContext &context) {
   addConversion([](tile_gpu::BufferType t) -> std::optional<Type> {
     return LLVM::LLVMPointerType::get(t.getContext(),
                                       t.getSpace() == tile_gpu::Space::Tensor ? tensorSpace : sharedSpace);
+  });
+  addConversion([](tile_gpu::MbarriersType t) -> std::optional<Type> {
+    return LLVM::LLVMPointerType::get(t.getContext(), sharedSpace);
   });
   // The parameter itself, in generic address space.
   addConversion(

@@ -66,6 +66,12 @@ struct MemoryOrdering {
   std::optional<unsigned> inFlight; ///< so many of the last groups may stay in flight; not known yet: none
   mlir::ValueRange ready;           ///< the buffers that the groups filled; none: all that are ever filled so
 
+  /// Of an mbarrier: `arrives` belongs to this phase of it, or `waits` is for that.
+  struct Handoff {
+    mlir::Value barriers, number, phase; ///< which of several, and 0 or 1
+  };
+  std::optional<Handoff> handoff;
+
   /// Threads meet here, or arrive and go on.
   bool meets() const { return among != Among::Thread; }
   /// A barrier of all threads of a block of so many.

@@ -57,6 +57,18 @@ def TileGpu_Scratch : TypeDef<TileGpu_Dialect, "Scratch"> {
   let assemblyFormat = "`<` $bytes `>`";
 }
 
+def TileGpu_Mbarriers : TypeDef<TileGpu_Dialect, "Mbarriers"> {
+  let mnemonic = "mbarriers";
+  let summary = "Barriers in shared memory";
+  let description = [{ `!tile_gpu.mbarriers<3>`: three mbarriers, of 8 bytes each. }];
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static constexpr unsigned bytesOfOne = 8;
+  }];
+}
+
 def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc"> {
   let summary = "A buffer in shared memory; its contents are undefined";
   let description = [{
@@ -68,7 +80,7 @@ def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc"> {
     allocate-shared.
   }];
   let arguments = (ins OptionalAttr<I32Attr>:$offset);
-  let results = (outs Res<AnyTypeOf<[TileGpu_SharedBuffer, TileGpu_Scratch]>, "", [MemAlloc<TileGpu_SharedMemory>]>:$result);
+  let results = (outs Res<AnyTypeOf<[TileGpu_SharedBuffer, TileGpu_Scratch, TileGpu_Mbarriers]>, "", [MemAlloc<TileGpu_SharedMemory>]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 

@@ -41,13 +41,14 @@ def TileGpu_PipelineOp : TileGpu_PipelineOpLike<"pipeline"> {
     ```mlir
     %p = tile_gpu.pipeline : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
     %q = tile_gpu.pipeline holding 2 : !tile_gpu.pipeline<4, !tile_gpu.buffer<64x32xf16, #sh>>
+    %b = tile_gpu.pipeline bulk : !tile_gpu.pipeline<4, !tile_gpu.buffer<64x64xf16, #tma>>
     ```
     `holding`: so many slots count as waited for, with nothing in them, until they are released.  A loop whose rounds
-    keep slots of earlier rounds begins so.
+    keep slots of earlier rounds begins so.  `bulk`: its slots are filled by `tile_gpu.tensor_copy`.
   }];
-  let arguments = (ins DefaultValuedAttr<I32Attr, "0">:$holding);
+  let arguments = (ins UnitAttr:$bulk, DefaultValuedAttr<I32Attr, "0">:$holding);
   let results = (outs TileGpu_Pipeline:$state);
-  let assemblyFormat = "(`holding` $holding^)? attr-dict `:` qualified(type($state))";
+  let assemblyFormat = "(`bulk` $bulk^)? (`holding` $holding^)? attr-dict `:` qualified(type($state))";
   let hasVerifier = 1;
 }
 

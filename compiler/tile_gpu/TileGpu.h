@@ -34,6 +34,11 @@ struct ProductGroups : mlir::SideEffects::Resource::Base<ProductGroups> {
   llvm::StringRef getName() final { return "groups of products"; }
 };
 
+/// How far each mbarrier is.
+struct MbarrierPhases : mlir::SideEffects::Resource::Base<MbarrierPhases> {
+  llvm::StringRef getName() final { return "phases of mbarriers"; }
+};
+
 /// Whose turn each slot of a pipeline is.
 struct PipelineState : mlir::SideEffects::Resource::Base<PipelineState> {
   llvm::StringRef getName() final { return "pipelines"; }
@@ -54,6 +59,9 @@ struct Warps {
 /// The warps that execute an operation: its kernel's, all of them.
 Warps warpsOf(mlir::Operation *op);
 
+/// One thread of the block executes it (`elected`).
+bool isElected(mlir::Operation *op);
+
 /// The tile of sums that products may still add to (`pending`), or that is a tile already.
 mlir::RankedTensorType tileOf(mlir::Type sums);
 /// The other way round; another type stays what it is.
@@ -67,6 +75,8 @@ constexpr llvm::StringLiteral overlappedProduct = "tile_gpu.overlapped_product";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 /// Of a kernel's argument: the recipe of the tensor map that the launcher passes there (TensorMaps.h).
 constexpr llvm::StringLiteral tensorMapAttr = "tile_gpu.tensor_map";
+/// Of a kernel: passes make no tensor maps for it (the launcher could not make one of a call's arguments).
+constexpr llvm::StringLiteral noTensorMapsAttr = "tile_gpu.no_tensor_maps";
 
 } // namespace kiln::tile_gpu
 

@@ -12,6 +12,7 @@ include "compiler/tile_gpu/MatrixOps.td"
 include "compiler/tile_gpu/BarrierOps.td"
 include "compiler/tile_gpu/AsyncOps.td"
 include "compiler/tile_gpu/PipelineOps.td"
+include "compiler/tile_gpu/MbarrierOps.td"
 include "compiler/tile_gpu/ReduceOps.td"
 include "compiler/tile_gpu/TensorMaps.td"
 

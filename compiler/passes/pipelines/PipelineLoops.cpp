@@ -255,7 +255,7 @@ private:
     llvm::SmallVector<BufferType> buffers;
     for (const Stage &stage : all)
       buffers.push_back(stage.type);
-    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers), held());
+    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers), /*bulk=*/false, held());
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));

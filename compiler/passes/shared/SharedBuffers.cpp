@@ -24,6 +24,11 @@ Result<SharedBuffer> describe(LocalAllocOp op) {
     out.alignment = scratchAlignment;
     return out;
   }
+  if (auto barriers = dyn_cast<MbarriersType>(op.getType())) {
+    out.bytes = static_cast<uint64_t>(barriers.getCount()) * MbarriersType::bytesOfOne;
+    out.alignment = MbarriersType::bytesOfOne;
+    return out;
+  }
   auto type = cast<BufferType>(op.getType());
   constexpr int64_t mostBuffers = 1 << 16;
   if (type.getCount() > mostBuffers)
@@ -112,7 +117,7 @@ void findLife(SharedBuffer &buffer, const Order &order) {
   llvm::DenseSet<Value> seen;
   auto follow = [&](ValueRange values) {
     for (Value v : values)
-      if (isa<BufferType, ScratchType>(v.getType()))
+      if (isa<BufferType, ScratchType, MbarriersType>(v.getType()))
         work.push_back(v);
   };
   auto followInto = [&](Operation *op) {
@@ -132,7 +137,8 @@ void findLife(SharedBuffer &buffer, const Order &order) {
         if (!isa<scf::IfOp>(p))
           to(p);
       for (const tile::MemoryAccess &access : tile::accessesOf(user)) {
-        if (access.memory != v || !access.inFlight)
+        // A copy that counts to an mbarrier has ended at the wait for that, which names the buffer.
+        if (access.memory != v || !access.inFlight || access.agent == tile::Agent::BulkCopy)
           continue;
         // A buffer that the loop makes anew each round: what else lies there in the next round waits as well.
         Operation *landed = landing(user, access.agent, [&](Operation *loop) {

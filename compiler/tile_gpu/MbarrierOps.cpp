@@ -1,0 +1,199 @@
+// Verifiers, accesses and orderings of MbarrierOps.td.
+#include "compiler/tile_gpu/SharedAccesses.h"
+#include "compiler/tile_gpu/TensorMaps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace kiln::tile_gpu {
+
+LogicalResult MbarriersType::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+  constexpr int64_t most = 1024;
+  if (count < 1 || count > most)
+    return emitError() << count << " mbarriers: 1 to " << most;
+  return success();
+}
+
+bool isElected(Operation *op) {
+  return op->getParentOfType<ElectedOp>() != nullptr;
+}
+
+namespace {
+
+LogicalResult verifyElected(Operation *op) {
+  if (isElected(op))
+    return success();
+  return op->emitOpError("is what one thread does: put it into a tile_gpu.elected");
+}
+
+tile::MemoryOrdering handoffOf(Value barriers, Value number, Value phase) {
+  tile::MemoryOrdering out;
+  out.handoff = {barriers, number, phase};
+  return out;
+}
+
+} // namespace
+
+LogicalResult ElectedOp::verify() {
+  const WalkResult walked = getBody().walk([&](Operation *op) {
+    if (isa<TensorCopyOp, MbarrierInitOp, MbarrierInvalidateOp, MbarrierArriveOp, MbarrierWaitOp>(op) ||
+        (isMemoryEffectFree(op) && !op->getNumRegions()))
+      return WalkResult::advance();
+    op->emitOpError("in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there");
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// mbarriers
+//===----------------------------------------------------------------------===//
+
+tile::MemoryAccesses MbarrierInitOp::accesses() {
+  return {sharedWrite(getBarriers())};
+}
+
+LogicalResult MbarrierInitOp::verify() {
+  constexpr uint32_t most = 1024; // threads of a block
+  if (getArrivals() < 1 || getArrivals() > most)
+    return emitOpError() << "of " << static_cast<int32_t>(getArrivals()) << " arrivals: 1 to " << most;
+  return verifyElected(*this);
+}
+
+tile::MemoryAccesses MbarrierInvalidateOp::accesses() {
+  return {sharedWrite(getBarriers())};
+}
+
+LogicalResult MbarrierInvalidateOp::verify() {
+  return verifyElected(*this);
+}
+
+tile::MemoryAccesses MbarrierArriveOp::accesses() {
+  return {sharedRead(getBarriers())};
+}
+
+tile::MemoryOrdering MbarrierArriveOp::ordering() {
+  tile::MemoryOrdering out = handoffOf(getBarriers(), getNumber(), getPhase());
+  out.arrives = true;
+  return out;
+}
+
+tile::MemoryAccesses MbarrierWaitOp::accesses() {
+  return {sharedRead(getBarriers())};
+}
+
+tile::MemoryOrdering MbarrierWaitOp::ordering() {
+  tile::MemoryOrdering out = handoffOf(getBarriers(), getNumber(), getPhase());
+  out.waits = true;
+  out.ready = getReady();
+  return out;
+}
+
+LogicalResult MbarrierWaitOp::verify() {
+  for (Value buffer : getReady())
+    if (const auto type = cast<BufferType>(buffer.getType()); type.getCount() != 1)
+      return emitOpError() << "names all of " << type << ": take a tile_gpu.local_subview";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// tensor_copy
+//===----------------------------------------------------------------------===//
+
+TensorMapRecipeAttr TensorCopyOp::recipe() {
+  const auto argument = dyn_cast<BlockArgument>(getMap());
+  auto kernel = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
+  return kernel ? recipeOf(kernel, argument.getArgNumber()) : TensorMapRecipeAttr();
+}
+
+/// The pointer that the map is made of; null if the map has no recipe.
+static BlockArgument tensorOf(TensorCopyOp op) {
+  const TensorMapRecipeAttr recipe = op.recipe();
+  if (!recipe)
+    return {};
+  Block *entry = cast<BlockArgument>(op.getMap()).getOwner();
+  return recipe.getAddress() < entry->getNumArguments() ? entry->getArgument(recipe.getAddress()) : BlockArgument();
+}
+
+tile::MemoryAccesses TensorCopyOp::accesses() {
+  tile::MemoryAccess from;
+  from.resource = tile::GlobalMemory::get();
+  from.memory = tensorOf(*this);
+  from.reads = true;
+  tile::MemoryAccesses out{from, sharedWrite(getBuffer())};
+  for (tile::MemoryAccess &access : out) {
+    access.agent = tile::Agent::BulkCopy;
+    access.inFlight = true;
+  }
+  if (getBarriers())
+    out.push_back(sharedRead(getBarriers()));
+  return out;
+}
+
+void TensorCopyOp::getEffects(llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (const BlockArgument tensor = tensorOf(*this))
+    effects.emplace_back(MemoryEffects::Read::get(), tensor, tile::GlobalMemory::get());
+  else
+    effects.emplace_back(MemoryEffects::Read::get(), tile::GlobalMemory::get());
+  effects.emplace_back(MemoryEffects::Write::get(), &getBufferMutable(), SharedMemory::get());
+  for (OpOperand &barriers : getBarriersMutable())
+    effects.emplace_back(MemoryEffects::Read::get(), &barriers, SharedMemory::get());
+}
+
+LogicalResult TensorCopyOp::verify() {
+  const TensorMapRecipeAttr recipe = this->recipe();
+  if (!recipe)
+    return emitOpError("copies by a map that is no argument of its kernel with a recipe");
+  if (bool(getBarriers()) != bool(getNumber()))
+    return emitOpError("counts to an mbarrier: both which and of which");
+  if (getBarriers() && failed(verifyElected(*this)))
+    return failure();
+  const BufferType buffer = getBuffer().getType();
+  if (buffer.getCount() != 1)
+    return emitOpError() << "needs one buffer of the " << buffer.getCount() << ": take a tile_gpu.local_subview";
+  const Result<kiln::TensorMapRecipe> form = recipe.form();
+  if (!form)
+    return report(*this, form.status());
+  if (getCoords().size() != form->rank)
+    return emitOpError() << "gives " << getCoords().size() << " coordinates in a tensor of rank " << form->rank;
+  const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
+  const Result<layout::SharedTile> lowered = buffer.lowered();
+  if (!tma || !lowered)
+    return emitOpError() << "copies into " << buffer << ": it needs a tma layout";
+  const int64_t bits = tile::storageBits(buffer.getElementType());
+  if (tensorMapTypeBytes(form->type) * 8 != bits)
+    return emitOpError() << "copies elements of " << tensorMapTypeName(form->type).data() << " into " << buffer;
+  const int64_t span = tensorMapSwizzleBytes(form->swizzle);
+  if (span != tma->swizzle || form->swizzle > TensorMapSwizzle::B128 || form->interleave != TensorMapInterleave::None)
+    return emitOpError() << "copies by a map of swizzle " << recipe.getSwizzle() << " into " << buffer;
+  const llvm::ArrayRef<int32_t> dims = getDims();
+  const llvm::ArrayRef<int64_t> shape = buffer.getShape();
+  if (dims.size() != shape.size())
+    return emitOpError() << "says of " << dims.size() << " dimensions of a buffer of " << shape.size()
+                         << " which of the tensor's they are";
+  llvm::SmallVector<bool> named(form->rank, false);
+  for (const auto [d, of] : llvm::enumerate(dims)) {
+    if (of < 0 || static_cast<unsigned>(of) >= form->rank || named[static_cast<size_t>(of)])
+      return emitOpError() << "dims: " << of << " is no dimension of a tensor of rank " << form->rank
+                           << ", or is named twice";
+    named[static_cast<size_t>(of)] = true;
+    const auto box = static_cast<int64_t>(form->box[static_cast<size_t>(of)]);
+    const bool inner = static_cast<int64_t>(d) == (tma->order.empty() ? int64_t(shape.size()) - 1 : tma->order[0]);
+    if (inner != (of == 0))
+      return emitOpError() << "copies rows of the tensor into columns of " << buffer << ": the contiguous dimension of "
+                           << "the tensor is the buffer's innermost";
+    // What a box writes is in one piece: a group of the swizzle, in whole repetitions of its pattern.
+    constexpr int64_t rows = 8;
+    if (shape[d] % box || (inner ? span && box * bits != span * 8 : box != shape[d] && box % rows))
+      return emitOpError() << "fills " << buffer << " by boxes of " << box << " along dimension " << d
+                           << (inner ? ": a box is as wide as the swizzle" : ": boxes of 8 rows, or of all");
+  }
+  for (unsigned d = 0; d < form->rank; ++d)
+    if (!named[d] && form->box[d] != 1)
+      return emitOpError() << "copies boxes of " << form->box[d] << " along dimension " << d
+                           << " of the tensor, which the buffer does not have";
+  return success();
+}
+
+} // namespace kiln::tile_gpu
