@@ -29,6 +29,10 @@ struct LowerLocalAlloc : Lowering<tile_gpu::LocalAllocOp> {
                                          "the kernel states no size of shared memory but has a buffer in it",
                                          "run kiln-allocate-shared, or set tile_gpu.shared_bytes on the kernel"));
     const Emit e(rewriter, op.getLoc());
+    // Before the barrier after which mbarriers are used: bytes that threads wrote until here may be the copy engine's
+    // from then on.
+    if (isa<tile_gpu::MbarriersType>(op.getType()))
+      fenceForHardware(rewriter, op.getLoc(), context);
     rewriter.replaceOp(op, e.gep(context.sharedBase(), e.i(8), static_cast<int64_t>(*op.getOffset())));
     return success();
   }

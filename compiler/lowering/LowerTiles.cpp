@@ -103,6 +103,7 @@ LogicalResult lowerFunction(func::FuncOp function) {
   populateLocalPatterns(patterns, converter, *context);
   populateAsyncPatterns(patterns, converter, *context);
   populateBarrierPatterns(patterns, converter, *context);
+  populateMbarrierPatterns(patterns, converter, *context);
   populateCheckPatterns(patterns, converter, *context);
   populateProgramPatterns(patterns, converter, *context);
   populateReducePatterns(patterns, converter, *context);

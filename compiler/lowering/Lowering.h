@@ -90,6 +90,9 @@ public:
   /// i1: this is thread 0, which acts where a scalar is stored.
   mlir::Value firstThread() const { return noneSet(layout::warpSize - 1, std::bit_ceil(warps) - 1); }
 
+  /// i1: this is the thread that does what one thread does alone.
+  mlir::Value elected() const;
+
   //===--- memory accesses -------------------------------------------------===//
 
   /// How many neighbours along which dimension one access of this load or store may move.
@@ -99,6 +102,11 @@ public:
 
   /// analysis::beginsAtZero of this asynchronous copy's view.
   bool beginsAtZero(mlir::Operation *copy) const { return accesses.lookup(copy).beginsAtZero; }
+
+  /// What this copy's map is made by; nothing is known of it once the kernel's arguments are converted.
+  const TensorMapRecipe &recipe(tile_gpu::TensorCopyOp copy) const { return recipes.at(copy); }
+  /// One thread executes it; what is around it may be converted already.
+  bool isElected(mlir::Operation *op) const { return electedOps.contains(op); }
 
   //===--- where registers are ---------------------------------------------===//
 
@@ -129,7 +137,7 @@ private:
   unsigned warps = 1;
   mlir::Value threadId, laneId, warpId;
   mutable mlir::Operation *last = nullptr; ///< of the operations at the entry
-  mutable mlir::Value shared;
+  mutable mlir::Value shared, electedThread;
   mutable llvm::DenseMap<mlir::Type, mlir::Value> places;
   mutable llvm::DenseMap<mlir::Type, std::unique_ptr<layout::TileLayout>> layouts;
   struct Accesses {
@@ -137,6 +145,8 @@ private:
     bool beginsAtZero = false;
   };
   llvm::DenseMap<mlir::Operation *, Accesses> accesses;
+  llvm::DenseMap<mlir::Operation *, TensorMapRecipe> recipes;
+  llvm::DenseSet<mlir::Operation *> electedOps;
   mutable std::map<std::vector<layout::BitVector>, mlir::Value> linearValues;
   mutable std::map<std::pair<unsigned, unsigned>, mlir::Value> parities, noneSets;
 };
@@ -179,6 +189,7 @@ void populateConvertPatterns(mlir::RewritePatternSet &patterns, const TileTypeCo
 void populateLocalPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateAsyncPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateBarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
+void populateMbarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateCheckPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateProgramPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateDotPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);

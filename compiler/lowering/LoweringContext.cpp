@@ -68,8 +68,13 @@ void LoweringContext::findAccesses() {
   // Facts are of the IR before it is rewritten.
   const analysis::AxisAnalysis facts(function);
   function.walk([&](Operation *op) {
+    if (auto copy = dyn_cast<tile_gpu::TensorCopyOp>(op))
+      if (const Result<TensorMapRecipe> form = copy.recipe().form()) // verified
+        recipes[op] = *form;
+    if (tile_gpu::isElected(op))
+      electedOps.insert(op);
     const std::optional<tile::MemoryAccess> global = tile::globalAccessOf(op);
-    if (!global || global->atomic)
+    if (!global || global->atomic || global->agent == tile::Agent::BulkCopy)
       return;
     const analysis::VectorAccess vector = facts.vectorAccess(op);
     Accesses found{vector, vector};
@@ -126,6 +131,18 @@ Value LoweringContext::sharedBase() const {
     last = shared.getDefiningOp();
   }
   return shared;
+}
+
+Value LoweringContext::elected() const {
+  if (!electedThread) {
+    OpBuilder b = atEntry();
+    Emit e(b, function.getLoc());
+    // By elect.sync, of which assemblers know that it is one thread: no loop over lanes round a copy.
+    const Value one = NVVM::ElectSyncOp::create(b, e.loc, e.i(1), Value());
+    electedThread = e.and_(e.compare(arith::CmpIPredicate::eq, warpId, e.i32(0)), one);
+    last = electedThread.getDefiningOp();
+  }
+  return electedThread;
 }
 
 Value LoweringContext::localPlace(Type type) const {

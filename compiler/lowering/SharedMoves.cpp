@@ -37,7 +37,7 @@ bool isReadByHardware(tile_gpu::BufferType buffer) {
 }
 
 void fenceForHardware(OpBuilder &b, Location loc, const LoweringContext &context) {
-  if (context.target().has(Capability::Wgmma))
+  if (context.target().has(Capability::Wgmma) || context.target().has(Capability::Tma))
     NVVM::FenceProxyOp::create(b, loc, NVVM::ProxyKind::async_shared,
                                NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta));
 }

@@ -1,10 +1,20 @@
-// Pipelines become buffers, the numbers of slots, and groups of cp.async.
+// Pipelines become buffers, the numbers of slots, and what says whose turn they are.
 //
-// A state is, from here on: the slot that is read next, the slot that is filled next, and the groups that were
-// committed and not yet waited for, whose number is known everywhere.  A wait waits for the oldest group of every
-// thread and joins the block: what each thread copied is there for all, and no thread reads what was released before
-// it.  So acquire and release cost nothing; where that barrier does not come between a release and the next copies to
-// that slot, insert-barriers adds one.
+// Of copies by the threads (cp.async) a state is, from here on: the slot that is read next, the slot that is filled
+// next, and the groups that were committed and not yet waited for, whose number is known everywhere.  A wait waits for
+// the oldest group of every thread and joins the block: what each thread copied is there for all, and no thread reads
+// what was released before it.  So acquire and release cost nothing; where that barrier does not come between a release
+// and the next copies to that slot, insert-barriers adds one.
+//
+// Of copies by tensor maps (`bulk`) each slot has two mbarriers, one that says that it is full and one that it is
+// empty, and a state is the slot that is read next and the one that is filled next, each with its phase: 0 in the first
+// round through the slots, 1 in the second, 0 again.  One thread waits until a slot is empty, copies, and arrives; all
+// wait until it is full, and each warp arrives when it reads it no more.  Nothing joins the block.
+//
+//     acquire   one thread: wait for the release of this slot in the round before (of the first round: at once)
+//     commit    one thread: arrive at `full`, to whose phase the copies count
+//     wait      wait for `full`
+//     release   each warp: arrive at `empty`
 //
 // States are followed through scf.for and scf.if, so that what an author got wrong is found here: a slot that is
 // acquired while none is free, waited for before anything was committed, a round that keeps one, a pipeline without
@@ -32,34 +42,49 @@ namespace {
 struct Ring {
   PipelineType type;
   llvm::SmallVector<Value> buffers; ///< of all slots
+  Value full, empty;                ///< mbarriers, one a slot, of a bulk pipeline
+
+  bool isBulk() const { return bool(full); }
+};
+
+/// A slot's number, and in a bulk pipeline its phase.
+struct Turn {
+  Value slot, phase;
 };
 
 struct State {
   const Ring *ring = nullptr;
-  Value read, write;                 ///< the oldest slot that was not released, the next to be acquired
-  llvm::SmallVector<Value> groups;   ///< committed, not waited for, the oldest first
-  unsigned acquired = 0, waited = 0; ///< slots that the producer holds, that the consumer holds
+  Turn read, write;                ///< the oldest slot that was not released, the next to be committed
+  llvm::SmallVector<Value> groups; ///< of what was committed and not waited for, the oldest first; not of bulk copies
+  unsigned acquired = 0, committed = 0, waited = 0; ///< slots in the producer's hands, in nobody's, in the consumer's
 
-  unsigned taken() const { return acquired + static_cast<unsigned>(groups.size()) + waited; }
+  unsigned taken() const { return acquired + committed + waited; }
   /// Another that a loop or a conditional may carry in its place.
   bool sameShape(const State &o) const {
-    return ring == o.ring && groups.size() == o.groups.size() && acquired == o.acquired && waited == o.waited;
+    return ring == o.ring && committed == o.committed && acquired == o.acquired && waited == o.waited;
   }
   /// What is carried.
   llvm::SmallVector<Value> values() const {
-    llvm::SmallVector<Value> out = {read, write};
+    llvm::SmallVector<Value> out = {read.slot, write.slot};
+    if (ring->isBulk())
+      out.append({read.phase, write.phase});
     out.append(groups);
     return out;
   }
   State with(ValueRange values) const {
     State out = *this;
-    out.read = values[0];
-    out.write = values[1];
-    out.groups.assign(values.begin() + 2, values.end());
+    out.read.slot = values[0];
+    out.write.slot = values[1];
+    if (ring->isBulk()) {
+      out.read.phase = values[2];
+      out.write.phase = values[3];
+    } else {
+      out.groups.assign(values.begin() + 2, values.end());
+    }
     return out;
   }
   std::string text() const {
-    return std::to_string(acquired) + " acquired, " + std::to_string(groups.size()) + " committed, " +
+    return std::to_string(acquired) + " acquired, " + std::to_string(committed) + " committed, " +
            std::to_string(waited) + " waited for";
   }
 };
@@ -150,17 +175,33 @@ private:
     return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(static_cast<int32_t>(v)));
   }
 
-  /// The number of the slot after this one, worked out once.
-  Value after(const Ring &ring, Value slot, Location loc) {
-    Value &next = following[slot];
+  /// The slot after this one, worked out once.
+  Turn after(const Ring &ring, const Turn &turn, Location loc) {
+    Turn &next = following[{turn.slot, turn.phase}];
     // Not one of the other side of a conditional.
-    if (!next || !next.getParentRegion()->isAncestor(rewriter.getInsertionBlock()->getParent())) {
-      const Value one = rewriter.createOrFold<arith::AddIOp>(loc, slot, constant(loc, 1));
+    if (!next.slot || !next.slot.getParentRegion()->isAncestor(rewriter.getInsertionBlock()->getParent())) {
+      const Value one = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, 1));
       const Value past = rewriter.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, one,
                                                               constant(loc, ring.type.getStages()));
-      next = rewriter.createOrFold<arith::SelectOp>(loc, past, constant(loc, 0), one);
+      next.slot = rewriter.createOrFold<arith::SelectOp>(loc, past, constant(loc, 0), one);
+      if (turn.phase)
+        next.phase = rewriter.createOrFold<arith::SelectOp>(loc, past, other(turn.phase, loc), turn.phase);
     }
     return next;
+  }
+  Turn after(const Ring &ring, Turn turn, unsigned slots, Location loc) {
+    for (unsigned i = 0; i < slots; ++i)
+      turn = after(ring, turn, loc);
+    return turn;
+  }
+  Value other(Value phase, Location loc) { return rewriter.createOrFold<arith::XOrIOp>(loc, phase, constant(loc, 1)); }
+
+  /// What one thread does, where the rewriter is.
+  void elected(Location loc, llvm::function_ref<void()> body) {
+    auto op = ElectedOp::create(rewriter, loc);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.createBlock(&op.getBody());
+    body();
   }
 
   llvm::SmallVector<Value> buffersOf(const Ring &ring, Value slot, Location loc) {
@@ -185,17 +226,33 @@ private:
   }
 
   LogicalResult lower(PipelineOp op) {
+    const Location loc = op.getLoc();
     rings.push_back(std::make_unique<Ring>());
     Ring &ring = *rings.back();
     ring.type = op.getType();
+    const int64_t stages = ring.type.getStages();
     for (BufferType buffer : ring.type.getBuffers())
-      ring.buffers.push_back(
-          LocalAllocOp::create(rewriter, op.getLoc(), buffer.withCount(ring.type.getStages()), IntegerAttr()));
+      ring.buffers.push_back(LocalAllocOp::create(rewriter, loc, buffer.withCount(stages), IntegerAttr()));
     State state;
     state.ring = &ring;
-    state.read = constant(op.getLoc(), 0);
-    state.write = op.getHolding() ? constant(op.getLoc(), op.getHolding()) : state.read;
+    state.read.slot = constant(loc, 0);
+    state.write.slot = op.getHolding() ? constant(loc, op.getHolding()) : state.read.slot;
     state.waited = op.getHolding();
+    if (op.getBulk()) {
+      const auto barriers = MbarriersType::get(op.getContext(), stages);
+      ring.full = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr());
+      ring.empty = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr());
+      state.read.phase = state.write.phase = constant(loc, 0);
+      elected(loc, [&] {
+        MbarrierInitOp::create(rewriter, loc, ring.full, 1);
+        MbarrierInitOp::create(rewriter, loc, ring.empty, warpsOf(op).count);
+      });
+      if (op.getHolding()) // they were full once
+        elected(loc, [&] {
+          for (unsigned i = 0; i < op.getHolding(); ++i)
+            MbarrierArriveOp::create(rewriter, loc, ring.full, constant(loc, i), state.read.phase);
+        });
+    }
     give(op.getState(), std::move(state));
     return gone(op);
   }
@@ -217,37 +274,93 @@ private:
                                 << "; release one before, or give the pipeline more";
       if (state.acquired)
         return op.emitOpError("takes a second slot before the first is committed");
-      placeWhereUsed(op.getBuffers(), ring, state.write, op);
+      state.acquired = 1;
+      if (ring.isBulk())
+        return acquireBulk(op, state);
+      for (Operation *user : op->getUsers())
+        if (isa<TensorCopyOp>(user))
+          return user->emitOpError("copies into a slot of a pipeline that is not `bulk`");
+      placeWhereUsed(op.getBuffers(), ring, state.write.slot, op);
       // The numbers of the next slots together: what is released later has its own in time.
       if (state.waited)
         after(ring, state.read, op.getLoc());
-      state.write = after(ring, state.write, op.getLoc());
-      state.acquired = 1;
+      after(ring, state.write, op.getLoc());
       return success();
     });
+  }
+
+  /// The copies into a slot count to its mbarrier; those of a block become one thread's together.
+  LogicalResult acquireBulk(AcquireOp op, State &state) {
+    const Ring &ring = *state.ring;
+    const Turn turn = state.write;
+    elected(op.getLoc(), [&] {
+      MbarrierWaitOp::create(rewriter, op.getLoc(), ring.empty, turn.slot, other(turn.phase, op.getLoc()),
+                             buffersOf(ring, turn.slot, op.getLoc()));
+    });
+    llvm::SetVector<TensorCopyOp> copies;
+    for (const Value buffer : op.getBuffers())
+      for (Operation *user : buffer.getUsers()) {
+        auto copy = dyn_cast<TensorCopyOp>(user);
+        if (!copy)
+          return user->emitOpError(
+              "takes an acquired slot of a `bulk` pipeline: only tile_gpu.tensor_copy fills those");
+        if (copy.getBarriers())
+          return copy.emitOpError("counts to an mbarrier of its own, not to that of its slot");
+        copies.insert(copy);
+      }
+    llvm::SmallMapVector<Block *, llvm::SmallVector<TensorCopyOp>, 2> byBlock;
+    for (TensorCopyOp copy : copies)
+      byBlock[copy->getBlock()].push_back(copy);
+    for (auto &[block, its] : byBlock) {
+      llvm::sort(its, [](TensorCopyOp a, TensorCopyOp b) { return a->isBeforeInBlock(b); });
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointAfter(its.back()); // all that they take is there
+      elected(its.back()->getLoc(), [&] {
+        const llvm::SmallVector<Value> buffers = buffersOf(ring, turn.slot, its.back()->getLoc());
+        for (TensorCopyOp copy : its) {
+          const auto which = llvm::find(op.getBuffers(), copy.getBuffer()) - op.getBuffers().begin();
+          TensorCopyOp::create(rewriter, copy->getLoc(), copy.getMap(), copy.getCoords(),
+                               buffers[static_cast<size_t>(which)], copy.getDims(), ring.full, turn.slot);
+          (void)gone(copy);
+        }
+      });
+    }
+    return success();
   }
 
   LogicalResult lower(CommitOp op) {
     return step(op, [&](State &state) -> LogicalResult {
       if (!state.acquired)
         return op.emitOpError("commits no slot: none was acquired since the last one");
-      state.groups.push_back(AsyncCommitOp::create(rewriter, op.getLoc(), TokenType::get(op.getContext())));
+      const Ring &ring = *state.ring;
+      if (ring.isBulk())
+        elected(op.getLoc(), [&] {
+          MbarrierArriveOp::create(rewriter, op.getLoc(), ring.full, state.write.slot, state.write.phase);
+        });
+      else
+        state.groups.push_back(AsyncCommitOp::create(rewriter, op.getLoc(), TokenType::get(op.getContext())));
+      state.write = after(ring, state.write, op.getLoc());
       state.acquired = 0;
+      ++state.committed;
       return success();
     });
   }
 
   LogicalResult lower(WaitOp op) {
     return step(op, [&](State &state) -> LogicalResult {
-      if (state.groups.empty())
+      if (!state.committed)
         return op.emitOpError("waits for a slot that is never committed");
-      Value slot = state.read;
-      for (unsigned i = 0; i < state.waited; ++i)
-        slot = after(*state.ring, slot, op.getLoc());
-      const llvm::SmallVector<Value> buffers = buffersOf(*state.ring, slot, op.getLoc());
-      AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(state.groups.front()), buffers, IntegerAttr());
-      BarrierOp::create(rewriter, op.getLoc());
-      state.groups.erase(state.groups.begin());
+      const Ring &ring = *state.ring;
+      const Turn turn = after(ring, state.read, state.waited, op.getLoc());
+      const llvm::SmallVector<Value> buffers = buffersOf(ring, turn.slot, op.getLoc());
+      if (ring.isBulk()) {
+        MbarrierWaitOp::create(rewriter, op.getLoc(), ring.full, turn.slot, turn.phase, buffers);
+      } else {
+        AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(state.groups.front()), buffers, IntegerAttr());
+        BarrierOp::create(rewriter, op.getLoc());
+        state.groups.erase(state.groups.begin());
+      }
+      --state.committed;
       ++state.waited;
       rewriter.replaceAllUsesWith(op.getBuffers(), buffers);
       return success();
@@ -258,6 +371,8 @@ private:
     return step(op, [&](State &state) -> LogicalResult {
       if (!state.waited)
         return op.emitOpError("releases no slot: none was waited for since the last one");
+      if (state.ring->isBulk())
+        MbarrierArriveOp::create(rewriter, op.getLoc(), state.ring->empty, state.read.slot, state.read.phase);
       state.read = after(*state.ring, state.read, op.getLoc());
       --state.waited;
       return success();
@@ -274,7 +389,7 @@ private:
     if (op.getIndex())
       placeWhereUsed(op.getBuffers(), *state.ring, op.getIndex(), op);
     else
-      rewriter.replaceAllUsesWith(op.getBuffers(), buffersOf(*state.ring, state.read, op.getLoc()));
+      rewriter.replaceAllUsesWith(op.getBuffers(), buffersOf(*state.ring, state.read.slot, op.getLoc()));
     return gone(op);
   }
 
@@ -284,7 +399,19 @@ private:
       return failure();
     if (state->acquired)
       return op.emitOpError("ends a pipeline of which a slot was acquired and not committed");
-    AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(), ValueRange(), IntegerAttr());
+    const Ring &ring = *state->ring;
+    if (!ring.isBulk()) {
+      AsyncWaitOp::create(rewriter, op.getLoc(), ValueRange(), ValueRange(), IntegerAttr());
+      return gone(op);
+    }
+    Turn turn = after(ring, state->read, state->waited, op.getLoc());
+    for (unsigned i = 0; i < state->committed; ++i, turn = after(ring, turn, op.getLoc()))
+      MbarrierWaitOp::create(rewriter, op.getLoc(), ring.full, turn.slot, turn.phase,
+                             buffersOf(ring, turn.slot, op.getLoc()));
+    elected(op.getLoc(), [&] {
+      for (const Value barriers : {ring.full, ring.empty})
+        MbarrierInvalidateOp::create(rewriter, op.getLoc(), barriers);
+    });
     return gone(op);
   }
 
@@ -414,9 +541,9 @@ private:
   func::FuncOp function;
   IRRewriter rewriter;
   llvm::SmallVector<std::unique_ptr<Ring>> rings;
-  llvm::DenseMap<Value, State> states;    ///< of every value that stands for one
-  llvm::SmallSetVector<Value, 4> usable;  ///< those that may go on from here
-  llvm::DenseMap<Value, Value> following; ///< a slot's number -> that of the next
+  llvm::DenseMap<Value, State> states;                     ///< of every value that stands for one
+  llvm::SmallSetVector<Value, 4> usable;                   ///< those that may go on from here
+  llvm::DenseMap<std::pair<Value, Value>, Turn> following; ///< a slot's number and phase -> the next one's
   llvm::SmallVector<Operation *> dead;
 };
 

@@ -19,13 +19,20 @@
 //   release two slots, drain the pipeline
 //
 // A slot is committed in every round, so that the number of slots in flight does not depend on the trip count.  The
-// wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.  What
-// the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
+// wait comes before the acquisition: at it all threads meet after their last reads of the slot that is acquired.
+//
+// Where all of a loop's copies can be the copy engine's (TensorCopies.h), no threads meet.  Then tiles of different
+// products have pipelines of their own, and each of these releases its slot when its product's sums are looked at, and
+// refills the one that was released half a round earlier: the first at the beginning of a round, others once the one
+// before has released.  A product in flight holds one slot, that of the round before, until its round's end.
+//
+// What the copies are and how a wait works is lower-pipelines' business; which loads can be staged is StagedLoads'.
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/pipelines/PipelinedLoops.h"
 
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/passes/pipelines/StagedLoads.h"
+#include "compiler/passes/pipelines/TensorCopies.h"
 #include "compiler/passes/shared/WarpgroupOperands.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
@@ -47,31 +54,45 @@ struct Stage {
   StagedLoad staged;
   BufferType type; ///< of one slot
   uint64_t bytes = 0;
-  bool inPlace = false; ///< products of warpgroups read the slot by themselves
+  bool inPlace = false;           ///< products of warpgroups read the slot by themselves
+  std::optional<TensorCopy> bulk; ///< how the copy engine copies it
 };
 
-/// Slots of rounds before that products in flight may still read: those of the round before, and of the one before that
-/// until all warps have met.
-constexpr unsigned heldByProducts = 2;
+/// Slots of rounds before that products in flight may still read: that of the round before, and where the threads copy,
+/// of the one before that until all warps have met.
+constexpr unsigned heldByProducts = 2, heldByBulkProducts = 1;
+
+/// Tiles that are copied, waited for and released together.
+struct Pipe {
+  llvm::SmallVector<Stage *> stages;
+  bool bulk = false;
+  Value state;                   ///< where the pass is
+  unsigned carried = 0;          ///< its number among the loop's carried values
+  llvm::SmallVector<Value> in;   ///< this round's slot
+  Operation *released = nullptr; ///< after this operation of the body; null: at its end
+};
 
 class Pipeliner {
 public:
-  Pipeliner(scf::ForOp loop, StagedLoop &plan, const Target &target)
-      : loop(loop), plan(plan), target(target), rewriter(loop.getContext()) {}
+  Pipeliner(scf::ForOp loop, StagedLoop &plan, const Target &target, const analysis::AxisAnalysis &facts)
+      : loop(loop), plan(plan), target(target), facts(facts), rewriter(loop.getContext()) {}
 
   /// False if the buffers do not fit: nothing has changed then, and `why` says so.
   bool run(unsigned stages, std::string &why) {
     if (!chooseBuffers(stages, why))
       return false;
-    findOvertaken();
+    formPipes();
     prologue();
     replaceLoop();
     body();
     rewriter.setInsertionPointAfter(loop);
-    state = loop.getResult(firstAdded);
-    for (unsigned i = 0; i < held(); ++i)
-      state = ReleaseOp::create(rewriter, loop.getLoc(), state);
-    DrainOp::create(rewriter, loop.getLoc(), state);
+    for (Pipe &pipe : pipes) {
+      pipe.state = loop.getResult(pipe.carried);
+      for (unsigned i = 0; i < held(); ++i)
+        release(pipe);
+    }
+    for (Pipe &pipe : pipes)
+      DrainOp::create(rewriter, loop.getLoc(), pipe.state);
     return true;
   }
   unsigned stages() const { return count; }
@@ -153,9 +174,73 @@ private:
     return true;
   }
 
+  void formPipes() {
+    for (Stage &stage : all)
+      if (stage.inPlace) {
+        Result<TensorCopy> copy = tensorCopyOf(stage.staged.load, stage.type, facts, target);
+        if (copy)
+          stage.bulk = std::move(*copy);
+        else if (target.has(Capability::Tma))
+          stage.staged.load->emitRemark() << "this load is copied by the threads: " << copy.status().message();
+      }
+    const bool bulk = llvm::all_of(all, [](const Stage &stage) { return stage.bulk.has_value(); });
+    findOvertaken(bulk);
+    llvm::MapVector<Operation *, Pipe> byProduct;
+    for (Stage &stage : all)
+      byProduct[bulk ? firstProduct(stage) : nullptr].stages.push_back(&stage);
+    for (auto &[product, pipe] : byProduct) {
+      pipe.bulk = bulk;
+      if (bulk && !overtaken)
+        pipe.released = lastUse(pipe);
+      pipes.push_back(std::move(pipe));
+    }
+    llvm::stable_sort(pipes, [](const Pipe &a, const Pipe &b) {
+      return a.released && (!b.released || a.released->isBeforeInBlock(b.released));
+    });
+  }
+
+  static llvm::SmallVector<WarpgroupOperand> productsOf(const Stage &stage) {
+    return *warpgroupOperands(stage.staged.load->getResult(0));
+  }
+
+  /// The first product in the body that reads the tile.
+  Operation *firstProduct(const Stage &stage) {
+    Operation *first = nullptr;
+    for (const WarpgroupOperand &operand : productsOf(stage)) {
+      Operation *at = loop.getBody()->findAncestorOpInBlock(*operand.dot);
+      first = first && first->isBeforeInBlock(at) ? first : at;
+    }
+    return first;
+  }
+
+  /// The operation of the body after which nothing reads the pipe's slot: that which first looks at the sums of the
+  /// last product that does.  Null: no sooner than at the end.
+  Operation *lastUse(const Pipe &pipe) {
+    Operation *last = nullptr;
+    for (const Stage *stage : pipe.stages)
+      for (const WarpgroupOperand &operand : productsOf(*stage)) {
+        Operation *at = operand.dot;
+        if (at->getParentOp() == loop) {
+          Operation *looks = nullptr;
+          for (Operation *user : at->getUsers()) {
+            Operation *one = loop.getBody()->findAncestorOpInBlock(*user);
+            looks = looks && looks->isBeforeInBlock(one) ? looks : one;
+          }
+          at = looks;
+        } else {
+          at = loop.getBody()->findAncestorOpInBlock(*at);
+        }
+        if (!at || at->hasTrait<OpTrait::IsTerminator>())
+          return nullptr;
+        last = last && at->isBeforeInBlock(last) ? last : at;
+      }
+    return last;
+  }
+
   /// The loop's only product, if it adds tiles of this pipeline to sums that nothing else in the loop looks at.
-  void findOvertaken() {
-    if (count <= heldByProducts || !llvm::all_of(all, [](const Stage &stage) { return stage.inPlace; }))
+  void findOvertaken(bool bulk) {
+    if (count <= (bulk ? heldByBulkProducts + 1 : heldByProducts) ||
+        !llvm::all_of(all, [](const Stage &stage) { return stage.inPlace; }))
       return;
     tile::DotOp only;
     unsigned products = 0;
@@ -172,12 +257,13 @@ private:
         return;
     overtaken = only;
     only->setAttr(overlappedProduct, rewriter.getUnitAttr());
+    heldSlots = bulk ? heldByBulkProducts : heldByProducts;
   }
 
   /// Slots of earlier rounds that a round keeps.
-  unsigned held() const { return overtaken ? heldByProducts : 0; }
+  unsigned held() const { return heldSlots; }
   /// How many rounds ahead copies are made.
-  unsigned lead() const { return count - std::max(1u, held()); }
+  unsigned lead() const { return count - (overtaken ? 2 : 1); }
 
   Value constant(Type type, int64_t v) {
     return arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getIntegerAttr(type, v));
@@ -203,19 +289,23 @@ private:
       rewriter.clone(*op, map);
   }
 
-  AcquireOp acquire() { return AcquireOp::create(rewriter, loop.getLoc(), state); }
+  void release(Pipe &pipe) { pipe.state = ReleaseOp::create(rewriter, loop.getLoc(), pipe.state); }
 
   /// Fills a slot with the tiles of the round that counts `counter`, if `condition` says that it exists.
-  void copyRound(AcquireOp acquire, Value counter, llvm::ArrayRef<Value> carried, Value condition) {
+  void copyRound(Pipe &pipe, Value counter, llvm::ArrayRef<Value> carried, Value condition) {
+    auto acquire = AcquireOp::create(rewriter, loop.getLoc(), pipe.state);
     auto branch = scf::IfOp::create(rewriter, loop.getLoc(), condition, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(branch.thenBlock());
       IRMapping map;
       clone(plan.addresses, counter, carried, map);
-      for (auto [stage, to] : llvm::zip_equal(all, acquire.getBuffers())) {
+      for (auto [of, to] : llvm::zip_equal(pipe.stages, acquire.getBuffers())) {
+        const Stage &stage = *of;
         const Location loc = stage.staged.load->getLoc();
-        if (auto view = dyn_cast<tile::LoadViewOp>(stage.staged.load)) {
+        if (pipe.bulk) {
+          stage.bulk->create(rewriter, cast<tile::LoadViewOp>(stage.staged.load), to, map);
+        } else if (auto view = dyn_cast<tile::LoadViewOp>(stage.staged.load)) {
           llvm::SmallVector<Value> coords;
           for (Value c : view.getCoords())
             coords.push_back(map.lookupOrDefault(c));
@@ -232,7 +322,7 @@ private:
         }
       }
     }
-    state = CommitOp::create(rewriter, loop.getLoc(), acquire.getNext());
+    pipe.state = CommitOp::create(rewriter, loop.getLoc(), acquire.getNext());
   }
 
   /// The carried values of the next round.
@@ -252,10 +342,11 @@ private:
     matchPattern(loop.getStep(), m_ConstantInt(&by));
     step = by.getSExtValue();
     rewriter.setInsertionPoint(loop);
-    llvm::SmallVector<BufferType> buffers;
-    for (const Stage &stage : all)
-      buffers.push_back(stage.type);
-    state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers), /*bulk=*/false, held());
+    for (Pipe &pipe : pipes) {
+      const auto buffers = llvm::map_to_vector(pipe.stages, [](const Stage *stage) { return stage->type; });
+      pipe.state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers),
+                                      pipe.bulk, held());
+    }
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));
@@ -266,14 +357,15 @@ private:
       ahead.push_back(loop.getTiedLoopInit(argument)->get());
     for (auto [round, condition] : llvm::enumerate(rounds)) {
       const Value counter = later(loop.getLowerBound(), static_cast<unsigned>(round));
-      copyRound(acquire(), counter, ahead, condition);
+      for (Pipe &pipe : pipes)
+        copyRound(pipe, counter, ahead, condition);
       ahead = nextCarried(counter, ahead);
     }
   }
 
-  /// The loop with the new carried values: the pipeline and the addresses.
+  /// The loop with the new carried values: the pipelines and the addresses.
   void replaceLoop() {
-    llvm::SmallVector<Value> inits = {state};
+    llvm::SmallVector<Value> inits = llvm::map_to_vector(pipes, [](const Pipe &pipe) { return pipe.state; });
     inits.append(ahead);
     firstAdded = loop.getNumRegionIterArgs();
     // The slices' operations are in the body and move with it; its arguments are new.
@@ -284,41 +376,56 @@ private:
     plan.updates.carried.clear();
     for (unsigned number : numbers)
       plan.updates.carried.insert(loop.getBody()->getArgument(number));
-    const llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(firstAdded);
-    state = added.front();
-    ahead.assign(added.begin() + 1, added.end());
+    llvm::ArrayRef<BlockArgument> added = loop.getRegionIterArgs().drop_front(firstAdded);
+    for (auto [i, pipe] : llvm::enumerate(pipes)) {
+      pipe.carried = firstAdded + static_cast<unsigned>(i);
+      pipe.state = added[i];
+    }
+    added = added.drop_front(pipes.size());
+    ahead.assign(added.begin(), added.end());
   }
 
   void body() {
     rewriter.setInsertionPointToStart(loop.getBody());
-    auto wait = WaitOp::create(rewriter, loop.getLoc(), state);
-    state = wait.getNext();
-    const auto release = [&] { state = ReleaseOp::create(rewriter, loop.getLoc(), state); };
-    // At the wait all warps have met after the product of two rounds ago.  Two rounds ahead copies have the time to
-    // come after this round's product, and do not keep it from being begun; one round ahead they do not: the product's
-    // instructions are issued as the matrix unit takes them.
-    if (overtaken && lead() > 1)
-      rewriter.setInsertionPointAfter(overtaken);
-    if (overtaken)
-      release();
-    llvm::SmallVector<Value> yields = copyNext();
-    for (auto [stage, buffer] : llvm::zip_equal(all, wait.getBuffers()))
-      readFrom(stage.staged.load, buffer);
+    for (Pipe &pipe : pipes) {
+      auto wait = WaitOp::create(rewriter, loop.getLoc(), pipe.state);
+      pipe.state = wait.getNext();
+      pipe.in.assign(wait.getBuffers().begin(), wait.getBuffers().end());
+    }
     Operation *end = loop.getBody()->getTerminator();
-    rewriter.setInsertionPoint(end);
-    if (!overtaken)
-      release();
-    yields.insert(yields.begin(), state);
+    // What copies of a later round begin from.
+    const Value counter = later(loop.getInductionVar(), lead());
+    const Value condition = exists(loop.getInductionVar(), lead());
+    const llvm::SmallVector<Value> carried = ahead;
+    ahead = nextCarried(counter, ahead);
+    const Pipe *previous = nullptr;
+    for (Pipe &pipe : pipes) {
+      // Two rounds ahead copies have the time to come after this round's product, and do not keep it from being begun;
+      // one round ahead they do not: the product's instructions are issued as the matrix unit takes them.
+      if (overtaken && lead() > 1)
+        rewriter.setInsertionPointAfter(overtaken);
+      if (overtaken && !pipe.bulk) // at the wait all warps have met after the product of two rounds ago
+        release(pipe);
+      else if (previous && previous->released)
+        rewriter.setInsertionPointAfter(previous->released);
+      copyRound(pipe, counter, carried, condition);
+      previous = &pipe;
+    }
+    for (Pipe &pipe : pipes)
+      for (auto [stage, buffer] : llvm::zip_equal(pipe.stages, pipe.in))
+        readFrom(stage->staged.load, buffer);
+    llvm::SmallVector<Value> yields;
+    for (Pipe &pipe : pipes) {
+      rewriter.setInsertionPoint(end);
+      if (Operation *refilled = pipe.state.getDefiningOp(); pipe.released)
+        rewriter.setInsertionPointAfter(refilled->isBeforeInBlock(pipe.released) ? pipe.released : refilled);
+      if (!overtaken || pipe.bulk)
+        release(pipe);
+      yields.push_back(pipe.state);
+    }
+    yields.append(ahead);
     for (auto [i, v] : llvm::enumerate(yields))
       end->setOperand(firstAdded + static_cast<unsigned>(i), v);
-  }
-
-  /// Begins the copies of a later round; gives the carried values of the one after it.
-  llvm::SmallVector<Value> copyNext() {
-    const Value counter = later(loop.getInductionVar(), lead());
-    AcquireOp slot = acquire();
-    copyRound(slot, counter, ahead, exists(loop.getInductionVar(), lead()));
-    return nextCarried(counter, ahead);
   }
 
   /// The users of a load read its slot, each in the layout that it wants.
@@ -374,13 +481,15 @@ private:
   scf::ForOp loop;
   StagedLoop &plan;
   const Target &target;
+  const analysis::AxisAnalysis &facts;
   IRRewriter rewriter;
-  llvm::SmallVector<Stage> all;
+  std::vector<Stage> all;
   llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
   unsigned count = 0, firstAdded = 0;
+  std::vector<Pipe> pipes;
   tile::DotOp overtaken; ///< a product that may be in flight while the next round's is begun
+  unsigned heldSlots = 0;
   int64_t step = 1;
-  Value state; ///< of the pipeline
   llvm::SmallVector<Value> ahead;
 };
 
@@ -405,7 +514,7 @@ struct PipelineLoops : impl::PipelineLoopsBase<PipelineLoops> {
       return;
     const unsigned wanted = tile::numStages(loop);
     const Location loc = loop.getLoc(); // the loop is another one afterwards
-    Pipeliner pipeliner(loop, plan, target);
+    Pipeliner pipeliner(loop, plan, target, facts);
     std::string why;
     const bool done = pipeliner.run(wanted, why);
     for (const auto &[load, its] : pipeliner.left())

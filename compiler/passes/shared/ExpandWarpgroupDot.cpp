@@ -259,7 +259,7 @@ private:
       if (auto other = dyn_cast<WarpgroupDotOp>(op)) {
         later += other.goesOn();
       } else if (op->walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted() ||
-                 (ordering && ordering->awaits != tile::Agent::MatrixUnit)) {
+                 (ordering && !ordering->handoff && ordering->awaits != tile::Agent::MatrixUnit)) {
         first = op; // not past loops of products, nor barriers
         break;
       }
@@ -312,7 +312,11 @@ private:
     sums.setType(pending);
     product.getResult().setType(pending);
     Operation *end = loop.getBody()->getTerminator();
-    rewriter.setInsertionPoint(end);
+    Operation *last = end; // before the slot of the round before is given back
+    for (Operation *op = end->getPrevNode(); op != product; op = op->getPrevNode())
+      if (const auto ordering = tile::orderingOf(op); ordering && ordering->handoff && ordering->arrives)
+        last = op;
+    rewriter.setInsertionPoint(last);
     end->setOperand(place,
                     WarpgroupWaitOp::create(rewriter, product.getLoc(), pending, product.getResult(), ValueRange(), 1));
     Value result = loop.getResult(place);
