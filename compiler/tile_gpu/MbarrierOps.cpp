@@ -3,6 +3,8 @@
 #include "compiler/tile_gpu/TensorMaps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 
@@ -27,6 +29,11 @@ LogicalResult verifyElected(Operation *op) {
   return op->emitOpError("is what one thread does: put it into a tile_gpu.elected");
 }
 
+/// It computes values and does nothing else.
+bool onlyComputes(Operation *op) {
+  return !op->getNumRegions() && !op->hasTrait<OpTrait::IsTerminator>() && isMemoryEffectFree(op);
+}
+
 tile::MemoryOrdering handoffOf(Value barriers, Value number, Value phase) {
   tile::MemoryOrdering out;
   out.handoff = {barriers, number, phase};
@@ -35,10 +42,36 @@ tile::MemoryOrdering handoffOf(Value barriers, Value number, Value phase) {
 
 } // namespace
 
+LogicalResult ElectedOp::canonicalize(ElectedOp op, PatternRewriter &rewriter) {
+  // A conditional that is for the one thread alone.
+  auto branch = dyn_cast<scf::IfOp>(op->getParentOp());
+  const auto isOther = [&](Operation &other) { return &other != op && !onlyComputes(&other); };
+  if (branch && !branch.elseBlock() && !branch.getNumResults() && !isElected(branch) &&
+      llvm::none_of(branch.thenBlock()->without_terminator(), isOther)) {
+    rewriter.setInsertionPoint(branch);
+    auto outer = ElectedOp::create(rewriter, op.getLoc());
+    rewriter.inlineBlockBefore(&op.getBody().front(), op);
+    rewriter.eraseOp(op);
+    rewriter.createBlock(&outer.getBody());
+    rewriter.moveOpBefore(branch, &outer.getBody().front(), outer.getBody().front().end());
+    return success();
+  }
+  // What comes next is the one thread's, too.
+  Operation *next = op->getNextNode();
+  while (next && onlyComputes(next))
+    next = next->getNextNode();
+  auto other = dyn_cast_or_null<ElectedOp>(next);
+  if (!other)
+    return failure();
+  rewriter.inlineBlockBefore(&op.getBody().front(), &other.getBody().front(), other.getBody().front().begin());
+  rewriter.eraseOp(op);
+  return success();
+}
+
 LogicalResult ElectedOp::verify() {
   const WalkResult walked = getBody().walk([&](Operation *op) {
     if (isa<TensorCopyOp, MbarrierInitOp, MbarrierInvalidateOp, MbarrierArriveOp, MbarrierWaitOp>(op) ||
-        (isMemoryEffectFree(op) && !op->getNumRegions()))
+        onlyComputes(op) || (isa<scf::IfOp>(op) && !op->getNumResults()) || isa<scf::YieldOp>(op))
       return WalkResult::advance();
     op->emitOpError("in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there");
     return WalkResult::interrupt();

@@ -33,12 +33,14 @@ def TileGpu_ElectedOp : TileGpu_Op<"elected", [SingleBlock, NoTerminator, Recurs
         : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.mbarriers<2>
     }
     ```
-    It is the same thread everywhere.  Operations on mbarriers, copies by tensor maps, and what is computed for them; no
-    other accesses to memory.
+    It is the same thread everywhere.  Operations on mbarriers, copies by tensor maps, conditionals with these, and what
+    is computed for them; no other accesses to memory.  What follows each other at once becomes one, and a conditional
+    whose arm is one goes inside.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def TileGpu_MbarrierInitOp : TileGpu_MbarrierOpLike<"mbarrier_init"> {
