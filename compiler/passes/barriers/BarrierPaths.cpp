@@ -30,6 +30,7 @@ unsigned BarrierPaths::add(Event::Kind kind, Operation *op, llvm::StringRef turn
   Event &event = events.emplace_back();
   event.kind = kind;
   event.op = op;
+  event.elected = op && isElected(op);
   event.turn = turn;
   ends = {id};
   return id;
@@ -43,9 +44,52 @@ bool BarrierPaths::build(Region &region) {
                                     "scf.if and scf.while");
     return false;
   }
-  for (Operation &op : region.front())
-    if (!step(&op))
+  return build(region.front().begin(), region.front().end());
+}
+
+bool BarrierPaths::build(Block::iterator from, Block::iterator to) {
+  for (; from != to; ++from) {
+    auto counted = dyn_cast<scf::ForOp>(*from);
+    if (!counted) {
+      if (!step(&*from))
+        return false;
+      continue;
+    }
+    const Rounds all = roundsOf(counted, numbers, std::min(mostRounds, mostCopies / copies));
+    if (goesOnAfter(counted) && copies * all.states.size() <= mostCopies)
+      return forked(counted, all, to);
+    const std::optional<Exits> exits = loop(counted, all);
+    if (!exits)
       return false;
+    leave(counted, *exits);
+  }
+  return true;
+}
+
+bool BarrierPaths::forked(scf::ForOp op, const Rounds &all, Block::iterator to) {
+  const std::optional<Exits> exits = loop(op, all);
+  if (!exits)
+    return false;
+  const KnownNumbers outside = numbers;
+  Ends after;
+  copies *= all.states.size();
+  for (const auto &[k, state] : llvm::enumerate(all.states)) {
+    ends.clear();
+    for (const auto &[left, event] : *exits)
+      if (left == k)
+        ends.push_back(event);
+    add(Event::Turn, op);
+    numbers = outside;
+    for (auto [argument, result] : llvm::zip_equal(op.getRegionIterArgs(), op.getResults()))
+      if (const std::optional<APInt> number = state.of(argument))
+        numbers.set(result, *number);
+    if (!build(std::next(op->getIterator()), to))
+      return false;
+    after.append(ends);
+  }
+  copies /= all.states.size();
+  numbers = outside;
+  ends = after;
   return true;
 }
 
@@ -58,15 +102,21 @@ bool BarrierPaths::step(Operation *op) {
   }
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return conditional(branch);
-  if (auto counted = dyn_cast<scf::ForOp>(op))
-    return loop(counted);
+  if (auto one = dyn_cast<ElectedOp>(op))
+    return build(one.getBody());
   if (auto free = dyn_cast<scf::WhileOp>(op))
     return loop(free);
   if (isa<CallOpInterface>(op)) {
     op->emitError("cannot be proved: what the called function does to shared memory is not known here; inline it");
     return false;
   }
-  return op->getNumRegions() > 0 ? opaque(op) : access(op);
+  if (op->getNumRegions() > 0)
+    return opaque(op);
+  if (!access(op))
+    return false;
+  if (isa<MbarrierInitOp, MbarrierInvalidateOp>(op))
+    add(isa<MbarrierInitOp>(op) ? Event::Init : Event::Invalidate, op);
+  return true;
 }
 
 void BarrierPaths::order(Operation *op, const tile::MemoryOrdering &ordering) {
@@ -83,6 +133,27 @@ void BarrierPaths::order(Operation *op, const tile::MemoryOrdering &ordering) {
     event.groups = ordering.inFlight.value_or(0);
     mostGroups = std::max(mostGroups, event.groups);
   }
+  if (ordering.handoff) {
+    if (ordering.arrives && !isElected(op)) // a warp arrives after its lanes have met
+      add(Event::WarpBarrier, op);
+    Event &event = events[add(ordering.arrives ? Event::Arrive : Event::PhaseWait, op)];
+    event.mbarrier = mbarrierOf(ordering.handoff->barriers, ordering.handoff->number);
+    if (const std::optional<APInt> phase = numbers.of(ordering.handoff->phase); phase && phase->ule(1))
+      event.phase = static_cast<int>(phase->getZExtValue());
+  }
+}
+
+int BarrierPaths::mbarrierOf(Value barriers, Value number) {
+  auto alloc = barriers.getDefiningOp<LocalAllocOp>();
+  const std::optional<APInt> known = numbers.of(number);
+  const auto count = static_cast<uint64_t>(cast<MbarriersType>(barriers.getType()).getCount());
+  if (!alloc || !known || known->uge(count))
+    return Event::unknown;
+  const Mbarrier one{alloc, known->getSExtValue()};
+  auto it = llvm::find(mbarriers, one);
+  if (it == mbarriers.end())
+    it = mbarriers.insert(it, one);
+  return static_cast<int>(it - mbarriers.begin());
 }
 
 bool BarrierPaths::access(Operation *op) {
@@ -113,8 +184,13 @@ bool BarrierPaths::access(Operation *op) {
       accesses.push_back(std::move(one));
     }
   }
-  for (unsigned number : it->second)
-    events[add(Event::Access, op)].access = number;
+  auto copy = dyn_cast<TensorCopyOp>(op);
+  const int counts = copy && copy.getBarriers() ? mbarrierOf(copy.getBarriers(), copy.getNumber()) : Event::unknown;
+  for (unsigned number : it->second) {
+    Event &event = events[add(Event::Access, op)];
+    event.access = number;
+    event.mbarrier = counts;
+  }
   return true;
 }
 
@@ -136,41 +212,54 @@ bool BarrierPaths::conditional(scf::IfOp op) {
   return true;
 }
 
-bool BarrierPaths::loop(scf::ForOp op) {
+std::optional<BarrierPaths::Exits> BarrierPaths::loop(scf::ForOp op, const Rounds &all) {
   const KnownNumbers outside = numbers;
-  const Rounds all = roundsOf(op, outside, std::min(mostRounds, mostCopies / copies));
   copies *= all.states.size();
-  const bool built = rounds(op, all.states.size(), all.back, [&](size_t k) {
+  std::optional<Exits> exits = rounds(op, all.states.size(), all.back, [&](size_t k) {
     numbers = all.states[k];
     return build(op.getRegion());
   });
   copies /= all.states.size();
   numbers = outside;
-  return built;
+  return exits;
 }
 
 bool BarrierPaths::loop(scf::WhileOp op) {
   // before (after before)*: the loop is left after `before`.
-  return build(op.getBefore()) &&
-         rounds(op, 1, 0, [&](size_t) { return build(op.getAfter()) && build(op.getBefore()); });
+  if (!build(op.getBefore()))
+    return false;
+  const std::optional<Exits> exits =
+      rounds(op, 1, 0, [&](size_t) { return build(op.getAfter()) && build(op.getBefore()); });
+  if (exits)
+    leave(op, *exits);
+  return exits.has_value();
 }
 
-bool BarrierPaths::rounds(Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body) {
-  Ends left = ends;
+std::optional<BarrierPaths::Exits> BarrierPaths::rounds(Operation *op, size_t count, size_t back,
+                                                        llvm::function_ref<bool(size_t)> body) {
+  Exits left;
+  for (unsigned e : ends)
+    left.push_back({0, e});
   llvm::SmallVector<unsigned> heads;
   add(Event::Turn, op, "into the loop");
   for (size_t k = 0; k < count; ++k) {
     heads.push_back(add(Event::Turn, op));
     if (!body(k))
-      return false;
-    left.append(ends);
+      return std::nullopt;
+    for (unsigned e : ends)
+      left.push_back({k + 1 < count ? k + 1 : back, e});
     const unsigned next = add(Event::Turn, op, "into the loop's next round");
     if (k + 1 == count)
       events[next].next.push_back(heads[back]);
   }
-  ends = left;
+  return left;
+}
+
+void BarrierPaths::leave(Operation *op, const Exits &exits) {
+  ends.clear();
+  for (const auto &[state, event] : exits)
+    ends.push_back(event);
   add(Event::Turn, op); // one end again
-  return true;
 }
 
 /// An operation whose regions are not control flow that is known here.
@@ -180,7 +269,8 @@ bool BarrierPaths::opaque(Operation *op) {
       return WalkResult::advance();
     const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(inner);
     const bool quiet = chosenBy(inner).empty() && !isa<CallOpInterface>(inner) &&
-                       !(ordering && ordering->ordersGroups()) && (copied.empty() || !writtenTo(inner));
+                       !(ordering && (ordering->ordersGroups() || ordering->handoff)) &&
+                       (copied.empty() || !writtenTo(inner));
     return quiet ? WalkResult::advance() : WalkResult::interrupt();
   });
   if (!walked.wasInterrupted())

@@ -1,14 +1,15 @@
 //===- BarrierPaths.h - Every path of a function as a graph of events -------===//
 //
 // For verify-barriers.  Nodes are accesses to shared memory, barriers, the commits and waits of asynchronous copies,
-// and, in a function that has such copies, what may write the global memory that they read; every run of the function,
-// as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is skipped or is a
-// cycle.
+// arrivals at mbarriers and waits for their phases, and, in a function that has such copies, what may write the global
+// memory that they read; every run of the function, as far as these go, is a path through the graph from its first
+// node.  Conditionals fork it; a loop is skipped or is a cycle.
 //
 // A loop whose buffers are chosen by numbers that it carries is copied once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
 // the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
-// the same numbers; no path of a run is missing.  A loop without such numbers is one copy with an edge back to itself.
+// the same numbers; no path of a run is missing.  What comes after such a loop and goes by the numbers that it ends
+// with is copied too, once for each set.  A loop without such numbers is one copy with an edge back to itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_BARRIERPATHS_H
@@ -27,13 +28,37 @@ namespace kiln::proof {
 
 /// A step that a program may take; Turn: nothing but a place that the report of a path mentions.
 struct Event {
-  enum Kind { Start, Access, GlobalWrite, Commit, Wait, WarpBarrier, BlockBarrier, Turn } kind = Start;
+  enum Kind {
+    Start,
+    Access,
+    GlobalWrite,
+    Commit,
+    Wait,
+    WarpBarrier,
+    BlockBarrier,
+    Init,       ///< mbarriers begin their first phase
+    Invalidate, ///< mbarriers end
+    Arrive,     ///< at a phase of an mbarrier
+    PhaseWait,  ///< for a phase of an mbarrier
+    Turn
+  } kind = Start;
+  static constexpr int unknown = -1;
   mlir::Operation *op = nullptr;
+  bool elected = false; ///< of the one thread
   llvm::StringRef turn;
-  unsigned access = 0;  ///< number in `accesses`; of a GlobalWrite in `writes`
-  tile::Agent series{}; ///< of a commit or wait: whose groups
-  unsigned groups = 0;  ///< that a wait leaves in flight
+  unsigned access = 0;    ///< number in `accesses`; of a GlobalWrite in `writes`
+  tile::Agent series{};   ///< of a commit or wait: whose groups
+  unsigned groups = 0;    ///< that a wait leaves in flight
+  int mbarrier = unknown; ///< number in `mbarriers`; of an access by a copy: that it counts to
+  int phase = unknown;    ///< 0 or 1
   llvm::SmallVector<unsigned, 2> next;
+};
+
+/// One of several.
+struct Mbarrier {
+  tile_gpu::LocalAllocOp alloc;
+  int64_t number = 0;
+  bool operator==(const Mbarrier &o) const { return alloc == o.alloc && number == o.number; }
 };
 
 class BarrierPaths {
@@ -44,6 +69,7 @@ public:
   std::vector<Event> events;
   std::deque<SharedAccess> accesses;
   std::deque<MemoryOrigin> writes;                        ///< of what copies may read
+  std::vector<Mbarrier> mbarriers;                        ///< that are arrived at, waited for or counted to
   llvm::DenseMap<mlir::Operation *, MemoryOrigin> copied; ///< by each asynchronous copy
   unsigned accessOps = 0;                                 ///< operations that access shared memory
   unsigned mostGroups = 0;                                ///< that a wait leaves in flight
@@ -51,18 +77,26 @@ public:
 
 private:
   using Ends = llvm::SmallVector<unsigned>;
+  /// The events that a loop is left after, each with the state of its numbers in which it is left.
+  using Exits = llvm::SmallVector<std::pair<size_t, unsigned>>;
 
   unsigned add(Event::Kind kind, mlir::Operation *op, llvm::StringRef turn = {});
   bool build(mlir::Region &region);
+  bool build(mlir::Block::iterator from, mlir::Block::iterator to);
+  /// A loop, and for each set of numbers that it may end with what comes after it.
+  bool forked(mlir::scf::ForOp op, const Rounds &all, mlir::Block::iterator to);
   bool step(mlir::Operation *op);
   bool conditional(mlir::scf::IfOp op);
-  bool loop(mlir::scf::ForOp op);
+  std::optional<Exits> loop(mlir::scf::ForOp op, const Rounds &all);
   bool loop(mlir::scf::WhileOp op);
   void order(mlir::Operation *op, const tile::MemoryOrdering &ordering);
   bool access(mlir::Operation *op);
+  int mbarrierOf(mlir::Value barriers, mlir::Value number);
   bool opaque(mlir::Operation *op);
   /// From where the path is now into the loop, `count` bodies one after the other, and from the last to that of `back`.
-  bool rounds(mlir::Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body);
+  std::optional<Exits> rounds(mlir::Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body);
+  /// Where the path goes on after a loop, however it was left.
+  void leave(mlir::Operation *op, const Exits &exits);
 
   unsigned threads;
   size_t copies = 1; ///< of the code at hand

@@ -46,9 +46,16 @@ struct Past {
   auto key() const { return std::tuple(access, carried, rounds, entered, round); }
 };
 using PastKey = decltype(Past().key());
-/// Accesses since the last barrier of the block, on some path; true: a barrier of the warp lies after them on every
-/// one.
-using Pending = llvm::MapVector<PastKey, bool>;
+/// What lies after an access on every path.
+struct Synced {
+  bool warp = false;    ///< a barrier of the warp
+  bool elected = false; ///< the elected thread has waited for an mbarrier that says that it is done
+
+  bool operator==(const Synced &) const = default;
+  Synced operator&(const Synced &o) const { return {warp && o.warp, elected && o.elected}; }
+};
+/// Accesses since the last barrier of the block, on some path.
+using Pending = llvm::MapVector<PastKey, Synced>;
 
 bool sameState(const Pending &a, const Pending &b) {
   return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
@@ -61,7 +68,7 @@ void join(Pending &into, const Pending &other) {
   for (const auto &[past, synced] : other) {
     auto [it, fresh] = into.insert({past, synced});
     if (!fresh)
-      it->second = it->second && synced;
+      it->second = it->second & synced;
   }
 }
 
@@ -122,13 +129,13 @@ Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
 }
 
 /// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
-/// and where a wait publishes, after it, for all that comes.
+/// and before what one thread does alone; where a wait publishes, after it, for all that comes.
 Operation *placeFor(const Found &found) {
   if (publishes(found.first) && found.first->getBlock()->findAncestorOpInBlock(*found.second))
     return found.first->getNextNode();
   Operation *at = found.second;
   for (Operation *p = at->getParentOp(); p && !p->isAncestor(found.first); p = p->getParentOp())
-    if (isa<scf::ForOp, scf::WhileOp>(p))
+    if (isa<scf::ForOp, scf::WhileOp, ElectedOp>(p))
       at = p;
   return at;
 }
@@ -167,6 +174,13 @@ struct BarrierSearch::Walk {
       }
       if (!of.empty())
         accesses[op] = std::move(of);
+      Result<std::vector<SharedFootprint>> buffers = SharedFootprint::releasedBy(op);
+      if (!buffers) {
+        (void)report(op, buffers.status());
+        return WalkResult::interrupt();
+      }
+      for (SharedFootprint &one : *buffers)
+        released[op].push_back({op, std::move(one), std::nullopt});
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
@@ -204,7 +218,7 @@ struct BarrierSearch::Walk {
       return success();
     const WalkResult walked = function.walk([&](Operation *op) {
       for (Region &region : op->getRegions()) {
-        if (isa<scf::IfOp, scf::ForOp, scf::WhileOp, func::FuncOp>(op) && region.getBlocks().size() <= 1)
+        if (isa<scf::IfOp, scf::ForOp, scf::WhileOp, ElectedOp, func::FuncOp>(op) && region.getBlocks().size() <= 1)
           continue;
         bool touches = false;
         region.walk([&](Operation *inner) { touches |= accesses.contains(inner) || isBarrier(inner); });
@@ -255,6 +269,8 @@ struct BarrierSearch::Walk {
       if (!branch.getElseRegion().empty())
         walk(branch.getElseRegion().front(), other);
       join(state, other);
+    } else if (auto one = dyn_cast<ElectedOp>(op)) {
+      walk(one.getBody().front(), state);
     } else if (isa<scf::ForOp, scf::WhileOp>(op)) {
       const Pending entry = around.empty() ? state : Pending();
       for (;;) {
@@ -307,19 +323,51 @@ struct BarrierSearch::Walk {
     if (ordering.joinsBlock(warpsOf(op).count * layout::warpSize)) {
       state.clear();
     } else if (ordering.joinsWarps()) {
-      for (auto &[past, synced] : state)
-        synced = true;
+      joinWarps(state);
     }
+  }
+
+  static void joinWarps(Pending &state) {
+    for (auto &[past, synced] : state)
+      synced.warp = true;
+  }
+
+  /// What an mbarrier hands on: a wait for a phase says of which buffers all is done that came before; an arrival of
+  /// each warp comes after all of its lanes.
+  void handOff(Operation *op, Pending &state) {
+    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+    if (!ordering || !ordering->handoff)
+      return;
+    const bool elected = isElected(op);
+    if (ordering->arrives && !elected)
+      joinWarps(state);
+    const auto it = released.find(op);
+    if (it == released.end())
+      return;
+    const auto isReady = [&](const PastKey &key) {
+      const Past past = pastOf(key);
+      return llvm::any_of(it->second, [&](const Access &ready) {
+        return past.access->shared && past.access->shared->buffer() &&
+               past.access->shared->buffer() == ready.shared->buffer() && between(past, ready) != Hazard::None;
+      });
+    };
+    if (!elected)
+      return state.remove_if([&](const auto &entry) { return isReady(entry.first); });
+    for (auto &[key, synced] : state)
+      synced.elected |= isReady(key);
   }
 
   void access(Operation *op, Pending &state) {
     const std::vector<Access> &all = accesses.find(op)->second;
     // A wait only publishes: what it waits for accessed memory before, by itself.
+    const bool elected = isElected(op);
     for (const Access &now : publishes(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all)) {
       for (const auto &[key, synced] : state) {
+        if (elected && synced.elected)
+          continue;
         const Past past = pastOf(key);
         const Found here{past.access->op, op, between(past, now)};
-        if (here.kind == Hazard::Warps || (here.kind == Hazard::Lanes && !synced))
+        if (here.kind == Hazard::Warps || (here.kind == Hazard::Lanes && !synced.warp))
           if (!found || here.worseThan(*found))
             found = here;
         if (neighbour && past.access->shared && now.shared)
@@ -328,8 +376,9 @@ struct BarrierSearch::Walk {
     }
     if (mending && found)
       makeBarrierHere(op, state);
+    handOff(op, state);
     for (const Access &now : all)
-      state[Past{&now}.key()] = false;
+      state[Past{&now}.key()] = {};
   }
 
   /// A new barrier changes nothing that was walked before it, so the walk goes on from there; unless it stands
@@ -359,6 +408,7 @@ struct BarrierSearch::Walk {
 
   func::FuncOp function;
   std::map<Operation *, std::vector<Access>> accesses; ///< places that stay: pasts point there
+  std::map<Operation *, std::vector<Access>> released; ///< by waits for mbarriers
   llvm::DenseMap<std::pair<PastKey, const Access *>, Hazard> hazards;
   std::optional<Found> found;
   bool mending = false;

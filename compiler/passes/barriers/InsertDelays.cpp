@@ -25,10 +25,22 @@ struct InsertDelays : impl::InsertDelaysBase<InsertDelays> {
         insert(function);
   }
 
+  /// Threads meet there, or one hands on to others.  Of what one thread does alone, all of it together: no delay stands
+  /// in between.
+  static bool isHandOff(Operation *op) {
+    const auto orders = [](Operation *inner) {
+      const auto ordering = tile::orderingOf(inner);
+      return ordering && (ordering->meets() || ordering->handoff);
+    };
+    if (auto one = dyn_cast<ElectedOp>(op))
+      return llvm::any_of(one.getBody().front(), [&](Operation &inner) { return orders(&inner); });
+    return orders(op) && !isElected(op);
+  }
+
   void insert(func::FuncOp function) {
     llvm::SmallVector<Operation *> handOffs;
     function.walk([&](Operation *op) {
-      if (const auto ordering = tile::orderingOf(op); ordering && ordering->meets())
+      if (isHandOff(op))
         handOffs.push_back(op);
     });
     OpBuilder b(function.getContext());

@@ -58,7 +58,50 @@ llvm::SetVector<BlockArgument> carriedFor(scf::ForOp loop, llvm::ArrayRef<Value>
   return out;
 }
 
+/// What `v` is computed from, one step back.
+void addSources(Value v, llvm::SetVector<Value> &to) {
+  auto argument = dyn_cast<BlockArgument>(v);
+  Operation *op = argument ? argument.getOwner()->getParentOp() : v.getDefiningOp();
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    if (argument == loop.getInductionVar())
+      return;
+    const unsigned i = argument ? argument.getArgNumber() - 1 : cast<OpResult>(v).getResultNumber();
+    to.insert(loop.getInitArgs()[i]);
+    to.insert(loop.getYieldedValues()[i]);
+    return;
+  }
+  if (argument)
+    return;
+  to.insert(op->operand_begin(), op->operand_end());
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    for (Region *arm : {&branch.getThenRegion(), &branch.getElseRegion()})
+      if (!arm->empty())
+        to.insert(arm->front().getTerminator()->operand_begin(), arm->front().getTerminator()->operand_end());
+}
+
 } // namespace
+
+llvm::SmallVector<Value, 2> numbersOf(Operation *op) {
+  if (auto view = dyn_cast<tile_gpu::LocalSubviewOp>(op))
+    return {view.getIndex()};
+  if (auto copy = dyn_cast<tile_gpu::TensorCopyOp>(op); copy && copy.getNumber())
+    return {copy.getNumber()};
+  if (const auto ordering = tile::orderingOf(op); ordering && ordering->handoff)
+    return {ordering->handoff->number, ordering->handoff->phase};
+  return {};
+}
+
+bool goesOnAfter(scf::ForOp loop) {
+  llvm::SetVector<Value> seen;
+  for (Operation *op = loop->getNextNode(); op; op = op->getNextNode())
+    op->walk([&](Operation *inner) { seen.insert_range(numbersOf(inner)); });
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (seen[i].getDefiningOp() == loop)
+      return true;
+    addSources(seen[i], seen);
+  }
+  return false;
+}
 
 Number KnownNumbers::of(Value v) const {
   llvm::DenseMap<Value, Number> worked;
@@ -99,7 +142,7 @@ Number KnownNumbers::work(Value v, llvm::DenseMap<Value, Number> &worked) const 
 
 Rounds roundsOf(scf::ForOp loop, const KnownNumbers &around, size_t most) {
   llvm::SmallVector<Value> indices;
-  loop.walk([&](tile_gpu::LocalSubviewOp view) { indices.push_back(view.getIndex()); });
+  loop.walk([&](Operation *op) { llvm::append_range(indices, numbersOf(op)); });
   llvm::SetVector<BlockArgument> numbers = carriedFor(loop, indices);
   while (!numbers.empty()) {
     Rounds out;

@@ -16,8 +16,6 @@ using layout::BitVector;
 using layout::InDim;
 using layout::Mask;
 
-namespace {
-
 std::string textOf(Value v) {
   std::string out;
   llvm::raw_string_ostream os(out);
@@ -27,6 +25,8 @@ std::string textOf(Value v) {
     v.printAsOperand(os, OpPrintingFlags().useLocalScope());
   return out;
 }
+
+namespace {
 
 /// Free bits for `bits` low bits of the offset, from bit 0.
 void freeBytes(Piece &piece, uint64_t bytes) {
@@ -193,6 +193,20 @@ Result<BufferPlace> placeOf(Value view, std::optional<int64_t> slot, std::string
     if (!inside || i == *slot)
       out.slots.push_back(*out.alloc.getOffset() + static_cast<uint64_t>(i) * stride);
   return out;
+}
+
+Status addMbarriers(SharedAccess &out, Operation *op, Value barriers) {
+  auto alloc = barriers.getDefiningOp<LocalAllocOp>();
+  if (!alloc) {
+    addAnywhere(out, op, 0, allBytes);
+    out.unknown = "the mbarriers " + textOf(barriers);
+    return {};
+  }
+  if (!alloc.getOffset())
+    return Status(StatusCode::CompileError, "mbarriers have no place in shared memory", "run allocate-shared first");
+  const auto count = static_cast<uint64_t>(cast<MbarriersType>(barriers.getType()).getCount());
+  addAnywhere(out, op, *alloc.getOffset(), count * MbarriersType::bytesOfOne);
+  return {};
 }
 
 /// Of `tile`, its elements by their threads; of no tile, everything by everyone.
@@ -379,6 +393,12 @@ llvm::SmallVector<tile::MemoryAccess, 2> sharedAccessesOf(Operation *op) {
   llvm::SmallVector<tile::MemoryAccess, 2> out;
   llvm::copy_if(tile::accessesOf(op), std::back_inserter(out),
                 [](const tile::MemoryAccess &access) { return access.in<SharedMemory>(); });
+  // The copy engine counts to the mbarrier as long as it copies.
+  for (tile::MemoryAccess &access : out)
+    if (isa<TensorCopyOp>(op) && access.memory && isa<MbarriersType>(access.memory.getType())) {
+      access.agent = tile::Agent::BulkCopy;
+      access.inFlight = true;
+    }
   return out;
 }
 } // namespace
@@ -397,13 +417,15 @@ Result<std::vector<SharedAccess>> accessesOf(Operation *op, const Chosen &chosen
       return a.write == access.writes && a.copy == access.inFlight && a.agent == access.agent;
     });
     if (out == all.end()) {
-      all.push_back({access.writes, access.inFlight, access.agent, {}, {}});
+      all.push_back({access.writes, access.inFlight, access.agent, isElected(op), {}, {}});
       out = std::prev(all.end());
     }
     if (access.exchange) {
       KILN_TRY(addExchange(*out, op, access));
     } else if (access.memory && isa<BufferType>(access.memory.getType())) {
       KILN_TRY(addLocal(*out, op, access.memory, access.tile, number));
+    } else if (access.memory && isa<MbarriersType>(access.memory.getType())) {
+      KILN_TRY(addMbarriers(*out, op, access.memory));
     } else {
       addAnywhere(*out, op, 0, allBytes);
       out->unknown = "what '" + op->getName().getStringRef().str() + "' touches";
@@ -418,7 +440,7 @@ Meet meet(const SharedAccess &a, const SharedAccess &b) {
     for (const Piece &x : a.pieces)
       for (const Piece &y : b.pieces)
         worst = std::max(worst, meet(x, y));
-  return worst;
+  return a.elected && b.elected ? std::min(worst, Meet::Thread) : worst;
 }
 
 } // namespace kiln::proof

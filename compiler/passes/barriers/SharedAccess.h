@@ -40,6 +40,7 @@ struct SharedAccess {
   bool write = false;
   bool copy = false; ///< in flight: goes on until a wait for it
   tile::Agent agent = tile::Agent::Threads;
+  bool elected = false; ///< by the one thread, whichever it is, or begun by it
   std::vector<Piece> pieces;
   /// Set if the pieces are all that it may touch, but maybe not what it does: names what is not known.
   std::string unknown;
@@ -51,6 +52,9 @@ llvm::SmallVector<mlir::Value, 2> chosenBy(mlir::Operation *op);
 
 /// Numbers of chosenBy, where they are known.
 using Chosen = llvm::SmallVector<std::optional<int64_t>, 2>;
+
+/// As it is in the program, for a message.
+std::string textOf(mlir::Value v);
 
 /// Nothing for operations that leave shared memory alone, and for waits: what they do depends on the path.
 Result<std::vector<SharedAccess>> accessesOf(mlir::Operation *op, const Chosen &chosen);

@@ -211,6 +211,13 @@ struct SharedFootprint::Builder {
   enum class By { Plan, Element, Everyone };
 
   Status local(Operation *op, Value buffer, Type tile, By by) {
+    if (const auto barriers = dyn_cast<MbarriersType>(buffer.getType()))
+      if (auto alloc = buffer.getDefiningOp<LocalAllocOp>()) {
+        out.alloc = alloc;
+        KILN_ASSIGN(const uint64_t base, offsetOf(alloc));
+        everyone(op, base, base + static_cast<uint64_t>(barriers.getCount()) * MbarriersType::bytesOfOne);
+        return {};
+      }
     if (!isa<BufferType>(buffer.getType())) { // scratch without a step of a plan
       everyone(op, 0, everywhere);
       return {};
@@ -283,8 +290,20 @@ Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
       continue;
     SharedFootprint &one = all.emplace_back();
     one.write = access.writes;
+    one.elected = isElected(op);
     KILN_TRY(Builder{one}.fill(op, access));
   }
+  return all;
+}
+
+Result<std::vector<SharedFootprint>> SharedFootprint::releasedBy(Operation *op) {
+  std::vector<SharedFootprint> all;
+  if (const auto ordering = tile::orderingOf(op); ordering && ordering->handoff && ordering->waits)
+    for (Value buffer : ordering->ready) {
+      SharedFootprint &one = all.emplace_back();
+      one.write = true;
+      KILN_TRY(Builder{one}.local(op, buffer, Type(), Builder::By::Everyone));
+    }
   return all;
 }
 
@@ -312,6 +331,8 @@ Hazard SharedFootprint::ifShared(const SharedFootprint &other) const {
 }
 
 Hazard SharedFootprint::overlap(const SharedFootprint &other, int64_t shift) const {
+  if (elected && other.elected)
+    return Hazard::None;
   const uint64_t up = static_cast<uint64_t>(shift); // modulo 2^64: downwards too
   const uint64_t from = std::max(begin, other.begin + up), to = std::min(end, other.end + up);
   if (from >= to)

@@ -4,6 +4,8 @@
 // and the lanes that do.  It is worked out by walking the access's plan place by place; what has no plan (a gather, an
 // unknown buffer) is every thread on every byte it may reach.
 //
+// What one thread does (`elected`) needs nothing before what it does later, and is anyone's for all others.
+//
 // An access in flight begins at its operation.  A wait publishes what was copied: from there on it counts as written
 // (of what was read: as read) by every thread, at that moment.
 //
@@ -24,6 +26,8 @@ public:
   /// One for each access that the operation states; nothing for an operation that does not touch shared memory.  A
   /// failure names what is wrong with one that does.
   static Result<std::vector<SharedFootprint>> of(mlir::Operation *op);
+  /// Of a wait for a phase of an mbarrier: the buffers that others have done with by then, as written by everyone.
+  static Result<std::vector<SharedFootprint>> releasedBy(mlir::Operation *op);
 
   bool writes() const { return write; }
   /// Whose bytes these are; null if that is not known.
@@ -56,6 +60,7 @@ private:
   Hazard overlap(const SharedFootprint &other, int64_t shift) const;
 
   bool write = false;
+  bool elected = false;         ///< by the one thread, or begun by it; the cells say: by anyone
   tile_gpu::LocalAllocOp alloc; ///< of whose buffers `number` or `constant` picks one
   std::optional<SlotNumber> number;
   std::optional<int64_t> constant;

@@ -1,4 +1,5 @@
 #include "compiler/passes/barriers/BarrierPaths.h"
+#include "compiler/passes/barriers/PhaseCheck.h"
 #include "compiler/passes/Pass.h"
 
 using namespace mlir;
@@ -18,17 +19,52 @@ namespace {
 using Between = unsigned;
 constexpr Between nothing = 0, warpBarrier = 1, noGroup = 2, lastGroup = 3;
 
+/// All of it, and what mbarriers hand on.
+struct State {
+  Between between = nothing;
+  /// Phases of mbarriers that end only after the access has: a bit each, of those that have a bit.
+  uint64_t arrivals = 0;
+  bool elected = false; ///< the access comes before what the elected thread does from here on
+
+  bool flies() const { return between >= noGroup; }
+  auto key() const { return std::tuple(between, arrivals, unsigned(elected)); }
+};
+
 /// What an access that goes on is called, and what ends it.
 struct Words {
-  const char *what, *wait;
+  const char *what, *wait, *remedy;
 };
 Words wordsOf(tile::Agent agent) {
-  return agent == tile::Agent::MatrixUnit ? Words{"product", "warpgroup_wait"} : Words{"copy", "async_wait"};
+  switch (agent) {
+  case tile::Agent::MatrixUnit:
+    return {"product", "warpgroup_wait", "wait for its group first"};
+  case tile::Agent::BulkCopy:
+    return {"copy", "mbarrier_wait", "wait for its mbarrier first"};
+  default:
+    return {"copy", "async_wait", "wait for its group first"};
+  }
+}
+
+/// Of an arrival or a wait; 0 where it is not known, or there are too many.
+uint64_t bitOf(const Event &event) {
+  const int bit = event.mbarrier * 2 + event.phase;
+  constexpr int bits = 64;
+  const bool known = event.mbarrier != Event::unknown && event.phase != Event::unknown;
+  return known && bit < bits ? uint64_t(1) << bit : 0;
 }
 
 /// From one access forward, to everything that no barrier keeps apart from it.  A barrier does nothing for a copy in
 /// flight: only a wait after the commit of its group ends that, and then a barrier counts.  So for the bytes of shared
 /// memory that it writes, and for the global memory that it reads.
+///
+/// An mbarrier keeps apart too: the access, an arrival of every thread that carried it out or waited for one who did,
+/// and a wait for the arrival's phase.  If only the elected thread waits, what comes before it comes before its own
+/// later accesses and arrivals alone.  A copy that counts to an mbarrier ends with the phase that the elected thread
+/// arrives at next, and with nothing else.
+///
+/// Two more things are no accesses and are searched from in the same way.  The end of a phase: who arrives at the next
+/// one must know that it is over.  A wait by all threads: before the elected thread, who may be far ahead, ends the
+/// next phase, they must have seen that this one is over.
 class Search {
 public:
   explicit Search(const BarrierPaths &paths) : paths(paths) {}
@@ -38,6 +74,10 @@ public:
     for (const Event &event : paths.events)
       if (event.kind == Event::Access || event.kind == Event::GlobalWrite)
         from(event);
+    if (good) // else it may be the same again
+      for (const Event &event : paths.events)
+        if (event.kind == Event::Arrive || (event.kind == Event::PhaseWait && !event.elected))
+          from(event);
     return good;
   }
   size_t pairs() const { return compared.size(); }
@@ -46,46 +86,115 @@ private:
   /// A place that was reached, and from which one.
   struct Reached {
     unsigned event = 0;
-    Between between = nothing;
+    State state;
     int via = noParent;
   };
 
+  State begin(const Event &start) const {
+    switch (start.kind) {
+    case Event::Access:
+      return {paths.accesses[start.access].copy ? noGroup : nothing, 0,
+              !paths.accesses[start.access].copy && start.elected};
+    case Event::Arrive: // the phase goes on
+      return {noGroup, bitOf(start), false};
+    default:
+      return {};
+    }
+  }
+  tile::Agent seriesOf(const Event &start) const {
+    return start.kind == Event::Access   ? paths.accesses[start.access].agent
+           : start.kind == Event::Arrive ? tile::Agent::BulkCopy
+                                         : tile::Agent();
+  }
+
   void from(const Event &start) {
     llvm::SmallVector<Reached> reached;
-    llvm::DenseSet<std::pair<unsigned, Between>> seen;
-    auto visit = [&](const Event &last, Between between, int via) {
+    llvm::DenseSet<std::pair<unsigned, decltype(State().key())>> seen;
+    auto visit = [&](const Event &last, const State &state, int via) {
       for (unsigned n : last.next)
-        if (seen.insert({n, between}).second)
-          reached.push_back({n, between, via});
+        if (seen.insert({n, state.key()}).second)
+          reached.push_back({n, state, via});
     };
-    const bool stores = start.kind == Event::GlobalWrite, copies = !stores && paths.accesses[start.access].copy;
-    const tile::Agent series = stores ? tile::Agent() : paths.accesses[start.access].agent;
-    visit(start, copies ? noGroup : nothing, noParent);
+    visit(start, begin(start), noParent);
     for (size_t i = 0; i < reached.size(); ++i) {
       const Event &event = paths.events[reached[i].event];
-      const Between between = reached[i].between;
-      if (event.kind == Event::Access && !stores)
-        between >= noGroup ? checkCopy(start, reached, i) : check(start, reached, i);
-      if ((event.kind == Event::Access && stores && paths.accesses[event.access].copy) ||
-          (event.kind == Event::GlobalWrite && copies))
-        checkGlobal(start, reached, i);
-      if (event.kind == Event::BlockBarrier && between < noGroup)
-        continue;
-      visit(event, past(event, between, series), static_cast<int>(i));
+      if (!(event.elected && reached[i].state.elected))
+        look(start, reached, i);
+      if (const std::optional<State> after = past(start, event, reached[i].state))
+        visit(event, *after, static_cast<int>(i));
     }
   }
 
-  /// What lies between once the event is past too.  Groups of other series than the access's say nothing of it.
-  Between past(const Event &event, Between between, tile::Agent series) const {
-    if (event.kind == Event::WarpBarrier && between == nothing)
-      return warpBarrier;
-    if ((event.kind == Event::Commit || event.kind == Event::Wait) && event.series != series)
-      return between;
-    if (event.kind == Event::Commit && between >= noGroup) // counts that no wait tells apart are one
-      return between == noGroup ? lastGroup : std::min(between + 1, lastGroup + paths.mostGroups);
-    if (event.kind == Event::Wait && between >= lastGroup + event.groups)
-      return nothing;
-    return between;
+  void look(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    const auto copies = [&](const Event &e) { return e.kind == Event::Access && paths.copied.contains(e.op); };
+    const bool flies = reached[at].state.flies();
+    if (start.kind == Event::Access && event.kind == Event::Access)
+      flies ? checkCopy(start, reached, at) : check(start, reached, at);
+    if ((start.kind == Event::GlobalWrite && copies(event)) || (copies(start) && event.kind == Event::GlobalWrite))
+      checkGlobal(start, reached, at);
+    const bool counts = event.kind == Event::Access && event.mbarrier != Event::unknown;
+    if ((start.kind == Event::Arrive && counts && event.mbarrier == start.mbarrier) ||
+        ((start.kind == Event::Arrive || start.kind == Event::PhaseWait) && isNextArrival(start, event)))
+      checkPhase(start, reached, at);
+  }
+
+  static bool isNextArrival(const Event &start, const Event &event) {
+    return event.kind == Event::Arrive && event.mbarrier == start.mbarrier && event.mbarrier != Event::unknown;
+  }
+
+  /// What lies between once the event is past too; nothing if it keeps all apart that follows.
+  std::optional<State> past(const Event &start, const Event &event, State state) const {
+    const bool ofPhase = start.kind == Event::Arrive || start.kind == Event::PhaseWait;
+    switch (event.kind) {
+    case Event::BlockBarrier:
+      if (!state.flies() || state.elected)
+        return std::nullopt;
+      break;
+    case Event::WarpBarrier:
+      if (state.between == nothing)
+        state.between = warpBarrier;
+      break;
+    case Event::Commit: // counts that no wait tells apart are one
+      if (event.series == seriesOf(start) && state.flies())
+        state.between =
+            state.between == noGroup ? lastGroup : std::min(state.between + 1, lastGroup + paths.mostGroups);
+      break;
+    case Event::Wait: // groups of other series than the access's say nothing of it
+      if (event.series == seriesOf(start) && state.between >= lastGroup + event.groups)
+        state.between = nothing;
+      break;
+    case Event::Arrive:
+      if (ofPhase && isNextArrival(start, event)) // the search from there goes on
+        return std::nullopt;
+      if (state.elected || (!event.elected && !state.flies()) || endsWith(start, event))
+        state.arrivals |= bitOf(event);
+      break;
+    case Event::PhaseWait:
+      if (!(state.arrivals & bitOf(event)))
+        break;
+      if (!event.elected)
+        return std::nullopt;
+      state.elected = true;
+      break;
+    case Event::Init:
+    case Event::Invalidate:
+      if (ofPhase && start.mbarrier != Event::unknown && allocOf(start).getResult() == event.op->getOperand(0))
+        return std::nullopt;
+      break;
+    default:
+      break;
+    }
+    return state;
+  }
+
+  tile_gpu::LocalAllocOp allocOf(const Event &event) const {
+    return paths.mbarriers[static_cast<size_t>(event.mbarrier)].alloc;
+  }
+
+  /// A copy that counts to the mbarrier that the elected thread arrives at.
+  static bool endsWith(const Event &start, const Event &arrival) {
+    return start.kind == Event::Access && start.elected && arrival.elected && isNextArrival(start, arrival);
   }
 
   Meet meet(const Event &first, const Event &second) {
@@ -110,24 +219,61 @@ private:
     const Words words = wordsOf(a.agent);
     d << what << " bytes that a " << words.what << " in flight may still " << does;
     if (unknown.empty())
-      d << ": wait for its group first";
+      d << ": " << words.remedy;
     else
       d << " depends on " << unknown;
     d.attachNote(start.op->getLoc()) << "the " << words.what;
-    whyInFlight(d, words, reached, at);
+    whyInFlight(d, start, reached, at);
+  }
+
+  /// Of an arrival at the phase of an mbarrier, or a count to it, after one that is not known to be over, or to have
+  /// been seen.
+  void checkPhase(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    // All threads arrive, each after its own wait.
+    const bool waits = start.kind == Event::PhaseWait;
+    if ((waits && !event.elected) || !reported.insert(event.op).second)
+      return;
+    good = false;
+    InFlightDiagnostic d = event.op->emitError();
+    if (waits)
+      d << "this arrival may end the next phase of an mbarrier before every thread has seen that the last one is over";
+    else
+      d << (event.kind == Event::Arrive ? "this arrival" : "this copy's count")
+        << " may come before the last phase of its mbarrier is over";
+    d.attachNote(start.op->getLoc()) << (waits ? "the wait for that phase" : "the arrival at that phase");
+    whyNotKnown(d, reached, at);
+    path(d, reached, at);
+    if (waits)
+      d.attachNote()
+          << "let the threads arrive at another mbarrier after their wait, and the elected one wait for that";
+    else
+      d.attachNote() << "wait for that phase on this path";
+  }
+
+  /// One thread knows that what the search began with is over, others do not.
+  void whyNotKnown(InFlightDiagnostic &d, llvm::ArrayRef<Reached> reached, size_t at) {
+    if (!reached[at].state.elected)
+      return;
+    for (int s = static_cast<int>(at); s != noParent; s = reached[static_cast<size_t>(s)].via)
+      if (const Reached &one = reached[static_cast<size_t>(s)]; !one.state.elected) {
+        d.attachNote(paths.events[one.event].op->getLoc()) << "only the elected thread waits here";
+        return;
+      }
   }
 
   /// Of a store of global memory and a copy that reads there, one of them reached from the other.
   void checkGlobal(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
     const Event &event = paths.events[reached[at].event];
-    const Between between = reached[at].between;
+    const Between between = reached[at].state.between;
     const bool storeFirst = start.kind == Event::GlobalWrite;
     const proof::MemoryOrigin &to = paths.writes[(storeFirst ? start : event).access];
     const proof::MemoryOrigin &from = paths.copied.find((storeFirst ? event : start).op)->second;
     if ((paths.oneWarp() && between == warpBarrier) || !mayMeet(to, from) || !reported.insert(event.op).second)
       return;
     good = false;
-    const bool known = to.known() && from.known(), flies = between >= noGroup;
+    const bool known = to.known() && from.known(), flies = reached[at].state.flies();
+    const Words words = wordsOf(seriesOf(storeFirst ? event : start));
     InFlightDiagnostic d = event.op->emitError();
     if (!known)
       d << "cannot be proved: whether ";
@@ -144,32 +290,46 @@ private:
         d << "what '" << (storeFirst ? start : event).op->getName() << "' writes";
     }
     if (flies)
-      d << ": wait for its group first";
+      d << ": " << words.remedy;
     d.attachNote(start.op->getLoc()) << (storeFirst ? "the store" : "the copy");
     if (flies)
-      return whyInFlight(d, wordsOf(tile::Agent::AsyncCopy), reached, at);
+      return whyInFlight(d, start, reached, at);
     path(d, reached, at);
     d.attachNote() << "put a tile_gpu." << (paths.oneWarp() ? "warp_barrier" : "barrier") << " on this path"
                    << (storeFirst ? "" : ", after the wait");
   }
 
   /// Why no wait on the path has ended it.
-  void whyInFlight(InFlightDiagnostic &d, Words words, llvm::ArrayRef<Reached> reached, size_t at) {
+  void whyInFlight(InFlightDiagnostic &d, const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Words words = wordsOf(seriesOf(start));
+    if (seriesOf(start) == tile::Agent::BulkCopy) {
+      const State &state = reached[at].state;
+      if (state.elected)
+        whyNotKnown(d, reached, at);
+      else if (start.mbarrier == Event::unknown)
+        d.attachNote() << "nobody knows which mbarrier it counts to";
+      else if (!state.arrivals)
+        d.attachNote() << "no mbarrier_arrive on this path belongs to the phase that it counts to";
+      else
+        d.attachNote() << "no mbarrier_wait on this path is for the phase that it counts to";
+      return path(d, reached, at);
+    }
     const Reached *wait = nullptr;
     for (int s = reached[at].via; s != noParent && !wait; s = reached[static_cast<size_t>(s)].via)
       if (const Reached &one = reached[static_cast<size_t>(s)]; paths.events[one.event].kind == Event::Wait)
         wait = &one;
-    if (reached[at].between == noGroup) {
+    const Between between = reached[at].state.between;
+    if (between == noGroup) {
       d.attachNote() << "no async_commit on this path puts it into a group";
     } else if (!wait) {
       d.attachNote() << "no " << words.wait << " lies on this path";
     } else {
       const Event &weak = paths.events[wait->event];
       Diagnostic &note = d.attachNote(weak.op->getLoc()) << "this wait leaves " << weak.groups << " groups in flight: ";
-      if (wait->between == noGroup)
+      if (wait->state.between == noGroup)
         note << "the " << words.what << " is in a later one";
       else
-        note << "the " << words.what << "'s group has only " << wait->between - lastGroup << " after it";
+        note << "the " << words.what << "'s group has only " << wait->state.between - lastGroup << " after it";
     }
     path(d, reached, at);
   }
@@ -179,7 +339,7 @@ private:
     Operation *first = start.op, *second = event.op;
     const SharedAccess &a = paths.accesses[start.access], &b = paths.accesses[event.access];
     const Meet met = meet(start, event);
-    if (met < Meet::Lanes || (met == Meet::Lanes && reached[at].between == warpBarrier) ||
+    if (met < Meet::Lanes || (met == Meet::Lanes && reached[at].state.between == warpBarrier) ||
         !reported.insert(second).second)
       return;
     good = false;
@@ -195,6 +355,7 @@ private:
                                   << (a.write ? "a write" : "a read") << " before it, with no " << what
                                   << " between, depends on " << unknown;
     d.attachNote(first->getLoc()) << "the " << (a.write ? "write" : "read");
+    whyNotKnown(d, reached, at);
     path(d, reached, at);
     d.attachNote() << "put a tile_gpu." << (met == Meet::Warps ? "barrier" : "warp_barrier") << " on this path";
   }
@@ -231,7 +392,8 @@ struct VerifyBarriers : impl::VerifyBarriersBase<VerifyBarriers> {
         continue;
       }
       Search search(paths);
-      if (!search.run())
+      // The search goes by phases: with wrong ones it finds what follows from them.
+      if (!checkPhases(paths) || !search.run())
         good = false;
       else if (remarks)
         function.emitRemark("proved: ") << paths.accessOps << " accesses, " << search.pairs()
