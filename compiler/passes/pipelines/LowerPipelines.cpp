@@ -247,11 +247,14 @@ private:
         MbarrierInitOp::create(rewriter, loc, ring.full, 1);
         MbarrierInitOp::create(rewriter, loc, ring.empty, warpsOf(op).count);
       });
-      if (op.getHolding()) // they were full once
+      if (op.getHolding()) { // they were full once
         elected(loc, [&] {
           for (unsigned i = 0; i < op.getHolding(); ++i)
             MbarrierArriveOp::create(rewriter, loc, ring.full, constant(loc, i), state.read.phase);
         });
+        for (unsigned i = 0; i < op.getHolding(); ++i)
+          MbarrierWaitOp::create(rewriter, loc, ring.full, constant(loc, i), state.read.phase, ValueRange());
+      }
     }
     give(op.getState(), std::move(state));
     return gone(op);
