@@ -229,13 +229,15 @@ def InsertBarriers : Pass<"kiln-insert-barriers", "::mlir::ModuleOp"> {
   let summary = "Adds the barriers that accesses to memory need";
   let description = [{
     Between two accesses to the same bytes, one of them a write: a barrier of the block if different warps access them,
-    one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the plans
-    and layouts, at the buffers' offsets: run allocate-shared before.  Buffers of one allocation are told apart by
-    constant numbers, and by slot numbers that a loop counts modulo the number of slots.  An async_wait publishes its
-    buffers: who reads them next needs a barrier after it.  A copy that nobody waits for cannot be repaired here.  A
-    load and a store of global memory may meet if their addresses come from the same argument of the kernel, or if the
-    origin of one is unknown; an atomic operation that releases comes after every access before it, one that acquires
-    before every access after it.  Asynchronous copies read global memory from the operation to their wait.
+    one of the warp if different lanes do, nothing if the same lane does.  Bytes of shared memory are those of the
+    plans and layouts, at the buffers' offsets: run allocate-shared before.  Buffers of one allocation are told apart
+    by constant numbers, and by slot numbers that a loop counts modulo the number of slots.  An async_wait publishes
+    its buffers: who reads them next needs a barrier after it.  An mbarrier_wait needs none: what came before to its
+    `ready` buffers is done, for all threads, or in a tile_gpu.elected for that one.  A copy that nobody waits for
+    cannot be repaired here.  A load and a store of global memory may meet if their addresses come from the same
+    argument of the kernel, or if the origin of one is unknown; an atomic operation that releases comes after every
+    access before it, one that acquires before every access after it.  Asynchronous copies read global memory from the
+    operation to their wait.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
@@ -247,9 +249,14 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
     slot numbers repeat after a few rounds is unrolled by that many.  An asynchronous copy writes until a wait on the
     path covers its group, by the commits between and the wait's `groups`; then until a barrier.  For as long it also
     reads global memory, which nobody may write meanwhile: different arguments of the function are different memory.
+    An mbarrier orders what comes before an arrival and what comes after a wait for its phase; in a tile_gpu.elected for
+    that thread alone, until that one hands it on.  A tensor_copy writes until a wait for the phase that it counts to.
+    Which mbarrier and which phase these are must be known on every path: numbers that a loop carries are followed, also
+    after it.
     Errors: a race, with both accesses and the path between them; an access to bytes that a copy in flight may still
-    write, or a write of memory that it may still read; a copy of what others have yet to store; or what cannot be
-    proved, with the expression that is not known.
+    write, or a write of memory that it may still read; a copy of what others have yet to store; a wait for an arrival
+    that never comes; phases and arrivals of an mbarrier that are not as they are said to be, or may be taken for one
+    another; or what cannot be proved, with the expression that is not known.
   }];
   let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }
@@ -257,10 +264,10 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
 def InsertDelays : Pass<"kiln-insert-delays", "::mlir::ModuleOp"> {
   let summary = "Makes warps late at barriers, to find out on a GPU who relies on their being early";
   let description = [{
-    With `seed` every hand-off of shared memory (a barrier; numbered from 0 in program order) gets a delay before and one
-    after it, of random length for each warp and block.  With `warp` only that warp is late, and only at hand-off
-    `hand-off`; a kernel that lacks one of the two stays as it is.  KILN_STRESS=seed and KILN_STRESS=warp:hand-off add
-    it to a compile.
+    With `seed` every hand-off of shared memory (a barrier, an arrival at an mbarrier or a wait for one, a
+    tile_gpu.elected with some; numbered from 0 in program order) gets a delay before and one after it, of random
+    length for each warp and block.  With `warp` only that warp is late, and only at hand-off `hand-off`; a kernel that
+    lacks one of the two stays as it is.  KILN_STRESS=seed and KILN_STRESS=warp:hand-off add it to a compile.
   }];
   let options = [
     Option<"seed", "seed", "int64_t", /*default=*/"-1", "of the random lengths, 0 or more">,

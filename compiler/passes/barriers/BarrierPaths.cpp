@@ -56,8 +56,18 @@ bool BarrierPaths::build(Block::iterator from, Block::iterator to) {
       continue;
     }
     const Rounds all = roundsOf(counted, numbers, std::min(mostRounds, mostCopies / copies));
-    if (goesOnAfter(counted) && copies * all.states.size() <= mostCopies)
-      return forked(counted, all, to);
+    Operation *last = lastGoingBy(counted);
+    if (last && copies * all.states.size() <= mostCopies) {
+      // As far as what loops on the way end with.
+      for (Operation *op = counted->getNextNode(); op != last->getNextNode(); op = op->getNextNode())
+        if (auto loop = dyn_cast<scf::ForOp>(op))
+          if (Operation *further = lastGoingBy(loop); further && last->isBeforeInBlock(further))
+            last = further;
+      if (!forked(counted, all, std::next(last->getIterator())))
+        return false;
+      from = last->getIterator();
+      continue;
+    }
     const std::optional<Exits> exits = loop(counted, all);
     if (!exits)
       return false;
@@ -90,6 +100,7 @@ bool BarrierPaths::forked(scf::ForOp op, const Rounds &all, Block::iterator to) 
   copies /= all.states.size();
   numbers = outside;
   ends = after;
+  add(Event::Turn, op); // one end again
   return true;
 }
 

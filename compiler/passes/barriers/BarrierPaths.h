@@ -8,8 +8,9 @@
 // A loop whose buffers are chosen by numbers that it carries is copied once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
 // the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
-// the same numbers; no path of a run is missing.  What comes after such a loop and goes by the numbers that it ends
-// with is copied too, once for each set.  A loop without such numbers is one copy with an edge back to itself.
+// the same numbers; no path of a run is missing.  What comes after such a loop is copied too, once for each set of
+// numbers that it may end with, down to the last operation that goes by them.  A loop without such numbers is one copy
+// with an edge back to itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_BARRIERPATHS_H
@@ -83,7 +84,7 @@ private:
   unsigned add(Event::Kind kind, mlir::Operation *op, llvm::StringRef turn = {});
   bool build(mlir::Region &region);
   bool build(mlir::Block::iterator from, mlir::Block::iterator to);
-  /// A loop, and for each set of numbers that it may end with what comes after it.
+  /// A loop, and for each set of numbers that it may end with what comes after it, up to `to`.
   bool forked(mlir::scf::ForOp op, const Rounds &all, mlir::Block::iterator to);
   bool step(mlir::Operation *op);
   bool conditional(mlir::scf::IfOp op);

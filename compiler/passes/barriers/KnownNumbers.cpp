@@ -91,16 +91,18 @@ llvm::SmallVector<Value, 2> numbersOf(Operation *op) {
   return {};
 }
 
-bool goesOnAfter(scf::ForOp loop) {
+Operation *lastGoingBy(scf::ForOp loop) {
   llvm::SetVector<Value> seen;
-  for (Operation *op = loop->getNextNode(); op; op = op->getNextNode())
+  for (Operation *op = &loop->getBlock()->back(); op != loop; op = op->getPrevNode()) {
+    size_t next = seen.size();
     op->walk([&](Operation *inner) { seen.insert_range(numbersOf(inner)); });
-  for (size_t i = 0; i < seen.size(); ++i) {
-    if (seen[i].getDefiningOp() == loop)
-      return true;
-    addSources(seen[i], seen);
+    for (; next < seen.size(); ++next) {
+      if (seen[next].getDefiningOp() == loop)
+        return op;
+      addSources(seen[next], seen);
+    }
   }
-  return false;
+  return nullptr;
 }
 
 Number KnownNumbers::of(Value v) const {

@@ -39,8 +39,8 @@ struct Rounds {
 /// The numbers that an operation goes by: of a buffer among several, of an mbarrier among several, of its phase.
 llvm::SmallVector<mlir::Value, 2> numbersOf(mlir::Operation *op);
 
-/// An operation after the loop in its block goes by a number that the loop ends with.
-bool goesOnAfter(mlir::scf::ForOp loop);
+/// The last operation after the loop in its block that goes by a number that the loop ends with; null if none does.
+mlir::Operation *lastGoingBy(mlir::scf::ForOp loop);
 
 /// Follows the carried numbers that numbersOf the loop's operations depend on.  Numbers that are not known, or do
 /// not come back within `most` rounds, are left out; with none left there is one state.
