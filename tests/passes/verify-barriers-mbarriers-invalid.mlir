@@ -246,3 +246,27 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+// Bytes of mbarriers are for nothing else, until these end.
+#sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @reused(%v: tensor<64x32xf16, #row>) attributes {tile.num_warps = 4 : i32} {
+    %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+    %b = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<1>
+    %c = tile_gpu.local_alloc {offset = 8 : i32} : !tile_gpu.mbarriers<1>
+    tile_gpu.elected {
+      tile_gpu.mbarrier_init %b arrivals 4 : !tile_gpu.mbarriers<1>
+      // expected-note @+1 {{they begin here}}
+      tile_gpu.mbarrier_init %c arrivals 4 : !tile_gpu.mbarriers<1>
+      tile_gpu.mbarrier_invalidate %b : !tile_gpu.mbarriers<1>
+    }
+    tile_gpu.barrier
+    // expected-error @+2 {{accesses bytes of mbarriers that have not ended}}
+    // expected-note @+1 {{put a tile_gpu.mbarrier_invalidate on this path}}
+    tile_gpu.local_store %v, %a : tensor<64x32xf16, #row>, !tile_gpu.buffer<64x32xf16, #sh>
+    return
+  }
+}

@@ -125,8 +125,10 @@ bool BarrierPaths::step(Operation *op) {
     return opaque(op);
   if (!access(op))
     return false;
-  if (isa<MbarrierInitOp, MbarrierInvalidateOp>(op))
-    add(isa<MbarrierInitOp>(op) ? Event::Init : Event::Invalidate, op);
+  if (isa<MbarrierInitOp, MbarrierInvalidateOp>(op)) {
+    const unsigned bytes = events.back().access;
+    events[add(isa<MbarrierInitOp>(op) ? Event::Init : Event::Invalidate, op)].access = bytes;
+  }
   return true;
 }
 

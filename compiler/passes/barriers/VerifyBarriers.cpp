@@ -34,15 +34,18 @@ struct State {
 struct Words {
   const char *what, *wait, *remedy;
 };
-Words wordsOf(tile::Agent agent) {
-  switch (agent) {
-  case tile::Agent::MatrixUnit:
-    return {"product", "warpgroup_wait", "wait for its group first"};
-  case tile::Agent::BulkCopy:
+
+/// Ends with a phase of an mbarrier, not with a group.
+bool endsByPhase(const Event &event) {
+  return event.kind == Event::Arrive || isa<tile_gpu::TensorCopyOp>(event.op);
+}
+
+Words wordsOf(const Event &event, tile::Agent agent) {
+  if (endsByPhase(event))
     return {"copy", "mbarrier_wait", "wait for its mbarrier first"};
-  default:
-    return {"copy", "async_wait", "wait for its group first"};
-  }
+  if (agent == tile::Agent::MatrixUnit)
+    return {"product", "warpgroup_wait", "wait for its group first"};
+  return {"copy", "async_wait", "wait for its group first"};
 }
 
 /// Of an arrival or a wait; 0 where it is not known, or there are too many.
@@ -62,9 +65,10 @@ uint64_t bitOf(const Event &event) {
 /// later accesses and arrivals alone.  A copy that counts to an mbarrier ends with the phase that the elected thread
 /// arrives at next, and with nothing else.
 ///
-/// Two more things are no accesses and are searched from in the same way.  The end of a phase: who arrives at the next
-/// one must know that it is over.  A wait by all threads: before the elected thread, who may be far ahead, ends the
-/// next phase, they must have seen that this one is over.
+/// Three more things are no accesses and are searched from in the same way.  Mbarriers that begin: until they end,
+/// their bytes are for nothing else.  The end of a phase: who arrives at the next one must know that it is over.  A
+/// wait by all threads: before the elected thread, who may be far ahead, ends the next phase, they must have seen that
+/// this one is over.
 class Search {
 public:
   explicit Search(const BarrierPaths &paths) : paths(paths) {}
@@ -76,7 +80,8 @@ public:
         from(event);
     if (good) // else it may be the same again
       for (const Event &event : paths.events)
-        if (event.kind == Event::Arrive || (event.kind == Event::PhaseWait && !event.elected))
+        if (event.kind == Event::Arrive || event.kind == Event::Init ||
+            (event.kind == Event::PhaseWait && !event.elected))
           from(event);
     return good;
   }
@@ -95,16 +100,17 @@ private:
     case Event::Access:
       return {paths.accesses[start.access].copy ? noGroup : nothing, 0,
               !paths.accesses[start.access].copy && start.elected};
+    case Event::Init:
+      return {noGroup, 0, false};
     case Event::Arrive: // the phase goes on
       return {noGroup, bitOf(start), false};
     default:
       return {};
     }
   }
+  /// Whose groups an access belongs to.
   tile::Agent seriesOf(const Event &start) const {
-    return start.kind == Event::Access   ? paths.accesses[start.access].agent
-           : start.kind == Event::Arrive ? tile::Agent::BulkCopy
-                                         : tile::Agent();
+    return start.kind == Event::Access ? paths.accesses[start.access].agent : tile::Agent();
   }
 
   void from(const Event &start) {
@@ -133,6 +139,8 @@ private:
       flies ? checkCopy(start, reached, at) : check(start, reached, at);
     if ((start.kind == Event::GlobalWrite && copies(event)) || (copies(start) && event.kind == Event::GlobalWrite))
       checkGlobal(start, reached, at);
+    if (start.kind == Event::Init && event.kind == Event::Access)
+      checkBytes(start, reached, at);
     const bool counts = event.kind == Event::Access && event.mbarrier != Event::unknown;
     if ((start.kind == Event::Arrive && counts && event.mbarrier == start.mbarrier) ||
         ((start.kind == Event::Arrive || start.kind == Event::PhaseWait) && isNextArrival(start, event)))
@@ -156,7 +164,7 @@ private:
         state.between = warpBarrier;
       break;
     case Event::Commit: // counts that no wait tells apart are one
-      if (event.series == seriesOf(start) && state.flies())
+      if (event.series == seriesOf(start) && state.flies() && !endsByPhase(start))
         state.between =
             state.between == noGroup ? lastGroup : std::min(state.between + 1, lastGroup + paths.mostGroups);
       break;
@@ -179,6 +187,8 @@ private:
       break;
     case Event::Init:
     case Event::Invalidate:
+      if (start.kind == Event::Init && start.op->getOperand(0) == event.op->getOperand(0))
+        return std::nullopt;
       if (ofPhase && start.mbarrier != Event::unknown && allocOf(start).getResult() == event.op->getOperand(0))
         return std::nullopt;
       break;
@@ -216,7 +226,7 @@ private:
     InFlightDiagnostic d = event.op->emitError();
     if (!unknown.empty())
       d << "cannot be proved: whether this ";
-    const Words words = wordsOf(a.agent);
+    const Words words = wordsOf(start, a.agent);
     d << what << " bytes that a " << words.what << " in flight may still " << does;
     if (unknown.empty())
       d << ": " << words.remedy;
@@ -251,6 +261,21 @@ private:
       d.attachNote() << "wait for that phase on this path";
   }
 
+  /// Of an access to bytes of mbarriers that have not ended, as something else.
+  void checkBytes(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    const Value barriers = start.op->getOperand(0);
+    const bool asBuffer = isa<tile_gpu::TensorCopyOp>(event.op) && paths.accesses[event.access].write;
+    if ((!asBuffer && llvm::is_contained(event.op->getOperands(), barriers)) || meet(start, event) == Meet::Never ||
+        !reported.insert(event.op).second)
+      return;
+    good = false;
+    InFlightDiagnostic d = event.op->emitError("accesses bytes of mbarriers that have not ended");
+    d.attachNote(start.op->getLoc()) << "they begin here";
+    path(d, reached, at);
+    d.attachNote() << "put a tile_gpu.mbarrier_invalidate on this path";
+  }
+
   /// One thread knows that what the search began with is over, others do not.
   void whyNotKnown(InFlightDiagnostic &d, llvm::ArrayRef<Reached> reached, size_t at) {
     if (!reached[at].state.elected)
@@ -273,7 +298,7 @@ private:
       return;
     good = false;
     const bool known = to.known() && from.known(), flies = reached[at].state.flies();
-    const Words words = wordsOf(seriesOf(storeFirst ? event : start));
+    const Words words = wordsOf(storeFirst ? event : start, tile::Agent::AsyncCopy);
     InFlightDiagnostic d = event.op->emitError();
     if (!known)
       d << "cannot be proved: whether ";
@@ -301,8 +326,8 @@ private:
 
   /// Why no wait on the path has ended it.
   void whyInFlight(InFlightDiagnostic &d, const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
-    const Words words = wordsOf(seriesOf(start));
-    if (seriesOf(start) == tile::Agent::BulkCopy) {
+    const Words words = wordsOf(start, seriesOf(start));
+    if (endsByPhase(start)) {
       const State &state = reached[at].state;
       if (state.elected)
         whyNotKnown(d, reached, at);
