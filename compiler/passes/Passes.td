@@ -17,13 +17,16 @@ def Specialize : Pass<"kiln-specialize", "::mlir::ModuleOp"> {
   let description = [{
     Removes every other kernel, sets `tile_gpu.target`, gives divisible arguments `tile.divisibility` and puts constants
     in the place of arguments whose value is known (they stay arguments, with `tile.equals`).  What is stated here
-    becomes the guards of the compiled kernel.
+    becomes the guards of the compiled kernel.  `no-tensor-maps` gives the kernel `tile_gpu.no_tensor_maps`, which is no
+    guard: code without maps takes all arguments.
   }];
   let options = [
     Option<"target", "target", "std::string", /*default=*/"", "code target, such as sm_80">,
     Option<"kernel", "kernel", "std::string", /*default=*/"", "kernel to keep; empty: the only one">,
     ListOption<"divisible", "divisible", "std::string", "ARGUMENT=DIVISOR, as in 0=16">,
-    ListOption<"equals", "equals", "std::string", "ARGUMENT=VALUE, as in 4=1">];
+    ListOption<"equals", "equals", "std::string", "ARGUMENT=VALUE, as in 4=1">,
+    Option<"noTensorMaps", "no-tensor-maps", "bool", /*default=*/"false",
+           "passes make no tensor maps for the kernel; those in its text stay">];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect"];
 }
 

@@ -83,6 +83,8 @@ private:
 
   LogicalResult stateFacts() {
     OpBuilder builder = OpBuilder::atBlockBegin(&chosen.getBody().front());
+    if (noTensorMaps)
+      chosen->setAttr(tile_gpu::noTensorMapsAttr, builder.getUnitAttr());
     for (const std::string &text : divisible) {
       const FailureOr<Fact> fact = parse(text, "divisible");
       if (failed(fact))

@@ -90,8 +90,10 @@ private:
     if (const int replaced = replace(Stage::Tile); replaced < 0 || (replaced > 0 && !stage(Stage::Tile, "tile", build)))
       return false;
     dump(Stage::Tile);
-    metadata = describeKernel(theKernel());
+    func::FuncOp kernel = theKernel();
+    metadata = describeKernel(kernel);
     metadata.target = std::string(target->name);
+    mapsOfText = kernel.getNumArguments() - tile::numVisibleArguments(kernel);
     return true;
   }
 
@@ -170,11 +172,12 @@ private:
 
   /// The code of a later stage was made for what it was made for: facts would change nothing.
   bool mayStateFacts(Stage given) {
-    if (given == Stage::Tile || (job.divisible.empty() && job.equals.empty()))
+    if (given == Stage::Tile || (job.divisible.empty() && job.equals.empty() && !job.noTensorMaps))
       return true;
-    fail(KILN_COMPILE_INPUT, Status::invalid("facts about the arguments of a kernel that is given at stage " +
-                                                 stageName(given).str() + ": its code is made already",
-                                             "leave --divisible and --equals out, or give the kernel at stage tile"));
+    fail(KILN_COMPILE_INPUT,
+         Status::invalid("facts about the arguments of a kernel that is given at stage " + stageName(given).str() +
+                             ": its code is made already",
+                         "leave --divisible, --equals and --no-tensor-maps out, or give the kernel at stage tile"));
     return false;
   }
 
@@ -206,6 +209,7 @@ private:
     for (auto f : module->getOps<LLVM::LLVMFuncOp>())
       if (f.getName() == metadata.kernel)
         describeHidden(f, metadata);
+    metadata.mapsByPasses = mapsOfText && metadata.hidden.size() > *mapsOfText;
     PtxOptions options;
     options.target = target;
     options.lineInfo = job.lineInfo;
@@ -303,6 +307,7 @@ private:
       f.divisible.push_back(std::to_string(argument) + "=" + std::to_string(number));
     for (const auto &[argument, number] : job.equals)
       f.equals.push_back(std::to_string(argument) + "=" + std::to_string(number));
+    f.noTensorMaps = job.noTensorMaps;
     return f;
   }
 
@@ -373,6 +378,8 @@ private:
   const Target *target = nullptr;
   OwningOpRef<ModuleOp> module;
   Metadata metadata;
+  /// Tensor maps at the end of stage tile: passes make the others.  Nothing: the text is of a later stage.
+  std::optional<unsigned> mapsOfText;
   std::vector<std::pair<std::string, double>> milliseconds;
   std::vector<Metadata::PassTime> passTimes;
 };

@@ -25,6 +25,7 @@ enum class Emit : unsigned char { Tile, TileGpu, Llvm, Ptx };
 struct CompileJob {
   std::string program, fileName, kernel, codeTarget;
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< argument -> number
+  bool noTensorMaps = false;                                     ///< passes make none
   Emit emit = Emit::Ptx;
   bool lineInfo = false;
   bool explain = false; ///< the metadata says what was made of the kernel (KernelReport.h)

@@ -32,7 +32,8 @@ typedef struct KilnCompileRequest {
   KilnText kernel;     /* which kernel of the module; empty: the only one */
   KilnText codeTarget; /* "sm_80": what the code may use */
   /* JSON: what the launcher knows of the arguments, and guards:
-   *   [{"argument": 0, "divisibility": 16}, {"argument": 4, "equals": 1}] ; empty: nothing */
+   *   [{"argument": 0, "divisibility": 16}, {"argument": 4, "equals": 1}] ; empty: nothing.
+   * {"tensor_maps": false} in it: passes make no tensor maps; those in the program stay. */
   KilnText specialization;
   /* JSON object of knobs.  Known: "emit": "tile" | "tile_gpu" | "llvm" | "ptx" (default);
    *   "line_info": bool (false); "explain": bool (false); "plugins": ["/path/p.so"], pass plugins, loaded into
@@ -68,6 +69,7 @@ typedef struct KilnCompileResult {
    *                "box": [64, 64], "swizzle": "128B", "interleave": "none", "promotion": "none",
    *                "fill": "zeros"}, ..],   parameters after the arguments that the launcher makes of them, if any;
    *                   expressions as ArgumentExpression.h says; "element_strides" too where they are not 1
+   *    "maps_by_passes": true,    passes made some of these maps: {"tensor_maps": false} gives code that has fewer
    *    "cluster": [2, 1, 1],      blocks of a cluster, of which a launch's grid is a multiple; absent: none
    *    "guards": [{"argument": 0, "divisibility": 16}, ..],      facts the code relies on
    *    "milliseconds": {"parse": 0.1, "tile": .., "tile_gpu": .., "lowering": .., "llvm": .., "ptx": ..},

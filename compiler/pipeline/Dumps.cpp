@@ -50,6 +50,8 @@ void Dumps::begin(llvm::StringRef kernelName) {
     request += "\n" + std::to_string(argument) + "/" + std::to_string(number);
   for (const auto &[argument, number] : job.equals)
     request += "\n" + std::to_string(argument) + "=" + std::to_string(number);
+  if (job.noTensorMaps)
+    request += "\nno tensor maps";
   const std::string hash = llvm::utohexstr(llvm::xxh3_64bits(request) & 0xffffffff, /*LowerCase=*/true, 8);
   name = (kernel.empty() ? std::string("kernel") : kernel) + "." + job.codeTarget + "." + hash;
 }

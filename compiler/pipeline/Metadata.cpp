@@ -209,6 +209,8 @@ std::string toJson(const Metadata &m) {
         for (const Metadata::Hidden &h : m.hidden)
           writeTensorMap(json, h.recipe, h.offset);
       });
+    if (m.mapsByPasses)
+      json.attribute("maps_by_passes", true);
     json.attributeArray("guards", [&] {
       auto guard = [&](const char *kind, const std::pair<unsigned, long long> &g) {
         json.object([&] {

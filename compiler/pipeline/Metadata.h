@@ -35,6 +35,7 @@ struct Metadata {
     unsigned offset;
   };
   std::vector<Hidden> hidden; ///< parameters that the launcher makes, after the arguments
+  bool mapsByPasses = false;  ///< some of them only because a pass found it good
   std::vector<std::pair<unsigned, long long>> divisible, equals; ///< guards
   std::vector<std::pair<std::string, double>> milliseconds;
   struct PassTime {

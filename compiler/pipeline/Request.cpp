@@ -27,14 +27,20 @@ Status readFacts(const KilnText &t, CompileJob &job) {
     return Status::invalid("the specialization is no JSON array");
   for (const llvm::json::Value &item : *facts) {
     const llvm::json::Object *fact = item.getAsObject();
+    if (fact && fact->get("tensor_maps")) {
+      if (fact->size() != 1 || fact->getBoolean("tensor_maps").value_or(true))
+        return Status::invalid("a fact of the specialization about tensor maps is not {\"tensor_maps\": false}");
+      job.noTensorMaps = true;
+      continue;
+    }
     const std::optional<int64_t> argument = fact ? fact->getInteger("argument") : std::nullopt;
     const std::optional<int64_t> divisor = fact ? fact->getInteger("divisibility") : std::nullopt;
     const std::optional<int64_t> equals = fact ? fact->getInteger("equals") : std::nullopt;
     if (!argument || *argument < 0 || *argument > 65535 || divisor.has_value() == equals.has_value() ||
         fact->size() != 2)
       return Status::invalid(
-          "a fact of the specialization is not of the form {\"argument\": N, \"divisibility\": D} or "
-          "{\"argument\": N, \"equals\": V}");
+          "a fact of the specialization is of none of the forms {\"argument\": N, \"divisibility\": D}, "
+          "{\"argument\": N, \"equals\": V} and {\"tensor_maps\": false}");
     (divisor ? job.divisible : job.equals).emplace_back(unsigned(*argument), divisor ? *divisor : *equals);
   }
   return {};

@@ -50,6 +50,8 @@ std::string compileCommand(const CompileJob &job, std::string_view file, std::op
     for (const auto &[argument, number] : *facts)
       if (!done) // the text says it afterwards
         out += option + std::to_string(argument) + "=" + std::to_string(number);
+  if (!done && job.noTensorMaps)
+    out += " --no-tensor-maps";
   if (job.lineInfo)
     out += " --line-info";
   if (const std::string added = addedPasses(job, done); !added.empty()) {

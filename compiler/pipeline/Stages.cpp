@@ -51,6 +51,7 @@ struct TileStageOptions : PassPipelineOptions<TileStageOptions> {
   Option<std::string> kernel{*this, "kernel", llvm::cl::desc("kernel to keep; empty: the only one")};
   ListOption<std::string> divisible{*this, "divisible", llvm::cl::desc("ARGUMENT=DIVISOR, as in 0=16")};
   ListOption<std::string> equals{*this, "equals", llvm::cl::desc("ARGUMENT=VALUE, as in 4=1")};
+  Option<bool> noTensorMaps{*this, "no-tensor-maps", llvm::cl::desc("passes make no tensor maps for the kernel")};
 };
 
 struct TileGpuStageOptions : PassPipelineOptions<TileGpuStageOptions> {
@@ -118,6 +119,7 @@ Status buildTileStage(OpPassManager &pm, const SpecializeFacts &facts, const Sta
   options.kernel = facts.kernel;
   options.divisible.assign(facts.divisible.begin(), facts.divisible.end());
   options.equals.assign(facts.equals.begin(), facts.equals.end());
+  options.noTensorMaps = facts.noTensorMaps;
   pm.addPass(createSpecialize(options));
   pm.addPass(createInlinerPass());
   pm.addPass(createSymbolDCEPass());
@@ -182,7 +184,7 @@ void registerStages() {
       [](OpPassManager &pm, const TileStageOptions &o) {
         return buildTileStage(pm,
                               {o.target, o.kernel, std::vector<std::string>(o.divisible.begin(), o.divisible.end()),
-                               std::vector<std::string>(o.equals.begin(), o.equals.end())},
+                               std::vector<std::string>(o.equals.begin(), o.equals.end()), o.noTensorMaps},
                               {.tile = o.passes});
       });
   registerStage<TileGpuStageOptions>("kiln-stage-tile-gpu", "Kiln's second stage: layouts, shared memory, barriers",

@@ -26,6 +26,7 @@ namespace kiln {
 struct SpecializeFacts {
   std::string target, kernel;
   std::vector<std::string> divisible, equals; ///< "0=16"
+  bool noTensorMaps = false;
 };
 
 /// Passes that are added to the stages, as MLIR writes pipelines: "my-pass{limit=4},canonicalize".  Each runs after

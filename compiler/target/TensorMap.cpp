@@ -82,25 +82,52 @@ Status checkRank(const TensorMapRecipe &r) {
   return {};
 }
 
-Status checkTensor(const TensorMapRecipe &r) {
-  const unsigned align = r.interleave == TensorMapInterleave::B32 ? 32 : 16;
+/// A rule of the tensor's own numbers, and the dimension or stride that breaks it.
+struct BrokenRule {
+  enum { None, Address, Dim, StrideAlignment, StrideLimit } rule = None;
+  unsigned index = 0;
+};
+
+unsigned alignmentOf(const TensorMapRecipe &r) {
+  return r.interleave == TensorMapInterleave::B32 ? 32 : 16;
+}
+
+BrokenRule firstBrokenRule(const TensorMapRecipe &r) {
+  const unsigned align = alignmentOf(r);
   if (r.address % align)
-    return Status::invalid(
-        format("tensor map: address 0x%llx is not a multiple of ", static_cast<unsigned long long>(r.address)) +
-            number(align),
-        "start the tensor at an aligned element");
+    return {BrokenRule::Address};
   for (unsigned i = 0; i < r.rank; ++i)
     if (r.dims[i] < 1 || r.dims[i] > largestDim)
-      return Status::invalid(indexed("dims", i) + " = " + number(r.dims[i]) + " is not in 1..2^32",
-                             r.dims[i] ? "split the dimension" : "do not launch for an empty tensor");
+      return {BrokenRule::Dim, i};
   for (unsigned i = 0; i + 1 < r.rank; ++i) {
     if (r.strides[i] % align)
-      return Status::invalid(indexed("strides", i) + " = " + number(r.strides[i]) + " bytes is not a multiple of " +
-                                 number(align),
-                             "pad the rows of the tensor");
+      return {BrokenRule::StrideAlignment, i};
     if (r.strides[i] >= strideLimit)
-      return Status::invalid(indexed("strides", i) + " = " + number(r.strides[i]) + " bytes is not below 2^40",
-                             "split the tensor");
+      return {BrokenRule::StrideLimit, i};
+  }
+  return {};
+}
+
+Status checkTensor(const TensorMapRecipe &r) {
+  const auto [rule, i] = firstBrokenRule(r);
+  switch (rule) {
+  case BrokenRule::None:
+    break;
+  case BrokenRule::Address:
+    return Status::invalid(
+        format("tensor map: address 0x%llx is not a multiple of ", static_cast<unsigned long long>(r.address)) +
+            number(alignmentOf(r)),
+        "start the tensor at an aligned element");
+  case BrokenRule::Dim:
+    return Status::invalid(indexed("dims", i) + " = " + number(r.dims[i]) + " is not in 1..2^32",
+                           r.dims[i] ? "split the dimension" : "do not launch for an empty tensor");
+  case BrokenRule::StrideAlignment:
+    return Status::invalid(indexed("strides", i) + " = " + number(r.strides[i]) + " bytes is not a multiple of " +
+                               number(alignmentOf(r)),
+                           "pad the rows of the tensor");
+  case BrokenRule::StrideLimit:
+    return Status::invalid(indexed("strides", i) + " = " + number(r.strides[i]) + " bytes is not below 2^40",
+                           "split the tensor");
   }
   return {};
 }
@@ -186,6 +213,10 @@ Status checkTensorMapForm(const TensorMapRecipe &recipe) {
   KILN_TRY(checkEnums(recipe));
   KILN_TRY(checkRank(recipe));
   return checkBox(recipe);
+}
+
+bool describesTensor(const TensorMapRecipe &recipe) {
+  return firstBrokenRule(recipe).rule == BrokenRule::None;
 }
 
 Status checkTensorMap(const TensorMapRecipe &recipe) {

@@ -79,6 +79,8 @@ struct TensorMapRecipe {
 /// The rules that need no tensor: of the rank, the box, and how it is copied.  A failure names the rule, the value, the
 /// limit and what to change.
 Status checkTensorMapForm(const TensorMapRecipe &recipe);
+/// The other rules: of the address, the extents and the strides.  Makes no text, which costs more than the rules.
+bool describesTensor(const TensorMapRecipe &recipe);
 /// Every rule of the encoder.
 Status checkTensorMap(const TensorMapRecipe &recipe);
 

@@ -31,8 +31,9 @@ def TileGpu_Dialect : Dialect {
     A kernel may have arguments that no caller passes: tensor maps (`!tile_gpu.tensor_map`), after all others, each with
     its recipe (`tile_gpu.tensor_map`), from which the launcher makes it.
 
-    Attributes of a module at this stage: `tile_gpu.target` (string), the code target.  Of a kernel, once shared memory
-    is allocated: `tile_gpu.shared_bytes` (i32), all of it dynamic.  Of an operation of the LLVM or NVVM dialect:
+    Attributes of a module at this stage: `tile_gpu.target` (string), the code target.  Of a kernel:
+    `tile_gpu.no_tensor_maps` (unit), passes make none for it; once shared memory is allocated, `tile_gpu.shared_bytes`
+    (i32), all of it dynamic.  Of an operation of the LLVM or NVVM dialect:
     `tile_gpu.purpose` (string), what lowering made it for, by which later passes know products and copies (Purpose.h).
   }];
   let dependentDialects = ["::kiln::tile::TileDialect"];

@@ -212,7 +212,7 @@ std::string ArgumentLayout::variantText(const ClassKey &key) const {
     out += (out.empty() ? "" : " ") + names[i];
     out += (known[i].kind == FactKind::Divisible ? "/" : "=") + std::to_string(known[i].value);
   }
-  return out.empty() ? "general" : out;
+  return (out.empty() ? "general" : out) + (key.withoutMaps ? ", no tensor maps" : "");
 }
 
 std::string ArgumentLayout::valuesText(const std::byte *data) const {

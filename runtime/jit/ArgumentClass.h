@@ -24,12 +24,15 @@ struct ClassKey {
   static constexpr unsigned maxWords = (maxClassed + 31) / 32 + maxValues;
   std::array<std::uint64_t, maxWords> words{};
   unsigned used = maxWords; ///< the others are zero
+  /// Of code without tensor maps by passes, for arguments that they cannot be made of: no class says that.
+  bool withoutMaps = false;
   bool operator==(const ClassKey &other) const {
-    bool same = used == other.used;
+    bool same = used == other.used && withoutMaps == other.withoutMaps;
     for (unsigned i = 0; i < used && same; ++i)
       same = words[i] == other.words[i];
     return same;
   }
+  /// Not of withoutMaps: code with maps is there first, and is found as if there were no other.
   std::uint64_t hash() const {
     std::uint64_t h = 0x9E3779B97F4A7C15u;
     for (unsigned i = 0; i < used; ++i)
@@ -80,11 +83,12 @@ public:
   }
   Status checkPointers(const std::byte *data, std::string_view kernel) const;
 
-  /// The class as facts, one an argument, and back.  Facts that the kernel does not specialise by are refused.
+  /// The class as facts, one an argument, and back (withoutMaps is none of them).  Facts that the kernel does not
+  /// specialise by are refused.
   std::vector<ArgumentFact> facts(const ClassKey &key) const;
   Result<ClassKey> keyOf(std::span<const ArgumentFact> facts, std::string_view kernel) const;
 
-  /// "x/16 row_stride/8 column_stride=1 n=128"; "general" if nothing is known.
+  /// "x/16 row_stride/8 column_stride=1 n=128"; "general" if nothing is known; "x/16, no tensor maps".
   std::string variantText(const ClassKey &key) const;
   /// "x=0x7f00 n=1000".
   std::string valuesText(const std::byte *data) const;

@@ -260,6 +260,7 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry,
       metadata->sharedBytes > info.staticSharedBytes ? metadata->sharedBytes - info.staticSharedBytes : 0;
   out->blocksOfCluster = metadata->cluster;
   out->hidden = std::move(metadata->hidden);
+  out->mapsByPasses = metadata->mapsByPasses;
   out->guardList = std::move(metadata->guards);
   out->isReproducible = metadata->reproducible;
   if (source == FirstCallReport::Source::Compiled)

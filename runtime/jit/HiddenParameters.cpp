@@ -223,47 +223,77 @@ std::string HiddenParameters::describe(const Map &map, const ArgumentLayout &lay
   return out + " (" + list("extents", map.extents, "") + (strides.empty() ? "" : "; " + strides) + ")";
 }
 
-Status HiddenParameters::evaluate(const Map &map, const ArgumentLayout &layout, const std::byte *arguments,
-                                  TensorMapRecipe &recipe) {
+bool HiddenParameters::evaluate(const Map &map, const ArgumentLayout &layout, const std::byte *arguments,
+                                TensorMapRecipe &recipe, Status *why) {
   std::memcpy(&recipe.address, arguments + layout.offset(map.address), sizeof recipe.address);
   for (unsigned i = 0; i < recipe.rank; ++i) {
     const std::optional<std::int64_t> extent = map.extents[i].value(layout, arguments);
-    if (!extent || *extent < 0)
-      return Status::invalid("extents[" + std::to_string(i) + "] is " +
-                                 (extent ? std::to_string(*extent) : "not a 64-bit number"),
-                             "pass extents of at least 1");
+    if (!extent || *extent < 0) [[unlikely]] {
+      if (why)
+        *why = Status::invalid("extents[" + std::to_string(i) + "] is " +
+                                   (extent ? std::to_string(*extent) : "not a 64-bit number"),
+                               "pass extents of at least 1");
+      return false;
+    }
     recipe.dims[i] = static_cast<std::uint64_t>(*extent);
   }
   for (unsigned i = 0; i + 1 < recipe.rank; ++i) {
     const std::optional<std::int64_t> stride = map.strides[i].value(layout, arguments);
-    if (!stride || (*stride < 0 && recipe.dims[i + 1] != 1))
-      return Status::invalid("strides[" + std::to_string(i) + "] is " +
-                                 (stride ? std::to_string(*stride) + " bytes" : "not a 64-bit number"),
-                             "pass strides of 0 to 2^40 - 16 bytes");
+    if (!stride || (*stride < 0 && recipe.dims[i + 1] != 1)) [[unlikely]] {
+      if (why)
+        *why = Status::invalid("strides[" + std::to_string(i) + "] is " +
+                                   (stride ? std::to_string(*stride) + " bytes" : "not a 64-bit number"),
+                               "pass strides of 0 to 2^40 - 16 bytes");
+      return false;
+    }
     // Where there is one of a dimension, nothing is that far away: callers pass any number there.
     recipe.strides[i] = recipe.dims[i + 1] == 1 ? anyStride : static_cast<std::uint64_t>(*stride);
   }
-  return {};
+  return true;
 }
 
-Status HiddenParameters::write(Device &device, const ArgumentLayout &layout, const std::byte *arguments,
-                               std::byte *parameters) const {
+HiddenParameters::Outcome HiddenParameters::write(Device &device, const ArgumentLayout &layout,
+                                                  const std::byte *arguments, std::byte *parameters,
+                                                  Status &failure) const {
   std::memcpy(parameters, arguments, layout.bytes());
   std::uint32_t end = layout.bytes();
   for (const std::unique_ptr<Map> &map : maps) {
     std::memset(parameters + end, 0, map->offset - end);
     end = map->offset + size;
     TensorMapRecipe recipe = map->form;
-    if (Status s = evaluate(*map, layout, arguments, recipe); !s.ok()) [[unlikely]]
-      return std::move(s).withContext(describe(*map, layout, arguments));
+    if (!evaluate(*map, layout, arguments, recipe)) [[unlikely]]
+      return Outcome::RuleBroken;
     const TensorMapCache::Key key = TensorMapCache::keyOf(recipe);
     if (map->known.find(key, parameters + map->offset)) [[likely]]
       continue;
+    if (!describesTensor(recipe))
+      return Outcome::RuleBroken;
     Result<TensorMap> made = device.encodeTensorMap(recipe);
-    if (!made)
-      return made.takeStatus().withContext(describe(*map, layout, arguments));
+    if (!made) {
+      failure = made.takeStatus().withContext(describe(*map, layout, arguments));
+      return Outcome::DeviceFailed;
+    }
     map->known.insert(key, *made);
     std::memcpy(parameters + map->offset, made->bytes.data(), size);
+  }
+  return Outcome::Written;
+}
+
+bool HiddenParameters::fits(const ArgumentLayout &layout, const std::byte *arguments) const {
+  return std::all_of(maps.begin(), maps.end(), [&](const std::unique_ptr<Map> &map) {
+    TensorMapRecipe recipe = map->form;
+    return evaluate(*map, layout, arguments, recipe) && describesTensor(recipe);
+  });
+}
+
+Status HiddenParameters::brokenRule(const ArgumentLayout &layout, const std::byte *arguments) const {
+  for (const std::unique_ptr<Map> &map : maps) {
+    TensorMapRecipe recipe = map->form;
+    Status why;
+    if (evaluate(*map, layout, arguments, recipe, &why))
+      why = checkTensorMap(recipe);
+    if (!why.ok())
+      return std::move(why).withContext(describe(*map, layout, arguments));
   }
   return {};
 }

@@ -3,7 +3,8 @@
 // Compiled code may have more parameters than its kernel has arguments: tensor maps, which the launcher makes of the
 // arguments.  The metadata describes each by a recipe (CompilerTable.h); here it is read once, and at each launch the
 // parameters are written after the arguments.  Maps that a launch made before are reused (TensorMapCache.h): such a
-// launch allocates and locks nothing.
+// launch allocates and locks nothing.  No more does one of arguments that a map cannot be made of, until somebody asks
+// why: where passes made the maps, other code runs instead (Jit.cpp), and that may be so at every launch.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_JIT_HIDDENPARAMETERS_H
@@ -49,9 +50,14 @@ public:
   /// Of all parameters: the arguments, and these.
   std::uint32_t bytes() const { return totalBytes; }
 
-  /// Fills `parameters`, bytes() long.  A failure names the arguments that a map cannot be made of, their values, the
-  /// rule and what to change.
-  Status write(Device &device, const ArgumentLayout &layout, const std::byte *arguments, std::byte *parameters) const;
+  enum class Outcome : std::uint8_t { Written, RuleBroken, DeviceFailed };
+  /// Fills `parameters`, bytes() long.  Of these outcomes only DeviceFailed has a text: `failure`.
+  Outcome write(Device &device, const ArgumentLayout &layout, const std::byte *arguments, std::byte *parameters,
+                Status &failure) const;
+  /// Whether no map breaks a rule.
+  bool fits(const ArgumentLayout &layout, const std::byte *arguments) const;
+  /// Names the arguments that a map cannot be made of, their values, the rule and what to change; ok if they fit.
+  Status brokenRule(const ArgumentLayout &layout, const std::byte *arguments) const;
 
 private:
   struct Map {
@@ -62,8 +68,9 @@ private:
     mutable TensorMapCache known;
   };
   static Status parseMap(const nlohmann::ordered_json &json, const ArgumentLayout &layout, Map &out);
-  static Status evaluate(const Map &map, const ArgumentLayout &layout, const std::byte *arguments,
-                         TensorMapRecipe &recipe);
+  /// False if an extent or a stride is none; `why` says which, where it is wanted.
+  static bool evaluate(const Map &map, const ArgumentLayout &layout, const std::byte *arguments,
+                       TensorMapRecipe &recipe, Status *why = nullptr);
   /// "the tensor map of argument 0 'x' (extents 'n' = 100; strides 'row_stride' * 2 = 40 bytes)".
   static std::string describe(const Map &map, const ArgumentLayout &layout, const std::byte *arguments);
 

@@ -35,6 +35,13 @@ bool holds(const Guard &g, const std::byte *data) {
   return g.kind == Guard::Kind::Equals ? v == g.value : (v & (g.value - 1)) == 0;
 }
 
+bool guardsHold(const LoadedKernel &kernel, const std::byte *data) {
+  for (const Guard &g : kernel.guards())
+    if (!holds(g, data)) [[unlikely]]
+      return false;
+  return true;
+}
+
 Status guardFailed(const LoadedKernel &kernel, const ArgumentLayout &layout, const std::byte *data) {
   for (const Guard &g : kernel.guards())
     if (!holds(g, data))
@@ -128,9 +135,29 @@ Result<const LoadedKernel *> JitKernel::prepare(ArgumentView arguments, Stream *
   ClassKey key;
   if (!k.layout.classify(arguments.data, key)) [[unlikely]]
     return k.layout.checkPointers(arguments.data, k.source.name);
-  if (const LoadedKernel *known = k.variants.find(key)) [[likely]]
+  const LoadedKernel *loaded = k.variants.find(key);
+  if (!loaded) [[unlikely]] {
+    KILN_ASSIGN(loaded, k.service.firstCall(k, key, stream));
+  }
+  if (loaded->mapsByPasses && !loaded->hidden->fits(k.layout, arguments.data)) [[unlikely]]
+    return k.withoutMaps(*loaded, key, arguments.data, stream, nullptr);
+  return loaded;
+}
+
+Result<const LoadedKernel *> JitKernel::Implementation::withoutMaps(const LoadedKernel &with, ClassKey key,
+                                                                    const std::byte *arguments, Stream *stream,
+                                                                    MissHandler *onMiss) {
+  if (service.log.wants(LogTopic::Launch, LogLevel::Info) && !saidWithoutMaps.exchange(true))
+    service.log.write(LogTopic::Launch, LogLevel::Info,
+                      source.name + " [" + with.variant() +
+                          "] runs without tensor maps where they cannot be made, as " +
+                          "here (said once): " + with.hidden->brokenRule(layout, arguments).message());
+  key.withoutMaps = true;
+  if (const LoadedKernel *known = variants.find(key)) [[likely]]
     return known;
-  return k.service.firstCall(k, key, stream);
+  if (onMiss)
+    onMiss->missed();
+  return service.firstCall(*this, key, stream);
 }
 
 /// Calls `use` with the packed arguments.
@@ -191,9 +218,31 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, Miss
       onMiss->missed();
     KILN_ASSIGN(loaded, k.service.firstCall(k, key, stream));
   }
-  for (const Guard &g : loaded->guardList)
-    if (!holds(g, arguments.data)) [[unlikely]]
-      return guardFailed(*loaded, k.layout, arguments.data);
+  if (!guardsHold(*loaded, arguments.data)) [[unlikely]]
+    return guardFailed(*loaded, k.layout, arguments.data);
+  std::span<const std::byte> packed(arguments.data, k.layout.bytes());
+  alignas(TensorMap::alignment) std::byte parameters[LaunchArguments::maxBytes];
+  if (loaded->hidden) {
+    using enum HiddenParameters::Outcome;
+    Status failure;
+    HiddenParameters::Outcome written =
+        loaded->hidden->write(k.service.device, k.layout, arguments.data, parameters, failure);
+    if (written == RuleBroken && loaded->mapsByPasses) {
+      KILN_ASSIGN(loaded, k.withoutMaps(*loaded, key, arguments.data, stream, onMiss));
+      if (!guardsHold(*loaded, arguments.data))
+        return guardFailed(*loaded, k.layout, arguments.data);
+      written = Written;
+      if (loaded->hidden) // maps of the author's
+        written = loaded->hidden->write(k.service.device, k.layout, arguments.data, parameters, failure);
+    }
+    if (written != Written) [[unlikely]] {
+      if (written == RuleBroken)
+        failure = loaded->hidden->brokenRule(k.layout, arguments.data);
+      return std::move(failure).withContext("kernel '" + k.source.name + "' [" + loaded->variant() + "]");
+    }
+    if (loaded->hidden)
+      packed = {parameters, loaded->hidden->bytes()};
+  }
 
   LaunchConfig config;
   config.grid = grid;
@@ -201,13 +250,6 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, Miss
   config.cluster = loaded->blocksOfCluster;
   config.dynamicSharedBytes = loaded->dynamicShared;
   config.stream = stream;
-  std::span<const std::byte> packed(arguments.data, k.layout.bytes());
-  alignas(TensorMap::alignment) std::byte parameters[LaunchArguments::maxBytes];
-  if (const HiddenParameters *hidden = loaded->hidden.get()) {
-    if (Status s = hidden->write(k.service.device, k.layout, arguments.data, parameters); !s.ok()) [[unlikely]]
-      return std::move(s).withContext("kernel '" + k.source.name + "' [" + loaded->variant() + "]");
-    packed = {parameters, hidden->bytes()};
-  }
   if (k.service.tracing) [[unlikely]]
     k.service.log.write(LogTopic::Launch, LogLevel::Debug,
                         k.source.name + " [" + loaded->variant() + "] " +

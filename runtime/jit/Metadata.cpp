@@ -142,6 +142,8 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
                   "use the libkiln-compiler of this version");
   if (const json *hidden = member(parsed, "hidden")) {
     KILN_ASSIGN(out.hidden, HiddenParameters::parse(*hidden, layout));
+    const json *byPasses = member(parsed, "maps_by_passes");
+    out.mapsByPasses = byPasses && byPasses->is_boolean() && byPasses->get<bool>();
   }
   const json *guards = member(parsed, "guards");
   if (!guards || !guards->is_array())
@@ -155,7 +157,7 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
   return out;
 }
 
-std::string specializationText(std::span<const ArgumentFact> facts) {
+std::string specializationText(std::span<const ArgumentFact> facts, bool withoutMaps) {
   std::string out;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (facts[i].kind == ArgumentFact::Kind::Nothing)
@@ -164,6 +166,8 @@ std::string specializationText(std::span<const ArgumentFact> facts) {
     out += facts[i].kind == ArgumentFact::Kind::Equals ? ", \"equals\": " + std::to_string(facts[i].value) + "}"
                                                        : ", \"divisibility\": " + std::to_string(facts[i].value) + "}";
   }
+  if (withoutMaps)
+    out += std::string(out.empty() ? "" : ", ") + "{\"tensor_maps\": false}";
   return "[" + out + "]";
 }
 

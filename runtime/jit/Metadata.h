@@ -16,8 +16,9 @@ struct KernelMetadata {
   std::string target; ///< "sm_80"
   unsigned warps = 0; ///< of a block
   std::uint32_t sharedBytes = 0;
-  Dim3 cluster{0, 0, 0};                          ///< zeros: none
+  Dim3 cluster{0, 0, 0};                    ///< zeros: none
   std::shared_ptr<HiddenParameters> hidden; ///< null: none
+  bool mapsByPasses = false;                ///< there is code without some of them: that of {"tensor_maps": false}
   bool reproducible = true;
   std::vector<Guard> guards;
   std::vector<FirstCallReport::Stage> stages; ///< of the compile that made it
@@ -28,8 +29,8 @@ unsigned assemblerLevelOf(std::string_view json);
 
 Result<KernelMetadata> parseMetadata(std::string_view json, const KernelSource &source, const ArgumentLayout &layout);
 
-/// The JSON texts of a compile request.
-std::string specializationText(std::span<const ArgumentFact> facts);
+/// A compile request's `specialization`.
+std::string specializationText(std::span<const ArgumentFact> facts, bool withoutMaps = false);
 
 } // namespace kiln
 

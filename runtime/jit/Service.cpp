@@ -131,7 +131,7 @@ Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &ke
                   name + " [" + kernel.layout.variantText(classKey) +
                       "] was not called before, and it cannot be loaded inside a graph capture",
                   "call it once, or prepare() it, before the capture begins");
-  const std::string classes = specializationText(kernel.layout.facts(classKey));
+  const std::string classes = specializationText(kernel.layout.facts(classKey), classKey.withoutMaps);
   constexpr unsigned attempts = 4;
   for (unsigned attempt = 0; attempt < attempts; ++attempt) {
     const auto start = FirstCall::Clock::now();

@@ -35,6 +35,11 @@ struct JitKernel::Implementation {
   ArgumentLayout layout;
   VariantTable variants;
   BindingTable bindings;
+  std::atomic<bool> saidWithoutMaps = false;
+
+  /// In the place of `with`, of class `key`, whose maps cannot be made of these arguments.
+  Result<const LoadedKernel *> withoutMaps(const LoadedKernel &with, ClassKey key, const std::byte *arguments,
+                                           Stream *stream, MissHandler *onMiss);
 };
 
 class JitService {

@@ -26,10 +26,13 @@ std::string commandOf(const CacheEntry &e, const std::string &file) {
                     field(e, "code target");
   const Json facts = Json::parse(field(e, "classes"), nullptr, /*allow_exceptions=*/false);
   if (facts.is_array())
-    for (const Json &fact : facts)
+    for (const Json &fact : facts) {
       for (const auto &[option, name] : {std::pair(" --divisible ", "divisibility"), std::pair(" --equals ", "equals")})
         if (fact.is_object() && fact.contains(name))
           out += option + fact.value("argument", Json()).dump() + "=" + fact[name].dump();
+      if (fact.is_object() && fact.contains("tensor_maps"))
+        out += " --no-tensor-maps";
+    }
   if (field(e, "line info") == "on")
     out += " --line-info";
   for (const auto &[option, name] : {std::pair(" --passes ", "passes"), std::pair(" --stress ", "stress")})

@@ -24,7 +24,7 @@ namespace {
 struct Options {
   std::string kernel, entry, target = "sm_80", arch, dtype, emit = "ptx", output;
   std::vector<std::string> settings, divisible, equals;
-  bool lineInfo = false, json = false, report = false, timePasses = false;
+  bool noTensorMaps = false, lineInfo = false, json = false, report = false, timePasses = false;
 };
 
 class Compile {
@@ -48,7 +48,7 @@ private:
       return Status::invalid("--json prints to standard output, where the result would go", "name a file with -o");
     KILN_ASSIGN(knobs, Knobs::fromEnvironment());
     KILN_TRY(readProgram());
-    KILN_ASSIGN(const std::string facts, factsText(argumentNames, o.divisible, o.equals));
+    KILN_ASSIGN(const std::string facts, factsText(argumentNames, o.divisible, o.equals, o.noTensorMaps));
     KILN_ASSIGN(const std::shared_ptr<CompilerLibrary> compiler, CompilerLibrary::find(knobs.compiler));
     const bool assembled = o.emit == "cubin" || o.emit == "sass";
     CompilePurpose purpose;
@@ -172,6 +172,8 @@ void addCompileCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--set", options->settings, "NAME=VALUE of a library kernel's configuration, such as block=2048");
   c->add_option("--divisible", options->divisible, "ARGUMENT=N: compile for values divisible by N, such as x=16");
   c->add_option("--equals", options->equals, "ARGUMENT=N: compile for this value");
+  c->add_flag("--no-tensor-maps", options->noTensorMaps,
+              "compile as for tensors that no tensor map can describe: passes make none");
   c->add_option("--emit", options->emit, "tile, tile_gpu, llvm, ptx, cubin or sass")
       ->check(CLI::IsMember({"tile", "tile_gpu", "llvm", "ptx", "cubin", "sass"}))
       ->capture_default_str();

@@ -131,11 +131,10 @@ private:
     if (from.shared() && to.shared())
       return Status::invalid("both layouts are of shared memory", "name a distributed layout on one side");
     if (from.distributed() && to.distributed()) {
-      KILN_ASSIGN(const auto plan,
-                  layout::planTileConversion(
-                      *from.distributed(), *to.distributed(), bits, target,
-                      {.scratchBytes = o.scratchBytes,
-                       .neighbours = layout::isInstructionOperand(std::get<layout::Encoding>(to.text.encoding))}));
+      KILN_ASSIGN(const auto plan, layout::planTileConversion(*from.distributed(), *to.distributed(), bits, target,
+                                                              {.scratchBytes = o.scratchBytes,
+                                                               .neighbours = layout::isInstructionOperand(
+                                                                   std::get<layout::Encoding>(to.text.encoding))}));
       add(layout::explain(plan), layout::toJson(plan));
       return {};
     }
@@ -205,6 +204,8 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
                          "dense, aligned tensors with rows of whole 16 bytes")
             ->type_name("ARGUMENT=N"),
         command->add_option("--equals", k->equals, "ARGUMENT=N: compile for this value")->type_name("ARGUMENT=N"),
+        command->add_flag("--no-tensor-maps", k->noTensorMaps,
+                          "As for tensors that no tensor map can describe: passes make none"),
         command->add_option("--draw", k->draw, "Which of a kernel's layouts --svg draws, by its letter")
             ->type_name("LETTER")
             ->capture_default_str(),

@@ -100,7 +100,7 @@ private:
       else if (isStride(i) || all[i].specialise == Specialise::Divisibility)
         divisible.push_back(std::to_string(i) + "=" + std::to_string(classDivisor(all[i])));
     }
-    return factsText(names, divisible, equals);
+    return factsText(names, divisible, equals, o.noTensorMaps);
   }
 
   void resources(const std::string &ptx, unsigned level, const Target &target, const Knobs &knobs) {

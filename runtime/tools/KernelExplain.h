@@ -14,7 +14,7 @@ namespace kiln::tools {
 struct KernelExplainOptions {
   std::string kernel, entry, target, dtype, svg, draw = "A";
   std::vector<std::string> settings, divisible, equals;
-  bool json = false, plans = false;
+  bool noTensorMaps = false, json = false, plans = false;
 };
 
 int explainKernel(const KernelExplainOptions &options);

@@ -49,7 +49,7 @@ Result<KernelSource> recordLibraryKernel(const std::string &name, const std::str
 }
 
 Result<std::string> factsText(const std::vector<std::string> &names, const std::vector<std::string> &divisible,
-                              const std::vector<std::string> &equals) {
+                              const std::vector<std::string> &equals, bool noTensorMaps) {
   Json facts = Json::array();
   for (const auto &[option, key, list] :
        {std::tuple("--divisible", "divisibility", &divisible), std::tuple("--equals", "equals", &equals)})
@@ -61,6 +61,8 @@ Result<std::string> factsText(const std::vector<std::string> &names, const std::
         return Status::invalid(std::string(option) + " " + text + ": '" + setting.second + "' is no integer");
       facts.push_back({{"argument", index}, {key, *value}});
     }
+  if (noTensorMaps)
+    facts.push_back({{"tensor_maps", false}});
   return facts.dump();
 }
 

@@ -19,10 +19,10 @@ bool namesTextFile(const std::string &word);
 Result<KernelSource> recordLibraryKernel(const std::string &name, const std::string &dtype,
                                          const std::vector<std::string> &settings);
 
-/// The compile request's JSON of --divisible ARGUMENT=N and --equals ARGUMENT=N.  Arguments go by number, or by name
-/// where `names` has them.
+/// The compile request's JSON of --divisible ARGUMENT=N, --equals ARGUMENT=N and --no-tensor-maps.  Arguments go by
+/// number, or by name where `names` has them.
 Result<std::string> factsText(const std::vector<std::string> &names, const std::vector<std::string> &divisible,
-                              const std::vector<std::string> &equals);
+                              const std::vector<std::string> &equals, bool noTensorMaps);
 
 } // namespace kiln::tools
 

@@ -55,7 +55,7 @@ TEST_F(StagesCliTest, EveryDumpDoesTheRest) {
     std::vector<std::string> line = {"compile",  "softmax",      "--target",   "sm_90a",     "--divisible",   "x=16",
                                      "--equals", "x_stride_1=1", "--dump-dir", file("dump"), "--dump-passes", "1"};
     if (lines)
-      line.push_back("--line-info");
+      line.insert(line.end(), {"--line-info", "--no-tensor-maps"});
     const Outcome whole = kiln(line);
     ASSERT_EQ(whole.status, 0) << whole.err;
     unsigned stages = 0, passes = 0;
@@ -111,10 +111,25 @@ TEST_F(StagesCliTest, FactsStayWithTheText) {
   }
   // Code that is made already takes no more of them.
   for (const char *stage : {"tile_gpu.mlir", "lowering.mlir"}) {
-    const Outcome o = kiln({"compile", dump(stage), "--target", "sm_80", "--equals", "n=400"});
-    EXPECT_EQ(o.status, 2) << stage;
-    EXPECT_NE(o.err.find("facts about the arguments"), std::string::npos) << stage << o.err;
+    for (const std::vector<std::string> &fact :
+         {std::vector<std::string>{"--equals", "n=400"}, std::vector<std::string>{"--no-tensor-maps"}}) {
+      std::vector<std::string> line{"compile", dump(stage), "--target", "sm_80"};
+      line.insert(line.end(), fact.begin(), fact.end());
+      const Outcome o = kiln(line);
+      EXPECT_EQ(o.status, 2) << stage;
+      EXPECT_NE(o.err.find("facts about the arguments"), std::string::npos) << stage << o.err;
+    }
   }
+}
+
+/// For the passes that would make them.
+TEST_F(StagesCliTest, NoTensorMapsStandsInTheText) {
+  const std::vector<std::string> line{"compile", scale(), "--target", "sm_90a", "--emit", "tile"};
+  EXPECT_EQ(kiln(line).out.find("no_tensor_maps"), std::string::npos);
+  std::vector<std::string> without = line;
+  without.push_back("--no-tensor-maps");
+  EXPECT_NE(kiln(without).out.find("tile_gpu.no_tensor_maps"), std::string::npos);
+  EXPECT_EQ(kiln({"explain", scale(), "--target", "sm_90a", "--no-tensor-maps"}).status, 0);
 }
 
 TEST_F(StagesCliTest, AnOverrideTakesAStagesPlaceAndIsInTheKey) {

@@ -2,6 +2,8 @@
 
 #include "kiln/Language.h"
 #include "kiln/Tensor.h"
+#include "runtime/jit/Metadata.h"
+#include "runtime/jit/VariantTable.h"
 
 #include <gtest/gtest.h>
 
@@ -230,6 +232,32 @@ TEST(Arguments, FactsThatTheKernelDoesNotSpecialiseByAreRefused) {
   EXPECT_FALSE(layout.keyOf(std::vector{seven, any, seven}, "k").ok());
   EXPECT_NE(layout.keyOf({}, "k").status().message().find("'d' is specialised by value"), std::string::npos);
   EXPECT_FALSE(layout.keyOf(std::vector{any}, "k").ok());
+}
+
+TEST(Arguments, CodeWithoutMapsIsAnotherVariantOfTheClass) {
+  const ArgumentLayout layout =
+      layoutOf({{"x", "ptr<f32>", Specialise::Divisibility}, {"row_stride", "i64", Specialise::Stride}});
+  const std::vector facts{ArgumentFact::divisible(16), ArgumentFact::equals(1)};
+  ClassKey with = *layout.keyOf(facts, "k"), without = with;
+  EXPECT_FALSE(with.withoutMaps);
+  without.withoutMaps = true;
+  EXPECT_FALSE(with == without);
+  EXPECT_EQ(layout.variantText(with), "x/16 row_stride=1");
+  EXPECT_EQ(layout.variantText(without), "x/16 row_stride=1, no tensor maps");
+  EXPECT_EQ(layout.facts(without), facts);
+  ClassKey nothing = *layout.keyOf({}, "k");
+  nothing.withoutMaps = true;
+  EXPECT_EQ(layout.variantText(nothing), "general, no tensor maps");
+  EXPECT_EQ(specializationText(facts, true), "[{\"argument\": 0, \"divisibility\": 16}, {\"argument\": 1, "
+                                             "\"equals\": 1}, {\"tensor_maps\": false}]");
+  EXPECT_EQ(specializationText({}, true), "[{\"tensor_maps\": false}]");
+  VariantTable table;
+  LoadedKernel first, second;
+  table.insert(with, &first);
+  EXPECT_EQ(table.find(without), nullptr);
+  table.insert(without, &second);
+  EXPECT_EQ(table.find(with), &first);
+  EXPECT_EQ(table.find(without), &second);
 }
 
 TEST(Arguments, TypesSayHowArgumentsAreSpecialisedAndNamesDoNot) {

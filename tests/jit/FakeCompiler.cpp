@@ -57,7 +57,13 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
                 {"arguments", json::array()},
                 {"milliseconds", {{"parse", 0.25}, {"llvm", 0.5}}}};
   const std::string facts = copy(request->specialization);
-  metadata["guards"] = facts.empty() ? json::array() : json::parse(facts);
+  metadata["guards"] = json::array();
+  bool withMaps = true;
+  for (const json &fact : facts.empty() ? json::array() : json::parse(facts))
+    if (fact.contains("tensor_maps"))
+      withMaps = fact["tensor_maps"].get<bool>();
+    else
+      metadata["guards"].push_back(fact);
   std::istringstream lines(program);
   std::string line, replaced;
   int status = 0;
@@ -89,6 +95,12 @@ KilnCompileResult *compile(const KilnCompileRequest *request) {
     } else if (key == "field") {
       words >> name;
       metadata[name] = json::parse(line.substr(line.find('=') + 1));
+    } else if (key == "mapped") {
+      words >> name;
+      if (withMaps) {
+        metadata[name] = json::parse(line.substr(line.find('=') + 1));
+        metadata["maps_by_passes"] = true;
+      }
     } else if (key == "metadata") {
       replaced = line.substr(9);
     } else if (key == "sleep") {

@@ -6,6 +6,7 @@
 //   fail STATUS TEXT     refuse with this status           sleep MS    before answering
 //   guard JSON           a guard that nobody asked for     bytes N     claim N bytes of shared memory
 //   field NAME = JSON    of the metadata, added or replaced
+//   mapped NAME = JSON   the same, as if passes made tensor maps: not where the request wants none
 //   entry NAME           the entry (the kernel's name)     metadata T  this instead of the metadata
 //   once FILE            the failure only while FILE is not there, which it makes
 //   ptx                  everything after this line

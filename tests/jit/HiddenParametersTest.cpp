@@ -22,10 +22,13 @@ std::string mapText(const std::string &changes = {}, unsigned offset = 64) {
          (changes.empty() ? "" : ", " + changes) + "}"; // of two equal names the last one counts
 }
 
+std::string oneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 KernelSource mapped(const std::string &maps) {
-  std::string line = "field hidden = [" + maps + "]";
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return addSource(line + "\n");
+  return addSource(oneLine("field hidden = [" + maps + "]") + "\n");
 }
 
 class HiddenParametersTest : public NullJitTest {
@@ -225,8 +228,10 @@ TEST_F(HiddenParametersTest, ParametersLieWhereTheLoadedCodeHasThem) {
   std::memcpy(arguments.data(), &x, 8);
   std::memcpy(arguments.data() + 24, &n, 4);
   std::vector<std::byte> written(304, std::byte(0xCD));
-  const Status s = (*hidden)->write(nullJit->device(), *layout, arguments.data(), written.data());
-  ASSERT_TRUE(s.ok()) << s.toString();
+  Status failure;
+  ASSERT_EQ((*hidden)->write(nullJit->device(), *layout, arguments.data(), written.data(), failure),
+            HiddenParameters::Outcome::Written)
+      << failure.toString();
   EXPECT_EQ(wordAt(written.data()), 4096u);
   EXPECT_EQ(wordAt(written.data() + 24), 100u);
   for (const std::size_t at : {48u, 176u}) {
@@ -253,6 +258,161 @@ TEST_F(HiddenParametersTest, CodeWithOtherParametersIsRefused) {
     EXPECT_EQ(s.code(), StatusCode::Internal);
     EXPECT_NE(s.message().find("disagree on the block or the parameters"), std::string::npos) << s.message();
   }
+}
+
+/// As if passes had made the maps, which are not where the request wants none.
+KernelSource mappedByPasses(const std::string &maps, const std::string &extra = {}) {
+  KernelSource out = mapped(maps);
+  const std::string field = "field hidden";
+  out.programText.replace(out.programText.find(field), field.size(), extra + "mapped hidden");
+  return out;
+}
+
+class WithoutMapsTest : public HiddenParametersTest {
+protected:
+  /// The variants whose first calls there were.
+  void SetUp() override {
+    HiddenParametersTest::SetUp();
+    JitOptions options = jitOptions();
+    options.onFirstCall = [&](const LoadedKernel &loaded) { variants.push_back(&loaded); };
+    options.knobs.log = "launch=info";
+    options.log = [&](std::string_view line) { lines.emplace_back(line); };
+    nullJit = makeNullJit(std::move(options));
+  }
+  std::unique_ptr<Jit> makeNullJit(JitOptions options) {
+    auto made = Jit::create(null, std::move(options));
+    EXPECT_TRUE(made.ok());
+    return std::move(*made);
+  }
+  static std::uint64_t launchesOf(const LoadedKernel &loaded) {
+    return dynamic_cast<NullKernel &>(loaded.function()).launches;
+  }
+  std::vector<const LoadedKernel *> variants;
+  std::vector<std::string> lines;
+};
+
+TEST_F(WithoutMapsTest, RunWhereAMapThatPassesMadeBreaksARule) {
+  const KernelSource source = mappedByPasses(mapText());
+  ASSERT_TRUE(launch(source, 4096, 16).ok());
+  ASSERT_EQ(variants.size(), 1u);
+  for (const int n : {0, -4, 3, 0, 16}) {
+    const Status s = launch(source, 4096, n);
+    ASSERT_TRUE(s.ok()) << s.toString();
+  }
+  ASSERT_EQ(variants.size(), 2u);
+  EXPECT_EQ(variants[0]->variant(), "x/16 y/16 out/16");
+  EXPECT_EQ(variants[1]->variant(), "x/16 y/16 out/16, no tensor maps");
+  EXPECT_NE(variants[0]->key(), variants[1]->key());
+  EXPECT_NE(variants[1]->key().find("{\"tensor_maps\": false}"), std::string::npos) << variants[1]->key();
+  EXPECT_EQ(launchesOf(*variants[0]), 2u);
+  EXPECT_EQ(launchesOf(*variants[1]), 4u);
+  EXPECT_EQ(variants[1]->guards().size(), 3u);
+  EXPECT_EQ(null.tensorMaps, 1u); // the device was not asked for the others
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_NE(lines[0].find("add [x/16 y/16 out/16] runs without tensor maps where they cannot be made, as here (said "
+                          "once): the tensor map of argument 0 'x' (extents 'n' = 0, 4; strides 'n' * 4 = 0 bytes): "
+                          "tensor map: dims[0] = 0 is not in 1..2^32"),
+            std::string::npos)
+      << lines[0];
+  // On disk they are two entries.
+  const std::unique_ptr<Jit> other = makeNullJit(jitOptions());
+  ASSERT_TRUE(kernelOf(*other, source)->launch({1}, nullptr, 4096ull, 256ull, 512ull, 0).ok());
+  EXPECT_EQ(other->counters().diskHits, 2u);
+  EXPECT_EQ(other->counters().compiles, 0u);
+}
+
+/// Extents and strides beyond what a map holds, in arguments and in products of them.
+TEST_F(WithoutMapsTest, RunForTensorsThatAreTooLarge) {
+  for (const char *change :
+       {R"("strides": [["*", {"argument": 3}, 1099511627776]])", R"("strides": [["*", {"argument": 3}, -16]])",
+        R"("extents": [["*", {"argument": 3}, 4294967296], 4])",
+        R"("strides": [["*", {"argument": 3}, 4611686018427387904]])"}) {
+    const Status s = launch(mappedByPasses(mapText(change)), 4096, 16);
+    EXPECT_TRUE(s.ok()) << change << s.toString();
+  }
+  EXPECT_EQ(variants.size(), 8u);
+}
+
+TEST_F(WithoutMapsTest, MapsOfTheTextBreakRulesAsEver) {
+  // None of passes: the text alone decides, and no other code is made.
+  const KernelSource written = mapped(mapText());
+  EXPECT_NE(launch(written, 4096, 0).message().find("kernel 'add' [x/16 y/16 out/16]: the tensor map of argument 0"),
+            std::string::npos);
+  EXPECT_EQ(variants.size(), 1u);
+  // Of both: without those of passes, the text's own is left.
+  const std::string own = mapText(R"("address": 2, "extents": [["+", {"argument": 3}, 8], 4], "strides": [64])", 64);
+  const KernelSource both = mappedByPasses(own + ", " + mapText({}, 192), "field hidden = [" + oneLine(own) + "]\n");
+  ASSERT_TRUE(launch(both, 4096, 16).ok());
+  ASSERT_TRUE(launch(both, 4096, 0).ok());
+  ASSERT_EQ(variants.size(), 3u);
+  const auto &kernel = dynamic_cast<NullKernel &>(variants[2]->function());
+  EXPECT_EQ(kernel.launches, 1u);
+  EXPECT_EQ(wordAt(kernel.lastArguments + 64), 512u);
+  const Status s = launch(both, 4096, -8);
+  EXPECT_EQ(s.code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(s.message(), "kernel 'add' [x/16 y/16 out/16, no tensor maps]: the tensor map of argument 2 'out' (extents "
+                         "'n' + 8 = 0, 4; strides 64 bytes): tensor map: dims[0] = 0 is not in 1..2^32");
+  EXPECT_EQ(variants.size(), 3u);
+}
+
+TEST_F(WithoutMapsTest, AreMadeByPrepareToo) {
+  JitKernel *kernel = kernelOf(*nullJit, mappedByPasses(mapText()));
+  LaunchArguments arguments;
+  for (const std::uint64_t address : {4096, 256, 512})
+    arguments.add(address);
+  arguments.add(0);
+  const auto prepared = kernel->prepare(arguments.view());
+  ASSERT_TRUE(prepared.ok()) << prepared.status().toString();
+  ASSERT_EQ(variants.size(), 2u);
+  EXPECT_EQ(*prepared, variants[1]);
+  null.stream.capturing = true;
+  EXPECT_TRUE(kernel->launch({1}, nullptr, arguments).ok());
+  EXPECT_EQ(launchesOf(*variants[1]), 1u);
+}
+
+TEST_F(WithoutMapsTest, AreAFirstCallOfTheirOwn) {
+  const KernelSource source = mappedByPasses(mapText());
+  ASSERT_TRUE(launch(source, 4096, 16).ok());
+  null.stream.capturing = true;
+  const Status refused = launch(source, 4096, 0);
+  EXPECT_EQ(refused.code(), StatusCode::NotReady);
+  EXPECT_NE(refused.message().find("[x/16 y/16 out/16, no tensor maps] was not called before"), std::string::npos)
+      << refused.message();
+  EXPECT_TRUE(launch(source, 4096, 16).ok()); // with maps, as ever
+  null.stream.capturing = false;
+  struct Counting final : MissHandler {
+    void missed() override { ++misses; }
+    unsigned misses = 0;
+  } counting;
+  LaunchArguments arguments;
+  for (const std::uint64_t address : {4096, 256, 512})
+    arguments.add(address);
+  arguments.add(0);
+  MissHandler *const onMiss = &counting;
+  for (unsigned i = 0; i < 2; ++i)
+    ASSERT_TRUE(kernelOf(*nullJit, source)->launch({1}, nullptr, arguments.view(), onMiss).ok());
+  EXPECT_EQ(counting.misses, 1u);
+}
+
+/// A device that fails is no reason to run other code.
+TEST_F(WithoutMapsTest, DoNotHideADeviceThatFails) {
+  const KernelSource source = mappedByPasses(mapText());
+  null.failTensorMaps = 1;
+  const Status s = launch(source, 4096, 16);
+  EXPECT_EQ(s.code(), StatusCode::DeviceError);
+  EXPECT_TRUE(s.message().starts_with("kernel 'add' [x/16 y/16 out/16]: the tensor map of argument 0 'x'"))
+      << s.message();
+  EXPECT_EQ(variants.size(), 1u);
+  EXPECT_TRUE(launch(source, 4096, 16).ok());
+}
+
+/// Facts that the code without maps relies on are its own.
+TEST_F(WithoutMapsTest, HaveGuardsOfTheirOwn) {
+  const KernelSource source = mappedByPasses(mapText(), R"(guard {"argument": 3, "divisibility": 4})"
+                                                        "\n");
+  EXPECT_TRUE(launch(source, 4096, 0).ok());
+  const Status s = launch(source, 4096, -2);
+  EXPECT_NE(s.message().find("argument 3 'n' is"), std::string::npos) << s.message();
 }
 
 TEST_F(HiddenParametersTest, TheClusterGoesToTheDevice) {

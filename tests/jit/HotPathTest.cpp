@@ -75,6 +75,24 @@ TEST_F(HotPathTest, ALaunchWithTensorMapsAllocatesAndLocksNothing) {
   EXPECT_EQ(null.tensorMaps, 8u);
 }
 
+/// No more does one that maps cannot be made for, where passes made them: the code without them is known.
+TEST_F(HotPathTest, ALaunchWhoseMapsCannotBeMadeAllocatesAndLocksNothing) {
+  if (!countsAllocations)
+    GTEST_SKIP() << "ThreadSanitizer's operator new cannot be counted";
+  JitKernel *mapped = kernelOf(
+      *nullJit, addSource(R"(mapped hidden = [{"kind": "tensor_map", "offset": 64, "bytes": 128, "element": "f32", )"
+                          R"("address": 0, "extents": [{"argument": 3}, 4], "strides": [64], "box": [16, 4], )"
+                          R"("swizzle": "none", "interleave": "none", "promotion": "none", "fill": "zeros"}])"
+                          "\n"));
+  const auto launch = [&](int n) { return mapped->launch({1}, nullptr, tensor, y, out, -(n % 4)).ok(); };
+  ASSERT_TRUE(launch(0));
+  const std::uint64_t before = locks;
+  expectNoAllocation(launch);
+  EXPECT_EQ(locks, before);
+  EXPECT_EQ(null.tensorMaps, 0u);
+  EXPECT_EQ(nullJit->counters().compiles, 2u);
+}
+
 /// Readers go on while variants are added; each finds its own function or none.
 TEST_F(HotPathTest, ReadersAndAWriterShareTheTable) {
   VariantTable table;

@@ -1,4 +1,9 @@
-// RUN: kiln-opt %s "--kiln-specialize=kernel=k divisible=0=16,1=8,2=8 equals=3=1" | FileCheck %s
+// RUN: kiln-opt %s "--kiln-specialize=kernel=k divisible=0=16,1=8,2=8 equals=3=1" | FileCheck %s --implicit-check-not=no_tensor_maps
+// RUN: kiln-opt %s "--kiln-specialize=kernel=k no-tensor-maps" | FileCheck %s --check-prefix=NOMAPS
+// RUN: kiln-opt %s "--kiln-stage-tile=target=sm_90a kernel=k no-tensor-maps" | FileCheck %s --check-prefix=NOMAPS
+
+// NOMAPS: func.func @k(
+// NOMAPS-SAME: attributes {{{.*}}tile_gpu.no_tensor_maps
 
 // Facts of the launcher; what the author states holds too.  How arguments are specialised stays written.
 // CHECK: func.func @k(%{{.*}}: !tile.ptr<bf16> {tile.divisibility = 16 : i32},

@@ -27,11 +27,12 @@ inline std::string replaced(std::string text, std::string_view from, std::string
 
 /// A Jit of the real compiler on an emulator.
 struct JitOnEmulator {
-  explicit JitOnEmulator(const std::string &target = "sm_90a") {
+  explicit JitOnEmulator(const std::string &target = "sm_90a", const Knobs &knobs = {}) {
     auto opened = openDevice("emulator:" + target);
     EXPECT_TRUE(opened.ok()) << opened.status().toString();
     device = std::move(*opened);
     JitOptions options;
+    options.knobs = knobs;
     options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
     options.diskCache = false;
     auto made = Jit::create(*device, std::move(options));

@@ -2,7 +2,9 @@
 // extents and strides from arguments, tiles across every border, and what the launcher refuses.
 #include "tests/pipeline/JitHarness.h"
 #include "tests/pipeline/PipelineHarness.h"
+#include "tests/support/TestTier.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace kiln::test {
@@ -86,38 +88,119 @@ TEST(TensorMap, TheMetadataHasTheRecipe) {
   EXPECT_EQ(c.output.find(".local"), std::string::npos); // the map is read where it lies
 }
 
-/// Through all stages: a map that nothing copies by is made, passed and checked all the same.
-TEST(TensorMap, AKernelAtStageTileMayHaveOne) {
+constexpr std::string_view numbersMap = R"(, %map: !tile_gpu.tensor_map {
+    tile_gpu.tensor_map = #tile_gpu.tensor_map<element = "s32", address = 0, extents = ()[s0, s1] -> (16, s1 ceildiv 16),
+      strides = ()[s0, s1] -> (s1 * 4), box = [16, 1]>})";
+
+/// Writes 0 to 127, and has a map that nothing copies by.
+KernelSource numbersSource(std::string_view map = numbersMap) {
   KernelSource source;
   source.name = "numbers";
   source.fileName = "numbers.mlir";
   source.arguments = {{"out", "ptr<i32>"}, {"n", "i32"}};
   source.programText = R"(
-func.func @numbers(%out: !tile.ptr<i32> {tile.name = "out"}, %n: i32 {tile.name = "n"}, %map: !tile_gpu.tensor_map {
-    tile_gpu.tensor_map = #tile_gpu.tensor_map<element = "s32", address = 0, extents = ()[s0, s1] -> (16, s1 ceildiv 16),
-      strides = ()[s0, s1] -> (s1 * 4), box = [16, 1]>}) attributes {tile.kernel, tile.num_warps = 4 : i32} {
+func.func @numbers(%out: !tile.ptr<i32> {tile.name = "out"}, %n: i32 {tile.name = "n"})" +
+                       std::string(map) + R"() attributes {tile.kernel, tile.num_warps = 4 : i32} {
   %i = tile.range 0 to 128 : tensor<128xi32>
   %base = tile.splat %out : !tile.ptr<i32> to tensor<128x!tile.ptr<i32>>
   %to = tile.addptr %base, %i : tensor<128x!tile.ptr<i32>>, tensor<128xi32>
   tile.store %to, %i : tensor<128x!tile.ptr<i32>>
   return
 })";
-  JitOnEmulator gpu;
-  auto kernel = gpu.jit->kernel(source);
-  ASSERT_TRUE(kernel.ok());
+  return source;
+}
+
+void checkNumbers(JitOnEmulator &gpu, JitKernel &kernel, std::int32_t n) {
   auto out = gpu.poisoned(512);
-  const Status s = (*kernel)->launch({1}, nullptr, *out, 100);
+  const Status s = kernel.launch({1}, nullptr, *out, n);
   ASSERT_TRUE(s.ok()) << s.toString();
   gpu.expectNoFindings();
   const std::vector<std::int32_t> got = gpu.download<std::int32_t>(*out);
   for (std::int32_t i = 0; i < 128; ++i)
     EXPECT_EQ(got[static_cast<std::size_t>(i)], i);
+}
+
+/// Through all stages: a map that nothing copies by is made, passed and checked all the same.
+TEST(TensorMap, AKernelAtStageTileMayHaveOne) {
+  JitOnEmulator gpu;
+  auto kernel = gpu.jit->kernel(numbersSource());
+  ASSERT_TRUE(kernel.ok());
+  checkNumbers(gpu, **kernel, 100);
+  auto out = gpu.poisoned(512);
   const Status refused = (*kernel)->launch({1}, nullptr, *out, 102);
   EXPECT_NE(
       refused.message().find("the tensor map of argument 0 'out' (extents 16, 'n' ceildiv 16 = 7; strides 'n' * 4 "
                              "= 408 bytes): tensor map: strides[0] = 408 bytes is not a multiple of 16"),
       std::string::npos)
       << refused.message();
+}
+
+/// As passes are told.  Maps of the text are the author's and stay.
+TEST(TensorMap, ARequestForNoMapsIsInTheText) {
+  const std::string facts = R"([{"argument": 0, "divisibility": 16}, {"tensor_maps": false}])";
+  const Compiled tile =
+      compile(numbersSource().programText, {.target = "sm_90a", .facts = facts, .emit = "tile", .isolation = "none"});
+  ASSERT_EQ(tile.status, KILN_COMPILE_OK) << tile.diagnostics;
+  EXPECT_NE(tile.output.find("tile_gpu.no_tensor_maps"), std::string::npos) << tile.output;
+  const Compiled ptx = compile(numbersSource().programText, {.target = "sm_90a", .facts = facts});
+  ASSERT_EQ(ptx.status, KILN_COMPILE_OK) << ptx.diagnostics;
+  const auto metadata = nlohmann::json::parse(ptx.metadata);
+  EXPECT_EQ(metadata["hidden"].size(), 1u);
+  EXPECT_FALSE(metadata.contains("maps_by_passes"));
+  EXPECT_EQ(metadata["guards"].size(), 1u);
+  EXPECT_EQ(
+      compile(numbersSource().programText, {.target = "sm_90a", .facts = R"([{"argument": 0, "divisibility": 16}])"})
+          .output,
+      ptx.output);
+  for (const char *wrong :
+       {R"([{"tensor_maps": true}])", R"([{"tensor_maps": 0}])", R"([{"tensor_maps": false, "argument": 0}])"}) {
+    const Compiled c = compile(numbersSource().programText, {.target = "sm_90a", .facts = wrong});
+    EXPECT_EQ(c.status, KILN_COMPILE_INPUT);
+    EXPECT_NE(c.diagnostics.find("a fact of the specialization about tensor maps is not {\\\"tensor_maps\\\": false}"),
+              std::string::npos)
+        << c.diagnostics;
+  }
+}
+
+/// A map that stage tile_gpu adds (here by a text that takes its place): arguments that it cannot be made of run code
+/// without.
+TEST(TensorMap, WhereAMapOfAStageCannotBeMadeOtherCodeRuns) {
+  const TemporaryDirectory dumped, changed;
+  Knobs knobs;
+  knobs.dumpDir = dumped.path();
+  KernelSource source = numbersSource("");
+  source.arguments[0].specialise = Specialise::Divisibility;
+  {
+    JitOnEmulator gpu("sm_90a", knobs);
+    auto kernel = gpu.jit->kernel(source);
+    ASSERT_TRUE(kernel.ok());
+    checkNumbers(gpu, **kernel, 102);
+  }
+  unsigned files = 0;
+  for (const auto &entry : std::filesystem::directory_iterator(dumped.path()))
+    if (const std::string name = entry.path().filename(); name.ends_with(".tile_gpu.mlir")) {
+      ++files;
+      std::ofstream(changed.path() + "/" + name)
+          << replaced(fileText(entry.path()), ") attributes", std::string(numbersMap) + ") attributes");
+    }
+  ASSERT_EQ(files, 1u);
+  knobs = {};
+  knobs.overrideDir = changed.path();
+  JitOnEmulator gpu("sm_90a", knobs);
+  auto kernel = gpu.jit->kernel(source);
+  ASSERT_TRUE(kernel.ok());
+  checkNumbers(gpu, **kernel, 100);
+  EXPECT_EQ(gpu.jit->counters().compiles, 1u);
+  for (const std::int32_t n : {102, 0, -16, 102, 100})
+    checkNumbers(gpu, **kernel, n);
+  EXPECT_EQ(gpu.jit->counters().compiles, 2u);
+  auto out = gpu.poisoned(512);
+  const auto with = (*kernel)->prepare(nullptr, named<"out">(out->address()), named<"n">(100)),
+             without = (*kernel)->prepare(nullptr, named<"out">(out->address()), named<"n">(102));
+  ASSERT_TRUE(with.ok() && without.ok());
+  EXPECT_EQ((*with)->variant(), "out/16");
+  EXPECT_EQ((*without)->variant(), "out/16, no tensor maps");
+  EXPECT_NE((*with)->metadata().find("\"maps_by_passes\":true"), std::string::npos) << (*with)->metadata();
 }
 
 TEST(TensorMap, ATensorThatNoMapDescribesIsRefused) {

@@ -115,6 +115,7 @@ private:
   std::uint32_t dynamicShared = 0;
   Dim3 blocksOfCluster{0, 0, 0};
   std::shared_ptr<const HiddenParameters> hidden; ///< null: it has no parameters but its arguments
+  bool mapsByPasses = false; ///< for arguments that these cannot be made of there is another variant
   std::vector<Guard> guardList;
   bool isReproducible = true;
   FirstCallReport firstCall;

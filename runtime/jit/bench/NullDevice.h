@@ -106,6 +106,10 @@ public:
   Result<TensorMap> encodeTensorMap(const TensorMapRecipe &r) override {
     ++tensorMaps;
     KILN_TRY(checkTensorMap(r));
+    if (failTensorMaps) {
+      --failTensorMaps;
+      return Status(StatusCode::DeviceError, "the null device was told to make no map");
+    }
     TensorMap map;
     std::memcpy(map.bytes.data(), &r.address, 8);
     std::memcpy(map.bytes.data() + 8, r.dims.data(), 8 * r.dims.size());
@@ -115,7 +119,7 @@ public:
 
   DeviceInfo about{};
   NullStream stream;
-  unsigned allocations = 0, failLoads = 0, cubins = 0;
+  unsigned allocations = 0, failLoads = 0, failTensorMaps = 0, cubins = 0;
   std::atomic<unsigned> tensorMaps{0};
 
 private:
