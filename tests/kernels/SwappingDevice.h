@@ -32,6 +32,7 @@ public:
   Result<std::unique_ptr<Module>> loadCubin(std::span<const std::byte> image) override {
     return inner->loadCubin(image);
   }
+  Result<TensorMap> encodeTensorMap(const TensorMapRecipe &recipe) override { return inner->encodeTensorMap(recipe); }
   std::vector<Finding> takeFindings() override { return inner->takeFindings(); }
   LaunchStatistics takeStatistics() override { return inner->takeStatistics(); }
 

@@ -30,15 +30,13 @@
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/pipelines/PipelinedLoops.h"
 
-#include "compiler/layout/StagingBuffer.h"
-#include "compiler/passes/pipelines/StagedLoads.h"
-#include "compiler/passes/pipelines/TensorCopies.h"
-#include "compiler/passes/shared/WarpgroupOperands.h"
+#include "compiler/passes/pipelines/PeeledLoads.h"
+#include "compiler/passes/pipelines/SlotBuffers.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
-
-#include <vector>
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -49,15 +47,6 @@ using namespace tile_gpu;
 
 namespace {
 
-/// A staged load and its buffers.
-struct Stage {
-  StagedLoad staged;
-  BufferType type; ///< of one slot
-  uint64_t bytes = 0;
-  bool inPlace = false;           ///< products of warpgroups read the slot by themselves
-  std::optional<TensorCopy> bulk; ///< how the copy engine copies it
-};
-
 /// Slots of rounds before that products in flight may still read: that of the round before, and where the threads copy,
 /// of the one before that until all warps have met.
 constexpr unsigned heldByProducts = 2, heldByBulkProducts = 1;
@@ -66,10 +55,11 @@ constexpr unsigned heldByProducts = 2, heldByBulkProducts = 1;
 struct Pipe {
   llvm::SmallVector<Stage *> stages;
   bool bulk = false;
-  Value state;                   ///< where the pass is
-  unsigned carried = 0;          ///< its number among the loop's carried values
-  llvm::SmallVector<Value> in;   ///< this round's slot
-  Operation *released = nullptr; ///< after this operation of the body; null: at its end
+  Value state;                    ///< where the pass is
+  unsigned carried = 0;           ///< its number among the loop's carried values
+  llvm::SmallVector<Value> in;    ///< this round's slot
+  Operation *released = nullptr;  ///< after this operation of the body; null: at its end
+  tile::LoadViewOp before, after; ///< loads next to the loop that flow through it, too
 };
 
 class Pipeliner {
@@ -79,8 +69,11 @@ public:
 
   /// False if the buffers do not fit: nothing has changed then, and `why` says so.
   bool run(unsigned stages, std::string &why) {
-    if (!chooseBuffers(stages, why))
+    if (!slots.choose(plan.loads, stages, target, why))
       return false;
+    APInt by;
+    matchPattern(loop.getStep(), m_ConstantInt(&by));
+    step = by.getSExtValue();
     formPipes();
     prologue();
     replaceLoop();
@@ -91,91 +84,23 @@ public:
       for (unsigned i = 0; i < held(); ++i)
         release(pipe);
     }
-    for (Pipe &pipe : pipes)
+    for (Pipe &pipe : pipes) {
+      rewriter.setInsertionPointAfter(loop);
+      if (pipe.after) {
+        rewriter.setInsertionPoint(pipe.after);
+        takeOutside(pipe, pipe.after);
+      }
       DrainOp::create(rewriter, loop.getLoc(), pipe.state);
+    }
     return true;
   }
-  unsigned stages() const { return count; }
+  unsigned stages() const { return slots.count; }
   /// Loads that got no buffers, and why.
-  llvm::ArrayRef<std::pair<Operation *, std::string>> left() const { return dropped; }
+  llvm::ArrayRef<std::pair<Operation *, std::string>> left() const { return slots.dropped; }
 
 private:
-  /// The loads that products and conversions take need buffers; the others have what is left, in program order.
-  bool chooseBuffers(unsigned wanted, std::string &why) {
-    uint64_t bytes = 0; // of one slot of each
-    for (const StagedLoad &staged : plan.loads) {
-      Stage stage;
-      stage.staged = staged;
-      if (staged.elementwise) {
-        if (bytes && count < 2)
-          break;
-        // Conversions and reductions need scratch, too.
-        const uint64_t room = target.sharedOptIn - target.sharedOptIn / 4;
-        std::string its;
-        if (!bufferFor(stage, its)) {
-          dropped.push_back({staged.load, its});
-          continue;
-        }
-        const uint64_t fit = std::min<uint64_t>(bytes ? count : wanted, room / (bytes + stage.bytes));
-        if (fit < (bytes ? count : 2)) {
-          dropped.push_back({staged.load, "there is no room for its buffers of " + std::to_string(stage.bytes) +
-                                              " bytes in shared memory"});
-          continue;
-        }
-        count = static_cast<unsigned>(fit);
-        bytes += stage.bytes;
-      } else {
-        if (!bufferFor(stage, why))
-          return false;
-        bytes += stage.bytes;
-        count = static_cast<unsigned>(std::min<uint64_t>(wanted, target.sharedOptIn / bytes));
-      }
-      all.push_back(stage);
-    }
-    if (all.empty() || count >= 2)
-      return !all.empty();
-    why = "two buffers of each tile take " + std::to_string(2 * bytes) + " bytes of shared memory; " +
-          std::string(target.name) + " has " + std::to_string(target.sharedOptIn);
-    return false;
-  }
-
-  bool bufferFor(Stage &stage, std::string &why) {
-    const StagedLoad &staged = stage.staged;
-    const RankedTensorType tile = staged.tile();
-    const llvm::StringRef name = tile::memoryName(staged.load->getOperand(0));
-    if (const auto operands = warpgroupOperands(staged.load->getResult(0))) {
-      // Copies move runs along the innermost dimension.
-      if (const BufferType type = warpgroupBuffer(tile, *operands, staged.copy.run.dim, name))
-        if (const Result<layout::SharedTile> buffer = type.lowered()) {
-          stage.type = type;
-          stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
-          stage.inPlace = true;
-          return true;
-        }
-    }
-    std::vector<layout::TileLayout> readers;
-    for (OpOperand &use : staged.load->getResult(0).getUses()) {
-      const LayoutAttr layout = wantedLayout(use).value_or(layoutAttrOf(tile));
-      if (Result<layout::TileLayout> reader = layoutOf(withLayout(tile, layout)))
-        readers.push_back(std::move(*reader));
-    }
-    const unsigned bits = planBits(tile);
-    const llvm::ArrayRef<int64_t> shape = tile.getShape();
-    Result<layout::Swizzled> how = layout::stagingEncoding(std::span(shape.data(), shape.size()), staged.copy.run.dim,
-                                                           staged.copy.run.elements, bits, readers, target);
-    if (!how) {
-      why = how.status().toString();
-      return false;
-    }
-    stage.type = BufferType::get(loop.getContext(), 1, shape, tile.getElementType(),
-                                 SharedLayoutAttr::get(loop.getContext(), *how), name);
-    const Result<layout::SharedTile> buffer = stage.type.lowered();
-    stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
-    return true;
-  }
-
   void formPipes() {
-    for (Stage &stage : all)
+    for (Stage &stage : slots.stages)
       if (stage.inPlace) {
         Result<TensorCopy> copy = tensorCopyOf(stage.staged.load, stage.type, facts, target);
         if (copy)
@@ -183,30 +108,89 @@ private:
         else if (target.has(Capability::Tma))
           stage.staged.load->emitRemark() << "this load is copied by the threads: " << copy.status().message();
       }
-    const bool bulk = llvm::all_of(all, [](const Stage &stage) { return stage.bulk.has_value(); });
+    const bool bulk = llvm::all_of(slots.stages, [](const Stage &stage) { return stage.bulk.has_value(); });
     findOvertaken(bulk);
     llvm::MapVector<Operation *, Pipe> byProduct;
-    for (Stage &stage : all)
+    for (Stage &stage : slots.stages)
       byProduct[bulk ? firstProduct(stage) : nullptr].stages.push_back(&stage);
     for (auto &[product, pipe] : byProduct) {
       pipe.bulk = bulk;
       if (bulk && !overtaken)
-        pipe.released = lastUse(pipe);
+        pipe.released = lastUse(loop, pipe);
       pipes.push_back(std::move(pipe));
     }
+    if (bulk && !overtaken)
+      findPeeled();
     llvm::stable_sort(pipes, [](const Pipe &a, const Pipe &b) {
       return a.released && (!b.released || a.released->isBeforeInBlock(b.released));
     });
   }
 
-  static llvm::SmallVector<WarpgroupOperand> productsOf(const Stage &stage) {
-    return *warpgroupOperands(stage.staged.load->getResult(0));
+  /// Loads next to the loop that continue its own, where all that copies begin from can be computed before them.
+  void findPeeled() {
+    for (Pipe &pipe : pipes) {
+      if (pipe.stages.size() != 1)
+        continue;
+      pipe.before = loadBefore(loop, *pipe.stages.front());
+      pipe.after = loadAfter(loop, *pipe.stages.front());
+    }
+    Operation *first = loop;
+    for (const Pipe &pipe : pipes)
+      if (pipe.before && pipe.before->isBeforeInBlock(first))
+        first = pipe.before;
+    llvm::SmallVector<Value> needed = {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
+    for (BlockArgument argument : plan.updates.carried)
+      needed.push_back(loop.getTiedLoopInit(argument)->get());
+    for (const LoopSlice *slice : {&plan.addresses, &plan.updates})
+      for (Operation *op : slice->ops)
+        for (Value v : op->getOperands())
+          if (!loop->isAncestor(v.getParentRegion()->getParentOp()))
+            needed.push_back(v);
+    for (const Pipe &pipe : pipes)
+      for (const Stage *stage : pipe.stages) {
+        auto load = cast<tile::LoadViewOp>(stage->staged.load);
+        llvm::SmallVector<Value> operands(load->getOperands());
+        operands.append(stage->bulk->fixed.begin(), stage->bulk->fixed.end());
+        for (Value v : operands)
+          if (v && !loop->isAncestor(v.getParentRegion()->getParentOp()))
+            needed.push_back(v);
+      }
+    DominanceInfo dominance;
+    const ScopedDiagnosticHandler silence(loop.getContext(), [](Diagnostic &) { return success(); });
+    if (first != loop && failed(moveValueDefinitions(rewriter, needed, first, dominance))) {
+      first = loop;
+      for (Pipe &pipe : pipes)
+        pipe.before = {};
+    }
+    begin = first;
+  }
+
+  /// A load next to the loop becomes a slot of the pipe, which is released once nothing reads it.
+  void takeOutside(Pipe &pipe, tile::LoadViewOp load) {
+    auto wait = WaitOp::create(rewriter, load.getLoc(), pipe.state);
+    pipe.state = wait.getNext();
+    Operation *last = load; // that looks at the sums of its products
+    for (const WarpgroupOperand &operand : *warpgroupOperands(load.getResult())) {
+      Operation *dot = operand.dot;
+      for (Operation *user : dot->getUsers())
+        if (Operation *at = load->getBlock()->findAncestorOpInBlock(*user); at && last->isBeforeInBlock(at))
+          last = at;
+      if (Operation *at = load->getBlock()->findAncestorOpInBlock(*dot); at && last->isBeforeInBlock(at))
+        last = at;
+    }
+    rewriter.setInsertionPoint(load);
+    rewriter.replaceOpWithNewOp<LocalLoadOp>(load, load.getType(), wait.getBuffers().front());
+    if (last->hasTrait<OpTrait::IsTerminator>() || last == loop)
+      rewriter.setInsertionPoint(last);
+    else
+      rewriter.setInsertionPointAfter(last);
+    release(pipe);
   }
 
   /// The first product in the body that reads the tile.
   Operation *firstProduct(const Stage &stage) {
     Operation *first = nullptr;
-    for (const WarpgroupOperand &operand : productsOf(stage)) {
+    for (const WarpgroupOperand &operand : stage.products()) {
       Operation *at = loop.getBody()->findAncestorOpInBlock(*operand.dot);
       first = first && first->isBeforeInBlock(at) ? first : at;
     }
@@ -215,10 +199,10 @@ private:
 
   /// The operation of the body after which nothing reads the pipe's slot: that which first looks at the sums of the
   /// last product that does.  Null: no sooner than at the end.
-  Operation *lastUse(const Pipe &pipe) {
+  static Operation *lastUse(scf::ForOp loop, const Pipe &pipe) {
     Operation *last = nullptr;
     for (const Stage *stage : pipe.stages)
-      for (const WarpgroupOperand &operand : productsOf(*stage)) {
+      for (const WarpgroupOperand &operand : stage->products()) {
         Operation *at = operand.dot;
         if (at->getParentOp() == loop) {
           Operation *looks = nullptr;
@@ -239,8 +223,8 @@ private:
 
   /// The loop's only product, if it adds tiles of this pipeline to sums that nothing else in the loop looks at.
   void findOvertaken(bool bulk) {
-    if (count <= (bulk ? heldByBulkProducts + 1 : heldByProducts) ||
-        !llvm::all_of(all, [](const Stage &stage) { return stage.inPlace; }))
+    if (slots.count <= (bulk ? heldByBulkProducts + 1 : heldByProducts) ||
+        !llvm::all_of(slots.stages, [](const Stage &stage) { return stage.inPlace; }))
       return;
     tile::DotOp only;
     unsigned products = 0;
@@ -251,7 +235,7 @@ private:
     if (products != 1 || only->getParentOp() != loop || !addsToCarriedSums(only))
       return;
     for (unsigned number : {0u, 1u})
-      if (llvm::none_of(all, [&](const Stage &stage) {
+      if (llvm::none_of(slots.stages, [&](const Stage &stage) {
             return viewedTile(only->getOperand(number)).first == stage.staged.load->getResult(0);
           }))
         return;
@@ -263,7 +247,7 @@ private:
   /// Slots of earlier rounds that a round keeps.
   unsigned held() const { return heldSlots; }
   /// How many rounds ahead copies are made.
-  unsigned lead() const { return count - (overtaken ? 2 : 1); }
+  unsigned lead() const { return slots.count - (overtaken ? 2 : 1); }
 
   Value constant(Type type, int64_t v) {
     return arith::ConstantOp::create(rewriter, loop.getLoc(), rewriter.getIntegerAttr(type, v));
@@ -291,13 +275,14 @@ private:
 
   void release(Pipe &pipe) { pipe.state = ReleaseOp::create(rewriter, loop.getLoc(), pipe.state); }
 
-  /// Fills a slot with the tiles of the round that counts `counter`, if `condition` says that it exists.
+  /// Fills a slot with the tiles of the round that counts `counter`, if `condition` (null: always) says that it exists.
   void copyRound(Pipe &pipe, Value counter, llvm::ArrayRef<Value> carried, Value condition) {
     auto acquire = AcquireOp::create(rewriter, loop.getLoc(), pipe.state);
-    auto branch = scf::IfOp::create(rewriter, loop.getLoc(), condition, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToStart(branch.thenBlock());
+      if (condition)
+        rewriter.setInsertionPointToStart(
+            scf::IfOp::create(rewriter, loop.getLoc(), condition, /*withElseRegion=*/false).thenBlock());
       IRMapping map;
       clone(plan.addresses, counter, carried, map);
       for (auto [of, to] : llvm::zip_equal(pipe.stages, acquire.getBuffers())) {
@@ -338,15 +323,18 @@ private:
   }
 
   void prologue() {
-    APInt by;
-    matchPattern(loop.getStep(), m_ConstantInt(&by));
-    step = by.getSExtValue();
-    rewriter.setInsertionPoint(loop);
+    rewriter.setInsertionPoint(begin ? begin : loop);
     for (Pipe &pipe : pipes) {
       const auto buffers = llvm::map_to_vector(pipe.stages, [](const Stage *stage) { return stage->type; });
-      pipe.state = PipelineOp::create(rewriter, loop.getLoc(), PipelineType::get(loop.getContext(), count, buffers),
-                                      pipe.bulk, held());
+      pipe.state = PipelineOp::create(rewriter, loop.getLoc(),
+                                      PipelineType::get(loop.getContext(), slots.count, buffers), pipe.bulk, held());
     }
+    for (Pipe &pipe : pipes)
+      if (pipe.before) {
+        auto acquire = AcquireOp::create(rewriter, pipe.before.getLoc(), pipe.state);
+        pipe.stages.front()->bulk->create(rewriter, pipe.before, acquire.getBuffers().front(), IRMapping());
+        pipe.state = CommitOp::create(rewriter, pipe.before.getLoc(), acquire.getNext());
+      }
     llvm::SmallVector<Value> rounds;
     rounds.push_back(arith::CmpIOp::create(rewriter, loop.getLoc(), arith::CmpIPredicate::slt, loop.getLowerBound(),
                                            loop.getUpperBound()));
@@ -358,9 +346,15 @@ private:
     for (auto [round, condition] : llvm::enumerate(rounds)) {
       const Value counter = later(loop.getLowerBound(), static_cast<unsigned>(round));
       for (Pipe &pipe : pipes)
-        copyRound(pipe, counter, ahead, condition);
+        copyRound(pipe, counter, ahead, !pipe.after ? condition : round ? rounds[round - 1] : Value());
       ahead = nextCarried(counter, ahead);
     }
+    for (Pipe &pipe : pipes)
+      if (pipe.before) {
+        rewriter.setInsertionPoint(pipe.before);
+        takeOutside(pipe, pipe.before);
+      }
+    rewriter.setInsertionPoint(loop);
   }
 
   /// The loop with the new carried values: the pipelines and the addresses.
@@ -396,6 +390,8 @@ private:
     // What copies of a later round begin from.
     const Value counter = later(loop.getInductionVar(), lead());
     const Value condition = exists(loop.getInductionVar(), lead());
+    // The round after the last one is there for a load after the loop.
+    const Value orAfter = lead() > 1 ? exists(loop.getInductionVar(), lead() - 1) : Value();
     const llvm::SmallVector<Value> carried = ahead;
     ahead = nextCarried(counter, ahead);
     const Pipe *previous = nullptr;
@@ -408,7 +404,7 @@ private:
         release(pipe);
       else if (previous && previous->released)
         rewriter.setInsertionPointAfter(previous->released);
-      copyRound(pipe, counter, carried, condition);
+      copyRound(pipe, counter, carried, pipe.after ? orAfter : condition);
       previous = &pipe;
     }
     for (Pipe &pipe : pipes)
@@ -483,9 +479,9 @@ private:
   const Target &target;
   const analysis::AxisAnalysis &facts;
   IRRewriter rewriter;
-  std::vector<Stage> all;
-  llvm::SmallVector<std::pair<Operation *, std::string>> dropped;
-  unsigned count = 0, firstAdded = 0;
+  SlotBuffers slots;
+  unsigned firstAdded = 0;
+  Operation *begin = nullptr; ///< before which the pipelines begin; null: the loop
   std::vector<Pipe> pipes;
   tile::DotOp overtaken; ///< a product that may be in flight while the next round's is begun
   unsigned heldSlots = 0;

@@ -93,6 +93,13 @@ Operation *landing(Operation *access, tile::Agent agent, llvm::function_ref<void
   return nullptr;
 }
 
+/// What it copies is there at the wait for an mbarrier, which names the buffer.
+bool countsToMbarrier(Operation *copy) {
+  return llvm::any_of(tile::accessesOf(copy), [](const tile::MemoryAccess &access) {
+    return access.memory && isa<MbarriersType>(access.memory.getType());
+  });
+}
+
 /// From where to where the buffer is alive: itself, its views, and what loops and conditionals make of it.  A use in a
 /// loop that the buffer enters from outside lasts to the loop's end; a buffer that a loop carries lives through the
 /// loop; one that accesses in flight touch lives until these have ended.
@@ -137,8 +144,7 @@ void findLife(SharedBuffer &buffer, const Order &order) {
         if (!isa<scf::IfOp>(p))
           to(p);
       for (const tile::MemoryAccess &access : tile::accessesOf(user)) {
-        // A copy that counts to an mbarrier has ended at the wait for that, which names the buffer.
-        if (access.memory != v || !access.inFlight || access.agent == tile::Agent::BulkCopy)
+        if (access.memory != v || !access.inFlight || countsToMbarrier(user))
           continue;
         // A buffer that the loop makes anew each round: what else lies there in the next round waits as well.
         Operation *landed = landing(user, access.agent, [&](Operation *loop) {

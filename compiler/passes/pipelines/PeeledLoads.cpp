@@ -1,0 +1,65 @@
+#include "compiler/passes/pipelines/PeeledLoads.h"
+
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+
+namespace kiln {
+namespace {
+
+/// It writes no memory and orders nothing, nor does anything inside of it.
+bool onlyReads(Operation &op) {
+  return !op.walk([](Operation *inner) {
+              if (inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(inner) ||
+                  hasSingleEffect<MemoryEffects::Read>(inner))
+                return WalkResult::advance();
+              return WalkResult::interrupt();
+            }).wasInterrupted();
+}
+
+bool fits(tile::LoadViewOp load, const Stage &stage) {
+  auto own = dyn_cast<tile::LoadViewOp>(stage.staged.load);
+  if (!own || load.getType() != own.getType() || load.getCache() != own.getCache())
+    return false;
+  const auto operands = warpgroupOperands(load.getResult());
+  return operands && warpgroupBuffer(cast<RankedTensorType>(load.getType()), *operands, stage.staged.copy.run.dim,
+                                     stage.type.getName()) == stage.type;
+}
+
+/// `outside` is what `inside`, a value of the loop's body, would be in the round after the last.
+bool continues(scf::ForOp loop, Value inside, Value outside) {
+  if (auto argument = dyn_cast<BlockArgument>(inside); argument && argument.getOwner() == loop.getBody())
+    return argument != loop.getInductionVar() && loop.getTiedLoopResult(argument) == outside;
+  Operation *in = inside.getDefiningOp(), *out = outside.getDefiningOp();
+  if (!in || !loop->isProperAncestor(in))
+    return inside == outside;
+  if (!out || in->getBlock() != loop.getBody() || in->getNumRegions() || !isMemoryEffectFree(in))
+    return false;
+  return OperationEquivalence::isEquivalentTo(
+             in, out, [&](Value a, Value b) { return success(continues(loop, a, b)); }, nullptr,
+             OperationEquivalence::IgnoreLocations) &&
+         cast<OpResult>(inside).getResultNumber() == cast<OpResult>(outside).getResultNumber();
+}
+
+} // namespace
+
+tile::LoadViewOp loadBefore(scf::ForOp loop, const Stage &stage) {
+  for (Operation *op = loop->getPrevNode(); op && onlyReads(*op); op = op->getPrevNode())
+    if (auto load = dyn_cast<tile::LoadViewOp>(op);
+        load && load.getView() == stage.staged.load->getOperand(0) && fits(load, stage))
+      return load;
+  return {};
+}
+
+tile::LoadViewOp loadAfter(scf::ForOp loop, const Stage &stage) {
+  auto own = dyn_cast<tile::LoadViewOp>(stage.staged.load);
+  for (Operation *op = loop->getNextNode(); own && op && onlyReads(*op); op = op->getNextNode())
+    if (auto load = dyn_cast<tile::LoadViewOp>(op);
+        load && fits(load, stage) && continues(loop, own.getView(), load.getView()) &&
+        llvm::all_of(llvm::zip_equal(own.getCoords(), load.getCoords()),
+                     [&](const auto &pair) { return continues(loop, std::get<0>(pair), std::get<1>(pair)); }))
+      return load;
+  return {};
+}
+
+} // namespace kiln
