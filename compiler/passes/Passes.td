@@ -98,6 +98,11 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
     work get the room that is left.  Tiles that only products of warpgroups read lie as these want them and are read in
     their slots.  Where the loop's only product adds such tiles to sums that the loop carries, and there are three slots
     or more, it may be in flight until the next round has begun its own: then copies are made s - 2 rounds ahead.
+    On targets with tensor maps the copy engine fetches tiles that products read in their slots, if it can fetch all that
+    the loop stages; tiles of different products then have pipelines of their own.  It fetches tiles of host views, which
+    are made of the kernel's arguments by sums and products, with an aligned address and aligned strides; of their
+    slices, too; not of narrowed views.  A remark names each tile that it cannot fetch.  The kernel gets an argument for
+    each map.
     Addresses of later rounds are computed from what the loop counts and carries.
     Stores and atomic operations in the loop do not stop loads through other arguments, which are other memory; they
     stop a load through the same argument, and one where either pointer's origin is unknown.  A load or a loop that
@@ -139,12 +144,15 @@ def ResidentOperands : Pass<"kiln-resident-operands", "::mlir::ModuleOp"> {
 }
 
 def LowerPipelines : Pass<"kiln-lower-pipelines", "::mlir::ModuleOp"> {
-  let summary = "Makes buffers, numbers of slots and groups of asynchronous copies of pipelines";
+  let summary = "Makes buffers, numbers of slots, and groups of copies or mbarriers of pipelines";
   let description = [{
     Follows each pipeline's states through scf.for and scf.if.  A wait becomes the wait for the oldest group and a
-    barrier of the block; acquiring and releasing only change numbers.  Errors: a slot acquired while none is free, a
-    wait for what was never committed, a state used twice or lost, a round or one side of a conditional that leaves a
-    pipeline as it must not be, a pipeline without end, one that goes through other control flow.
+    barrier of the block; acquiring and releasing only change numbers.  In a `bulk` pipeline each slot has two mbarriers,
+    which say that it is full and that it is empty: one thread waits until it is empty, copies and arrives; all threads
+    wait until it is full, each warp arrives when it has read it, and the block meets nowhere.  Errors: a slot acquired
+    while none is free, a wait for what was never committed, a state used twice or lost, a round or one side of a
+    conditional that leaves a pipeline as it must not be, a pipeline without end, one that goes through other control
+    flow; a slot that something else fills than its pipeline says.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }

@@ -69,6 +69,8 @@ LogicalResult ElectedOp::canonicalize(ElectedOp op, PatternRewriter &rewriter) {
 }
 
 LogicalResult ElectedOp::verify() {
+  if (getBody().getNumArguments())
+    return emitOpError("has a block with arguments: it takes values from outside as they are");
   const WalkResult walked = getBody().walk([&](Operation *op) {
     if (isa<TensorCopyOp, MbarrierInitOp, MbarrierInvalidateOp, MbarrierArriveOp, MbarrierWaitOp>(op) ||
         onlyComputes(op) || (isa<scf::IfOp>(op) && !op->getNumResults()) || isa<scf::YieldOp>(op))
@@ -136,7 +138,9 @@ LogicalResult MbarrierWaitOp::verify() {
 
 TensorMapRecipeAttr TensorCopyOp::recipe() {
   const auto argument = dyn_cast<BlockArgument>(getMap());
-  auto kernel = argument ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp()) : FunctionOpInterface();
+  if (!argument || !argument.getOwner()->isEntryBlock())
+    return {};
+  auto kernel = dyn_cast_if_present<FunctionOpInterface>(argument.getOwner()->getParentOp());
   return kernel ? recipeOf(kernel, argument.getArgNumber()) : TensorMapRecipeAttr();
 }
 
@@ -182,6 +186,8 @@ LogicalResult TensorCopyOp::verify() {
     return emitOpError("counts to an mbarrier: both which and of which");
   if (getBarriers() && failed(verifyElected(*this)))
     return failure();
+  if (!getBarriers() && isElected(*this))
+    return emitOpError("in a tile_gpu.elected: say which mbarrier it `counts` to");
   const BufferType buffer = getBuffer().getType();
   if (buffer.getCount() != 1)
     return emitOpError() << "needs one buffer of the " << buffer.getCount() << ": take a tile_gpu.local_subview";
@@ -191,8 +197,7 @@ LogicalResult TensorCopyOp::verify() {
   if (getCoords().size() != form->rank)
     return emitOpError() << "gives " << getCoords().size() << " coordinates in a tensor of rank " << form->rank;
   const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
-  const Result<layout::SharedTile> lowered = buffer.lowered();
-  if (!tma || !lowered)
+  if (!tma)
     return emitOpError() << "copies into " << buffer << ": it needs a tma layout";
   const int64_t bits = tile::storageBits(buffer.getElementType());
   if (tensorMapTypeBytes(form->type) * 8 != bits)
@@ -200,8 +205,12 @@ LogicalResult TensorCopyOp::verify() {
   const int64_t span = tensorMapSwizzleBytes(form->swizzle);
   if (span != tma->swizzle || form->swizzle > TensorMapSwizzle::B128 || form->interleave != TensorMapInterleave::None)
     return emitOpError() << "copies by a map of swizzle " << recipe.getSwizzle() << " into " << buffer;
+  if (llvm::any_of(llvm::ArrayRef(form->elementStrides).take_front(form->rank), [](auto step) { return step != 1; }))
+    return emitOpError("copies by a map with elementStrides: a buffer's elements are neighbours in the tensor");
   const llvm::ArrayRef<int32_t> dims = getDims();
   const llvm::ArrayRef<int64_t> shape = buffer.getShape();
+  if (shape.size() > 2)
+    return emitOpError() << "copies into " << buffer << ": it fills buffers of one or two dimensions";
   if (dims.size() != shape.size())
     return emitOpError() << "says of " << dims.size() << " dimensions of a buffer of " << shape.size()
                          << " which of the tensor's they are";
@@ -216,11 +225,12 @@ LogicalResult TensorCopyOp::verify() {
     if (inner != (of == 0))
       return emitOpError() << "copies rows of the tensor into columns of " << buffer << ": the contiguous dimension of "
                            << "the tensor is the buffer's innermost";
-    // What a box writes is in one piece: a group of the swizzle, in whole repetitions of its pattern.
+    // What a box writes is in one piece: a group of the swizzle, in whole repetitions of its pattern, or whole rows.
     constexpr int64_t rows = 8;
-    if (shape[d] % box || (inner ? span && box * bits != span * 8 : box != shape[d] && box % rows))
+    if (shape[d] % box || (inner ? box != (span ? span * 8 / bits : shape[d]) : box != shape[d] && box % rows))
       return emitOpError() << "fills " << buffer << " by boxes of " << box << " along dimension " << d
-                           << (inner ? ": a box is as wide as the swizzle" : ": boxes of 8 rows, or of all");
+                           << (inner ? ": a box is as wide as the swizzle, without one as the buffer"
+                                     : ": boxes of 8 rows, or of all");
   }
   for (unsigned d = 0; d < form->rank; ++d)
     if (!named[d] && form->box[d] != 1)

@@ -23,7 +23,8 @@ class TileGpu_MbarrierOpLike<string mnemonic, list<Trait> traits = []> : TileGpu
     [TileGpu_Needs<"Mbarrier">, MemoryEffects<[MemWrite<TileGpu_MbarrierPhases>, MemWrite<TileGpu_SharedMemory>]>,
      DeclareOpInterfaceMethods<Tile_AccessOpInterface>])>;
 
-def TileGpu_ElectedOp : TileGpu_Op<"elected", [SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
+def TileGpu_ElectedOp : TileGpu_Op<"elected",
+    [TileGpu_Needs<"Tma">, SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
   let summary = "What one thread of the block does alone";
   let description = [{
     ```mlir
@@ -111,9 +112,10 @@ def TileGpu_TensorCopyOp : TileGpu_Op<"tensor_copy",
     tile_gpu.tensor_copy %map[%i, %j] to %b dims [1, 0] counts %full[%s]
       : !tile_gpu.buffer<128x64xbf16, #tma>, !tile_gpu.mbarriers<2>
     ```
-    The tile that begins at these coordinates, the contiguous dimension first; elements outside the tensor are zero.
+    The tile that begins at these coordinates, the contiguous dimension first; elements outside the tensor are zero, or
+    the map's `fill`.
     `dims`: which dimension of the tensor each one of the buffer is; of the others it takes one coordinate.  The buffer
-    has a `tma` layout with the map's swizzle; it is filled by as many boxes of the map as fit.
+    has one or two dimensions and a `tma` layout with the map's swizzle; as many boxes of the map as fit fill it.
 
     The bytes count to the phase of the mbarrier that the next arrival of the copying thread belongs to.  Copies into an
     acquired slot of a pipeline get their mbarrier by lower-pipelines.

@@ -29,7 +29,8 @@ def TileGpu_Dialect : Dialect {
     ```
 
     A kernel may have arguments that no caller passes: tensor maps (`!tile_gpu.tensor_map`), after all others, each with
-    its recipe (`tile_gpu.tensor_map`), from which the launcher makes it.
+    its recipe (`tile_gpu.tensor_map`), from which the launcher makes it.  Passes add none to a kernel with
+    `tile_gpu.no_tensor_maps`.
 
     Attributes of a module at this stage: `tile_gpu.target` (string), the code target.  Of a kernel:
     `tile_gpu.no_tensor_maps` (unit), passes make none for it; once shared memory is allocated, `tile_gpu.shared_bytes`

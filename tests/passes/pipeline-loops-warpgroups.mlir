@@ -1,5 +1,7 @@
 // RUN: kiln-opt %s --kiln-pipeline-loops --kiln-rotate-products --kiln-resident-operands --kiln-lower-pipelines --canonicalize --cse --kiln-expand-shared --split-input-file | FileCheck %s
 
+// Copies are the threads' here: no tensor maps.
+
 // Four slots: the product reads its slot where it was copied, and is in flight until the next round has begun its own.
 // Two slots are held for the rounds before the first; copies are made two rounds ahead, after the product.
 // CHECK-LABEL: @overlapped
@@ -34,7 +36,7 @@
 #wide = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[2,16], warpsPerCTA=[4,1], order=[1,0]>
 module attributes {tile_gpu.target = "sm_90a"} {
   func.func @overlapped(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "p"}, %q: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "q"},
-                        %n: i32, %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 4 : i32} {
+                        %n: i32, %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 4 : i32, tile_gpu.no_tensor_maps} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32
@@ -70,7 +72,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 #turned = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
 module attributes {tile_gpu.target = "sm_90a"} {
   func.func @waited(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "p"}, %q: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "q"},
-                    %n: i32, %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 2 : i32} {
+                    %n: i32, %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 2 : i32, tile_gpu.no_tensor_maps} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32

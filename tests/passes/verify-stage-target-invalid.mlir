@@ -79,3 +79,17 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @elected(%s: i32) attributes {tile.kernel, tile.num_warps = 4 : i32} {
+    %b = tile_gpu.local_alloc : !tile_gpu.mbarriers<1>
+    // expected-error @+2 {{tile_gpu.elected needs the capability 'tma', which sm_80 lacks}}
+    // expected-note @+1 {{targets that have it: sm_90}}
+    tile_gpu.elected {
+      tile_gpu.mbarrier_arrive %b[%s] phase %s : !tile_gpu.mbarriers<1>
+    }
+    return
+  }
+}

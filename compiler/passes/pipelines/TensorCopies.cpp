@@ -57,7 +57,7 @@ Result<Slices> slicesOf(Value view) {
 
 bool isArgument(Value v) {
   const auto argument = dyn_cast<BlockArgument>(v);
-  return argument && isa<func::FuncOp>(argument.getOwner()->getParentOp());
+  return argument && argument.getOwner()->isEntryBlock() && isa<func::FuncOp>(argument.getOwner()->getParentOp());
 }
 
 /// Over symbols, of which number N is argument N; null if it is made of more than arguments.
@@ -68,6 +68,8 @@ AffineExpr expressionOf(Value v) {
     return getAffineConstantExpr(constant.getSExtValue(), context);
   if (isArgument(v))
     return getAffineSymbolExpr(cast<BlockArgument>(v).getArgNumber(), context);
+  if (isa<BlockArgument>(v)) // of a loop
+    return {};
   const auto both = [](Operation *op, auto combine) {
     const AffineExpr a = expressionOf(op->getOperand(0)), b = expressionOf(op->getOperand(1));
     return a && b ? combine(a, b) : AffineExpr();
@@ -75,13 +77,7 @@ AffineExpr expressionOf(Value v) {
   return llvm::TypeSwitch<Operation *, AffineExpr>(v.getDefiningOp())
       .Case<tile::MultipleOfOp, arith::ExtSIOp>([](Operation *op) { return expressionOf(op->getOperand(0)); })
       .Case([&](arith::AddIOp op) { return both(op, [](AffineExpr a, AffineExpr b) { return a + b; }); })
-      .Case([&](arith::MulIOp op) {
-        return both(op, [](AffineExpr a, AffineExpr b) {
-          return a.isSymbolicOrConstant() && isa<AffineConstantExpr>(b) ? a * b
-                 : isa<AffineConstantExpr>(a)                           ? b * a
-                                                                        : AffineExpr();
-        });
-      })
+      .Case([&](arith::MulIOp op) { return both(op, [](AffineExpr a, AffineExpr b) { return a * b; }); })
       .Default([](Operation *) { return AffineExpr(); });
 }
 
