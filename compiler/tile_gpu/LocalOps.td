@@ -77,9 +77,9 @@ def TileGpu_LocalAllocOp : TileGpu_Op<"local_alloc"> {
     %s = tile_gpu.local_alloc {offset = 1024 : i32} : !tile_gpu.scratch<4096>
     ```
     Alive from here to the last use.  `offset` (bytes from the start of the kernel's shared memory) is filled in by
-    allocate-shared.
+    allocate-shared.  `alone`: no other buffer has any of its bytes, before or after.
   }];
-  let arguments = (ins OptionalAttr<I32Attr>:$offset);
+  let arguments = (ins OptionalAttr<I32Attr>:$offset, UnitAttr:$alone);
   let results = (outs Res<AnyTypeOf<[TileGpu_SharedBuffer, TileGpu_Scratch, TileGpu_Mbarriers]>, "", [MemAlloc<TileGpu_SharedMemory>]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }

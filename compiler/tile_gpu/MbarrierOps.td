@@ -29,9 +29,9 @@ def TileGpu_ElectedOp : TileGpu_Op<"elected",
   let description = [{
     ```mlir
     tile_gpu.elected {
-      tile_gpu.mbarrier_wait %empty[%s] phase %p ready %b : !tile_gpu.mbarriers<2>, !tile_gpu.buffer<64x64xbf16, #tma>
+      tile_gpu.mbarrier_wait %empty[%s] phase %p ready %b : !tile_gpu.mbarriers<2>, !tile_gpu.buffer<128x64xbf16, #tma>
       tile_gpu.tensor_copy %map[%i, %j] to %b dims [1, 0] counts %full[%s]
-        : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.mbarriers<2>
+        : !tile_gpu.buffer<128x64xbf16, #tma>, !tile_gpu.mbarriers<2>
     }
     ```
     It is the same thread everywhere.  Operations on mbarriers, copies by tensor maps, conditionals with these, and what

@@ -22,6 +22,11 @@ LAYOUTS = """
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
 #column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4, order=[0,1]>
 """
+# A map's type with its recipe; such a function has what the recipe takes for its first arguments.
+MAP = ('!tile_gpu.tensor_map {tile_gpu.tensor_map = #tile_gpu.tensor_map<element = "bf16", address = 0, '
+       'extents = ()[s0, s1, s2] -> (s2, s1), strides = ()[s0, s1, s2, s3] -> (s3 * 2), box = [64, 128], '
+       'swizzle = "128B">}')
+TENSOR = "%tensor: !tile.ptr<bf16>, %rows: i64, %columns: i64, %stride: i64"
 # Operation -> types of the values that its examples use, in the order of their first use.
 VALUES = {
     "tile.addptr": "tensor<128x!tile.ptr<f32>>, tensor<128xi32>",
@@ -65,6 +70,12 @@ VALUES = {
     "tile_gpu.delay": "",
     "tile_gpu.barrier": "",
     "tile_gpu.convert_layout": "tensor<64x32xf32, #a>",
+    "tile_gpu.elected": "!tile_gpu.mbarriers<2>, i32, i32, !tile_gpu.buffer<128x64xbf16, #tma>, "
+                        + MAP + ", i32, i32, !tile_gpu.mbarriers<2>",
+    "tile_gpu.mbarrier_arrive": "!tile_gpu.mbarriers<3>, i32, i32",
+    "tile_gpu.mbarrier_init": "!tile_gpu.mbarriers<3>",
+    "tile_gpu.mbarrier_invalidate": "!tile_gpu.mbarriers<3>",
+    "tile_gpu.mbarrier_wait": "!tile_gpu.mbarriers<3>, i32, i32, !tile_gpu.buffer<64x32xf16, #sh>",
     "tile_gpu.drain": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.part": "tensor<64x64xf16, #k>",
     "tile_gpu.exchange_load": "!tile_gpu.scratch<4096>, tensor<64x32xf32, #b>",
@@ -84,6 +95,7 @@ VALUES = {
     "tile_gpu.scan_before": "tensor<64x32xf32, #t>",
     "tile_gpu.scan_partial": "tensor<512xf32, #v>",
     "tile_gpu.slots": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>, i32",
+    "tile_gpu.tensor_copy": MAP + ", i32, i32, !tile_gpu.buffer<128x64xbf16, #tma>, !tile_gpu.mbarriers<2>, i32",
     "tile_gpu.wait": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.warp_barrier": "",
     "tile_gpu.warpgroup_begin": "tensor<64x64xf32, #wgmma>",
@@ -92,6 +104,8 @@ VALUES = {
 }
 # Terminators stand at the end of the regions of other operations' examples.
 INSIDE = {"tile.yield": "tile.reduce", "tile_gpu.yield": "tile_gpu.reduce_partial"}
+# What one thread does is not an operation of a function's own.
+ELECTED = ("tile_gpu.mbarrier_init", "tile_gpu.mbarrier_invalidate", "tile_gpu.tensor_copy")
 
 
 def sections(text):
@@ -116,22 +130,27 @@ def statements(example):
 def split(types):
     """At the commas outside of brackets."""
     out, depth = [""], 0
-    for c in types:
-        depth += (c == "<") - (c == ">")
+    for c in types.replace("->", "~"):
+        depth += (c in "<{([") - (c in ">})]")
         if c == "," and depth == 0:
             out.append("")
         else:
             out[-1] += c
-    return [t.strip() for t in out if t.strip()]
+    return [t.strip().replace("~", "->") for t in out if t.strip()]
 
 
 def function(number, statement, types):
     types = split(types)
-    outside = re.sub(r"\{\n.*\n\}", "", statement, flags=re.S)
+    elected = statement.startswith("tile_gpu.elected")
+    outside = statement if elected else re.sub(r"\{\n.*\n\}", "", statement, flags=re.S)
     defined = outside.split(" = ")[0] if outside.startswith("%") else ""
     used = outside.removeprefix(defined)
     names = list(dict.fromkeys(re.findall(r"%\w+", used)))
     arguments = ", ".join(f"{name}: {type_}" for name, type_ in zip(names, types))
+    if MAP in types:
+        arguments = f"{TENSOR}, {arguments}"
+    if statement.startswith(ELECTED):
+        statement = f"tile_gpu.elected {{\n{statement}\n}}"
     return f"func.func @example{number}({arguments}) {{\n{statement}\nreturn\n}}\n"
 
 

@@ -177,8 +177,16 @@ protected:
     EXPECT_LE(*k->spillStoreBytes + *k->spillLoadBytes, spilled) << what;
     EXPECT_TRUE(made->warnings.empty()) << what << ": " << made->warnings.front();
     cubin = made->cubin;
+    ptx = texts[0];
   }
   std::vector<std::byte> cubin; ///< the last one
+  std::string ptx;
+
+  /// The copy engine copies, and the threads copy nothing.
+  void expectBulkCopies(const std::string &what) const {
+    EXPECT_NE(ptx.find("cp.async.bulk.tensor"), std::string::npos) << what;
+    EXPECT_EQ(ptx.find("cp.async.wait_group"), std::string::npos) << what;
+  }
 
   void reportMatmul(DType type, DType out, std::int64_t M, std::int64_t N) {
     constexpr std::int64_t K = 64;
@@ -280,6 +288,7 @@ TEST_P(WarpgroupConfigurations, OfMatmulSpillNothingAndAreNotSerialised) {
     if (!isFullTier() && M != 64 && M != 3072)
       continue;
     reportMatmul(DType::BF16, DType::BF16, M, N);
+    expectBulkCopies(std::to_string(M) + " x " + std::to_string(N));
   }
 }
 
@@ -297,6 +306,7 @@ TEST_P(WarpgroupConfigurations, OfAttentionComputePowersWhileTheyMultiply) {
       report(of.text(), [&](Opened &on) { tiles = of.run(on); }, 64);
       if (HasFailure() || IsSkipped())
         return;
+      expectBulkCopies(of.text());
       const auto powers = static_cast<unsigned>(tiles.blockM * tiles.blockN / (32 * tiles.warps));
       unsigned most = 0;
       for (const BetweenWaits &b : betweenWaits(cubin, "attention"))

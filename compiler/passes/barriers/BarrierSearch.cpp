@@ -30,6 +30,13 @@ struct Access {
   const SlotNumber *slot() const { return shared && shared->slotNumber() ? &*shared->slotNumber() : nullptr; }
 };
 
+/// The copy engine writes it.
+bool isCopied(const Access &access) {
+  return access.shared && access.shared->writes() &&
+         llvm::any_of(tile::accessesOf(access.op),
+                      [](const tile::MemoryAccess &one) { return one.inFlight && one.agent == tile::Agent::BulkCopy; });
+}
+
 /// An access that comes later on a path.
 struct Past {
   const Access *access = nullptr;
@@ -344,12 +351,13 @@ struct BarrierSearch::Walk {
     const auto it = released.find(op);
     if (it == released.end())
       return;
+    // All wait for what was copied there; for what others read there, one thread does.
     const auto isReady = [&](const PastKey &key) {
       const Past past = pastOf(key);
-      return llvm::any_of(it->second, [&](const Access &ready) {
-        return past.access->shared && past.access->shared->buffer() &&
-               past.access->shared->buffer() == ready.shared->buffer() && between(past, ready) != Hazard::None;
-      });
+      return (elected || isCopied(*past.access)) && llvm::any_of(it->second, [&](const Access &ready) {
+               return past.access->shared && past.access->shared->buffer() &&
+                      past.access->shared->buffer() == ready.shared->buffer() && between(past, ready) != Hazard::None;
+             });
     };
     if (!elected)
       return state.remove_if([&](const auto &entry) { return isReady(entry.first); });

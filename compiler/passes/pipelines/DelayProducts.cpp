@@ -48,7 +48,7 @@ public:
   bool find() {
     APInt by;
     if (tile::numStages(loop) < 2 || !matchPattern(loop.getStep(), m_ConstantInt(&by)) || !by.isStrictlyPositive() ||
-        !onlyReads())
+        !onlyReads(loop))
       return false;
     step = by.getSExtValue();
     for (tile::DotOp dot : loop.getBody()->getOps<tile::DotOp>())
@@ -74,17 +74,6 @@ public:
   }
 
 private:
-  bool onlyReads() {
-    return !loop.getBody()
-                ->walk([](Operation *op) {
-                  if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(op) ||
-                      hasSingleEffect<MemoryEffects::Read>(op))
-                    return WalkResult::advance();
-                  return WalkResult::interrupt();
-                })
-                .wasInterrupted();
-  }
-
   /// The round ends with it: it multiplies what follows from another product by what is loaded, and its sums are the
   /// next round's.
   bool isLast(tile::DotOp dot) {

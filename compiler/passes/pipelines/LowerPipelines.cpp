@@ -43,6 +43,7 @@ struct Ring {
   PipelineType type;
   llvm::SmallVector<Value> buffers; ///< of all slots
   Value full, empty;                ///< mbarriers, one a slot, of a bulk pipeline
+  bool once = false;                ///< a block has them once
 
   bool isBulk() const { return bool(full); }
 };
@@ -240,8 +241,10 @@ private:
     state.waited = op.getHolding();
     if (op.getBulk()) {
       const auto barriers = MbarriersType::get(op.getContext(), stages);
-      ring.full = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr());
-      ring.empty = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr());
+      // Made once, their bytes need never be anything else: nobody has to know when all are past the last wait.
+      ring.once = !op->getParentOfType<LoopLikeOpInterface>();
+      ring.full = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr(), ring.once);
+      ring.empty = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr(), ring.once);
       state.read.phase = state.write.phase = constant(loc, 0);
       elected(loc, [&] {
         MbarrierInitOp::create(rewriter, loc, ring.full, 1);
@@ -309,6 +312,10 @@ private:
               "takes an acquired slot of a `bulk` pipeline: only tile_gpu.tensor_copy fills those");
         if (copy.getBarriers())
           return copy.emitOpError("counts to an mbarrier of its own, not to that of its slot");
+        auto commit = op.getNext().hasOneUse() ? dyn_cast<CommitOp>(*op.getNext().user_begin()) : CommitOp();
+        if (Operation *at = commit ? commit->getBlock()->findAncestorOpInBlock(*copy) : nullptr;
+            at && commit->isBeforeInBlock(at))
+          return copy.emitOpError("copies into a slot after its tile_gpu.commit");
         copies.insert(copy);
       }
     llvm::SmallMapVector<Block *, llvm::SmallVector<TensorCopyOp>, 2> byBlock;
@@ -411,6 +418,8 @@ private:
     for (unsigned i = 0; i < state->committed; ++i, turn = after(ring, turn, op.getLoc()))
       MbarrierWaitOp::create(rewriter, op.getLoc(), ring.full, turn.slot, turn.phase,
                              buffersOf(ring, turn.slot, op.getLoc()));
+    if (ring.once)
+      return gone(op);
     elected(op.getLoc(), [&] {
       for (const Value barriers : {ring.full, ring.empty})
         MbarrierInvalidateOp::create(rewriter, op.getLoc(), barriers);

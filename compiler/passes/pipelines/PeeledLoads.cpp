@@ -1,21 +1,13 @@
 #include "compiler/passes/pipelines/PeeledLoads.h"
 
+#include "compiler/passes/pipelines/PipelinedLoops.h"
+
 #include "mlir/IR/OperationSupport.h"
 
 using namespace mlir;
 
 namespace kiln {
 namespace {
-
-/// It writes no memory and orders nothing, nor does anything inside of it.
-bool onlyReads(Operation &op) {
-  return !op.walk([](Operation *inner) {
-              if (inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(inner) ||
-                  hasSingleEffect<MemoryEffects::Read>(inner))
-                return WalkResult::advance();
-              return WalkResult::interrupt();
-            }).wasInterrupted();
-}
 
 bool fits(tile::LoadViewOp load, const Stage &stage) {
   auto own = dyn_cast<tile::LoadViewOp>(stage.staged.load);
@@ -44,7 +36,7 @@ bool continues(scf::ForOp loop, Value inside, Value outside) {
 } // namespace
 
 tile::LoadViewOp loadBefore(scf::ForOp loop, const Stage &stage) {
-  for (Operation *op = loop->getPrevNode(); op && onlyReads(*op); op = op->getPrevNode())
+  for (Operation *op = loop->getPrevNode(); op && onlyReads(op); op = op->getPrevNode())
     if (auto load = dyn_cast<tile::LoadViewOp>(op);
         load && load.getView() == stage.staged.load->getOperand(0) && fits(load, stage))
       return load;
@@ -53,7 +45,7 @@ tile::LoadViewOp loadBefore(scf::ForOp loop, const Stage &stage) {
 
 tile::LoadViewOp loadAfter(scf::ForOp loop, const Stage &stage) {
   auto own = dyn_cast<tile::LoadViewOp>(stage.staged.load);
-  for (Operation *op = loop->getNextNode(); own && op && onlyReads(*op); op = op->getNextNode())
+  for (Operation *op = loop->getNextNode(); own && op && onlyReads(op); op = op->getNextNode())
     if (auto load = dyn_cast<tile::LoadViewOp>(op);
         load && fits(load, stage) && continues(loop, own.getView(), load.getView()) &&
         llvm::all_of(llvm::zip_equal(own.getCoords(), load.getCoords()),

@@ -84,14 +84,19 @@ public:
       for (unsigned i = 0; i < held(); ++i)
         release(pipe);
     }
-    for (Pipe &pipe : pipes) {
-      rewriter.setInsertionPointAfter(loop);
+    bool goesOn = false; // after the loop
+    for (Pipe &pipe : pipes)
       if (pipe.after) {
         rewriter.setInsertionPoint(pipe.after);
         takeOutside(pipe, pipe.after);
+        goesOn = true;
       }
+    if (goesOn)
+      rewriter.setInsertionPoint(loop->getBlock()->getTerminator());
+    else
+      rewriter.setInsertionPointAfter(pipes.front().state.getDefiningOp());
+    for (Pipe &pipe : pipes)
       DrainOp::create(rewriter, loop.getLoc(), pipe.state);
-    }
     return true;
   }
   unsigned stages() const { return slots.count; }
@@ -170,7 +175,8 @@ private:
     auto wait = WaitOp::create(rewriter, load.getLoc(), pipe.state);
     pipe.state = wait.getNext();
     Operation *last = load; // that looks at the sums of its products
-    for (const WarpgroupOperand &operand : *warpgroupOperands(load.getResult())) {
+    const auto operands = *warpgroupOperands(load.getResult());
+    for (const WarpgroupOperand &operand : operands) {
       Operation *dot = operand.dot;
       for (Operation *user : dot->getUsers())
         if (Operation *at = load->getBlock()->findAncestorOpInBlock(*user); at && last->isBeforeInBlock(at))

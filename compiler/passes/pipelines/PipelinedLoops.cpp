@@ -29,6 +29,15 @@ bool waitsForSlots(scf::ForOp loop) {
   return !loop.getBody()->getOps<tile_gpu::WaitOp>().empty();
 }
 
+bool onlyReads(Operation *op) {
+  return !op->walk([](Operation *inner) {
+              if (inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(inner) ||
+                  hasSingleEffect<MemoryEffects::Read>(inner))
+                return WalkResult::advance();
+              return WalkResult::interrupt();
+            }).wasInterrupted();
+}
+
 scf::ForOp carryAlso(RewriterBase &rewriter, scf::ForOp loop, ValueRange inits) {
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPoint(loop);

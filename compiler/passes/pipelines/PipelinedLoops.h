@@ -23,6 +23,9 @@ mlir::LogicalResult forEachLoops(mlir::ModuleOp module, llvm::function_ref<bool(
 /// It waits for a slot of a pipeline itself, not in a loop or a conditional inside of it.
 bool waitsForSlots(mlir::scf::ForOp loop);
 
+/// It writes no memory and orders nothing, nor does anything inside of it.
+bool onlyReads(mlir::Operation *op);
+
 /// The loop that carries these values too, after its own, unchanged from round to round until their yields are set.
 mlir::scf::ForOp carryAlso(mlir::RewriterBase &rewriter, mlir::scf::ForOp loop, mlir::ValueRange inits);
 

@@ -115,7 +115,8 @@ Value inWord(OpBuilder &b, Location loc, Value coordinate) {
 
 } // namespace
 
-void TensorCopy::create(OpBuilder &b, tile::LoadViewOp load, Value buffer, const IRMapping &map) const {
+void TensorCopy::create(OpBuilder &b, tile::LoadViewOp load, Value buffer, const IRMapping &map, Value barriers,
+                        Value number) const {
   llvm::SmallVector<Value> coords;
   for (auto [d, coordinate] : llvm::enumerate(fixed)) {
     const auto *own = llvm::find(dims, static_cast<int32_t>(d));
@@ -123,7 +124,7 @@ void TensorCopy::create(OpBuilder &b, tile::LoadViewOp load, Value buffer, const
     coords.push_back(inWord(b, load.getLoc(), map.lookupOrDefault(at)));
   }
   const BlockArgument argument = tile_gpu::tensorMapArgument(load->getParentOfType<func::FuncOp>(), recipe);
-  tile_gpu::TensorCopyOp::create(b, load.getLoc(), argument, coords, buffer, dims, Value(), Value());
+  tile_gpu::TensorCopyOp::create(b, load.getLoc(), argument, coords, buffer, dims, barriers, number);
 }
 
 Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analysis::AxisAnalysis &facts,

@@ -21,8 +21,9 @@ struct TensorCopy {
   llvm::SmallVector<mlir::Value, 5> fixed; ///< coordinate along each dimension of the tensor that slices chose, or null
   llvm::SmallVector<int32_t, 2> dims;      ///< of the tensor, that the tile's are
 
-  /// The copy into `buffer`, its operands as `map` has them.
-  void create(mlir::OpBuilder &b, tile::LoadViewOp load, mlir::Value buffer, const mlir::IRMapping &map) const;
+  /// The copy into `buffer`, its operands as `map` has them.  It counts to number `number` of `barriers`, if given.
+  void create(mlir::OpBuilder &b, tile::LoadViewOp load, mlir::Value buffer, const mlir::IRMapping &map,
+              mlir::Value barriers = {}, mlir::Value number = {}) const;
 };
 
 /// The load as copies into such a buffer; or why not, as a message for a remark.

@@ -1,4 +1,6 @@
 // Products of warpgroups read both operands from shared memory: where they lie there, and when they get there.
+#include "compiler/passes/pipelines/PipelinedLoops.h"
+#include "compiler/passes/pipelines/TensorCopies.h"
 #include "compiler/passes/shared/SharedBuffers.h"
 #include "compiler/passes/shared/SharedExpansion.h"
 #include "compiler/passes/shared/WarpgroupOperands.h"
@@ -193,6 +195,8 @@ private:
       return first->emitError() << "no buffer of shared memory for the operand " << shared.tile.getType()
                                 << " of a product of warpgroups";
     OpBuilder b(beforeLoops(shared.tile, first));
+    if (fetch(shared, inner, b))
+      return success();
     Operation *def = shared.tile.getDefiningOp();
     if (storing == Storing::Early && def && def->getBlock() == first->getBlock() && !isLoaded(shared.tile))
       b.setInsertionPointAfter(def);
@@ -200,6 +204,60 @@ private:
     LocalStoreOp::create(b, first->getLoc(), shared.tile, buffer);
     readFrom(shared, buffer, b);
     return success();
+  }
+
+  /// A tile that is loaded once, for these products alone, is copied to its buffer by the copy engine, if that can:
+  /// from the load on, until `b`.
+  bool fetch(Shared &shared, unsigned inner, OpBuilder &b) {
+    auto load = shared.tile.getDefiningOp<tile::LoadViewOp>();
+    const auto all = load && storing != Storing::Each ? warpgroupOperands(shared.tile) : std::nullopt;
+    if (!all || all->size() != shared.uses.size() || load->getParentOfType<LoopLikeOpInterface>() ||
+        load.getCache() == tile::Cache::Volatile || !target.has(Capability::Tma) || !hasStagedLoop(load))
+      return false;
+    if (!facts)
+      facts.emplace(load->getParentOfType<func::FuncOp>());
+    const auto own = load.getView().getType().getUnit();
+    if (own == tile::ViewType::noUnit || (inner != 2 && own != inner))
+      return false;
+    const BufferType type =
+        warpgroupBuffer(cast<RankedTensorType>(shared.tile.getType()), shared.uses, static_cast<unsigned>(own));
+    const Result<TensorCopy> copy =
+        type ? tensorCopyOf(load, type, *facts, target) : Result<TensorCopy>(Status::invalid(""));
+    if (!copy)
+      return false;
+    const Location loc = load.getLoc();
+    OpBuilder at(load);
+    // Where it is waited for on every path.
+    if (Block *block = b.getInsertionBlock(); block != load->getBlock()) {
+      auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
+      if (!branch || branch->getBlock() != load->getBlock())
+        return false;
+      for (Operation *op = load->getNextNode(); op != branch; op = op->getNextNode())
+        if (!onlyReads(op))
+          return false;
+      at.setInsertionPointToStart(block);
+    }
+    const Value buffer = LocalAllocOp::create(at, loc, type, IntegerAttr());
+    const Value full =
+        LocalAllocOp::create(at, loc, MbarriersType::get(load.getContext(), 1), IntegerAttr(), /*alone=*/true);
+    const Value zero = arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(0));
+    auto elected = ElectedOp::create(at, loc);
+    at.createBlock(&elected.getBody());
+    MbarrierInitOp::create(at, loc, full, 1);
+    copy->create(at, load, buffer, IRMapping(), full, zero);
+    MbarrierArriveOp::create(at, loc, full, zero, zero);
+    MbarrierWaitOp::create(b, loc, full, zero, zero, buffer);
+    readFrom(shared, buffer, b);
+    read.insert(load);
+    return true;
+  }
+
+  /// Other kernels have loads enough in flight without.
+  static bool hasStagedLoop(Operation *op) {
+    return op->getParentOfType<func::FuncOp>()
+        ->walk(
+            [](scf::ForOp loop) { return tile::numStages(loop) > 1 ? WalkResult::interrupt() : WalkResult::advance(); })
+        .wasInterrupted();
   }
 
   /// A tile from outside of loops with stages is stored once before them; else `first`.
@@ -328,7 +386,8 @@ private:
 
   const Target &target;
   const Storing storing;
-  llvm::SmallVector<tile::DotOp> dots; ///< in program order
+  std::optional<analysis::AxisAnalysis> facts; ///< of the function, once they are asked for
+  llvm::SmallVector<tile::DotOp> dots;         ///< in program order
   llvm::SmallVector<WarpgroupDotOp> products;
   llvm::MapVector<std::pair<Value, std::pair<const void *, unsigned>>, Shared> groups;
   llvm::DenseMap<std::pair<Operation *, unsigned>, Value> operands;
@@ -351,8 +410,12 @@ LogicalResult expandWarpgroupDots(func::FuncOp f) {
   for (const Storing storing : {Storing::Early, Storing::Late}) {
     func::FuncOp attempt = f.clone();
     const bool good = succeeded(Expander(attempt, **target, storing).run()) && mostSharedBytes(attempt) <= most;
-    if (good)
+    if (good) {
       f.getBody().takeBody(attempt.getBody());
+      f.setFunctionType(attempt.getFunctionType()); // tensor maps may have been added
+      if (const ArrayAttr attributes = attempt.getAllArgAttrs())
+        f.setAllArgAttrs(attributes);
+    }
     attempt->erase();
     if (good)
       return success();

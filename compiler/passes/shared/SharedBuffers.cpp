@@ -133,6 +133,11 @@ void findLife(SharedBuffer &buffer, const Order &order) {
       for (Block &block : region)
         follow(block.getArguments());
   };
+  if (alloc.getAlone()) {
+    auto function = alloc->getParentOfType<func::FuncOp>();
+    from(function);
+    to(function);
+  }
   while (!work.empty()) {
     Value v = work.pop_back_val();
     if (!seen.insert(v).second)
