@@ -330,6 +330,10 @@ private:
     end->setOperand(place, product.getAccumulator());
     end->setOperand(added, loop.getInductionVar());
     end->setOperand(added + 1, product.getLhs());
+    // Rounded once the product in flight has read its own from these registers: else another set of them, and moves.
+    if (auto rounded = product.getLhs().getDefiningOp<arith::TruncFOp>(); rounded && isInside(rounded))
+      if (llvm::all_of(rounded->getUsers(), [&](Operation *user) { return user == end || user == product; }))
+        rewriter.moveOpBefore(rounded, end);
 
     rewriter.setInsertionPointAfter(loop);
     const Value last = multiply(loop.getResult(added + 1), loadedIn(loop.getResult(added)), loop.getResult(place));
