@@ -50,6 +50,52 @@ struct LowerNamedArrive : Lowering<tile_gpu::NamedArriveOp> {
   }
 };
 
+/// Warpgroups wait for their turns at a barrier each, number 1 and up: at it the warpgroup before arrives.
+class Turns {
+public:
+  Turns(const LoweringContext &context, const Emit &e) : e(e), groups(context.numWarps() / 4), warp(context.warp()) {}
+
+  Value own() const { return e.shr(warp, 2); }
+  Value next() const {
+    const Value one = e.add(own(), e.i32(1));
+    return e.select(e.compare(arith::CmpIPredicate::eq, one, e.i32(groups)), e.i32(0), one);
+  }
+  Value isFirst() const { return e.compare(arith::CmpIPredicate::eq, own(), e.i32(0)); }
+  Value isLast() const { return e.compare(arith::CmpIPredicate::eq, own(), e.i32(groups - 1)); }
+  static void wait(const Emit &at, Value group) {
+    LLVM::CallIntrinsicOp::create(at.b, at.loc, at.b.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.count"),
+                                  ValueRange{at.add(group, at.i32(1)), at.i32(threads)});
+  }
+  static void arrive(const Emit &at, Value group) {
+    NVVM::BarrierArriveOp::create(at.b, at.loc, at.add(group, at.i32(1)), at.i32(threads));
+  }
+
+private:
+  static constexpr int64_t threads = 256; ///< of two warpgroups
+  const Emit &e;
+  const int64_t groups;
+  const Value warp;
+};
+
+template <typename Op> struct LowerTurn : Lowering<Op> {
+  using Lowering<Op>::Lowering;
+  LogicalResult matchAndRewrite(Op op, typename Lowering<Op>::Adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    const Turns turns(this->context, e);
+    if constexpr (std::is_same_v<Op, tile_gpu::TurnTakeOp>)
+      Turns::wait(e, turns.own());
+    else if constexpr (std::is_same_v<Op, tile_gpu::TurnPassOp>)
+      Turns::arrive(e, turns.next());
+    else if constexpr (std::is_same_v<Op, tile_gpu::TurnsBeginOp>)
+      e.guarded(turns.isLast(), [](Emit &one) { Turns::arrive(one, one.i32(0)); });
+    else // what the last one passed on is taken, so that the barriers are as they were
+      e.guarded(turns.isFirst(), [](Emit &one) { Turns::wait(one, one.i32(0)); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 /// Longest sleeps, in nanoseconds: of one warp of many, and of the only one that is late.
 constexpr int64_t randomDelay = 4096, oneDelay = 200'000;
 
@@ -90,6 +136,8 @@ struct LowerDelay : Lowering<tile_gpu::DelayOp> {
 
 void populateBarrierPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                              const LoweringContext &context) {
+  patterns.add<LowerTurn<tile_gpu::TurnsBeginOp>, LowerTurn<tile_gpu::TurnTakeOp>, LowerTurn<tile_gpu::TurnPassOp>,
+               LowerTurn<tile_gpu::TurnsEndOp>>(converter, context);
   patterns.add<LowerBarrier, LowerWarpBarrier, LowerNamedBarrier, LowerNamedArrive, LowerDelay>(converter, context);
 }
 

@@ -113,6 +113,15 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def TakeTurns : Pass<"kiln-take-turns", "::mlir::ModuleOp"> {
+  let summary = "Warpgroups multiply one after the other in loops that compute as well";
+  let description = [{
+    In a loop with stages whose rounds begin several products of warpgroups at once and then compute, with two
+    warpgroups or more and no barrier of the block: each warpgroup begins its products when the one before has begun its
+    own, and computes while the others multiply.
+  }];
+}
+
 def DelayProducts : Pass<"kiln-delay-products", "::mlir::ModuleOp"> {
   let summary = "Makes a loop's last product in the next round, in flight while that one computes";
   let description = [{

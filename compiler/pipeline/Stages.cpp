@@ -155,6 +155,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createAllocateShared());
   pm.addPass(createCountGroups());
   pm.addPass(createInsertBarriers());
+  pm.addPass(createTakeTurns()); // not where all meet: it looks for barriers
   KILN_TRY(insert(pm, "barriers", added.barriers));
   pm.addPass(createVerifyBarriers());
   return {};

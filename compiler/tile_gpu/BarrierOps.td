@@ -56,6 +56,52 @@ def TileGpu_NamedArriveOp : TileGpu_BarrierLike<"named_arrive"> {
 /// When warps arrive somewhere.
 def TileGpu_Time : Resource<"::kiln::tile_gpu::Time">;
 
+/// Warpgroups take turns: memory is not ordered by it.
+class TileGpu_TurnLike<string mnemonic>
+    : TileGpu_Op<mnemonic, [TileGpu_Needs<"Wgmma">, MemoryEffects<[MemWrite<TileGpu_Time>]>]> {
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def TileGpu_TurnsBeginOp : TileGpu_TurnLike<"turns_begin"> {
+  let summary = "The block's warpgroups take turns from here on; the first one is first";
+  let description = [{
+    ```mlir
+    tile_gpu.turns_begin
+    ```
+    Two warpgroups or more.  Until `turns_end` the named barriers 1, 2, .. are the turns', one a warpgroup.
+  }];
+}
+
+def TileGpu_TurnTakeOp : TileGpu_TurnLike<"turn_take"> {
+  let summary = "Waits until it is this warpgroup's turn";
+  let description = [{
+    ```mlir
+    tile_gpu.turn_take
+    ```
+    What stands from here to `turn_pass` the warpgroups do one after the other: while one computes, the matrix unit is
+    the next one's.
+  }];
+}
+
+def TileGpu_TurnPassOp : TileGpu_TurnLike<"turn_pass"> {
+  let summary = "The turn is the next warpgroup's";
+  let description = [{
+    ```mlir
+    tile_gpu.turn_pass
+    ```
+  }];
+}
+
+def TileGpu_TurnsEndOp : TileGpu_TurnLike<"turns_end"> {
+  let summary = "No more turns";
+  let description = [{
+    ```mlir
+    tile_gpu.turns_end
+    ```
+  }];
+}
+
 def TileGpu_DelayOp : TileGpu_Op<"delay", [MemoryEffects<[MemWrite<TileGpu_Time>]>]> {
   let summary = "Some warps sleep for a while";
   let description = [{

@@ -213,6 +213,27 @@ tile::MemoryOrdering NamedArriveOp::ordering() {
   return meeting(tile::MemoryOrdering::Among::Block, getThreads(), false);
 }
 
+static LogicalResult verifyTurn(Operation *op) {
+  constexpr unsigned warpsOfGroup = 4;
+  const unsigned warps = warpsOf(op).count;
+  if (warps % warpsOfGroup == 0 && warps >= 2 * warpsOfGroup)
+    return success();
+  return op->emitOpError() << "in a kernel of " << warps << " warps: two warpgroups or more take turns";
+}
+
+LogicalResult TurnsBeginOp::verify() {
+  return verifyTurn(*this);
+}
+LogicalResult TurnTakeOp::verify() {
+  return verifyTurn(*this);
+}
+LogicalResult TurnPassOp::verify() {
+  return verifyTurn(*this);
+}
+LogicalResult TurnsEndOp::verify() {
+  return verifyTurn(*this);
+}
+
 LogicalResult NamedBarrierOp::verify() {
   return verifyNamed(*this, static_cast<int32_t>(getId()), static_cast<int32_t>(getThreads()));
 }

@@ -96,6 +96,10 @@ VALUES = {
     "tile_gpu.scan_partial": "tensor<512xf32, #v>",
     "tile_gpu.slots": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>, i32",
     "tile_gpu.tensor_copy": MAP + ", i32, i32, !tile_gpu.buffer<128x64xbf16, #tma>, !tile_gpu.mbarriers<2>, i32",
+    "tile_gpu.turn_pass": "",
+    "tile_gpu.turn_take": "",
+    "tile_gpu.turns_begin": "",
+    "tile_gpu.turns_end": "",
     "tile_gpu.wait": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.warp_barrier": "",
     "tile_gpu.warpgroup_begin": "tensor<64x64xf32, #wgmma>",
@@ -151,7 +155,8 @@ def function(number, statement, types):
         arguments = f"{TENSOR}, {arguments}"
     if statement.startswith(ELECTED):
         statement = f"tile_gpu.elected {{\n{statement}\n}}"
-    return f"func.func @example{number}({arguments}) {{\n{statement}\nreturn\n}}\n"
+    attributes = "attributes {tile.num_warps = 8 : i32} " if statement.startswith("tile_gpu.turn") else ""
+    return f"func.func @example{number}({arguments}) {attributes}{{\n{statement}\nreturn\n}}\n"
 
 
 def main():

@@ -1,5 +1,6 @@
 #include "compiler/passes/barriers/BarrierPaths.h"
 #include "compiler/passes/barriers/PhaseCheck.h"
+#include "compiler/passes/barriers/TurnCheck.h"
 #include "compiler/passes/Pass.h"
 
 using namespace mlir;
@@ -418,7 +419,7 @@ struct VerifyBarriers : impl::VerifyBarriersBase<VerifyBarriers> {
       }
       Search search(paths);
       // The search goes by phases: with wrong ones it finds what follows from them.
-      if (!checkPhases(paths) || !search.run())
+      if (!proof::checkTurns(function) || !checkPhases(paths) || !search.run())
         good = false;
       else if (remarks)
         function.emitRemark("proved: ") << paths.accessOps << " accesses, " << search.pairs()

@@ -1,0 +1,78 @@
+// Ping-pong: while one warpgroup computes, the matrix unit is the next one's.  Left alone, warpgroups that wait for the
+// same tiles begin their products at the same time, and compute at the same time.
+//
+//   turns_begin
+//   for ..:
+//     .. wait for tiles ..
+//     turn_take; products begin; turn_pass
+//     .. compute; wait for the products ..
+//   turns_end
+#include "compiler/passes/Pass.h"
+#include "compiler/passes/pipelines/PipelinedLoops.h"
+
+using namespace mlir;
+
+namespace kiln {
+#include "compiler/passes/TakeTurns.inc"
+
+using namespace tile_gpu;
+
+namespace {
+
+bool joinsBlock(scf::ForOp loop) {
+  const unsigned threads = warpsOf(loop).count * layout::warpSize;
+  return loop
+      ->walk([&](Operation *op) {
+        const auto ordering = tile::orderingOf(op);
+        return ordering && ordering->joinsBlock(threads) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The first and the last of the products that a round has in flight together; null if there are not two.
+std::pair<WarpgroupDotOp, WarpgroupDotOp> together(scf::ForOp loop) {
+  WarpgroupDotOp first, last;
+  for (WarpgroupDotOp product : loop.getBody()->getOps<WarpgroupDotOp>()) {
+    if (!product.goesOn())
+      return {};
+    first = first ? first : product;
+    last = product;
+  }
+  if (first == last)
+    return {};
+  for (Operation *op = first; op != last; op = op->getNextNode()) {
+    const auto ordering = tile::orderingOf(op);
+    if (op->getNumRegions() || (ordering && ordering->awaits))
+      return {};
+  }
+  return {first, last};
+}
+
+struct TakeTurns : impl::TakeTurnsBase<TakeTurns> {
+  void runOnOperation() override {
+    const auto hasStages = [](scf::ForOp loop) {
+      return tile::numStages(loop) > 1 && !loop->getParentOfType<scf::ForOp>();
+    };
+    const auto all = [](llvm::ArrayRef<scf::ForOp> loops, const Target &) {
+      for (scf::ForOp loop : loops) {
+        constexpr unsigned warpsOfGroup = 4;
+        const auto [first, last] = together(loop);
+        if (!first || warpsOf(loop).count < 2 * warpsOfGroup || joinsBlock(loop))
+          continue;
+        OpBuilder b(loop);
+        TurnsBeginOp::create(b, loop.getLoc());
+        b.setInsertionPoint(first);
+        TurnTakeOp::create(b, first->getLoc());
+        b.setInsertionPointAfter(last);
+        TurnPassOp::create(b, last->getLoc());
+        b.setInsertionPointAfter(loop);
+        TurnsEndOp::create(b, loop.getLoc());
+      }
+    };
+    if (failed(forEachLoops(getOperation(), hasStages, all)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace kiln
