@@ -30,13 +30,14 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK: scf.if %[[ANY]] -> (tensor<64x1xf32
 // CHECK-NOT: %[[GROWN]]
 // CHECK: %[[NEXT:.*]] = arith.addf %{{.*}} : tensor<64x1xf32
-// CHECK: %[[PN:.*]] = arith.truncf
 // CHECK: %[[NONE:.*]] = arith.cmpf uno, %[[NEXT]], %[[NEXT]]
 // CHECK: %[[ASK:.*]] = arith.ori %{{.*}}, %[[NONE]] : tensor<64x1xi1
 // CHECK: %[[ANY2:.*]] = tile.any_row %[[ASK]] : tensor<64x1xi1
 // CHECK: %[[SCALED:.*]] = scf.if %[[ANY2]] -> (tensor<64x32xf32
 // CHECK: arith.mulf %[[GROWN]]
-// CHECK: scf.yield %[[NEXT]], %[[SCALED]], %[[I]], %[[PN]]
+// Rounded last, when the product in flight has read what it multiplies.
+// CHECK: %[[PN:.*]] = arith.truncf
+// CHECK-NEXT: scf.yield %[[NEXT]], %[[SCALED]], %[[I]], %[[PN]]
 // CHECK: }
 // CHECK: %[[LAST:.*]] = tile.load_view %[[VALUES]][%[[LOOP]]#2, %c0_i32]
 // CHECK: %[[OUT:.*]] = tile.dot %[[LOOP]]#3, %[[LAST]], %[[LOOP]]#1

@@ -7,8 +7,8 @@
 // CHECK-SAME: tile_gpu.shared_bytes = 98368 : i32
 // CHECK-DAG: tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<"q": [4] x 64x128xbf16
 // CHECK-DAG: tile_gpu.local_alloc {offset = 65536 : i32} : !tile_gpu.buffer<"p": [4] x 64x64xbf16
-// CHECK-DAG: %[[FULL:.*]] = tile_gpu.local_alloc {offset = 98304 : i32} : !tile_gpu.mbarriers<4>
-// CHECK-DAG: %[[EMPTY:.*]] = tile_gpu.local_alloc {offset = 98336 : i32} : !tile_gpu.mbarriers<4>
+// CHECK-DAG: %[[FULL:.*]] = tile_gpu.local_alloc {alone, offset = 98304 : i32} : !tile_gpu.mbarriers<4>
+// CHECK-DAG: %[[EMPTY:.*]] = tile_gpu.local_alloc {alone, offset = 98336 : i32} : !tile_gpu.mbarriers<4>
 // CHECK: %[[LOOP:.*]]:5 = scf.for {{.*}} iter_args(%[[SUMS:[a-z0-9]*]] = %{{[a-z0-9]*}}, %[[READ:[a-z0-9]*]] = %{{[a-z0-9_]*}}, %{{[a-z0-9]*}} = %{{[a-z0-9_]*}}, %[[PHASE:[a-z0-9]*]] =
 // CHECK: tile_gpu.mbarrier_wait %[[FULL]]
 // CHECK-NOT: tile_gpu.local_load

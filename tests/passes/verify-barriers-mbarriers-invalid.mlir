@@ -192,10 +192,10 @@ module attributes {tile_gpu.target = "sm_90a"} {
     %b = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<1>
     %a = tile_gpu.local_alloc {offset = 1024 : i32} : !tile_gpu.buffer<64x64xbf16, #tma>
     %c = tile_gpu.local_alloc {offset = 9216 : i32} : !tile_gpu.buffer<64x64xbf16, #tma>
+    // expected-note @+1 {{the copy}}
+    tile_gpu.tensor_copy %map[%c0, %c0] to %a dims [1, 0] : !tile_gpu.buffer<64x64xbf16, #tma>
     tile_gpu.elected {
       tile_gpu.mbarrier_init %b arrivals 1 : !tile_gpu.mbarriers<1>
-      // expected-note @+1 {{the copy}}
-      tile_gpu.tensor_copy %map[%c0, %c0] to %a dims [1, 0] : !tile_gpu.buffer<64x64xbf16, #tma>
       // expected-note @+1 {{the copy}}
       tile_gpu.tensor_copy %map[%c0, %c0] to %c dims [1, 0] counts %b[%c0] : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.mbarriers<1>
     }

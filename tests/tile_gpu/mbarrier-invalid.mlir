@@ -78,10 +78,10 @@ func.func @store(%p: !tile.ptr<f32>, %x: f32) {
 
 // -----
 
-func.func @conditional(%b: !tile_gpu.mbarriers<2>, %s: i32, %c: i1) {
+func.func @loop(%b: !tile_gpu.mbarriers<2>, %s: i32, %c: i32) {
   tile_gpu.elected {
     // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there}}
-    scf.if %c {
+    scf.for %i = %s to %c step %c : i32 {
       tile_gpu.mbarrier_arrive %b[%s] phase %s : !tile_gpu.mbarriers<2>
     }
   }
