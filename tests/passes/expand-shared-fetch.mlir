@@ -173,6 +173,40 @@ module attributes {tile_gpu.target = "sm_90a"} {
 
 // -----
 
+// Where the copy stays in the load's place, another argument's tensor may be written before the wait.
+// CHECK-LABEL: @written_after
+// CHECK-SAME: %[[M:[a-z0-9]*]]: !tile_gpu.tensor_map {
+// CHECK: tile_gpu.tensor_copy
+// CHECK: tile.store_view
+// CHECK: tile_gpu.mbarrier_wait
+// CHECK: return
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+!view = !tile.view<64x64xbf16>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @written_after(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "q"}, %n: i32, %s: i32 {tile.divisibility = 16 : i32}, %op: !tile.ptr<bf16>)
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %x = arith.constant dense<1.0> : tensor<64x64xbf16, #row>
+    %view = tile.make_view %p, extents [%n, %c64], strides [%s, %c1] : !view, i32
+    %out = tile.make_view %op, extents [%n, %c64], strides [%s, %c1] : !view, i32
+    %q = tile.load_view %view[%c0, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+    tile.store_view %out[%c0, %c0], %x : !view, i32, tensor<64x64xbf16, #row>
+    %sums = scf.for %i = %c0 to %n step %c1 iter_args(%o = %zero) -> (tensor<64x64xf32, #acc>) : i32 {
+      %d = tile.dot %q, %x, %o : tensor<64x64xbf16, #row>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #acc>
+      %g = arith.mulf %d, %d : tensor<64x64xf32, #acc>
+      scf.yield %g : tensor<64x64xf32, #acc>
+    }
+    tile.print "sums" %sums : tensor<64x64xf32, #acc>
+    return
+  }
+}
+
+// -----
+
 // A tensor map does not know a narrowed view's bounds.
 // CHECK-LABEL: @narrowed
 // CHECK: %[[Q:.*]] = tile.load_view

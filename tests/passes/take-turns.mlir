@@ -121,7 +121,32 @@ func.func @powers(%c: tensor<128x64xf32, #acc>, %row: tensor<128x1xf32, #acc>, %
   return
 }
 
-// Nor longer than twice: 512 cycles, and 256.
+// They take longer than twice: 512 cycles, and 128.
+// CHECK-LABEL: @over_twice
+// CHECK: tile_gpu.turns_begin
+// CHECK: tile_gpu.turn_take
+// CHECK: tile_gpu.turn_pass
+// CHECK: tile_gpu.turns_end
+// CHECK-NOT: tile_gpu.turn
+// CHECK: return
+func.func @over_twice(%c: tensor<128x64xf32, #acc>, %row: tensor<128x1xf32, #acc>, %n: i32, %quarter: tensor<128x16xf32, #acc>) attributes {tile_gpu.test, tile.num_warps = 8 : i32, tile.num_stages = 2 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = tile_gpu.local_alloc : !left
+  %b = tile_gpu.local_alloc : !right
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %p = tile_gpu.warpgroup_begin %c : !pending
+    %q = tile_gpu.warpgroup_begin %c : !pending
+    %d = tile_gpu.warpgroup_dot %a, %b, %p : !left, !right, !pending
+    %e = tile_gpu.warpgroup_dot %a, %b, %q : !left, !right, !pending
+    %x = tile_gpu.warpgroup_wait %d leave 1 : tensor<128x64xf32, #acc>
+    %f = math.exp2 %quarter : tensor<128x16xf32, #acc>
+    %y = tile_gpu.warpgroup_wait %e : tensor<128x64xf32, #acc>
+  }
+  return
+}
+
+// Twice as long is not longer: 512 cycles, and 256.
 // CHECK-LABEL: @just_twice
 // CHECK-NOT: tile_gpu.turn
 // CHECK: return
@@ -260,7 +285,7 @@ func.func @conditional(%c: tensor<128x64xf32, #acc>, %row: tensor<128x1xf32, #ac
     %q = tile_gpu.warpgroup_begin %c : !pending
     %d = tile_gpu.warpgroup_dot %a, %b, %p : !left, !right, !pending
     scf.if %which {
-      tile.print "row" %row : tensor<128x1xf32, #acc>
+      tile_gpu.warp_barrier
     }
     %e = tile_gpu.warpgroup_dot %a, %b, %q : !left, !right, !pending
     %x = tile_gpu.warpgroup_wait %d leave 1 : tensor<128x64xf32, #acc>
