@@ -118,7 +118,7 @@ def TakeTurns : Pass<"kiln-take-turns", "::mlir::ModuleOp"> {
   let description = [{
     In a loop with stages whose rounds begin several products of warpgroups at once and then compute, with two
     warpgroups or more and no barrier of the block: each warpgroup begins its products when the one before has begun its
-    own, and computes while the others multiply.  Where products take more than twice as long as the powers of a round.
+    own, and computes while the others multiply.  Where products take at least twice as long as the powers of a round.
   }];
 }
 

@@ -244,3 +244,31 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// What threads write the copy engine may not see: not a tensor that the kernel writes to, wherever.
+#mma = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @written(%p: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %q: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %n: i32, %s: i32 {tile.divisibility = 16 : i32})
+      attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %one = arith.constant dense<1.0> : tensor<64x64xbf16, #row>
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xbf16>, i32
+    %w = tile.make_view %q, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xbf16>, i32
+    tile.store_view %v[%c0, %c0], %one : !tile.view<64x64xbf16>, i32, tensor<64x64xbf16, #row>
+    %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
+      // expected-remark @+1 {{this load is copied by the threads: the kernel may write to the same argument}}
+      %x = tile.load_view %v[%c0, %i] : !tile.view<64x64xbf16>, i32 -> tensor<64x64xbf16, #row>
+      %y = tile.load_view %w[%i, %c0] : !tile.view<64x64xbf16>, i32 -> tensor<64x64xbf16, #row>
+      %d = tile.dot %x, %y, %acc : tensor<64x64xbf16, #row>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #mma>
+      scf.yield %d : tensor<64x64xf32, #mma>
+    }
+    tile.print "sum" %sum : tensor<64x64xf32, #mma>
+    return
+  }
+}

@@ -136,8 +136,14 @@ private:
     for (Pipe &pipe : pipes) {
       if (pipe.stages.size() != 1)
         continue;
-      pipe.before = loadBefore(loop, *pipe.stages.front());
-      pipe.after = loadAfter(loop, *pipe.stages.front());
+      // A load is one pipe's: tiles of one tensor may go through two.
+      const auto isTaken = [&](tile::LoadViewOp load) {
+        return llvm::any_of(pipes, [&](const Pipe &other) { return load == other.before || load == other.after; });
+      };
+      if (tile::LoadViewOp load = loadBefore(loop, *pipe.stages.front()); load && !isTaken(load))
+        pipe.before = load;
+      if (tile::LoadViewOp load = loadAfter(loop, *pipe.stages.front()); load && !isTaken(load))
+        pipe.after = load;
     }
     Operation *first = loop;
     for (const Pipe &pipe : pipes)

@@ -1,5 +1,6 @@
 #include "compiler/passes/pipelines/TensorCopies.h"
 
+#include "compiler/analysis/PointerRoots.h"
 #include "compiler/tile_gpu/TensorMaps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -127,6 +128,23 @@ void TensorCopy::create(OpBuilder &b, tile::LoadViewOp load, Value buffer, const
   tile_gpu::TensorCopyOp::create(b, load.getLoc(), argument, coords, buffer, dims, barriers, number);
 }
 
+/// Whether the kernel may write where the load reads.  What threads write the copy engine sees after a fence of global
+/// memory only, and nobody makes one.
+static bool mayBeWritten(Operation *load) {
+  auto function = load->getParentOfType<func::FuncOp>();
+  const analysis::PointerRoots roots(function);
+  const analysis::Roots read = roots.of(load->getOperand(0));
+  return function
+      ->walk([&](Operation *op) {
+        for (const tile::MemoryAccess &access : tile::accessesOf(op))
+          if (access.in<tile::GlobalMemory>() && access.writes &&
+              (!access.memory || analysis::mayOverlap(read, roots.of(access.memory))))
+            return WalkResult::interrupt();
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analysis::AxisAnalysis &facts,
                                 const Target &target) {
   if (!target.has(Capability::Tma))
@@ -137,6 +155,8 @@ Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analys
   if (!of)
     return unfit("it loads by pointers");
   KILN_ASSIGN(const Slices view, slicesOf(of.getView()));
+  if (mayBeWritten(load))
+    return unfit("the kernel may write to the same argument");
   tile::MakeViewOp source = view.source;
   const tile::ViewType type = source.getType();
   const auto rank = static_cast<unsigned>(type.getRank());

@@ -227,15 +227,19 @@ private:
       return false;
     const Location loc = load.getLoc();
     OpBuilder at(load);
-    // Where it is waited for on every path.
+    // Where it is waited for on every path.  The kernel writes to other arguments only; others may write to this one
+    // once they have been told to.
+    Operation *to = &*b.getInsertionPoint();
     if (Block *block = b.getInsertionBlock(); block != load->getBlock()) {
       auto branch = dyn_cast<scf::IfOp>(block->getParentOp());
-      if (!branch || branch->getBlock() != load->getBlock())
+      if (!branch || branch->getBlock() != load->getBlock() || tellsOthers(&block->front(), to))
         return false;
       for (Operation *op = load->getNextNode(); op != branch; op = op->getNextNode())
         if (!onlyReads(op))
           return false;
       at.setInsertionPointToStart(block);
+    } else if (tellsOthers(load, to)) {
+      return false;
     }
     const Value buffer = LocalAllocOp::create(at, loc, type, IntegerAttr());
     const Value full =
@@ -250,6 +254,18 @@ private:
     readFrom(shared, buffer, b);
     read.insert(load);
     return true;
+  }
+
+  /// There is an atomic operation from `op` on, before `to`.
+  static bool tellsOthers(Operation *op, Operation *to) {
+    for (; op != to; op = op->getNextNode())
+      if (op->walk([](Operation *inner) {
+              return llvm::any_of(tile::accessesOf(inner), [](const tile::MemoryAccess &a) { return a.atomic; })
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            }).wasInterrupted())
+        return true;
+    return false;
   }
 
   /// Other kernels have loads enough in flight without.
