@@ -33,12 +33,13 @@ def memory():
 
 
 def products():
-    n = 8192
-    yield Benchmark("matmul-bf16", "Products", "matmul bf16, 8192^3", "TFLOP/s", 2 * n**3,
-                    ["matmul", "--dtype", "bf16", "--with", f"a=1x{n}x{n}", "--with", f"b=1x{n}x{n}"], ["cuBLAS"], (n,))
-    for dim in (64, 128):
+    for name, n in (("matmul-bf16", 8192), ("matmul-bf16-4096", 4096)):
+        yield Benchmark(name, "Products", f"matmul bf16, {n}^3", "TFLOP/s", 2 * n**3,
+                        ["matmul", "--dtype", "bf16", "--with", f"a=1x{n}x{n}", "--with", f"b=1x{n}x{n}"], ["cuBLAS"],
+                        (n,))
+    for dim, length, called in ((64, 8192, ""), (128, 8192, ""), (128, 4096, "-4096"), (256, 8192, "")):
         for causal in (False, True):
-            batch, length, heads = 2, 8192, 2048 // dim
+            batch, heads = 16384 // length, 2048 // dim
             tensor = f"{batch}x{length}x{heads}x{dim}"
             words = ["attention", "--dtype", "bf16"]
             for name in "qkv":
@@ -46,9 +47,10 @@ def products():
             if causal:
                 words += ["--with", "causal"]
             flops = 4 * batch * heads * length * length * dim * (0.5 if causal else 1)
-            yield Benchmark(f"attention-{dim}-{'causal' if causal else 'full'}", "Products",
-                            f"attention bf16, D = {dim}, S = 8192, {'causal' if causal else 'full'}", "TFLOP/s", flops,
-                            words, ["cuDNN", "FlashAttention-2"], (batch, length, heads, dim, causal))
+            way = "causal" if causal else "full"
+            yield Benchmark(f"attention-{dim}{called}-{way}", "Products",
+                            f"attention bf16, D = {dim}, S = {length}, {way}", "TFLOP/s", flops, words,
+                            ["cuDNN", "FlashAttention-2"], (batch, length, heads, dim, causal))
 
 
 RULES = {  # inputs beyond k and v, and a second list that has no last dimension
