@@ -228,7 +228,7 @@ bool HiddenParameters::evaluate(const Map &map, const ArgumentLayout &layout, co
   std::memcpy(&recipe.address, arguments + layout.offset(map.address), sizeof recipe.address);
   for (unsigned i = 0; i < recipe.rank; ++i) {
     const std::optional<std::int64_t> extent = map.extents[i].value(layout, arguments);
-    if (!extent || *extent < 0) [[unlikely]] {
+    if (!extent || *extent < 0 || *extent > map.mostExtent) [[unlikely]] {
       if (why)
         *why = Status::invalid("extents[" + std::to_string(i) + "] is " +
                                    (extent ? std::to_string(*extent) : "not a 64-bit number"),

@@ -45,6 +45,13 @@ public:
   /// not lie at a multiple of that.  False if these are other parameters.
   bool place(std::span<const ParameterInfo> parameters, const ArgumentLayout &layout);
 
+  /// Passes made maps: their code reaches elements by coordinates of 32 bits, signed, and a tensor with more along a
+  /// dimension breaks a rule.
+  void limitExtents() {
+    for (const auto &map : maps)
+      map->mostExtent = INT32_MAX;
+  }
+
   std::uint32_t count() const { return static_cast<std::uint32_t>(maps.size()); }
   static constexpr std::uint32_t size = TensorMap::size; ///< of each
   /// Of all parameters: the arguments, and these.
@@ -65,6 +72,7 @@ private:
     unsigned address = 0;     ///< the argument
     TensorMapRecipe form;     ///< all but address, extents and strides
     std::vector<ArgumentExpression> extents, strides;
+    std::int64_t mostExtent = INT64_MAX;
     mutable TensorMapCache known;
   };
   static Status parseMap(const nlohmann::ordered_json &json, const ArgumentLayout &layout, Map &out);

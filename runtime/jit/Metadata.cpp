@@ -144,6 +144,8 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
     KILN_ASSIGN(out.hidden, HiddenParameters::parse(*hidden, layout));
     const json *byPasses = member(parsed, "maps_by_passes");
     out.mapsByPasses = byPasses && byPasses->is_boolean() && byPasses->get<bool>();
+    if (out.mapsByPasses)
+      out.hidden->limitExtents();
   }
   const json *guards = member(parsed, "guards");
   if (!guards || !guards->is_array())
