@@ -29,9 +29,11 @@ LogicalResult verifyElected(Operation *op) {
   return op->emitOpError("is what one thread does: put it into a tile_gpu.elected");
 }
 
-/// It computes values and does nothing else.
+/// It computes scalars and does nothing else: of tiles each thread has a part.
 bool onlyComputes(Operation *op) {
-  return !op->getNumRegions() && !op->hasTrait<OpTrait::IsTerminator>() && isMemoryEffectFree(op);
+  const auto isTile = [](Type type) { return isa<ShapedType>(type); };
+  return !op->getNumRegions() && !op->hasTrait<OpTrait::IsTerminator>() && isMemoryEffectFree(op) &&
+         llvm::none_of(op->getOperandTypes(), isTile) && llvm::none_of(op->getResultTypes(), isTile);
 }
 
 tile::MemoryOrdering handoffOf(Value barriers, Value number, Value phase) {

@@ -78,6 +78,7 @@ Subject attentionOf(const char *target, bool aligned, int warps) {
   c.warps = warps;
   Subject s{"attention", kernels::attention(DType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
   s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.noTensorMaps = true; // launched here, with the arguments alone
   s.facts.equals = unitFacts(s.kernel);
   s.grid = {2};
   s.inputs = {std::size_t(S * D), std::size_t(keys * D), std::size_t(keys * D)};
@@ -122,6 +123,7 @@ Subject chunkOfDplr(const char *target, bool gradients) {
             {}};
   s.pipelined = false, s.coarse = true;
   s.facts.divisible = divisibleFacts(s.kernel, true);
+  s.facts.noTensorMaps = true; // launched here, with the arguments alone
   s.facts.equals = unitFacts(s.kernel);
   const std::vector<const char *> inputs{"q", "k", "v", "a", "b", "g", "do", "h", "dh", "y", "written"};
   s.inputs.assign(inputs.size(), std::size_t(rows));
@@ -149,6 +151,7 @@ Subject matmulOf(const char *target, bool aligned) {
   MatmulConfig c;
   Subject s{"matmul", kernels::matmul(DType::F16, DType::F32, c), {target, "matmul", {}, {}}, {}, {}, 0, {}};
   s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.noTensorMaps = true; // launched here, with the arguments alone
   s.facts.equals = unitFacts(s.kernel);
   s.inputs = {std::size_t(M * K), std::size_t(K * N)};
   s.output = std::size_t(M * N);
@@ -260,6 +263,7 @@ Subject ofMatrix(const char *target, bool aligned, const char *name, language::K
   Subject s{name, std::move(kernel), {target, name, {}, {}}, {}, {}, 0, {}};
   s.pipelined = false;
   s.facts.divisible = divisibleFacts(s.kernel, aligned);
+  s.facts.noTensorMaps = true; // launched here, with the arguments alone
   s.facts.equals = unitFacts(s.kernel);
   s.inputs = {std::size_t(rows * columns)};
   s.output = std::size_t(rows * columns);

@@ -43,12 +43,12 @@
 // CHECK: %[[VR:.*]] = tile_gpu.release %[[VC]]
 // CHECK: scf.yield %{{.*}}, %[[I]], %{{.*}}, %[[KR]], %[[VR]], %[[LATER]]
 // CHECK: }
+// CHECK-NEXT: tile_gpu.drain %[[LOOP]]#3
 // CHECK-NEXT: %[[VLAST:.*]], %[[VL:.*]] = tile_gpu.wait %[[LOOP]]#4
 // CHECK-NEXT: %[[LAST:.*]] = tile_gpu.local_load %[[VL]]
 // CHECK-NEXT: %[[O:.*]] = tile.dot %[[LOOP]]#2, %[[LAST]], %[[LOOP]]#0
 // CHECK-NEXT: tile.print "sum" %[[O]]
 // CHECK-NEXT: %[[VEND:.*]] = tile_gpu.release %[[VLAST]]
-// CHECK-NEXT: tile_gpu.drain %[[LOOP]]#3
 // CHECK-NEXT: tile_gpu.drain %[[VEND]]
 // CHECK-NEXT: }
 #mma = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
@@ -180,6 +180,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK: scf.for
 // CHECK: scf.yield
 // CHECK: }
+// CHECK-NEXT: tile_gpu.drain
 // CHECK-NEXT: tile_gpu.wait
 // CHECK-NOT: tile.load_view
 // CHECK: return
@@ -350,6 +351,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK: scf.for
 // CHECK: scf.yield
 // CHECK: }
+// CHECK-NEXT: tile_gpu.drain
 // CHECK-NEXT: tile_gpu.wait
 #mma = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
@@ -437,6 +439,58 @@ module attributes {tile_gpu.target = "sm_90a"} {
         scf.yield %g, %i, %w : tensor<64x64xf32, #mma>, i32, tensor<64x64xbf16, #mma>
       }
       %last = tile.load_view %kv[%r#1, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+      %o = tile.dot %r#2, %last, %r#0 : tensor<64x64xbf16, #mma>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #mma>
+      tile.print "sum" %o : tensor<64x64xf32, #mma>
+    }
+    return
+  }
+}
+
+// -----
+
+// Loads of two tensors before the loop, the second one's coordinate computed after the first: moved before both.
+// CHECK-LABEL: func.func
+// CHECK: arith.muli
+// CHECK: tile_gpu.pipeline bulk
+// CHECK: scf.for
+#mma = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+#turned = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+!view = !tile.view<64x64xbf16>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @rotated(%qp: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "q"}, %kp: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "k"}, %vp: !tile.ptr<bf16> {tile.divisibility = 16 : i32, tile.name = "v"},
+                     %op: !tile.ptr<bf16>, %n: i32, %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64x64xf32, #mma>
+    %qv = tile.make_view %qp, extents [%n, %c64], strides [%s, %c1] : !view, i32
+    %q = tile.load_view %qv[%c0, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+    %kv = tile.make_view %kp, extents [%n, %c64], strides [%s, %c1] : !view, i32
+    %vv = tile.make_view %vp, extents [%n, %c64], strides [%s, %c1] : !view, i32
+    %ov = tile.make_view %op, extents [%n, %c64], strides [%s, %c1] : !view, i32
+    %some = arith.cmpi sgt, %n, %c0 : i32
+    scf.if %some {
+      %k0 = tile.load_view %kv[%c0, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+      %t0 = tile.transpose %k0 [1, 0] : tensor<64x64xbf16, #row> to tensor<64x64xbf16, #turned>
+      %s0 = tile.dot %q, %t0, %zero : tensor<64x64xbf16, #row>, tensor<64x64xbf16, #turned> to tensor<64x64xf32, #mma>
+      %e0 = math.exp2 %s0 : tensor<64x64xf32, #mma>
+      %p0 = arith.truncf %e0 : tensor<64x64xf32, #mma> to tensor<64x64xbf16, #mma>
+      %x0 = arith.muli %n, %n : i32
+      %v0 = tile.load_view %vv[%x0, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+      %o0 = tile.dot %p0, %v0, %zero : tensor<64x64xbf16, #mma>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #mma>
+      %r:3 = scf.for %i = %c64 to %n step %c64 iter_args(%acc = %o0, %j = %c0, %p = %p0) -> (tensor<64x64xf32, #mma>, i32, tensor<64x64xbf16, #mma>) : i32 {
+        %k = tile.load_view %kv[%i, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+        %t = tile.transpose %k [1, 0] : tensor<64x64xbf16, #row> to tensor<64x64xbf16, #turned>
+        %x = tile.dot %q, %t, %zero : tensor<64x64xbf16, #row>, tensor<64x64xbf16, #turned> to tensor<64x64xf32, #mma>
+        %v = tile.load_view %vv[%j, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
+        %d = tile.dot %p, %v, %acc : tensor<64x64xbf16, #mma>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #mma>
+        %e = math.exp2 %x : tensor<64x64xf32, #mma>
+        %w = arith.truncf %e : tensor<64x64xf32, #mma> to tensor<64x64xbf16, #mma>
+        %g = arith.mulf %d, %d : tensor<64x64xf32, #mma>
+        scf.yield %g, %i, %w : tensor<64x64xf32, #mma>, i32, tensor<64x64xbf16, #mma>
+      }
+      %last = tile.load_view %vv[%r#1, %c0] : !view, i32 -> tensor<64x64xbf16, #row>
       %o = tile.dot %r#2, %last, %r#0 : tensor<64x64xbf16, #mma>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #mma>
       tile.print "sum" %o : tensor<64x64xf32, #mma>
     }

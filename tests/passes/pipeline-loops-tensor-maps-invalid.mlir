@@ -262,7 +262,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
     %w = tile.make_view %q, extents [%n, %n], strides [%s, %c1] : !tile.view<64x64xbf16>, i32
     tile.store_view %v[%c0, %c0], %one : !tile.view<64x64xbf16>, i32, tensor<64x64xbf16, #row>
     %sum = scf.for %i = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<64x64xf32, #mma>) : i32 {
-      // expected-remark @+1 {{this load is copied by the threads: the kernel may write to the same argument}}
+      // expected-remark @+1 {{this load is copied by the threads: the kernel may write to the same argument, or acquires what others write}}
       %x = tile.load_view %v[%c0, %i] : !tile.view<64x64xbf16>, i32 -> tensor<64x64xbf16, #row>
       %y = tile.load_view %w[%i, %c0] : !tile.view<64x64xbf16>, i32 -> tensor<64x64xbf16, #row>
       %d = tile.dot %x, %y, %acc : tensor<64x64xbf16, #row>, tensor<64x64xbf16, #row> to tensor<64x64xf32, #mma>

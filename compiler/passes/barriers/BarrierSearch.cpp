@@ -142,8 +142,10 @@ Operation *placeFor(const Found &found) {
     return found.first->getNextNode();
   Operation *at = found.second;
   for (Operation *p = at->getParentOp(); p && !p->isAncestor(found.first); p = p->getParentOp())
-    if (isa<scf::ForOp, scf::WhileOp, ElectedOp>(p))
+    if (isa<scf::ForOp, scf::WhileOp>(p))
       at = p;
+  if (auto elected = at->getParentOfType<ElectedOp>()) // all others would not come
+    at = elected;
   return at;
 }
 

@@ -84,19 +84,14 @@ public:
       for (unsigned i = 0; i < held(); ++i)
         release(pipe);
     }
-    bool goesOn = false; // after the loop
-    for (Pipe &pipe : pipes)
+    for (Pipe &pipe : llvm::reverse(pipes)) {
       if (pipe.after) {
         rewriter.setInsertionPoint(pipe.after);
         takeOutside(pipe, pipe.after);
-        goesOn = true;
       }
-    if (goesOn)
-      rewriter.setInsertionPoint(loop->getBlock()->getTerminator());
-    else
-      rewriter.setInsertionPointAfter(pipes.front().state.getDefiningOp());
-    for (Pipe &pipe : pipes)
+      rewriter.setInsertionPointAfter(pipe.state.getDefiningOp());
       DrainOp::create(rewriter, loop.getLoc(), pipe.state);
+    }
     return true;
   }
   unsigned stages() const { return slots.count; }
@@ -150,6 +145,9 @@ private:
       if (pipe.before && pipe.before->isBeforeInBlock(first))
         first = pipe.before;
     llvm::SmallVector<Value> needed = {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()};
+    for (const Pipe &pipe : pipes)
+      if (pipe.before)
+        needed.append(pipe.before->operand_begin(), pipe.before->operand_end());
     for (BlockArgument argument : plan.updates.carried)
       needed.push_back(loop.getTiedLoopInit(argument)->get());
     for (const LoopSlice *slice : {&plan.addresses, &plan.updates})
