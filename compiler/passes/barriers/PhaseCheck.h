@@ -1,8 +1,8 @@
 //===- PhaseCheck.h - The phases of mbarriers along every path --------------===//
 //
-// For verify-barriers.  An mbarrier counts phases, a program names them modulo 2, and a thread that is ahead or behind
-// by one phase takes one for another.  So on every path, for each mbarrier: arrivals come with phases 0, 1, 0, ..; a
-// wait is for the phase of the last arrivals before it (for 1, if there are none); whoever waits for a phase, the
+// For verify-barriers.  An mbarrier counts phases, a program names them modulo 2, and a thread that is one
+// phase early or late takes one for another.  So on every path, for each mbarrier: arrivals come with phases 0, 1, 0,
+// ..; a wait is for the phase of the last arrivals before it (for 1, if there are none); whoever waits for a phase, the
 // elected thread or all threads, has waited for the one before it; and there are as many arrivals as mbarrier_init
 // said.
 //

@@ -1,7 +1,7 @@
 //===- AsyncTransport.h - What can copy a load's tile asynchronously ---------===//
 //
-// From global to shared memory, while the threads go on.  Today: cp.async, by which each thread copies runs of 4, 8 or
-// 16 bytes.  Passes that schedule copies ask here and know no transport; lower-pipelines makes the waits of it.
+// From global to shared memory, while the threads go on: by cp.async, each thread copies runs of 4, 8 or 16 bytes. What
+// the copy engine can copy instead, TensorCopies.h says; lower-pipelines makes the waits of both.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_PIPELINES_ASYNCTRANSPORT_H

@@ -214,16 +214,7 @@ private:
     for (const Stage *stage : pipe.stages)
       for (const WarpgroupOperand &operand : stage->products()) {
         Operation *at = operand.dot;
-        if (at->getParentOp() == loop) {
-          Operation *looks = nullptr;
-          for (Operation *user : at->getUsers()) {
-            Operation *one = loop.getBody()->findAncestorOpInBlock(*user);
-            looks = looks && looks->isBeforeInBlock(one) ? looks : one;
-          }
-          at = looks;
-        } else {
-          at = loop.getBody()->findAncestorOpInBlock(*at);
-        }
+        at = at->getParentOp() == loop ? firstLook(at) : loop.getBody()->findAncestorOpInBlock(*at);
         if (!at || at->hasTrait<OpTrait::IsTerminator>())
           return nullptr;
         last = last && at->isBeforeInBlock(last) ? last : at;

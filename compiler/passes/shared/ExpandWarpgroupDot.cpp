@@ -321,10 +321,7 @@ private:
     const auto loop = dyn_cast<scf::ForOp>(product->getParentOp());
     if (product.goesOn() || !loop || tile::numStages(loop) < 2)
       return;
-    Operation *first = nullptr; // that uses the sums
-    for (Operation *user : product->getUsers())
-      if (Operation *at = product->getBlock()->findAncestorOpInBlock(*user))
-        first = first && first->isBeforeInBlock(at) ? first : at;
+    Operation *first = firstLook(product);
     if (!first)
       return;
     unsigned later = 0;

@@ -65,6 +65,14 @@ BufferType warpgroupBuffer(RankedTensorType tile, llvm::ArrayRef<WarpgroupOperan
                          SharedLayoutAttr::get(tile.getContext(), tma), name);
 }
 
+Operation *firstLook(Operation *product) {
+  Operation *first = nullptr;
+  for (Operation *user : product->getUsers())
+    if (Operation *at = product->getBlock()->findAncestorOpInBlock(*user))
+      first = first && first->isBeforeInBlock(at) ? first : at;
+  return first;
+}
+
 bool addsToCarriedSums(tile::DotOp dot) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   const auto sums = dyn_cast<BlockArgument>(dot.getAccumulator());

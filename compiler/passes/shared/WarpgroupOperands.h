@@ -32,6 +32,9 @@ std::optional<llvm::SmallVector<WarpgroupOperand>> warpgroupOperands(mlir::Value
 tile_gpu::BufferType warpgroupBuffer(mlir::RankedTensorType tile, llvm::ArrayRef<WarpgroupOperand> operands,
                                      unsigned inner, llvm::StringRef name = {});
 
+/// The first operation of the product's block that looks at its sums, itself or by what is inside of it; null: none.
+mlir::Operation *firstLook(mlir::Operation *product);
+
 /// The product adds to sums that the loop around it carries and at which nothing else in the loop looks: they may stay
 /// in flight from round to round.
 bool addsToCarriedSums(tile::DotOp dot);
