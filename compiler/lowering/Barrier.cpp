@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  static constexpr int64_t threads = 256; ///< of two warpgroups
+  static constexpr int64_t threads = 2 * tile_gpu::threadsOfGroup;
   const Emit &e;
   const int64_t groups;
   const Value warp;

@@ -214,7 +214,6 @@ tile::MemoryOrdering NamedArriveOp::ordering() {
 }
 
 static LogicalResult verifyTurn(Operation *op) {
-  constexpr unsigned warpsOfGroup = 4;
   const unsigned warps = warpsOf(op).count;
   if (warps % warpsOfGroup == 0 && warps >= 2 * warpsOfGroup)
     return success();

@@ -56,7 +56,9 @@ enum class Space : unsigned char { Shared, Tensor };
 struct Warps {
   unsigned first = 0, count = 0;
 };
-/// The warps that execute an operation: its kernel's, all of them.
+/// Warps of a warpgroup, and threads of it: what multiplies by wgmma together.
+constexpr unsigned warpsOfGroup = 4, threadsOfGroup = 32 * warpsOfGroup;
+/// The warps that execute an operation: its kernel's, all of them. None execute what stands in no function.
 Warps warpsOf(mlir::Operation *op);
 
 /// One thread of the block executes it (`elected`).

@@ -40,7 +40,9 @@ Operation *TileGpuDialect::materializeConstant(OpBuilder &builder, Attribute val
 
 Warps warpsOf(Operation *op) {
   auto kernel = dyn_cast<func::FuncOp>(op);
-  return {0, tile::numWarps(kernel ? kernel : op->getParentOfType<func::FuncOp>())};
+  if (!kernel)
+    kernel = op->getParentOfType<func::FuncOp>();
+  return {0, kernel ? tile::numWarps(kernel) : 0};
 }
 
 namespace {

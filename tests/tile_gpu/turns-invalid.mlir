@@ -39,3 +39,11 @@ func.func @part_of_group() attributes {tile_gpu.test, tile.num_warps = 10 : i32}
   tile_gpu.turns_begin
   return
 }
+
+// -----
+
+// No warps execute what stands in no kernel.
+module {
+  // expected-error @+1 {{in a kernel of 0 warps: two warpgroups or more take turns}}
+  tile_gpu.turns_end
+}

@@ -86,7 +86,6 @@ struct TakeTurns : impl::TakeTurnsBase<TakeTurns> {
     };
     const auto all = [](llvm::ArrayRef<scf::ForOp> loops, const Target &) {
       for (scf::ForOp loop : loops) {
-        constexpr unsigned warpsOfGroup = 4;
         const auto [first, last] = together(loop);
         if (!first || warpsOf(loop).count < 2 * warpsOfGroup || joinsBlock(loop) || !pays(loop))
           continue;
