@@ -1,6 +1,7 @@
 // `kiln bench`: the library's kernels at sizes that fill a GPU, next to the device's own copy in the same run.
 #include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
+#include "runtime/tools/BenchPrediction.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/FamilyWords.h"
 #include "runtime/tools/LibraryRun.h"
@@ -22,7 +23,7 @@ struct Options {
   RunOptions run;
   std::vector<std::string> kernels, dtypes{"f32", "bf16"}, with;
   unsigned samples = 15, batch = 20;
-  bool check = true;
+  bool check = true, predict = false;
 };
 
 /// Milliseconds of one launch: the median, the least and the most of several batches.
@@ -48,8 +49,14 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
-    KILN_ASSIGN(device, openChosenDevice(o.run));
-    large = device->info().kind == DeviceKind::Cuda;
+    RunOptions run = o.run;
+    run.noChecks |= o.predict; // a sample of blocks leaves outputs that the next launch reads
+    KILN_ASSIGN(device, openChosenDevice(run));
+    large = o.predict || device->info().kind == DeviceKind::Cuda;
+    if (o.predict) {
+      KILN_ASSIGN(hardware, hardwareForPrediction(*device));
+      KILN_TRY(device->record({.counters = true, .sampledBlocks = blocksOfPrediction}));
+    }
     KILN_ASSIGN(const std::vector<TimedCall> calls, chooseCalls());
     KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
@@ -58,11 +65,16 @@ private:
     report["description"] = device->info().description;
     report["driver"] = device->info().driver;
     report["results"] = Json::array();
-    if (!o.run.json)
+    if (o.predict) {
+      report["hardware"] = hardware.name;
+      if (!o.run.json)
+        printPredictionHead(hardware);
+    } else if (!o.run.json)
       std::printf("%s (%s)\n%-12s %-5s %-27s %9s %9s %9s %9s %8s  %s\n", device->info().name.c_str(),
                   device->info().description.c_str(), "kernel", "type", "shape", "median ms", "min ms", "max ms",
                   "GB/s", "TFLOP/s", "check");
-    KILN_TRY(deviceCopy());
+    if (!o.predict)
+      KILN_TRY(deviceCopy());
     for (const auto &[family, sample, type] : calls)
       KILN_TRY(
           one(*family, type, sample).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
@@ -82,7 +94,7 @@ private:
                                  std::to_string(o.kernels.size()) + " are named",
                              "name one kernel");
     KILN_ASSIGN(const std::vector<KernelTypes> chosen,
-                selectKernels(o.kernels, o.dtypes, {.reference = o.check, .samples = true}));
+                selectKernels(o.kernels, o.dtypes, {.reference = o.check && !o.predict, .samples = true}));
     std::vector<TimedCall> calls;
     for (const auto &[family, types] : chosen)
       for (const DType type : types) {
@@ -229,6 +241,17 @@ private:
     KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, callable, inputs, options));
     const Call &call = placed.call();
     const Callable::Planner planner = callable.bind(*jit);
+    if (o.predict) {
+      device->takeCounters(); // of calls that made inputs
+      KILN_TRY(callable.run(*jit, planner, call, {}));
+      KILN_TRY(device->defaultStream().synchronize());
+      const CallPrediction p = predictCall(*device, hardware, callable.bytes(call));
+      report["results"].push_back(toJson(p, family.name(), dtypeName(type), sizeOf(callable, sample),
+                                         callable.bytes(call), callable.flops(call)));
+      if (!o.run.json)
+        printPrediction(report["results"].back());
+      return {};
+    }
     KILN_ASSIGN(const Spread t, time([&] { return callable.run(*jit, planner, call, {}); }));
     std::string verdict = "not checked";
     if (o.check) {
@@ -237,19 +260,25 @@ private:
       wrong += !comparison.good();
       verdict = comparison.good() ? "good" : "WRONG: " + comparison.toString();
     }
-    std::string size = callable.sizeText(sample.inputs, options);
+    row(family.name(), dtypeName(type), sizeOf(callable, sample), t, callable.bytes(call), callable.flops(call),
+        verdict);
+    return {};
+  }
+
+  static std::string sizeOf(const Callable &callable, const Sample &sample) {
+    std::string size = callable.sizeText(sample.inputs, sample.options);
     for (const TensorParameter &p : callable.tensors())
       if (p.optional &&
-          (p.output ? isSet(options, p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
+          (p.output ? isSet(sample.options, p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
         size += ", " + p.name;
-    row(family.name(), dtypeName(type), size, t, callable.bytes(call), callable.flops(call), verdict);
-    return {};
+    return size;
   }
 
   const Options &o;
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
   bool large = false;
+  model::Hardware hardware; ///< of a prediction
   unsigned wrong = 0;
   Json report = Json::object();
 };
@@ -271,18 +300,23 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--device", o->run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   c->add_flag("!--no-check", o->check, "do not compare what was timed with float64");
+  c->add_flag("--predict", o->predict,
+              "times from the performance model: the emulator runs a sample of blocks of the GPU's sizes");
   addCodeTarget(*c, o->run);
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer(
       "On a GPU the tensors are far larger than its caches; GB/s counts each input and output once,\n"
       "TFLOP/s the usual operations: 2 M N K of matmul; of attention 2 (D + Dv) for each pair of a query and a key\n"
       "that it sees, causal half.  What was timed is compared with float64: all of it, or of large products a sample.\n"
-      "On the emulator sizes are small and times say nothing about a GPU.\n"
+      "On the emulator sizes are small and times say nothing about a GPU, but for those of --predict: what a GPU of "
+      "the\n"
+      "target would take, and what limits it (docs/performance-model.md).\n"
       "Examples:\n"
       "  kiln bench softmax --dtype f32 --target sm_80\n"
       "  kiln bench attention --dtype bf16 --target sm_80 --with q=1x128x2x64 --with k=1x128x1x64 --with v=1x128x1x64 "
       "--with causal\n"
       "  kiln bench rwkv7_backward --dtype bf16 --target sm_80 --with saved=rwkv7\n"
+      "  kiln bench softmax --dtype f32 --target sm_90a --predict\n"
       "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
       "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Bench(*o)(); });

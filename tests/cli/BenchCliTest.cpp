@@ -150,5 +150,38 @@ TEST_F(BenchCliTest, AttentionExplained) {
   EXPECT_NE(text.out.find("lse_stride_2 = 1"), std::string::npos) << text.out;
 }
 
+// The GPU's sizes, a sample of blocks, each launch with what limits it; nothing was timed or compared.
+TEST_F(BenchCliTest, PredictsWhatAGpuWouldTake) {
+  const Outcome o = kiln({"bench", "softmax", "--dtype", "f32", "--target", "sm_90a", "--predict", "--json"});
+  ASSERT_EQ(o.status, 0) << o.out << o.err;
+  const Json j = Json::parse(o.out, nullptr, false);
+  ASSERT_EQ(j["results"].size(), 1u) << j.dump();
+  const Json &row = j["results"][0];
+  EXPECT_EQ(j["hardware"], "NVIDIA H200");
+  EXPECT_EQ(row["shape"], "8192x8192");
+  ASSERT_EQ(row["launches"].size(), 1u);
+  EXPECT_EQ(row["launches"][0]["limiter"], "DRAM bytes");
+  EXPECT_EQ(row["predictedMs"], row["launches"][0]["predictedMs"]);
+  // 512 MiB once there and back, at what DRAM gives; the work in between overlaps in part.
+  EXPECT_NEAR(row["launches"][0]["aloneMs"]["DRAM bytes"].get<double>(), 2.0 * 4 * 8192 * 8192 / 4260e6, 1e-4);
+  EXPECT_GT(row["predictedMs"], row["launches"][0]["aloneMs"]["DRAM bytes"]);
+  EXPECT_FALSE(row.contains("medianMs"));
+}
+
+TEST_F(BenchCliTest, PredictionsAreForTargetsOnly) {
+  const Outcome gpu = kiln({"bench", "softmax", "--device", "cuda:0", "--predict"}, fakeDriver());
+  EXPECT_EQ(gpu.status, 2) << gpu.out;
+  EXPECT_NE(gpu.err.find("--predict: cuda:0 can be measured"), std::string::npos) << gpu.err;
+  const Outcome seeded = kiln({"bench", "softmax", "--target", "sm_90a", "--predict", "--schedule", "random"});
+  EXPECT_EQ(seeded.status, 2) << seeded.out;
+  EXPECT_NE(seeded.err.find("blocks run in the schedule random"), std::string::npos) << seeded.err;
+}
+
+TEST_F(BenchCliTest, PredictionsKnowTheirGpu) {
+  const Outcome o = kiln({"bench", "softmax", "--target", "sm_75", "--predict"});
+  EXPECT_EQ(o.status, 2) << o.out;
+  EXPECT_NE(o.err.find("target sm_75: the performance model has no numbers"), std::string::npos) << o.err;
+}
+
 } // namespace
 } // namespace kiln::test

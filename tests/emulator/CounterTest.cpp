@@ -450,3 +450,60 @@ TEST(Counters, EveryInstructionHasAClass) {
     }
   EXPECT_GT(rows, 100u);
 }
+
+// A sample: so many blocks run, spread over both dimensions of the grid; the others leave no trace.
+TEST(SampledCounters, SomeBlocksRun) {
+  const std::string text = kernelText(".param .u64 marks", R"(
+    ld.param.u64 %rd1, [marks];
+    mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %nctaid.x;
+    mad.lo.u32 %r4, %r2, %r3, %r1;
+    mul.wide.u32 %rd2, %r4, 4;
+    add.u64 %rd3, %rd1, %rd2;
+    mov.u32 %r5, 1;
+    st.global.u32 [%rd3], %r5;
+  )");
+  Emulator gpu("sm_90a");
+  constexpr unsigned columns = 64, rows = 32, wanted = 16;
+  Buffer &marks = gpu.upload(std::vector<std::uint32_t>(columns * rows), "marks");
+  ASSERT_TRUE(gpu.device().record({.counters = true, .sampledBlocks = wanted}).ok());
+  const Launched r = gpu.run(text, {columns, rows}, {1}, {marks});
+  ASSERT_TRUE(r.status.ok()) << r.text();
+  const std::vector<LaunchCounters> counters = gpu.device().takeCounters();
+  ASSERT_EQ(counters.size(), 1u);
+  ASSERT_EQ(counters[0].sampledBlocks, std::vector<std::uint64_t>(wanted, 10));
+  EXPECT_EQ(counters[0].total.instructions, wanted * 10u);
+  // Each block has its mirror image in the sample, so that the means of coordinates are those of the grid.
+  std::set<unsigned> met, rowsMet;
+  const std::vector<std::uint32_t> after = gpu.download<std::uint32_t>(marks);
+  for (unsigned i = 0; i < after.size(); ++i)
+    if (after[i]) {
+      met.insert(i);
+      rowsMet.insert(i / columns);
+    }
+  EXPECT_EQ(met.size(), wanted);
+  EXPECT_GE(rowsMet.size(), wanted - 4u);
+  for (unsigned i : met)
+    EXPECT_TRUE(met.count(columns * rows - 1 - i)) << i;
+  // By opcode: each is there once.
+  std::map<std::string, std::uint64_t> opcodes;
+  for (const OpcodeCounts &o : counters[0].opcodes)
+    opcodes[o.opcode] = o.counts.instructions;
+  EXPECT_EQ(opcodes["mov.u32"], wanted * 4u);
+  EXPECT_EQ(opcodes["st.global.u32"], wanted);
+}
+
+TEST(SampledCounters, NoMoreThanThereAreAndWholeClusters) {
+  Emulator gpu("sm_90a");
+  const std::string text = kernelText("", "mov.u32 %r1, %ctaid.x;");
+  const auto sampled = [&](std::uint64_t blocks, std::uint64_t wanted, Dim3 cluster) {
+    EXPECT_TRUE(gpu.device().record({.counters = true, .sampledBlocks = wanted}).ok());
+    const Launched r = gpu.run(text, {static_cast<unsigned>(blocks)}, {32}, {}, 0, {}, cluster);
+    EXPECT_TRUE(r.status.ok()) << r.text();
+    const std::vector<LaunchCounters> counters = gpu.device().takeCounters();
+    EXPECT_EQ(counters.size(), 1u);
+    return counters.empty() ? 0 : counters[0].sampledBlocks.size();
+  };
+  EXPECT_EQ(sampled(8, 8, {}), 0u); // all of them: no sample
+  EXPECT_EQ(sampled(8, 3, {}), 3u);
+  EXPECT_EQ(sampled(64, 3, {2, 1, 1}), 4u);
+}

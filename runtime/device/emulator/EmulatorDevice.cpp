@@ -11,12 +11,37 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <unistd.h>
 
 namespace kiln::emulator {
 
 namespace {
+
+/// About `blocks` blocks' clusters of a grid of so many; none: all of them.  They spread evenly (multiples of the
+/// golden ratio modulo 1), and each comes with its mirror image: where work grows with a coordinate, in whatever way
+/// numbers tell it (the rows of a triangle), the mean over a pair is that of the grid.
+std::vector<std::uint64_t> sampleOf(std::uint64_t clusters, std::uint64_t blocks, std::uint64_t clusterBlocks) {
+  const std::uint64_t wanted = (blocks + clusterBlocks - 1) / clusterBlocks;
+  std::vector<std::uint64_t> out;
+  if (wanted == 0 || wanted >= clusters)
+    return out;
+  constexpr double ratio = 0.6180339887498949;
+  const auto add = [&](std::uint64_t number) {
+    if (out.size() < wanted && std::find(out.begin(), out.end(), number) == out.end())
+      out.push_back(number);
+  };
+  for (std::uint64_t i = 0; out.size() < wanted && i < 4 * wanted; ++i) {
+    const double at = (static_cast<double>(i) + 0.5) * ratio;
+    const std::uint64_t number =
+        std::min(clusters - 1, static_cast<std::uint64_t>((at - std::floor(at)) * static_cast<double>(clusters)));
+    add(number);
+    add(clusters - 1 - number);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 /// Streaming multiprocessors of a usual GPU of the target: what %nsmid says and how many blocks are resident.
 unsigned multiprocessorsOf(const Target &target) {
@@ -258,6 +283,8 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   if (recording.timeline)
     launch.timeline = &recorder;
   launch.schedule = options.schedule;
+  if (!program.inOrder && !config.cooperative && !launch.seeded())
+    launch.sample = sampleOf(launch.clusters(), recording.sampledBlocks, launch.cluster.count());
   launch.mma = options.mma;
   launch.seed = options.seed;
   launch.gridId = ++launches;

@@ -103,12 +103,24 @@ struct LineCounts {
   bool operator==(const LineCounts &) const = default;
 };
 
+/// The counts of all instructions with one opcode.
+struct OpcodeCounts {
+  std::string opcode; ///< with all modifiers
+  InstructionClass kind = InstructionClass::Other;
+  Counts counts;
+  bool operator==(const OpcodeCounts &) const = default;
+};
+
 struct LaunchCounters {
   std::string kernel;
   std::uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1};
+  std::uint32_t sharedBytes = 0; ///< of a block, static and dynamic
   Counts total;
   std::uint64_t byClass[instructionClasses] = {}; ///< warp instructions
   std::vector<LineCounts> lines;                  ///< by file and line
+  std::vector<OpcodeCounts> opcodes;              ///< by opcode
+  /// Warp instructions of each block that ran, of a launch that ran a sample of them; empty: all ran.
+  std::vector<std::uint64_t> sampledBlocks;
   bool operator==(const LaunchCounters &) const = default;
 };
 

@@ -240,6 +240,9 @@ struct Recording {
   bool counters = false;       ///< Device::takeCounters
   bool timeline = false;       ///< Device::takeTimelines: of one block
   Dim3 timelineBlock{0, 0, 0}; ///< which one
+  /// Not 0: launches run about so many blocks, spread over the grid, and count those: outputs stay incomplete.  Kernels
+  /// whose results depend on the order of blocks, cooperative launches and schedules with a seed run whole.
+  std::uint64_t sampledBlocks = 0;
 };
 
 class Device {
@@ -284,7 +287,7 @@ public:
   virtual LaunchStatistics takeStatistics() { return {}; }
   /// What the launches from now on record.  Only the emulator can; a launch that records nothing costs nothing.
   virtual Status record(const Recording &what) {
-    if (!what.counters && !what.timeline)
+    if (!what.counters && !what.timeline && !what.sampledBlocks)
       return {};
     return Status(StatusCode::Unsupported, info().name + " cannot count or draw what a kernel does",
                   "the emulator can: use a device emulator:TARGET");

@@ -193,6 +193,7 @@ struct Launch {
   Schedule schedule = Schedule::InOrder;
   std::uint64_t seed = 0;
   std::uint64_t gridId = 0;
+  std::vector<std::uint64_t> sample; ///< clusters that run, rising; empty: all
   unsigned multiprocessors = 1;
   std::uint64_t instructionBudget = 0;
   double secondsBudget = 0;
@@ -200,6 +201,9 @@ struct Launch {
 
   std::uint64_t blocks() const { return grid.count(); }
   std::uint64_t clusters() const { return grid.count() / cluster.count(); }
+  /// Those that run, in their order.
+  std::uint64_t clustersToRun() const { return sample.empty() ? clusters() : sample.size(); }
+  std::uint64_t clusterToRun(std::uint64_t n) const { return sample.empty() ? n : sample[n]; }
   bool seeded() const { return schedule != Schedule::InOrder; }
   // Lines of their own: every worker writes the first and reads the others all the time.
   alignas(128) std::atomic<std::uint64_t> nextCluster{0};
@@ -215,6 +219,7 @@ struct alignas(128) Worker {
   FindingSink findings;
   std::shared_ptr<OpTrace> trace;      ///< null: nothing is counted
   std::shared_ptr<FloatBirths> births; ///< null: not looked for
+  std::vector<std::uint64_t> sampled;  ///< warp instructions of each block, of a launch that runs a sample
   Status printProblem;                 ///< why a tile could not be written to its file
   std::uint64_t progress =
       0;                   ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits

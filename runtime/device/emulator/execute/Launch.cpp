@@ -74,6 +74,9 @@ public:
       }
       switch (runCluster(*resident[turn], ordered() ? patience : improperPatience)) {
       case ClusterResult::Done:
+        if (!launch.sample.empty())
+          for (const auto &block : resident[turn]->blocks)
+            worker.sampled.push_back(block->instructions);
         idle.push_back(std::move(resident[turn]));
         resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(turn));
         turn = 0; // those that waited for this one go first
@@ -111,11 +114,11 @@ private:
       return false;
     }
     const std::uint64_t n = launch.nextCluster.fetch_add(1);
-    if (n >= launch.clusters() || n > launch.firstFatal.load())
+    if (n >= launch.clustersToRun() || launch.clusterToRun(n) > launch.firstFatal.load())
       return false;
     resident.push_back(std::move(idle.back()));
     idle.pop_back();
-    resident.back()->start(n);
+    resident.back()->start(launch.clusterToRun(n));
     return true;
   }
 
@@ -225,7 +228,7 @@ Status outOfBudget(const Launch &launch, const LaunchStatistics &spent) {
 LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
   launch.started = std::chrono::steady_clock::now();
   Run run{launch, {}, {}};
-  const std::uint64_t useful = std::min<std::uint64_t>(pool.size(), launch.clusters());
+  const std::uint64_t useful = std::min<std::uint64_t>(pool.size(), launch.clustersToRun());
   const bool single = launch.program->inOrder || launch.seeded();
   const unsigned count = single ? 1 : static_cast<unsigned>(useful);
   if (launch.races) {
@@ -269,6 +272,10 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
     for (auto &worker : run.workers)
       traces.push_back(worker->trace.get());
     result.counters = mergeCounts(traces, launch);
+    for (auto &worker : run.workers)
+      result.counters->sampledBlocks.insert(result.counters->sampledBlocks.end(), worker->sampled.begin(),
+                                            worker->sampled.end());
+    std::sort(result.counters->sampledBlocks.begin(), result.counters->sampledBlocks.end());
   }
   return result;
 }

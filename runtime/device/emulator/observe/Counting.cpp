@@ -238,7 +238,9 @@ LaunchCounters mergeCounts(std::span<const OpTrace *const> workers, const Launch
     to[i][1] = dims[i].y;
     to[i][2] = dims[i].z;
   }
+  out.sharedBytes = p.sharedStatic + launch.dynamicShared;
   std::map<std::pair<std::string_view, unsigned>, Counts> lines;
+  std::map<std::string_view, OpcodeCounts> opcodes;
   for (std::size_t i = 0; i < p.ops.size(); ++i) {
     Counts counts;
     for (const OpTrace *w : workers)
@@ -248,11 +250,18 @@ LaunchCounters mergeCounts(std::span<const OpTrace *const> workers, const Launch
     out.total += counts;
     out.byClass[static_cast<unsigned>(workers[0]->traits[i].kind)] += counts.instructions;
     const SourceLine &line = p.lines[p.ops[i].line];
+    OpcodeCounts &opcode = opcodes[line.opcode];
+    opcode.kind = workers[0]->traits[i].kind;
+    opcode.counts += counts;
     lines[line.line ? std::pair(p.module->filePath(line.file), unsigned(line.line))
                     : std::pair(std::string_view(p.module->fileName), unsigned(line.ptxLine))] += counts;
   }
   for (const auto &[place, counts] : lines)
     out.lines.push_back({std::string(place.first), place.second, counts});
+  for (auto &[name, counts] : opcodes) {
+    counts.opcode = name;
+    out.opcodes.push_back(std::move(counts));
+  }
   return out;
 }
 

@@ -1,0 +1,29 @@
+//===- Hardware.h - GPUs that the performance model knows -----------------===//
+//
+// The numbers of Hardware.def; what each is and where it comes from stands there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_MODEL_HARDWARE_H
+#define KILN_RUNTIME_MODEL_HARDWARE_H
+
+#include "compiler/target/Target.h"
+#include "support/Status.h"
+
+#include <string_view>
+
+namespace kiln::model {
+
+struct Hardware {
+  unsigned sm = 0;
+  std::string_view name;
+  unsigned multiprocessors = 0;
+  double clock = 0, productClock = 0, sustained = 0, matrix = 0, syncShare = 0, special = 0, narrow = 0, dram = 0,
+         l2 = 0;
+};
+
+/// The GPU that stands for a target; InvalidArgument, with the targets that have one, if none does.
+Result<Hardware> hardwareOf(const Target &target);
+
+} // namespace kiln::model
+
+#endif // KILN_RUNTIME_MODEL_HARDWARE_H
