@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""predictions.py KILN: makes docs/performance-model.md: each benchmark of the performance page as the performance model
-predicts it, next to what its newest record in docs/records says.  KILN is the program; takes some minutes, no GPU.
+"""predictions.py KILN | --check: makes docs/performance-model.md: each benchmark of the performance page as the performance
+model predicts it, next to what its newest record in docs/records says.  KILN is the program; takes some minutes, no GPU.
+
+--check writes and runs nothing, and fails if a row is missing or its measured figure is not the newest record's.
 """
 import json
 import pathlib
@@ -14,55 +16,65 @@ PAGE = ROOT / "docs/performance-model.md"
 TARGET = "sm_90a"
 HEAD = """# The performance model
 
-`kiln bench --predict` says what a GPU would take, without one. The emulator runs 32 blocks of each launch at the sizes of the GPU, spread over
-the grid, and counts; the model ([`runtime/model`](../runtime/model/README.md)) makes milliseconds of the counts, and says what limits each launch.
+`kiln bench --predict` says what a GPU would take, without one. The emulator runs a sample of each launch's blocks at the sizes of the GPU and
+counts; the model ([`runtime/model`](../runtime/model/README.md)) makes milliseconds of the counts, and says what limits each launch.
 
     build/dev/bin/kiln bench attention --dtype bf16 --target sm_90a --predict
 
 The table is made by `scripts/predictions.py`; do not edit it. *Measured* is the newest record of the performance page, *off* how much longer (+) or
-shorter (-) the prediction is. The limiter is that of the call's longest launch. Fitted to rows of this table, so that they prove less: how much units overlap (an exponent for wgmma, one for
-all others), 9 TB/s of L2, and that bytes overlap whole with work only where asynchronous copies bring them. What the model leaves out:
+shorter (-) the prediction is. The limiter is that of the call's longest launch. Some numbers of the model are fitted to rows of this table, so that
+these prove less: how much units overlap, the rate of L2, the clock of products, the share of the matrix unit's rate that mma.sync reaches
+(`Hardware.def`, `Prediction.h`), and that bytes overlap whole with work only where asynchronous copies bring them. What the model leaves out:
 
-- latency of instructions that wait for each other, so recurrences and scans take longer than it says;
+- latency of instructions that wait for each other, so recurrences take longer than it says;
 - registers: it takes the blocks that shared memory and warps allow;
-- L2 that keeps what one launch writes for the next;
-- the clock under load: the same product is measured at 666 and at up to 771 TFLOP/s on one GPU, as the power limit goes.
+- L1, and what L2 keeps from one launch for the next;
+- how the clock moves under load: the same product is measured at 666 and at up to 771 TFLOP/s on one GPU, as the power limit goes.
+
+Kernels whose results depend on the order of blocks (float atomics) run whole, for a minute at most.
 
 """
 
 
 def predict(kiln, benchmark):
-    words, skip = [], False
-    for word in benchmark.kiln:  # what only a measurement takes
-        if not skip and word in ("--samples", "--batch"):
-            skip = True
-        elif skip:
-            skip = False
-        else:
-            words.append(word)
-    run = subprocess.run([kiln, "bench", *words, "--target", TARGET, "--predict", "--json"], capture_output=True,
-                         text=True, check=False)
+    run = subprocess.run([kiln, "bench", *benchmark.kiln, "--target", TARGET, "--predict", "--json"],
+                         capture_output=True, text=True, check=False)
     if run.returncode:
         sys.exit(f"{benchmark.id}: {run.stderr.strip()}")
     return json.loads(run.stdout)["results"][-1]
 
 
+def measured():
+    """benchmark, milliseconds of its newest record, begin of its row; of all that have one."""
+    records = newest()
+    for b in ALL:
+        if b.id in records and "error" not in records[b.id][1]:
+            was = records[b.id][1]["medianMs"]
+            yield b, was, f"| {b.title} | {b.unit} | {figure(b, was)} |"
+
+
+def check():
+    page = PAGE.read_text(encoding="utf-8")
+    wrong = [begin for _, _, begin in measured() if begin not in page]
+    if wrong:
+        sys.exit(f"{PAGE.relative_to(ROOT)} does not have, run scripts/predictions.py:\n" + "\n".join(wrong))
+    return 0
+
+
 def main():
+    if sys.argv[1:] == ["--check"]:
+        return check()
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__)
-        return 0 if "--help" in sys.argv or "-h" in sys.argv else 2
-    kiln, measured = str(pathlib.Path(sys.argv[1]).resolve()), newest()
-    lines, errors = [], []
-    for number, b in enumerate(ALL):
-        print(f"[{number + 1}/{len(ALL)}] {b.title}", file=sys.stderr, flush=True)
-        if b.id not in measured or "error" in measured[b.id][1]:
-            continue
-        was, p = measured[b.id][1]["medianMs"], predict(kiln, b)
+        return 0 if sys.argv[1:] in (["--help"], ["-h"]) else 2
+    kiln, lines, errors = str(pathlib.Path(sys.argv[1]).resolve()), [], []
+    for b, was, begin in measured():
+        print(b.title, file=sys.stderr, flush=True)
+        p = predict(kiln, b)
         error = p["predictedMs"] / was - 1
         errors.append(abs(error))
         longest = max(p["launches"], key=lambda launch: launch["predictedMs"])
-        lines.append(f"| {b.title} | {b.unit} | {figure(b, was)} | {figure(b, p['predictedMs'])} | {100 * error:+.0f} % | "
-                     f"{longest['limiter']} |")
+        lines.append(f"{begin} {figure(b, p['predictedMs'])} | {100 * error:+.0f} % | {longest['limiter']} |")
     good = sum(e <= 0.2 for e in errors)
     text = HEAD + f"""Of {len(errors)} benchmarks {good} are predicted within 20 %; the median is {100 * sorted(errors)[len(errors) // 2]:.0f} % off.
 

@@ -316,6 +316,8 @@ private:
   void sharedAccess(Operation *op) {
     bool noted = false; // once for all that has no plan
     for (const tile::MemoryAccess &access : sharedAccesses(op)) {
+      if (access.memory && isa<MbarriersType>(access.memory.getType()))
+        continue; // one thread of a warp: no conflicts
       const bool planned = access.exchange || (access.tile && access.agent == tile::Agent::Threads);
       if (!planned && std::exchange(noted, true))
         continue;

@@ -16,7 +16,6 @@ namespace kiln::model {
 struct Hardware {
   unsigned sm = 0;
   std::string_view name;
-  unsigned multiprocessors = 0;
   double clock = 0, productClock = 0, sustained = 0, matrix = 0, syncShare = 0, special = 0, narrow = 0, dram = 0,
          l2 = 0;
 };

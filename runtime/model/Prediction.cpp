@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -14,14 +15,15 @@ namespace {
 constexpr double schedulers = 4, lanes = 32, sharedBytesOfCycle = 128;
 constexpr double sumOfWarpgroup = 64; ///< rows of a warpgroup's product
 
-/// Bits of a factor's elements: the second type of a product's opcode, after that of the result.
+/// Bits of a factor's elements: the second type of a product's opcode, after that of the result.  (wmma has forms that
+/// name two sums' types only, whose factors are f16.)
 double factorBits(const std::vector<std::string_view> &words) {
   unsigned types = 0;
   for (std::string_view w : words) {
     const bool is8 = w == "e4m3" || w == "e5m2" || w == "s8" || w == "u8";
-    const bool is16 = w == "f16" || w == "bf16", is32 = w == "f32" || w == "s32" || w == "tf32";
-    if ((is8 || is16 || is32 || w == "f64") && ++types == 2)
-      return is8 ? 8 : is16 ? 16 : is32 ? 32 : 64;
+    const bool is4 = w == "s4" || w == "u4", is16 = w == "f16" || w == "bf16" || w == "f32";
+    if ((is4 || is8 || is16 || w == "s32" || w == "tf32" || w == "f64" || w == "b1") && ++types == 2)
+      return w == "b1" ? 1 : is4 ? 4 : is8 ? 8 : is16 ? 16 : w == "f64" ? 64 : 32;
   }
   return 16;
 }
@@ -57,8 +59,6 @@ struct Units {
       narrow += first == "max" || first == "min" ? n * lanes / h.narrow : 0;
       break;
     case InstructionClass::Integer:
-      narrow += first == "mul" || first == "mad" ? 0 : n * lanes / h.narrow;
-      break;
     case InstructionClass::Compare:
     case InstructionClass::Convert:
       narrow += n * lanes / h.narrow;
@@ -88,7 +88,8 @@ std::string_view limiterName(Limiter limiter) {
   return names[static_cast<unsigned>(limiter)];
 }
 
-Prediction predict(const LaunchCounters &c, const Target &target, const Hardware &h, double dramBytes) {
+Prediction predict(const LaunchCounters &c, const Target &target, const Hardware &h, unsigned multiprocessors,
+                   double dramBytes) {
   Units units;
   for (const OpcodeCounts &o : c.opcodes)
     units.add(o, h);
@@ -97,8 +98,8 @@ Prediction predict(const LaunchCounters &c, const Target &target, const Hardware
     units.shared += static_cast<double>(c.total.shared[static_cast<unsigned>(bulk)].bytes) / sharedBytesOfCycle;
 
   const double blocks = static_cast<double>(c.grid[0]) * c.grid[1] * c.grid[2];
-  const double ran = c.sampledBlocks.empty() ? blocks : static_cast<double>(c.sampledBlocks.size());
-  const double scale = blocks / ran, sms = h.multiprocessors;
+  const double ran = c.blocks.empty() ? blocks : static_cast<double>(c.blocks.size());
+  const double scale = blocks / ran, sms = multiprocessors;
   const double issue = std::max(units.issued, units.narrow);
   // Products read shared memory while they multiply: the slower of the two counts.  mma.sync reads registers.
   const double one =
@@ -111,18 +112,14 @@ Prediction predict(const LaunchCounters &c, const Target &target, const Hardware
   out.resident = std::max(1u, residentBlocks(target, threads, c.sharedBytes, 0));
   out.waves = blocks / (sms * out.resident);
   const double alone = out.resident == 1 ? handOver : 0, mean = blocks * one / sms;
-  double chip = mean + out.waves * alone;
-  const auto [least, most] = std::minmax_element(c.sampledBlocks.begin(), c.sampledBlocks.end());
-  const bool equal = c.sampledBlocks.empty() || static_cast<double>(*most) < 1.02 * static_cast<double>(*least);
-  if (equal) {
-    // A multiprocessor with the most blocks works longest.
-    const double rows = std::ceil(blocks / sms);
-    chip = rows * one + std::ceil(rows / out.resident) * alone;
-  } else {
-    double sum = 0;
-    for (std::uint64_t n : c.sampledBlocks)
-      sum += static_cast<double>(n);
-    chip += one * static_cast<double>(*most) / (sum / ran) / 2;
+  const double rows = std::ceil(blocks / sms); // of the multiprocessor with the most blocks
+  double chip = rows * (one + alone);
+  if (!c.blocks.empty()) {
+    const auto [least, most] = std::minmax_element(c.blocks.begin(), c.blocks.end());
+    const auto sum = static_cast<double>(std::accumulate(c.blocks.begin(), c.blocks.end(), std::uint64_t(0)));
+    const double longest = sum > 0 ? one * static_cast<double>(*most) * ran / sum : one;
+    if (static_cast<double>(*most) >= 1.02 * static_cast<double>(*least))
+      chip = std::max(mean + longest / 2, longest) + rows * alone;
   }
 
   const double clock = (units.warpgroups ? h.productClock : h.clock) * 1e6; // cycles of a millisecond

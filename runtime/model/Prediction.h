@@ -4,16 +4,19 @@
 // numbers:
 //
 //   unit    cycles of a multiprocessor that each unit works for a block: matrix unit, shared memory, special functions,
-//           issue of instructions
-//   block   (matrix^p + shared^p + special^p + issue^p)^(1/p): between units that overlap whole (the greatest of them)
-//           and not at all (their sum); a warp's phases overlap in part only
-//   chip    blocks over multiprocessors, wave by wave if they are equal, else as they come; `handOver` cycles a wave
-//           where a block is alone on its multiprocessor, so that nothing hides how it begins and ends
-//   launch  of that, DRAM and L2 the greatest if asynchronous copies bring most of the bytes, else by the same formula
-//           as units of a block; at least what the power limit allows; plus `overhead`
+//           issue of instructions (by opcode: what each costs)
+//   block   norm(matrix, shared, special, issue), norm(x, y, ..) = (x^p + y^p + ..)^(1/p): between units that overlap
+//           whole (p infinite: the greatest) and not at all (p = 1: the sum), since the phases of a warp overlap in
+//           part.  Products by wgmma read shared memory themselves: the greater of the two counts as one term
+//   chip    equal blocks: as long as the multiprocessor with the most of them works; unequal ones: the mean over the
+//           multiprocessors and half of the longest block, and no less than the longest; both with `handOver` for each
+//           block where it is alone on its multiprocessor, so that nothing hides how it begins and ends
+//   moves   the greater of L2's and DRAM's time
+//   launch  the greater of chip and moves where asynchronous copies bring most of the bytes, else their norm
+//           (overlapOfWarps); with products by wgmma at least what the power limit allows; plus `overhead`
 //
 // Latency of dependent instructions is not modelled: kernels of few warps that run one after another (chunk scans,
-// decoding) take longer than it says.
+// decoding) take longer than it says.  Nor is L1: all sectors that a load asks for come from L2.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_MODEL_PREDICTION_H
@@ -59,12 +62,13 @@ struct Prediction {
 
 constexpr double handOver = 3000;  ///< cycles
 constexpr double overhead = 0.003; ///< milliseconds between the starts of launches
-/// p: of kernels that multiply by wgmma, one block of few warps; of all others.  Fitted to docs/performance.md.
+/// p of kernels that multiply by wgmma, one block of few warps, and of all others.  Fitted to docs/performance.md.
 constexpr double overlapOfWarpgroups = 1.25, overlapOfWarps = 1.5;
 
-/// `dramBytes`: the most that can move between DRAM and L2, such as the bytes of all tensors; what the blocks ask L2
-/// for may be less, and counts then.
-Prediction predict(const LaunchCounters &counters, const Target &target, const Hardware &hardware, double dramBytes);
+/// `dramBytes`: the most that can move between DRAM and L2, such as the bytes of all tensors and of the workspace; the
+/// lesser of it and what the blocks ask L2 for counts.
+Prediction predict(const LaunchCounters &counters, const Target &target, const Hardware &hardware,
+                   unsigned multiprocessors, double dramBytes);
 
 } // namespace kiln::model
 

@@ -50,7 +50,10 @@ private:
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
     RunOptions run = o.run;
-    run.noChecks |= o.predict; // a sample of blocks leaves outputs that the next launch reads
+    if (o.predict) {
+      run.noChecks = true; // the next launch may read what the sample did not write, which checks report
+      run.emulator.secondsBudget = secondsOfPrediction;
+    }
     KILN_ASSIGN(device, openChosenDevice(run));
     large = o.predict || device->info().kind == DeviceKind::Cuda;
     if (o.predict) {
@@ -243,9 +246,12 @@ private:
     const Callable::Planner planner = callable.bind(*jit);
     if (o.predict) {
       device->takeCounters(); // of calls that made inputs
+      WorkspacePlan workspace;
+      KILN_TRY(planner(call, workspace));
       KILN_TRY(callable.run(*jit, planner, call, {}));
       KILN_TRY(device->defaultStream().synchronize());
-      const CallPrediction p = predictCall(*device, hardware, callable.bytes(call));
+      const CallPrediction p =
+          predictCall(*device, hardware, callable.bytes(call) + static_cast<double>(workspace.bytes));
       report["results"].push_back(toJson(p, family.name(), dtypeName(type), sizeOf(callable, sample),
                                          callable.bytes(call), callable.flops(call)));
       if (!o.run.json)
@@ -301,7 +307,8 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--target", o->run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   c->add_flag("!--no-check", o->check, "do not compare what was timed with float64");
   c->add_flag("--predict", o->predict,
-              "times from the performance model: the emulator runs a sample of blocks of the GPU's sizes");
+              "times from the performance model: the emulator runs a sample of blocks at the GPU's sizes; nothing is "
+              "timed or compared");
   addCodeTarget(*c, o->run);
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer(

@@ -21,9 +21,10 @@ Result<model::Hardware> hardwareForPrediction(const Device &device) {
 }
 
 CallPrediction predictCall(Device &device, const model::Hardware &hardware, double bytes) {
+  const DeviceInfo &about = device.info();
   CallPrediction out;
   for (const LaunchCounters &launch : device.takeCounters()) {
-    const model::Prediction p = model::predict(launch, *device.info().target, hardware, bytes);
+    const model::Prediction p = model::predict(launch, *about.target, hardware, about.multiprocessors, bytes);
     out.milliseconds += p.milliseconds;
     out.launches.emplace_back(shortName(launch.kernel), p);
   }
@@ -32,12 +33,14 @@ CallPrediction predictCall(Device &device, const model::Hardware &hardware, doub
 
 Json toJson(const CallPrediction &prediction, std::string_view kernel, std::string_view dtype, const std::string &shape,
             double bytes, double flops) {
+  // A call of empty tensors has no launches.
+  const auto rate = [&](double work) { return prediction.milliseconds > 0 ? work / prediction.milliseconds : 0; };
   Json row = {{"kernel", kernel},         {"dtype", dtype},
               {"shape", shape},           {"predictedMs", prediction.milliseconds},
-              {"bytes", bytes},           {"gigabytesPerSecond", bytes / prediction.milliseconds * 1e-6},
+              {"bytes", bytes},           {"gigabytesPerSecond", rate(bytes * 1e-6)},
               {"launches", Json::array()}};
   if (flops > 0)
-    row.update({{"flops", flops}, {"teraflopsPerSecond", flops / prediction.milliseconds * 1e-9}});
+    row.update({{"flops", flops}, {"teraflopsPerSecond", rate(flops * 1e-9)}});
   for (const auto &[name, p] : prediction.launches) {
     Json alone = Json::object();
     for (unsigned i = 0; i < model::limiters; ++i)

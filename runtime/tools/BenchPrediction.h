@@ -16,8 +16,10 @@
 
 namespace kiln::tools {
 
-/// Blocks of each launch that the emulator runs.
+/// Blocks of each launch that the emulator runs; and the longest that a launch may take it, in seconds: those of
+/// kernels whose results depend on the order of blocks run whole.
 constexpr std::uint64_t blocksOfPrediction = 32;
+constexpr double secondsOfPrediction = 60;
 
 /// Of an emulator's target.  A GPU is refused: it can be measured; and schedules of which no sample can be taken.
 Result<model::Hardware> hardwareForPrediction(const Device &device);
@@ -27,7 +29,8 @@ struct CallPrediction {
   std::vector<std::pair<std::string, model::Prediction>> launches; ///< a kernel's name, its prediction
 };
 
-/// Of the launches that `device` has counted since the last look; `bytes` are those of the call's tensors.
+/// Of the launches that `device` has counted since the last look; `bytes` are those of the call's tensors and of its
+/// workspace.
 CallPrediction predictCall(Device &device, const model::Hardware &hardware, double bytes);
 
 Json toJson(const CallPrediction &prediction, std::string_view kernel, std::string_view dtype, const std::string &shape,

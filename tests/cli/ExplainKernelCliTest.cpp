@@ -111,6 +111,16 @@ TEST_F(ExplainKernelCliTest, AttentionHasARoleAndTwoPipelines) {
   EXPECT_TRUE(has(explain({"add", "--target", "sm_80"}).out, "roles: one, of 4 warps: everything\n"));
 }
 
+// The accesses that banks matter to: not those of one thread to a mbarrier, nor the copy engine's.
+TEST_F(ExplainKernelCliTest, AttentionByWarpgroupsListsWhatHasBanks) {
+  const Json e = json({"attention", "--target", "sm_90a", "--set", "dim=64", "--set", "dimV=64"})["explain"];
+  std::vector<std::string> ops;
+  for (const Json &a : e["shared_accesses"])
+    ops.push_back(a["op"]);
+  EXPECT_EQ(ops, (std::vector<std::string>{"tile_gpu.warpgroup_dot", "tile_gpu.warpgroup_dot",
+                                           "tile_gpu.exchange_store", "tile_gpu.exchange_load"}));
+}
+
 TEST_F(ExplainKernelCliTest, SoftmaxHasReductionsAndNoConversionOfItsTiles) {
   const Json j = json({"softmax", "--target", "sm_90a", "--dtype", "bf16", "--set", "looping=true"});
   const Json &e = j["explain"];

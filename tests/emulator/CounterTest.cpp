@@ -470,7 +470,7 @@ TEST(SampledCounters, SomeBlocksRun) {
   ASSERT_TRUE(r.status.ok()) << r.text();
   const std::vector<LaunchCounters> counters = gpu.device().takeCounters();
   ASSERT_EQ(counters.size(), 1u);
-  ASSERT_EQ(counters[0].sampledBlocks, std::vector<std::uint64_t>(wanted, 10));
+  ASSERT_EQ(counters[0].blocks, std::vector<std::uint64_t>(wanted, 10));
   EXPECT_EQ(counters[0].total.instructions, wanted * 10u);
   // Each block has its mirror image in the sample, so that the means of coordinates are those of the grid.
   std::set<unsigned> met, rowsMet;
@@ -501,9 +501,33 @@ TEST(SampledCounters, NoMoreThanThereAreAndWholeClusters) {
     EXPECT_TRUE(r.status.ok()) << r.text();
     const std::vector<LaunchCounters> counters = gpu.device().takeCounters();
     EXPECT_EQ(counters.size(), 1u);
-    return counters.empty() ? 0 : counters[0].sampledBlocks.size();
+    return counters.empty() ? 0 : counters[0].blocks.size();
   };
-  EXPECT_EQ(sampled(8, 8, {}), 0u); // all of them: no sample
+  EXPECT_EQ(sampled(8, 8, {}), 8u); // all of them
   EXPECT_EQ(sampled(8, 3, {}), 3u);
   EXPECT_EQ(sampled(64, 3, {2, 1, 1}), 4u);
+}
+
+// What depends on the order of blocks, and blocks in an order of a seed's, run whole.
+TEST(SampledCounters, SomeLaunchesRunWhole) {
+  const auto blocksRun = [](Emulator &gpu, const std::string &text) {
+    Buffer &sum = gpu.upload(std::vector<float>{0}, "sum");
+    EXPECT_TRUE(gpu.device().record({.counters = true, .sampledBlocks = 4}).ok());
+    const Launched r = gpu.run(text, {64}, {1}, {sum});
+    EXPECT_TRUE(r.status.ok()) << r.text();
+    const std::vector<LaunchCounters> counters = gpu.device().takeCounters();
+    EXPECT_EQ(counters.size(), 1u);
+    return std::pair(counters.empty() ? 0 : counters[0].total.instructions, gpu.download<float>(sum)[0]);
+  };
+  const std::string add = kernelText(".param .u64 sum", R"(
+    ld.param.u64 %rd1, [sum];
+    mov.f32 %f1, 0f3F800000;
+    red.global.add.f32 [%rd1], %f1;
+  )");
+  Emulator inOrder("sm_90a"), seeded("sm_90a", {.schedule = Schedule::Random, .seed = 1});
+  for (Emulator *gpu : {&inOrder, &seeded})
+    EXPECT_EQ(blocksRun(*gpu, add), std::pair(std::uint64_t(64 * 4), 64.0f));
+  const std::string store = kernelText(".param .u64 sum", "mov.u32 %r1, %ctaid.x;");
+  EXPECT_EQ(blocksRun(inOrder, store).first, 4 * 2u);
+  EXPECT_EQ(blocksRun(seeded, store).first, 64 * 2u);
 }

@@ -77,6 +77,19 @@ TEST_P(Rule, BothDirections) {
   }
 }
 
+/// Rules without gates in segments of chunks of 64: their maps are chains of products with nothing in between.  So many
+/// heads that programs take whole maps.
+TEST_P(Rule, SegmentsOfMapsWithoutGates) {
+  const DplrProblem p{1, 200, 32, 64, 64, {}, {{"segment_size", 2}}, DType::BF16};
+  for (const std::string family : {"iplr", "delta_rule"}) {
+    if (on->emulated() && !isFullTier() && (family == "iplr") != (GetParam() % 2 == 0))
+      continue;
+    const Arrays inputs = drawn(family, p, 5), outputs = run(family, inputs, p);
+    ASSERT_FALSE(outputs.empty());
+    ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, outputs));
+  }
+}
+
 TEST_P(Rule, GradientsFromWhatWasSaved) {
   const std::vector<DplrProblem> all = calls();
   for (std::size_t n = 0; n < rules.size(); ++n)

@@ -45,6 +45,7 @@ double alone(const Prediction &p, Limiter l) {
 
 const std::string wgmma = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16";
 constexpr std::uint64_t plenty = 1ull << 40; // bytes
+constexpr unsigned multiprocessors = 132;
 
 } // namespace
 
@@ -53,7 +54,7 @@ TEST(Prediction, AProductTakesHalfItsColumns) {
   const std::uint64_t products = 132 * 1000;
   const Prediction p =
       predict(launchOf(132, {{wgmma, InstructionClass::Matrix, 4 * products, products * 2 * 64 * 128 * 16}}, 200 << 10),
-              target(), h200(), plenty);
+              target(), h200(), multiprocessors, plenty);
   const double cycle = 1e-6 / h200().productClock;
   EXPECT_NEAR(alone(p, Limiter::Matrix), 1000 * 64 * cycle, 1e-9);
   EXPECT_NEAR(alone(p, Limiter::Shared), 1000 * 32 * cycle, 1e-9);
@@ -62,13 +63,22 @@ TEST(Prediction, AProductTakesHalfItsColumns) {
   // Reads of shared memory go on under the product; issue does not overlap whole.
   const double issue = 1000 * 4 / 4.0, exponent = overlapOfWarpgroups;
   const double block = std::pow(std::pow(64000, exponent) + std::pow(issue, exponent), 1 / exponent);
-  const double chip = (block + handOver) * cycle, power = products * 2.0 * 64 * 128 * 16 / h200().sustained * 1e-9;
-  EXPECT_NEAR(p.milliseconds, std::max(chip, power) + overhead, 1e-9);
+  EXPECT_NEAR(alone(p, Limiter::Tail), handOver * cycle, 1e-9);
+  // Such products are at the power limit, at which the launch takes longer than its cycles.
+  EXPECT_NEAR(p.milliseconds, products * 2.0 * 64 * 128 * 16 / h200().sustained * 1e-9 + overhead, 1e-9);
+  EXPECT_EQ(p.limiter, Limiter::Power);
+  Hardware cold = h200();
+  cold.sustained = 1e9;
+  const LaunchCounters launch =
+      launchOf(132, {{wgmma, InstructionClass::Matrix, 4 * products, products * 2 * 64 * 128 * 16}}, 200 << 10);
+  EXPECT_NEAR(predict(launch, target(), cold, multiprocessors, plenty).milliseconds,
+              (block + handOver) * cycle + overhead, 1e-9);
 }
 
 TEST(Prediction, FactorsOfEightBitsTakeHalfTheTime) {
   const auto matrix = [](const std::string &opcode) {
-    return alone(predict(launchOf(132, {{opcode, InstructionClass::Matrix, 4000, 1 << 30}}), target(), h200(), plenty),
+    return alone(predict(launchOf(132, {{opcode, InstructionClass::Matrix, 4000, 1 << 30}}), target(), h200(),
+                         multiprocessors, plenty),
                  Limiter::Matrix);
   };
   const double wide = matrix(wgmma);
@@ -81,14 +91,14 @@ TEST(Prediction, FactorsOfEightBitsTakeHalfTheTime) {
 
 TEST(Prediction, UnitsByOpcode) {
   const auto of = [](const std::string &opcode, InstructionClass kind, Limiter l) {
-    return alone(predict(launchOf(132, {{opcode, kind, 132 * 1000}}), target(), h200(), plenty), l) * h200().clock *
-           1e6;
+    return alone(predict(launchOf(132, {{opcode, kind, 132 * 1000}}), target(), h200(), multiprocessors, plenty), l) *
+           h200().clock * 1e6;
   };
   EXPECT_NEAR(of("ex2.approx.ftz.f32", InstructionClass::Special, Limiter::Special), 2000, 1e-6);
   EXPECT_NEAR(of("fma.rn.f32", InstructionClass::Float, Limiter::Issue), 250, 1e-6);
   EXPECT_NEAR(of("max.f32", InstructionClass::Float, Limiter::Issue), 500, 1e-6);
   EXPECT_NEAR(of("cvt.rn.bf16x2.f32", InstructionClass::Convert, Limiter::Issue), 500, 1e-6);
-  EXPECT_NEAR(of("mad.lo.s32", InstructionClass::Integer, Limiter::Issue), 250, 1e-6);
+  EXPECT_NEAR(of("mad.lo.s32", InstructionClass::Integer, Limiter::Issue), 500, 1e-6);
   EXPECT_NEAR(of("mov.b32", InstructionClass::Move, Limiter::Issue), 0, 1e-6);
 }
 
@@ -99,17 +109,18 @@ TEST(Prediction, AsynchronousCopiesOverlap) {
   GlobalCounts &loads = c.total.global[static_cast<unsigned>(AccessKind::Load)];
   loads.sectors = static_cast<std::uint64_t>(bytes / 32);
   loads.bytes = loads.sectors * 32;
-  EXPECT_NEAR(predict(c, target(), h200(), plenty).milliseconds, work * std::pow(2, 1 / overlapOfWarps) + overhead,
-              1e-6);
+  EXPECT_NEAR(predict(c, target(), h200(), multiprocessors, plenty).milliseconds,
+              work * std::pow(2, 1 / overlapOfWarps) + overhead, 1e-6);
   c.total.asyncBytes = loads.bytes;
-  EXPECT_NEAR(predict(c, target(), h200(), plenty).milliseconds, work + overhead, 1e-6);
+  EXPECT_NEAR(predict(c, target(), h200(), multiprocessors, plenty).milliseconds, work + overhead, 1e-6);
 }
 
 TEST(Prediction, BytesLimit) {
   LaunchCounters c = launchOf(100000, {});
   c.total.global[0].sectors = 1ull << 27; // 4 GiB
   const double bytes = 4.0 * (1ull << 30);
-  const Prediction streamed = predict(c, target(), h200(), plenty), reused = predict(c, target(), h200(), bytes / 16);
+  const Prediction streamed = predict(c, target(), h200(), multiprocessors, plenty),
+                   reused = predict(c, target(), h200(), multiprocessors, bytes / 16);
   EXPECT_EQ(streamed.limiter, Limiter::Dram);
   EXPECT_NEAR(streamed.milliseconds, bytes / h200().dram * 1e-6 + overhead, 1e-9);
   EXPECT_EQ(reused.limiter, Limiter::L2);
@@ -120,18 +131,27 @@ TEST(Prediction, BytesLimit) {
 TEST(Prediction, TheTailCounts) {
   const auto fma = [](std::uint64_t n) { return std::vector<Work>{{"fma.rn.f32", InstructionClass::Float, n}}; };
   const auto cyclesOf = [](const LaunchCounters &c) {
-    return (predict(c, target(), h200(), plenty).milliseconds - overhead) * h200().clock * 1e6;
+    return (predict(c, target(), h200(), multiprocessors, plenty).milliseconds - overhead) * h200().clock * 1e6;
   };
   EXPECT_NEAR(cyclesOf(launchOf(132, fma(132 * 40000))), 10000, 1e-3);
   EXPECT_NEAR(cyclesOf(launchOf(133, fma(133 * 40000))), 20000, 1e-3);
   LaunchCounters uneven = launchOf(1320, fma(2 * 40000)); // of the two blocks that ran
-  uneven.sampledBlocks = {20000, 60000};
+  uneven.blocks = {20000, 60000};
   EXPECT_NEAR(cyclesOf(uneven), 10 * 10000 + 15000 / 2.0, 1e-3);
-  EXPECT_NEAR(alone(predict(uneven, target(), h200(), plenty), Limiter::Tail) * h200().clock * 1e6, 7500, 1e-3);
+  EXPECT_NEAR(alone(predict(uneven, target(), h200(), multiprocessors, plenty), Limiter::Tail) * h200().clock * 1e6,
+              7500, 1e-3);
+}
+
+// A launch is no shorter than its longest block.
+TEST(Prediction, TheLongestBlockCounts) {
+  LaunchCounters c = launchOf(2, {{"fma.rn.f32", InstructionClass::Float, 2 * 40000}});
+  c.blocks = {10000, 70000};
+  EXPECT_NEAR((predict(c, target(), h200(), multiprocessors, plenty).milliseconds - overhead) * h200().clock * 1e6,
+              17500, 1e-3);
 }
 
 TEST(Prediction, AnEmptyLaunchTakesALaunch) {
-  const Prediction p = predict(launchOf(1, {}), target(), h200(), 0);
+  const Prediction p = predict(launchOf(1, {}), target(), h200(), multiprocessors, 0);
   EXPECT_DOUBLE_EQ(p.milliseconds, overhead);
   EXPECT_EQ(p.limiter, Limiter::Launch);
 }

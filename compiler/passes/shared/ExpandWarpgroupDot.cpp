@@ -324,13 +324,17 @@ private:
     Operation *first = firstLook(product);
     if (!first)
       return;
+    // Nothing in the round looks at them: what the product reads is handed over at the end of the round, not before it
+    // has been read.
+    const bool atEnd = first->hasTrait<OpTrait::IsTerminator>();
     unsigned later = 0;
     for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode()) {
       const auto ordering = tile::orderingOf(op);
       if (auto other = dyn_cast<WarpgroupDotOp>(op)) {
         later += other.goesOn();
       } else if (op->walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted() ||
-                 (ordering && !ordering->handoff && ordering->awaits != tile::Agent::MatrixUnit)) {
+                 (ordering &&
+                  (ordering->handoff ? atEnd && ordering->arrives : ordering->awaits != tile::Agent::MatrixUnit))) {
         first = op; // not past loops of products, nor barriers
         break;
       }

@@ -19,9 +19,9 @@ namespace kiln::emulator {
 
 namespace {
 
-/// About `blocks` blocks' clusters of a grid of so many; none: all of them.  They spread evenly (multiples of the
-/// golden ratio modulo 1), and each comes with its mirror image: where work grows with a coordinate, in whatever way
-/// numbers tell it (the rows of a triangle), the mean over a pair is that of the grid.
+/// Which of a grid's clusters run so that about `blocks` blocks do; empty: all.  They spread evenly (multiples of the
+/// golden ratio modulo 1), and each comes with its mirror image, up to an odd last one: where work grows with a
+/// coordinate (the rows of a triangle), the mean over a pair is that of the grid, however blocks are numbered.
 std::vector<std::uint64_t> sampleOf(std::uint64_t clusters, std::uint64_t blocks, std::uint64_t clusterBlocks) {
   const std::uint64_t wanted = (blocks + clusterBlocks - 1) / clusterBlocks;
   std::vector<std::uint64_t> out;
@@ -283,6 +283,7 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
   if (recording.timeline)
     launch.timeline = &recorder;
   launch.schedule = options.schedule;
+  launch.countsBlocks = recording.sampledBlocks != 0;
   if (!program.inOrder && !config.cooperative && !launch.seeded())
     launch.sample = sampleOf(launch.clusters(), recording.sampledBlocks, launch.cluster.count());
   launch.mma = options.mma;

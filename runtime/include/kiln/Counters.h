@@ -119,8 +119,8 @@ struct LaunchCounters {
   std::uint64_t byClass[instructionClasses] = {}; ///< warp instructions
   std::vector<LineCounts> lines;                  ///< by file and line
   std::vector<OpcodeCounts> opcodes;              ///< by opcode
-  /// Warp instructions of each block that ran, of a launch that ran a sample of them; empty: all ran.
-  std::vector<std::uint64_t> sampledBlocks;
+  /// Warp instructions of each block that ran, rising; empty unless a sample was asked for (Recording::sampledBlocks).
+  std::vector<std::uint64_t> blocks;
   bool operator==(const LaunchCounters &) const = default;
 };
 

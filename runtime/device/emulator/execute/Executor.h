@@ -194,6 +194,7 @@ struct Launch {
   std::uint64_t seed = 0;
   std::uint64_t gridId = 0;
   std::vector<std::uint64_t> sample; ///< clusters that run, rising; empty: all
+  bool countsBlocks = false;         ///< each block's instructions
   unsigned multiprocessors = 1;
   std::uint64_t instructionBudget = 0;
   double secondsBudget = 0;
@@ -219,7 +220,7 @@ struct alignas(128) Worker {
   FindingSink findings;
   std::shared_ptr<OpTrace> trace;      ///< null: nothing is counted
   std::shared_ptr<FloatBirths> births; ///< null: not looked for
-  std::vector<std::uint64_t> sampled;  ///< warp instructions of each block, of a launch that runs a sample
+  std::vector<std::uint64_t> blocks;   ///< warp instructions of each, of a launch that counts blocks
   Status printProblem;                 ///< why a tile could not be written to its file
   std::uint64_t progress =
       0;                   ///< counts what others could wait for: stores, atomics that changed a value, arrivals, exits

@@ -74,9 +74,9 @@ public:
       }
       switch (runCluster(*resident[turn], ordered() ? patience : improperPatience)) {
       case ClusterResult::Done:
-        if (!launch.sample.empty())
+        if (launch.countsBlocks)
           for (const auto &block : resident[turn]->blocks)
-            worker.sampled.push_back(block->instructions);
+            worker.blocks.push_back(block->instructions);
         idle.push_back(std::move(resident[turn]));
         resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(turn));
         turn = 0; // those that waited for this one go first
@@ -273,9 +273,8 @@ LaunchResult runLaunch(Launch &launch, WorkerPool &pool) {
       traces.push_back(worker->trace.get());
     result.counters = mergeCounts(traces, launch);
     for (auto &worker : run.workers)
-      result.counters->sampledBlocks.insert(result.counters->sampledBlocks.end(), worker->sampled.begin(),
-                                            worker->sampled.end());
-    std::sort(result.counters->sampledBlocks.begin(), result.counters->sampledBlocks.end());
+      result.counters->blocks.insert(result.counters->blocks.end(), worker->blocks.begin(), worker->blocks.end());
+    std::sort(result.counters->blocks.begin(), result.counters->blocks.end());
   }
   return result;
 }
