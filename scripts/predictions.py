@@ -24,7 +24,8 @@ counts; the model ([`runtime/model`](../runtime/model/README.md)) makes millisec
 The table is made by `scripts/predictions.py`; do not edit it. *Measured* is the newest record of the performance page, *off* how much longer (+) or
 shorter (-) the prediction is. The limiter is that of the call's longest launch. Some numbers of the model are fitted to rows of this table, so that
 these prove less: how much units overlap, the rate of L2, the clock of products, the share of the matrix unit's rate that mma.sync reaches
-(`Hardware.def`, `Prediction.h`), and that bytes overlap whole with work only where asynchronous copies bring them. What the model leaves out:
+(`Hardware.def`, `Prediction.h`), and that bytes overlap whole with work only where asynchronous copies bring them. Calls to which nothing
+was fitted: [the diary](lab/2026-11.md). What the model leaves out:
 
 - latency of instructions that wait for each other, so recurrences take longer than it says;
 - registers: it takes the blocks that shared memory and warps allow;
