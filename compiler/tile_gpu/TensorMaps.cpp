@@ -169,8 +169,7 @@ bool TileGpuDialect::parseTensorMap(DialectAsmParser &parser, Attribute &out) co
   if (!parser.getFullSymbolSpec().starts_with(TensorMapRecipeAttr::getMnemonic()))
     return false;
   llvm::StringRef mnemonic;
-  (void)generatedAttributeParser(parser, &mnemonic, Type(), out);
-  return true;
+  return generatedAttributeParser(parser, &mnemonic, Type(), out).has_value();
 }
 
 bool TileGpuDialect::printTensorMap(Attribute attribute, DialectAsmPrinter &printer) const {

@@ -144,3 +144,9 @@ func.func @k(%x: !tile.ptr<f32>, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map
 
 // expected-error @+1 {{tensor map: an extent or a stride is an expression 17 deep, at most 16 are computed}}
 #map = #tile_gpu.tensor_map<element = "f32", address = 0, extents = ()[s0, s1] -> (((((((((((((((((s1) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)) floordiv 2 + s1)), strides = () -> (), box = [16]>
+
+// -----
+
+// A longer name is none of a tensor map.
+// expected-error @+1 {{not a layout: L00: layout text, column 1: found 'tensor_maps', expected an encoding}}
+#map = #tile_gpu.tensor_maps<element = "f32", address = 0, extents = () -> (16), strides = () -> (), box = [16]>
