@@ -132,7 +132,8 @@ RankedTensorType tileOf(Type sums) {
 }
 
 Type pendingOf(Type sums) {
-  if (auto tile = dyn_cast<RankedTensorType>(sums))
+  // Parsers ask for that of any type: what has none is refused where its value is used.
+  if (auto tile = dyn_cast<RankedTensorType>(sums); tile && isOfWarpgroups(layoutAttrOf(tile)))
     return PendingType::get(tile);
   return sums;
 }

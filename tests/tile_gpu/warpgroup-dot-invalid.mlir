@@ -188,3 +188,14 @@ func.func @wide_registers(%c: tensor<64x64xf32, #acc>, %x: tensor<64x32xf32, #ac
   %q = tile_gpu.warpgroup_dot %x, %a, %c : tensor<64x32xf32, #acc>, !tile_gpu.buffer<32x64xf32, #columns>, tensor<64x64xf32, #acc>
   return
 }
+
+// -----
+
+// No pending sums have a type without their layout.
+#acc = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
+// expected-note @+1 {{prior use here}}
+func.func @waits_for_no_layout(%p: !tile_gpu.pending<tensor<64x64xf32, #acc>>) {
+  // expected-error @+1 {{use of value '%p' expects different type than prior uses}}
+  %q = tile_gpu.warpgroup_wait %p : tensor<64x64xf32>
+  return
+}
