@@ -124,7 +124,8 @@ Prediction predict(const LaunchCounters &c, const Target &target, const Hardware
 
   const double clock = (units.warpgroups ? h.productClock : h.clock) * 1e6; // cycles of a millisecond
   const auto set = [&](Limiter l, double ms) { out.alone[static_cast<unsigned>(l)] = ms; };
-  const double l2Bytes = static_cast<double>(c.total.globalTotal().sectors) * 32 * scale;
+  const GlobalCounts global = c.total.globalTotal();
+  const double l2Bytes = static_cast<double>(global.sectors) * 32 * scale;
   set(Limiter::Matrix, units.matrix * scale / sms / clock);
   set(Limiter::Shared, units.shared * scale / sms / clock);
   set(Limiter::Special, units.special * scale / sms / clock);
@@ -137,8 +138,8 @@ Prediction predict(const LaunchCounters &c, const Target &target, const Hardware
   const auto of = [&](Limiter l) { return out.alone[static_cast<unsigned>(l)]; };
   // Asynchronous copies go on under the blocks' work; warps that load by themselves wait for their bytes.
   const double work = chip / clock, moves = std::max(of(Limiter::L2), of(Limiter::Dram));
-  const GlobalCounts all = c.total.globalTotal();
-  const bool asynchronous = 2 * c.total.asyncBytes >= all.bytes - c.total.global[unsigned(AccessKind::Store)].bytes;
+  const std::uint64_t stored = c.total.global[static_cast<unsigned>(AccessKind::Store)].bytes;
+  const bool asynchronous = 2 * c.total.asyncBytes >= global.bytes - stored;
   out.milliseconds =
       std::max(asynchronous ? std::max(work, moves) : norm(overlapOfWarps, {work, moves}), of(Limiter::Power)) +
       of(Limiter::Launch);

@@ -324,8 +324,8 @@ private:
     Operation *first = firstLook(product);
     if (!first)
       return;
-    // Nothing in the round looks at them: what the product reads is handed over at the end of the round, not before it
-    // has been read.
+    // Nothing in the round looks at them.  The slot that the product reads is then given back at the end of the round:
+    // first the wait, then that.
     const bool atEnd = first->hasTrait<OpTrait::IsTerminator>();
     unsigned later = 0;
     for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode()) {
