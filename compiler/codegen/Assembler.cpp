@@ -29,6 +29,41 @@ constexpr DefectRow defectRows[] = {
     {AssemblerDefect::RegisterSourcedWgmma, {13, 3}},
 };
 
+/// Several, preferred first: PTX goes to the first one that serves it, else to the first.
+class AssemblerChain : public Assembler {
+public:
+  explicit AssemblerChain(std::vector<std::shared_ptr<const Assembler>> links) : links(std::move(links)) {
+    std::vector<std::string> all;
+    for (const auto &link : this->links)
+      all.push_back(link->identity());
+    id = join(all, "; ");
+  }
+
+  std::string_view name() const override { return links.front()->name(); }
+  AssemblerVersion version() const override { return links.front()->version(); }
+  const std::string &identity() const override { return id; }
+  const std::string &path() const override { return links.front()->path(); }
+  std::vector<std::string> files() const override {
+    std::vector<std::string> out;
+    for (const auto &link : links)
+      out.push_back(link->path());
+    return out;
+  }
+  bool serves(std::string_view ptx) const override {
+    return std::ranges::any_of(links, [&](const auto &link) { return link->serves(ptx); });
+  }
+  Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch, const AssembleOptions &options,
+                                   std::string_view fileName) const override {
+    const auto it = std::ranges::find_if(links, [&](const auto &link) { return link->serves(ptx); });
+    return (it == links.end() ? links.front() : *it)->assemble(ptx, arch, options, fileName);
+  }
+  void warmUp(std::string_view arch) const override { links.front()->warmUp(arch); }
+
+private:
+  std::vector<std::shared_ptr<const Assembler>> links;
+  std::string id;
+};
+
 } // namespace
 
 const KernelResources *ResourceReport::find(std::string_view name) const {
@@ -62,12 +97,11 @@ std::vector<std::shared_ptr<const Assembler>> listAssemblers(const AssemblerSear
 
 Result<std::shared_ptr<const Assembler>> findAssembler(const AssemblerSearch &search) {
   std::vector<std::string> notes;
-  for (const AssemblerRow &row : assemblerRows) {
-    Result<std::shared_ptr<const Assembler>> assembler = row.find(search);
-    if (assembler.ok())
-      return assembler;
-    notes.push_back(assembler.status().message());
-  }
+  std::vector<std::shared_ptr<const Assembler>> found = listAssemblers(search, notes);
+  if (found.size() == 1)
+    return found.front();
+  if (!found.empty())
+    return std::shared_ptr<const Assembler>(std::make_shared<AssemblerChain>(std::move(found)));
   return Status(StatusCode::NotFound, "no assembler for GPU code: " + join(notes, "; "),
                 "install CUDA's nvJitLink library or ptxas, or stay with PTX: the driver assembles it too");
 }

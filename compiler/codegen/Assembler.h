@@ -1,9 +1,9 @@
 //===- Assembler.h - PTX text to cubin, and what it costs -----------------===//
 //
 // An assembler is nvJitLink (a shared library, in process) or ptxas (a program); `findAssembler` takes the first that
-// this machine has.  The code target (in the PTX) and the assembly arch are two things: sm_80 code may be assembled for
-// sm_90. std and dlopen only, no LLVM: the runtime uses it too.  Assemblers are immutable and thread safe; libraries
-// stay loaded.
+// this machine has, with the others for what that one cannot do well.  The code target (in the PTX) and the assembly
+// arch are two things: sm_80 code may be assembled for sm_90. std and dlopen only, no LLVM: the runtime uses it too.
+// Assemblers are immutable and thread safe; libraries stay loaded.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_ASSEMBLER_H
@@ -42,6 +42,7 @@ struct AssembledModule {
   std::vector<std::byte> cubin;
   ResourceReport resources;
   std::vector<std::string> warnings; ///< the assembler's, as it worded them
+  std::string_view assembler;        ///< its name: whose this is
   double milliseconds = 0;
 };
 
@@ -71,6 +72,11 @@ public:
   /// For cache keys: name, version, build ("nvJitLink 13.0 build-id 3f2a..").  Equal strings make equal code.
   virtual const std::string &identity() const = 0;
   virtual const std::string &path() const = 0; ///< where it was found
+  /// On whose contents `identity` depends.
+  virtual std::vector<std::string> files() const { return {path()}; }
+  /// It makes of this PTX what it says.  nvJitLink takes it for a part of a program, in which no warp can give
+  /// registers to others (setmaxnreg): the code is right, but spills and waits.
+  virtual bool serves(std::string_view ptx) const { return true; }
   /// `arch` is "sm_90a"; `fileName` names the PTX in messages, which give its line.
   virtual Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch,
                                            const AssembleOptions &options = {},
@@ -89,7 +95,8 @@ struct AssemblerSearch {
   std::string temporaryDirectory = "/tmp"; ///< for ptxas's files; a private folder is made in it and removed
 };
 
-/// nvJitLink, else ptxas, else NotFound with everything that was tried.
+/// nvJitLink, else ptxas, else NotFound with everything that was tried.  Where there are both, PTX that nvJitLink does
+/// not serve goes to ptxas.
 Result<std::shared_ptr<const Assembler>> findAssembler(const AssemblerSearch &search = {});
 
 /// Every assembler of this machine, preferred first; `notes` says why others are missing.

@@ -77,6 +77,7 @@ public:
   AssemblerVersion version() const override { return number; }
   const std::string &identity() const override { return id; }
   const std::string &path() const override { return libraryPath; }
+  bool serves(std::string_view ptx) const override { return ptx.find("setmaxnreg") == std::string_view::npos; }
   Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch, const AssembleOptions &options,
                                    std::string_view fileName) const override;
   void warmUp(std::string_view arch) const override {
@@ -157,6 +158,7 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
   const std::string log = readLog(handle, call.infoLogSize, call.infoLog);
   module.resources = makeReport(log, module.cubin);
   module.warnings = warningsFromLog(log, fileName);
+  module.assembler = name();
   module.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return module;
 }

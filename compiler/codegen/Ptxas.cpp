@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -107,8 +108,22 @@ Result<AssembledModule> Ptxas::assemble(std::string_view ptx, std::string_view a
   std::memcpy(module.cubin.data(), bytes.data(), bytes.size());
   module.resources = makeReport(end.output, module.cubin);
   module.warnings = warningsFromLog(end.output, fileName);
+  module.assembler = name();
   module.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return module;
+}
+
+/// The file that a program's name means, as the shell finds it: its contents are what an identity is of.
+std::string fileOf(const std::string &program) {
+  if (program.find('/') != std::string::npos)
+    return program;
+  const char *path = std::getenv("PATH"); // no setting of ours: where programs are
+  for (const std::string_view folder : split(path ? path : "", ':')) {
+    std::string file = std::string(folder.empty() ? "." : folder) + "/" + program;
+    if (::access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return program;
 }
 
 /// "Cuda compilation tools, release 13.0, V13.0.88" and "Build cuda_13.0...", as `ptxas --version` ends.
@@ -140,7 +155,7 @@ Result<std::shared_ptr<const Assembler>> findPtxas(const AssemblerSearch &search
     candidates = {search.ptxas};
   std::vector<std::string> why;
   for (const std::string &candidate : candidates) {
-    Result<std::shared_ptr<const Assembler>> found = tryProgram(candidate, search.temporaryDirectory);
+    Result<std::shared_ptr<const Assembler>> found = tryProgram(fileOf(candidate), search.temporaryDirectory);
     if (found.ok())
       return found;
     why.push_back(found.status().message());

@@ -28,6 +28,28 @@ struct LowerElected : Lowering<tile_gpu::ElectedOp> {
   }
 };
 
+struct LowerRoles : Lowering<tile_gpu::RolesOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::RolesOp op, Adaptor, ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    const Value copies = e.compare(arith::CmpIPredicate::uge, context.warp(), e.i32(context.numWarps()));
+    auto branch = scf::IfOp::create(rewriter, op.getLoc(), copies, /*withElseRegion=*/true);
+    const auto fill = [&](Region &from, Operation *end, std::optional<uint32_t> registers,
+                          NVVM::SetMaxRegisterAction action) {
+      if (registers) {
+        OpBuilder::InsertionGuard guard(rewriter);
+        rewriter.setInsertionPoint(end);
+        NVVM::SetMaxRegisterOp::create(rewriter, op.getLoc(), *registers, action);
+      }
+      rewriter.inlineBlockBefore(&from.front(), end);
+    };
+    fill(op.getCopies(), branch.thenYield(), op.getCopyRegisters(), NVVM::SetMaxRegisterAction::decrease);
+    fill(op.getComputes(), branch.elseYield(), op.getComputeRegisters(), NVVM::SetMaxRegisterAction::increase);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct LowerInit : Lowering<tile_gpu::MbarrierInitOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile_gpu::MbarrierInitOp op, Adaptor adaptor,
@@ -149,7 +171,8 @@ private:
 
 void populateMbarrierPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                               const LoweringContext &context) {
-  patterns.add<LowerElected, LowerInit, LowerInvalidate, LowerArrive, LowerWait, LowerTensorCopy>(converter, context);
+  patterns.add<LowerRoles, LowerElected, LowerInit, LowerInvalidate, LowerArrive, LowerWait, LowerTensorCopy>(converter,
+                                                                                                              context);
 }
 
 } // namespace kiln::lowering

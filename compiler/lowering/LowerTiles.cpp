@@ -50,7 +50,7 @@ void convertAttributes(func::FuncOp function) {
       function.removeArgAttr(i, tile::elementAttr);
   }
   if (tile::isKernel(function))
-    function->setAttr(threadsAttr, b.getI32IntegerAttr(static_cast<int>(tile::numWarps(function) * layout::warpSize)));
+    function->setAttr(threadsAttr, b.getI32IntegerAttr(static_cast<int>(tile_gpu::threadsOf(function))));
   if (auto registers = function->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
     function->setAttr(maxRegistersAttr, b.getI32IntegerAttr(static_cast<int>(registers.getInt())));
   if (const auto cluster = tile::clusterOf(function); llvm::any_of(cluster, [](int32_t n) { return n != 1; }))
@@ -127,6 +127,9 @@ struct LowerTiles : impl::LowerTilesBase<LowerTiles> {
         continue;
       if (tile::isKernel(function))
         keepElements(function);
+      for (auto roles : function.getOps<tile_gpu::RolesOp>())
+        if (roles.getComputeRegisters())
+          function->setAttr(oneBlockAttr, UnitAttr::get(&getContext()));
       if (failed(lowerFunction(function)))
         return signalPassFailure();
       sinkSharedLoads(function);

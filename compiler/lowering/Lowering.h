@@ -43,6 +43,8 @@ constexpr llvm::StringLiteral sharedSymbol = "kiln_shared";
 /// What kiln-lower-tiles leaves on a kernel for kiln-to-llvm: its number of threads, i32.
 constexpr llvm::StringLiteral threadsAttr = "tile_gpu.threads";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile_gpu.max_registers";
+/// A multiprocessor has one block: what warps give to others is the block's.
+constexpr llvm::StringLiteral oneBlockAttr = "tile_gpu.one_block";
 /// And the blocks of its cluster, if it has one.
 constexpr llvm::StringLiteral clusterAttr = "tile_gpu.cluster";
 
@@ -56,7 +58,7 @@ public:
 
   const Target &target() const { return *theTarget; }
   unsigned numWarps() const { return warps; }
-  unsigned numThreads() const { return warps * layout::warpSize; }
+  unsigned numThreads() const { return (warps + copies) * layout::warpSize; }
   mlir::MLIRContext *context() const { return function.getContext(); }
   mlir::func::FuncOp kernel() const { return function; }
 
@@ -134,7 +136,7 @@ private:
 
   mutable mlir::func::FuncOp function; // operations are handles without const
   const Target *theTarget = nullptr;
-  unsigned warps = 1;
+  unsigned warps = 1, copies = 0;
   mlir::Value threadId, laneId, warpId;
   mutable mlir::Operation *last = nullptr; ///< of the operations at the entry
   mutable mlir::Value shared, electedThread;

@@ -24,9 +24,10 @@ std::unique_ptr<LoweringContext> LoweringContext::create(func::FuncOp function) 
   out->function = function;
   out->theTarget = *target;
   out->warps = tile_gpu::warpsOf(function).count;
+  out->copies = tile::numCopyWarps(function);
   if (out->numThreads() > out->theTarget->threadsPerBlock) {
-    function.emitError() << "kernel '" << function.getName() << "' has " << out->warps << " warps; a block of "
-                         << llvm::StringRef(out->theTarget->name) << " has at most "
+    function.emitError() << "kernel '" << function.getName() << "' has " << out->warps + out->copies
+                         << " warps; a block of " << llvm::StringRef(out->theTarget->name) << " has at most "
                          << out->theTarget->threadsPerBlock / layout::warpSize;
     return nullptr;
   }
@@ -139,7 +140,7 @@ Value LoweringContext::elected() const {
     Emit e(b, function.getLoc());
     // By elect.sync, of which assemblers know that it is one thread: no loop over lanes round a copy.
     const Value one = NVVM::ElectSyncOp::create(b, e.loc, e.i(1), Value());
-    electedThread = e.and_(e.compare(arith::CmpIPredicate::eq, warpId, e.i32(0)), one);
+    electedThread = e.and_(e.compare(arith::CmpIPredicate::eq, warpId, e.i32(copies ? warps : 0)), one);
     last = electedThread.getDefiningOp();
   }
   return electedThread;

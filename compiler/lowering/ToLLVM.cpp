@@ -41,6 +41,7 @@ void markKernel(LLVM::LLVMFuncOp function) {
   auto threads = function->getAttrOfType<IntegerAttr>(lowering::threadsAttr);
   auto registers = function->getAttrOfType<IntegerAttr>(lowering::maxRegistersAttr);
   auto cluster = function->getAttrOfType<DenseI32ArrayAttr>(lowering::clusterAttr);
+  const bool oneBlock(function->removeAttr(lowering::oneBlockAttr));
   function->removeAttr(lowering::clusterAttr);
   function->removeAttr(lowering::threadsAttr);
   function->removeAttr(lowering::maxRegistersAttr);
@@ -53,6 +54,8 @@ void markKernel(LLVM::LLVMFuncOp function) {
   markTensorMaps(function);
   if (cluster)
     function->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), cluster);
+  if (oneBlock)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(1));
   if (registers)
     function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), registers);
 }

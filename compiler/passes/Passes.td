@@ -281,6 +281,24 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
   let options = [Option<"remarks", "remarks", "bool", /*default=*/"false", "say what was proved">];
 }
 
+def SpecializeWarps : Pass<"kiln-specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "Gives a kernel warps that only copy, where that pays";
+  let description = [{
+    In a kernel whose copies by tensor maps stand in a loop and that does not say itself how many warps copy
+    (`tile.copy_warps`).  A remark says what is in the way.
+  }];
+}
+
+def SplitRoles : Pass<"kiln-split-roles", "::mlir::ModuleOp"> {
+  let summary = "Makes one program for the warps that copy and one for those that compute";
+  let description = [{
+    Of kernels with `tile.copy_warps`, after their barriers are proved.  The warps that copy get what stands in
+    tile_gpu.elected, the barriers of the block, and the loops, conditionals and scalars that these need; the others get
+    the rest.  Where whole warpgroups copy, they give registers to those that compute.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::scf::SCFDialect"];
+}
+
 def InsertDelays : Pass<"kiln-insert-delays", "::mlir::ModuleOp"> {
   let summary = "Makes warps late at barriers, to find out on a GPU who relies on their being early";
   let description = [{

@@ -226,7 +226,8 @@ private:
     if (const std::string *text = dumps.replacement(stage_files::ptx))
       ptx->ptx = *text;
     dumps.llvmIr(ptx->llvmAfterO3);
-    dumps.ptx(ptx->ptx, static_cast<unsigned>(metadata.options.warps) * 32, metadata.sharedBytes);
+    dumps.ptx(ptx->ptx, static_cast<unsigned>(metadata.options.warps + metadata.options.copyWarps) * 32,
+              metadata.sharedBytes);
     if (job.emit == Emit::Llvm)
       return finish(std::move(ptx->llvmAfterO3));
     milliseconds.emplace_back("llvm", ptx->llvmMilliseconds);

@@ -201,12 +201,15 @@ private:
     });
   }
 
-  /// Who does what.  No operation gives warps different work yet: there is one role, of all warps.
+  /// Who does what.
   void roles() {
-    std::vector<std::string> work;
-    const auto add = [&](std::string what) {
-      if (!llvm::is_contained(work, what))
-        work.push_back(std::move(what));
+    const unsigned copyWarps = tile::numCopyWarps(kernel);
+    const std::optional<RoleRegisters> registers = registersOfRoles(kernel, target);
+    std::vector<std::string> copies, work;
+    const auto add = [&](std::string what, bool copied = false) {
+      std::vector<std::string> &of = copied && copyWarps ? copies : work;
+      if (!llvm::is_contained(of, what))
+        of.push_back(std::move(what));
     };
     const auto addProducts = [&](std::optional<MatrixUnit> unit) {
       add("matrix products (" + std::string(unit ? matrixUnitName(*unit) : "multiply-adds") + ")");
@@ -216,19 +219,29 @@ private:
         if (access.agent == tile::Agent::AsyncCopy)
           add("asynchronous copies to shared memory (cp.async)");
         else if (access.agent == tile::Agent::BulkCopy)
-          add("bulk copies (TMA)");
+          add("bulk copies (TMA)", isElected(op));
         else if (access.agent == tile::Agent::MatrixUnit)
           addProducts(MatrixUnit::Wgmma);
       if (auto dot = dyn_cast<tile::DotOp>(op))
         addProducts(matrixUnitOf(layoutAttrOf(dot.getType())));
     });
-    json.object([&] {
-      json.attribute("warps", int64_t(warpsOf(kernel).count));
-      json.attributeArray("work", [&] {
-        for (const std::string &w : work)
-          json.value(w);
+    const auto role = [&](llvm::StringRef name, unsigned warps, unsigned registersOfThread,
+                          const std::vector<std::string> &what) {
+      json.object([&] {
+        if (copyWarps)
+          json.attribute("name", name);
+        json.attribute("warps", int64_t(warps));
+        if (registersOfThread)
+          json.attribute("registers", int64_t(registersOfThread));
+        json.attributeArray("work", [&] {
+          for (const std::string &w : what)
+            json.value(w);
+        });
       });
-    });
+    };
+    if (copyWarps)
+      role("copies", copyWarps, registers ? registers->copies : 0, copies);
+    role("computes", warpsOf(kernel).count, registers ? registers->computes : 0, work);
   }
 
   /// Buffers that copies fill some rounds ahead of their use.

@@ -110,6 +110,7 @@ FailureOr<Metadata> describeLowered(LLVM::LLVMFuncOp kernel) {
     return fail() << "it says no block of 1 to 32 warps along x: give it nvvm.reqntid = array<i32: 128>", failure();
   readOptions(m, kernel);
   m.options.warps = static_cast<int>(threads / 32);
+  m.options.copyWarps = 0; // they are among these
   m.options.cluster = clusterOf(kernel);
   unsigned offset = 0;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
@@ -168,6 +169,7 @@ void describeHidden(LLVM::LLVMFuncOp kernel, Metadata &metadata) {
 void describeResources(func::FuncOp kernel, Metadata &metadata) {
   if (auto bytes = kernel->getAttrOfType<IntegerAttr>(tile_gpu::sharedBytesAttr))
     metadata.sharedBytes = static_cast<unsigned>(bytes.getInt());
+  metadata.options.copyWarps = static_cast<int>(tile::numCopyWarps(kernel));
 }
 
 std::string toJson(const Metadata &m) {

@@ -154,6 +154,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createRelieveRegisters());
   pm.addPass(createAllocateShared());
   pm.addPass(createCountGroups());
+  pm.addPass(createSpecializeWarps());
   pm.addPass(createInsertBarriers());
   pm.addPass(createTakeTurns()); // not where all meet: it looks for barriers
   KILN_TRY(insert(pm, "barriers", added.barriers));
@@ -168,6 +169,7 @@ Status buildProofStage(OpPassManager &pm) {
 }
 
 Status buildLoweringStage(OpPassManager &pm, const StageInsertions &added) {
+  pm.addPass(createSplitRoles());
   pm.addPass(createLowerTiles());
   // From the last operation up: thousands of scalars and wide loops take 0.02 s instead of 0.6 from the first one down.
   pm.addPass(createCanonicalizerPass(GreedyRewriteConfig()));

@@ -31,10 +31,18 @@ static constexpr Target targetTable[] = {
 #include "compiler/target/Targets.def"
 };
 
-std::string_view capabilityName(Capability c) { return capabilityNames[static_cast<unsigned>(c)]; }
-unsigned capabilityPtxIsa(Capability c) { return capabilityIsas[static_cast<unsigned>(c)]; }
-std::span<const Capability> allCapabilities() { return capabilityList; }
-std::span<const Target> allTargets() { return targetTable; }
+std::string_view capabilityName(Capability c) {
+  return capabilityNames[static_cast<unsigned>(c)];
+}
+unsigned capabilityPtxIsa(Capability c) {
+  return capabilityIsas[static_cast<unsigned>(c)];
+}
+std::span<const Capability> allCapabilities() {
+  return capabilityList;
+}
+std::span<const Target> allTargets() {
+  return targetTable;
+}
 
 static std::vector<std::string> names() {
   std::vector<std::string> out;
@@ -43,7 +51,9 @@ static std::vector<std::string> names() {
   return out;
 }
 
-std::string targetNames() { return join(names()); }
+std::string targetNames() {
+  return join(names());
+}
 
 Result<const Target *> findTarget(std::string_view name) {
   for (const Target &t : targetTable)
@@ -54,7 +64,22 @@ Result<const Target *> findTarget(std::string_view name) {
                 near.empty() ? "choose one of them" : "did you mean " + join(near, " or ") + "?");
 }
 
-unsigned residentBlocks(const Target &target, unsigned threads, std::uint64_t sharedBytes, unsigned registersPerThread) {
+std::optional<RoleRegisters> roleRegisters(const Target &target, unsigned computeWarps, unsigned copyWarps) {
+  constexpr unsigned unit = 8, least = 24, most = 240, warp = 32, warpgroup = 4;
+  if (!copyWarps || computeWarps % warpgroup || copyWarps % warpgroup || !target.has(Capability::Setmaxnreg))
+    return std::nullopt;
+  const unsigned computes = computeWarps * warp, copies = copyWarps * warp, threads = computes + copies;
+  const unsigned each = target.registersPerSm / threads / unit * unit; // as the block begins
+  if (each >= most || each < least)
+    return std::nullopt;
+  RoleRegisters out;
+  out.computes = std::min(most, (each * threads - copies * least) / computes / unit * unit);
+  out.copies = std::min(each, (each * threads - computes * out.computes) / copies / unit * unit);
+  return out;
+}
+
+unsigned residentBlocks(const Target &target, unsigned threads, std::uint64_t sharedBytes,
+                        unsigned registersPerThread) {
   if (threads == 0 || threads > target.threadsPerBlock || sharedBytes > target.sharedOptIn)
     return 0;
   const unsigned warps = (threads + 31) / 32;

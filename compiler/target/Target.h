@@ -11,6 +11,7 @@
 #include "support/Status.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -79,6 +80,14 @@ std::string targetNames();
 /// Blocks of one SM that are resident together: limited by warps, shared memory and registers.
 /// `registersPerThread` 0 means unknown (no limit).  0 if a single block does not fit.
 unsigned residentBlocks(const Target &target, unsigned threads, std::uint64_t sharedBytes, unsigned registersPerThread);
+
+/// Registers of a thread in a block of which some warps only copy.
+struct RoleRegisters {
+  unsigned copies = 0, computes = 0;
+};
+/// What warps that copy can do with, and what the others have then (setmaxnreg), of a block that has its multiprocessor
+/// for itself.  None where registers cannot be handed on, in whole warpgroups, or where there are enough for all.
+std::optional<RoleRegisters> roleRegisters(const Target &target, unsigned computeWarps, unsigned copyWarps);
 
 } // namespace kiln
 

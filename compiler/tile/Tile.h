@@ -41,6 +41,7 @@ constexpr llvm::StringLiteral numWarpsAttr = "tile.num_warps";
 constexpr llvm::StringLiteral numStagesAttr = "tile.num_stages";
 constexpr llvm::StringLiteral unrollAttr = "tile.unroll";
 constexpr llvm::StringLiteral maxRegistersAttr = "tile.max_registers";
+constexpr llvm::StringLiteral copyWarpsAttr = "tile.copy_warps";
 constexpr llvm::StringLiteral assemblerLevelAttr = "tile.assembler_level";
 constexpr llvm::StringLiteral clusterAttr = "tile.cluster";
 constexpr llvm::StringLiteral divisibilityAttr = "tile.divisibility";
@@ -66,6 +67,8 @@ inline bool isKernel(mlir::func::FuncOp f) {
 }
 /// Warps of a block of the kernel.
 unsigned numWarps(mlir::func::FuncOp kernel);
+/// Warps of the block that only copy, after those; 0 where nobody has decided.
+unsigned numCopyWarps(mlir::func::FuncOp kernel);
 /// Blocks of a cluster of the kernel along x, y and z: ones where it asks for none.
 std::array<int32_t, 3> clusterOf(mlir::func::FuncOp kernel);
 /// Stages of a loop: its own, else its kernel's, else 1.  A loop around it does not say.

@@ -123,6 +123,19 @@ static_assert([] {
   return false;
 }());
 
+/// Warps that compute and warps that copy are one block's.
+static LogicalResult verifyWarps(Operation *op, StringRef name) {
+  auto kernel = dyn_cast<func::FuncOp>(op);
+  if (name != copyWarpsAttr || !kernel)
+    return success();
+  constexpr unsigned most = kernelOption("warps").most;
+  const unsigned all = numWarps(kernel) + numCopyWarps(kernel);
+  if (all <= most)
+    return success();
+  return op->emitError() << numWarpsAttr << " and " << copyWarpsAttr << " are " << all << " together: a block has at most "
+                         << most << " warps";
+}
+
 LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
   if (attr.getName() == kernelAttr)
     return verifyKernel(op, attr);
@@ -134,7 +147,7 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (name == "tile." + Twine(option.attribute).str()) {
       if (!isInteger(attr.getValue(), option.least, option.most))
         return op->emitError() << name << " is " << attr.getValue() << ": " << option.rule();
-      return success();
+      return verifyWarps(op, name);
     }
   for (const KernelExtentsInfo &option : kernelExtents)
     if (name == "tile." + Twine(option.attribute).str())
@@ -225,6 +238,11 @@ LogicalResult TileDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 unsigned numWarps(func::FuncOp kernel) {
   auto n = kernel->getAttrOfType<IntegerAttr>(numWarpsAttr);
   return n ? static_cast<unsigned>(n.getInt()) : defaultNumWarps;
+}
+
+unsigned numCopyWarps(func::FuncOp kernel) {
+  auto n = kernel->getAttrOfType<IntegerAttr>(copyWarpsAttr);
+  return n ? static_cast<unsigned>(n.getInt()) : 0;
 }
 
 std::array<int32_t, 3> clusterOf(func::FuncOp kernel) {

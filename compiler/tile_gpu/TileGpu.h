@@ -58,8 +58,15 @@ struct Warps {
 };
 /// Warps of a warpgroup, and threads of it: what multiplies by wgmma together.
 constexpr unsigned warpsOfGroup = 4, threadsOfGroup = 32 * warpsOfGroup;
-/// The warps that execute an operation: its kernel's, all of them. None execute what stands in no function.
+/// The warps that execute an operation: those of its kernel that compute, or in the region of a `roles` those that copy.
+/// None execute what stands in no function.
 Warps warpsOf(mlir::Operation *op);
+
+/// Threads of a block: of the warps that compute and of those that copy.
+unsigned threadsOf(mlir::func::FuncOp kernel);
+
+/// What a thread has of them where some warps of the block only copy; none: all have the same.
+std::optional<RoleRegisters> registersOfRoles(mlir::func::FuncOp kernel, const Target &target);
 
 /// One thread of the block executes it (`elected`).
 bool isElected(mlir::Operation *op);

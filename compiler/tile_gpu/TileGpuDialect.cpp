@@ -42,7 +42,23 @@ Warps warpsOf(Operation *op) {
   auto kernel = dyn_cast<func::FuncOp>(op);
   if (!kernel)
     kernel = op->getParentOfType<func::FuncOp>();
-  return {0, kernel ? tile::numWarps(kernel) : 0};
+  if (!kernel)
+    return {};
+  const unsigned warps = tile::numWarps(kernel);
+  for (Region *region = op->getParentRegion(); region; region = region->getParentRegion())
+    if (auto roles = dyn_cast_or_null<RolesOp>(region->getParentOp()); roles && region == &roles.getCopies())
+      return {warps, tile::numCopyWarps(kernel)};
+  return {0, warps};
+}
+
+unsigned threadsOf(func::FuncOp kernel) {
+  return layout::warpSize * (tile::numWarps(kernel) + tile::numCopyWarps(kernel));
+}
+
+std::optional<RoleRegisters> registersOfRoles(func::FuncOp kernel, const Target &target) {
+  if (kernel->hasAttr(tile::maxRegistersAttr)) // the author shares them out
+    return std::nullopt;
+  return roleRegisters(target, tile::numWarps(kernel), tile::numCopyWarps(kernel));
 }
 
 namespace {

@@ -14,6 +14,7 @@ include "compiler/tile_gpu/AsyncOps.td"
 include "compiler/tile_gpu/PipelineOps.td"
 include "compiler/tile_gpu/MbarrierOps.td"
 include "compiler/tile_gpu/ReduceOps.td"
+include "compiler/tile_gpu/RoleOps.td"
 include "compiler/tile_gpu/TensorMaps.td"
 
 #endif // KILN_TILE_GPU_OPS

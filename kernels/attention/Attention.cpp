@@ -17,6 +17,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
       "attention",
       {.warps = c.warps,
        .stages = c.stages,
+       .maxRegisters = c.maxRegisters,
        .assemblerLevel = assemblerLevel(c),
        // Powers, quotients: far below the rounding of P to 16 bits.  The LSE is fp32: its logarithm is precise.
        .grade = approx,

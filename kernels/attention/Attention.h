@@ -17,7 +17,7 @@ namespace kiln::kernels {
 /// Grid [ceil(longest q / blockM) * query heads * batch].
 struct AttentionConfig {
   int blockM = 128, blockN = 64;
-  int warps = 8, stages = 2;
+  int warps = 8, stages = 2, maxRegisters = 0;
   int dim = 128, dimV = 128;
   bool left = false, right = false, bottomRight = true;
   bool softcap = false, alibi = false, sink = false;
@@ -31,6 +31,8 @@ struct AttentionConfig {
     v("blockN", &AttentionConfig::blockN, powersOfTwo(16, 256).tuned(), "keys of a step");
     v("warps", &AttentionConfig::warps, powersOfTwo(1, 32).tuned().ofLaunch(), "of a program");
     v("stages", &AttentionConfig::stages, between(1, 8).tuned().ofLaunch(), "tiles of k and v that are in flight");
+    v("maxRegisters", &AttentionConfig::maxRegisters, between(0, 255).ofLaunch(),
+      "of a thread, so that more programs fit a multiprocessor; 0: the assembler decides");
     v("dim", &AttentionConfig::dim, multiplesOf(8, 256),
       "tile width of q and k: at least their head dim, which is an argument");
     v("dimV", &AttentionConfig::dimV, multiplesOf(8, 256), "tile width of v and o");

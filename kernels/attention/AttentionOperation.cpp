@@ -93,8 +93,10 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
               device ? *device : *code, jit.device().info().multiprocessors);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps)})
-    if (given)
+    if (given) {
       *field = given;
+      c.maxRegisters = 0; // they were for the tiles that were chosen
+    }
   return c;
 }
 

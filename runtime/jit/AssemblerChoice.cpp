@@ -1,5 +1,7 @@
 #include "runtime/jit/AssemblerChoice.h"
 
+#include "support/Text.h"
+
 namespace kiln {
 
 namespace {
@@ -22,10 +24,26 @@ void AssemblerChoice::look(const FileHashes &hashes) {
   }
   found = *any;
   known = found->identity();
-  if (const Result<FileStamp> stamp = FileStamp::of(found->path())) {
-    hashes.remember(memoName(), "path", noStamp, found->path());
-    hashes.remember(memoName(), found->path(), *stamp, known);
+  // One entry that names the files, and one for each file.
+  const std::vector<std::string> files = found->files();
+  for (const std::string &file : files)
+    if (const Result<FileStamp> stamp = FileStamp::of(file))
+      hashes.remember(memoName(), file, *stamp, known);
+  hashes.remember(memoName(), "path", noStamp, join(files, "\n"));
+}
+
+/// What was remembered, if it is the same of all files; else empty.
+std::string AssemblerChoice::recall(const FileHashes &hashes) const {
+  std::string out;
+  const std::string files = hashes.recall(memoName(), "path", noStamp);
+  for (const std::string_view file : split(files, '\n')) {
+    const Result<FileStamp> stamp = FileStamp::of(std::string(file));
+    const std::string one = stamp ? hashes.recall(memoName(), std::string(file), *stamp) : std::string();
+    if (one.empty() || (!out.empty() && one != out))
+      return {};
+    out = one;
   }
+  return out;
 }
 
 std::string AssemblerChoice::identity(const FileHashes &hashes) {
@@ -33,9 +51,7 @@ std::string AssemblerChoice::identity(const FileHashes &hashes) {
     return "none";
   const std::lock_guard lock(mutex);
   if (known.empty())
-    if (const std::string path = hashes.recall(memoName(), "path", noStamp); !path.empty())
-      if (const Result<FileStamp> stamp = FileStamp::of(path))
-        known = hashes.recall(memoName(), path, *stamp);
+    known = recall(hashes);
   if (known.empty())
     look(hashes);
   return known;

@@ -31,6 +31,7 @@ public:
 private:
   void look(const FileHashes &hashes);
   std::string memoName() const;
+  std::string recall(const FileHashes &hashes) const;
   const DeviceInfo &device;
   AssemblerSearch search;
   std::mutex mutex;

@@ -187,7 +187,7 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
 
   cache::Entry entry;
   entry.metadata = std::move(out.metadata);
-  if (assembler) {
+  if (assembler && assembler->serves(out.output)) { // else the driver assembles it
     since = Clock::now();
     AssembleOptions how;
     how.lineInfo = parts.lineInfo;

@@ -129,7 +129,11 @@ Result<KernelMetadata> parseMetadata(std::string_view text, const KernelSource &
     return Status::invalid("its text has tile.num_warps = " + std::to_string(warps) +
                                ", its KernelSource says warps = " + std::to_string(source.warps),
                            "set KernelSource::warps to " + std::to_string(warps));
-  out.warps = static_cast<unsigned>(warps);
+  std::int64_t copyWarps = 0;
+  (void)getInteger(parsed, "copy_warps", copyWarps);
+  if (copyWarps < 0 || warps + copyWarps > 32)
+    return incomplete("copy_warps");
+  out.warps = static_cast<unsigned>(warps + copyWarps);
   out.sharedBytes = static_cast<std::uint32_t>(shared);
   if (const json *m = member(parsed, "reproducible"); m && m->is_boolean())
     out.reproducible = m->get<bool>();

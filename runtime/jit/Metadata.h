@@ -14,7 +14,7 @@ namespace kiln {
 struct KernelMetadata {
   std::string entry;  ///< in the PTX
   std::string target; ///< "sm_80"
-  unsigned warps = 0; ///< of a block
+  unsigned warps = 0; ///< of a block, those that only copy among them
   std::uint32_t sharedBytes = 0;
   Dim3 cluster{0, 0, 0};                    ///< zeros: none
   std::shared_ptr<HiddenParameters> hidden; ///< null: none

@@ -125,9 +125,9 @@ private:
                      arch.c_str(), k.registers, k.stackBytes,
                      k.spillStoreBytes ? (std::to_string(*k.spillStoreBytes) + " bytes spilled").c_str()
                                        : "spills unknown",
-                     std::string(assembler->name()).c_str(), module.milliseconds);
+                     std::string(module.assembler).c_str(), module.milliseconds);
     }
-    report["assembler"] = {{"name", assembler->name()}, {"arch", arch}, {"milliseconds", module.milliseconds}};
+    report["assembler"] = {{"name", module.assembler}, {"arch", arch}, {"milliseconds", module.milliseconds}};
     report["resources"] = std::move(resources);
     if (o.emit == "cubin")
       return write(module.cubin);

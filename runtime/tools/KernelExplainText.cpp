@@ -195,12 +195,19 @@ private:
   }
 
   void roles() {
-    for (const Json &role : explanation.at("roles")) {
-      std::string work;
+    const Json &roles = explanation.at("roles");
+    out += roles.size() == 1 ? "\nroles: one, " : "\nroles: ";
+    for (const Json &role : roles) {
+      std::vector<std::string> work;
       for (const Json &w : role.at("work"))
-        work += w.get<std::string>() + ", ";
-      out += "\nroles: one, of " + plural(role.value("warps", 0u), "warp") + ": " +
-             (work.empty() ? "everything" : work + "everything else") + "\n";
+        work.push_back(w.get<std::string>());
+      const bool last = &role == &roles.back();
+      if (last)
+        work.emplace_back(work.empty() ? "everything" : "everything else");
+      const unsigned registers = role.value("registers", 0u);
+      out += (role.contains("name") ? role.value("name", "") + ", " : "of ") + plural(role.value("warps", 0u), "warp") +
+             (registers ? " of " + std::to_string(registers) + " registers a thread" : "") + ": " + join(work) +
+             (last ? "\n" : "; ");
     }
     const Json &all = explanation.at("pipelines");
     if (all.empty())

@@ -1,6 +1,7 @@
 #include "compiler/codegen/Assembler.h"
 #include "compiler/codegen/CubinReader.h"
 #include "compiler/target/Target.h"
+#include "support/Text.h"
 #include "tests/support/TestTier.h"
 
 #include <atomic>
@@ -210,6 +211,34 @@ TEST(Assembler, DefectTable) {
   EXPECT_TRUE(versionHasDefect({13, 0}, AssemblerDefect::RegisterSourcedWgmma));
   EXPECT_FALSE(versionHasDefect({13, 3}, AssemblerDefect::RegisterSourcedWgmma));
   EXPECT_FALSE(versionHasDefect({14, 0}, AssemblerDefect::RegisterSourcedWgmma));
+}
+
+/// Registers that go from warps to others: nvJitLink would ignore it.
+TEST(Assembler, WhatNvJitLinkDoesNotServeGoesToPtxas) {
+  std::vector<std::string> notes;
+  const auto all = listAssemblers({}, notes);
+  if (all.size() < 2)
+    GTEST_SKIP() << "there are not both assemblers: " << join(notes, "; ");
+  const Result<std::shared_ptr<const Assembler>> found = findAssembler();
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ((*found)->identity(), all[0]->identity() + "; " + all[1]->identity());
+  EXPECT_EQ((*found)->files(), (std::vector<std::string>{all[0]->path(), all[1]->path()}));
+  const std::string plain = kernel("8.0", "sm_90a");
+  std::string moves = plain;
+  moves.insert(moves.find(") {") + 2, "\n.reqntid 384\n.minnctapersm 1\n");
+  moves.insert(moves.find("ret;"), "setmaxnreg.dec.sync.aligned.u32 24;\n");
+  for (const auto &[text, name] : {std::pair(plain, "nvJitLink"), std::pair(moves, "ptxas")}) {
+    EXPECT_TRUE((*found)->serves(text));
+    const Result<AssembledModule> made = (*found)->assemble(text, "sm_90a");
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    EXPECT_EQ(made->assembler, name);
+    EXPECT_TRUE(made->warnings.empty()) << made->warnings.front();
+  }
+  EXPECT_FALSE(all[0]->serves(moves));
+  EXPECT_TRUE(all[1]->serves(moves));
+  const Result<AssembledModule> ignored = all[0]->assemble(moves, "sm_90a");
+  ASSERT_TRUE(ignored.ok()) << ignored.status().toString();
+  EXPECT_FALSE(ignored->warnings.empty());
 }
 
 TEST(Assembler, NoneIsAClearMessage) {

@@ -57,6 +57,28 @@ TEST_F(AssemblerTest, WithAnAssemblerTheDeviceGetsACubinAndAHitStartsNone) {
   EXPECT_EQ(compiles(), 1u);
 }
 
+/// A comment is enough to say that registers move: nvJitLink would ignore it.
+TEST_F(AssemblerTest, WhatNoAssemblerServesTheDriverAssembles) {
+  JitOptions options = jitOptions();
+  options.codeTarget = "sm_80";
+  options.knobs.ptxas = "none";
+  AssemblerSearch search;
+  search.ptxas = "none";
+  if (auto any = findAssembler(search); !any)
+    GTEST_SKIP() << any.status().toString();
+  KernelSource source = addSource();
+  const std::string entry = ".visible .entry";
+  const std::size_t at = source.programText.find(entry);
+  ASSERT_NE(at, std::string::npos) << source.programText;
+  source.programText.insert(at, "// setmaxnreg\n");
+  auto made = Jit::create(gpu, options);
+  ASSERT_TRUE(made.ok());
+  const auto loaded = (*made)->compile(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().toString();
+  EXPECT_EQ(gpu.cubins, 0u);
+  EXPECT_NE((*loaded)->key().find("nvJitLink"), std::string::npos);
+}
+
 TEST_F(AssemblerTest, TheIdentityIsRememberedAndFollowsTheFile) {
   if (auto any = findAssembler(); !any)
     GTEST_SKIP() << any.status().toString();
@@ -77,13 +99,19 @@ TEST_F(AssemblerTest, TheIdentityIsRememberedAndFollowsTheFile) {
   FileStamp other = *stamp;
   other.text += " changed";
   EXPECT_EQ(hashes.recall(what, used->path(), other), "");
-  // What is remembered is believed: nothing is opened to ask.
-  hashes.remember(what, used->path(), *stamp, "remembered");
+  // What is remembered is believed, of all files the same: nothing is opened to ask.
+  for (const std::string &file : used->files())
+    hashes.remember(what, file, *FileStamp::of(file), "remembered");
   AssemblerChoice second(gpu.info(), {});
   EXPECT_EQ(second.identity(hashes), "remembered");
   // Using the assembler puts it right.
   ASSERT_TRUE(second.assembler(hashes));
   EXPECT_EQ(second.identity(hashes), identity);
+  // One file that says something else is asked again.
+  hashes.remember(what, used->files().back(), *FileStamp::of(used->files().back()), "another");
+  AssemblerChoice third(gpu.info(), {});
+  if (used->files().size() > 1)
+    EXPECT_EQ(third.identity(hashes), identity);
 }
 
 /// The key was made with what was remembered; the compile finds another assembler and makes the key again.
@@ -99,7 +127,8 @@ TEST_F(AssemblerTest, AnAssemblerThatChangedSinceIsNoticed) {
   auto opened = cache::KernelCache::open(how);
   ASSERT_TRUE(opened.ok());
   const FileHashes hashes(std::shared_ptr<cache::KernelCache>(std::move(*opened)));
-  hashes.remember("assembler, library '', program ''", (*any)->path(), *FileStamp::of((*any)->path()), "an older one");
+  for (const std::string &file : (*any)->files())
+    hashes.remember("assembler, library '', program ''", file, *FileStamp::of(file), "an older one");
   auto loaded = compile(options);
   ASSERT_TRUE(loaded.ok()) << loaded.status().toString();
   EXPECT_EQ((*loaded)->key().find("an older one"), std::string::npos);

@@ -13,7 +13,8 @@ constexpr size_t mostRounds = 16, mostCopies = 64;
 
 } // namespace
 
-BarrierPaths::BarrierPaths(func::FuncOp function) : threads(warpsOf(function).count * layout::warpSize) {
+BarrierPaths::BarrierPaths(func::FuncOp function)
+    : threads(warpsOf(function).count * layout::warpSize), copyWarps(tile::numCopyWarps(function)) {
   function.walk([&](Operation *op) {
     if (std::optional<MemoryOrigin> from = copiedFrom(op))
       copied[op] = std::move(*from);
@@ -44,63 +45,72 @@ bool BarrierPaths::build(Region &region) {
                                     "scf.if and scf.while");
     return false;
   }
-  return build(region.front().begin(), region.front().end());
-}
-
-bool BarrierPaths::build(Block::iterator from, Block::iterator to) {
-  for (; from != to; ++from) {
-    auto counted = dyn_cast<scf::ForOp>(*from);
-    if (!counted) {
-      if (!step(&*from))
-        return false;
-      continue;
-    }
-    const Rounds all = roundsOf(counted, numbers, std::min(mostRounds, mostCopies / copies));
-    Operation *last = lastGoingBy(counted);
-    if (last && copies * all.states.size() <= mostCopies) {
-      // As far as what loops on the way end with.
-      for (Operation *op = counted->getNextNode(); op != last->getNextNode(); op = op->getNextNode())
-        if (auto loop = dyn_cast<scf::ForOp>(op))
-          if (Operation *further = lastGoingBy(loop); further && last->isBeforeInBlock(further))
-            last = further;
-      if (!forked(counted, all, std::next(last->getIterator())))
-        return false;
-      from = last->getIterator();
-      continue;
-    }
-    const std::optional<Exits> exits = loop(counted, all);
-    if (!exits)
-      return false;
-    leave(counted, *exits);
-  }
+  Ways ways;
+  if (!build(region.front().begin(), region.front().end(), ways))
+    return false;
+  merge(region.getParentOp(), std::move(ways));
   return true;
 }
 
-bool BarrierPaths::forked(scf::ForOp op, const Rounds &all, Block::iterator to) {
-  const std::optional<Exits> exits = loop(op, all);
-  if (!exits)
-    return false;
-  const KnownNumbers outside = numbers;
-  Ends after;
-  copies *= all.states.size();
-  for (const auto &[k, state] : llvm::enumerate(all.states)) {
-    ends.clear();
-    for (const auto &[left, event] : *exits)
-      if (left == k)
-        ends.push_back(event);
-    add(Event::Turn, op);
-    numbers = outside;
-    for (auto [argument, result] : llvm::zip_equal(op.getRegionIterArgs(), op.getResults()))
-      if (const std::optional<APInt> number = state.of(argument))
-        numbers.set(result, *number);
-    if (!build(std::next(op->getIterator()), to))
-      return false;
-    after.append(ends);
+void BarrierPaths::take(Way way) {
+  ends = std::move(way.ends);
+  numbers = std::move(way.numbers);
+}
+
+void BarrierPaths::merge(Operation *op, Ways ways) {
+  if (ways.size() == 1)
+    return take(std::move(ways.front()));
+  Way one = ways.front();
+  for (const Way &way : llvm::drop_begin(ways)) {
+    one.ends.append(way.ends);
+    one.numbers = one.numbers & way.numbers;
   }
-  copies /= all.states.size();
-  numbers = outside;
-  ends = after;
+  take(std::move(one));
   add(Event::Turn, op); // one end again
+}
+
+bool BarrierPaths::build(Block::iterator from, Block::iterator to, Ways &out, ValueRange wanted) {
+  for (; from != to; ++from) {
+    Operation *const op = &*from;
+    auto counted = dyn_cast<scf::ForOp>(op);
+    auto branch = dyn_cast<scf::IfOp>(op);
+    if (!counted && !branch) {
+      if (!step(op))
+        return false;
+      continue;
+    }
+    Ways ways;
+    if (!(counted ? loop(counted, ways) : conditional(branch, ways)))
+      return false;
+    Operation *last = ways.size() > 1 ? lastGoingBy(op, wanted) : nullptr;
+    if (!last || copies * ways.size() > mostCopies) {
+      merge(op, std::move(ways));
+      continue;
+    }
+    // As far as what loops on the way end with.
+    for (Operation *inner = op->getNextNode(); inner != last->getNextNode(); inner = inner->getNextNode())
+      if (isa<scf::ForOp>(inner))
+        if (Operation *further = lastGoingBy(inner, wanted); further && last->isBeforeInBlock(further))
+          last = further;
+    const auto end = std::next(last->getIterator());
+    const size_t count = ways.size();
+    Ways after;
+    copies *= count;
+    for (Way &way : ways) {
+      take(std::move(way));
+      add(Event::Turn, op);
+      if (!build(std::next(op->getIterator()), end, after, wanted))
+        return false;
+    }
+    copies /= count;
+    if (end == to) { // what is around goes by it
+      out.append(after.begin(), after.end());
+      return true;
+    }
+    merge(op, std::move(after));
+    from = last->getIterator();
+  }
+  out.push_back({ends, numbers});
   return true;
 }
 
@@ -111,8 +121,6 @@ bool BarrierPaths::step(Operation *op) {
     order(op, *ordering);
     return true;
   }
-  if (auto branch = dyn_cast<scf::IfOp>(op))
-    return conditional(branch);
   if (auto one = dyn_cast<ElectedOp>(op))
     return build(one.getBody());
   if (auto free = dyn_cast<scf::WhileOp>(op))
@@ -135,7 +143,7 @@ bool BarrierPaths::step(Operation *op) {
 void BarrierPaths::order(Operation *op, const tile::MemoryOrdering &ordering) {
   // A barrier of fewer threads is none for all accesses, nor is an arrival: they prove nothing here.
   if (ordering.joinsBlock(threads))
-    add(Event::BlockBarrier, op);
+    events[add(Event::BlockBarrier, op)].all = !copyWarps || !ordering.threads;
   if (ordering.joinsWarps())
     add(Event::WarpBarrier, op);
   if (ordering.closes)
@@ -207,25 +215,69 @@ bool BarrierPaths::access(Operation *op) {
   return true;
 }
 
-bool BarrierPaths::conditional(scf::IfOp op) {
-  const Ends before = ends;
-  add(Event::Turn, op, "into the 'then' arm");
-  if (!build(op.getThenRegion()))
-    return false;
-  Ends after = ends;
-  ends = before;
-  if (op.getElseRegion().empty()) {
-    add(Event::Turn, op, "past the conditional");
-  } else {
-    add(Event::Turn, op, "into the 'else' arm");
-    if (!build(op.getElseRegion()))
+bool BarrierPaths::conditional(scf::IfOp op, Ways &out) {
+  const Way before{ends, numbers};
+  bool several = false; // numbers come out of it
+  for (auto [i, region] : llvm::enumerate(op->getRegions())) {
+    take(before);
+    add(Event::Turn, op,
+        i == 0           ? "into the 'then' arm"
+        : region.empty() ? "past the conditional"
+                         : "into the 'else' arm");
+    if (region.empty()) {
+      out.push_back({ends, numbers});
+      continue;
+    }
+    if (!region.hasOneBlock())
+      return build(region);
+    llvm::SmallVector<Value> results;
+    for (const Value v : region.front().getTerminator()->getOperands())
+      if (v.getType().isIntOrIndex())
+        results.push_back(v);
+    several |= !results.empty();
+    Ways ways;
+    if (!build(region.front().begin(), region.front().end(), ways, results))
       return false;
+    for (Way &way : ways) {
+      KnownNumbers after = before.numbers;
+      for (auto [result, v] : llvm::zip_equal(op.getResults(), region.front().getTerminator()->getOperands()))
+        if (const std::optional<APInt> number = way.numbers.of(v))
+          after.set(result, *number);
+      out.push_back({std::move(way.ends), std::move(after)});
+    }
   }
-  ends.append(after);
+  if (!several) {
+    merge(op, std::exchange(out, {}));
+    out.push_back({ends, before.numbers});
+  }
   return true;
 }
 
-std::optional<BarrierPaths::Exits> BarrierPaths::loop(scf::ForOp op, const Rounds &all) {
+bool BarrierPaths::loop(scf::ForOp op, Ways &out) {
+  const Rounds all = roundsOf(op, numbers, std::min(mostRounds, mostCopies / copies));
+  if (!all.whole) {
+    const Explored explored = explore(op, all.wanted, out);
+    if (explored != Explored::NotKnown)
+      return explored == Explored::Done;
+  }
+  const KnownNumbers outside = numbers;
+  const std::optional<Exits> exits = rounds(op, all);
+  if (!exits)
+    return false;
+  for (const auto &[k, state] : llvm::enumerate(all.states)) {
+    Way &way = out.emplace_back();
+    way.numbers = outside;
+    for (const auto &[left, event] : *exits)
+      if (left == k)
+        way.ends.push_back(event);
+    for (auto [argument, result] : llvm::zip_equal(op.getRegionIterArgs(), op.getResults()))
+      if (const std::optional<APInt> number = state.of(argument))
+        way.numbers.set(result, *number);
+  }
+  return true;
+}
+
+std::optional<BarrierPaths::Exits> BarrierPaths::rounds(scf::ForOp op, const Rounds &all) {
   const KnownNumbers outside = numbers;
   copies *= all.states.size();
   std::optional<Exits> exits = rounds(op, all.states.size(), all.back, [&](size_t k) {
@@ -235,6 +287,75 @@ std::optional<BarrierPaths::Exits> BarrierPaths::loop(scf::ForOp op, const Round
   copies /= all.states.size();
   numbers = outside;
   return exits;
+}
+
+BarrierPaths::Explored BarrierPaths::explore(scf::ForOp op, llvm::ArrayRef<BlockArgument> wanted, Ways &out) {
+  using Row = llvm::SmallVector<APInt>;
+  constexpr size_t inner = 8; // copies of the loops inside, about
+  if (wanted.empty() || copies * inner > mostCopies)
+    return Explored::NotKnown;
+  const Way before{ends, numbers};
+  const size_t first = events.size();
+  const auto yields =
+      llvm::map_to_vector(wanted, [&](BlockArgument a) { return op.getTiedLoopYieldedValue(a)->get(); });
+  std::vector<Row> rows(1);
+  for (BlockArgument a : wanted)
+    rows[0].push_back(*numbers.of(op.getTiedLoopInit(a)->get()));
+  std::vector<Ends> exits = {ends}; // by row
+  add(Event::Turn, op, "into the loop");
+  std::vector<unsigned> heads = {add(Event::Turn, op)};
+  copies *= inner;
+  Explored result = Explored::Done;
+  for (size_t k = 0; k < rows.size() && result == Explored::Done; ++k) {
+    ends = {heads[k]};
+    numbers = before.numbers;
+    for (auto [argument, number] : llvm::zip_equal(wanted, rows[k]))
+      numbers.set(argument, number);
+    Ways ways;
+    if (!build(op.getBody()->begin(), op.getBody()->end(), ways, yields)) {
+      result = Explored::Failed;
+      break;
+    }
+    for (Way &way : ways) {
+      Row row;
+      for (const Value v : yields)
+        if (const std::optional<APInt> number = way.numbers.of(v))
+          row.push_back(*number);
+      if (row.size() != wanted.size()) {
+        result = Explored::NotKnown;
+        break;
+      }
+      const size_t at = static_cast<size_t>(llvm::find(rows, row) - rows.begin());
+      if (at == rows.size()) {
+        if (at == mostRounds) {
+          result = Explored::NotKnown;
+          break;
+        }
+        rows.push_back(row);
+        exits.emplace_back();
+        ends.clear();
+        heads.push_back(add(Event::Turn, op));
+      }
+      exits[at].append(way.ends);
+      ends = std::move(way.ends);
+      events[add(Event::Turn, op, "into the loop's next round")].next.push_back(heads[at]);
+    }
+  }
+  copies /= inner;
+  take(before);
+  if (result == Explored::NotKnown) { // as if nobody had been there
+    for (const unsigned e : ends)
+      llvm::erase_if(events[e].next, [&](unsigned n) { return n >= first; });
+    events.resize(first);
+  }
+  if (result != Explored::Done)
+    return result;
+  for (auto [row, left] : llvm::zip_equal(rows, exits)) {
+    Way &way = out.emplace_back(Way{std::move(left), before.numbers});
+    for (auto [argument, number] : llvm::zip_equal(wanted, row))
+      way.numbers.set(op.getTiedLoopResult(argument), number);
+  }
+  return result;
 }
 
 bool BarrierPaths::loop(scf::WhileOp op) {

@@ -46,6 +46,7 @@ struct Event {
   static constexpr int unknown = -1;
   mlir::Operation *op = nullptr;
   bool elected = false; ///< of the one thread
+  bool all = true;      ///< a BlockBarrier: the elected thread comes, too
   llvm::StringRef turn;
   unsigned access = 0;    ///< number in `accesses`; of a GlobalWrite in `writes`
   tile::Agent series{};   ///< of a commit or wait: whose groups
@@ -75,20 +76,36 @@ public:
   unsigned accessOps = 0;                                 ///< operations that access shared memory
   unsigned mostGroups = 0;                                ///< that a wait leaves in flight
   bool oneWarp() const { return threads == layout::warpSize; }
+  /// The elected thread is in a warp that copies: what the others do it does not.
+  bool apart() const { return copyWarps; }
 
 private:
   using Ends = llvm::SmallVector<unsigned>;
   /// The events that a loop is left after, each with the state of its numbers in which it is left.
   using Exits = llvm::SmallVector<std::pair<size_t, unsigned>>;
+  /// A way to a place: the events that come last, and the numbers that are known there.
+  struct Way {
+    Ends ends;
+    KnownNumbers numbers;
+  };
+  using Ways = llvm::SmallVector<Way, 1>;
 
   unsigned add(Event::Kind kind, mlir::Operation *op, llvm::StringRef turn = {});
   bool build(mlir::Region &region);
-  bool build(mlir::Block::iterator from, mlir::Block::iterator to);
-  /// A loop, and for each set of numbers that it may end with what comes after it, up to `to`.
-  bool forked(mlir::scf::ForOp op, const Rounds &all, mlir::Block::iterator to);
+  /// Adds to `out` the ways on which the end is reached.  `ends`: of the block's terminator, what the place around goes
+  /// by.
+  bool build(mlir::Block::iterator from, mlir::Block::iterator to, Ways &out, mlir::ValueRange ends = {});
+  void take(Way way);
+  /// One way again, on which is known what is known on all.
+  void merge(mlir::Operation *op, Ways ways);
   bool step(mlir::Operation *op);
-  bool conditional(mlir::scf::IfOp op);
-  std::optional<Exits> loop(mlir::scf::ForOp op, const Rounds &all);
+  bool conditional(mlir::scf::IfOp op, Ways &out);
+  bool loop(mlir::scf::ForOp op, Ways &out);
+  std::optional<Exits> rounds(mlir::scf::ForOp op, const Rounds &all);
+  /// A loop whose numbers depend on the way that a round goes: each set of numbers that some way leads to is a copy.
+  /// Nothing is left of it if that does not end, or a number is not known on some way.
+  enum class Explored : unsigned char { Done, NotKnown, Failed };
+  Explored explore(mlir::scf::ForOp op, llvm::ArrayRef<mlir::BlockArgument> wanted, Ways &out);
   bool loop(mlir::scf::WhileOp op);
   void order(mlir::Operation *op, const tile::MemoryOrdering &ordering);
   bool access(mlir::Operation *op);
@@ -99,7 +116,8 @@ private:
   /// Where the path goes on after a loop, however it was left.
   void leave(mlir::Operation *op, const Exits &exits);
 
-  unsigned threads;
+  unsigned threads;  ///< of the warps that compute
+  bool copyWarps;    ///< there are others
   size_t copies = 1; ///< of the code at hand
   Ends ends;         ///< the events that the next one follows
   KnownNumbers numbers;

@@ -55,11 +55,12 @@ struct Past {
 using PastKey = decltype(Past().key());
 /// What lies after an access on every path.
 struct Synced {
-  bool warp = false;    ///< a barrier of the warp
-  bool elected = false; ///< the elected thread has waited for an mbarrier that says that it is done
+  bool warp = false;     ///< a barrier of the warp
+  bool elected = false;  ///< the elected thread has waited for an mbarrier that says that it is done
+  bool computes = false; ///< the warps that compute have, or a barrier of them; only where others copy
 
   bool operator==(const Synced &) const = default;
-  Synced operator&(const Synced &o) const { return {warp && o.warp, elected && o.elected}; }
+  Synced operator&(const Synced &o) const { return {warp && o.warp, elected && o.elected, computes && o.computes}; }
 };
 /// Accesses since the last barrier of the block, on some path.
 using Pending = llvm::MapVector<PastKey, Synced>;
@@ -128,11 +129,21 @@ struct Found {
   }
 };
 
-Operation *makeBarrier(Operation *before, Location loc, Hazard kind) {
+/// Cheapest first.
+enum class Joins { Warp, Computing, Block };
+
+Operation *makeBarrier(Operation *before, Location loc, Joins who) {
   OpBuilder b(before);
-  if (kind == Hazard::Warps)
+  constexpr unsigned ofComputing = 15; // turns take those from 1 on
+  switch (who) {
+  case Joins::Warp:
+    return WarpBarrierOp::create(b, loc);
+  case Joins::Computing:
+    return NamedBarrierOp::create(b, loc, ofComputing, warpsOf(before).count * layout::warpSize);
+  case Joins::Block:
     return BarrierOp::create(b, loc);
-  return WarpBarrierOp::create(b, loc);
+  }
+  return nullptr;
 }
 
 /// The operation to put the barrier before: as late as possible, but before a loop that only the second access is in,
@@ -160,7 +171,7 @@ unsigned loopDepth(Operation *op) {
 
 /// Looks for hazards in a function, as its barriers are now.
 struct BarrierSearch::Walk {
-  explicit Walk(func::FuncOp function) : function(function) {}
+  explicit Walk(func::FuncOp function) : function(function), apart(tile::numCopyWarps(function)) {}
 
   /// What every operation accesses.  Reports what cannot be analysed.
   LogicalResult prepare() {
@@ -330,7 +341,11 @@ struct BarrierSearch::Walk {
   void barrier(Operation *op, Pending &state) {
     const tile::MemoryOrdering ordering = *tile::orderingOf(op);
     if (ordering.joinsBlock(warpsOf(op).count * layout::warpSize)) {
-      state.clear();
+      if (!apart || !ordering.threads)
+        return state.clear();
+      for (auto &[past, synced] : state) // the thread that copies does not come
+        if (!isElected(pastOf(past).access->op))
+          synced.warp = synced.computes = true;
     } else if (ordering.joinsWarps()) {
       joinWarps(state);
     }
@@ -361,10 +376,10 @@ struct BarrierSearch::Walk {
                       past.access->shared->buffer() == ready.shared->buffer() && between(past, ready) != Hazard::None;
              });
     };
-    if (!elected)
+    if (!elected && !apart)
       return state.remove_if([&](const auto &entry) { return isReady(entry.first); });
     for (auto &[key, synced] : state)
-      synced.elected |= isReady(key);
+      (elected ? synced.elected : synced.computes) |= isReady(key);
   }
 
   void access(Operation *op, Pending &state) {
@@ -373,7 +388,7 @@ struct BarrierSearch::Walk {
     const bool elected = isElected(op);
     for (const Access &now : publishes(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all)) {
       for (const auto &[key, synced] : state) {
-        if (elected && synced.elected)
+        if (elected ? synced.elected : synced.computes)
           continue;
         const Past past = pastOf(key);
         const Found here{past.access->op, op, between(past, now)};
@@ -396,7 +411,7 @@ struct BarrierSearch::Walk {
   /// the function.
   void makeBarrierHere(Operation *op, Pending &state) {
     Operation *place = placeFor(*found);
-    Operation *barrier = made.emplace_back(makeBarrier(place, op->getLoc(), found->kind));
+    Operation *barrier = made.emplace_back(makeBarrier(place, op->getLoc(), found->kind == Hazard::Warps ? Joins::Block : Joins::Warp));
     found.reset();
     if (place == op && llvm::none_of(around, [](const Around &a) { return a.walked; }))
       return this->barrier(barrier, state);
@@ -417,6 +432,7 @@ struct BarrierSearch::Walk {
   };
 
   func::FuncOp function;
+  const bool apart; ///< warps that copy have the elected thread
   std::map<Operation *, std::vector<Access>> accesses; ///< places that stay: pasts point there
   std::map<Operation *, std::vector<Access>> released; ///< by waits for mbarriers
   llvm::DenseMap<std::pair<PastKey, const Access *>, Hazard> hazards;
@@ -450,16 +466,24 @@ llvm::SmallVector<Operation *> BarrierSearch::insert() {
       barrier->destroy();
       continue;
     }
-    Operation *cheaper = isa<BarrierOp>(barrier) ? makeBarrier(next, barrier->getLoc(), Hazard::Lanes) : nullptr;
-    if (cheaper && !walk->search()) {
-      kept.push_back(cheaper);
-      barrier->destroy();
-      continue;
+    llvm::SmallVector<Joins, 2> cheaper;
+    if (isa<BarrierOp>(barrier))
+      cheaper.push_back(Joins::Warp);
+    if (isa<BarrierOp>(barrier) && walk->apart)
+      cheaper.push_back(Joins::Computing);
+    Operation *instead = nullptr;
+    for (const Joins who : cheaper) {
+      instead = makeBarrier(next, barrier->getLoc(), who);
+      if (!walk->search())
+        break;
+      instead->erase();
+      instead = nullptr;
     }
-    if (cheaper)
-      cheaper->erase();
-    next->getBlock()->getOperations().insert(next->getIterator(), barrier);
-    kept.push_back(barrier);
+    if (instead)
+      barrier->destroy();
+    else
+      next->getBlock()->getOperations().insert(next->getIterator(), barrier);
+    kept.push_back(instead ? instead : barrier);
   }
   return kept;
 }

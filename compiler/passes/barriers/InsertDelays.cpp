@@ -46,7 +46,7 @@ struct InsertDelays : impl::InsertDelaysBase<InsertDelays> {
     OpBuilder b(function.getContext());
     if (warp >= 0) {
       // One setting is for all kernels of a program: those without that warp or hand-off stay as they are.
-      if (handOff >= static_cast<int64_t>(handOffs.size()) || warp >= tile::numWarps(function))
+      if (handOff >= static_cast<int64_t>(handOffs.size()) || warp * layout::warpSize >= threadsOf(function))
         return;
       Operation *const at = handOffs[static_cast<size_t>(handOff)];
       b.setInsertionPoint(at);

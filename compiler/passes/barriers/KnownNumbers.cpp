@@ -91,18 +91,26 @@ llvm::SmallVector<Value, 2> numbersOf(Operation *op) {
   return {};
 }
 
-Operation *lastGoingBy(scf::ForOp loop) {
-  llvm::SetVector<Value> seen;
-  for (Operation *op = &loop->getBlock()->back(); op != loop; op = op->getPrevNode()) {
-    size_t next = seen.size();
+Operation *lastGoingBy(Operation *of, ValueRange ends) {
+  llvm::SetVector<Value> seen(ends.begin(), ends.end());
+  size_t next = 0;
+  for (Operation *op = &of->getBlock()->back(); op != of; op = op->getPrevNode()) {
     op->walk([&](Operation *inner) { seen.insert_range(numbersOf(inner)); });
     for (; next < seen.size(); ++next) {
-      if (seen[next].getDefiningOp() == loop)
+      if (seen[next].getDefiningOp() == of)
         return op;
       addSources(seen[next], seen);
     }
   }
   return nullptr;
+}
+
+KnownNumbers KnownNumbers::operator&(const KnownNumbers &o) const {
+  KnownNumbers out;
+  for (const auto &[v, number] : carried)
+    if (auto it = o.carried.find(v); it != o.carried.end() && it->second == number)
+      out.carried[v] = number;
+  return out;
 }
 
 Number KnownNumbers::of(Value v) const {
@@ -146,8 +154,14 @@ Rounds roundsOf(scf::ForOp loop, const KnownNumbers &around, size_t most) {
   llvm::SmallVector<Value> indices;
   loop.walk([&](Operation *op) { llvm::append_range(indices, numbersOf(op)); });
   llvm::SetVector<BlockArgument> numbers = carriedFor(loop, indices);
+  llvm::SmallVector<BlockArgument> wanted;
+  for (BlockArgument a : numbers)
+    if (around.of(loop.getTiedLoopInit(a)->get()))
+      wanted.push_back(a);
   while (!numbers.empty()) {
     Rounds out;
+    out.wanted = wanted;
+    out.whole = numbers.size() == wanted.size();
     std::vector<llvm::SmallVector<Number>> rows; // a round's numbers, in the order of `numbers`
     llvm::SmallVector<Number> row = llvm::map_to_vector(
         numbers, [&](BlockArgument a) -> Number { return around.of(loop.getTiedLoopInit(a)->get()); });
@@ -177,6 +191,8 @@ Rounds roundsOf(scf::ForOp loop, const KnownNumbers &around, size_t most) {
   }
   Rounds one;
   one.states.push_back(around);
+  one.whole = wanted.empty();
+  one.wanted = std::move(wanted);
   return one;
 }
 

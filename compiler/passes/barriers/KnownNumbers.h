@@ -23,6 +23,9 @@ public:
   /// Nothing for a value that is not known here.
   std::optional<llvm::APInt> of(mlir::Value v) const;
 
+  /// What is known here and there.
+  KnownNumbers operator&(const KnownNumbers &o) const;
+
 private:
   std::optional<llvm::APInt> work(mlir::Value v, llvm::DenseMap<mlir::Value, std::optional<llvm::APInt>> &worked) const;
 
@@ -34,13 +37,18 @@ private:
 struct Rounds {
   llvm::SmallVector<KnownNumbers> states;
   size_t back = 0;
+  /// The carried numbers that operations in it go by and that the first round has, and whether the states have all of
+  /// them.  They have not where the next round's depend on which way a round goes: on how many a loop in it makes.
+  llvm::SmallVector<mlir::BlockArgument> wanted;
+  bool whole = true;
 };
 
 /// The numbers that an operation goes by: of a buffer among several, of an mbarrier among several, of its phase.
 llvm::SmallVector<mlir::Value, 2> numbersOf(mlir::Operation *op);
 
-/// The last operation after the loop in its block that goes by a number that the loop ends with; null if none does.
-mlir::Operation *lastGoingBy(mlir::scf::ForOp loop);
+/// The last operation after the loop or the conditional in its block that goes by a number that this one ends with;
+/// null if none does.  `ends`: values of the block's terminator that the place around goes by.
+mlir::Operation *lastGoingBy(mlir::Operation *op, mlir::ValueRange ends = {});
 
 /// Follows the carried numbers that numbersOf the loop's operations depend on.  Numbers that are not known, or do
 /// not come back within `most` rounds, are left out; with none left there is one state.

@@ -95,9 +95,12 @@ private:
       }
       return;
     }
-    if (event.kind == Event::BlockBarrier)
-      for (Progress &progress : state)
+    if (event.kind == Event::BlockBarrier && event.all)
+      for (Progress &progress : state) {
+        const Lags all = progress.all;
         progress.all = told(progress.all, progress.elected);
+        progress.elected = told(progress.elected, all);
+      }
     const bool counts = copies(event);
     if (event.kind != Event::Arrive && event.kind != Event::PhaseWait && !counts)
       return;
@@ -183,7 +186,8 @@ private:
                               << " for the one before it on every path to here: it may take one for the other";
       return false;
     }
-    progress.elected = none;
+    if (event.elected || !paths.apart())
+      progress.elected = none;
     if (!event.elected)
       progress.all = none;
     return true;

@@ -25,10 +25,11 @@ struct State {
   Between between = nothing;
   /// Phases of mbarriers that end only after the access has: a bit each, of those that have a bit.
   uint64_t arrivals = 0;
-  bool elected = false; ///< the access comes before what the elected thread does from here on
+  /// The access comes before what the elected thread does from here on, or the warps that compute.
+  bool elected = false, computes = false;
 
   bool flies() const { return between >= noGroup; }
-  auto key() const { return std::tuple(between, arrivals, unsigned(elected)); }
+  auto key() const { return std::tuple(between, arrivals, unsigned(elected) | unsigned(computes) << 1); }
 };
 
 /// What an access that goes on is called, and what ends it.
@@ -125,7 +126,7 @@ private:
     visit(start, begin(start), noParent);
     for (size_t i = 0; i < reached.size(); ++i) {
       const Event &event = paths.events[reached[i].event];
-      if (!(event.elected && reached[i].state.elected))
+      if (!(event.elected ? reached[i].state.elected : reached[i].state.computes))
         look(start, reached, i);
       if (const std::optional<State> after = past(start, event, reached[i].state))
         visit(event, *after, static_cast<int>(i));
@@ -157,8 +158,9 @@ private:
     const bool ofPhase = start.kind == Event::Arrive || start.kind == Event::PhaseWait;
     switch (event.kind) {
     case Event::BlockBarrier:
-      if (!state.flies() || state.elected)
+      if (event.all && (!state.flies() || state.elected || state.computes))
         return std::nullopt;
+      state.computes |= !state.flies() && !start.elected;
       break;
     case Event::WarpBarrier:
       if (state.between == nothing)
@@ -176,15 +178,15 @@ private:
     case Event::Arrive:
       if (ofPhase && isNextArrival(start, event)) // the search from there goes on
         return std::nullopt;
-      if (state.elected || (!event.elected && !state.flies()) || endsWith(start, event))
+      if (event.elected ? state.elected || endsWith(start, event) : isBehindComputes(start, state))
         state.arrivals |= bitOf(event);
       break;
     case Event::PhaseWait:
       if (!(state.arrivals & bitOf(event)))
         break;
-      if (!event.elected)
+      (event.elected ? state.elected : state.computes) = true;
+      if (state.computes && (state.elected || !paths.apart()))
         return std::nullopt;
-      state.elected = true;
       break;
     case Event::Init:
     case Event::Invalidate:
@@ -197,6 +199,11 @@ private:
       break;
     }
     return state;
+  }
+
+  /// An arrival of every warp that computes comes after what the search began with.
+  bool isBehindComputes(const Event &start, const State &state) const {
+    return state.computes || (!paths.apart() && state.elected) || (!state.flies() && !start.elected);
   }
 
   tile_gpu::LocalAllocOp allocOf(const Event &event) const {
