@@ -100,4 +100,24 @@ Roots PointerRoots::of(Value address) const {
   return it == table.end() ? Roots{false, {}} : it->second;
 }
 
+bool mayBeWritten(Operation *load) {
+  Operation *function = load->getParentOfType<FunctionOpInterface>();
+  if (!function)
+    return true;
+  const PointerRoots roots(function);
+  Roots read{true, {}};
+  for (const tile::MemoryAccess &access : tile::accessesOf(load))
+    if (access.in<tile::GlobalMemory>() && access.reads)
+      read.add(access.memory ? roots.of(access.memory) : Roots{false, {}});
+  return function
+      ->walk([&](Operation *op) {
+        for (const tile::MemoryAccess &access : tile::accessesOf(op))
+          if (access.in<tile::GlobalMemory>() && (access.writes || access.acquires) &&
+              (access.acquires || !access.memory || mayOverlap(read, roots.of(access.memory))))
+            return WalkResult::interrupt();
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 } // namespace kiln::analysis

@@ -40,6 +40,10 @@ private:
 /// used in place only.
 bool mayOverlap(const Roots &a, const Roots &b);
 
+/// Whether its kernel may write where an operation reads global memory, or acquires what others have written while it
+/// runs.
+bool mayBeWritten(mlir::Operation *load);
+
 } // namespace kiln::analysis
 
 #endif // KILN_ANALYSIS_POINTERROOTS_H

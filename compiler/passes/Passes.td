@@ -152,6 +152,16 @@ def ResidentOperands : Pass<"kiln-resident-operands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
+def CarryPipelines : Pass<"kiln-carry-pipelines", "::mlir::ModuleOp"> {
+  let summary = "Keeps pipelines from one program of a loop over programs to the next";
+  let description = [{
+    In a loop from `tile.program_id` in steps of `tile.num_programs`: a `bulk` pipeline that begins and ends in each round
+    is made once and carried, so that the next program's copies begin while this one still computes and stores.  What
+    was committed and not used is waited for and released at the end of a round.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::scf::SCFDialect"];
+}
+
 def LowerPipelines : Pass<"kiln-lower-pipelines", "::mlir::ModuleOp"> {
   let summary = "Makes buffers, numbers of slots, and groups of copies or mbarriers of pipelines";
   let description = [{
@@ -284,9 +294,12 @@ def VerifyBarriers : Pass<"kiln-verify-barriers", "::mlir::ModuleOp"> {
 def SpecializeWarps : Pass<"kiln-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Gives a kernel warps that only copy, where that pays";
   let description = [{
-    In a kernel whose copies by tensor maps stand in a loop and that does not say itself how many warps copy
-    (`tile.copy_warps`).  A remark says what is in the way.
+    In a kernel of two warpgroups or more that does not say itself how many warps copy (`tile.copy_warps`), nor how many
+    registers a thread has, and whose copies by tensor maps stand in a loop that computes while products are in flight, or
+    in one over programs: a warpgroup of its own copies, on targets where it can hand its registers on.  A remark says
+    what is in the way.  With `again` it only takes that back where barriers made since then are in the way.
   }];
+  let options = [Option<"again", "again", "bool", /*default=*/"false", "look again after barriers were made">];
 }
 
 def SplitRoles : Pass<"kiln-split-roles", "::mlir::ModuleOp"> {

@@ -142,6 +142,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createPipelineLoops());
   pm.addPass(createRotateProducts());
   pm.addPass(createResidentOperands());
+  pm.addPass(createCarryPipelines());
   pm.addPass(createLowerPipelines());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -156,6 +157,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createCountGroups());
   pm.addPass(createSpecializeWarps());
   pm.addPass(createInsertBarriers());
+  pm.addPass(createSpecializeWarps({.again = true}));
   pm.addPass(createTakeTurns()); // not where all meet: it looks for barriers
   KILN_TRY(insert(pm, "barriers", added.barriers));
   pm.addPass(createVerifyBarriers());

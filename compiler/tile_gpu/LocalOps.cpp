@@ -233,7 +233,17 @@ LogicalResult TurnsEndOp::verify() {
   return verifyTurn(*this);
 }
 
+/// More threads than come here are waited for in vain.
+static LogicalResult verifyThreads(Operation *op, unsigned threads) {
+  const unsigned warps = warpsOf(op).count;
+  if (!warps || threads <= warps * layout::warpSize)
+    return success();
+  return op->emitOpError() << "of " << threads << " threads: " << warps * layout::warpSize << " of the block come here";
+}
+
 LogicalResult NamedBarrierOp::verify() {
+  if (failed(verifyThreads(*this, getThreads())))
+    return failure();
   return verifyNamed(*this, static_cast<int32_t>(getId()), static_cast<int32_t>(getThreads()));
 }
 LogicalResult NamedArriveOp::verify() {

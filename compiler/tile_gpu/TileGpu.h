@@ -58,7 +58,8 @@ struct Warps {
 };
 /// Warps of a warpgroup, and threads of it: what multiplies by wgmma together.
 constexpr unsigned warpsOfGroup = 4, threadsOfGroup = 32 * warpsOfGroup;
-/// The warps that execute an operation: those of its kernel that compute, or in the region of a `roles` those that copy.
+/// The warps that execute an operation: those of its kernel that compute; where others copy, the one of these that the
+/// elected thread is in, or all of them in the region of a `roles`.
 /// None execute what stands in no function.
 Warps warpsOf(mlir::Operation *op);
 
@@ -81,6 +82,8 @@ constexpr llvm::StringLiteral targetAttr = "tile_gpu.target";
 constexpr llvm::StringLiteral roundedOperands = "tile_gpu.rounded_operands";
 /// Of a tile.dot of warpgroups in a loop: it may be in flight until the next round has begun its own (pipeline-loops).
 constexpr llvm::StringLiteral overlappedProduct = "tile_gpu.overlapped_product";
+/// Of a kernel: a pass chose tile.copy_warps, and may take it back (specialize-warps).
+constexpr llvm::StringLiteral chosenCopyWarps = "tile_gpu.chosen_copy_warps";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 /// Of a kernel's argument: the recipe of the tensor map that the launcher passes there (TensorMaps.h).
 constexpr llvm::StringLiteral tensorMapAttr = "tile_gpu.tensor_map";

@@ -48,6 +48,8 @@ Warps warpsOf(Operation *op) {
   for (Region *region = op->getParentRegion(); region; region = region->getParentRegion())
     if (auto roles = dyn_cast_or_null<RolesOp>(region->getParentOp()); roles && region == &roles.getCopies())
       return {warps, tile::numCopyWarps(kernel)};
+  if (const unsigned copies = tile::numCopyWarps(kernel); copies && isElected(op))
+    return {warps, 1};
   return {0, warps};
 }
 

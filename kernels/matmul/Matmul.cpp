@@ -16,9 +16,8 @@ struct TilePlace {
 
 /// Numbers of tiles fit 32 bits, as those of programs do.  Dividing 64-bit ones calls subroutines of the assembler, in
 /// whose presence it does not let products of warpgroups overlap.
-TilePlace placeOf(const Scalar<i64> &m, const Scalar<i64> &n, const MatmulConfig &c) {
+TilePlace placeOf(const Scalar<i32> &program, const Scalar<i64> &m, const Scalar<i64> &n, const MatmulConfig &c) {
   const auto down = cast<i32>(ceilDiv(m, c.blockM)), across = cast<i32>(ceilDiv(n, c.blockN)), tiles = down * across;
-  const auto program = programId();
   const auto slot = program / tiles, tile = program % tiles;
   const auto tall = min(down, c.groupM), inGroup = across * tall;
   const auto group = tile / inGroup, first = group * tall;
@@ -70,48 +69,53 @@ template <Element O> struct Destination {
 
 template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
   Status problem;
-  Kernel recorded =
-      kernel("matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
-             [&](TensorArg<T, 3, "a"> a, TensorArg<T, 3, "b"> b, TensorArg<O, 3, "out"> out,
-                 TensorArg<O, 1, "bias", maybe> bias, TensorArg<O, 3, "other", maybe> other, Arg<f32, "scale"> scale,
-                 Arg<i64, "splits"> splits) {
-               const auto m = out.extent(1), n = out.extent(2), k = a.extent(2);
-               using S = Sum<T, T>;
-               const TilePlace at = placeOf(m, n, c);
-               Scalar<i64> batch = cast<i64>(at.slot), begin = k * 0, end = k;
-               if (c.sums != Sums::Finish) {
-                 const auto parts = cast<i32>(splits), steps = cast<i32>(ceilDiv(k, c.blockK));
-                 batch = cast<i64>(at.slot / parts);
-                 const auto length = cast<i64>(ceilDiv(steps, parts)) * c.blockK; // whole steps
-                 begin = min(k, cast<i64>(at.slot % parts) * length);
-                 end = min(k, begin + length);
-               }
-               const auto left = a.at(batch, all, all).withExtents(m, k).tiles({c.blockM, c.blockK}, unitDim(c.aUnit));
-               const auto right = b.at(batch, all, all).withExtents(k, n).tiles({c.blockK, c.blockN}, unitDim(c.bUnit));
-               const auto total =
-                   loop(over(begin, end, c.blockK), zeros<S>({c.blockM, c.blockN}), [&](auto i, auto sum) {
-                     const auto x = loadView(left, {at.row, i}), y = loadView(right, {i, at.column});
-                     if constexpr (std::same_as<T, f32>)
-                       return dot(x, y, sum, c.precision);
-                     else
-                       return dot(x, y, sum);
-                   });
-               const Destination<O> to{out, bias, other, scale, m, n, &problem};
-               if (c.sums == Sums::Finish) {
-                 if constexpr (std::same_as<S, f32>)
-                   to.finish(total, batch, at, c);
-               }
-               if constexpr (std::same_as<O, S>) {
-                 if (c.sums == Sums::Part || (c.sums == Sums::Finish && std::same_as<S, i32>)) {
-                   storeView(to.view(out, cast<i64>(at.slot), c, c.outUnit), {at.row, at.column}, total);
-                 } else if (c.sums == Sums::Atomic) {
-                   const auto rows = expandDims(at.row + range<i64>(0, c.blockM), 1),
-                              columns = expandDims(at.column + range<i64>(0, c.blockN), 0);
-                   atomicAdd(out.at(batch, all, all).pointer() + (rows * out.stride(1) + columns * out.stride(2)),
-                             total, (rows < m) & (columns < n));
-                 }
-               }
-             });
+  Kernel recorded = kernel(
+      "matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
+      [&](TensorArg<T, 3, "a"> a, TensorArg<T, 3, "b"> b, TensorArg<O, 3, "out"> out,
+          TensorArg<O, 1, "bias", maybe> bias, TensorArg<O, 3, "other", maybe> other, Arg<f32, "scale"> scale,
+          Arg<i64, "splits"> splits) {
+        const auto m = out.extent(1), n = out.extent(2), k = a.extent(2);
+        using S = Sum<T, T>;
+        const auto takeTile = [&](const Scalar<i32> &program) {
+          const TilePlace at = placeOf(program, m, n, c);
+          Scalar<i64> batch = cast<i64>(at.slot), begin = k * 0, end = k;
+          if (c.sums != Sums::Finish) {
+            const auto parts = cast<i32>(splits), steps = cast<i32>(ceilDiv(k, c.blockK));
+            batch = cast<i64>(at.slot / parts);
+            const auto length = cast<i64>(ceilDiv(steps, parts)) * c.blockK; // whole steps
+            begin = min(k, cast<i64>(at.slot % parts) * length);
+            end = min(k, begin + length);
+          }
+          const auto left = a.at(batch, all, all).withExtents(m, k).tiles({c.blockM, c.blockK}, unitDim(c.aUnit));
+          const auto right = b.at(batch, all, all).withExtents(k, n).tiles({c.blockK, c.blockN}, unitDim(c.bUnit));
+          const auto total = loop(over(begin, end, c.blockK), zeros<S>({c.blockM, c.blockN}), [&](auto i, auto sum) {
+            const auto x = loadView(left, {at.row, i}), y = loadView(right, {i, at.column});
+            if constexpr (std::same_as<T, f32>)
+              return dot(x, y, sum, c.precision);
+            else
+              return dot(x, y, sum);
+          });
+          const Destination<O> to{out, bias, other, scale, m, n, &problem};
+          if (c.sums == Sums::Finish) {
+            if constexpr (std::same_as<S, f32>)
+              to.finish(total, batch, at, c);
+          }
+          if constexpr (std::same_as<O, S>) {
+            if (c.sums == Sums::Part || (c.sums == Sums::Finish && std::same_as<S, i32>)) {
+              storeView(to.view(out, cast<i64>(at.slot), c, c.outUnit), {at.row, at.column}, total);
+            } else if (c.sums == Sums::Atomic) {
+              const auto rows = expandDims(at.row + range<i64>(0, c.blockM), 1),
+                         columns = expandDims(at.column + range<i64>(0, c.blockN), 0);
+              atomicAdd(out.at(batch, all, all).pointer() + (rows * out.stride(1) + columns * out.stride(2)), total,
+                        (rows < m) & (columns < n));
+            }
+          }
+        };
+        if (!c.persistent)
+          return takeTile(programId());
+        const auto tiles = cast<i32>(out.extent(0)) * cast<i32>(ceilDiv(m, c.blockM)) * cast<i32>(ceilDiv(n, c.blockN));
+        loop(over(programId(), tiles, numPrograms()).stages(1), takeTile);
+      });
   return problem.ok() ? recorded : Kernel::failed(problem);
 }
 
@@ -122,7 +126,7 @@ template <Element S, Element O> Kernel finishOf(const MatmulConfig &c) {
              [&](TensorArg<S, 4, "parts"> parts, TensorArg<O, 3, "out"> out, TensorArg<O, 1, "bias", maybe> bias,
                  TensorArg<O, 3, "other", maybe> other, Arg<f32, "scale"> scale) {
                const auto m = out.extent(1), n = out.extent(2), splits = parts.extent(1);
-               const TilePlace at = placeOf(m, n, c);
+               const TilePlace at = placeOf(programId(), m, n, c);
                const auto batch = cast<i64>(at.slot);
                const auto total = loop(over(0, splits), zeros<S>({c.blockM, c.blockN}), [&](auto split, auto sum) {
                  const auto part = parts.at(batch, split, all, all).withExtents(m, n).tiles({c.blockM, c.blockN});

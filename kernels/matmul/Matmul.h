@@ -27,12 +27,12 @@ template <> inline constexpr std::array<std::string_view, 3> words<language::Pre
 
 /// matmul(a, b, out, bias, other, scale, splits): a [batch, m, k], b [batch, k, n], out and other [batch, m, n] (of
 /// parts: batch * splits), bias [n]; bias and other may be left out.  Grid [ceil(m / blockM) * ceil(n / blockN) *
-/// splits
-/// * batch].
+/// splits * batch], or of persistent programs any number.
 struct MatmulConfig {
   int blockM = 128, blockN = 128, blockK = 32;
   int warps = 4, stages = 3;
   int groupM = 8;
+  bool persistent = false;
   int aUnit = 1, bUnit = 1, outUnit = 1, otherUnit = 1;
   Sums sums = Sums::Finish;
   bool bias = false, other = false, scaled = false;
@@ -51,6 +51,8 @@ struct MatmulConfig {
     v("groupM", &MatmulConfig::groupM, between(1, 1 << 10).tuned(),
       "rows of tiles that are visited column by column, so that programs next to each other share what they read in "
       "the L2 cache");
+    v("persistent", &MatmulConfig::persistent, anyValue,
+      "a program takes tile after tile, as many apart as there are programs; of sums that it finishes");
     v("aUnit", &MatmulConfig::aUnit, between(-1, 1),
       "the dimension of a whose stride is 1, of the last two: 0 rows, 1 columns, -1 neither");
     v("bUnit", &MatmulConfig::bUnit, between(-1, 1), "the same of b");

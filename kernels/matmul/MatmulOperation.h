@@ -35,12 +35,15 @@ struct MatmulArguments {
   bool deterministic = true;                                 ///< of split products; the others always are
   std::optional<Tensor> other = {};                          ///< what the caller's epilogue reads: as out, any strides
   Tiling tiling = {};                                        ///< of the product
+  std::int64_t programs =
+      0; ///< at most so many, each of which takes tile after tile; 0: chosen.  Not of split products
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
     v(CallOption{"scale", "of the product"}, a.scale);
     v(CallOption{"activation", "after scale and bias"}, a.activation);
     v(CallOption{"precision", "of f32"}, a.precision);
     v(CallOption{"splits", "programs that share K; 0: as many as keep the GPU busy"}, a.splits);
+    v(CallOption{"programs", "at most so many, each of which takes tile after tile; 0: chosen"}, a.programs);
     Tiling::options(a.tiling, v);
   }
 };

@@ -119,7 +119,7 @@ Prediction predict(const LaunchCounters &c, const Target &target, const Hardware
     const auto sum = static_cast<double>(std::accumulate(c.blocks.begin(), c.blocks.end(), std::uint64_t(0)));
     const double longest = sum > 0 ? one * static_cast<double>(*most) * ran / sum : one;
     if (static_cast<double>(*most) >= 1.02 * static_cast<double>(*least))
-      chip = std::max(mean + longest / 2, longest) + rows * alone;
+      chip = (rows > 1 ? std::max(mean + longest / 2, longest) : longest) + rows * alone;
   }
 
   const double clock = (units.warpgroups ? h.productClock : h.clock) * 1e6; // cycles of a millisecond

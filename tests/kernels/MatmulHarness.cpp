@@ -41,7 +41,8 @@ std::string Matmul::Problem::text() const {
          (outColumns ? ", out by columns" : "") + ", pad " + std::to_string(pad) + ", " + std::to_string(splits) +
          (deterministic ? " splits" : " splits, atomic") +
          (tiling.given() ? ", tiles of " + std::to_string(tiling.blockM) + " x " + std::to_string(tiling.blockN)
-                         : std::string());
+                         : std::string()) +
+         (programs ? ", " + std::to_string(programs) + " programs" : std::string());
 }
 
 void Matmul::check(const Problem &p) {
@@ -61,6 +62,7 @@ void Matmul::check(const Problem &p) {
   MatmulArguments arguments{a.tensor,    b.tensor, out.tensor,     {}, p.scale, p.activation,
                             p.precision, p.splits, p.deterministic};
   arguments.tiling = p.tiling;
+  arguments.programs = p.programs;
   Operand bias, other;
   if (p.bias) {
     bias = operand(p.out, {p.n});

@@ -53,6 +53,7 @@ protected:
     bool deterministic = true;
     Hook hook = {};
     kernels::Tiling tiling = {};
+    std::int64_t programs = 0;
     std::string text() const;
   };
 

@@ -91,6 +91,23 @@ TEST_P(Matmul, EveryTileOfWarpgroups) {
       }
 }
 
+/// Programs that take tile after tile, more of them than there are slots, fewer, none; steps from none to more than
+/// there are slots; by every unit and way to copy.
+TEST_P(Matmul, ProgramsThatTakeSeveralTiles) {
+  unsigned number = 0;
+  for (const DType type : {DType::BF16, DType::F32, DType::I8})
+    for (const std::int64_t k : {0, 8, 64, 136, 584})
+      for (const std::int64_t programs : {1, 2, 5, 100}) {
+        if (!chosen(number++, 9))
+          continue;
+        Problem p{type, type == DType::I8 ? DType::I32 : DType::F32, number % 2 ? 0 : 2, 264, 272, k};
+        p.programs = programs;
+        if (type == DType::BF16)
+          p.tiling.blockM = 128, p.tiling.blockN = number % 4 < 2 ? 256 : 128;
+        check(p);
+      }
+}
+
 TEST_P(Matmul, BatchesAndABatchForAll) {
   check({DType::BF16, DType::F32, 3, 33, 65, 40});
   // One b for every batch, through a stride of 0 and without the dimension.

@@ -1,4 +1,4 @@
-// RUN: kiln-opt %s -verify-diagnostics --kiln-split-roles
+// RUN: kiln-opt %s -verify-diagnostics -split-input-file --kiln-split-roles
 
 #map = #tile_gpu.tensor_map<element = "bf16", address = 0, extents = ()[s0, s1] -> (64, s1 * 64), strides = () -> (128), box = [64, 64], swizzle = "128B">
 #tma = #tile_gpu.tma<swizzle=128>
@@ -21,6 +21,40 @@ func.func @decided(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map {til
       tile_gpu.mbarrier_arrive %full[%c0] phase %c0 : !tile_gpu.mbarriers<1>
     }
   }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+
+// The kernel writes what decides, and the warps that copy would read it at another time.
+func.func @written(%x: !tile.ptr<i32>) attributes {tile.kernel, tile.num_warps = 4 : i32, tile.copy_warps = 4 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %full = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<1>
+  // expected-error @+1 {{decides what the warps that copy do}}
+  %m = tile.load %x : !tile.ptr<i32>
+  tile.store %x, %c1 : !tile.ptr<i32>
+  %b = arith.cmpi eq, %m, %c0 : i32
+  scf.if %b {
+    tile_gpu.elected {
+      tile_gpu.mbarrier_arrive %full[%c0] phase %c0 : !tile_gpu.mbarriers<1>
+    }
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+
+// expected-error @+1 {{decides what the warps that copy do}}
+func.func @branches() attributes {tile.kernel, tile.num_warps = 4 : i32, tile.copy_warps = 4 : i32} {
+  cf.br ^bb1
+^bb1:
   return
 }
 }

@@ -3,6 +3,7 @@
 #map = #tile_gpu.tensor_map<element = "bf16", address = 0, extents = ()[s0, s1] -> (64, s1 * 64), strides = () -> (128), box = [64, 64], swizzle = "128B">
 #tma = #tile_gpu.tma<swizzle=128>
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[8,1], order=[1,0]>
+#flag = #tile_gpu.blocked<sizePerThread=[8], threadsPerWarp=[32], warpsPerCTA=[8], order=[0]>
 
 module attributes {tile_gpu.target = "sm_90a"} {
 
@@ -100,6 +101,25 @@ func.func @limited() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.cop
 // CHECK: computes registers 160 {
 func.func @three() attributes {tile.kernel, tile.num_warps = 12 : i32, tile.copy_warps = 4 : i32} {
   tile_gpu.barrier
+  return
+}
+
+// Both are delayed where they come by, and nobody comes by more for it.
+// CHECK-LABEL: @delays
+// CHECK: tile_gpu.roles copies
+// CHECK: tile_gpu.delay 0
+// CHECK-NOT: tile_gpu.delay
+// CHECK: } computes
+// CHECK: tile_gpu.delay 0
+// CHECK: tile_gpu.delay 1
+func.func @delays() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 4 : i32} {
+  %v = arith.constant dense<true> : tensor<256xi1, #flag>
+  tile_gpu.delay 0 seed 1
+  tile_gpu.barrier
+  %any = tile.any_row %v : tensor<256xi1, #flag>
+  scf.if %any {
+    tile_gpu.delay 1 seed 1
+  }
   return
 }
 }

@@ -99,3 +99,69 @@ func.func @copies_again(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map
   return
 }
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+// The one thread may still wait for a phase when the others end the next one.
+func.func @falls_behind(%n: i32) attributes {tile.kernel, tile.num_warps = 4 : i32, tile.copy_warps = 4 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %b = tile_gpu.local_alloc {offset = 64 : i32} : !tile_gpu.mbarriers<1>
+  tile_gpu.elected {
+    tile_gpu.mbarrier_init %b arrivals 4 : !tile_gpu.mbarriers<1>
+  }
+  tile_gpu.barrier
+  // expected-note @+1 {{the path goes into the loop's next round}}
+  scf.for %i = %c0 to %n step %c1 iter_args(%p = %c0) -> (i32) : i32 {
+    // expected-error @+2 {{this arrival may end the next phase of an mbarrier before the elected thread has seen that the last one is over}}
+    // expected-note @+1 {{let the elected thread arrive at another mbarrier after its wait, and the others wait for that}}
+    tile_gpu.mbarrier_arrive %b[%c0] phase %p : !tile_gpu.mbarriers<1>
+    tile_gpu.mbarrier_wait %b[%c0] phase %p : !tile_gpu.mbarriers<1>
+    tile_gpu.elected {
+      // expected-note @+1 {{the wait for that phase}}
+      tile_gpu.mbarrier_wait %b[%c0] phase %p : !tile_gpu.mbarriers<1>
+    }
+    %p1 = arith.xori %p, %c1 : i32
+    scf.yield %p1 : i32
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+// One warp that computes: a barrier of its lanes says nothing to the warp that copies.
+func.func @one_warp(%n: i32) attributes {tile.kernel, tile.num_warps = 1 : i32, tile.copy_warps = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %b = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<1>
+  tile_gpu.elected {
+    // expected-note @+1 {{the write}}
+    tile_gpu.mbarrier_init %b arrivals 1 : !tile_gpu.mbarriers<1>
+  }
+  tile_gpu.warp_barrier
+  // expected-error @+2 {{this read of shared memory races with a write before it}}
+  // expected-note @+1 {{put a tile_gpu.barrier on this path}}
+  tile_gpu.mbarrier_arrive %b[%c0] phase %c0 : !tile_gpu.mbarriers<1>
+  // expected-error @+2 {{this read of shared memory races with a write before it}}
+  // expected-note @+1 {{put a tile_gpu.barrier on this path}}
+  tile_gpu.mbarrier_wait %b[%c0] phase %c0 : !tile_gpu.mbarriers<1>
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+// What was cut already is nobody's to prove.
+func.func @cut() attributes {tile.kernel, tile.num_warps = 4 : i32, tile.copy_warps = 4 : i32} {
+  // expected-error @+1 {{cannot be proved: roles are cut from a kernel whose barriers are proved}}
+  tile_gpu.roles copies {
+    tile_gpu.barrier
+  } computes {
+    tile_gpu.barrier
+  }
+  return
+}
+}

@@ -89,3 +89,46 @@ func.func @copies_again(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map
   return
 }
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+// The one thread may still wait for a phase when the others end the next one.
+func.func @falls_behind(%n: i32) attributes {tile.kernel, tile.num_warps = 4 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %b = tile_gpu.local_alloc {offset = 64 : i32} : !tile_gpu.mbarriers<1>
+  tile_gpu.elected {
+    tile_gpu.mbarrier_init %b arrivals 4 : !tile_gpu.mbarriers<1>
+  }
+  tile_gpu.barrier
+  scf.for %i = %c0 to %n step %c1 iter_args(%p = %c0) -> (i32) : i32 {
+    tile_gpu.mbarrier_arrive %b[%c0] phase %p : !tile_gpu.mbarriers<1>
+    tile_gpu.mbarrier_wait %b[%c0] phase %p : !tile_gpu.mbarriers<1>
+    tile_gpu.elected {
+      tile_gpu.mbarrier_wait %b[%c0] phase %p : !tile_gpu.mbarriers<1>
+    }
+    %p1 = arith.xori %p, %c1 : i32
+    scf.yield %p1 : i32
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+// One warp that computes: a barrier of its lanes says nothing to the warp that copies.
+func.func @one_warp(%n: i32) attributes {tile.kernel, tile.num_warps = 1 : i32} {
+  %c0 = arith.constant 0 : i32
+  %b = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<1>
+  tile_gpu.elected {
+    tile_gpu.mbarrier_init %b arrivals 1 : !tile_gpu.mbarriers<1>
+  }
+  tile_gpu.warp_barrier
+  tile_gpu.mbarrier_arrive %b[%c0] phase %c0 : !tile_gpu.mbarriers<1>
+  tile_gpu.mbarrier_wait %b[%c0] phase %c0 : !tile_gpu.mbarriers<1>
+  return
+}
+}
+

@@ -38,3 +38,67 @@ func.func @many() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_w
 func.func @together() attributes {tile.kernel, tile.num_warps = 32 : i32, tile.copy_warps = 2 : i32} {
   return
 }
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+func.func @one_side() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 4 : i32} {
+  // expected-error @+1 {{says how many registers one role has and not the other: both or neither}}
+  tile_gpu.roles copies registers 24 {
+    tile_gpu.barrier
+  } computes {
+    tile_gpu.barrier
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+func.func @no_warpgroup() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 1 : i32} {
+  // expected-error @+1 {{moves registers between 1 and 8 warps: whole warpgroups of 4 give and take them}}
+  tile_gpu.roles copies registers 24 {
+    tile_gpu.barrier
+  } computes registers 240 {
+    tile_gpu.barrier
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+func.func @odd() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 4 : i32} {
+  // expected-error @+1 {{registers 25: a multiple of 8 from 24 to 256}}
+  tile_gpu.roles copies registers 25 {
+    tile_gpu.barrier
+  } computes registers 240 {
+    tile_gpu.barrier
+  }
+  return
+}
+}
+
+// -----
+
+module attributes {tile_gpu.target = "sm_90a"} {
+func.func @too_many() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 4 : i32} {
+  // expected-error @+1 {{takes 66560 registers for a block that begins with 64512 (168 a thread): give one role fewer}}
+  tile_gpu.roles copies registers 24 {
+    tile_gpu.barrier
+  } computes registers 248 {
+    tile_gpu.barrier
+  }
+  return
+}
+}
+
+// -----
+
+func.func @waits_in_vain() attributes {tile.kernel, tile.num_warps = 4 : i32, tile.copy_warps = 4 : i32} {
+  // expected-error @+1 {{of 256 threads: 128 of the block come here}}
+  tile_gpu.named_barrier 1, threads 256
+  return
+}

@@ -89,10 +89,11 @@ bool BarrierPaths::build(Block::iterator from, Block::iterator to, Ways &out, Va
     }
     // As far as what loops on the way end with.
     for (Operation *inner = op->getNextNode(); inner != last->getNextNode(); inner = inner->getNextNode())
-      if (isa<scf::ForOp>(inner))
+      if (isa<scf::ForOp, scf::IfOp>(inner))
         if (Operation *further = lastGoingBy(inner, wanted); further && last->isBeforeInBlock(further))
           last = further;
-    const auto end = std::next(last->getIterator());
+    const bool past = to != op->getBlock()->end() && !last->isBeforeInBlock(&*to);
+    const auto end = past ? to : std::next(last->getIterator());
     const size_t count = ways.size();
     Ways after;
     copies *= count;
@@ -120,6 +121,10 @@ bool BarrierPaths::step(Operation *op) {
       return false;
     order(op, *ordering);
     return true;
+  }
+  if (isa<RolesOp>(op)) {
+    op->emitError("cannot be proved: roles are cut from a kernel whose barriers are proved, and not proved themselves");
+    return false;
   }
   if (auto one = dyn_cast<ElectedOp>(op))
     return build(one.getBody());

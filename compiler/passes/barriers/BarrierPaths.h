@@ -75,7 +75,7 @@ public:
   llvm::DenseMap<mlir::Operation *, MemoryOrigin> copied; ///< by each asynchronous copy
   unsigned accessOps = 0;                                 ///< operations that access shared memory
   unsigned mostGroups = 0;                                ///< that a wait leaves in flight
-  bool oneWarp() const { return threads == layout::warpSize; }
+  bool oneWarp() const { return threads == layout::warpSize && !copyWarps; }
   /// The elected thread is in a warp that copies: what the others do it does not.
   bool apart() const { return copyWarps; }
 

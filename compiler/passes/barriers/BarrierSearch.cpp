@@ -132,9 +132,24 @@ struct Found {
 /// Cheapest first.
 enum class Joins { Warp, Computing, Block };
 
-Operation *makeBarrier(Operation *before, Location loc, Joins who) {
+/// A named barrier that nobody uses; 0 where there is none.
+unsigned freeBarrier(func::FuncOp function) {
+  constexpr unsigned most = 15, ofTurns = 8; // turns take those from 1 on, one a warpgroup
+  llvm::SmallDenseSet<unsigned> taken;
+  function.walk([&](Operation *op) {
+    if (auto barrier = dyn_cast<NamedBarrierOp>(op))
+      taken.insert(barrier.getId());
+    if (auto arrive = dyn_cast<NamedArriveOp>(op))
+      taken.insert(arrive.getId());
+  });
+  unsigned id = most;
+  while (id > ofTurns && taken.contains(id))
+    --id;
+  return id > ofTurns ? id : 0;
+}
+
+Operation *makeBarrier(Operation *before, Location loc, Joins who, unsigned ofComputing = 0) {
   OpBuilder b(before);
-  constexpr unsigned ofComputing = 15; // turns take those from 1 on
   switch (who) {
   case Joins::Warp:
     return WarpBarrierOp::create(b, loc);
@@ -411,7 +426,8 @@ struct BarrierSearch::Walk {
   /// the function.
   void makeBarrierHere(Operation *op, Pending &state) {
     Operation *place = placeFor(*found);
-    Operation *barrier = made.emplace_back(makeBarrier(place, op->getLoc(), found->kind == Hazard::Warps ? Joins::Block : Joins::Warp));
+    Operation *barrier =
+        made.emplace_back(makeBarrier(place, op->getLoc(), found->kind == Hazard::Warps ? Joins::Block : Joins::Warp));
     found.reset();
     if (place == op && llvm::none_of(around, [](const Around &a) { return a.walked; }))
       return this->barrier(barrier, state);
@@ -432,7 +448,7 @@ struct BarrierSearch::Walk {
   };
 
   func::FuncOp function;
-  const bool apart; ///< warps that copy have the elected thread
+  const bool apart;                                    ///< warps that copy have the elected thread
   std::map<Operation *, std::vector<Access>> accesses; ///< places that stay: pasts point there
   std::map<Operation *, std::vector<Access>> released; ///< by waits for mbarriers
   llvm::DenseMap<std::pair<PastKey, const Access *>, Hazard> hazards;
@@ -458,6 +474,7 @@ llvm::SmallVector<Operation *> BarrierSearch::insert() {
   llvm::SmallVector<Operation *> made = std::exchange(walk->made, {}), kept;
   // A barrier that a loop's back edge asked for may do the work of an earlier one: innermost first, try without, and
   // with a cheaper one.
+  const unsigned own = freeBarrier(walk->function);
   llvm::stable_sort(made, [](Operation *a, Operation *b) { return loopDepth(a) > loopDepth(b); });
   for (Operation *barrier : made) {
     Operation *next = barrier->getNextNode();
@@ -469,11 +486,11 @@ llvm::SmallVector<Operation *> BarrierSearch::insert() {
     llvm::SmallVector<Joins, 2> cheaper;
     if (isa<BarrierOp>(barrier))
       cheaper.push_back(Joins::Warp);
-    if (isa<BarrierOp>(barrier) && walk->apart)
+    if (isa<BarrierOp>(barrier) && walk->apart && own)
       cheaper.push_back(Joins::Computing);
     Operation *instead = nullptr;
     for (const Joins who : cheaper) {
-      instead = makeBarrier(next, barrier->getLoc(), who);
+      instead = makeBarrier(next, barrier->getLoc(), who, own);
       if (!walk->search())
         break;
       instead->erase();

@@ -53,7 +53,7 @@ llvm::SmallVector<GlobalAccess, 1> GlobalAccess::of(Operation *op, const analysi
         out.push_back(std::move(access));
   }
   for (GlobalAccess &access : out)
-    access.oneWarp = tile_gpu::warpsOf(op).count == 1;
+    access.oneWarp = tile_gpu::threadsOf(op->getParentOfType<func::FuncOp>()) == layout::warpSize;
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "compiler/passes/barriers/KnownNumbers.h"
 
+#include "compiler/passes/barriers/SharedAccess.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -95,7 +96,12 @@ Operation *lastGoingBy(Operation *of, ValueRange ends) {
   llvm::SetVector<Value> seen(ends.begin(), ends.end());
   size_t next = 0;
   for (Operation *op = &of->getBlock()->back(); op != of; op = op->getPrevNode()) {
-    op->walk([&](Operation *inner) { seen.insert_range(numbersOf(inner)); });
+    op->walk([&](Operation *inner) {
+      seen.insert_range(numbersOf(inner));
+      for (const Value number : chosenBy(inner))
+        if (number)
+          seen.insert(number);
+    });
     for (; next < seen.size(); ++next) {
       if (seen[next].getDefiningOp() == of)
         return op;

@@ -83,7 +83,7 @@ public:
     if (good) // else it may be the same again
       for (const Event &event : paths.events)
         if (event.kind == Event::Arrive || event.kind == Event::Init ||
-            (event.kind == Event::PhaseWait && !event.elected))
+            (event.kind == Event::PhaseWait && (!event.elected || paths.apart())))
           from(event);
     return good;
   }
@@ -106,6 +106,8 @@ private:
       return {noGroup, 0, false};
     case Event::Arrive: // the phase goes on
       return {noGroup, bitOf(start), false};
+    case Event::PhaseWait:
+      return {nothing, 0, start.elected};
     default:
       return {};
     }
@@ -248,21 +250,25 @@ private:
   /// been seen.
   void checkPhase(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
     const Event &event = paths.events[reached[at].event];
-    // All threads arrive, each after its own wait.
+    // Who arrives after its own wait knows.
     const bool waits = start.kind == Event::PhaseWait;
-    if ((waits && !event.elected) || !reported.insert(event.op).second)
+    if ((waits && event.elected == start.elected) || !reported.insert(event.op).second)
       return;
     good = false;
     InFlightDiagnostic d = event.op->emitError();
     if (waits)
-      d << "this arrival may end the next phase of an mbarrier before every thread has seen that the last one is over";
+      d << "this arrival may end the next phase of an mbarrier before "
+        << (start.elected ? "the elected thread" : "every thread") << " has seen that the last one is over";
     else
       d << (event.kind == Event::Arrive ? "this arrival" : "this copy's count")
         << " may come before the last phase of its mbarrier is over";
     d.attachNote(start.op->getLoc()) << (waits ? "the wait for that phase" : "the arrival at that phase");
     whyNotKnown(d, reached, at);
     path(d, reached, at);
-    if (waits)
+    if (waits && start.elected)
+      d.attachNote()
+          << "let the elected thread arrive at another mbarrier after its wait, and the others wait for that";
+    else if (waits)
       d.attachNote()
           << "let the threads arrive at another mbarrier after their wait, and the elected one wait for that";
     else

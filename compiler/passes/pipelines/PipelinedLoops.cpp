@@ -29,6 +29,17 @@ bool waitsForSlots(scf::ForOp loop) {
   return !loop.getBody()->getOps<tile_gpu::WaitOp>().empty();
 }
 
+bool isOverPrograms(scf::ForOp loop) {
+  const auto plain = [](Value v) {
+    while (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(v.getDefiningOp()))
+      v = v.getDefiningOp()->getOperand(0);
+    return v;
+  };
+  auto first = plain(loop.getLowerBound()).getDefiningOp<tile::ProgramIdOp>();
+  auto step = plain(loop.getStep()).getDefiningOp<tile::NumProgramsOp>();
+  return first && step && first.getAxis() == step.getAxis();
+}
+
 bool onlyReads(Operation *op) {
   return !op->walk([](Operation *inner) {
               if (inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(inner) ||

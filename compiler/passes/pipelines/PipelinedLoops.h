@@ -23,6 +23,9 @@ mlir::LogicalResult forEachLoops(mlir::ModuleOp module, llvm::function_ref<bool(
 /// It waits for a slot of a pipeline itself, not in a loop or a conditional inside of it.
 bool waitsForSlots(mlir::scf::ForOp loop);
 
+/// Its rounds are programs, from this block's own on, as many apart as there are blocks.
+bool isOverPrograms(mlir::scf::ForOp loop);
+
 /// It writes no memory and orders nothing, nor does anything inside of it.
 bool onlyReads(mlir::Operation *op);
 

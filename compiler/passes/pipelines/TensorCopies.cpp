@@ -128,23 +128,6 @@ void TensorCopy::create(OpBuilder &b, tile::LoadViewOp load, Value buffer, const
   tile_gpu::TensorCopyOp::create(b, load.getLoc(), argument, coords, buffer, dims, barriers, number);
 }
 
-/// Whether the kernel may write where the load reads, or acquires what others have written while it runs.  What threads
-/// write the copy engine sees after a fence of global memory only, and nobody makes one.
-static bool mayBeWritten(Operation *load) {
-  auto function = load->getParentOfType<func::FuncOp>();
-  const analysis::PointerRoots roots(function);
-  const analysis::Roots read = roots.of(load->getOperand(0));
-  return function
-      ->walk([&](Operation *op) {
-        for (const tile::MemoryAccess &access : tile::accessesOf(op))
-          if (access.in<tile::GlobalMemory>() && (access.writes || access.acquires) &&
-              (access.acquires || !access.memory || analysis::mayOverlap(read, roots.of(access.memory))))
-            return WalkResult::interrupt();
-        return WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analysis::AxisAnalysis &facts,
                                 const Target &target) {
   if (!target.has(Capability::Tma))
@@ -155,7 +138,8 @@ Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analys
   if (!of)
     return unfit("it loads by pointers");
   KILN_ASSIGN(const Slices view, slicesOf(of.getView()));
-  if (mayBeWritten(load))
+  // What threads write the copy engine sees after a fence of global memory only, and nobody makes one.
+  if (analysis::mayBeWritten(load))
     return unfit("the kernel may write to the same argument, or acquires what others write");
   tile::MakeViewOp source = view.source;
   const tile::ViewType type = source.getType();

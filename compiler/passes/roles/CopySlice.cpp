@@ -1,5 +1,7 @@
 #include "compiler/passes/roles/CopySlice.h"
 
+#include "compiler/analysis/PointerRoots.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -15,21 +17,34 @@ bool isBlockBarrier(Operation *op) {
   return ordering && ordering->among == tile::MemoryOrdering::Among::Block && !ordering->threads;
 }
 
-/// Each thread can do it, whatever the others do.
+/// Each thread can do it, whatever the others do and whenever: what it loads nobody writes.
 bool isScalar(Operation *op) {
   const auto isTile = [](Type type) { return isa<ShapedType>(type); };
   if (op->getNumRegions() || llvm::any_of(op->getOperandTypes(), isTile) ||
       llvm::any_of(op->getResultTypes(), isTile) || tile::orderingOf(op))
     return false;
-  return llvm::all_of(tile::accessesOf(op), [](const tile::MemoryAccess &access) {
+  const tile::MemoryAccesses accesses = tile::accessesOf(op);
+  const bool loads = llvm::all_of(accesses, [](const tile::MemoryAccess &access) {
     return access.in<tile::GlobalMemory>() && !access.writes && !access.atomic && !access.inFlight;
   });
+  return loads && (accesses.empty() || !analysis::mayBeWritten(op));
 }
 
 } // namespace
 
 CopySlice::CopySlice(func::FuncOp kernel) : kernel(kernel) {
+  const WalkResult structured = kernel.walk([&](Region *region) {
+    if (region->getBlocks().size() <= 1)
+      return WalkResult::advance();
+    hindrance = region->getParentOp();
+    return WalkResult::interrupt();
+  });
+  if (structured.wasInterrupted())
+    return;
+  llvm::SmallVector<DelayOp> delays;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto delay = dyn_cast<DelayOp>(op))
+      delays.push_back(delay);
     if (auto one = dyn_cast<ElectedOp>(op)) {
       operations.insert(op);
       needAround(op);
@@ -40,7 +55,7 @@ CopySlice::CopySlice(func::FuncOp kernel) : kernel(kernel) {
       });
       return WalkResult::skip();
     }
-    if (isBlockBarrier(op) || isa<DelayOp>(op)) {
+    if (isBlockBarrier(op)) {
       operations.insert(op);
       needAround(op);
     }
@@ -66,6 +81,9 @@ CopySlice::CopySlice(func::FuncOp kernel) : kernel(kernel) {
       need(branch.elseYield().getOperand(i));
     }
   }
+  for (DelayOp delay : delays) // where the warps that copy come by
+    if (Operation *around = delay->getParentOp(); around == kernel || operations.contains(around))
+      operations.insert(delay);
 }
 
 void CopySlice::need(Value v) {

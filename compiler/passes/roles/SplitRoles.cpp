@@ -42,7 +42,8 @@ LogicalResult split(func::FuncOp kernel) {
 struct SplitRoles : impl::SplitRolesBase<SplitRoles> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
-      if (!tile::isKernel(kernel) || kernel.isExternal() || !tile::numCopyWarps(kernel) || !kernel.getBody().getOps<RolesOp>().empty())
+      if (!tile::isKernel(kernel) || kernel.isExternal() || !tile::numCopyWarps(kernel) ||
+          !kernel.getBody().getOps<RolesOp>().empty())
         continue;
       if (failed(split(kernel)))
         return signalPassFailure();

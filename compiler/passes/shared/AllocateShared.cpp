@@ -126,7 +126,7 @@ uint64_t withoutFewerBlocks(func::FuncOp function, const Target &target, uint64_
   if (auto most = function->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
     registers = std::min(registers, most.getValue().getZExtValue());
   const unsigned blocks =
-      residentBlocks(target, tile::numWarps(function) * layout::warpSize, bytes, static_cast<unsigned>(registers));
+      residentBlocks(target, tile_gpu::threadsOf(function), bytes, static_cast<unsigned>(registers));
   if (!blocks)
     return bytes;
   const uint64_t share = llvm::alignDown(target.sharedPerSm / blocks, 128);

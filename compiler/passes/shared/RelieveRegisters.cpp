@@ -21,8 +21,7 @@ namespace {
 
 /// Of a thread's registers so many are left for tiles.
 uint64_t roomForTiles(func::FuncOp f, const Target &target) {
-  uint64_t registers = std::min<uint64_t>(
-      target.registersPerThread, target.registersPerSm / (static_cast<uint64_t>(tile::numWarps(f)) * layout::warpSize));
+  uint64_t registers = std::min<uint64_t>(target.registersPerThread, target.registersPerSm / threadsOf(f));
   if (auto given = f->getAttrOfType<IntegerAttr>(tile::maxRegistersAttr))
     registers = std::min(registers, static_cast<uint64_t>(given.getInt()));
   return registers > analysis::registersBesideTiles ? registers - analysis::registersBesideTiles : 0;

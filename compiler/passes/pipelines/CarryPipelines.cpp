@@ -1,0 +1,128 @@
+// Pipelines of a loop over programs, from one program to the next: the copies for the next one begin while this one
+// stores its results.
+//
+//   for program ..:                       %all = pipeline
+//     %p = pipeline                       for program .. (%p = %all):
+//     .. fill it, use it ..        ->       .. fill it, use it ..
+//     drain                                 wait for and release what was committed and not used
+//                                         drain
+#include "compiler/passes/Pass.h"
+#include "compiler/passes/pipelines/PipelinedLoops.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace kiln {
+#include "compiler/passes/CarryPipelines.inc"
+
+using namespace tile_gpu;
+
+namespace {
+
+/// How many slots of a pipeline were committed and not waited for, and waited for and not released.
+struct Slots {
+  unsigned committed = 0, waited = 0;
+};
+
+/// Of a state, and the pipeline that it is one of.  Loops and conditionals give a pipeline back as they took it, but
+/// for what both arms do; whoever does otherwise finds out in lower-pipelines.
+std::optional<std::pair<Slots, PipelineOp>> slotsOf(Value state) {
+  if (auto argument = dyn_cast<BlockArgument>(state)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && argument != loop.getInductionVar() ? slotsOf(loop.getTiedLoopInit(argument)->get()) : std::nullopt;
+  }
+  Operation *op = state.getDefiningOp();
+  if (auto pipeline = dyn_cast<PipelineOp>(op))
+    return std::pair(Slots{0, static_cast<unsigned>(pipeline.getHolding())}, pipeline);
+  const unsigned result = cast<OpResult>(state).getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return slotsOf(loop.getInitArgs()[result]);
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return slotsOf(branch.thenYield().getOperand(result));
+  if (!isa<AcquireOp, CommitOp, WaitOp, ReleaseOp>(op))
+    return std::nullopt;
+  auto before = slotsOf(op->getOperand(0));
+  if (!before)
+    return std::nullopt;
+  Slots &slots = before->first;
+  if (isa<CommitOp>(op))
+    ++slots.committed;
+  if (isa<WaitOp>(op))
+    --slots.committed, ++slots.waited;
+  if (isa<ReleaseOp>(op))
+    --slots.waited;
+  return before;
+}
+
+/// A pipeline that begins and ends in each round.
+struct Candidate {
+  PipelineOp pipeline;
+  DrainOp drain;
+  Slots end;
+};
+
+llvm::SmallVector<Candidate> candidatesOf(scf::ForOp loop) {
+  llvm::SmallVector<Candidate> out;
+  for (DrainOp drain : loop.getBody()->getOps<DrainOp>())
+    if (const auto of = slotsOf(drain.getPipeline()))
+      if (auto [end, pipeline] = *of; pipeline.getBulk() && pipeline->getBlock() == loop.getBody() &&
+                                      end.committed + end.waited >= static_cast<unsigned>(pipeline.getHolding()))
+        out.push_back({pipeline, drain, end});
+  return out;
+}
+
+/// The state in which it began: all that was committed is waited for, and all but what it holds then is released.
+Value settled(OpBuilder &b, Candidate c) {
+  const PipelineType type = c.pipeline.getType();
+  llvm::SmallVector<Type> slot = {type};
+  llvm::append_range(slot, type.getBuffers());
+  Value state = c.drain.getPipeline();
+  unsigned waited = c.end.waited;
+  const auto releaseDownTo = [&](unsigned most) {
+    for (; waited > most; --waited)
+      state = ReleaseOp::create(b, c.drain.getLoc(), type, state).getNext();
+  };
+  for (unsigned i = 0; i < c.end.committed; ++i, ++waited) {
+    releaseDownTo(static_cast<unsigned>(c.pipeline.getHolding()));
+    state = WaitOp::create(b, c.drain.getLoc(), slot, state).getNext();
+  }
+  releaseDownTo(static_cast<unsigned>(c.pipeline.getHolding()));
+  return state;
+}
+
+void carry(scf::ForOp loop) {
+  IRRewriter rewriter(loop.getContext());
+  llvm::SmallVector<Candidate> candidates = candidatesOf(loop);
+  llvm::SmallVector<Value> inits;
+  for (Candidate &c : candidates) {
+    rewriter.setInsertionPoint(loop);
+    inits.push_back(rewriter.clone(*c.pipeline)->getResult(0));
+  }
+  if (inits.empty())
+    return;
+  const unsigned before = loop.getNumResults();
+  scf::ForOp wide = carryAlso(rewriter, loop, inits);
+  auto yield = cast<scf::YieldOp>(wide.getBody()->getTerminator());
+  for (auto [i, c] : llvm::enumerate(candidates)) {
+    const auto at = before + static_cast<unsigned>(i);
+    rewriter.setInsertionPoint(c.drain);
+    yield.setOperand(at, settled(rewriter, c));
+    rewriter.replaceOp(c.pipeline, wide.getRegionIterArg(at));
+    rewriter.setInsertionPointAfter(wide);
+    DrainOp::create(rewriter, c.drain.getLoc(), wide.getResult(at));
+    rewriter.eraseOp(c.drain);
+  }
+}
+
+struct CarryPipelines : impl::CarryPipelinesBase<CarryPipelines> {
+  void runOnOperation() override {
+    const auto all = [](llvm::ArrayRef<scf::ForOp> loops, const Target &) { llvm::for_each(loops, carry); };
+    if (failed(forEachLoops(getOperation(), isOverPrograms, all)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace kiln
