@@ -17,11 +17,9 @@ def TileGpu_RolesOp : TileGpu_Op<"roles",
   let description = [{
     ```mlir
     tile_gpu.roles copies registers 24 {
-      tile_gpu.elected { .. }
       tile_gpu.barrier
     } computes registers 240 {
       tile_gpu.barrier
-      ..
     }
     ```
     `copies` is for the last warps of the block, as many as `tile.copy_warps` says, `computes` for those before them.  A

@@ -98,6 +98,7 @@ VALUES = {
     "tile_gpu.tensor_copy": MAP + ", i32, i32, !tile_gpu.buffer<128x64xbf16, #tma>, !tile_gpu.mbarriers<2>, i32",
     "tile_gpu.turn_pass": "",
     "tile_gpu.turn_take": "",
+    "tile_gpu.roles": "",
     "tile_gpu.turns_begin": "",
     "tile_gpu.turns_end": "",
     "tile_gpu.wait": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
@@ -156,6 +157,8 @@ def function(number, statement, types):
     if statement.startswith(ELECTED):
         statement = f"tile_gpu.elected {{\n{statement}\n}}"
     attributes = "attributes {tile.num_warps = 8 : i32} " if statement.startswith("tile_gpu.turn") else ""
+    if statement.startswith("tile_gpu.roles"):
+        attributes = "attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 4 : i32} "
     return f"func.func @example{number}({arguments}) {attributes}{{\n{statement}\nreturn\n}}\n"
 
 

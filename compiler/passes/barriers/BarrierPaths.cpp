@@ -9,7 +9,7 @@ using namespace tile_gpu;
 namespace {
 
 /// A loop has at most `mostRounds` copies, code in nested ones at most `mostCopies` in all.
-constexpr size_t mostRounds = 16, mostCopies = 64;
+constexpr size_t mostRounds = 16, mostCopies = 256;
 
 } // namespace
 
@@ -296,7 +296,7 @@ std::optional<BarrierPaths::Exits> BarrierPaths::rounds(scf::ForOp op, const Rou
 
 BarrierPaths::Explored BarrierPaths::explore(scf::ForOp op, llvm::ArrayRef<BlockArgument> wanted, Ways &out) {
   using Row = llvm::SmallVector<APInt>;
-  constexpr size_t inner = 8; // copies of the loops inside, about
+  constexpr size_t inner = mostRounds; // copies of the loops inside, at most
   if (wanted.empty() || copies * inner > mostCopies)
     return Explored::NotKnown;
   const Way before{ends, numbers};
