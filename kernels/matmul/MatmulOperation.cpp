@@ -215,7 +215,7 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
       c.warps = tile->warps, c.stages = tile->stages;
       // A block of these has its multiprocessor for itself: the next tile's copies go on while it stores this one. That
       // gains a fifth at k = 256 and a twentieth at 1024 (an H100), and nothing where tiles take long.
-      constexpr std::int64_t brief = 2048;
+      constexpr std::int64_t brief = 1024;
       c.persistent = tile->blockN == 256 && x.columns <= brief &&
                      z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN) > multiprocessors;
     } else if (c.blockM == 128) {

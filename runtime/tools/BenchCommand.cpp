@@ -3,7 +3,7 @@
 #include "kernels/support/Runner.h"
 #include "runtime/tools/BenchPrediction.h"
 #include "runtime/tools/Commands.h"
-#include "runtime/tools/FamilyWords.h"
+#include "runtime/tools/FamilyCalls.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/Report.h"
 #include "support/Text.h"
@@ -49,18 +49,15 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
-    RunOptions run = o.run;
     if (o.predict) {
-      run.noChecks = true; // the next launch may read what the sample did not write, which checks report
-      run.emulator.secondsBudget = secondsOfPrediction;
+      KILN_ASSIGN(device, openForPrediction(o.run, hardware));
+    } else {
+      KILN_ASSIGN(device, openChosenDevice(o.run));
     }
-    KILN_ASSIGN(device, openChosenDevice(run));
     large = o.predict || device->info().kind == DeviceKind::Cuda;
-    if (o.predict) {
-      KILN_ASSIGN(hardware, hardwareForPrediction(*device));
-      KILN_TRY(device->record({.counters = true, .sampledBlocks = blocksOfPrediction}));
-    }
-    KILN_ASSIGN(const std::vector<TimedCall> calls, chooseCalls());
+    KILN_ASSIGN(
+        const std::vector<FamilyCall> calls,
+        chooseFamilyCalls(o.kernels, o.dtypes, o.with, {.reference = o.check && !o.predict, .samples = true}, large));
     KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
     report["codeTarget"] = jit->codeTarget();
@@ -71,89 +68,15 @@ private:
     if (o.predict) {
       report["hardware"] = hardware.name;
       if (!o.run.json)
-        printPredictionHead(hardware);
+        std::fputs(predictionHead(hardware.name).c_str(), stdout);
     } else if (!o.run.json)
       std::printf("%s (%s)\n%-12s %-5s %-27s %9s %9s %9s %9s %8s  %s\n", device->info().name.c_str(),
                   device->info().description.c_str(), "kernel", "type", "shape", "median ms", "min ms", "max ms",
                   "GB/s", "TFLOP/s", "check");
     if (!o.predict)
       KILN_TRY(deviceCopy());
-    for (const auto &[family, sample, type] : calls)
-      KILN_TRY(
-          one(*family, type, sample).withContext(std::string(family->name()) + " " + std::string(dtypeName(type))));
-    return {};
-  }
-
-  struct TimedCall {
-    const Family *family;
-    Sample sample;
-    DType type;
-  };
-
-  /// Everything that is to be timed, so that a wrong word ends the command before anything runs.
-  Result<std::vector<TimedCall>> chooseCalls() const {
-    if (!o.with.empty() && o.kernels.size() != 1)
-      return Status::invalid("--with " + o.with[0] + ": its parameters are of one kernel, " +
-                                 std::to_string(o.kernels.size()) + " are named",
-                             "name one kernel");
-    KILN_ASSIGN(const std::vector<KernelTypes> chosen,
-                selectKernels(o.kernels, o.dtypes, {.reference = o.check && !o.predict, .samples = true}));
-    std::vector<TimedCall> calls;
-    for (const auto &[family, types] : chosen)
-      for (const DType type : types) {
-        std::vector<Sample> samples = family->samples->calls(type, SampleUse::Bench, large);
-        KILN_TRY(applyWith(*family->callable, type, samples));
-        for (Sample &sample : samples)
-          calls.push_back({family, std::move(sample), type});
-      }
-    return calls;
-  }
-
-  /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V in addition to their options.
-  Status applyWith(const Callable &callable, DType type, std::vector<Sample> &samples) const {
-    std::vector<std::string> words;
-    for (const std::string &text : o.with)
-      words.push_back("--" + text);
-    KILN_ASSIGN(const FamilyWords given, parseFamilyWords(callable, words));
-    TensorTypes tensors;
-    OptionValues asked;
-    std::vector<std::string> made;
-    for (const TensorParameter &p : callable.tensors())
-      if (const auto word = given.tensors.find(p.name); word != given.tensors.end()) {
-        if (p.output && p.optional && word->second == "1") {
-          asked[p.name] = true;
-          continue;
-        }
-        if (!p.madeBy.empty()) {
-          if (word->second != p.madeBy)
-            return Status::invalid("--with " + p.name + "=" + word->second + ": it is what " + p.madeBy + " makes",
-                                   "write --with " + p.name + "=" + p.madeBy);
-          made.push_back(p.name);
-          continue;
-        }
-        KILN_ASSIGN(const Shape shape, parseShape(word->second));
-        if (p.output)
-          return Status::invalid("--with " + p.name + "=" + word->second +
-                                     ": the sizes of outputs follow from the inputs",
-                                 p.optional ? "write --with " + p.name + "=1 to have it made" : "leave it out");
-        const DType own = callable.inputType(p, type, given.options).value_or(type);
-        if (own == DType::I32)
-          return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
-                                 "leave it out");
-        tensors[p.name] = {own, shape};
-      }
-    if (!tensors.empty()) {
-      KILN_TRY(requireInputs(callable, tensors));
-      samples = {{tensors}};
-    }
-    for (Sample &sample : samples) {
-      for (const auto &[name, value] : given.options)
-        sample.options[name] = value;
-      sample.options.insert(asked.begin(), asked.end());
-      sample.made.insert(sample.made.end(), made.begin(), made.end());
-      if (const auto outputs = callable.outputs(sample.inputs, sample.options); !outputs.ok())
-        return outputs.status();
-    }
+    for (const FamilyCall &call : calls)
+      KILN_TRY(one(call).withContext(std::string(call.family->name()) + " " + std::string(dtypeName(call.type))));
     return {};
   }
 
@@ -214,70 +137,32 @@ private:
     return {};
   }
 
-  /// The family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer than the
-  /// GPU.
-  static Array inputOf(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed) {
-    const std::uint64_t blockElements = 1u << 20;
-    const std::uint64_t columns =
-        type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
-    // An odd number of rows: heads, whose number is mostly even, see different ones.
-    Array block = randomInput(family, name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
-    Array out{type.dtype, type.shape, {}};
-    std::uint64_t n = 1;
-    for (std::uint64_t extent : type.shape)
-      n *= extent;
-    const std::uint64_t bytes = n * dtypeBytes(type.dtype);
-    out.data.resize(bytes);
-    for (std::uint64_t at = 0; at < bytes; at += block.data.size())
-      std::copy_n(block.data.begin(), std::min<std::uint64_t>(block.data.size(), bytes - at),
-                  out.data.begin() + static_cast<std::ptrdiff_t>(at));
-    return out;
-  }
-
-  Status one(const Family &family, DType type, const Sample &sample) {
-    Arrays drawn;
-    for (const auto &[name, t] : sample.inputs)
-      drawn[name] = inputOf(family, name, t, drawn.size() + 1);
-    const Callable &callable = *family.callable;
-    const OptionValues &options = sample.options;
-    KILN_ASSIGN(const Arrays inputs, withMadeInputs(*jit, callable, std::move(drawn), options, sample.made));
+  Status one(const FamilyCall &of) {
+    if (o.predict) {
+      KILN_ASSIGN(Json row, predictedRow(*device, *jit, hardware, of));
+      if (!o.run.json) {
+        std::fputs(predictionText(row).c_str(), stdout);
+        std::fflush(stdout);
+      }
+      report["results"].push_back(std::move(row));
+      return {};
+    }
+    const Callable &callable = *of.family->callable;
+    const OptionValues &options = of.sample.options;
+    KILN_ASSIGN(const Arrays inputs, randomInputsOf(*jit, of));
     KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, callable, inputs, options));
     const Call &call = placed.call();
     const Callable::Planner planner = callable.bind(*jit);
-    if (o.predict) {
-      device->takeCounters(); // of calls that made inputs
-      WorkspacePlan workspace;
-      KILN_TRY(planner(call, workspace));
-      KILN_TRY(callable.run(*jit, planner, call, {}));
-      KILN_TRY(device->defaultStream().synchronize());
-      const CallPrediction p =
-          predictCall(*device, hardware, callable.bytes(call) + static_cast<double>(workspace.bytes));
-      report["results"].push_back(toJson(p, family.name(), dtypeName(type), sizeOf(callable, sample),
-                                         callable.bytes(call), callable.flops(call)));
-      if (!o.run.json)
-        printPrediction(report["results"].back());
-      return {};
-    }
     KILN_ASSIGN(const Spread t, time([&] { return callable.run(*jit, planner, call, {}); }));
     std::string verdict = "not checked";
     if (o.check) {
       KILN_ASSIGN(const Arrays outputs, placed.readOutputs());
-      KILN_ASSIGN(const Comparison comparison, compareWithReference(family, inputs, options, outputs));
+      KILN_ASSIGN(const Comparison comparison, compareWithReference(*of.family, inputs, options, outputs));
       wrong += !comparison.good();
       verdict = comparison.good() ? "good" : "WRONG: " + comparison.toString();
     }
-    row(family.name(), dtypeName(type), sizeOf(callable, sample), t, callable.bytes(call), callable.flops(call),
-        verdict);
+    row(of.family->name(), dtypeName(of.type), sizeTextOf(of), t, callable.bytes(call), callable.flops(call), verdict);
     return {};
-  }
-
-  static std::string sizeOf(const Callable &callable, const Sample &sample) {
-    std::string size = callable.sizeText(sample.inputs, sample.options);
-    for (const TensorParameter &p : callable.tensors())
-      if (p.optional &&
-          (p.output ? isSet(sample.options, p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
-        size += ", " + p.name;
-    return size;
   }
 
   const Options &o;

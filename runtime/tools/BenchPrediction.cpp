@@ -4,9 +4,18 @@
 #include "support/Names.h"
 #include "support/Text.h"
 
-#include <cstdio>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace kiln::tools {
+
+namespace {
+
+/// Blocks of each launch that the emulator runs; and the longest that a launch may take it, in seconds: those of
+/// kernels whose results depend on the order of blocks run whole.
+constexpr std::uint64_t blocksOfPrediction = 32;
+constexpr double secondsOfPrediction = 60;
 
 Result<model::Hardware> hardwareForPrediction(const Device &device) {
   if (device.info().kind != DeviceKind::Emulator)
@@ -20,6 +29,13 @@ Result<model::Hardware> hardwareForPrediction(const Device &device) {
   return model::hardwareOf(*device.info().target);
 }
 
+struct CallPrediction {
+  double milliseconds = 0;
+  std::vector<std::pair<std::string, model::Prediction>> launches; ///< a kernel's name, its prediction
+};
+
+/// Of the launches that `device` has counted since the last look; `bytes` are those of the call's tensors and of its
+/// workspace.
 CallPrediction predictCall(Device &device, const model::Hardware &hardware, double bytes) {
   const DeviceInfo &about = device.info();
   CallPrediction out;
@@ -55,29 +71,58 @@ Json toJson(const CallPrediction &prediction, std::string_view kernel, std::stri
   return row;
 }
 
-void printPredictionHead(const model::Hardware &hardware) {
-  std::printf("predicted for an %s, not measured; alone: milliseconds if nothing else limited the launch\n"
-              "%-12s %-5s %-27s %9s %9s %8s\n",
-              std::string(hardware.name).c_str(), "kernel", "type", "shape", "ms", "GB/s", "TFLOP/s");
+} // namespace
+
+Result<std::unique_ptr<Device>> openForPrediction(const RunOptions &options, model::Hardware &hardware) {
+  RunOptions run = options;
+  run.noChecks = true; // the next launch may read what the sample did not write, which checks report
+  run.emulator.secondsBudget = secondsOfPrediction;
+  KILN_ASSIGN(std::unique_ptr<Device> device, openChosenDevice(run));
+  KILN_ASSIGN(hardware, hardwareForPrediction(*device));
+  KILN_TRY(device->record({.counters = true, .sampledBlocks = blocksOfPrediction}));
+  return device;
 }
 
-void printPrediction(const Json &row) {
+Result<Json> predictedRow(Device &device, Jit &jit, const model::Hardware &hardware, const FamilyCall &of) {
+  const kernels::Callable &callable = *of.family->callable;
+  KILN_ASSIGN(const kernels::Arrays inputs, randomInputsOf(jit, of));
+  KILN_ASSIGN(const kernels::PlacedCall placed,
+              kernels::PlacedCall::create(device, callable, inputs, of.sample.options));
+  const kernels::Call &call = placed.call();
+  const kernels::Callable::Planner planner = callable.bind(jit);
+  device.takeCounters(); // of calls that made inputs
+  WorkspacePlan workspace;
+  KILN_TRY(planner(call, workspace));
+  KILN_TRY(callable.run(jit, planner, call, {}));
+  KILN_TRY(device.defaultStream().synchronize());
+  const double bytes = callable.bytes(call);
+  return toJson(predictCall(device, hardware, bytes + static_cast<double>(workspace.bytes)), of.family->name(),
+                dtypeName(of.type), sizeTextOf(of), bytes, callable.flops(call));
+}
+
+std::string predictionHead(std::string_view hardware) {
+  return format("predicted for an %s, not measured; alone: milliseconds if nothing else limited the launch\n"
+                "%-12s %-5s %-27s %9s %9s %8s\n",
+                std::string(hardware).c_str(), "kernel", "type", "shape", "ms", "GB/s", "TFLOP/s");
+}
+
+std::string predictionText(const Json &row) {
   const std::string rate =
       row.contains("teraflopsPerSecond") ? format("%.1f", row["teraflopsPerSecond"].get<double>()) : std::string("-");
-  std::printf("%-12s %-5s %-27s %9.4f %9.1f %8s\n", row["kernel"].get<std::string>().c_str(),
-              row["dtype"].get<std::string>().c_str(), row["shape"].get<std::string>().c_str(),
-              row["predictedMs"].get<double>(), row["gigabytesPerSecond"].get<double>(), rate.c_str());
+  std::string out = format("%-12s %-5s %-27s %9.4f %9.1f %8s\n", row["kernel"].get<std::string>().c_str(),
+                           row["dtype"].get<std::string>().c_str(), row["shape"].get<std::string>().c_str(),
+                           row["predictedMs"].get<double>(), row["gigabytesPerSecond"].get<double>(), rate.c_str());
   for (const Json &launch : row["launches"]) {
     std::string alone;
     for (const auto &[name, ms] : launch["aloneMs"].items())
       if (ms.get<double>() >= 0.05 * launch["predictedMs"].get<double>())
         alone += format("%s%s %.4f", alone.empty() ? "" : ", ", name.c_str(), ms.get<double>());
-    std::printf("  %s: %.4f ms, limited by %s; alone: %s; %.1f waves of %u blocks a multiprocessor\n",
-                launch["kernel"].get<std::string>().c_str(), launch["predictedMs"].get<double>(),
-                launch["limiter"].get<std::string>().c_str(), alone.c_str(), launch["waves"].get<double>(),
-                launch["resident"].get<unsigned>());
+    out += format("  %s: %.4f ms, limited by %s; alone: %s; %.1f waves of %u blocks a multiprocessor\n",
+                  launch["kernel"].get<std::string>().c_str(), launch["predictedMs"].get<double>(),
+                  launch["limiter"].get<std::string>().c_str(), alone.c_str(), launch["waves"].get<double>(),
+                  launch["resident"].get<unsigned>());
   }
-  std::fflush(stdout);
+  return out;
 }
 
 } // namespace kiln::tools

@@ -209,6 +209,14 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
         command->add_option("--draw", k->draw, "Which of a kernel's layouts --svg draws, by its letter")
             ->type_name("LETTER")
             ->capture_default_str(),
+        command->add_flag("--predict", k->predict,
+                          "Also what calls of a library kernel would take on the target, and what limits them, by the "
+                          "performance model"),
+        command
+            ->add_option("--with", k->with,
+                         "NAME=SHAPE or NAME=V of the calls that are predicted, as in kiln bench; default: its own")
+            ->type_name("NAME=V")
+            ->allow_extra_args(false),
         command->add_flag("--rejected", k->plans, "Of each conversion also the strategies not taken, and why")})
     option->needs("kernel");
   command->add_option("--svg", o->svg, "Draw --layout, or a kernel's layout, to a file")->type_name("FILE");
@@ -218,6 +226,7 @@ void addExplainCommand(CLI::App &app, int &exitStatus) {
                   "  kiln explain attention --target sm_80 --set right=true --set lse=true\n"
                   "  kiln explain transpose --target sm_80 --equals x_stride_1=1 --svg tile.svg --draw B\n"
                   "  kiln explain docs/examples/scale.mlir --target sm_89 --json\n"
+                  "  kiln explain softmax --target sm_90a --predict --with x=8192x4096\n"
                   "  kiln explain --layout 'blocked<sizePerThread=[1,4], threadsPerWarp=[8,4], warpsPerCTA=[4,1], "
                   "order=[1,0]> : 32x16'\n"
                   "  kiln explain --layout 'mma<version=2, warpsPerCTA=[2,2]> : 64x64xf16' --svg mma.svg\n"

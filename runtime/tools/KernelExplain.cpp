@@ -9,6 +9,7 @@
 #include "runtime/jit/CompileRequest.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/jit/Metadata.h"
+#include "runtime/tools/BenchPrediction.h"
 #include "runtime/tools/KernelProgram.h"
 #include "runtime/tools/TextKernel.h"
 #include "support/Text.h"
@@ -35,6 +36,11 @@ public:
 
 private:
   Status run() {
+    if (!o.predict && !o.with.empty())
+      return Status::invalid("--with " + o.with[0] + ": it is of a call that is predicted", "add --predict");
+    if (o.predict && namesTextFile(o.kernel))
+      return Status::invalid("--predict: " + o.kernel + " is no kernel of the library, of which calls are known",
+                             "leave --predict out");
     KILN_ASSIGN(const Target *target, findTarget(o.target));
     KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
     const bool file = namesTextFile(o.kernel);
@@ -70,7 +76,31 @@ private:
       report[key] = value;
     report["configuration"] = source.configuration;
     resources(out.output, assemblerLevelOf(out.metadata), *target, knobs);
+    if (o.predict)
+      KILN_TRY(predict());
     return o.svg.empty() ? Status() : draw();
+  }
+
+  /// What calls of the kernel would take, at sizes that fill the GPU or at those of --with.
+  Status predict() {
+    RunOptions run;
+    run.target = o.target;
+    model::Hardware hardware;
+    KILN_ASSIGN(const std::unique_ptr<Device> device, openForPrediction(run, hardware));
+    KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
+    const std::vector<std::string> types = {o.dtype.empty() ? std::string(dtypeName(family->callable->dtypes().front()))
+                                                            : o.dtype};
+    KILN_ASSIGN(const std::vector<FamilyCall> calls,
+                chooseFamilyCalls({o.kernel}, types, o.with, {.samples = true}, /*large=*/true));
+    KILN_ASSIGN(JitOptions options, chosenJitOptions(run));
+    KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device, std::move(options)));
+    report["predictedFor"] = hardware.name;
+    report["predicted"] = Json::array();
+    for (const FamilyCall &call : calls) {
+      KILN_ASSIGN(Json row, predictedRow(*device, *jit, hardware, call));
+      report["predicted"].push_back(std::move(row));
+    }
+    return {};
   }
 
   /// What --set takes, and what of it a tuner would try.
@@ -120,7 +150,7 @@ private:
                        (module ? "its report does not name the kernel" : module.status().toString());
       return;
     }
-    out["assembler"] = (*assembler)->name();
+    out["assembler"] = module->assembler;
     out["arch"] = target.name;
     out["registers"] = found->registers;
     out["stackBytes"] = found->stackBytes;

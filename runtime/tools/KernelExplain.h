@@ -13,8 +13,8 @@ namespace kiln::tools {
 
 struct KernelExplainOptions {
   std::string kernel, entry, target, dtype, svg, draw = "A";
-  std::vector<std::string> settings, divisible, equals;
-  bool noTensorMaps = false, json = false, plans = false;
+  std::vector<std::string> settings, divisible, equals, with;
+  bool noTensorMaps = false, json = false, plans = false, predict = false;
 };
 
 int explainKernel(const KernelExplainOptions &options);

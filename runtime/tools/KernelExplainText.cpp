@@ -1,4 +1,5 @@
 // What `kiln explain KERNEL` prints, from the compiler's JSON.
+#include "runtime/tools/BenchPrediction.h"
 #include "runtime/tools/KernelExplain.h"
 #include "support/Text.h"
 
@@ -74,6 +75,7 @@ public:
     shared();
     barriers();
     resources();
+    predicted();
     if (report.contains("svg"))
       out += "picture: " + report.value("svg", "") + "\n";
     return out;
@@ -192,6 +194,16 @@ private:
       if (text.find(exchange) != std::string::npos)
         out += "      (that conversion is above)\n";
     }
+  }
+
+  /// Of calls, whose tiles follow from their sizes: not those of --set.
+  void predicted() {
+    if (!report.contains("predicted"))
+      return;
+    out +=
+        "\ncalls, with the configurations that their sizes choose: " + predictionHead(report.value("predictedFor", ""));
+    for (const Json &row : report.at("predicted"))
+      out += predictionText(row);
   }
 
   void roles() {

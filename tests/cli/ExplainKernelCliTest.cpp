@@ -51,6 +51,51 @@ TEST_F(ExplainKernelCliTest, ATextKernelByItsLines) {
   EXPECT_TRUE(multiply) << j["explain"]["operations"].dump();
 }
 
+TEST_F(ExplainKernelCliTest, CallsArePredictedAsByBench) {
+  const Words call = {"softmax", "--dtype", "bf16", "--target", "sm_90a", "--predict", "--with", "x=2048x4096"};
+  const Json j = json(call);
+  ASSERT_EQ(j["predicted"].size(), 1u);
+  EXPECT_EQ(j["predictedFor"], "NVIDIA H200");
+  Words words = call;
+  words.insert(words.begin(), "bench");
+  words.emplace_back("--json");
+  const Outcome bench = kiln(words);
+  ASSERT_EQ(bench.status, 0) << bench.err;
+  EXPECT_EQ(j["predicted"], Json::parse(bench.out)["results"]);
+  EXPECT_GT(j["predicted"][0]["predictedMs"].get<double>(), 0);
+  const Outcome text = explain(call);
+  EXPECT_TRUE(has(text.out, "predicted for an NVIDIA H200, not measured")) << text.out;
+  EXPECT_TRUE(has(text.out, "limited by DRAM bytes")) << text.out;
+}
+
+TEST_F(ExplainKernelCliTest, WhatCannotBePredictedIsRefused) {
+  for (const auto &[words, why] :
+       {std::pair(Words{"softmax", "--with", "x=8x8"}, "add --predict"),
+        std::pair(Words{scale(), "--predict"}, "is no kernel of the library"),
+        std::pair(Words{"softmax", "--target", "sm_80", "--predict"}, "no numbers of such a GPU"),
+        std::pair(Words{"softmax", "--predict", "--with", "y=8x8"}, "y")}) {
+    const Outcome o = explain(words);
+    EXPECT_EQ(o.status, 2) << o.out;
+    EXPECT_TRUE(has(o.err, why)) << o.err;
+  }
+}
+
+/// A warpgroup of its own copies, and leaves its registers to the others.
+TEST_F(ExplainKernelCliTest, RolesAndTheirRegisters) {
+  const Words kernel = {"attention", "--target", "sm_90a",     "--set", "dim=128", "--set",
+                        "dimV=128",  "--set",    "blockN=128", "--set", "warps=8"};
+  const Json roles = json(kernel)["explain"]["roles"];
+  ASSERT_EQ(roles.size(), 2u) << roles.dump();
+  EXPECT_EQ(roles[0],
+            Json::parse(R"j({"name": "copies", "warps": 4, "registers": 24, "work": ["bulk copies (TMA)"]})j"));
+  EXPECT_EQ(roles[1]["name"], "computes");
+  EXPECT_EQ(roles[1]["warps"], 8);
+  EXPECT_EQ(roles[1]["registers"], 240);
+  EXPECT_TRUE(has(explain(kernel).out,
+                  "roles: copies, 4 warps of 24 registers a thread: bulk copies (TMA); computes, 8 "
+                  "warps of 240 registers a thread: "));
+}
+
 TEST_F(ExplainKernelCliTest, FactsChangeTheWidthOfAccesses) {
   // n divisible by 16 makes the mask constant over vectors.
   const Words line = {scale(),       "--target", "sm_80",       "--divisible", "x=16",

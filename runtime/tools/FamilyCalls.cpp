@@ -1,0 +1,119 @@
+#include "runtime/tools/FamilyCalls.h"
+
+#include "runtime/tools/FamilyWords.h"
+
+#include <algorithm>
+
+namespace kiln::tools {
+namespace {
+
+using namespace kernels;
+
+/// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V in addition to their options.
+Status applyWith(std::span<const std::string> with, const Callable &callable, DType type,
+                 std::vector<Sample> &samples) {
+  std::vector<std::string> words;
+  for (const std::string &text : with)
+    words.push_back("--" + text);
+  KILN_ASSIGN(const FamilyWords given, parseFamilyWords(callable, words));
+  TensorTypes tensors;
+  OptionValues asked;
+  std::vector<std::string> made;
+  for (const TensorParameter &p : callable.tensors())
+    if (const auto word = given.tensors.find(p.name); word != given.tensors.end()) {
+      if (p.output && p.optional && word->second == "1") {
+        asked[p.name] = true;
+        continue;
+      }
+      if (!p.madeBy.empty()) {
+        if (word->second != p.madeBy)
+          return Status::invalid("--with " + p.name + "=" + word->second + ": it is what " + p.madeBy + " makes",
+                                 "write --with " + p.name + "=" + p.madeBy);
+        made.push_back(p.name);
+        continue;
+      }
+      KILN_ASSIGN(const Shape shape, parseShape(word->second));
+      if (p.output)
+        return Status::invalid("--with " + p.name + "=" + word->second +
+                                   ": the sizes of outputs follow from the inputs",
+                               p.optional ? "write --with " + p.name + "=1 to have it made" : "leave it out");
+      const DType own = callable.inputType(p, type, given.options).value_or(type);
+      if (own == DType::I32)
+        return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
+                               "leave it out");
+      tensors[p.name] = {own, shape};
+    }
+  if (!tensors.empty()) {
+    KILN_TRY(requireInputs(callable, tensors));
+    samples = {{tensors}};
+  }
+  for (Sample &sample : samples) {
+    for (const auto &[name, value] : given.options)
+      sample.options[name] = value;
+    sample.options.insert(asked.begin(), asked.end());
+    sample.made.insert(sample.made.end(), made.begin(), made.end());
+    if (const auto outputs = callable.outputs(sample.inputs, sample.options); !outputs.ok())
+      return outputs.status();
+  }
+  return {};
+}
+
+/// The family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer than the
+/// GPU.
+Array inputOf(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed) {
+  const std::uint64_t blockElements = 1u << 20;
+  const std::uint64_t columns = type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
+  // An odd number of rows: heads, whose number is mostly even, see different ones.
+  Array block = randomInput(family, name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
+  Array out{type.dtype, type.shape, {}};
+  std::uint64_t n = 1;
+  for (std::uint64_t extent : type.shape)
+    n *= extent;
+  const std::uint64_t bytes = n * dtypeBytes(type.dtype);
+  out.data.resize(bytes);
+  for (std::uint64_t at = 0; at < bytes; at += block.data.size())
+    std::copy_n(block.data.begin(), std::min<std::uint64_t>(block.data.size(), bytes - at),
+                out.data.begin() + static_cast<std::ptrdiff_t>(at));
+  return out;
+}
+
+} // namespace
+
+Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string> &names,
+                                                  const std::vector<std::string> &dtypes,
+                                                  std::span<const std::string> with, Needs needs, bool large) {
+  if (!with.empty() && names.size() != 1)
+    return Status::invalid("--with " + with[0] + ": its parameters are of one kernel, " + std::to_string(names.size()) +
+                               " are named",
+                           "name one kernel");
+  KILN_ASSIGN(const std::vector<KernelTypes> chosen, selectKernels(names, dtypes, needs));
+  std::vector<FamilyCall> calls;
+  for (const auto &[family, types] : chosen)
+    for (const DType type : types) {
+      std::vector<Sample> samples = family->samples->calls(type, SampleUse::Bench, large);
+      KILN_TRY(applyWith(with, *family->callable, type, samples));
+      for (Sample &sample : samples)
+        calls.push_back({family, std::move(sample), type});
+    }
+  return calls;
+}
+
+Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call) {
+  Arrays drawn;
+  for (const auto &[name, t] : call.sample.inputs)
+    drawn[name] = inputOf(*call.family, name, t, drawn.size() + 1);
+  return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made);
+}
+
+std::string sizeTextOf(const FamilyCall &call) {
+  const Callable &callable = *call.family->callable;
+  const Sample &sample = call.sample;
+  std::string size = callable.sizeText(sample.inputs, sample.options);
+  for (const TensorParameter &p : callable.tensors())
+    if (p.optional &&
+        (p.output ? isSet(sample.options, p.name) : std::count(sample.made.begin(), sample.made.end(), p.name)))
+      size += ", " + p.name;
+  return size;
+}
+
+} // namespace kiln::tools
