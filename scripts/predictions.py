@@ -20,6 +20,7 @@ HEAD = """# The performance model
 counts; the model ([`runtime/model`](../runtime/model/README.md)) makes milliseconds of the counts, and says what limits each launch.
 
     build/dev/bin/kiln bench attention --dtype bf16 --target sm_90a --predict
+    build/dev/bin/kiln explain attention --target sm_90a --predict
 
 The table is made by `scripts/predictions.py`; do not edit it. *Measured* is the newest record of the performance page, *off* how much longer (+) or
 shorter (-) the prediction is. The limiter is that of the call's longest launch. Some numbers of the model are fitted to rows of this table, so that

@@ -9,8 +9,10 @@
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
 // the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
 // the same numbers; no path of a run is missing.  What comes after such a loop is copied too, once for each set of
-// numbers that it may end with, down to the last operation that goes by them.  A loop without such numbers is one copy
-// with an edge back to itself.
+// numbers that it may end with, down to the last operation that goes by them; so is what comes after a conditional that
+// gives numbers.  Where the next round's numbers depend on the way that a round goes, each set that some way leads to is
+// a copy, with an edge from every way that leads there.  A loop without such numbers is one copy with an edge back to
+// itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_BARRIERPATHS_H
