@@ -114,7 +114,7 @@ def TileGpu_SlotsOp : TileGpu_Op<"slots", [MemoryEffects<[MemRead<TileGpu_Pipeli
     %b = tile_gpu.slots %p : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
     %c = tile_gpu.slots %p at %n : !tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>
     ```
-    The state goes on to somewhere else: this only looks.  Slots are filled in the order of their numbers, from 0; an
+    The state goes on to somewhere else: this only looks.  Slots are filled in the order of their numbers; an
     index outside 0 .. stages - 1 is undefined.
   }];
   let arguments = (ins TileGpu_Pipeline:$pipeline, Optional<I32>:$index);

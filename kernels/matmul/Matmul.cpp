@@ -69,6 +69,9 @@ template <Element O> struct Destination {
 
 template <Element T, Element O> Kernel matmulOf(const MatmulConfig &c) {
   Status problem;
+  if (c.persistent && c.sums != Sums::Finish)
+    return Kernel::failed(Status::invalid("matmul: persistent programs with sums that another launch finishes",
+                                          "leave persistent out: each program of a split product takes one tile"));
   Kernel recorded = kernel(
       "matmul", {.warps = c.warps, .stages = c.stages, .config = entriesOf(c)},
       [&](TensorArg<T, 3, "a"> a, TensorArg<T, 3, "b"> b, TensorArg<O, 3, "out"> out,

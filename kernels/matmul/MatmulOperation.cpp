@@ -285,9 +285,10 @@ Status MatmulOperation::plan(const MatmulArguments &a, Plan &plan) const {
     KILN_TRY(plan.launch(*zero, grid, named<"out">(sumsIn(workspace[0], outType, {z.batch * size}))));
   }
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element, out}, c, [&] { return matmul(element, out, c); }));
-  const std::int64_t programs = z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN),
-                     most = a.programs ? a.programs : jit().device().info().multiprocessors;
-  KILN_ASSIGN(const Dim3 grid, gridOf(name(), c.persistent ? std::min(programs, most) : programs));
+  KILN_ASSIGN(Dim3 grid, gridOf(name(), z.batch * splits * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN)));
+  if (c.persistent)
+    grid.x = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(grid.x, a.programs ? a.programs : jit().device().info().multiprocessors));
   const bool direct = splits == 1;
   KILN_TRY(plan.launch(*kernel, grid, named<"a">(inBatches(a.a, z.batch)), named<"b">(inBatches(a.b, z.batch)),
                        named<"out">(direct ? inBatches(a.out, z.batch)

@@ -15,7 +15,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // CHECK: %[[END:.*]] = scf.for {{.*}} iter_args(%[[P:.*]] = %[[ALL]])
 // CHECK: tile_gpu.acquire %[[P]]
 // CHECK: tile_gpu.acquire
-// CHECK: tile_gpu.local_load
+// CHECK: tile_gpu.local_store
 // CHECK-NEXT: %[[USED:.*]] = tile_gpu.release
 // CHECK-NEXT: %[[LAST:.*]], %{{.*}} = tile_gpu.wait %[[USED]]
 // CHECK-NEXT: scf.yield %[[LAST]]
@@ -24,9 +24,12 @@ module attributes {tile_gpu.target = "sm_90a"} {
 // PROVED-SAME: tile.copy_warps = 4 : i32
 // PROVED: scf.for
 // PROVED-NOT: mbarrier_init
+// PROVED: tile_gpu.local_load
+// PROVED-NOT: mbarrier_init
 // PROVED: return
 func.func @holds(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map = #map}) attributes {tile.kernel, tile.num_warps = 8 : i32} {
   %c0 = arith.constant 0 : i32
+  %o = tile_gpu.local_alloc : !slot
   %first = tile.program_id x
   %step = tile.num_programs x
   scf.for %t = %first to %n step %step : i32 {
@@ -39,6 +42,7 @@ func.func @holds(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map {tile_
     %e = tile_gpu.release %d : !pipe
     %f:2 = tile_gpu.wait %e : !pipe
     %l = tile_gpu.local_load %f#1 : !slot to tensor<64x64xbf16, #row>
+    tile_gpu.local_store %l, %o : tensor<64x64xbf16, #row>, !slot
     %g = tile_gpu.release %f#0 : !pipe
     tile_gpu.drain %g : !pipe
   }

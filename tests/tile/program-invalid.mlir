@@ -146,7 +146,7 @@ func.func @k() attributes {tile.kernel, tile.num_warps = 4 : ui32} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers, tile.assembler_level, tile.unroll, tile.cluster and tile.slice}}
+// expected-error @+1 {{unknown attribute "tile.warps": operations may have tile.kernel, tile.num_warps, tile.num_stages, tile.max_registers, tile.copy_warps, tile.assembler_level, tile.unroll, tile.cluster and tile.slice}}
 func.func @k() attributes {tile.warps = 4 : i32} {
   return
 }

@@ -6,11 +6,14 @@
 //     .. fill it, use it ..        ->       .. fill it, use it ..
 //     drain                                 wait for and release what was committed and not used
 //                                         drain
+//
+// Only what changes nothing else: rings whose slots and phases, all together, the proof can follow, in shared memory
+// that all of them fit next to each other, and of which nobody names a slot by its number (a carried one does not begin
+// at 0).
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/pipelines/PipelinedLoops.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -26,8 +29,8 @@ struct Slots {
   unsigned committed = 0, waited = 0;
 };
 
-/// Of a state, and the pipeline that it is one of.  Loops and conditionals give a pipeline back as they took it, but
-/// for what both arms do; whoever does otherwise finds out in lower-pipelines.
+/// Of a state, and the pipeline that it is one of.  Nothing where an operation takes what is not there, of which
+/// lower-pipelines tells.  A loop gives a pipeline back as it took it, a conditional as its first arm does.
 std::optional<std::pair<Slots, PipelineOp>> slotsOf(Value state) {
   if (auto argument = dyn_cast<BlockArgument>(state)) {
     auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
@@ -46,13 +49,15 @@ std::optional<std::pair<Slots, PipelineOp>> slotsOf(Value state) {
   auto before = slotsOf(op->getOperand(0));
   if (!before)
     return std::nullopt;
-  Slots &slots = before->first;
-  if (isa<CommitOp>(op))
-    ++slots.committed;
-  if (isa<WaitOp>(op))
-    --slots.committed, ++slots.waited;
-  if (isa<ReleaseOp>(op))
-    --slots.waited;
+  auto &[slots, pipeline] = *before;
+  if ((isa<WaitOp>(op) && !slots.committed) || (isa<ReleaseOp>(op) && !slots.waited))
+    return std::nullopt;
+  slots.committed += isa<CommitOp>(op);
+  slots.committed -= isa<WaitOp>(op);
+  slots.waited += isa<WaitOp>(op);
+  slots.waited -= isa<ReleaseOp>(op);
+  if (slots.committed + slots.waited > static_cast<unsigned>(pipeline.getType().getStages()))
+    return std::nullopt;
   return before;
 }
 
@@ -63,13 +68,47 @@ struct Candidate {
   Slots end;
 };
 
-llvm::SmallVector<Candidate> candidatesOf(scf::ForOp loop) {
+/// A slot of it is named by its number somewhere.
+bool isIndexed(PipelineOp pipeline) {
+  return pipeline->getParentOfType<func::FuncOp>()
+      ->walk([&](SlotsOp op) {
+        const auto of = op.getIndex() ? slotsOf(op.getPipeline()) : std::nullopt;
+        return op.getIndex() && (!of || of->second == pipeline) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+llvm::SmallVector<Candidate> candidatesOf(scf::ForOp loop, const Target &target) {
   llvm::SmallVector<Candidate> out;
   for (DrainOp drain : loop.getBody()->getOps<DrainOp>())
     if (const auto of = slotsOf(drain.getPipeline()))
       if (auto [end, pipeline] = *of; pipeline.getBulk() && pipeline->getBlock() == loop.getBody() &&
-                                      end.committed + end.waited >= static_cast<unsigned>(pipeline.getHolding()))
+                                      end.committed + end.waited >= static_cast<unsigned>(pipeline.getHolding()) &&
+                                      !isIndexed(pipeline))
         out.push_back({pipeline, drain, end});
+  // One that ends twice is an error elsewhere.
+  for (Candidate &c : out)
+    if (llvm::count_if(out, [&](const Candidate &o) { return o.pipeline == c.pipeline; }) > 1)
+      return {};
+  // In what states a round may begin; and bytes: an eighth of shared memory is left for what rounds exchange.
+  constexpr int64_t mostStates = 16;
+  const uint64_t most = target.sharedOptIn / 8 * 7;
+  int64_t states = 1;
+  uint64_t bytes = 0;
+  for (Candidate &c : out) {
+    const PipelineType type = c.pipeline.getType();
+    states *= 2 * type.getStages();
+    for (BufferType buffer : type.getBuffers()) {
+      const Result<uint64_t> its = buffer.withCount(type.getStages()).bytes();
+      bytes += its ? *its : most + 1;
+    }
+    if (states > mostStates || bytes > most) {
+      c.pipeline.emitRemark("begins anew with each program: ")
+          << (states > mostStates ? "with more slots the proof does not follow it through two loops"
+                                  : "all pipelines of the loop do not fit into shared memory next to each other");
+      return {};
+    }
+  }
   return out;
 }
 
@@ -92,9 +131,9 @@ Value settled(OpBuilder &b, Candidate c) {
   return state;
 }
 
-void carry(scf::ForOp loop) {
+void carry(scf::ForOp loop, const Target &target) {
   IRRewriter rewriter(loop.getContext());
-  llvm::SmallVector<Candidate> candidates = candidatesOf(loop);
+  llvm::SmallVector<Candidate> candidates = candidatesOf(loop, target);
   llvm::SmallVector<Value> inits;
   for (Candidate &c : candidates) {
     rewriter.setInsertionPoint(loop);
@@ -118,7 +157,10 @@ void carry(scf::ForOp loop) {
 
 struct CarryPipelines : impl::CarryPipelinesBase<CarryPipelines> {
   void runOnOperation() override {
-    const auto all = [](llvm::ArrayRef<scf::ForOp> loops, const Target &) { llvm::for_each(loops, carry); };
+    const auto all = [](llvm::ArrayRef<scf::ForOp> loops, const Target &target) {
+      for (scf::ForOp loop : loops)
+        carry(loop, target);
+    };
     if (failed(forEachLoops(getOperation(), isOverPrograms, all)))
       signalPassFailure();
   }

@@ -17,6 +17,30 @@ bool isBlockBarrier(Operation *op) {
   return ordering && ordering->among == tile::MemoryOrdering::Among::Block && !ordering->threads;
 }
 
+/// What it loads is the same at every time: the kernel writes nowhere, or its arguments are nobody else's.
+bool staysAsItIs(Operation *load) {
+  if (analysis::mayBeWritten(load))
+    return false;
+  auto kernel = load->getParentOfType<func::FuncOp>();
+  const analysis::PointerRoots roots(kernel);
+  const auto isAlone = [&](Value argument) {
+    return kernel.getArgAttr(cast<BlockArgument>(argument).getArgNumber(), tile::noaliasAttr) != nullptr;
+  };
+  const bool alone = llvm::all_of(tile::accessesOf(load), [&](const tile::MemoryAccess &access) {
+    return access.memory && llvm::all_of(roots.of(access.memory).arguments, isAlone);
+  });
+  return alone || !kernel
+                       ->walk([](Operation *op) {
+                         return llvm::any_of(tile::accessesOf(op),
+                                             [](const tile::MemoryAccess &access) {
+                                               return access.in<tile::GlobalMemory>() && access.writes;
+                                             })
+                                    ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+                       })
+                       .wasInterrupted();
+}
+
 /// Each thread can do it, whatever the others do and whenever: what it loads nobody writes.
 bool isScalar(Operation *op) {
   const auto isTile = [](Type type) { return isa<ShapedType>(type); };
@@ -27,7 +51,7 @@ bool isScalar(Operation *op) {
   const bool loads = llvm::all_of(accesses, [](const tile::MemoryAccess &access) {
     return access.in<tile::GlobalMemory>() && !access.writes && !access.atomic && !access.inFlight;
   });
-  return loads && (accesses.empty() || !analysis::mayBeWritten(op));
+  return loads && (accesses.empty() || staysAsItIs(op));
 }
 
 } // namespace
