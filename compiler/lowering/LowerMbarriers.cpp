@@ -1,4 +1,4 @@
-// mbarriers, what one thread does alone, and copies by tensor maps (TMA).
+// mbarriers, what one thread does alone, warps that only copy, and copies by tensor maps (TMA).
 #include "compiler/lowering/Emit.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -10,6 +10,7 @@ namespace {
 /// For tiles of up to `widest` columns.
 struct Tiles {
   int widest, blockM, blockN, warps;
+  unsigned programs = 0; ///< that a multiprocessor is to hold, for which registers are limited; 0: as many as fit
 
   int rowsOfWarp() const { return blockM / warps; }
 };
@@ -21,8 +22,8 @@ constexpr Tiles choices[] = {{128, 128, 64, 4}, {128, 128, 128, 8}, {128, 128, 6
 
 /// Where warpgroups multiply and the copies lie as they read them.  Two warps for each scheduler; 128 keys where shared
 /// memory and registers hold them.
-constexpr Tiles warpgroupChoices[] = {{64, 64, 128, 4}, {80, 128, 64, 4},   {96, 64, 128, 4},  {128, 128, 128, 8},
-                                      {128, 64, 64, 4}, {192, 128, 128, 8}, {192, 128, 64, 8}, {256, 128, 64, 8}};
+constexpr Tiles warpgroupChoices[] = {{64, 64, 128, 4, 3}, {80, 128, 64, 4},   {96, 64, 128, 4},  {128, 128, 128, 8},
+                                      {128, 64, 64, 4},    {192, 128, 128, 8}, {192, 128, 64, 8}, {256, 128, 64, 8}};
 
 /// For at most 64 queries, and where programs of 64 rows find an SM each.
 constexpr Tiles lowChoices[] = {
@@ -38,14 +39,14 @@ bool hasRoom(const AttentionConfig &c, bool copied) {
   return narrow && copied && !(c.alibi && (wide <= 32 || wide == 128)) && !(c.softcap && slabs);
 }
 
-/// Registers of a thread so that three programs fit a multiprocessor, not two: where heads are narrow, twelve warps hide
-/// more of each other's latencies (an H100, D = 64, 8k: 393 to 430 TFLOP/s, causal 365 to 406).  0: windows, slopes and
-/// packed keys would spill in the loop.
-int registersForThree(const AttentionConfig &c, const Target &device) {
-  if (c.left || c.alibi || c.packedK)
+/// Registers of a thread so that a multiprocessor holds as many programs as the tiles ask for: where heads are narrow,
+/// the twelve warps of three hide more of each other's latencies than the eight of two (an H100, D = 64, 8k: 393 to 430
+/// TFLOP/s, causal 365 to 406).  0, no limit: windows, slopes and packed keys would spill in the loop.
+int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device) {
+  if (!t.programs || c.left || c.alibi || c.packedK)
     return 0;
-  constexpr unsigned programs = 3, unit = 8;
-  return static_cast<int>(device.registersPerSm / (programs * 32 * static_cast<unsigned>(c.warps)) / unit * unit);
+  constexpr unsigned unit = 8;
+  return static_cast<int>(device.registersPerSm / (t.programs * 32 * static_cast<unsigned>(t.warps)) / unit * unit);
 }
 
 /// Shared memory of a block.
@@ -99,8 +100,7 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();
   c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
-  if (&t == &warpgroupChoices[0] && all.data() == warpgroupChoices)
-    c.maxRegisters = registersForThree(c, device);
+  c.maxRegisters = registersFor(t, c, device);
 }
 
 } // namespace kiln::kernels

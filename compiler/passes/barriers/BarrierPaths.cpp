@@ -87,7 +87,7 @@ bool BarrierPaths::build(Block::iterator from, Block::iterator to, Ways &out, Va
       merge(op, std::move(ways));
       continue;
     }
-    // As far as what loops on the way end with.
+    // As far as what loops and conditionals on the way end with.
     for (Operation *inner = op->getNextNode(); inner != last->getNextNode(); inner = inner->getNextNode())
       if (isa<scf::ForOp, scf::IfOp>(inner))
         if (Operation *further = lastGoingBy(inner, wanted); further && last->isBeforeInBlock(further))

@@ -10,9 +10,9 @@
 // the round before, so a run goes through the copies in their order, and after the last one back to the copy that has
 // the same numbers; no path of a run is missing.  What comes after such a loop is copied too, once for each set of
 // numbers that it may end with, down to the last operation that goes by them; so is what comes after a conditional that
-// gives numbers.  Where the next round's numbers depend on the way that a round goes, each set that some way leads to is
-// a copy, with an edge from every way that leads there.  A loop without such numbers is one copy with an edge back to
-// itself.
+// gives numbers.  Where the next round's numbers depend on the way that a round goes, each set that some way leads to
+// is a copy, with an edge from every way that leads there.  A loop without such numbers is one copy with an edge back
+// to itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_BARRIERPATHS_H
@@ -94,9 +94,8 @@ private:
 
   unsigned add(Event::Kind kind, mlir::Operation *op, llvm::StringRef turn = {});
   bool build(mlir::Region &region);
-  /// Adds to `out` the ways on which the end is reached.  `ends`: of the block's terminator, what the place around goes
-  /// by.
-  bool build(mlir::Block::iterator from, mlir::Block::iterator to, Ways &out, mlir::ValueRange ends = {});
+  /// Adds to `out` the ways on which `to` is reached.  `wanted`: what the place around goes by, of the terminator's.
+  bool build(mlir::Block::iterator from, mlir::Block::iterator to, Ways &out, mlir::ValueRange wanted = {});
   void take(Way way);
   /// One way again, on which is known what is known on all.
   void merge(mlir::Operation *op, Ways ways);

@@ -474,7 +474,7 @@ llvm::SmallVector<Operation *> BarrierSearch::insert() {
   llvm::SmallVector<Operation *> made = std::exchange(walk->made, {}), kept;
   // A barrier that a loop's back edge asked for may do the work of an earlier one: innermost first, try without, and
   // with a cheaper one.
-  const unsigned own = freeBarrier(walk->function);
+  const unsigned own = walk->apart ? freeBarrier(walk->function) : 0;
   llvm::stable_sort(made, [](Operation *a, Operation *b) { return loopDepth(a) > loopDepth(b); });
   for (Operation *barrier : made) {
     Operation *next = barrier->getNextNode();
@@ -486,7 +486,7 @@ llvm::SmallVector<Operation *> BarrierSearch::insert() {
     llvm::SmallVector<Joins, 2> cheaper;
     if (isa<BarrierOp>(barrier))
       cheaper.push_back(Joins::Warp);
-    if (isa<BarrierOp>(barrier) && walk->apart && own)
+    if (isa<BarrierOp>(barrier) && own)
       cheaper.push_back(Joins::Computing);
     Operation *instead = nullptr;
     for (const Joins who : cheaper) {

@@ -180,7 +180,7 @@ private:
     case Event::Arrive:
       if (ofPhase && isNextArrival(start, event)) // the search from there goes on
         return std::nullopt;
-      if (event.elected ? state.elected || endsWith(start, event) : isBehindComputes(start, state))
+      if (event.elected ? state.elected || endsWith(start, event) : allComputingKnow(start, state))
         state.arrivals |= bitOf(event);
       break;
     case Event::PhaseWait:
@@ -204,7 +204,7 @@ private:
   }
 
   /// An arrival of every warp that computes comes after what the search began with.
-  bool isBehindComputes(const Event &start, const State &state) const {
+  bool allComputingKnow(const Event &start, const State &state) const {
     return state.computes || (!paths.apart() && state.elected) || (!state.flies() && !start.elected);
   }
 

@@ -25,7 +25,7 @@ using namespace tile_gpu;
 namespace {
 
 /// Rounds have products in flight while they compute from others.
-bool computesBesideProducts(scf::ForOp loop) {
+bool computesDuringProducts(scf::ForOp loop) {
   const auto body = loop.getBody();
   return llvm::any_of(body->getOps<WarpgroupDotOp>(), [](WarpgroupDotOp product) { return product.goesOn(); }) &&
          llvm::any_of(*body, [](Operation &op) {
@@ -41,7 +41,7 @@ bool wouldPay(func::FuncOp kernel) {
   return kernel
       ->walk([](ElectedOp op) {
         for (auto loop = op->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
-          if (isOverPrograms(loop) || computesBesideProducts(loop))
+          if (isOverPrograms(loop) || computesDuringProducts(loop))
             return WalkResult::interrupt();
         return WalkResult::advance();
       })
