@@ -12,6 +12,9 @@ using namespace language;
 
 namespace {
 
+/// Of 8-bit floats o has the 16 bits of a bfloat.
+template <Element T> using OutputOf = std::conditional_t<std::same_as<T, f8e4m3>, bf16, T>;
+
 template <Element T> Kernel attentionOf(const AttentionConfig &c) {
   return kernel(
       "attention",
@@ -22,11 +25,12 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
        // Powers, quotients: far below the rounding of P to 16 bits.  The LSE is fp32: its logarithm is precise.
        .grade = approx,
        .config = entriesOf(c)},
-      [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "o"> o,
+      [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<OutputOf<T>, 5, "o"> o,
           TensorArg<f32, 3, "lse", maybe> lse, TensorArg<f32, 1, "sink", maybe> sink,
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
-          TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
+          TensorArg<i32, 1, "used_k", maybe> usedK, TensorArg<f32, 2, "q_descale", maybe> descaleQ,
+          TensorArg<f32, 2, "k_descale", maybe> descaleK, TensorArg<f32, 2, "v_descale", maybe> descaleV, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
           Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
           Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
@@ -42,8 +46,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                                sequenceRows(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK, c.usedK);
 
         when(row0 < mine.rows, [&] {
-          // The head dims are multiples of 8: 16 bytes of a row are wholly inside it or wholly outside.
-          const auto headDim = multipleOf(q.extent(4), 8), valueDim = multipleOf(o.extent(4), 8);
+          // 16 bytes of a row are wholly inside it or wholly outside.
+          constexpr std::int64_t unit = headDimUnit(elementOf<T>);
+          const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(o.extent(4), unit);
           const auto qView = mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
           const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
           const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
@@ -55,9 +60,20 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           const auto query = loadView(qView, {row0, 0});
           const auto i = row0 + range(0, c.blockM);
           const auto p = expandDims(visibility.positionsOf(i), 1);
-          Logits logits(c.softcap, c.alibi, scale, cap);
+          Scalar<f32> scaleOfProducts = scale;
+          if (c.descaleQ)
+            scaleOfProducts = scaleOfProducts * load(descaleQ.at(batch, kvHead).pointer());
+          if (c.descaleK)
+            scaleOfProducts = scaleOfProducts * load(descaleK.at(batch, kvHead).pointer());
+          // Logits stand on a factor above 0 (Logits.h).  So small a one gives what 0 would, but for hidden keys, which
+          // stay at minus infinity.
+          if (c.descaleQ || c.descaleK)
+            scaleOfProducts = select(scaleOfProducts >= 0.0f, max(scaleOfProducts, 0x1p-100f),
+                                     std::numeric_limits<float>::quiet_NaN());
+          Logits logits(c.softcap, c.alibi, scaleOfProducts, cap);
           // Narrow heads leave registers for parts of the sums.
-          const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1);
+          const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1,
+                                      powersFor(elementOf<T>));
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
 
@@ -88,7 +104,10 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           SoftmaxEnd end(logits, {base, limit, total, values});
           if (c.sink)
             end.addSink(load(sink.at(head).pointer()));
-          storeView(oView, {row0, 0}, cast<T>(end.output()));
+          auto output = end.output();
+          if (c.descaleV)
+            output = output * load(descaleV.at(batch, kvHead).pointer());
+          storeView(oView, {row0, 0}, cast<OutputOf<T>>(output));
           if (c.lse) {
             const auto logSum = end.logSum();
             const auto rows = lse.at(mine.batch, head, all);
@@ -108,7 +127,7 @@ int assemblerLevel(const AttentionConfig &c) {
 }
 
 Kernel attention(DType element, const AttentionConfig &config) {
-  return withElement<f16, bf16>(element, "attention", [&]<Element T>() { return attentionOf<T>(config); });
+  return withElement<f16, bf16, f8e4m3>(element, "attention", [&]<Element T>() { return attentionOf<T>(config); });
 }
 
 } // namespace kiln::kernels

@@ -23,6 +23,7 @@ struct AttentionConfig {
   bool softcap = false, alibi = false, sink = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
+  bool descaleQ = false, descaleK = false, descaleV = false;
   bool lse = false;
   bool operator==(const AttentionConfig &) const = default;
 
@@ -48,6 +49,9 @@ struct AttentionConfig {
     v("packedK", &AttentionConfig::packedK, anyValue, "cu_k: the same of k and v");
     v("usedQ", &AttentionConfig::usedQ, anyValue, "used_q: rows of each sequence that count");
     v("usedK", &AttentionConfig::usedK, anyValue, "used_k: keys that count");
+    v("descaleQ", &AttentionConfig::descaleQ, anyValue, "q_descale: what q is to be multiplied by");
+    v("descaleK", &AttentionConfig::descaleK, anyValue, "k_descale: the same of k");
+    v("descaleV", &AttentionConfig::descaleV, anyValue, "v_descale: the same of v");
     v("lse", &AttentionConfig::lse, anyValue, "lse is an output");
   }
 };
@@ -56,9 +60,20 @@ struct AttentionConfig {
 /// longest of all; level 1 saves a third of it.
 int assemblerLevel(const AttentionConfig &config);
 
-/// f16 or bf16.  Arguments by name: q and o [batch, row, key head, member of its group, dim], k and v [batch, row, key
-/// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch]
-/// (the last seven may be left out); and the numbers of the call.  Packed tensors have one batch.
+/// What head dims are multiples of, so that 16 bytes of a row are wholly inside it or wholly outside: 8, of 8-bit floats
+/// 16.
+constexpr std::int64_t headDimUnit(DType element) {
+  return element == DType::F8E4M3 ? 16 : 8;
+}
+
+/// The type of o.
+constexpr DType outputOf(DType element) {
+  return element == DType::F8E4M3 ? DType::BF16 : element;
+}
+
+/// f16, bf16 or f8e4m3 (o is bf16 then).  Arguments by name: q and o [batch, row, key head, member of its group, dim], k and v [batch, row, key
+/// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch],
+/// q_descale, k_descale, v_descale [batch, key head] (the last ten may be left out); and the numbers of the call.  Packed tensors have one batch.
 language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

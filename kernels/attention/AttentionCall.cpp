@@ -113,6 +113,9 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionV
   optional(a.cuK, "cu_seqlens_k");
   optional(a.usedQ, "seqused_q");
   optional(a.usedK, "seqused_k");
+  optional(a.descaleQ, "q_descale");
+  optional(a.descaleK, "k_descale");
+  optional(a.descaleV, "v_descale");
   for (const auto &[name, table] : {std::pair("cu_seqlens_q", &a.cuQ), std::pair("cu_seqlens_k", &a.cuK)})
     if (*table && (*table)->rank != 1)
       return Status::invalid("attention: argument '" + std::string(name) + "' has rank " +
@@ -157,7 +160,7 @@ Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValu
   KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
   const AttentionExtents e = extentsOf(a);
   TensorTypes out;
-  TensorType &o = out["o"] = {a.q.dtype, {}};
+  TensorType &o = out["o"] = {outputOf(a.q.dtype), {}};
   for (const char axis : layout.output())
     o.shape.push_back(static_cast<std::uint64_t>(axis == 'b'   ? a.q.shape[0]
                                                  : axis == 'h' ? e.heads

@@ -4,6 +4,7 @@
 #include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace kiln::kernels {
@@ -31,10 +32,10 @@ public:
   std::string_view summary() const override {
     return "o = softmax(mask(softcap(scale q k^T) + alibi)) v for every head; lse: the softmax's logarithm";
   }
-  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
+  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16, DType::F8E4M3}; }
 
   std::vector<TensorParameter> tensors() const override {
-    return {{"q", false, true, "B x Sq x H x D, f16 or bf16; other layouts by --layout"},
+    return {{"q", false, true, "B x Sq x H x D, f16, bf16 or e4m3; other layouts by --layout"},
             {"k", false, true, "B x Sk x Hk x D"},
             {"v", false, true, "B x Sk x Hk x Dv"},
             {"kv", false, true, "instead of k and v: B x Sk x 2 x Hk x D"},
@@ -45,7 +46,10 @@ public:
             {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
             {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
             {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32},
-            {"o", true, false, "as q, with the columns of v"},
+            {"q_descale", false, true, "B x Hk, f32: what e4m3 numbers of q are multiplied by", DType::F32},
+            {"k_descale", false, true, "B x Hk, f32: the same of k", DType::F32},
+            {"v_descale", false, true, "B x Hk, f32: the same of v", DType::F32},
+            {"o", true, false, "as q, with the columns of v; bf16 for e4m3"},
             {"lse", true, true, "B x H x Sq, packed H x T, f32"}};
   }
 
@@ -128,15 +132,17 @@ public:
     KILN_ASSIGN(HostTensors out, attentionReference(inputs, options));
     const auto q = inputs.count("q") ? inputs.find("q") : inputs.find("qkv");
     KILN_ASSIGN(HostTensors base, attentionReference(inputs, options, q->second.dtype));
-    out["o"].rounded = std::move(base["o"].values);
+    for (auto &[name, tensor] : out)
+      tensor.rounded = std::move(base[name].values);
     return out;
   }
 
   /// The specification's section 10: with `base` the same computation in the working type,
   /// f max |base - reference| + a for each element and 1.5 mean |base - reference| + a / 8 for their mean, where
-  /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap 3.  lse: 1e-4 + 1e-5 |lse|,
-  /// with softcap X 1e-3 X.
-  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &, const HostTensors &reference,
+  /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap 3; of e4m3 f = 4, and 3 in
+  /// place of 1.5.  lse: 1e-4 + 1e-5 |lse|, with softcap X 1e-3 X; of e4m3 also what
+  /// the products' 14 bits bring (AttentionReference.h).
+  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs, const HostTensors &reference,
                               const OptionValues &options) const override {
     const HostTensor &wanted = reference.find(name)->second;
     const auto arguments = readOptions<AttentionArguments>("attention", options);
@@ -145,18 +151,26 @@ public:
     const double cap = static_cast<double>(arguments->softcap);
     if (name == "o") {
       const Base base(wanted, dtype);
-      return std::vector<double>(wanted.values.size(), (cap > 0 ? 3 : 2) * base.worst + base.rest);
+      return std::vector<double>(wanted.values.size(), (isEighth(inputs) ? 4 : cap > 0 ? 3 : 2) * base.worst + base.rest);
     }
     std::vector<double> limits;
-    for (const double lse : wanted.values)
-      limits.push_back(std::isinf(lse) ? 0 : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse));
+    for (std::size_t i = 0; i < wanted.values.size(); ++i) {
+      const double lse = wanted.values[i], ofProducts = isEighth(inputs) ? std::abs(wanted.rounded[i] - lse) : 0;
+      limits.push_back(std::isinf(lse) ? 0 : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse) + ofProducts);
+    }
     return limits;
   }
-  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensor &reference) const override {
+  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensors &inputs,
+                                    const HostTensor &reference) const override {
     if (name != "o")
       return {};
     const Base base(reference, dtype);
-    return 1.5 * base.mean + base.rest / 8;
+    return (isEighth(inputs) ? 3 : 1.5) * base.mean + base.rest / 8;
+  }
+
+private:
+  static bool isEighth(const HostTensors &inputs) {
+    return std::ranges::any_of(inputs, [](const auto &i) { return i.second.dtype == DType::F8E4M3; });
   }
 };
 

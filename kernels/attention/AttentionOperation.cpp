@@ -25,14 +25,25 @@ struct Heads {
   }
 };
 
-/// The narrowest tile for so many columns: a multiple of 16, so that matrix instructions have their depth.
-int tileWidth(std::int64_t columns) {
-  return static_cast<int>(std::max<std::int64_t>(16, (columns + 15) / 16 * 16));
+/// The narrowest tile for so many columns: matrix instructions have a depth of 32 bytes.
+int tileWidth(std::int64_t columns, DType element) {
+  const std::int64_t depth = 32 / static_cast<std::int64_t>(dtypeBytes(element));
+  return static_cast<int>(std::max<std::int64_t>(depth, (columns + depth - 1) / depth * depth));
 }
 
-Status badDim(const char *name, std::int64_t dim) {
+struct Descale {
+  const char *name, *of;
+  std::optional<Tensor> AttentionArguments::*tensor;
+  bool AttentionConfig::*flag;
+};
+constexpr Descale descales[] = {
+    {"q_descale", "q", &AttentionArguments::descaleQ, &AttentionConfig::descaleQ},
+    {"k_descale", "k", &AttentionArguments::descaleK, &AttentionConfig::descaleK},
+    {"v_descale", "v", &AttentionArguments::descaleV, &AttentionConfig::descaleV}};
+
+Status badDim(const char *name, std::int64_t dim, std::int64_t unit) {
   return Status::invalid(std::string("attention: argument '") + name + "' has the head dim " + std::to_string(dim) +
-                             ": a multiple of 8 from 8 to 256",
+                             ": a multiple of " + std::to_string(unit) + " from " + std::to_string(unit) + " to 256",
                          "pad the last dimension with zeros");
 }
 
@@ -69,8 +80,8 @@ std::int64_t rightOf(const AttentionArguments &a) {
 Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
   AttentionConfig c;
-  c.dim = tileWidth(a.q.shape[a.q.rank - 1]);
-  c.dimV = tileWidth(a.v.shape[a.v.rank - 1]);
+  c.dim = tileWidth(a.q.shape[a.q.rank - 1], a.q.dtype);
+  c.dimV = tileWidth(a.v.shape[a.v.rank - 1], a.q.dtype);
   c.left = a.windowLeft >= 0;
   c.right = rightOf(a) >= 0;
   c.bottomRight = a.alignment == Alignment::BottomRight && !a.positionOffset;
@@ -81,6 +92,8 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   c.packedK = packedK;
   c.usedQ = a.usedQ.has_value();
   c.usedK = a.usedK.has_value();
+  for (const Descale &d : descales)
+    c.*d.flag = (a.*d.tensor).has_value();
   c.lse = a.lse.has_value();
   if (a.tiling.stages)
     c.stages = a.tiling.stages;
@@ -89,7 +102,7 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   std::int64_t heads = packedQ ? a.cuQ->shape[0] - 1 : a.q.shape[0];
   for (unsigned d = packedQ ? 1 : 2; d + 1 < a.q.rank; ++d)
     heads *= a.q.shape[d];
-  chooseTiles(c, {queriesOf(a), a.k.shape[packedK ? 0 : 1], heads, isAligned(a.k) && isAligned(a.v)}, *code,
+  chooseTiles(c, {queriesOf(a), a.k.shape[packedK ? 0 : 1], heads, isAligned(a.k) && isAligned(a.v), a.q.dtype}, *code,
               device ? *device : *code, jit.device().info().multiprocessors);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps)})
@@ -111,7 +124,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
     if (!packed && t->rank == 3)
       return Status::invalid(std::string("attention: ") + name + " is missing: argument '" + tensor + "' has rank 3",
                              std::string("give ") + name + " for packed sequences, or " + tensor + " a batch in front");
-  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16}).rankBetween(rankQ, rankQ + 1).status());
+  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16, DType::F8E4M3}).rankBetween(rankQ, rankQ + 1).status());
   KILN_TRY(checkTensor("k", a.k).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
@@ -126,8 +139,8 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                                " groups of heads, k has " + std::to_string(keyHeads) + " heads",
                            "give q the shape [.., heads of k, heads of a group, D]");
   for (const auto &[name, d] : {std::pair("q", q.dim), std::pair("v", dimV)})
-    if (d < 8 || d > 256 || d % 8)
-      return badDim(name, d);
+    if (const std::int64_t unit = headDimUnit(a.q.dtype); d < unit || d > 256 || d % unit)
+      return badDim(name, d, unit);
   KILN_TRY(checkTensor("k", a.k).extent(rank - 1, q.dim, "the head dim of q").status());
   auto v = checkTensor("v", a.v)
                .extent(rank - 2, keyHeads, "the heads of k")
@@ -160,8 +173,10 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   if (packedQ && (a.maxQueries < 0 || (a.maxQueries == 0 && q.rows > 0 && batch > 0)))
     return Status::invalid("attention: max_queries = " + std::to_string(a.maxQueries),
                            "give the longest sequence's number of queries, or more");
-  auto o = checkTensor("o", a.o).on(device).dtypeOf("q", a.q).rank(a.q.rank);
-  KILN_TRY(o.status());
+  auto o = checkTensor("o", a.o).on(device);
+  KILN_TRY((outputOf(a.q.dtype) == a.q.dtype ? o.dtypeOf("q", a.q) : o.dtype({outputOf(a.q.dtype)}))
+               .rank(a.q.rank)
+               .status());
   for (unsigned d = 0; d + 1 < a.q.rank; ++d)
     o.extent(d, a.q.shape[d], "as of q");
   KILN_TRY(o.extent(a.o.rank - 1, dimV, "the head dim of v")
@@ -190,6 +205,20 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                  .writable()
                  .status());
   }
+  for (const Descale &d : descales)
+    if (const std::optional<Tensor> &t = a.*d.tensor) {
+      if (a.q.dtype != DType::F8E4M3)
+        return Status::invalid(std::string("attention: ") + d.name + " is given, " + d.of + " is " +
+                                   std::string(dtypeName(a.q.dtype)) + ": it belongs to f8e4m3",
+                               "leave it out, or multiply scale or the result");
+      KILN_TRY(checkTensor(d.name, *t)
+                   .on(device)
+                   .dtype({DType::F32})
+                   .rank(2)
+                   .extent(0, batch, "the batch")
+                   .extent(1, keyHeads, "the heads of k")
+                   .status());
+    }
   if (a.sink)
     KILN_TRY(checkTensor("sink", *a.sink)
                  .on(device)
@@ -231,7 +260,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                              "split the call");
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
-    KILN_TRY(checkStages(jit(), name(), c.stages, std::int64_t(2) * c.blockN * (c.dim + c.dimV),
+    KILN_TRY(checkStages(jit(), name(), c.stages, static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
                          "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
                              std::to_string(c.dimV) + " columns"));
   }
@@ -272,7 +301,8 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
       named<"v">(heads(a.v, packedK, false)), named<"o">(heads(a.o, packedQ, true)), named<"lse">(inFront(a.lse, 3, 1)),
       named<"sink">(orNone(a.sink)), named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
       named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),
-      named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(right)),
+      named<"q_descale">(orNone(a.descaleQ)), named<"k_descale">(orNone(a.descaleK)),
+      named<"v_descale">(orNone(a.descaleV)), named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(right)),
       named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
 }
 

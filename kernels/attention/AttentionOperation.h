@@ -16,9 +16,9 @@ namespace kiln::kernels {
 enum class Alignment : std::uint8_t { BottomRight, TopLeft };
 template <> inline constexpr std::array<std::string_view, 2> words<Alignment> = {"bottom_right", "top_left"};
 
-/// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16 or bf16, any
-/// strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
-/// D and Dv are multiples of 8 up to 256.  Packed q with a dense k and v, or the other way round, is possible.
+/// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16, bf16 or
+/// f8e4m3 (o is bf16 then), any strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
+/// D and Dv are multiples of 8 up to 256, of f8e4m3 of 16.  Packed q with a dense k and v, or the other way round, is possible.
 /// Tensors that lie in memory otherwise: AttentionLayouts.h.
 struct AttentionArguments {
   Tensor q, k, v, o;
@@ -37,6 +37,9 @@ struct AttentionArguments {
   std::optional<Tensor> cuQ = {}, cuK = {};
   std::int64_t maxQueries = 0;
   std::optional<Tensor> usedQ = {}, usedK = {}; ///< i32 [B]: rows of each sequence that count
+  /// f8e4m3: f32 [B, Hk], what the numbers of q, k and v are to be multiplied by; none: 1.  q's times k's must not be
+  /// below 0: such a head's o is NaN.
+  std::optional<Tensor> descaleQ = {}, descaleK = {}, descaleV = {};
   Tiling tiling = {};                           ///< blockN: keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {

@@ -11,7 +11,8 @@ namespace {
 class RowByRow {
 public:
   RowByRow(const HostTensors &inputs, const OptionValues &options, std::optional<DType> working)
-      : inputs(inputs), options(options), format(working ? dtypeFloatFormat(*working) : nullptr) {}
+      : inputs(inputs), options(options), isEighth(working == DType::F8E4M3),
+        format(working && !isEighth ? dtypeFloatFormat(*working) : nullptr) {}
 
   Result<HostTensors> operator()() {
     KILN_TRY(place());
@@ -43,7 +44,14 @@ public:
   }
 
 private:
-  double rounded(double v) const { return format ? decodeFloat(encodeFloat(v, *format), *format) : v; }
+  static double rounded(double v, const FloatFormat &to) { return decodeFloat(encodeFloat(v, to), to); }
+  double rounded(double v) const { return format ? rounded(v, *format) : v; }
+  double roundedOutput(double v) const { return isEighth ? rounded(v, *dtypeFloatFormat(DType::BF16)) : rounded(v); }
+  /// A power of a row, the largest being 1, as a share of their sum.
+  double shareOf(double power, double total) const {
+    constexpr double unit = 0x1p8;
+    return isEighth ? rounded(power * unit, *dtypeFloatFormat(DType::F8E4M3)) / unit / total : rounded(power / total);
+  }
 
   /// Where everything lies; addresses count elements, because the tensors' elements have one byte here.
   Status place() {
@@ -146,14 +154,22 @@ private:
       return at(t, packedK, s.batchK, s.startK + j) + keyHead * t.strides[headDim];
     };
     const double slope = arguments.alibi ? alibiOf(&s - sequences.data(), head) : 0, cap = arguments.softcap;
+    const double descaleQK = descale("q_descale", s, keyHead) * descale("k_descale", s, keyHead);
     std::vector<double> z(static_cast<std::size_t>(s.keys), -INFINITY);
-    double most = -INFINITY;
+    double most = -INFINITY, mostOfProducts = 0;
     // A NaN stays: nothing is larger than it.
     const auto meet = [&](double x) { most = std::isnan(x) || x > most ? x : most; };
     for (std::int64_t j = 0; j < s.keys; ++j) {
       if ((right >= 0 && j > p + right) || (arguments.windowLeft >= 0 && j < p - arguments.windowLeft))
         continue;
-      double x = rounded(dot(query, scaledK.data() + keyAt(arguments.k, j), dim));
+      double x = rounded(descaleQK * dot(query, scaledK.data() + keyAt(arguments.k, j), dim));
+      if (isEighth) {
+        const double *const key = scaledK.data() + keyAt(arguments.k, j);
+        double products = 0;
+        for (std::int64_t c = 0; c < dim; ++c)
+          products += std::abs(query[c] * key[c]);
+        mostOfProducts = std::max(mostOfProducts, std::abs(descaleQK) * products);
+      }
       if (cap > 0)
         x = rounded(cap * std::tanh(x / cap));
       if (arguments.alibi)
@@ -169,16 +185,25 @@ private:
     for (double &e : z)
       total += e = std::exp(e - base);
     for (std::int64_t j = 0; j < s.keys && total != 0; ++j) {
-      const double weight = z[static_cast<std::size_t>(j)] / total;
-      if (weight == 0)
+      const double share = shareOf(z[static_cast<std::size_t>(j)], total);
+      if (z[static_cast<std::size_t>(j)] == 0)
         continue;
-      const double share = rounded(weight), *const value = vData + keyAt(arguments.v, j);
+      const double *const value = vData + keyAt(arguments.v, j);
       for (std::int64_t c = 0; c < dimV; ++c)
         values[static_cast<std::size_t>(c)] += share * value[c];
     }
     for (double &v : values)
-      v = rounded(v);
-    return total == 0 ? -INFINITY : base + std::log(total);
+      v = roundedOutput(v * descale("v_descale", s, keyHead));
+    return total == 0 ? -INFINITY : base + std::log(total) + 0x1p-13 * mostOfProducts;
+  }
+
+  /// Of a sequence's key head; 1 where there is no such table.
+  double descale(std::string_view name, const AttentionSequence &s, std::int64_t keyHead) const {
+    const auto found = inputs.find(name);
+    if (found == inputs.end())
+      return 1;
+    const std::int64_t sequence = &s - sequences.data();
+    return found->second.values[static_cast<std::size_t>(sequence * (heads / group) + keyHead)];
   }
 
   double alibiOf(std::ptrdiff_t sequence, std::int64_t head) const {
@@ -188,7 +213,8 @@ private:
 
   const HostTensors &inputs;
   const OptionValues &options;
-  const FloatFormat *format;
+  bool isEighth;             ///< what e4m3 brings is asked for
+  const FloatFormat *format; ///< of all steps; none: they are not rounded
   TensorTypes types;
   AttentionArguments arguments;
   std::vector<AttentionSequence> sequences;

@@ -50,9 +50,9 @@ int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device)
 }
 
 /// Shared memory of a block.
-std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, bool copied) {
+std::int64_t bytesOf(const Tiles &t, const AttentionConfig &c, bool copied, DType element) {
   const int stages = copied ? c.stages : 1;
-  return std::int64_t(2) * (t.blockM * c.dim + stages * t.blockN * (c.dim + c.dimV));
+  return static_cast<std::int64_t>(dtypeBytes(element)) * (t.blockM * c.dim + stages * t.blockN * (c.dim + c.dimV));
 }
 
 } // namespace
@@ -82,7 +82,7 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
     if (wide > t.widest || (t.rowsOfWarp() > 16 && (few || !hasRoom(c, copied))) ||
         (t.blockN > 64 && (brief || (warpgroups && fewKeys) || extent.keys <= 64 || !copied)))
       continue;
-    const std::int64_t bytes = bytesOf(t, c, copied);
+    const std::int64_t bytes = bytesOf(t, c, copied, extent.element);
     if (bytes > shared)
       continue;
     if (!chosen)

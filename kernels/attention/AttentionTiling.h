@@ -17,6 +17,7 @@ namespace kiln::kernels {
 struct AttentionExtent {
   std::int64_t queries, keys, heads;
   bool aligned = true; ///< keys and values lie in whole 16 bytes, so that copies can run during the computation
+  DType element = DType::BF16;
 };
 
 /// Sets blockM, blockN and warps of a configuration whose dim, dimV, stages and options are set.  `code`: what the code

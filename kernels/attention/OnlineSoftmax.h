@@ -3,9 +3,9 @@
 // A row keeps a base, the sum of the powers 2^(logit - base) so far and the values weighted by these powers. Invariants
 // between blocks:
 //
-//   powers      are at most 2^slack: the base is a row's largest logit so far, or up to `slack` less.  One that is too
-//               small by so little serves as well, so few rows ever need a new one, which costs a multiplication for
-//               each value so far
+//   powers      are at most 2^(lift + slack): the base is a row's largest logit so far less `lift`, or up to `slack`
+//               less than that.  One that is too small by so little serves as well, so few rows ever need a new one,
+//               which costs a multiplication for each value so far
 //   base = 0    is no base: the row has met no logit yet, or (plain ones, Logits.h) large ones, whose limit is the
 //               largest logit and is taken off before the scale
 //   limit       no logit above it needs a new base
@@ -28,14 +28,27 @@ struct SoftmaxRows {
   language::Tile<language::f32> values; ///< the weighted values, [rows, columns]
 };
 
+/// How large powers may be, to base 2.
+struct PowerRange {
+  float lift = 0;  ///< of a row's largest logit, when the base was taken from it
+  float slack = 8; ///< what later ones may be larger by before the row gets a new base
+};
+
+/// For the type that powers are rounded to.  Sums of 16-bit ones below 2^8 are far below the largest float.  The largest
+/// number of e4m3 is 448, its smallest normal one 2^-6: powers from 2^8 down lose the fewest small ones.
+constexpr PowerRange powersFor(DType element) {
+  return element == DType::F8E4M3 ? PowerRange{6, 2} : PowerRange{};
+}
+
 class OnlineSoftmax {
   using Numbers = language::Tile<language::f32>;
 
 public:
   /// `parts`: of a row's sum until its end.  Where registers allow, the lanes of an accumulator each have that of their
   /// columns, and exchange nothing in the loop.
-  OnlineSoftmax(const Logits &logits, int rows, int keys, std::int64_t parts)
-      : logits(logits), rows(rows), keys(keys), parts(parts), slackOfLogits(slack / logits.toBase2) {}
+  OnlineSoftmax(const Logits &logits, int rows, int keys, std::int64_t parts, PowerRange range)
+      : logits(logits), rows(rows), keys(keys), parts(parts), lift(range.lift), slack(range.slack),
+        slackOfLogits(slack / logits.toBase2) {}
 
   SoftmaxRows start(int columns) const {
     using namespace language;
@@ -61,8 +74,6 @@ public:
   }
 
 private:
-  /// What the base may be too small by, to base 2.  Sums of powers below 2^slack are far below the largest float.
-  static constexpr float slack = 8;
   /// In place of a base of 0, which says something else.
   static constexpr float smallestBase = 0x1p-100f;
   /// Larger plain logits, to base 2, have their base taken off before the scale.
@@ -83,14 +94,16 @@ private:
       return std::tuple{logits, base, limit, seen.total * expandDims(fade, 1), seen.values * expandDims(fade, 1)};
     };
     const auto unit = logits.plain ? highest * logits.toBase2 : highest;
-    const auto base = select(unit == 0.0f, smallestBase, unit);
+    const auto lifted = lift == 0 ? unit : unit - lift;
+    const auto base = select(lifted == 0.0f, smallestBase, lifted);
     if (!logits.plain)
       return next(z, base, highest + slack, exp2(select(unscaled, seen.limit, seen.base) - base));
     // One multiply-add takes what is rounded off what is not: by 2^-13 at most, and in all powers of the row alike.
     // Off larger logits the base is taken first, which is exact for all that counts.
     const auto large = !(abs(unit) <= largestFused);
     const auto before = select(unscaled, seen.limit * logits.toBase2, seen.base);
-    const auto grown = select(unscaled & large, (highest - seen.limit) * logits.toBase2, unit - before);
+    const auto now = lift == 0 ? unit : select(large, unit, lifted);
+    const auto grown = select(unscaled & large, (highest - seen.limit) * logits.toBase2, now - before);
     return next(z - expandDims(select(large, highest, 0.0f), 1), select(large, 0.0f, base),
                 select(large, highest, highest + slackOfLogits), exp2(-grown));
   }
@@ -98,6 +111,7 @@ private:
   Logits logits;
   int rows, keys;
   std::int64_t parts;
+  float lift, slack;
   Logits::Number slackOfLogits; ///< of plain ones
 };
 

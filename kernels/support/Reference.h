@@ -26,7 +26,8 @@ public:
                                       const HostTensors &reference, const OptionValues &options) const = 0;
 
   /// The largest mean of |kernel - reference| over an output, besides what is allowed for each element; none: any.
-  virtual std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensor &reference) const {
+  virtual std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensors &inputs,
+                                            const HostTensor &reference) const {
     return {};
   }
 

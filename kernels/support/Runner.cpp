@@ -271,7 +271,7 @@ Result<Comparison> compareWith(const HostTensors &wanted, const Reference &refer
         out.wanted = w;
       }
     }
-    if (const std::optional<double> mean = reference.allowedMean(name, type, expected); mean && compared) {
+    if (const std::optional<double> mean = reference.allowedMean(name, type, inputs, expected); mean && compared) {
       const double excess = total / static_cast<double>(compared) / *mean;
       out.meanExcess = std::isnan(excess) ? INFINITY : std::max(out.meanExcess, excess);
       if (excess > 1 && out.wrong == 0)

@@ -33,7 +33,7 @@ std::string Problem::text() const {
   out += alignment == Alignment::TopLeft ? " top_left" : "";
   out += offset ? " offset " + n(*offset) : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
-  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
+  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") + (descale ? " descale" : "") +
          (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
 }
@@ -54,6 +54,10 @@ Data randomData(const Problem &p, std::mt19937_64 &random) {
   fill(d.q, p.rowsQ() * p.heads * p.dim, p.softcap > 0 ? 2 * p.softcap : 1); // so that scores reach the cap
   fill(d.k, p.rowsK() * p.keyHeads * p.dim);
   fill(d.v, p.rowsK() * p.keyHeads * p.dimV);
+  std::uniform_real_distribution<double> factor(0.25, 2);
+  for (Numbers *to : {&d.descaleQ, &d.descaleK, &d.descaleV})
+    for (std::int64_t i = 0; p.descale && i < p.sequences() * p.keyHeads; ++i)
+      to->push_back(rounded(factor(random), DType::F32));
   for (std::int64_t h = 0; h < p.heads; ++h) {
     d.sink.push_back(normal(random));
     d.alibi.push_back(std::ldexp(1, -static_cast<int>(h) - 1));
@@ -105,6 +109,7 @@ public:
   Definition(const Problem &p, const Data &d, bool roundSteps) : p(p), d(d), roundSteps(roundSteps), scaledK(d.k) {
     out.o.assign(static_cast<std::size_t>(p.rowsQ() * p.heads * p.dimV), NAN);
     out.lse.assign(static_cast<std::size_t>(p.rowsQ() * p.heads), NAN);
+    out.slack.assign(out.lse.size(), 0);
     const double scale = p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.dim));
     for (double &e : scaledK)
       e = step(e * scale);
@@ -127,7 +132,18 @@ public:
   }
 
 private:
-  double step(double v) const { return roundSteps ? rounded(v, p.type) : v; }
+  double step(double v) const { return roundSteps && p.type != DType::F8E4M3 ? rounded(v, p.type) : v; }
+  double output(double v) const { return roundSteps ? rounded(v, p.output()) : v; }
+  double factor(const Numbers &of, const Sequence &s, std::int64_t keyHead) const {
+    return p.descale ? of[static_cast<std::size_t>(s.number * p.keyHeads + keyHead)] : 1;
+  }
+  /// A power's share of the sum; of 8 bits powers themselves are rounded, where the largest is 2^8.
+  double share(double power, double total) const {
+    const double unit = p.type == DType::F8E4M3 ? 0x1p8 : 0;
+    return !roundSteps ? power / total
+           : unit > 0  ? rounded(power * unit, p.type) / unit / total
+                       : rounded(power / total, p.type);
+  }
 
   void row(const Sequence &s, std::int64_t h, std::int64_t i) {
     const std::int64_t kh = h / (p.heads / p.keyHeads), right = p.causal ? 0 : p.right;
@@ -136,6 +152,8 @@ private:
                        end = right < 0 ? s.keys : std::min(s.keys, at + right + 1);
     const double *q = &d.q[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dim)];
     Numbers z;
+    double mostOfProducts = 0; // sum |q k|, scaled
+    const double descale = factor(d.descaleQ, s, kh) * factor(d.descaleK, s, kh);
     double most = p.sink ? d.sink[static_cast<std::size_t>(h)] : -INFINITY;
     for (std::int64_t j = begin; j < end; ++j) {
       const double *k = &scaledK[static_cast<std::size_t>(((s.firstK + j) * p.keyHeads + kh) * p.dim)];
@@ -143,7 +161,13 @@ private:
       for (std::int64_t c = 0; c < p.dim; c += 8)
         for (std::int64_t lane = 0; lane < 8; ++lane)
           sums[lane] += q[c + lane] * k[c + lane];
-      double x = step(std::accumulate(std::begin(sums), std::end(sums), 0.0));
+      double x = step(std::accumulate(std::begin(sums), std::end(sums), 0.0) * descale);
+      if (p.type == DType::F8E4M3) {
+        double absolute = 0;
+        for (std::int64_t c = 0; c < p.dim; ++c)
+          absolute += std::abs(q[c] * k[c]);
+        mostOfProducts = std::max(mostOfProducts, absolute * std::abs(descale));
+      }
       if (p.softcap > 0)
         x = step(p.softcap * std::tanh(x / p.softcap));
       if (p.alibi)
@@ -157,16 +181,18 @@ private:
       total += e = std::exp(e - base);
     Numbers o(static_cast<std::size_t>(p.dimV));
     for (std::size_t j = 0; j < z.size(); ++j) {
-      const double weight = step(z[j] / (total == 0 ? 1 : total));
+      const double weight = share(z[j], total == 0 ? 1 : total);
       const std::int64_t key = s.firstK + begin + static_cast<std::int64_t>(j);
       const double *v = &d.v[static_cast<std::size_t>((key * p.keyHeads + kh) * p.dimV)];
       for (std::size_t c = 0; c < o.size(); ++c)
         o[c] += weight * v[c];
     }
     for (std::size_t c = 0; c < o.size(); ++c)
-      out.o[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dimV) + c] = step(o[c]);
+      out.o[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dimV) + c] =
+          output(o[c] * factor(d.descaleV, s, kh));
     // lse of a packed call is [H, T], of a dense one [B, H, Sq].
     const std::int64_t to = p.packed() ? h * p.rowsQ() + s.firstQ + i : (s.number * p.heads + h) * p.queries + i;
+    out.slack[static_cast<std::size_t>(to)] = 0x1p-13 * mostOfProducts;
     out.lse[static_cast<std::size_t>(to)] = total == 0 ? -INFINITY : base + std::log(total);
   }
 

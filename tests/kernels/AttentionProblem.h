@@ -23,12 +23,15 @@ struct Problem {
   std::optional<std::int64_t> offset = {}; ///< of the first row's position among the keys; none: by the alignment
   float softcap = 0, scale = 0;            ///< scale 0: the default
   bool sink = false, alibi = false, lse = true;
+  bool descale = false;
   std::vector<std::int64_t> lengthsQ = {}, lengthsK = {}; ///< packed: of each sequence
   std::vector<std::int64_t> usedQ = {}, usedK = {};
   std::int64_t slack = 0;                     ///< packed: what max_queries is too large by
   std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first
   std::int64_t pad = 0, around = 0;           ///< elements after each row of o, before and after o and lse
 
+  DType output() const { return kernels::outputOf(type); }
+  std::int64_t sequences() const { return packed() ? std::ssize(lengthsQ) : batch; }
   bool packed() const { return !lengthsQ.empty(); }
   std::int64_t rowsQ() const; ///< of all sequences
   std::int64_t rowsK() const;
@@ -41,9 +44,13 @@ Problem with(std::int64_t queries, std::int64_t keys, DType type = DType::BF16);
 /// Values in C order, already rounded to the problem's type.
 struct Data {
   Numbers q, k, v, sink, alibi;
+  Numbers descaleQ = {}, descaleK = {}, descaleV = {}; ///< [sequence, key head]
 };
 struct Results {
   Numbers o, lse;
+  /// Of a definition of 8-bit floats: what lse may be off by since matrix units keep 14 bits of a product's sum,
+  /// 2^-13 scale sum |q k| of the key that has the most.
+  Numbers slack = {};
 };
 
 Data randomData(const Problem &p, std::mt19937_64 &random);
@@ -55,7 +62,8 @@ void poisonUnused(const Problem &p, Data &d);
 /// class.
 Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random);
 
-/// The definition in float64; `roundSteps`: each step rounded to the problem's type.  Rows that are not to be written
+/// The definition in float64; `roundSteps`: each step rounded to the problem's type; of 8-bit floats only
+/// powers, and o to its own.  Rows that are not to be written
 /// are NaN.
 Results define(const Problem &p, const Data &d, bool roundSteps = false);
 
