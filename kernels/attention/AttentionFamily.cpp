@@ -179,8 +179,10 @@ public:
   /// Demo: a layer of Llama 3 8B.  Bench: 16,384 tokens in sequences of 8,192 and 2,048 columns in all heads, full and
   /// causal.  Check: each option somewhere.
   std::vector<Sample> calls(DType dtype, SampleUse use, bool gpu) const override {
+    const auto unit = static_cast<std::uint64_t>(headDimUnit(dtype));
     const auto call = [&](std::uint64_t batch, std::uint64_t queries, std::uint64_t keys, std::uint64_t heads,
-                          std::uint64_t keyHeads, std::uint64_t dim, OptionValues options) {
+                          std::uint64_t keyHeads, std::uint64_t width, OptionValues options) {
+      const std::uint64_t dim = (width + unit - 1) / unit * unit;
       return Sample{{{"q", {dtype, {batch, queries, heads, dim}}},
                      {"k", {dtype, {batch, keys, keyHeads, dim}}},
                      {"v", {dtype, {batch, keys, keyHeads, dim}}}},
@@ -205,6 +207,10 @@ public:
     for (OptionValues &options : optionsToTry<AttentionArguments>()) {
       options["causal"] = options["lse"] = true;
       all.push_back(call(1, 37, 150, 2, 1, 64, std::move(options)));
+    }
+    if (dtype == DType::F8E4M3) {
+      all.push_back(call(2, 70, 133, 4, 2, 64, causal));
+      all.back().inputs["v_descale"] = {DType::F32, {2, 2}}; // those of q and k must not be below 0
     }
     return all;
   }
