@@ -76,14 +76,26 @@ Scalars waitFor(const Emit &e, const Scalars &sums, unsigned leave, const Scalar
 
 using Place = std::pair<unsigned, unsigned>;
 
-/// A tile of 16-bit elements in registers, two neighbours along K a word: by row and column.
-std::map<Place, Value> wordsOf(const Emit &e, const layout::TileLayout &layout, ValueRange registers) {
+/// A tile in registers, neighbours along K that fill a word, `each` of them: by row and column.
+std::map<Place, Value> wordsOf(const Emit &e, const layout::TileLayout &layout, ValueRange registers, unsigned each) {
   std::map<Place, Value> out;
-  for (unsigned r = 0; r + 1 < layout.registers(); r += 2) {
+  for (unsigned r = 0; r + each <= layout.registers(); r += each) {
     const Coords c = layout.coords(r, 0, 0, 0);
-    out[{c[0], c[1]}] = e.joinWord({e.toBits(registers[r]), e.toBits(registers[r + 1])});
+    out[{c[0], c[1]}] = e.joinWord(llvm::map_to_vector(registers.slice(r, each), [&](Value v) { return e.toBits(v); }));
   }
   return out;
+}
+unsigned perWord(Type tile) {
+  return 32 / tile::storageBits(cast<RankedTensorType>(tile).getElementType());
+}
+
+/// As wgmma names it.
+std::string typeName(Type element) {
+  return element.isF16()                    ? "f16"
+         : element.isBF16()                 ? "bf16"
+         : isa<Float8E4M3FNType>(element)   ? "e4m3"
+         : isa<Float8E5M2Type>(element)     ? "e5m2"
+                                            : "tf32";
 }
 
 struct LowerWarpgroupBegin : Lowering<tile_gpu::WarpgroupBeginOp> {
@@ -110,7 +122,7 @@ struct LowerWarpgroupWait : Lowering<tile_gpu::WarpgroupWaitOp> {
     const Emit e(rewriter, op.getLoc());
     Scalars kept;
     for (auto [tile, registers] : llvm::zip_equal(op.getKept(), adaptor.getKept()))
-      for (const auto &[at, word] : wordsOf(e, context.layout(tile.getType()), registers))
+      for (const auto &[at, word] : wordsOf(e, context.layout(tile.getType()), registers, perWord(tile.getType())))
         kept.push_back(word);
     replace(rewriter, op, waitFor(e, Scalars(adaptor.getSums()), op.getLeave(), kept));
     return success();
@@ -134,8 +146,12 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
                 startB = descriptor(e, rhs, adaptor.getRhs().front(), sums, 1);
     const auto k = static_cast<unsigned>(op.getRhs().getType().getShape()[0]);
     const MatrixInstruction &one = *WarpgroupDotOp::instructionOf(op.elementType());
+    const unsigned each = buffer ? 1 : perWord(op.getLhs().getType());
     std::map<Place, Value> words =
-        buffer ? std::map<Place, Value>() : wordsOf(e, context.layout(op.getLhs().getType()), adaptor.getLhs());
+        buffer ? std::map<Place, Value>() : wordsOf(e, context.layout(op.getLhs().getType()), adaptor.getLhs(), each);
+    const Type element =
+        buffer ? buffer.getElementType() : cast<RankedTensorType>(op.getLhs().getType()).getElementType();
+    const std::string types = "f32." + typeName(element) + "." + typeName(op.elementType());
     const bool fromZero = op.getFromZero();
 
     Scalars left = llvm::map_to_vector(words, [](const auto &word) { return word.second; });
@@ -155,8 +171,9 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
       for (unsigned r : registers)
         part.push_back(out[r]);
       for (unsigned i = 0; i < k; i += one.k)
-        part = multiply(e, one, lhs, rhs,
-                        buffer ? Scalars{addTo(e, startA, lhs.byteAt(at.first, i))} : fragment(words, at.first, i),
+        part = multiply(e, one, types, lhs, rhs,
+                        buffer ? Scalars{addTo(e, startA, lhs.byteAt(at.first, i))}
+                               : fragment(words, at.first, i, 4 * each),
                         addTo(e, startB, rhs.byteAt(at.second, i)), part, fromZero && i == 0);
       for (auto [r, value] : llvm::zip_equal(registers, part))
         out[r] = value;
@@ -205,15 +222,15 @@ private:
     return out;
   }
 
-  /// Operand A of an instruction: rows 8 apart first, then columns.
-  static Scalars fragment(const std::map<Place, Value> &words, unsigned row, unsigned column) {
-    return {words.at({row, column}), words.at({row + 8, column}), words.at({row, column + 8}),
-            words.at({row + 8, column + 8})};
+  /// Operand A of an instruction: rows 8 apart first, then columns, those of a row's four threads apart.
+  static Scalars fragment(const std::map<Place, Value> &words, unsigned row, unsigned column, unsigned ofThreads) {
+    return {words.at({row, column}), words.at({row + 8, column}), words.at({row, column + ofThreads}),
+            words.at({row + 8, column + ofThreads})};
   }
 
   /// `a`: a descriptor, or the words of a fragment.
-  static Scalars multiply(const Emit &e, const MatrixInstruction &one, const Operand &lhs, const Operand &rhs,
-                          const Scalars &a, Value b, llvm::ArrayRef<Value> sums, bool isFirst) {
+  static Scalars multiply(const Emit &e, const MatrixInstruction &one, const std::string &types, const Operand &lhs,
+                          const Operand &rhs, const Scalars &a, Value b, llvm::ArrayRef<Value> sums, bool isFirst) {
     const std::size_t count = sums.size();
     std::string list;
     for (std::size_t i = 0; i < count; ++i)
@@ -226,7 +243,7 @@ private:
     const auto transposed = [](const Operand &operand) { return operand.isKMajor() ? ", 0" : ", 1"; };
     const std::string text =
         "{ .reg .pred p; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned." +
-        one.shape(static_cast<unsigned>(2 * count)) + "." + one.types().front() + " {" + list + "}, " +
+        one.shape(static_cast<unsigned>(2 * count)) + "." + types + " {" + list + "}, " +
         (isShared ? left : "{" + left + "}") + ", " + right + ", p, 1, 1" +
         (rhs.tile.bits() == 16 ? std::string(isShared ? transposed(lhs) : "") + transposed(rhs) : std::string()) +
         "; }";

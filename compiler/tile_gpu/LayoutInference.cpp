@@ -58,7 +58,8 @@ bool readsShared(tile::DotOp dot) {
 
 bool fitsRegisters(RankedTensorType lhs, LayoutAttr result) {
   const LayoutAttr layout = layoutAttrOf(lhs);
-  if (!layout || !isOfWarpgroups(result) || lhs.getRank() != 2 || tile::storageBits(lhs.getElementType()) != 16)
+  const unsigned bits = tile::storageBits(lhs.getElementType());
+  if (!layout || !isOfWarpgroups(result) || lhs.getRank() != 2 || (bits != 16 && bits != 8))
     return false;
   const std::optional<LayoutAttr> wanted = dotOperandLayout(result, 0, lhs);
   return wanted && sameLayout(lhs, layout, *wanted);

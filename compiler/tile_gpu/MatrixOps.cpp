@@ -35,11 +35,11 @@ LogicalResult verifyOperand(WarpgroupDotOp op, const char *which, BufferType buf
   return success();
 }
 
-/// Operand A of wgmma in registers: 16-bit elements, in the layout of an operand of the result.
+/// Operand A of wgmma in registers: elements of 16 or 8 bits, in the layout of an operand of the result.
 LogicalResult verifyRegisters(WarpgroupDotOp op) {
   const auto a = cast<RankedTensorType>(op.getLhs().getType());
   if (!fitsRegisters(a, layoutAttrOf(op.tile())))
-    return op.emitOpError() << "reads its lhs from " << a << ": 16-bit elements in the layout of operand 0 of "
+    return op.emitOpError() << "reads its lhs from " << a << ": elements of 16 or 8 bits in the layout of operand 0 of "
                             << op.tile();
   return success();
 }
@@ -106,8 +106,10 @@ LogicalResult WarpgroupDotOp::verify() {
                          << ": MxK by KxN gives MxN, and the extents differ";
   const Type element = inBuffer ? inBuffer.getElementType() : cast<RankedTensorType>(a).getElementType();
   const MatrixInstruction *one = instructionOf(element);
-  if (element != b.getElementType() || !one)
-    return emitOpError() << "multiplies " << element << " by " << b.getElementType() << ": f16, bf16, or f32 as tf32";
+  const bool mixes = tile::storageBits(element) == 8; // e4m3 and e5m2
+  if (!one || (mixes ? instructionOf(b.getElementType()) != one : element != b.getElementType()))
+    return emitOpError() << "multiplies " << element << " by " << b.getElementType()
+                         << ": f16, bf16, f32 as tf32, f8E4M3FN and f8E5M2 (these two mix)";
   if (!c.getElementType().isF32())
     return emitOpError() << "adds to " << c.getElementType() << ": the accumulator is f32";
   if (c.getShape()[0] % one->m || c.getShape()[1] % mma.instrN || shapeA[1] % one->k)

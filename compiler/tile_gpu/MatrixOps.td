@@ -80,12 +80,14 @@ def TileGpu_WarpgroupDotOp : TileGpu_Op<"warpgroup_dot",
        : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.buffer<64x64xbf16, #tma>, tensor<64x64xf32, #wgmma>
     ```
     MxK by KxN.  The accumulator has an mma layout of version 3, both buffers have `tma` layouts with a swizzle.
-    Elements are f16, bf16, or f32, of which the upper 19 bits are read (tf32); f32 lies with K contiguous.  The result
+    Elements are f16, bf16, f8E4M3FN and f8E5M2 (these two mix), or f32, of which the upper 19 bits are read (tf32);
+    what has no 16 bits lies with K contiguous.  The result
     is there when the operation is done, and the buffers may be written again after a barrier.  `fromZero`: the
     accumulator is zero, and not read.
 
-    The left tile may be in registers, 16-bit elements in the layout of operand 0 of the result (`dot<op=0, kWidth=2,
-    parent=..>`), which a tile in the result's own layout often has.  It is kept there until the product is done.
+    The left tile may be in registers, elements of 16 or 8 bits in the layout of operand 0 of the result
+    (`dot<op=0, kWidth=2, parent=..>`), which a tile of 16 bits in the result's own layout often has.  It is kept there
+    until the product is done.
 
     With pending sums (`!tile_gpu.pending<..>`) for an accumulator the product is begun and is a group of its own: sums
     and buffers are the hardware's until a `warpgroup_wait` that does not leave it in flight.

@@ -1,6 +1,7 @@
 // Which unit computes each tile.dot, and how its warps share the result: stated as the layouts around the dot, which
 // assign-layouts then takes as given.
 #include "compiler/passes/layouts/CarriedTiles.h"
+#include "compiler/passes/layouts/ReorderedK.h"
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/pipelines/AsyncTransport.h"
 
@@ -69,6 +70,11 @@ public:
     for (tile::DotOp dot : dots)
       widen(dot);
     findCopied(dots);
+    for (tile::DotOp dot : dots)
+      if (const int64_t least = shortestK(dot, target); least && extentsOf(dot).coreK >= least && wantsReorderedK(dot)) {
+        reorderK(dot);
+        reordered.insert(dot);
+      }
     tilesAreSmall = llvm::all_of(dots, [&](tile::DotOp dot) { return isSmall(dot); });
     keepUnitsApart(dots);
     for (tile::DotOp dot : dots) {
@@ -255,7 +261,7 @@ private:
     if (warps % 4 || dot.getType().getRank() != 2 || (isTf32 && dot.getPrecision() != tile::Precision::Tf32) ||
         e.m != e.coreM || !(isPower || copied.contains(dot)) || e.coreK < one.k || e.m < instructionM ||
         e.coreN < leastN || (isPipelined(dot) && (isTf32 || !copied.contains(dot))) || !tilesAreSmall ||
-        (isTf32 && !isKInnermost(dot)))
+        (one.bits() != 16 && !isKInnermost(dot) && !(fromRegisters.contains(dot) && reordered.contains(dot))))
       return std::nullopt;
     const int64_t groups = warps / 4, alongM = std::min(groups, e.m / instructionM), alongN = groups / alongM;
     if (e.coreN / alongN < leastN)
@@ -331,7 +337,8 @@ private:
         copies.kept += bytes;
       } else {
         // Whole rows in one warpgroup: K is not shared among several.
-        if (turned || tile.getElementTypeBitWidth() != 16 || extentsOf(dot).m < 64 * warps / 4)
+        const unsigned bits = tile.getElementTypeBitWidth();
+        if (turned || (bits != 16 && !(bits == 8 && wantsReorderedK(dot))) || extentsOf(dot).m < 64 * warps / 4)
           return false;
         copies.words += bytes / 4 / threads;
         fromRegisters.insert(dot);
@@ -465,9 +472,14 @@ private:
     llvm::SmallVector<LayoutAttr> layouts;
     for (OpOperand &operand : dot->getOpOperands()) {
       if (tile_gpu::isOfWarpgroups(work) && operand.getOperandNumber() < 2) {
-        const bool stays = operand.getOperandNumber() == 0 && copied.contains(dot) && fromRegisters.contains(dot);
-        layouts.push_back(stays ? tile_gpu::dotOperandLayout(work, 0, operand.get().getType()).value_or(LayoutAttr())
-                                : LayoutAttr()); // any
+        const bool isLeft = operand.getOperandNumber() == 0;
+        const auto type = cast<RankedTensorType>(operand.get().getType());
+        std::optional<LayoutAttr> layout;
+        if (isLeft && copied.contains(dot) && fromRegisters.contains(dot))
+          layout = tile_gpu::dotOperandLayout(work, 0, type);
+        else if (!isLeft && reordered.contains(dot))
+          layout = turningLayout(type, warps);
+        layouts.push_back(layout.value_or(LayoutAttr())); // none: any
         continue;
       }
       const std::optional<LayoutAttr> layout = tile_gpu::operandLayout(operand, work);
@@ -492,6 +504,7 @@ private:
   const int64_t warps;
   bool tilesAreSmall = false;
   llvm::DenseSet<Operation *> copied;               ///< products whose tiles are read where they were copied
+  llvm::DenseSet<Operation *> reordered;            ///< products of 8 bits with K in the order of accumulators
   llvm::DenseSet<Operation *> fromRegisters;        ///< of these, with a left tile that the loop computes
   std::set<std::vector<int64_t>> withoutWarpgroups; ///< shapes of results
   llvm::DenseSet<Operation *> inSquares;            ///< whatever they are chained with

@@ -95,6 +95,8 @@ Next storeRows(Warp &w, const Op &op, const Rows<Count> &rows, Holder holderOf) 
       std::memcpy(to, rows[r], rowBytes);
       if (m.bits)
         markDefined(m.bits, m.at[r] - m.origin, rowBytes);
+      if (BlockState &block = *w.block; block.wgmma && m.bits == block.sharedBits)
+        noteOrdinaryWrite(block, m.at[r] - m.origin, rowBytes);
       continue;
     }
     for (unsigned b = 0; b < rowBytes; ++b)

@@ -267,7 +267,14 @@ inline bool isDefined(const Warp &w, const Accessed &m, unsigned bytes) {
   return good;
 }
 
+/// What was written is marked as defined, and is no tensor copy's.
 inline void markWritten(const Warp &w, const Accessed &m, unsigned bytes) {
+  if (BlockState &block = *w.block; block.wgmma && m.bits == block.sharedBits) [[unlikely]]
+    for (U32 lanes = w.exec; lanes; lanes &= lanes - 1) {
+      const U64 lane = static_cast<unsigned>(__builtin_ctz(lanes));
+      const U64 at = m.contiguous ? m.first + lane * bytes : m.uniform ? m.first : m.at[lane];
+      noteOrdinaryWrite(block, at - m.origin, bytes);
+    }
   if (m.contiguous)
     return markDefined(m.bits, m.first - m.origin, U64(warpSize) * bytes);
   if (m.uniform)

@@ -165,8 +165,8 @@ bool WgmmaWork::checkOperand(WarpState &w, const Op &by, char name, std::uint64_
   return false;
 }
 
-/// The last bulk copy to the operand's bytes was one of a tensor with another swizzle: a note, since ordinary stores
-/// may have come after it.
+/// What wrote the operand's bytes last was a copy of a tensor with another swizzle.  A note: what other blocks of a
+/// cluster store there is not followed.
 void WgmmaWork::checkSwizzle(WarpState &w, const Op &by, char name, std::uint64_t bits, const WgmmaOperand &operand,
                              const std::uint32_t *pieces) {
   const WgmmaState &state = *block.wgmma;
@@ -284,6 +284,13 @@ void noteBulkWrite(BlockState &block, std::span<const AsyncRange> offsets, const
   for (const AsyncRange &r : offsets)
     for (std::uint64_t at = r.address / unit; at * unit < r.address + r.bytes; ++at)
       state.writtenBy[at] = number;
+}
+
+void noteOrdinaryWrite(BlockState &block, std::uint64_t offset, std::uint64_t bytes) {
+  std::vector<std::uint32_t> &writtenBy = block.wgmma->writtenBy;
+  constexpr std::uint32_t unit = WgmmaOperand::pieceBytes;
+  for (std::uint64_t at = offset / unit; !writtenBy.empty() && at * unit < offset + bytes; ++at)
+    writtenBy[at] = 0;
 }
 
 /// The value of a uniform operand: the first executing lane's; a finding if the lanes differ.
