@@ -14,6 +14,8 @@ bool fits(tile::LoadViewOp load, const Stage &stage) {
   if (!own || load.getType() != own.getType() || load.getCache() != own.getCache())
     return false;
   const auto operands = warpgroupOperands(load.getResult());
+  if (!stage.inPlace)
+    return !operands;
   return operands && warpgroupBuffer(cast<RankedTensorType>(load.getType()), *operands, stage.staged.copy.run.dim,
                                      stage.type.getName()) == stage.type;
 }

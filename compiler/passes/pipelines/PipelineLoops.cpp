@@ -59,6 +59,7 @@ struct Pipe {
   unsigned carried = 0;           ///< its number among the loop's carried values
   llvm::SmallVector<Value> in;    ///< this round's slot
   Operation *released = nullptr;  ///< after this operation of the body; null: at its end
+  Operation *lookedAt = nullptr;  ///< the last that looks at sums of products that read the slot
   tile::LoadViewOp before, after; ///< loads next to the loop that flow through it, too
 };
 
@@ -101,8 +102,8 @@ public:
 private:
   void formPipes() {
     for (Stage &stage : slots.stages)
-      if (stage.inPlace) {
-        Result<TensorCopy> copy = tensorCopyOf(stage.staged.load, stage.type, facts, target);
+      if (const BufferType type = stage.bulkType()) {
+        Result<TensorCopy> copy = tensorCopyOf(stage.staged.load, type, facts, target);
         if (copy)
           stage.bulk = std::move(*copy);
         else if (target.has(Capability::Tma))
@@ -111,12 +112,15 @@ private:
     const bool bulk = llvm::all_of(slots.stages, [](const Stage &stage) { return stage.bulk.has_value(); });
     findOvertaken(bulk);
     llvm::MapVector<Operation *, Pipe> byProduct;
-    for (Stage &stage : slots.stages)
+    for (Stage &stage : slots.stages) {
+      if (bulk)
+        stage.type = stage.bulkType();
       byProduct[bulk ? firstProduct(stage) : nullptr].stages.push_back(&stage);
+    }
     for (auto &[product, pipe] : byProduct) {
       pipe.bulk = bulk;
       if (bulk && !overtaken)
-        pipe.released = lastUse(loop, pipe);
+        findRelease(pipe);
       pipes.push_back(std::move(pipe));
     }
     if (bulk && !overtaken)
@@ -179,8 +183,8 @@ private:
     auto wait = WaitOp::create(rewriter, load.getLoc(), pipe.state);
     pipe.state = wait.getNext();
     Operation *last = load; // that looks at the sums of its products
-    const auto operands = *warpgroupOperands(load.getResult());
-    for (const WarpgroupOperand &operand : operands) {
+    const auto operands = warpgroupOperands(load.getResult());
+    for (const WarpgroupOperand &operand : operands ? *operands : llvm::SmallVector<WarpgroupOperand>()) {
       Operation *dot = operand.dot;
       for (Operation *user : dot->getUsers())
         if (Operation *at = load->getBlock()->findAncestorOpInBlock(*user); at && last->isBeforeInBlock(at))
@@ -188,8 +192,14 @@ private:
       if (Operation *at = load->getBlock()->findAncestorOpInBlock(*dot); at && last->isBeforeInBlock(at))
         last = at;
     }
+    Block &block = *load->getBlock();
     rewriter.setInsertionPoint(load);
-    rewriter.replaceOpWithNewOp<LocalLoadOp>(load, load.getType(), wait.getBuffers().front());
+    if (operands)
+      rewriter.replaceOpWithNewOp<LocalLoadOp>(load, load.getType(), wait.getBuffers().front());
+    else
+      last = readFrom(load, wait.getBuffers().front(), block).back();
+    if (!operands)
+      rewriter.eraseOp(load);
     if (last->hasTrait<OpTrait::IsTerminator>() || last == loop)
       rewriter.setInsertionPoint(last);
     else
@@ -197,9 +207,27 @@ private:
     release(pipe);
   }
 
-  /// The first product in the body that reads the tile.
+  /// The first product in the body that reads the tile, or what threads make of it; else what reads it first.
   Operation *firstProduct(const Stage &stage) {
     Operation *first = nullptr;
+    if (!stage.inPlace) {
+      SetVector<Operation *> after;
+      const auto add = [&](Operation *op) {
+        for (Operation *user : op->getUsers())
+          if (Operation *at = loop.getBody()->findAncestorOpInBlock(*user))
+            after.insert(at);
+      };
+      add(stage.staged.load);
+      Operation *reader = nullptr;
+      for (Operation *op : after)
+        reader = reader && reader->isBeforeInBlock(op) ? reader : op;
+      for (size_t i = 0; i < after.size(); ++i)
+        if (!isa<tile::DotOp>(after[i]))
+          add(after[i]);
+        else
+          first = first && first->isBeforeInBlock(after[i]) ? first : after[i];
+      return first ? first : reader;
+    }
     for (const WarpgroupOperand &operand : stage.products()) {
       Operation *at = loop.getBody()->findAncestorOpInBlock(*operand.dot);
       first = first && first->isBeforeInBlock(at) ? first : at;
@@ -207,19 +235,32 @@ private:
     return first;
   }
 
-  /// The operation of the body after which nothing reads the pipe's slot: that which first looks at the sums of the
-  /// last product that does.  Null: no sooner than at the end.
-  static Operation *lastUse(scf::ForOp loop, const Pipe &pipe) {
+  static Operation *lastOf(llvm::ArrayRef<Operation *> ops) {
     Operation *last = nullptr;
-    for (const Stage *stage : pipe.stages)
-      for (const WarpgroupOperand &operand : stage->products()) {
-        Operation *at = operand.dot;
-        at = at->getParentOp() == loop ? firstLook(at) : loop.getBody()->findAncestorOpInBlock(*at);
-        if (!at || at->hasTrait<OpTrait::IsTerminator>())
-          return nullptr;
-        last = last && at->isBeforeInBlock(last) ? last : at;
-      }
+    for (Operation *op : ops)
+      last = !op || (last && op->isBeforeInBlock(last)) ? last : op;
     return last;
+  }
+
+  /// Where in the body nothing reads the pipe's slot any more: after the operation that first looks at the sums of the
+  /// last product that does, and after what brings the tiles that threads read to them.  Nowhere sooner than at the end:
+  /// null.
+  void findRelease(Pipe &pipe) {
+    llvm::SmallVector<Operation *> uses;
+    for (const Stage *stage : pipe.stages)
+      if (stage->inPlace) {
+        for (const WarpgroupOperand &operand : stage->products()) {
+          Operation *at = operand.dot;
+          uses.push_back(at->getParentOp() == loop ? firstLook(at) : loop.getBody()->findAncestorOpInBlock(*at));
+        }
+        pipe.lookedAt = lastOf(uses);
+      }
+    for (const Stage *stage : pipe.stages)
+      if (!stage->inPlace)
+        for (Operation *user : stage->staged.load->getUsers())
+          uses.push_back(loop.getBody()->findAncestorOpInBlock(*user));
+    if (llvm::all_of(uses, [](Operation *op) { return op && !op->hasTrait<OpTrait::IsTerminator>(); }))
+      pipe.released = lastOf(uses);
   }
 
   /// The loop's only product, if it adds tiles of this pipeline to sums that nothing else in the loop looks at.
@@ -388,6 +429,18 @@ private:
       pipe.in.assign(wait.getBuffers().begin(), wait.getBuffers().end());
     }
     Operation *end = loop.getBody()->getTerminator();
+    for (Pipe &pipe : pipes) {
+      llvm::SmallVector<Operation *> reads;
+      for (auto [stage, buffer] : llvm::zip_equal(pipe.stages, pipe.in))
+        for (Operation *read : readFrom(stage->staged.load, buffer, *loop.getBody()))
+          if (!stage->inPlace)
+            reads.push_back(read);
+      if (pipe.released) { // what reads these tiles is another operation now
+        reads.push_back(pipe.lookedAt);
+        pipe.released = lastOf(reads);
+      }
+    }
+    rewriter.setInsertionPointAfter(pipes.back().state.getDefiningOp());
     // What copies of a later round begin from.
     const Value counter = later(loop.getInductionVar(), lead());
     const Value condition = exists(loop.getInductionVar(), lead());
@@ -409,8 +462,8 @@ private:
       previous = &pipe;
     }
     for (Pipe &pipe : pipes)
-      for (auto [stage, buffer] : llvm::zip_equal(pipe.stages, pipe.in))
-        readFrom(stage->staged.load, buffer);
+      for (const Stage *stage : pipe.stages)
+        rewriter.eraseOp(stage->staged.load);
     llvm::SmallVector<Value> yields;
     for (Pipe &pipe : pipes) {
       rewriter.setInsertionPoint(end);
@@ -425,8 +478,9 @@ private:
       end->setOperand(firstAdded + static_cast<unsigned>(i), v);
   }
 
-  /// The users of a load read its slot, each in the layout that it wants.
-  void readFrom(Operation *load, Value slot) {
+  /// The users of a load, in this block or inside of its operations, read its slot, each in the layout that it wants: by
+  /// these operations, the last one at the end.
+  llvm::SmallVector<Operation *> readFrom(Operation *load, Value slot, Block &block) {
     const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
     llvm::SmallVector<OpOperand *> uses;
     for (OpOperand &use : load->getResult(0).getUses())
@@ -441,7 +495,7 @@ private:
       if (!value) {
         Operation *first = nullptr;
         for (auto [other, its] : wanted) {
-          Operation *at = loop.getBody()->findAncestorOpInBlock(*other->getOwner());
+          Operation *at = block.findAncestorOpInBlock(*other->getOwner());
           if (its == layout && (!first || at->isBeforeInBlock(first)))
             first = at;
         }
@@ -451,7 +505,11 @@ private:
     }
     for (auto [use, layout] : wanted)
       feed(*use, loaded[layout]);
-    rewriter.eraseOp(load);
+    llvm::SmallVector<Operation *> reads;
+    for (const auto &[layout, value] : loaded)
+      reads.push_back(value.getDefiningOp());
+    llvm::sort(reads, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    return reads;
   }
 
   /// Gives the use `value`; conversions at the end of its chain are not needed any more.

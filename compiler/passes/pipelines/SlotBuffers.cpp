@@ -1,5 +1,6 @@
 #include "compiler/passes/pipelines/SlotBuffers.h"
 
+#include "compiler/layout/LocalAccess.h"
 #include "compiler/layout/StagingBuffer.h"
 #include "compiler/tile_gpu/LayoutInference.h"
 
@@ -8,6 +9,34 @@ using namespace mlir;
 namespace kiln {
 
 using namespace tile_gpu;
+
+/// What all readers cost.
+static double readCost(BufferType buffer, llvm::ArrayRef<layout::TileLayout> readers, unsigned bits,
+                       const Target &target) {
+  const Result<layout::SharedTile> shared = buffer.lowered();
+  double cost = shared ? 0 : std::numeric_limits<double>::infinity();
+  for (const layout::TileLayout &reader : readers) {
+    if (!shared)
+      break;
+    const auto plan = layout::planLocalAccess(reader.core(), shared->core(), bits, target, /*store=*/false);
+    cost += plan ? plan->cost : std::numeric_limits<double>::infinity();
+  }
+  return cost;
+}
+
+/// Rows along `inner` in the widest swizzle, if threads read them from there as cheaply as from `staging`.
+static BufferType mappedBuffer(RankedTensorType tile, unsigned inner, BufferType staging,
+                               llvm::ArrayRef<layout::TileLayout> readers, const Target &target) {
+  const unsigned bits = planBits(tile);
+  const int64_t row = tile.getRank() == 2 ? tile.getDimSize(inner) * bits / 8 : 0;
+  const layout::Tma tma{std::min<int64_t>(128, row & -row), {inner, 1 - inner}};
+  const llvm::ArrayRef<int64_t> shape = tile.getShape();
+  if (tma.swizzle < 32 || !layout::SharedTile::create(tma, std::span(shape.data(), shape.size()), bits))
+    return {};
+  const auto out = BufferType::get(tile.getContext(), 1, shape, tile.getElementType(),
+                                   SharedLayoutAttr::get(tile.getContext(), tma), staging.getName());
+  return readCost(out, readers, bits, target) <= readCost(staging, readers, bits, target) ? out : BufferType();
+}
 
 static bool bufferFor(Stage &stage, const Target &target, std::string &why) {
   const StagedLoad &staged = stage.staged;
@@ -39,8 +68,11 @@ static bool bufferFor(Stage &stage, const Target &target, std::string &why) {
   }
   stage.type = BufferType::get(tile.getContext(), 1, shape, tile.getElementType(),
                                SharedLayoutAttr::get(tile.getContext(), *how), name);
-  const Result<layout::SharedTile> buffer = stage.type.lowered();
-  stage.bytes = llvm::alignTo(buffer->bytes(), buffer->alignment());
+  if (!staged.elementwise && target.has(Capability::Tma))
+    stage.mapped = mappedBuffer(tile, staged.copy.run.dim, stage.type, readers, target);
+  for (const BufferType type : {stage.type, stage.mapped})
+    if (const Result<layout::SharedTile> buffer = type ? type.lowered() : Status::invalid(""))
+      stage.bytes = std::max<uint64_t>(stage.bytes, llvm::alignTo(buffer->bytes(), buffer->alignment()));
   return true;
 }
 

@@ -20,10 +20,13 @@ struct Stage {
   tile_gpu::BufferType type; ///< of one slot
   uint64_t bytes = 0;
   bool inPlace = false;           ///< products of warpgroups read the slot by themselves
+  tile_gpu::BufferType mapped;    ///< of a tile that threads read: as a tensor map would lay it, if that is as cheap
   std::optional<TensorCopy> bulk; ///< how the copy engine copies it
 
   /// Of a tile that is read in place.
   llvm::SmallVector<WarpgroupOperand> products() const { return *warpgroupOperands(staged.load->getResult(0)); }
+  /// Where the copy engine puts the tile; null: nowhere.
+  tile_gpu::BufferType bulkType() const { return inPlace ? type : mapped; }
 };
 
 struct SlotBuffers {
