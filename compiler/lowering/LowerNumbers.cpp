@@ -1,5 +1,6 @@
 // kiln-lower-numbers: rewrites the scalar operations that LLVM's NVPTX back end lacks, gets wrong or leaves undefined.
 // Floats by the table of numbers, integers and conversions by NumbersInteger.cpp and NumbersConvert.cpp.
+#include "compiler/lowering/PairConversions.h"
 #include "compiler/passes/Pass.h"
 
 #include "compiler/numbers/Numbers.h"
@@ -177,7 +178,8 @@ struct LowerNumbers : impl::LowerNumbersBase<LowerNumbers> {
     for (Operation *op : work)
       good &= succeeded(lowering.lower(op));
     if (!good)
-      signalPassFailure();
+      return signalPassFailure();
+    pairConversions(getOperation());
   }
 };
 

@@ -1,4 +1,4 @@
-//===- PackCarried.h - Loops carry 16-bit numbers in pairs ------------------===//
+//===- PackCarried.h - Loops carry short numbers in words --------------------===//
 #ifndef KILN_LOWERING_PACKCARRIED_H
 #define KILN_LOWERING_PACKCARRIED_H
 
@@ -6,8 +6,9 @@
 
 namespace kiln::lowering {
 
-/// In every loop of a function that kiln-lower-tiles has lowered: two carried 16-bit numbers that a round computes
-/// and the next one only uses as one word are carried as that word, which is put together where they are computed.
+/// In every loop of a function that kiln-lower-tiles has lowered: two carried 16-bit numbers, or four of 8 bits, that a
+/// round computes and the next one only uses as one word are carried as that word, which is put together where they are
+/// computed.
 void packCarried(mlir::Operation *function);
 
 } // namespace kiln::lowering
