@@ -313,6 +313,9 @@ private:
     for (auto [i, v] : llvm::enumerate(loop.getYieldedValues()))
       inits.push_back(map.lookupOrDefault(i == place ? product.getAccumulator() : v));
     const Value counter = loop.getLowerBound(), left = map.lookupOrDefault(product.getLhs());
+    // A right tile that threads change on its way is made in its own round, too: they do that while products go on.
+    const bool isMade = !isa_and_present<tile::LoadOp, tile::LoadViewOp>(viewedTile(product.getRhs()).first.getDefiningOp());
+    const Value right = isMade ? map.lookupOrDefault(product.getRhs()) : counter;
 
     // The others, each with the last product of the one before.
     const Value exists = roundExists(rewriter, loop, counter, step);
@@ -320,15 +323,25 @@ private:
     loop.setLowerBound(arith::SelectOp::create(rewriter, loc, exists, next, loop.getUpperBound()));
     loop.getInitArgsMutable().assign(inits);
     const unsigned added = loop.getNumRegionIterArgs();
-    loop = carryAlso(rewriter, loop, {counter, left});
+    loop = carryAlso(rewriter, loop, {right, left});
     sums = loop.getRegionIterArg(place);
     rewriter.setInsertionPointAfter(other);
-    const Value right = loadedIn(loop.getRegionIterArg(added));
-    const Value grown = multiply(loop.getRegionIterArg(added + 1), right, sums);
+    const Value carried = loop.getRegionIterArg(added);
+    const Value grown = multiply(loop.getRegionIterArg(added + 1), isMade ? carried : loadedIn(carried), sums);
     rewriter.replaceUsesWithIf(sums, grown, [&](OpOperand &use) { return use.getOwner() != grown.getDefiningOp(); });
     Operation *end = loop.getBody()->getTerminator();
     end->setOperand(place, product.getAccumulator());
-    end->setOperand(added, loop.getInductionVar());
+    end->setOperand(added, isMade ? product.getRhs() : loop.getInductionVar());
+    if (isMade) {
+      llvm::SetVector<Operation *> making;
+      collect(product.getRhs(), making);
+      Operation *after = grown.getDefiningOp();
+      for (Operation *op : making)
+        if (after->isBeforeInBlock(op)) {
+          rewriter.moveOpAfter(op, after);
+          after = op;
+        }
+    }
     end->setOperand(added + 1, product.getLhs());
     // Rounded once the product in flight has read its own from these registers: else another set of them, and moves.
     if (auto rounded = product.getLhs().getDefiningOp<arith::TruncFOp>(); rounded && isInside(rounded))
@@ -336,7 +349,9 @@ private:
         rewriter.moveOpBefore(rounded, end);
 
     rewriter.setInsertionPointAfter(loop);
-    const Value last = multiply(loop.getResult(added + 1), loadedIn(loop.getResult(added)), loop.getResult(place));
+    const Value ofLast = loop.getResult(added);
+    const Value last =
+        multiply(loop.getResult(added + 1), isMade ? ofLast : loadedIn(ofLast), loop.getResult(place));
     llvm::SmallVector<Value> results(loop.getResults().take_front(added));
     results[place] = last;
     scf::YieldOp::create(rewriter, loc, results);

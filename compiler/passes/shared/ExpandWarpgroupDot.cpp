@@ -131,7 +131,11 @@ public:
 
   LogicalResult run() {
     for (tile::DotOp dot : dots)
+      carryInBuffers(dot);
+    for (tile::DotOp dot : dots)
       for (unsigned number = 0; number < 2; ++number) {
+        if (operands.contains({dot, number}))
+          continue;
         if (number == 0 && readsRegisters(dot)) {
           operands[{dot, number}] = dot.getLhs();
           continue;
@@ -204,6 +208,57 @@ private:
     LocalStoreOp::create(b, first->getLoc(), shared.tile, buffer);
     readFrom(shared, buffer, b);
     return success();
+  }
+
+  /// A right tile that the loop around the product carries, for it and for a product after the loop: rounds make it in
+  /// one of two buffers in turn, while the product reads the other.
+  void carryInBuffers(tile::DotOp dot) {
+    const auto carried = dyn_cast<BlockArgument>(dot.getRhs());
+    auto loop = carried ? dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp()) : scf::ForOp();
+    if (!loop || dot->getBlock() != loop.getBody() || carried == loop.getInductionVar() || !carried.hasOneUse())
+      return;
+    const unsigned place = carried.getArgNumber() - loop.getNumInductionVars();
+    Value made = loop.getYieldedValues()[place];
+    llvm::SmallVector<tile::DotOp> after;
+    for (OpOperand &use : loop.getResult(place).getUses()) {
+      auto reader = dyn_cast<tile::DotOp>(use.getOwner());
+      if (!reader || !readsShared(reader) || use.getOperandNumber() != 1)
+        return;
+      after.push_back(reader);
+    }
+    llvm::SmallVector<WarpgroupOperand> uses = {{dot, 1, false}};
+    for (tile::DotOp reader : after)
+      uses.push_back({reader, 1, false});
+    const BufferType type = warpgroupBuffer(cast<RankedTensorType>(carried.getType()), uses, 0);
+    if (!type || made.getParentBlock() != loop.getBody() || isa<BlockArgument>(made))
+      return;
+    IRRewriter rewriter(loop);
+    const Location loc = loop.getLoc();
+    const auto number = [&](int64_t v) -> Value {
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(static_cast<int32_t>(v)));
+    };
+    const auto view = [&](Value all, Value which) -> Value {
+      return LocalSubviewOp::create(rewriter, loc, type, all, which);
+    };
+    const Value both = LocalAllocOp::create(rewriter, loc, type.withCount(2), IntegerAttr()), first = number(0);
+    LocalStoreOp::create(rewriter, loc, loop.getInitArgs()[place], view(both, first));
+    const unsigned added = loop.getNumRegionIterArgs();
+    loop = carryAlso(rewriter, loop, {first});
+    const Value which = loop.getRegionIterArg(added);
+    rewriter.setInsertionPoint(dot);
+    operands[{dot, 1}] = view(both, which);
+    rewriter.setInsertionPointAfter(made.getDefiningOp());
+    const Value up = arith::AddIOp::create(rewriter, loc, which, number(1));
+    const Value isPast = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, up, number(2));
+    const Value other = arith::SelectOp::create(rewriter, loc, isPast, number(0), up);
+    LocalStoreOp::create(rewriter, loc, made, view(both, other));
+    Operation *end = loop.getBody()->getTerminator();
+    end->setOperand(place, loop.getRegionIterArg(place)); // nobody looks at it any more
+    end->setOperand(added, other);
+    for (tile::DotOp reader : after) {
+      rewriter.setInsertionPoint(reader);
+      operands[{reader, 1}] = view(both, loop.getResult(added));
+    }
   }
 
   /// A tile that is loaded once, for these products alone, is copied to its buffer by the copy engine, if that can:
