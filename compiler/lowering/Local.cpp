@@ -100,19 +100,30 @@ MoveFrame frameOf(const layout::LocalAccessPlan &plan, const SharedTile &buffer)
   return {plan.storageBytes, buffer.core().totalBits(), false, 0, buffer.fields()};
 }
 
-/// Another such store follows before anyone waits for anyone: its fence is this one's too.
-bool isFencedLater(tile_gpu::LocalStoreOp store) {
-  for (Operation *op = store->getNextNode(); op; op = op->getNextNode()) {
+/// Threads meet at it, or arrive where others wait, or the hardware reads: there itself, or inside of it.
+bool showsStores(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(inner);
+        const bool tells = (ordering && (ordering->meets() || ordering->arrives)) || isa<NVVM::Barrier0Op>(inner);
+        return tells || llvm::any_of(tile::accessesOf(inner),
+                                     [](const tile::MemoryAccess &access) {
+                                       return access.agent == tile::Agent::MatrixUnit;
+                                     })
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Before which operation a store to what the hardware reads is fenced: the last one before anybody hears of it, so that
+/// the fence has little left to wait for.  Null: another such store comes first, whose fence is this one's too.
+Operation *fencedBefore(tile_gpu::LocalStoreOp store) {
+  Operation *op = store->getNextNode();
+  for (; !op->hasTrait<OpTrait::IsTerminator>() && !showsStores(op); op = op->getNextNode())
     if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op); next && isReadByHardware(next.getBuffer().getType()))
-      return true;
-    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
-    const bool meets = (ordering && ordering->meets()) || isa<NVVM::Barrier0Op>(op);
-    if (op->getNumRegions() || meets || llvm::any_of(tile::accessesOf(op), [](const tile::MemoryAccess &access) {
-          return access.agent == tile::Agent::MatrixUnit;
-        }))
-      return false;
-  }
-  return false;
+      return nullptr;
+  return op;
 }
 
 struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
@@ -147,8 +158,10 @@ struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
       SharedMove(context, e, plan->access, frameOf(*plan, *buffer), core)
           .store(ArrayRef<Value>(values).slice(rep * registers, registers));
     }
-    if (isReadByHardware(op.getBuffer().getType()) && !isFencedLater(op))
+    if (Operation *before = isReadByHardware(op.getBuffer().getType()) ? fencedBefore(op) : nullptr) {
+      rewriter.setInsertionPoint(before);
       fenceForHardware(rewriter, op.getLoc(), context);
+    }
     rewriter.eraseOp(op);
     return success();
   }
