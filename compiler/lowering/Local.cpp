@@ -106,18 +106,17 @@ bool showsStores(Operation *op) {
       ->walk([](Operation *inner) {
         const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(inner);
         const bool tells = (ordering && (ordering->meets() || ordering->arrives)) || isa<NVVM::Barrier0Op>(inner);
-        return tells || llvm::any_of(tile::accessesOf(inner),
-                                     [](const tile::MemoryAccess &access) {
-                                       return access.agent == tile::Agent::MatrixUnit;
-                                     })
+        return tells || llvm::any_of(
+                            tile::accessesOf(inner),
+                            [](const tile::MemoryAccess &access) { return access.agent == tile::Agent::MatrixUnit; })
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
       .wasInterrupted();
 }
 
-/// Before which operation a store to what the hardware reads is fenced: the last one before anybody hears of it, so that
-/// the fence has little left to wait for.  Null: another such store comes first, whose fence is this one's too.
+/// Before which operation a store to what the hardware reads is fenced: the last one before anybody hears of it, so
+/// that the fence has little left to wait for.  Null: another such store comes first, whose fence is this one's too.
 Operation *fencedBefore(tile_gpu::LocalStoreOp store) {
   Operation *op = store->getNextNode();
   for (; !op->hasTrait<OpTrait::IsTerminator>() && !showsStores(op); op = op->getNextNode())

@@ -91,11 +91,11 @@ unsigned perWord(Type tile) {
 
 /// As wgmma names it.
 std::string typeName(Type element) {
-  return element.isF16()                    ? "f16"
-         : element.isBF16()                 ? "bf16"
-         : isa<Float8E4M3FNType>(element)   ? "e4m3"
-         : isa<Float8E5M2Type>(element)     ? "e5m2"
-                                            : "tf32";
+  return element.isF16()                  ? "f16"
+         : element.isBF16()               ? "bf16"
+         : isa<Float8E4M3FNType>(element) ? "e4m3"
+         : isa<Float8E5M2Type>(element)   ? "e5m2"
+                                          : "tf32";
 }
 
 struct LowerWarpgroupBegin : Lowering<tile_gpu::WarpgroupBeginOp> {

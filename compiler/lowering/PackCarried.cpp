@@ -1,7 +1,7 @@
-// Operands of matrix instructions are words of two 16-bit numbers, or of four of 8 bits.  A loop that carries a tile of them carries each
-// number by itself, and LLVM then moves the conversion from f32 into the next round: it carries f32, twice the
-// registers, and converts one number at a time, since a conversion of two has to be next to where they are joined.  A
-// word that goes through empty assembly stays where it is made.
+// Operands of matrix instructions are words of two 16-bit numbers, or of four of 8 bits.  A loop that carries a tile of
+// them carries each number by itself, and LLVM then moves the conversion from f32 into the next round: it carries f32,
+// twice the registers, and converts one number at a time, since a conversion of two has to be next to where they are
+// joined.  A word that goes through empty assembly stays where it is made.
 #include "compiler/lowering/PackCarried.h"
 
 #include "compiler/lowering/Emit.h"

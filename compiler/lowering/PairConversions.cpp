@@ -19,7 +19,7 @@ NVVM::ConvertF32x2ToF8x2Op conversionOf(Value byte) {
   auto lower = byte.getDefiningOp<LLVM::TruncOp>();
   auto convert = lower ? lower.getArg().getDefiningOp<NVVM::ConvertF32x2ToF8x2Op>() : NVVM::ConvertF32x2ToF8x2Op();
   return convert && convert.getType().isInteger(16) && matchPattern(convert.getA(), m_PosZeroFloat()) ? convert
-                                                                                                       : nullptr;
+                                                                                                      : nullptr;
 }
 
 /// The bytes of a word that is put together one by one; empty: it is not.
@@ -55,9 +55,9 @@ void pairConversions(Operation *root) {
     const Type half = b.getI16Type();
     Value both = LLVM::UndefOp::create(b, loc, VectorType::get(2, half));
     for (unsigned i = 0; i < 2; ++i) {
-      const Value pair = NVVM::ConvertF32x2ToF8x2Op::create(b, loc, half, each[2 * i + 1].getB(), each[2 * i].getB(),
-                                                            each[0].getRnd(), each[0].getSat(), each[0].getRelu(),
-                                                            each[0].getDstTy());
+      const Value pair =
+          NVVM::ConvertF32x2ToF8x2Op::create(b, loc, half, each[2 * i + 1].getB(), each[2 * i].getB(), each[0].getRnd(),
+                                             each[0].getSat(), each[0].getRelu(), each[0].getDstTy());
       both = LLVM::InsertElementOp::create(b, loc, both, pair,
                                            LLVM::ConstantOp::create(b, loc, b.getI32Type(), b.getI32IntegerAttr(i)));
     }

@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-/// The instruction converts two numbers to e4m3 or e5m2; lower-numbers gives each one of its own, with a zero.  Where four
-/// become a word, two instructions make its halves, and nothing takes bytes apart to join them again.
+/// The instruction converts two numbers to e4m3 or e5m2; lower-numbers gives each one of its own, with a zero.  Where
+/// four become a word, two instructions make its halves, and nothing takes bytes apart to join them again.
 void pairConversions(mlir::Operation *root);
 
 } // namespace kiln

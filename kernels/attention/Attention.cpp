@@ -30,9 +30,9 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
           TensorArg<i32, 1, "used_k", maybe> usedK, TensorArg<f32, 2, "q_descale", maybe> descaleQ,
-          TensorArg<f32, 2, "k_descale", maybe> descaleK, TensorArg<f32, 2, "v_descale", maybe> descaleV, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
-          Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
-          Arg<f32, "cap"> cap) {
+          TensorArg<f32, 2, "k_descale", maybe> descaleK, TensorArg<f32, 2, "v_descale", maybe> descaleV,
+          Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
+          Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();

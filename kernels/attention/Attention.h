@@ -60,8 +60,8 @@ struct AttentionConfig {
 /// longest of all; level 1 saves a third of it.
 int assemblerLevel(const AttentionConfig &config);
 
-/// What head dims are multiples of, so that 16 bytes of a row are wholly inside it or wholly outside: 8, of 8-bit floats
-/// 16.
+/// What head dims are multiples of, so that 16 bytes of a row are wholly inside it or wholly outside: 8, of 8-bit
+/// floats 16.
 constexpr std::int64_t headDimUnit(DType element) {
   return element == DType::F8E4M3 ? 16 : 8;
 }
@@ -71,9 +71,10 @@ constexpr DType outputOf(DType element) {
   return element == DType::F8E4M3 ? DType::BF16 : element;
 }
 
-/// f16, bf16 or f8e4m3 (o is bf16 then).  Arguments by name: q and o [batch, row, key head, member of its group, dim], k and v [batch, row, key
-/// head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch + 1], used_q, used_k [batch],
-/// q_descale, k_descale, v_descale [batch, key head] (the last ten may be left out); and the numbers of the call.  Packed tensors have one batch.
+/// f16, bf16 or f8e4m3 (o is bf16 then).  Arguments by name: q and o [batch, row, key head, member of its group, dim],
+/// k and v [batch, row, key head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch +
+/// 1], used_q, used_k [batch], q_descale, k_descale, v_descale [batch, key head] (the last ten may be left out); and
+/// the numbers of the call.  Packed tensors have one batch.
 language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

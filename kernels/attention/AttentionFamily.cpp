@@ -142,8 +142,8 @@ public:
   /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap 3; of e4m3 f = 4, and 3 in
   /// place of 1.5.  lse: 1e-4 + 1e-5 |lse|, with softcap X 1e-3 X; of e4m3 also what
   /// the products' 14 bits bring (AttentionReference.h).
-  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs, const HostTensors &reference,
-                              const OptionValues &options) const override {
+  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
+                              const HostTensors &reference, const OptionValues &options) const override {
     const HostTensor &wanted = reference.find(name)->second;
     const auto arguments = readOptions<AttentionArguments>("attention", options);
     if (!arguments.ok())
@@ -151,7 +151,11 @@ public:
     const double cap = static_cast<double>(arguments->softcap);
     if (name == "o") {
       const Base base(wanted, dtype);
-      return std::vector<double>(wanted.values.size(), (isEighth(inputs) ? 4 : cap > 0 ? 3 : 2) * base.worst + base.rest);
+      return std::vector<double>(wanted.values.size(), (isEighth(inputs) ? 4
+                                                        : cap > 0        ? 3
+                                                                         : 2) *
+                                                               base.worst +
+                                                           base.rest);
     }
     std::vector<double> limits;
     for (std::size_t i = 0; i < wanted.values.size(); ++i) {

@@ -36,10 +36,9 @@ struct Descale {
   std::optional<Tensor> AttentionArguments::*tensor;
   bool AttentionConfig::*flag;
 };
-constexpr Descale descales[] = {
-    {"q_descale", "q", &AttentionArguments::descaleQ, &AttentionConfig::descaleQ},
-    {"k_descale", "k", &AttentionArguments::descaleK, &AttentionConfig::descaleK},
-    {"v_descale", "v", &AttentionArguments::descaleV, &AttentionConfig::descaleV}};
+constexpr Descale descales[] = {{"q_descale", "q", &AttentionArguments::descaleQ, &AttentionConfig::descaleQ},
+                                {"k_descale", "k", &AttentionArguments::descaleK, &AttentionConfig::descaleK},
+                                {"v_descale", "v", &AttentionArguments::descaleV, &AttentionConfig::descaleV}};
 
 Status badDim(const char *name, std::int64_t dim, std::int64_t unit) {
   return Status::invalid(std::string("attention: argument '") + name + "' has the head dim " + std::to_string(dim) +
@@ -124,7 +123,11 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
     if (!packed && t->rank == 3)
       return Status::invalid(std::string("attention: ") + name + " is missing: argument '" + tensor + "' has rank 3",
                              std::string("give ") + name + " for packed sequences, or " + tensor + " a batch in front");
-  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16, DType::F8E4M3}).rankBetween(rankQ, rankQ + 1).status());
+  KILN_TRY(checkTensor("q", a.q)
+               .on(device)
+               .dtype({DType::F16, DType::BF16, DType::F8E4M3})
+               .rankBetween(rankQ, rankQ + 1)
+               .status());
   KILN_TRY(checkTensor("k", a.k).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
   KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
@@ -260,7 +263,8 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                              "split the call");
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
-    KILN_TRY(checkStages(jit(), name(), c.stages, static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
+    KILN_TRY(checkStages(jit(), name(), c.stages,
+                         static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
                          "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
                              std::to_string(c.dimV) + " columns"));
   }
@@ -302,8 +306,9 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
       named<"sink">(orNone(a.sink)), named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)),
       named<"cu_k">(orNone(a.cuK)), named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)),
       named<"q_descale">(orNone(a.descaleQ)), named<"k_descale">(orNone(a.descaleK)),
-      named<"v_descale">(orNone(a.descaleV)), named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(right)),
-      named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
+      named<"v_descale">(orNone(a.descaleV)), named<"queries">(i32(queries)), named<"window_left">(i32(a.windowLeft)),
+      named<"window_right">(i32(right)), named<"position_offset">(i32(a.positionOffset.value_or(0))),
+      named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
 }
 
 } // namespace kiln::kernels

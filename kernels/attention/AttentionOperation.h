@@ -17,9 +17,9 @@ enum class Alignment : std::uint8_t { BottomRight, TopLeft };
 template <> inline constexpr std::array<std::string_view, 2> words<Alignment> = {"bottom_right", "top_left"};
 
 /// q: [B, Sq, H, D], or packed [T, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; o: [B, Sq, H, Dv]; f16, bf16 or
-/// f8e4m3 (o is bf16 then), any strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the heads: [.., Hk, H / Hk, D].
-/// D and Dv are multiples of 8 up to 256, of f8e4m3 of 16.  Packed q with a dense k and v, or the other way round, is possible.
-/// Tensors that lie in memory otherwise: AttentionLayouts.h.
+/// f8e4m3 (o is bf16 then), any strides but 1 along the last dimension; H a multiple of Hk.  q and o may split the
+/// heads: [.., Hk, H / Hk, D]. D and Dv are multiples of 8 up to 256, of f8e4m3 of 16.  Packed q with a dense k and v,
+/// or the other way round, is possible. Tensors that lie in memory otherwise: AttentionLayouts.h.
 struct AttentionArguments {
   Tensor q, k, v, o;
   std::optional<Tensor> lse = {};  ///< out: f32 [B, H, Sq], packed [H, T]; natural logarithm, with the sink
@@ -40,7 +40,7 @@ struct AttentionArguments {
   /// f8e4m3: f32 [B, Hk], what the numbers of q, k and v are to be multiplied by; none: 1.  q's times k's must not be
   /// below 0: such a head's o is NaN.
   std::optional<Tensor> descaleQ = {}, descaleK = {}, descaleV = {};
-  Tiling tiling = {};                           ///< blockN: keys of a step
+  Tiling tiling = {}; ///< blockN: keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
     v(CallOption{"causal", "a query sees no key after its own"}, a.causal);

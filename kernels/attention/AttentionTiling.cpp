@@ -41,9 +41,10 @@ bool hasRoom(const AttentionConfig &c, bool copied) {
 
 /// Registers of a thread so that a multiprocessor holds as many programs as the tiles ask for: where heads are narrow,
 /// the twelve warps of three hide more of each other's latencies than the eight of two (an H100, D = 64, 8k: 393 to 430
-/// TFLOP/s, causal 365 to 406).  0, no limit: windows, slopes and packed keys would spill in the loop.
-int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device) {
-  if (!t.programs || c.left || c.alibi || c.packedK)
+/// TFLOP/s, causal 365 to 406).  0, no limit: windows, slopes, packed keys and values of 8 bits, which threads turn,
+/// would spill in the loop.
+int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device, DType element) {
+  if (!t.programs || c.left || c.alibi || c.packedK || element == DType::F8E4M3)
     return 0;
   constexpr unsigned unit = 8;
   return static_cast<int>(device.registersPerSm / (t.programs * 32 * static_cast<unsigned>(t.warps)) / unit * unit);
@@ -100,7 +101,7 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();
   c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
-  c.maxRegisters = registersFor(t, c, device);
+  c.maxRegisters = registersFor(t, c, device, extent.element);
 }
 
 } // namespace kiln::kernels

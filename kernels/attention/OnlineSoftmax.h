@@ -34,8 +34,8 @@ struct PowerRange {
   float slack = 8; ///< what later ones may be larger by before the row gets a new base
 };
 
-/// For the type that powers are rounded to.  Sums of 16-bit ones below 2^8 are far below the largest float.  The largest
-/// number of e4m3 is 448, its smallest normal one 2^-6: powers from 2^8 down lose the fewest small ones.
+/// For the type that powers are rounded to.  Sums of 16-bit ones below 2^8 are far below the largest float.  The
+/// largest number of e4m3 is 448, its smallest normal one 2^-6: powers from 2^8 down lose the fewest small ones.
 constexpr PowerRange powersFor(DType element) {
   return element == DType::F8E4M3 ? PowerRange{6, 2} : PowerRange{};
 }

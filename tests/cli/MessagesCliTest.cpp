@@ -48,9 +48,10 @@ TEST_F(MessagesCliTest, SayWhatToWrite) {
   } rows[] = {
       {with(attention, {"--q", q32, "--k", q32, "--v", q32}),
        "--q " + q32 +
-           ": the file holds f32; kernel 'attention' takes bf16, f16 (--dtype bf16 or --dtype f16 rounds it)"},
+           ": the file holds f32; kernel 'attention' takes bf16, f16, e4m3 (--dtype bf16 or --dtype f16 or --dtype "
+           "e4m3 rounds it)"},
       {with(attention, {"--q", u16, "--k", u16, "--v", u16}), "(--dtype bf16 or --dtype f16 takes its bits)"},
-      {with(dense, {"--dtype", "f32"}), "--dtype f32; kernel 'attention' takes bf16, f16 (name one of these)"},
+      {with(dense, {"--dtype", "f32"}), "--dtype f32; kernel 'attention' takes bf16, f16, e4m3 (name one of these)"},
       {{"run", "softmax", "--input", long64, "--target", "sm_80"},
        "the file holds i64; kernel 'softmax' takes f32, f16, bf16 (save it as one of these)"},
       {with(matmul, {"--out-dtype", "bf16"}),

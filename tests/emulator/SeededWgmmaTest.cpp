@@ -373,19 +373,22 @@ TEST(SeededWgmma, SwizzleOfTheTensorCopy) {
         r.swizzle = swizzle;
         return r;
       };
-      b.body = R"(
+      b.body =
+          R"(
     setp.ne.u32 %p1, %r2, 0; @%p1 bra READY; mbarrier.init.shared::cta.b64 [bar], 1;
   READY: bar.sync 0; mov.u32 %r23, 0; @%p1 bra ISSUED; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4096;
     .loc 1 5 1
     cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%rd3, {%r23, %r23}], [bar];
   ISSUED: mbarrier.try_wait.parity.shared::cta.b64 %p9, [bar], 0; @!%p9 bra ISSUED;
     mov.b32 %r10, 0; mov.b32 %r11, 0; mov.b32 %r12, 0; mov.b32 %r13, 0; @@
-)" + std::string(stored ? "mov.u32 %r23, tile; mad.lo.u32 %r23, %r2, 16, %r23;\n"
-                          "st.shared.v4.b32 [%r23], {%r10,%r11,%r12,%r13}; fence.proxy.async.shared::cta; bar.sync 0;\n"
-                        : "") +
-               describe + "and.b64 %rd10, %rd10, 0x3fffffffffffffff; or.b64 %rd10, %rd10, " +
-               std::to_string(std::uint64_t(mode) << 62) + "U;\n" + fence +
-               mma(10, "%f0,%f1,%f2,%f3", "1", "{%r10,%r11,%r12,%r13}") + commit + waitFor(0) + keep(40);
+)" +
+          std::string(
+              stored ? "mov.u32 %r23, tile; mad.lo.u32 %r23, %r2, 16, %r23;\n"
+                       "st.shared.v4.b32 [%r23], {%r10,%r11,%r12,%r13}; fence.proxy.async.shared::cta; bar.sync 0;\n"
+                     : "") +
+          describe + "and.b64 %rd10, %rd10, 0x3fffffffffffffff; or.b64 %rd10, %rd10, " +
+          std::to_string(std::uint64_t(mode) << 62) + "U;\n" + fence +
+          mma(10, "%f0,%f1,%f2,%f3", "1", "{%r10,%r11,%r12,%r13}") + commit + waitFor(0) + keep(40);
       const SeededRun run = runSeeded(b, "", {});
       ASSERT_TRUE(run.launched.clean()) << run.launched.text();
       const Finding *f = run.launched.find("wgmma.swizzle");

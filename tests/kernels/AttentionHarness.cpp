@@ -63,8 +63,8 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
     given(a.sink, DType::F32, d.sink);
   if (p.alibi)
     given(a.alibi, DType::F32, d.alibi);
-  for (const auto &[to, values] : {std::pair(&a.descaleQ, &d.descaleQ), std::pair(&a.descaleK, &d.descaleK),
-                                   std::pair(&a.descaleV, &d.descaleV)})
+  for (const auto &[to, values] :
+       {std::pair(&a.descaleQ, &d.descaleQ), std::pair(&a.descaleK, &d.descaleK), std::pair(&a.descaleV, &d.descaleV)})
     if (p.descale) {
       out.tables.push_back(upload(device, DType::F32, {p.sequences(), p.keyHeads}, *values));
       *to = out.tables.back().tensor;
@@ -152,7 +152,8 @@ void AttentionForward::compare(const Problem &p, const Data &d, const Results &g
     else if (want.lse[i] == -INFINITY)
       ASSERT_EQ(got.lse[i], want.lse[i]) << i;
     else
-      ASSERT_NEAR(got.lse[i], want.lse[i], (p.softcap > 0 ? 1e-3 * p.softcap : 1e-4) + 1e-5 * std::abs(want.lse[i]) + want.slack[i])
+      ASSERT_NEAR(got.lse[i], want.lse[i],
+                  (p.softcap > 0 ? 1e-3 * p.softcap : 1e-4) + 1e-5 * std::abs(want.lse[i]) + want.slack[i])
           << i;
   }
 }

@@ -2,9 +2,10 @@
 //
 // The tolerance is the specification's (section 10): with `base` the same mathematics in the working type,
 //   max |x - ref| <= f max |base - ref| + a,  mean |x - ref| <= 1.5 mean |base - ref| + a / 8,
-// a = 2 u max |ref| + 1e-5, u = 2^-9 (bf16), 2^-12 (f16), f = 2, with softcap 3, of e4m3 4 (and 3 in place of 1.5); lse within 1e-4 + 1e-5 |lse|, with
-// softcap 1e-3 softcap.  Random numbers cannot see one wrong key among hundreds; the probe does: q = 0, slopes 0, v
-// one-hot, so lse is the logarithm of the number of visible keys (and the sink's weight) and o counts them by class.
+// a = 2 u max |ref| + 1e-5, u = 2^-9 (bf16), 2^-12 (f16), f = 2, with softcap 3, of e4m3 4 (and 3 in place of 1.5); lse
+// within 1e-4 + 1e-5 |lse|, with softcap 1e-3 softcap.  Random numbers cannot see one wrong key among hundreds; the
+// probe does: q = 0, slopes 0, v one-hot, so lse is the logarithm of the number of visible keys (and the sink's weight)
+// and o counts them by class.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_TESTS_KERNELS_ATTENTIONHARNESS_H

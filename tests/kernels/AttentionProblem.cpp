@@ -33,7 +33,8 @@ std::string Problem::text() const {
   out += alignment == Alignment::TopLeft ? " top_left" : "";
   out += offset ? " offset " + n(*offset) : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
-  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") + (descale ? " descale" : "") +
+  out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
+         (descale ? " descale" : "") +
          (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
 }

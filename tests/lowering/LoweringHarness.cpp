@@ -68,6 +68,9 @@ LoweredKernel lowered(std::string_view text, std::string_view target, bool keepS
   if (!module)
     return out;
   (*module)->setAttr(tile_gpu::targetAttr, mlir::StringAttr::get(&context, llvm::StringRef(target)));
+  // Launched here, with the arguments alone: without tensor maps.
+  for (auto kernel : module->getOps<mlir::func::FuncOp>())
+    kernel->setAttr(tile_gpu::noTensorMapsAttr, mlir::UnitAttr::get(&context));
   const auto start = std::chrono::steady_clock::now();
   mlir::PassManager first(&context), second(&context);
   if (from == From::Tile) {

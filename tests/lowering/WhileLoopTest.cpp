@@ -166,11 +166,7 @@ TEST(WhileLoop, PipelinedLoopInsideAndMemoryThatIsCountedDown) {
         Buffer &in = gpu.upload(bits), &out = gpu.allocate(n * n * 4),
                &left = gpu.upload(std::vector<std::int32_t>{rounds});
         (void)out.poison(std::byte(0xCD));
-        // Launched here, with the arguments alone: without tensor maps.
-        std::string text = k.text();
-        const std::string attributes = "attributes {";
-        text.insert(text.find(attributes) + attributes.size(), "tile_gpu.no_tensor_maps, ");
-        const KernelRun run = runKernel(gpu, target, text, 4, {in, out, left}, {}, From::Tile);
+        const KernelRun run = runKernel(gpu, target, k.text(), 4, {in, out, left}, {}, From::Tile);
         ASSERT_EQ(run.error, "");
         EXPECT_EQ(run.ptx.find("cp.async") != std::string::npos, stages > 1 && std::string_view(target) != "sm_75");
         EXPECT_EQ(gpu.download<std::int32_t>(left)[0], 0);

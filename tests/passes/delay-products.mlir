@@ -96,6 +96,46 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 
+// A right tile that threads make of what is loaded is made in its own round, and carried as the left one is: after the
+// products have begun.
+// CHECK-LABEL: @made
+// CHECK: %[[Q0:.*]] = arith.truncf
+// CHECK: %[[M0:.*]] = arith.addf %{{.*}} : tensor<64x32xbf16
+// CHECK: %[[LOOP:.*]]:3 = scf.for %[[I:.*]] = %{{.*}} iter_args(%[[SUMS:.*]] = %{{.*}}, %[[M:.*]] = %[[M0]], %[[P:.*]] = %[[Q0]])
+// CHECK: tile.dot
+// CHECK-NEXT: %[[GROWN:.*]] = tile.dot %[[P]], %[[M]], %[[SUMS]]
+// CHECK-NEXT: %[[V:.*]] = tile.load_view %{{.*}}[%[[I]], %c0_i32]
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addf %[[V]], %[[V]]
+// CHECK: %[[PN:.*]] = arith.truncf
+// CHECK-NEXT: scf.yield %[[GROWN]], %[[NEXT]], %[[PN]]
+// CHECK: }
+// CHECK-NOT: tile.load_view
+// CHECK: tile.dot %[[LOOP]]#2, %[[LOOP]]#1, %[[LOOP]]#0
+  func.func @made(%q: tensor<64x32xbf16, #load>, %kp: !tile.ptr<bf16> {tile.divisibility = 16 : i32}, %vp: !tile.ptr<bf16> {tile.divisibility = 16 : i32},
+                  %n: i32, %stride: i32 {tile.divisibility = 16 : i32}) attributes {tile_gpu.test, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c32 = arith.constant 32 : i32
+    %c64 = arith.constant 64 : i32
+    %none = arith.constant dense<0.0> : tensor<64x64xf32, #scores>
+    %start = arith.constant dense<0.0> : tensor<64x32xf32, #sums>
+    %k = tile.make_view %kp, extents [%n, %c32], strides [%stride, %c1] : !view, i32
+    %v = tile.make_view %vp, extents [%n, %c32], strides [%stride, %c1] : !view, i32
+    %r = scf.for %i = %c0 to %n step %c64 iter_args(%o = %start) -> (tensor<64x32xf32, #sums>) : i32 {
+      %x = tile.load_view %k[%i, %c0] : !view, i32 -> tensor<64x32xbf16, #load>
+      %y = tile.transpose %x [1, 0] : tensor<64x32xbf16, #load> to tensor<32x64xbf16, #turned>
+      %s = tile.dot %q, %y, %none : tensor<64x32xbf16, #load>, tensor<32x64xbf16, #turned> to tensor<64x64xf32, #scores>
+      %e = math.exp2 %s : tensor<64x64xf32, #scores>
+      %p = arith.truncf %e : tensor<64x64xf32, #scores> to tensor<64x64xbf16, #scores>
+      %w = tile.load_view %v[%i, %c0] : !view, i32 -> tensor<64x32xbf16, #load>
+      %z = arith.addf %w, %w : tensor<64x32xbf16, #load>
+      %d = tile.dot %p, %z, %o : tensor<64x64xbf16, #scores>, tensor<64x32xbf16, #load> to tensor<64x32xf32, #sums>
+      scf.yield %d : tensor<64x32xf32, #sums>
+    }
+    tile.print "sums" %r : tensor<64x32xf32, #sums>
+    return
+  }
+
 // Nothing else in the round is multiplied: the product has nothing to go on next to.
 // CHECK-LABEL: @alone
 // CHECK: scf.for

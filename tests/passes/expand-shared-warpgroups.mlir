@@ -60,6 +60,36 @@ func.func @late(%p: tensor<64x64xf16, #acc>, %x: tensor<64x64xf16, #row>, %o: te
   return %z#0 : tensor<64x64xf32, #acc>
 }
 
+// A right tile that a loop carries for its product and one after the loop: rounds store the next one's in the other of two
+// buffers.
+// CHECK-LABEL: @inTurn
+// CHECK: %[[BOTH:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<[2] x 64x64xf16, #[[COLUMNS:tma[0-9]*]]>
+// CHECK: %[[FIRST:.*]] = tile_gpu.local_subview %[[BOTH]][%c0_i32{{.*}}]
+// CHECK: tile_gpu.local_store %{{.*}}, %[[FIRST]]
+// CHECK: %[[LOOP:.*]]:3 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[N:.*]] = %c0_i32{{.*}})
+// CHECK: %[[NOW:.*]] = tile_gpu.local_subview %[[BOTH]][%[[N]]]
+// CHECK: tile_gpu.warpgroup_dot %{{.*}}, %[[NOW]]
+// CHECK: %[[NEXT:.*]] = arith.addf %{{.*}} : tensor<64x64xf16
+// CHECK: %[[UP:.*]] = arith.addi %[[N]]
+// CHECK: %[[OTHER:.*]] = arith.select %{{.*}}, %{{.*}}, %[[UP]]
+// CHECK: %[[THERE:.*]] = tile_gpu.local_subview %[[BOTH]][%[[OTHER]]]
+// CHECK: tile_gpu.local_store %[[NEXT]], %[[THERE]]
+// CHECK: scf.yield {{.*}}, %[[OTHER]]
+// CHECK: %[[LAST:.*]] = tile_gpu.local_subview %[[BOTH]][%[[LOOP]]#2]
+// CHECK: tile_gpu.warpgroup_dot %{{.*}}, %[[LAST]]
+func.func @inTurn(%p: tensor<64x64xf16, #acc>, %x: tensor<64x64xf16, #row>, %n: i32) -> tensor<64x64xf32, #acc> attributes {tile_gpu.test, tile.num_stages = 2 : i32} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%o = %zero, %y = %x) -> (tensor<64x64xf32, #acc>, tensor<64x64xf16, #row>) : i32 {
+    %d = tile.dot %p, %y, %o : tensor<64x64xf16, #acc>, tensor<64x64xf16, #row> to tensor<64x64xf32, #acc>
+    %z = arith.addf %x, %x : tensor<64x64xf16, #row>
+    scf.yield %d, %z : tensor<64x64xf32, #acc>, tensor<64x64xf16, #row>
+  }
+  %e = tile.dot %p, %r#1, %r#0 : tensor<64x64xf16, #acc>, tensor<64x64xf16, #row> to tensor<64x64xf32, #acc>
+  return %e : tensor<64x64xf32, #acc>
+}
+
 // A tile from outside of a loop with stages is stored once.
 // CHECK-LABEL: @outside
 // CHECK: tile_gpu.local_store

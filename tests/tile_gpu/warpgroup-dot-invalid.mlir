@@ -173,7 +173,7 @@ func.func @begun_elsewhere(%c: tensor<64x64xf32, #acc>, %p: !tile_gpu.pending<te
 #rows = #tile_gpu.tma<swizzle=128>
 func.func @other_registers(%c: tensor<64x64xf32, #acc>, %x: tensor<64x64xbf16, #row>) {
   %a = tile_gpu.local_alloc : !tile_gpu.buffer<64x64xbf16, #rows>
-  // expected-error @+1 {{16-bit elements in the layout of operand 0}}
+  // expected-error @+1 {{elements of 16 or 8 bits in the layout of operand 0}}
   %q = tile_gpu.warpgroup_dot %x, %a, %c : tensor<64x64xbf16, #row>, !tile_gpu.buffer<64x64xbf16, #rows>, tensor<64x64xf32, #acc>
   return
 }
@@ -184,7 +184,7 @@ func.func @other_registers(%c: tensor<64x64xf32, #acc>, %x: tensor<64x64xbf16, #
 #columns = #tile_gpu.tma<swizzle=128, order=[0,1]>
 func.func @wide_registers(%c: tensor<64x64xf32, #acc>, %x: tensor<64x32xf32, #acc>) {
   %a = tile_gpu.local_alloc : !tile_gpu.buffer<32x64xf32, #columns>
-  // expected-error @+1 {{16-bit elements in the layout of operand 0}}
+  // expected-error @+1 {{elements of 16 or 8 bits in the layout of operand 0}}
   %q = tile_gpu.warpgroup_dot %x, %a, %c : tensor<64x32xf32, #acc>, !tile_gpu.buffer<32x64xf32, #columns>, tensor<64x64xf32, #acc>
   return
 }

@@ -71,7 +71,8 @@ public:
       widen(dot);
     findCopied(dots);
     for (tile::DotOp dot : dots)
-      if (const int64_t least = shortestK(dot, target); least && extentsOf(dot).coreK >= least && wantsReorderedK(dot)) {
+      if (const int64_t least = shortestK(dot, target);
+          least && extentsOf(dot).coreK >= least && wantsReorderedK(dot)) {
         reorderK(dot);
         reordered.insert(dot);
       }

@@ -1,8 +1,8 @@
 //===- ReorderedK.h - K of 8-bit products in the order of accumulators --------===//
 //
 // A thread holds columns 1 and 8 apart of an accumulator's row, its neighbours those 2 and 4 apart.  As an operand of
-// 16 bits these are just the columns that it needs; of 8 bits it needs four neighbours.  The order of K is free, as long
-// as both operands have the same one: with bits 1 and 2 of the column's number after bit 3, nothing moves.
+// 16 bits these are just the columns that it needs; of 8 bits it needs four neighbours.  The order of K is free, as
+// long as both operands have the same one: with bits 1 and 2 of the column's number after bit 3, nothing moves.
 //
 //   K = .. 16 | 8 | 4 2 | 1   =>   .. 16 | 4 2 | 8 | 1
 //

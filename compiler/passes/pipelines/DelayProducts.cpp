@@ -314,7 +314,8 @@ private:
       inits.push_back(map.lookupOrDefault(i == place ? product.getAccumulator() : v));
     const Value counter = loop.getLowerBound(), left = map.lookupOrDefault(product.getLhs());
     // A right tile that threads change on its way is made in its own round, too: they do that while products go on.
-    const bool isMade = !isa_and_present<tile::LoadOp, tile::LoadViewOp>(viewedTile(product.getRhs()).first.getDefiningOp());
+    const bool isMade =
+        !isa_and_present<tile::LoadOp, tile::LoadViewOp>(viewedTile(product.getRhs()).first.getDefiningOp());
     const Value right = isMade ? map.lookupOrDefault(product.getRhs()) : counter;
 
     // The others, each with the last product of the one before.
@@ -350,8 +351,7 @@ private:
 
     rewriter.setInsertionPointAfter(loop);
     const Value ofLast = loop.getResult(added);
-    const Value last =
-        multiply(loop.getResult(added + 1), isMade ? ofLast : loadedIn(ofLast), loop.getResult(place));
+    const Value last = multiply(loop.getResult(added + 1), isMade ? ofLast : loadedIn(ofLast), loop.getResult(place));
     llvm::SmallVector<Value> results(loop.getResults().take_front(added));
     results[place] = last;
     scf::YieldOp::create(rewriter, loc, results);

@@ -101,8 +101,11 @@ public:
 
 private:
   void formPipes() {
+    // Threads that read all tiles themselves hold them in registers, and have some for the slots' numbers and phases in
+    // loops of one product; attention by mma.sync would spill up to 550 bytes (D = 128, sm_90).
+    const bool mayRead = productsIn(loop) == 1 || llvm::any_of(slots.stages, [](const Stage &s) { return s.inPlace; });
     for (Stage &stage : slots.stages)
-      if (const BufferType type = stage.bulkType()) {
+      if (const BufferType type = stage.bulkType(); type && (stage.inPlace || mayRead)) {
         Result<TensorCopy> copy = tensorCopyOf(stage.staged.load, type, facts, target);
         if (copy)
           stage.bulk = std::move(*copy);
@@ -243,8 +246,8 @@ private:
   }
 
   /// Where in the body nothing reads the pipe's slot any more: after the operation that first looks at the sums of the
-  /// last product that does, and after what brings the tiles that threads read to them.  Nowhere sooner than at the end:
-  /// null.
+  /// last product that does, and after what brings the tiles that threads read to them.  Nowhere sooner than at the
+  /// end: null.
   void findRelease(Pipe &pipe) {
     llvm::SmallVector<Operation *> uses;
     for (const Stage *stage : pipe.stages)
@@ -263,18 +266,20 @@ private:
       pipe.released = lastOf(uses);
   }
 
+  static unsigned productsIn(scf::ForOp loop) {
+    unsigned out = 0;
+    loop.getBody()->walk([&](tile::DotOp) { ++out; });
+    return out;
+  }
+
   /// The loop's only product, if it adds tiles of this pipeline to sums that nothing else in the loop looks at.
   void findOvertaken(bool bulk) {
     if (slots.count <= (bulk ? heldByBulkProducts + 1 : heldByProducts) ||
         !llvm::all_of(slots.stages, [](const Stage &stage) { return stage.inPlace; }))
       return;
     tile::DotOp only;
-    unsigned products = 0;
-    loop.getBody()->walk([&](tile::DotOp dot) {
-      only = dot;
-      ++products;
-    });
-    if (products != 1 || only->getParentOp() != loop || !addsToCarriedSums(only))
+    loop.getBody()->walk([&](tile::DotOp dot) { only = dot; });
+    if (productsIn(loop) != 1 || only->getParentOp() != loop || !addsToCarriedSums(only))
       return;
     for (unsigned number : {0u, 1u})
       if (llvm::none_of(slots.stages, [&](const Stage &stage) {
@@ -478,8 +483,8 @@ private:
       end->setOperand(firstAdded + static_cast<unsigned>(i), v);
   }
 
-  /// The users of a load, in this block or inside of its operations, read its slot, each in the layout that it wants: by
-  /// these operations, the last one at the end.
+  /// The users of a load, in this block or inside of its operations, read its slot, each in the layout that it wants:
+  /// by these operations, the last one at the end.
   llvm::SmallVector<Operation *> readFrom(Operation *load, Value slot, Block &block) {
     const auto tile = cast<RankedTensorType>(load->getResult(0).getType());
     llvm::SmallVector<OpOperand *> uses;

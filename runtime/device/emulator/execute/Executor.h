@@ -173,8 +173,8 @@ private:
   std::size_t registerStride = 0;
 };
 
-/// An ordinary store to `bytes` of shared memory from an offset on: no tensor copy was the last there (matrix/Wgmma.cpp).
-/// The kernel has wgmma.
+/// An ordinary store to `bytes` of shared memory from an offset on: no tensor copy was the last there
+/// (matrix/Wgmma.cpp). The kernel has wgmma.
 void noteOrdinaryWrite(BlockState &block, std::uint64_t offset, std::uint64_t bytes);
 
 struct Launch {

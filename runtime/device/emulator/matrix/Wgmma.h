@@ -120,8 +120,8 @@ struct WgmmaState {
     bool operator==(const TensorWrite &) const = default;
   };
   std::vector<TensorWrite> tensorWrites; ///< each once
-  /// Of every 16 bytes of shared memory, what wrote to them last: a tensor copy's place in `tensorWrites` + 1, or 0. Empty
-  /// as long as there was no bulk copy.
+  /// Of every 16 bytes of shared memory, what wrote to them last: a tensor copy's place in `tensorWrites` + 1, or 0.
+  /// Empty as long as there was no bulk copy.
   std::vector<std::uint32_t> writtenBy;
   struct Warpgroup {
     std::uint32_t complete = 0;   ///< products that all four warps issued
