@@ -54,10 +54,14 @@ def AccelerateDot : Pass<"kiln-accelerate-dot", "::mlir::ModuleOp"> {
     loop over parts of K, which are read from shared memory.  Computed operands of tf32 products are rounded before the
     first product of a block that reads them, once for all.
 
-    On targets with wgmma, products of 64 rows and more of f16, bf16 or tf32 get an `mma` layout of version 3: whole
-    warpgroups compute them and read both operands from shared memory, so that these may have any layout.  Exceptions,
-    which mma.sync computes: products in loops with stages, unless all products of the loop multiply 16-bit tiles that
-    it loads and that can be copied (kiln-pipeline-loops); tf32 with K not innermost in both operands; and all products
+    A product of 8-bit floats that follows from another product gets K in the order in which accumulators hold it, in
+    both operands, by reshapes and a transposition: then nothing moves between threads for the left one.
+
+    On targets with wgmma, products of 64 rows and more of f16, bf16, tf32 or 8-bit floats get an `mma` layout of
+    version 3: whole warpgroups compute them and read both operands from shared memory, so that these may have any
+    layout.  Exceptions, which mma.sync computes: products in loops with stages, unless all products of the loop
+    multiply tiles of 16 or 8 bits that it loads and that can be copied (kiln-pipeline-loops); what has no 16 bits with
+    K not innermost in both operands, but for the 8-bit products above, whose right tiles threads turn; all products
     of a kernel in which a tile of one of them takes more than an eighth of a thread's registers, or, where the operands
     are copied, the sums more than half.  The layouts are stated by conversions around the dot, one side of them open;
     kiln-assign-layouts takes them as given.  A dot with layouts stays as it is.
@@ -98,8 +102,10 @@ def PipelineLoops : Pass<"kiln-pipeline-loops", "::mlir::ModuleOp"> {
     work get the room that is left.  Tiles that only products of warpgroups read lie as these want them and are read in
     their slots.  Where the loop's only product adds such tiles to sums that the loop carries, and there are three slots
     or more, it may be in flight until the next round has begun its own: then copies are made s - 2 rounds ahead.
-    On targets with tensor maps the copy engine fetches tiles that products read in their slots, if it can fetch all that
-    the loop stages; tiles of different products then have pipelines of their own.  It fetches tiles of host views, which
+    On targets with tensor maps the copy engine fetches tiles that products read in their slots, and tiles that threads
+    read from there as cheaply as from others, if it can fetch all that the loop stages (and a product reads one of them
+    in its slot, or there is one product alone); tiles of different products then have pipelines of their own.  It
+    fetches tiles of host views, which
     are made of the kernel's arguments by sums and products, with an aligned address and aligned strides; of their
     slices, too; not of narrowed views.  A remark names each tile that it cannot fetch.  The kernel gets an argument for
     each map.
@@ -128,7 +134,8 @@ def DelayProducts : Pass<"kiln-delay-products", "::mlir::ModuleOp"> {
     In a loop with stages that only reads memory and whose last product is one of warpgroups, of what the round computed
     from another product by a tile that it loads, added to sums that it carries: the product is made in the next round,
     after that one's first product, and what uses the sums comes last there.  The first round comes before the loop, the
-    last product after it.
+    last product after it.  A tile that the round makes of what it loads is made in its own round, after the products
+    have begun, and carried to the next.
   }];
   let dependentDialects = ["::kiln::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
