@@ -24,7 +24,7 @@ TEST_P(AttentionForward, EighthLengthsAndMasks) {
   for (const auto &[Q, K] :
        {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 128}, {3, 97}, {113, 203}, {128, 128}, {200, 70}})
     for (unsigned mask = 0; mask < 3; ++mask) {
-      if (!chosen(number++, 6))
+      if (!chosen(number++, 9))
         continue;
       Problem p = eighth(Q, K);
       p.causal = mask == 1, p.descale = mask != 1, p.heads = mask ? 4 : 2;
@@ -43,7 +43,7 @@ TEST_P(AttentionForward, EighthHeadDims) {
                                   {192, 128},
                                   {256, 256},
                                   {64, 144}}) {
-    if (!chosen(number++, 4))
+    if (!chosen(number++, 7))
       continue;
     Problem p = eighth(150, 290, dim, dimV);
     p.causal = number % 2;
