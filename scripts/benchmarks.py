@@ -51,6 +51,13 @@ def products():
             yield Benchmark(f"attention-{dim}{called}-{way}", "Products",
                             f"attention bf16, D = {dim}, S = {length}, {way}", "TFLOP/s", flops, words,
                             ["cuDNN", "FlashAttention-2"], (batch, length, heads, dim, causal))
+    for dim in (128, 256):  # PyTorch has no attention of such types to time
+        length, heads = 16384, 2048 // dim
+        words = ["attention", "--dtype", "e4m3"]
+        for name in "qkv":
+            words += ["--with", f"{name}=1x{length}x{heads}x{dim}"]
+        yield Benchmark(f"attention-{dim}-e4m3-full", "Products", f"attention e4m3, D = {dim}, S = {length}, full",
+                        "TFLOP/s", 4 * heads * length * length * dim, words, [], (1, length, heads, dim, False))
 
 
 RULES = {  # inputs beyond k and v, and a second list that has no last dimension

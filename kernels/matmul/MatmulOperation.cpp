@@ -163,21 +163,22 @@ namespace {
 /// Tiles of products by warpgroups, large ones first.
 struct WarpgroupTile {
   int blockM, blockN, warps, stages;
-  static constexpr int blockK = 64;
+  static constexpr int rowBytes = 128; ///< of blockK elements: the widest swizzle
 
-  std::int64_t bytes() const { return std::int64_t(2) * stages * (blockM + blockN) * blockK; }
+  static int blockK(DType type) { return rowBytes / static_cast<int>(dtypeBytes(type)); }
+  std::int64_t bytes() const { return std::int64_t(stages) * (blockM + blockN) * rowBytes; }
 };
 constexpr WarpgroupTile warpgroupTiles[] = {{128, 256, 8, 4}, {128, 128, 8, 6}, {64, 128, 4, 6}, {64, 64, 4, 6}};
 
 /// The largest of which there are enough for the multiprocessors (a quarter of them idle costs less than smaller tiles
 /// do: 2048^3 and 1024^3 on an H100), or the smallest; among those that agree with what is given.  Null: none does.
-const WarpgroupTile *warpgroupTile(const Matrices &out, const Tiling &given, std::int64_t shared,
+const WarpgroupTile *warpgroupTile(const Matrices &out, DType type, const Tiling &given, std::int64_t shared,
                                    std::int64_t multiprocessors) {
   const WarpgroupTile *last = nullptr;
   for (const WarpgroupTile &t : warpgroupTiles) {
     const auto agrees = [](int is, int wanted) { return !wanted || is == wanted; };
     if (!agrees(t.blockM, given.blockM) || !agrees(t.blockN, given.blockN) || !agrees(t.warps, given.warps) ||
-        !agrees(t.stages, given.stages) || !agrees(t.blockK, given.blockK) || t.bytes() > shared)
+        !agrees(t.stages, given.stages) || !agrees(t.blockK(type), given.blockK) || t.bytes() > shared)
       continue;
     last = &t;
     const bool isFilled = out.rows > t.blockM / 2 && out.columns > t.blockN / 2;
@@ -206,19 +207,21 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   if (matrixUnit && dtypeBytes(type) == 1 && c.blockM == 128)
     c.warps = 8; // operands that lie across are put together byte by byte: 64 x 64 a warp would spill
   const Tiling &t = a.tiling;
-  if (matrixUnit && dtypeBytes(type) == 2 && x.aligned(a.a) && y.aligned(a.b)) {
+  // Warpgroups read 8-bit floats with K contiguous only; threads would have to turn others.
+  const bool eighths = elements == MatrixElements::F8 && target->has(Capability::Wgmma) && x.unit() == 1 && y.unit() == 0;
+  if (matrixUnit && (dtypeBytes(type) == 2 || eighths) && x.aligned(a.a) && y.aligned(a.b)) {
     KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
     const std::int64_t multiprocessors = jit().device().info().multiprocessors;
-    const WarpgroupTile *tile = target->has(Capability::Wgmma) ? warpgroupTile(z, t, shared, multiprocessors) : nullptr;
+    const WarpgroupTile *tile = target->has(Capability::Wgmma) ? warpgroupTile(z, type, t, shared, multiprocessors) : nullptr;
     if (tile) {
-      c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK;
+      c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK(type);
       c.warps = tile->warps, c.stages = tile->stages;
       // A block of these has its multiprocessor for itself: the next tile's copies go on while it stores this one. That
       // gains a fifth at k = 256 and a twentieth at 1024 (an H100), and nothing where tiles take long.
       constexpr std::int64_t brief = 1024;
       c.persistent = tile->blockN == 256 && x.columns <= brief &&
                      z.batch * ceilDiv(z.rows, c.blockM) * ceilDiv(z.columns, c.blockN) > multiprocessors;
-    } else if (c.blockM == 128) {
+    } else if (c.blockM == 128 && !eighths) {
       // Deeper steps wait less often, and tiles twice as high read less of b; where there are enough of them.
       const auto fits = [&](int m, int n, int k) { return std::int64_t(2) * c.stages * (m + n) * k <= shared; };
       if (fits(128, 128, 64))

@@ -62,6 +62,19 @@ TEST_P(Matmul, EveryType) {
   }
 }
 
+/// Both with K contiguous: warpgroups read them where they were copied, of either type.
+TEST_P(Matmul, EighthsWithKContiguous) {
+  unsigned number = 0;
+  for (const DType type : {DType::F8E4M3, DType::F8E5M2})
+    for (const auto &[m, n, k] : {std::array<std::int64_t, 3>{150, 260, 272}, {70, 100, 96}, {300, 520, 1040}}) {
+      if (on->emulated() ? m > 150 || !chosen(number++, 2) : false)
+        continue;
+      Problem p{type, type == DType::F8E4M3 ? DType::BF16 : DType::F32, 0, m, n, k};
+      p.bColumns = true;
+      check(p);
+    }
+}
+
 TEST_P(Matmul, AnyStrides) {
   for (unsigned mask = 0; mask < 8; ++mask) {
     if (!chosen(mask, 4))

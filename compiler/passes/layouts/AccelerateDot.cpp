@@ -189,9 +189,16 @@ private:
     return arith::SelectOp::create(b, loc, isFinite, up, x);
   }
 
-  /// Both operands have K along their rows, as they were computed: wgmma reads f32 in no other way.
+  /// Both operands have K innermost, in memory or as they were computed: wgmma reads only 16-bit ones in another way.
   static bool isKInnermost(tile::DotOp dot) {
-    return !tile_gpu::viewedTile(dot.getLhs()).second && tile_gpu::viewedTile(dot.getRhs()).second;
+    const auto isInnermost = [&](unsigned number) {
+      const auto [tile, turned] = tile_gpu::viewedTile(dot->getOperand(number));
+      const int64_t k = (number == 0) != turned;
+      auto load = tile.getDefiningOp<tile::LoadViewOp>();
+      const auto unit = load ? load.getView().getType().getUnit() : tile::ViewType::noUnit;
+      return k == (unit == tile::ViewType::noUnit ? 1 : unit);
+    };
+    return isInnermost(0) && isInnermost(1);
   }
 
   /// The result goes into a factor of a product, or a factor comes out of one: its rows should stay in one warp.  Along
