@@ -154,7 +154,9 @@ private:
       return at(t, packedK, s.batchK, s.startK + j) + keyHead * t.strides[headDim];
     };
     const double slope = arguments.alibi ? alibiOf(&s - sequences.data(), head) : 0, cap = arguments.softcap;
-    const double descaleQK = descale("q_descale", s, keyHead) * descale("k_descale", s, keyHead);
+    double descaleQK = descale("q_descale", s, keyHead) * descale("k_descale", s, keyHead);
+    if (descaleQK < 0) // AttentionOperation.h
+      descaleQK = NAN;
     std::vector<double> z(static_cast<std::size_t>(s.keys), -INFINITY);
     double most = -INFINITY, mostOfProducts = 0;
     // A NaN stays: nothing is larger than it.
@@ -165,10 +167,7 @@ private:
       double x = rounded(descaleQK * dot(query, scaledK.data() + keyAt(arguments.k, j), dim));
       if (isEighth) {
         const double *const key = scaledK.data() + keyAt(arguments.k, j);
-        double products = 0;
-        for (std::int64_t c = 0; c < dim; ++c)
-          products += std::abs(query[c] * key[c]);
-        mostOfProducts = std::max(mostOfProducts, std::abs(descaleQK) * products);
+        mostOfProducts = std::max(mostOfProducts, std::abs(descaleQK) * lossOf(query, key));
       }
       if (cap > 0)
         x = rounded(cap * std::tanh(x / cap));
@@ -195,6 +194,21 @@ private:
     for (double &v : values)
       v = roundedOutput(v * descale("v_descale", s, keyHead));
     return total == 0 ? -INFINITY : base + std::log(total) + 0x1p-13 * mostOfProducts;
+  }
+
+  /// What a matrix unit may lose of a product of e4m3, in units of 2^-13: an instruction adds 32 terms to the sum so
+  /// far, of each of which it drops what lies 13 bits below the largest.
+  double lossOf(const double *query, const double *key) const {
+    double sum = 0, loss = 0;
+    for (std::int64_t first = 0; first < dim; first += 32) {
+      double largest = std::abs(sum);
+      for (std::int64_t c = first; c < std::min(dim, first + 32); ++c) {
+        sum += query[c] * key[c];
+        largest = std::max(largest, std::abs(query[c] * key[c]));
+      }
+      loss += 33 * std::max(largest, std::abs(sum));
+    }
+    return loss;
   }
 
   /// Of a sequence's key head; 1 where there is no such table.

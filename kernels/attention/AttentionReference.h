@@ -15,7 +15,7 @@ namespace kiln::kernels {
 /// o and lse, in float64, of a call that the operation accepts.  `working`: the error that this type of q
 /// brings with it.  Of 16 bits every tensor of the computation (k times scale, scores, probabilities, o) is rounded to
 /// it.  Of e4m3 powers are, the largest of a row being 2^8, which leaves the smallest error; o to bf16; and lse is off
-/// by 2^-13 scale sum |q k| of the key that has the most, since matrix units keep 14 bits of such sums.  Rows
+/// by what matrix units may lose, which keep 14 bits of such sums, of the key of which they may lose the most.  Rows
 /// that no sequence uses: 0, and minus infinity.
 Result<HostTensors> attentionReference(const HostTensors &inputs, const OptionValues &options,
                                        std::optional<DType> working = {});

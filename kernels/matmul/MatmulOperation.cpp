@@ -208,11 +208,13 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
     c.warps = 8; // operands that lie across are put together byte by byte: 64 x 64 a warp would spill
   const Tiling &t = a.tiling;
   // Warpgroups read 8-bit floats with K contiguous only; threads would have to turn others.
-  const bool eighths = elements == MatrixElements::F8 && target->has(Capability::Wgmma) && x.unit() == 1 && y.unit() == 0;
+  const bool eighths =
+      elements == MatrixElements::F8 && target->has(Capability::Wgmma) && x.unit() == 1 && y.unit() == 0;
   if (matrixUnit && (dtypeBytes(type) == 2 || eighths) && x.aligned(a.a) && y.aligned(a.b)) {
     KILN_ASSIGN(const std::int64_t shared, sharedBytesOf(jit()));
     const std::int64_t multiprocessors = jit().device().info().multiprocessors;
-    const WarpgroupTile *tile = target->has(Capability::Wgmma) ? warpgroupTile(z, type, t, shared, multiprocessors) : nullptr;
+    const WarpgroupTile *tile =
+        target->has(Capability::Wgmma) ? warpgroupTile(z, type, t, shared, multiprocessors) : nullptr;
     if (tile) {
       c.blockM = tile->blockM, c.blockN = tile->blockN, c.blockK = tile->blockK(type);
       c.warps = tile->warps, c.stages = tile->stages;

@@ -15,7 +15,7 @@ namespace {
 /// Blocks of each launch that the emulator runs; and the longest that a launch may take it, in seconds: those of
 /// kernels whose results depend on the order of blocks run whole.
 constexpr std::uint64_t blocksOfPrediction = 32;
-constexpr double secondsOfPrediction = 60;
+constexpr double secondsOfPrediction = 240;
 
 Result<model::Hardware> hardwareForPrediction(const Device &device) {
   if (device.info().kind != DeviceKind::Emulator)

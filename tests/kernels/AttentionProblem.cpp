@@ -153,7 +153,7 @@ private:
                        end = right < 0 ? s.keys : std::min(s.keys, at + right + 1);
     const double *q = &d.q[static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dim)];
     Numbers z;
-    double mostOfProducts = 0; // sum |q k|, scaled
+    double mostOfProducts = 0; // that may be lost, in units of 2^-13, scaled
     const double descale = factor(d.descaleQ, s, kh) * factor(d.descaleK, s, kh);
     double most = p.sink ? d.sink[static_cast<std::size_t>(h)] : -INFINITY;
     for (std::int64_t j = begin; j < end; ++j) {
@@ -164,10 +164,16 @@ private:
           sums[lane] += q[c + lane] * k[c + lane];
       double x = step(std::accumulate(std::begin(sums), std::end(sums), 0.0) * descale);
       if (p.type == DType::F8E4M3) {
-        double absolute = 0;
-        for (std::int64_t c = 0; c < p.dim; ++c)
-          absolute += std::abs(q[c] * k[c]);
-        mostOfProducts = std::max(mostOfProducts, absolute * std::abs(descale));
+        double lost = 0, sum = 0;
+        for (std::int64_t c = 0; c < p.dim; c += 32) {
+          double largest = std::abs(sum);
+          for (std::int64_t i = c; i < std::min(p.dim, c + 32); ++i) {
+            sum += q[i] * k[i];
+            largest = std::max({largest, std::abs(q[i] * k[i]), std::abs(sum)});
+          }
+          lost += 33 * largest;
+        }
+        mostOfProducts = std::max(mostOfProducts, lost * std::abs(descale));
       }
       if (p.softcap > 0)
         x = step(p.softcap * std::tanh(x / p.softcap));

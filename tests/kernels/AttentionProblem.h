@@ -48,8 +48,8 @@ struct Data {
 };
 struct Results {
   Numbers o, lse;
-  /// Of a definition of 8-bit floats: what lse may be off by since matrix units keep 14 bits of a product's sum,
-  /// 2^-13 scale sum |q k| of the key that has the most.
+  /// Of a definition of 8-bit floats: what lse may be off by since matrix units keep 14 bits of a product's sum.  Of 32
+  /// terms and the sum before them an instruction drops what is below 2^-13 of the largest.
   Numbers slack = {};
 };
 

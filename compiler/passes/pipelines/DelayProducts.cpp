@@ -314,8 +314,10 @@ private:
       inits.push_back(map.lookupOrDefault(i == place ? product.getAccumulator() : v));
     const Value counter = loop.getLowerBound(), left = map.lookupOrDefault(product.getLhs());
     // A right tile that threads change on its way is made in its own round, too: they do that while products go on.
-    const bool isMade =
-        !isa_and_present<tile::LoadOp, tile::LoadViewOp>(viewedTile(product.getRhs()).first.getDefiningOp());
+    llvm::SetVector<Operation *> making;
+    collect(product.getRhs(), making);
+    const bool isMade = !making.empty() && !isa_and_present<tile::LoadOp, tile::LoadViewOp>(
+                                               viewedTile(product.getRhs()).first.getDefiningOp());
     const Value right = isMade ? map.lookupOrDefault(product.getRhs()) : counter;
 
     // The others, each with the last product of the one before.
@@ -334,8 +336,6 @@ private:
     end->setOperand(place, product.getAccumulator());
     end->setOperand(added, isMade ? product.getRhs() : loop.getInductionVar());
     if (isMade) {
-      llvm::SetVector<Operation *> making;
-      collect(product.getRhs(), making);
       Operation *after = grown.getDefiningOp();
       for (Operation *op : making)
         if (after->isBeforeInBlock(op)) {

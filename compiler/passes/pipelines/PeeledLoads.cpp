@@ -35,12 +35,26 @@ bool continues(scf::ForOp loop, Value inside, Value outside) {
          cast<OpResult>(inside).getResultNumber() == cast<OpResult>(outside).getResultNumber();
 }
 
+/// Nothing after the loop reads the tile, nor looks at sums of a product that does.
+bool isReadBefore(tile::LoadViewOp load, scf::ForOp loop) {
+  const auto isBefore = [&](Operation *op) {
+    Operation *at = load->getBlock()->findAncestorOpInBlock(*op);
+    return at && (at == loop || at->isBeforeInBlock(loop));
+  };
+  const auto operands = warpgroupOperands(load.getResult());
+  return llvm::all_of(load->getUsers(), isBefore) &&
+         (!operands || llvm::all_of(*operands, [&](const WarpgroupOperand &operand) {
+           Operation *dot = operand.dot;
+           return isBefore(dot) && llvm::all_of(dot->getUsers(), isBefore);
+         }));
+}
+
 } // namespace
 
 tile::LoadViewOp loadBefore(scf::ForOp loop, const Stage &stage) {
   for (Operation *op = loop->getPrevNode(); op && onlyReads(op); op = op->getPrevNode())
     if (auto load = dyn_cast<tile::LoadViewOp>(op);
-        load && load.getView() == stage.staged.load->getOperand(0) && fits(load, stage))
+        load && load.getView() == stage.staged.load->getOperand(0) && fits(load, stage) && isReadBefore(load, loop))
       return load;
   return {};
 }

@@ -200,7 +200,10 @@ private:
     if (operands)
       rewriter.replaceOpWithNewOp<LocalLoadOp>(load, load.getType(), wait.getBuffers().front());
     else
-      last = readFrom(load, wait.getBuffers().front(), block).back();
+      for (Operation *read : readFrom(load, wait.getBuffers().front(), block)) {
+        read->setAttr(readByThreads, rewriter.getUnitAttr());
+        last = read;
+      }
     if (!operands)
       rewriter.eraseOp(load);
     if (last->hasTrait<OpTrait::IsTerminator>() || last == loop)
@@ -438,8 +441,10 @@ private:
       llvm::SmallVector<Operation *> reads;
       for (auto [stage, buffer] : llvm::zip_equal(pipe.stages, pipe.in))
         for (Operation *read : readFrom(stage->staged.load, buffer, *loop.getBody()))
-          if (!stage->inPlace)
+          if (!stage->inPlace && pipe.bulk) {
+            read->setAttr(readByThreads, rewriter.getUnitAttr());
             reads.push_back(read);
+          }
       if (pipe.released) { // what reads these tiles is another operation now
         reads.push_back(pipe.lookedAt);
         pipe.released = lastOf(reads);

@@ -96,7 +96,8 @@ bool isKeptUntil(LocalLoadOp load, llvm::ArrayRef<WarpgroupOperand> operands) {
 /// The buffer that the tile was read from, if products can read it there: pipeline-loops chose it for them.
 Value bufferInPlace(Shared &shared) {
   auto load = shared.tile.getDefiningOp<LocalLoadOp>();
-  if (!load)
+  // Threads that read the slot, too, give it back when they have.
+  if (!load || load->hasAttr(readByThreads) || !warpgroupOperands(load.getResult()))
     return {};
   const BufferType is = load.getBuffer().getType();
   const auto *tma = std::get_if<layout::Tma>(&cast<SharedLayoutAttr>(is.getLayout()).encoding().kind);

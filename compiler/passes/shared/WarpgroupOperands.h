@@ -23,6 +23,9 @@ struct WarpgroupOperand {
   unsigned k() const { return (number == 0 ? 1 : 0) ^ unsigned(turned); }
 };
 
+/// On a tile_gpu.local_load from a pipeline's slot: it is given back once the threads have read it.
+inline constexpr llvm::StringLiteral readByThreads = "tile_gpu.read_by_threads";
+
 /// The uses of a tile as operands of products of warpgroups, past transpositions and conversions; nothing if it has
 /// other uses, or none.
 std::optional<llvm::SmallVector<WarpgroupOperand>> warpgroupOperands(mlir::Value tile);
