@@ -9,8 +9,8 @@
 // CHECK: %[[W:.*]], %[[NOW:.*]]:2 = tile_gpu.wait
 // CHECK: tile_gpu.tensor_copy
 // CHECK: tile_gpu.tensor_copy
-// CHECK: %[[A:.*]] = tile_gpu.local_load %[[NOW]]#0 : !tile_gpu.buffer<"p": 64x64xbf16, #[[T]]> to tensor<64x64xbf16, #dot
-// CHECK: %[[B:.*]] = tile_gpu.local_load %[[NOW]]#1 : !tile_gpu.buffer<"q": 64x64xbf16, #[[T]]> to tensor<64x64xbf16, #dot
+// CHECK: %[[A:.*]] = tile_gpu.local_load %[[NOW]]#0 {tile_gpu.read_by_threads} : !tile_gpu.buffer<"p": 64x64xbf16, #[[T]]> to tensor<64x64xbf16, #dot
+// CHECK: %[[B:.*]] = tile_gpu.local_load %[[NOW]]#1 {tile_gpu.read_by_threads} : !tile_gpu.buffer<"q": 64x64xbf16, #[[T]]> to tensor<64x64xbf16, #dot
 // CHECK-NEXT: tile_gpu.release
 // CHECK-NEXT: tile.dot %[[A]], %[[B]]
 #mma = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
