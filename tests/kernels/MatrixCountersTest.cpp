@@ -94,8 +94,10 @@ TEST_P(MatrixCounters, OfMatmul) {
     for (unsigned columns = 0; columns < 4; ++columns) {
       if (!chosen(number++))
         continue;
-      const std::int64_t M = 256, N = 128, K = 128, inBytes = dtypeBytes(type),
-                         tile = inBytes == 2 && multipliesByWarpgroups(*on) ? 64 : 128;
+      const std::int64_t M = 256, N = 128, K = 128, inBytes = dtypeBytes(type);
+      // Warpgroups take 8-bit floats with K contiguous in both.
+      const bool mayBeWarpgroups = inBytes == 2 || (type == DType::F8E4M3 && columns == 2);
+      const std::int64_t tile = mayBeWarpgroups && multipliesByWarpgroups(*on) ? 64 : 128;
       // Each tile of out loads its rows of a and its columns of b.
       const std::int64_t tiles = M / tile * (N / tile), loaded = tiles * 2 * tile * K * inBytes;
       Wanted wanted{static_cast<std::uint64_t>(loaded), static_cast<std::uint64_t>(M * N * dtypeBytes(out)),
