@@ -171,7 +171,7 @@ auto loop(const Steps<T> &steps, Rest &&...rest) {
   auto all = std::forward_as_tuple(rest...);
   return [&]<std::size_t... I>(std::index_sequence<I...> sequence) {
     static_assert((detail::Value<std::remove_cvref_t<std::tuple_element_t<I, decltype(all)>>> && ...),
-                  "carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number");
+                  "carried values are scalars, tiles, pointers and pipelines; write constant<f32>(0) for a C++ number");
     const std::tuple<detail::Plain<std::remove_cvref_t<std::tuple_element_t<I, decltype(all)>>>...> carried(
         std::get<I>(all)...);
     return detail::loopOver(steps, std::get<n>(all), carried, sequence);
@@ -209,7 +209,7 @@ namespace detail {
 template <typename... Vs, typename Condition, typename Body>
 auto whileWith(Condition &condition, Body &body, Location loc, const Vs &...first) {
   static_assert((Value<Vs> && ...),
-                "carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number");
+                "carried values are scalars, tiles, pointers and pipelines; write constant<f32>(0) for a C++ number");
   return whileHolds(condition, body, std::tuple<Plain<Vs>...>(first...), std::index_sequence_for<Vs...>(), loc);
 }
 } // namespace detail

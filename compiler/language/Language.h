@@ -10,6 +10,7 @@
 #include "Layout.h"
 #include "Math.h"
 #include "Memory.h"
+#include "Pipeline.h"
 #include "Ptx.h"
 #include "Random.h"
 #include "Reduce.h"

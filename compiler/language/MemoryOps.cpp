@@ -228,6 +228,8 @@ bool bringIndices(Recorder &r, Operands list, DType e, std::string_view what, Lo
   return true;
 }
 
+} // namespace
+
 void putList(Recorder &r, std::span<const ValueId> ids) {
   r.put('[');
   for (std::size_t i = 0; i < ids.size(); ++i)
@@ -251,8 +253,6 @@ std::optional<ValueId> findView(Recorder *r, const Handle &view, Operands coords
   }
   return bringIndices(*r, coords, widest(coords), what, loc, ids) ? id : std::nullopt;
 }
-
-} // namespace
 
 Handle makeView(const Operand &pointer, Operands extents, Operands strides, const Shape &tile, int unit, Location loc) {
   const std::string_view what = "makeView";

@@ -1,5 +1,6 @@
 #include "RecorderImpl.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace kiln::language {
@@ -112,7 +113,9 @@ TypeId Recorder::typeId(const ValueType &type) {
       out += 'x';
     }
   };
-  if (type.kind == ValueType::Kind::View) {
+  if (type.kind == ValueType::Kind::Pipeline || type.kind == ValueType::Kind::Buffer) {
+    out = detail::pipelineTypeText(type, element);
+  } else if (type.kind == ValueType::Kind::View) {
     out += "!tile.view<";
     shape();
     out += element;
@@ -187,9 +190,15 @@ std::optional<ValueId> Recorder::find(const Operand &o, std::string_view what, L
   if (!id)
     return id;
   const ValueType &t = typeOf(*id);
+  if (o.kind == Operand::Kind::Pipeline) {
+    if (t.kind == ValueType::Kind::Pipeline)
+      return id;
+    fail(loc, what, "an operand of type " + typeText(value(*id).type) + " is used as a pipeline",
+         "use what pipeline() gave");
+    return std::nullopt;
+  }
   const bool pointer = o.kind == Operand::Kind::Pointer;
-  if (t.element == signless(o.element) && pointer == (t.kind == ValueType::Kind::Pointer) &&
-      t.kind != ValueType::Kind::View)
+  if (t.element == signless(o.element) && t.kind == (pointer ? ValueType::Kind::Pointer : ValueType::Kind::Number))
     return id;
   fail(loc, what,
        "an operand of type " + typeText(value(*id).type) + " is used as " +
@@ -371,6 +380,14 @@ void Recorder::putLocation(Location loc) {
   text += ')';
 }
 
+std::string Recorder::alias(const std::string &attribute) {
+  const auto at = std::find(attributes.begin(), attributes.end(), attribute);
+  const auto index = at - attributes.begin();
+  if (at == attributes.end())
+    attributes.push_back(attribute);
+  return "#layout" + std::to_string(index);
+}
+
 Kernel Recorder::finish() {
   Kernel kernel;
   kernel.kernelName = kernelName;
@@ -392,7 +409,10 @@ Kernel Recorder::finish() {
     for (const char c : config)
       put(static_cast<unsigned char>(c) < 0x20 ? ' ' : c);
   }
-  putAll("\nmodule {\n  ", Op::Func, " @", std::string_view(kernelName), "(");
+  put('\n');
+  for (std::size_t i = 0; i < attributes.size(); ++i)
+    putAll("#layout", static_cast<std::int64_t>(i), " = ", std::string_view(attributes[i]), '\n');
+  putAll("module {\n  ", Op::Func, " @", std::string_view(kernelName), "(");
   for (unsigned i = 0; i < arguments.size(); ++i) {
     const KernelArgument &a = arguments[i];
     putAll(i ? ",\n      " : "", ValueText{i}, ": ", TypeText{values[i].type}, " {");

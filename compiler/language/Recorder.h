@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kiln::language {
@@ -94,11 +95,12 @@ struct Operand {
   Handle handle;
   Constant constant;
   DType element = DType::I32;
-  enum class Kind : std::uint8_t { Absent, Value, Pointer, Constant } kind = Kind::Absent;
+  enum class Kind : std::uint8_t { Absent, Value, Pointer, Pipeline, Constant } kind = Kind::Absent;
   Location location;
 
   static Operand of(Handle h, DType e, Location loc = {}) { return {h, {}, e, Kind::Value, loc}; }
   static Operand pointer(Handle h, DType e, Location loc = {}) { return {h, {}, e, Kind::Pointer, loc}; }
+  static Operand pipeline(Handle h, Location loc = {}) { return {h, {}, DType::I32, Kind::Pipeline, loc}; }
   static Operand number(Constant c, DType e, Location loc = {}) { return {{}, c, e, Kind::Constant, loc}; }
   bool present() const { return kind != Kind::Absent; }
 };
@@ -174,6 +176,15 @@ void refuseDimension(const char *operation, int dim, int rank, Location loc);
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc);
 Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc);
 void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc);
+
+// Pipelines.  `contiguous`: a dimension, or -2: the last one.
+Handle makePipeline(std::string_view name, DType element, const Shape &tile, int stages, int contiguous, Location loc);
+/// acquire, copy, commit.
+Handle fillSlot(const Handle &pipeline, const Handle &view, Operands coords, Location loc);
+/// wait; the next state and the slot's tile.
+std::pair<Handle, Handle> takeSlot(const Handle &pipeline, Location loc);
+Handle releaseSlot(const Handle &pipeline, Location loc);
+void drainPipeline(const Handle &pipeline, Location loc);
 
 // Checks.
 void assume(const Operand &condition, Location loc);

@@ -19,12 +19,14 @@ namespace kiln::language {
 
 /// A type of recorded values, without signedness.
 struct ValueType {
-  enum class Kind : std::uint8_t { Number, Pointer, View };
+  enum class Kind : std::uint8_t { Number, Pointer, View, Pipeline, Buffer };
   DType element = DType::I32;
   Kind kind = Kind::Number;
   bool isTile = false; ///< of numbers or pointers; a view is none, and has the shape of its tiles
   Shape shape = {};
-  int unit = 0; ///< of a view: its dimension of stride 1, or -1
+  int unit = 0;          ///< of a view: its dimension of stride 1, or -1; of a slot: the one along which neighbours lie
+  int stages = 0;        ///< of a pipeline
+  std::string name = {}; ///< of a pipeline, and of a slot's buffer: the tensor whose tiles flow through
   bool operator==(const ValueType &) const = default;
 };
 
@@ -187,6 +189,8 @@ public:
     text += '\n';
   }
   std::string text; ///< the function's body
+  /// A name for an attribute where its text may not stand: before a colon.
+  std::string alias(const std::string &attribute);
   bool contraction = true;
   Grade grade;     ///< of operations that name none
   Location caller; ///< line 0: operations have their own locations
@@ -212,13 +216,24 @@ private:
   Status failure;
   std::vector<TypeRow> types;
   std::vector<Value> values;
-  std::vector<bool> isOpen;          ///< by region
-  std::vector<RegionId> openRegions; ///< the last one is recorded into
-  std::vector<Frame> frames;         ///< one for each open region but the first
+  std::vector<bool> isOpen;            ///< by region
+  std::vector<RegionId> openRegions;   ///< the last one is recorded into
+  std::vector<Frame> frames;           ///< one for each open region but the first
+  std::vector<std::string> attributes; ///< that have names
   std::uint32_t nextNumber = 0;
   const char *lastFile = nullptr;
   std::string lastPrefix; ///< `loc("file":` of lastFile
 };
+
+namespace detail {
+/// A pipeline's type, or that of a slot's buffer.
+std::string pipelineTypeText(const ValueType &type, std::string_view element);
+/// "[%1, %2]".
+void putList(Recorder &r, std::span<const ValueId> ids);
+/// The view, and in `ids` its coordinates.
+std::optional<ValueId> findView(Recorder *r, const Handle &view, Operands coords, std::string_view what, Location loc,
+                                std::vector<ValueId> &ids);
+} // namespace detail
 
 } // namespace kiln::language
 

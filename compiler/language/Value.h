@@ -40,6 +40,9 @@ template <Element T> class View;
 
 namespace detail {
 
+/// In the place of an element type: of a pipeline's state, which has none.
+struct Flow {};
+
 /// C++ numbers that may stand for an element of T: no fraction for integers, only bool for a mask.
 template <typename C, typename T>
 concept ConstantFor = Element<T> && std::is_arithmetic_v<C> &&
@@ -256,16 +259,20 @@ inline TileIndex::TileIndex(const Tile<i64> &v, Location loc) : Operand(of(v.han
 /// Any value, as an operand.
 template <typename V> Operand operandOf(const V &v, Location loc) {
   using Known = Traits<Plain<V>>;
-  constexpr DType e = elementOf<typename Known::Tag>;
-  return Known::isPointer ? Operand::pointer(v.handle(), e, loc) : Operand::of(v.handle(), e, loc);
+  if constexpr (std::same_as<typename Known::Tag, Flow>) {
+    return Operand::pipeline(v.handle(), loc);
+  } else {
+    constexpr DType e = elementOf<typename Known::Tag>;
+    return Known::isPointer ? Operand::pointer(v.handle(), e, loc) : Operand::of(v.handle(), e, loc);
+  }
 }
 
-/// A recorded value: scalar, tile, pointer, tile of pointers; an argument too.
+/// A recorded value: scalar, tile, pointer, tile of pointers, pipeline; an argument too.
 template <typename V>
 concept Value = requires { typename Plain<V>; };
 /// A scalar or tile of numbers or masks.
 template <typename V>
-concept Numeric = Value<V> && !Traits<Plain<V>>::isPointer;
+concept Numeric = Value<V> && !Traits<Plain<V>>::isPointer && !std::same_as<typename Traits<Plain<V>>::Tag, Flow>;
 
 template <typename V> struct TagOf {
   using Type = void;

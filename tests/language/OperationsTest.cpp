@@ -73,6 +73,11 @@ Kernel everything() {
           store(x + q, p);
           inlinePtxWithEffects<void(i32)>("nanosleep.u32 $0;", i);
         });
+        auto halves = tensor.tiles({16, 64});
+        auto ring = fill(pipeline<f16, "tensor">({16, 64}, {.stages = 3}), halves, {0, n});
+        auto [taken, tile] = take(ring);
+        drain(release(taken));
+        store(tensor.pointer(), max(tile));
         deviceAssert(n < 100, "n is too large: 100 \\ more");
         deviceAssert(e > 0.0f, "not positive");
       });

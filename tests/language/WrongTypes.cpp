@@ -14,10 +14,27 @@ void loops(Tile<f32> x, Tile<f16> h, Scalar<i64> n) {
   // expected-error@*:* 0+ {{implicit instantiation of undefined template}}
   // expected-error@*:* 0+ {{'sizeof(int) == 0': a body returns nothing}}
   loop(over(0, n), x, [&](Scalar<i64> i) {});
-  // expected-error@*:* {{carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number}}
+  // expected-error@*:* {{carried values are scalars, tiles, pointers and pipelines; write constant<f32>(0) for a C++ number}}
   // expected-error@*:* 0+ {{no matching function for call to 'plain'}}
   // expected-error@*:* 0+ {{no matching function for call to 'loopOver'}}
   loop(over(0, n), 0.0f, [&](auto i, auto x) { return x; });
+}
+
+// A seed of this project: the ring of one tensor where that of another is expected.
+Tile<f16> scores(Pipeline<f16, "k"> keys);
+void keysWhereValuesAreExpected(Pipeline<f16, "k"> keys, Pipeline<f16, "v"> values, View<f16> view, View<f32> wide,
+                                Scalar<i32> n) {
+  scores(keys);
+  // expected-error@+1 {{no matching function for call to 'scores'}}
+  scores(values);
+  // expected-error@+1 {{no viable overloaded '='}}
+  keys = fill(values, view, {0, 0});
+  // expected-error@*:* {{the body of a loop returns the carried values of the next round, of the same types}}
+  loop(over(0, n), keys, values, [&](auto i, auto keys, auto values) { return std::tuple{values, keys}; });
+  // expected-error@+1 {{no matching function for call to 'fill'}}
+  fill(keys, wide, {0, 0});
+  // expected-error@+1 {{invalid operands to binary expression}}
+  keys + keys;
 }
 
 void whileLoops(Tile<f32> x, Tile<f16> h) {
@@ -29,7 +46,7 @@ void whileLoops(Tile<f32> x, Tile<f16> h) {
   // expected-error@*:* {{the condition and the body of a whileLoop take one parameter for each carried value}}
   // expected-error@*:* 0+ {{no matching function for call to object of type}}
   whileLoop(x, [] { return constant<i1>(true); }, [](auto x) { return x; });
-  // expected-error@*:* {{carried values are scalars, tiles and pointers; write constant<f32>(0) for a C++ number}}
+  // expected-error@*:* {{carried values are scalars, tiles, pointers and pipelines; write constant<f32>(0) for a C++ number}}
   // expected-error@*:* 0+ {{no matching function for call to 'plain'}}
   // expected-error@*:* 0+ {{no matching function for call to 'whileHolds'}}
   whileLoop(0.0f, [](auto x) { return x > 1; }, [](auto x) { return x; });
