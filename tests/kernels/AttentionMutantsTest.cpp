@@ -1,0 +1,142 @@
+//===- AttentionMutantsTest.cpp - The emulator finds mistakes in attention's synchronisation ------===//
+//
+// The PTX of attention forward with one mistake: a barrier, a fence, an arrival or a wait is missing or waits for the
+// wrong phase, a copy's bytes are miscounted.  Each ends in a finding or in another result.  On sm_90a the kernel has
+// all of them: copies by tensor maps into rings of mbarriers, products of warpgroups, turns, warps that only copy.
+//
+//===----------------------------------------------------------------------===//
+#include "tests/kernels/AttentionHarness.h"
+#include "tests/kernels/SwappingDevice.h"
+#include "tests/mutants/Mutants.h"
+#include "tests/support/TestTier.h"
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+namespace kiln::test {
+namespace {
+
+using namespace kernels;
+
+struct Ran {
+  std::vector<Finding> findings; ///< defects
+  std::string failure;           ///< of the launch
+  Results results;
+};
+
+/// One call of attention on an emulator; `swaps` stands in for some of the PTX that it loads.
+class AttentionMutants : public testing::Test {
+protected:
+  void SetUp() override {
+    if (!deviceNames().front().starts_with("emulator"))
+      GTEST_SKIP() << "mutants run on emulators only";
+  }
+
+  Ran run(const std::string &device, const Problem &p, const Data &d, const std::map<std::string, std::string> &swaps,
+          std::vector<std::string> *seen = nullptr) {
+    Ran out;
+    EmulatorOptions emulator;
+    emulator.instructionBudget = 20'000'000;
+    emulator.strictProxy = true;
+    auto inner = openDevice(device, emulator);
+    EXPECT_TRUE(inner.ok()) << inner.status().toString();
+    SwappingDevice swapping(std::move(*inner), swaps, seen);
+    JitOptions options;
+    options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
+    options.knobs.cacheDir = cache.path() + "/kernels";
+    auto jit = Jit::create(swapping, std::move(options));
+    EXPECT_TRUE(jit.ok()) << jit.status().toString();
+    const PreparedCall call = prepare(swapping, p, d);
+    AttentionOperation operation(**jit);
+    if (const Status s = operation.run(call.arguments); !s.ok())
+      out.failure = s.toString();
+    for (Finding &f : swapping.takeFindings())
+      if (!f.note)
+        out.findings.push_back(std::move(f));
+    out.results = {download(call.o), download(call.lse)};
+    return out;
+  }
+
+  static bool same(const std::vector<double> &a, const std::vector<double> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+  }
+
+  const TemporaryDirectory cache;
+  std::mt19937_64 random{43};
+};
+
+/// A bug that attention once had elsewhere: the rows of o go through shared memory, and the barrier before they are
+/// read there is missing.
+TEST_F(AttentionMutants, TheRaceOfTheEpilogueIsFound) {
+  Problem p;
+  p.lengthsQ = {33, 0, 70}, p.lengthsK = {90, 20, 64}, p.dim = p.dimV = 64, p.heads = 2, p.causal = true;
+  const Data d = randomData(p, random);
+  for (const char *device : {"emulator:sm_80", "emulator:sm_90a"}) {
+    SCOPED_TRACE(device);
+    std::vector<std::string> texts;
+    const Ran right = run(device, p, d, {}, &texts);
+    ASSERT_EQ(right.failure, "");
+    ASSERT_TRUE(right.findings.empty()) << right.findings[0].toString();
+    ASSERT_EQ(texts.size(), 1u);
+    const std::string &ptx = texts[0];
+    // The last barrier of the text.
+    const Mutant *barrier = nullptr;
+    const std::vector<Mutant> mutants = mutantsOf(ptx);
+    for (const Mutant &m : mutants)
+      if (m.kind == "drop-barrier" && (!barrier || m.line > barrier->line))
+        barrier = &m;
+    ASSERT_TRUE(barrier);
+    const std::size_t at = ptx.find("st.global", ptx.find(barrier->instruction));
+    ASSERT_NE(at, std::string::npos) << "no barrier before the outputs are stored";
+    const Ran wrong = run(device, p, d, {{ptx, edited(ptx, barrier->change)}});
+    const auto race = std::find_if(wrong.findings.begin(), wrong.findings.end(),
+                                   [](const Finding &f) { return f.id == "race.shared"; });
+    ASSERT_NE(race, wrong.findings.end()) << "nobody noticed that line " << barrier->line << " is missing";
+    // Both accesses, by the line that stores the rows.
+    ASSERT_TRUE(race->other);
+    EXPECT_NE(race->location.find("Attention.cpp:"), std::string::npos) << race->toString();
+    EXPECT_NE(race->other->location.find("Attention.cpp:"), std::string::npos) << race->toString();
+  }
+}
+
+/// Two blocks of keys and more, so that each slot is filled again.
+TEST_F(AttentionMutants, OfPipelinesAndTurnsAreFound) {
+  Problem p;
+  p.queries = 128, p.keys = 700, p.dim = p.dimV = 64, p.heads = p.keyHeads = 1;
+  const Data d = randomData(p, random);
+  const std::string device = "emulator:sm_90a";
+  std::vector<std::string> texts;
+  const Ran right = run(device, p, d, {}, &texts);
+  ASSERT_EQ(right.failure, "");
+  ASSERT_TRUE(right.findings.empty()) << right.findings[0].toString();
+  ASSERT_EQ(texts.size(), 1u);
+  const std::string &ptx = texts[0];
+  for (const char *part : {"cp.async.bulk.tensor", "wgmma", "mbarrier", "setmaxnreg"})
+    EXPECT_NE(ptx.find(part), std::string::npos) << part;
+  const std::set<std::string_view> kinds = {"drop-barrier", "drop-wait",   "drop-commit", "drop-fence",
+                                            "drop-arrive",  "weaken-wait", "flip-parity", "change-expect"};
+  unsigned turn = 0;
+  std::map<std::string, unsigned> made;
+  for (const Mutant &m : mutantsOf(ptx)) {
+    if (!kinds.count(m.kind) || (made.count(m.kind) && turn++ % pick(6u, 1u)))
+      continue;
+    ++made[m.kind];
+    const auto noticed = [&](const std::vector<Edit> &edits) {
+      const Ran wrong = run(device, p, d, {{ptx, edited(ptx, edits)}});
+      return !wrong.failure.empty() || !wrong.findings.empty() || !same(wrong.results.o, right.results.o) ||
+             !same(wrong.results.lse, right.results.lse);
+    };
+    if (!noticed(m.change) && noticed(m.trap))
+      ADD_FAILURE() << "nobody noticed: " << m.kind << " " << m.number << " at " << m.location << ", PTX line "
+                    << m.line << ": " << m.instruction;
+  }
+  for (const auto &[kind, count] : made)
+    std::cout << kind << ": " << count << "\n";
+  for (const std::string_view kind : {"drop-wait", "drop-fence", "drop-arrive", "flip-parity", "change-expect"})
+    EXPECT_TRUE(made.count(std::string(kind))) << "the kernel has none of this kind: " << kind;
+}
+
+} // namespace
+} // namespace kiln::test
