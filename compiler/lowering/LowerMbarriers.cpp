@@ -106,12 +106,11 @@ struct LowerWait : Lowering<tile_gpu::MbarrierWaitOp> {
     const Emit e(rewriter, op.getLoc());
     const Value at = address(e, adaptor.getBarriers().front(), adaptor.getNumber().front());
     // A loop, since try_wait gives up after a while.  In assembly, so that LLVM does not look into it, nor moves
-    // accesses past it.
+    // accesses past it.  One instruction a line, as tools read PTX.
     LLVM::InlineAsmOp::create(
         rewriter, e.loc, Type(),
         ValueRange{LLVM::PtrToIntOp::create(rewriter, e.loc, e.i(32), at).getResult(), adaptor.getPhase().front()},
-        "{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; "
-        "@!p bra again; }",
+        "{\n\t.reg .pred p;\nagain:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n\t@!p bra again;\n\t}",
         "r,r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
         LLVM::AsmDialectAttr::get(rewriter.getContext(), LLVM::AsmDialect::AD_ATT), ArrayAttr());
     rewriter.eraseOp(op);

@@ -94,6 +94,22 @@ Kernel turnBytes(int block) {
                 });
 }
 
+// out = the sum of the n tiles of 64 rows and 32 columns of x; the next two are copied while one is added.
+Kernel sumOfTiles() {
+  return kernel("sum_of_tiles", {}, [&](TensorArg<f32, 2, "x"> x, TensorArg<f32, 2, "out"> out, Arg<i32, "n"> n) {
+    auto tiles = x.tiles({64, 32});
+    auto ring = pipeline<f32, "x">({64, 32}, {.stages = 3});
+    ring = fill(fill(ring, tiles, {0, 0}), tiles, {64, 0});
+    auto [sum, last] = loop(over(0, n), zeros<f32>({64, 32}), ring, [&](auto i, auto sum, auto ring) {
+      auto [taken, tile] = take(ring);
+      ring = fill(taken, tiles, {(i + 2) * 64, 0}); // zeros after the last row
+      return std::tuple{sum + tile, release(ring)};
+    });
+    drain(last);
+    storeView(out.tiles({64, 32}), {0, 0}, sum);
+  });
+}
+
 // The eight largest logits of each row, the largest first, and their columns; one row a program.
 Kernel bestEight(int columns) {
   return kernel("best_eight", {.config = {{"columns", columns}}},

@@ -34,8 +34,8 @@ TEST(Readme, ProgramsAreThoseThatAreCompiledHere) {
 
 TEST(Readme, ProgramsRecord) {
   std::vector<std::string> modules;
-  for (const Kernel &k :
-       {scale(DType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64), turnBytes(128), bestEight(64)}) {
+  for (const Kernel &k : {scale(DType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64), turnBytes(128),
+                          bestEight(64), sumOfTiles()}) {
     ASSERT_TRUE(k.ok()) << k.status().toString();
     testing::internal::CaptureStdout();
     EXPECT_TRUE(show(k));

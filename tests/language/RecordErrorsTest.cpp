@@ -394,7 +394,30 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NarrowDim",
              [](P x, N n) { (void)narrow(makeView(x, {n}, {1}, {8}), along(1), 0, n); },
              {"narrow", "dimension 1", "0 .. 0"},
-             "dimension of the view"}),
+             "dimension of the view"},
+        Case{"PipelineRank", [](P, N) { (void)pipeline<f32, "x">({64}); }, {"pipeline", "[64]"}, "two dimensions"},
+        Case{"PipelineStages",
+             [](P, N) { (void)pipeline<f32, "x">({64, 32}, {.stages = 65}); },
+             {"pipeline", "65 stages"},
+             "1 to 64"},
+        Case{"PipelineContiguous",
+             [](P, N) { (void)pipeline<f32, "x">({64, 32}, {.contiguous = unitDim(2)}); },
+             {"pipeline", "no dimension 2"},
+             "unitDim(0)"},
+        Case{"FillShape",
+             [](P x, N n) { (void)fill(pipeline<f32, "x">({64, 32}), makeView(x, {n, n}, {n, 1}, {32, 32}), {0, 0}); },
+             {"fill", "[32, 32]", "[64, 32]"},
+             "same shape"},
+        Case{"FillUnit",
+             [](P x, N n) {
+               (void)fill(pipeline<f32, "x">({64, 32}), makeView(x, {n, n}, {1, n}, {64, 32}, unitDim(0)), {0, 0});
+             },
+             {"fill", "along 0", "along 1"},
+             "contiguous"},
+        Case{"FillCoordinates",
+             [](P x, N n) { (void)fill(pipeline<f32, "x">({64, 32}), makeView(x, {n, n}, {n, 1}, {64, 32}), {0}); },
+             {"fill", "1 coordinates"},
+             "one coordinate"}),
     [](const testing::TestParamInfo<Case> &info) { return std::string(info.param.name); });
 
 TEST(RecordErrors, TheFirstOneWinsAndHasItsLine) {

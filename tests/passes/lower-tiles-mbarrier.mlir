@@ -80,12 +80,14 @@ module attributes {tile_gpu.target = "sm_90"} {
 // CHECK-NEXT: nvvm.mbarrier.arrive %[[AT]]
 // CHECK-NEXT: }
 // CHECK-NEXT: %[[BYTE:.*]] = llvm.ptrtoint %[[AT]] : !llvm.ptr<3> to i32
-// CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra again; }", "r,r,~{memory}" %[[BYTE]], %[[P]] : (i32, i32) -> ()
+// CHECK-NEXT: llvm.inline_asm has_side_effects asm_dialect = att "{\0A\09.reg .pred p;\0Aagain:\0A\09mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\0A\09@!p bra again;\0A\09}", "r,r,~{memory}" %[[BYTE]], %[[P]] : (i32, i32) -> ()
 // CHECK-NEXT: return
 // PTX: .entry together(
 // PTX: bar.warp.sync
 // PTX: mbarrier.arrive.shared.b64
-// PTX: again: mbarrier.try_wait.parity.shared::cta.b64 p, [%r{{[0-9]+}}], %r{{[0-9]+}}; @!p bra again;
+// PTX: again:
+// PTX-NEXT: mbarrier.try_wait.parity.shared::cta.b64 p, [%r{{[0-9]+}}], %r{{[0-9]+}};
+// PTX-NEXT: @!p bra again;
 module attributes {tile_gpu.target = "sm_90a"} {
   func.func @together(%s: i32, %p: i32) attributes {tile.kernel, tile.num_warps = 4 : i32, tile_gpu.shared_bytes = 24 : i32} {
     %b = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<3>
