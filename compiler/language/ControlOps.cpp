@@ -9,11 +9,6 @@ using TypeText = Recorder::TypeText;
 using Frame = Recorder::Frame;
 using RegionKind = Recorder::RegionKind;
 
-Recorder *open(std::string_view what, Location loc) {
-  Recorder *r = Recorder::current();
-  return r && r->outsideCombine(what, loc) ? r : nullptr;
-}
-
 std::string_view spelling(const Frame &f) {
   switch (f.op) {
   case Op::For:
@@ -102,7 +97,7 @@ std::optional<std::vector<ValueId>> findCarried(Recorder &r, Operands carried, c
 
 bool beginLoop(DType e, const Operand &begin, const Operand &end, const Operand &step, const LoopOptions &options,
                Operands carried, Handle &induction, std::span<Handle> inside, Location loc) {
-  Recorder *r = open("loop", loc);
+  Recorder *r = Recorder::open("loop", loc);
   if (!r)
     return false;
   if (step.kind == Operand::Kind::Constant && step.constant.kind == Constant::Kind::Signed && step.constant.i <= 0) {
@@ -159,7 +154,7 @@ void endLoop(Operands yielded, std::span<Handle> results) {
 }
 
 bool beginWhile(Operands carried, std::span<Handle> inside, Location loc) {
-  Recorder *r = open("whileLoop", loc);
+  Recorder *r = Recorder::open("whileLoop", loc);
   if (!r)
     return false;
   Frame f{RegionKind::Loop, Op::While, loc};
@@ -226,7 +221,7 @@ bool beginWhileBody(const Operand &condition, std::span<Handle> inside) {
 //===----------------------------------------------------------------------===//
 
 Handle anyRow(const Operand &rows, Location loc) {
-  Recorder *r = open("whenRows", loc);
+  Recorder *r = Recorder::open("whenRows", loc);
   const auto id = r ? r->find(rows, "whenRows", loc) : std::nullopt;
   if (!id)
     return {};
@@ -239,7 +234,7 @@ Handle anyRow(const Operand &rows, Location loc) {
 }
 
 bool beginWhen(const Operand &condition, Location loc) {
-  Recorder *r = open("when", loc);
+  Recorder *r = Recorder::open("when", loc);
   const auto c = r ? r->bring(condition, nullptr, "when", loc) : std::nullopt;
   if (!c)
     return false;
@@ -304,7 +299,7 @@ void endWhen(Operands yielded, std::span<Handle> results) {
 bool beginCombine(bool isScan, Operands sources, int dim, bool reverse, bool scalars, std::span<Handle> inside,
                   Location loc) {
   const std::string_view what = isScan ? "scan" : "reduce";
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   if (!r)
     return false;
   std::vector<ValueId> ids;

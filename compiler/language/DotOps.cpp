@@ -7,8 +7,8 @@ using ValueText = Recorder::ValueText;
 using TypeText = Recorder::TypeText;
 
 Handle dot(const Operand &a, const Operand &b, const Operand &c, std::string_view precision, Location loc) {
-  Recorder *r = Recorder::current();
-  if (!r || !r->outsideCombine("dot", loc))
+  Recorder *r = Recorder::open("dot", loc);
+  if (!r)
     return {};
   const auto lhs = r->find(a, "dot", loc);
   const auto rhs = lhs ? r->find(b, "dot", loc) : std::nullopt;

@@ -12,11 +12,6 @@ namespace {
 using ValueText = Recorder::ValueText;
 using TypeText = Recorder::TypeText;
 
-Recorder *open(std::string_view what, Location loc) {
-  Recorder *r = Recorder::current();
-  return r && r->outsideCombine(what, loc) ? r : nullptr;
-}
-
 std::string_view cacheText(Cache cache) {
   constexpr std::string_view names[] = {"", " cache streaming", " cache global", " cache volatile"};
   return names[static_cast<unsigned>(cache)];
@@ -68,7 +63,7 @@ TypeId pointeeType(Recorder &r, ValueId pointer) {
 
 Handle addPointer(const Operand &pointer, const Operand &offset, bool subtract, Location loc) {
   const std::string_view what = subtract ? "operator - of a pointer" : "operator + of a pointer";
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   if (!r)
     return {};
   Operand moved = offset;
@@ -94,7 +89,7 @@ Handle addPointer(const Operand &pointer, const Operand &offset, bool subtract, 
 }
 
 Handle load(const Operand &pointer, const Operand &mask, const Operand &other, Cache cache, Location loc) {
-  Recorder *r = open("load", loc);
+  Recorder *r = Recorder::open("load", loc);
   const auto p = r ? r->find(pointer, "load", loc) : std::nullopt;
   if (!p)
     return {};
@@ -118,7 +113,7 @@ Handle load(const Operand &pointer, const Operand &mask, const Operand &other, C
 }
 
 void store(const Operand &pointer, const Operand &value, const Operand &mask, Cache cache, Location loc) {
-  Recorder *r = open("store", loc);
+  Recorder *r = Recorder::open("store", loc);
   const auto p = r ? r->find(pointer, "store", loc) : std::nullopt;
   const auto v = p ? bringTo(*r, value, *p, "store", "the value", loc) : std::nullopt;
   std::optional<ValueId> m;
@@ -137,7 +132,7 @@ Handle atomicRmw(Rmw kind, const Operand &pointer, const Operand &value, const O
                                         "atomicOr",  "atomicXor", "atomicExchange"};
   constexpr std::string_view words[] = {"add", "min", "max", "and", "or", "xor", "xchg"};
   const std::string_view what = names[static_cast<unsigned>(kind)];
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   const auto p = r ? r->find(pointer, what, loc) : std::nullopt;
   const auto v = p ? bringTo(*r, value, *p, what, "the value", loc) : std::nullopt;
   std::optional<ValueId> m;
@@ -160,7 +155,7 @@ Handle atomicRmw(Rmw kind, const Operand &pointer, const Operand &value, const O
 
 Handle atomicCas(const Operand &pointer, const Operand &expected, const Operand &desired, Order order, Scope scope,
                  Location loc) {
-  Recorder *r = open("atomicCas", loc);
+  Recorder *r = Recorder::open("atomicCas", loc);
   const auto p = r ? r->find(pointer, "atomicCas", loc) : std::nullopt;
   const auto e = p ? bringTo(*r, expected, *p, "atomicCas", "the expected value", loc) : std::nullopt;
   const auto d = e ? bringTo(*r, desired, *p, "atomicCas", "the desired value", loc) : std::nullopt;
@@ -172,7 +167,7 @@ Handle atomicCas(const Operand &pointer, const Operand &expected, const Operand 
 }
 
 Handle gather(const Operand &source, const Operand &indices, int dim, Location loc) {
-  Recorder *r = open("gather", loc);
+  Recorder *r = Recorder::open("gather", loc);
   const auto x = r ? r->find(source, "gather", loc) : std::nullopt;
   const auto i = x ? r->find(indices, "gather", loc) : std::nullopt;
   if (!i)
@@ -256,7 +251,7 @@ std::optional<ValueId> findView(Recorder *r, const Handle &view, Operands coords
 
 Handle makeView(const Operand &pointer, Operands extents, Operands strides, const Shape &tile, int unit, Location loc) {
   const std::string_view what = "makeView";
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   const auto p = r ? r->find(pointer, what, loc) : std::nullopt;
   if (!p || !r->goodShape(tile, what, loc))
     return {};
@@ -303,7 +298,7 @@ Handle makeView(const Operand &pointer, Operands extents, Operands strides, cons
 
 Handle tensorView(const Operand &pointer, Operands extents, Operands strides, std::span<const std::int64_t> tile,
                   int excess, int unit, Location loc) {
-  Recorder *r = open("tiles", loc);
+  Recorder *r = Recorder::open("tiles", loc);
   if (!r)
     return {};
   if (excess != 0) {
@@ -320,7 +315,7 @@ Handle tensorView(const Operand &pointer, Operands extents, Operands strides, st
 }
 
 Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims, Location loc) {
-  Recorder *r = open("at", loc);
+  Recorder *r = Recorder::open("at", loc);
   std::vector<ValueId> ids;
   const auto id = r ? r->find(view, "at", loc) : std::nullopt;
   if (!id || !bringIndices(*r, coords, widest(coords), "at", loc, ids))
@@ -350,13 +345,13 @@ Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims,
 }
 
 void refuseDimension(const char *operation, int dim, int rank, Location loc) {
-  if (Recorder *r = open(operation, loc))
+  if (Recorder *r = Recorder::open(operation, loc))
     r->fail(loc, operation, "the dimension " + std::to_string(dim) + " is not in 0 .. " + std::to_string(rank - 1),
             "name a dimension that is left of the tensor");
 }
 
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc) {
-  Recorder *r = open("narrow", loc);
+  Recorder *r = Recorder::open("narrow", loc);
   const auto id = r ? r->find(view, "narrow", loc) : std::nullopt;
   if (!id)
     return {};
@@ -377,7 +372,7 @@ Handle narrowView(const Handle &view, int dim, const Operand &start, const Opera
 }
 
 Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc) {
-  Recorder *r = open("loadView", loc);
+  Recorder *r = Recorder::open("loadView", loc);
   std::vector<ValueId> ids;
   const auto id = findView(r, view, coords, "loadView", loc, ids);
   if (!id)
@@ -395,7 +390,7 @@ Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Locat
 }
 
 void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc) {
-  Recorder *r = open("storeView", loc);
+  Recorder *r = Recorder::open("storeView", loc);
   std::vector<ValueId> ids;
   const auto id = findView(r, view, coords, "storeView", loc, ids);
   const auto v = id ? r->find(value, "storeView", loc) : std::nullopt;
@@ -418,14 +413,14 @@ void storeView(const Handle &view, Operands coords, const Operand &value, Cache 
 //===----------------------------------------------------------------------===//
 
 void assume(const Operand &condition, Location loc) {
-  Recorder *r = open("assume", loc);
+  Recorder *r = Recorder::open("assume", loc);
   const auto c = r ? r->bring(condition, nullptr, "assume", loc) : std::nullopt;
   if (c)
     r->line(loc, Op::Assume, ' ', ValueText{*c});
 }
 
 Handle multipleOf(const Operand &a, std::int64_t divisor, Location loc) {
-  Recorder *r = open("multipleOf", loc);
+  Recorder *r = Recorder::open("multipleOf", loc);
   const auto id = r ? r->find(a, "multipleOf", loc) : std::nullopt;
   if (!id)
     return {};
@@ -438,7 +433,7 @@ Handle multipleOf(const Operand &a, std::int64_t divisor, Location loc) {
 }
 
 Handle maxContiguous(const Operand &a, std::int64_t elements, int dim, Location loc) {
-  Recorder *r = open("maxContiguous", loc);
+  Recorder *r = Recorder::open("maxContiguous", loc);
   const auto id = r ? r->find(a, "maxContiguous", loc) : std::nullopt;
   if (!id)
     return {};
@@ -456,14 +451,14 @@ Handle maxContiguous(const Operand &a, std::int64_t elements, int dim, Location 
 }
 
 void deviceAssert(const Operand &condition, std::string_view message, Location loc) {
-  Recorder *r = open("deviceAssert", loc);
+  Recorder *r = Recorder::open("deviceAssert", loc);
   const auto c = r ? r->find(condition, "deviceAssert", loc) : std::nullopt;
   if (c)
     r->line(loc, Op::Assert, ' ', ValueText{*c}, ", ", Recorder::Quoted{message}, " : ", TypeText{r->value(*c).type});
 }
 
 void devicePrint(std::string_view prefix, Operands values, Location loc, std::span<const PrintRange> slice) {
-  Recorder *r = open("devicePrint", loc);
+  Recorder *r = Recorder::open("devicePrint", loc);
   if (!r)
     return;
   std::vector<ValueId> ids;
@@ -502,7 +497,7 @@ void devicePrint(std::string_view prefix, Operands values, Location loc, std::sp
 }
 
 void dumpTile(std::string_view name, DType element, const Operand &bits, Location loc) {
-  Recorder *r = open("dumpTile", loc);
+  Recorder *r = Recorder::open("dumpTile", loc);
   const auto id = r ? r->find(bits, "dumpTile", loc) : std::nullopt;
   if (!id)
     return;

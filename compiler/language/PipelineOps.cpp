@@ -2,7 +2,6 @@
 #include "RecorderImpl.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace kiln::language::detail {
 
@@ -12,40 +11,46 @@ using TypeText = Recorder::TypeText;
 using ValueText = Recorder::ValueText;
 using Kind = ValueType::Kind;
 
-Recorder *open(std::string_view what, Location loc) {
-  Recorder *r = Recorder::current();
-  return r && r->outsideCombine(what, loc) ? r : nullptr;
-}
-
 /// The largest power of two that divides `n`.
 std::int64_t core(std::int64_t n) {
   return n & -n;
 }
 
-/// How a tile of a ring lies in registers and in its slot.  `fast`: the dimension along which neighbours lie.
-struct SlotLayouts {
-  std::string registers, shared;
-  SlotLayouts(const ValueType &t, int fast, int warps) {
-    const std::int64_t bytes = dtypeBytes(t.element), along = core(t.shape[static_cast<unsigned>(fast)]);
-    // Copies of 16 bytes, lanes along a row first.
-    const std::int64_t vector = std::min(along, 16 / bytes), lanes = std::min<std::int64_t>(32, along / vector);
-    const auto pair = [&](std::int64_t a, std::int64_t b) {
-      return '[' + std::to_string(fast ? b : a) + ',' + std::to_string(fast ? a : b) + ']';
-    };
-    const std::string order = fast ? "[1,0]" : "[0,1]";
-    registers = "#tile_gpu.blocked<sizePerThread=" + pair(vector, 1) + ", threadsPerWarp=" + pair(lanes, 32 / lanes) +
-                ", warpsPerCTA=" + pair(1, warps) + ", order=" + order + ">";
-    // Eight rows of 16 bytes, which a matrix instruction reads at once, lie in different banks.
-    const std::int64_t perPhase = std::clamp<std::int64_t>(128 / (along * bytes), 1, 8),
-                       maxPhase = std::max<std::int64_t>(1, std::min(8 / perPhase, along / vector));
-    shared = "#tile_gpu.swizzled<vec=" + std::to_string(vector) + ", perPhase=" + std::to_string(perPhase) +
-             ", maxPhase=" + std::to_string(maxPhase) + ", order=" + order + ">";
+/// How the tiles of a ring lie along its contiguous dimension.
+struct Rows {
+  bool last;            ///< that dimension is the last one
+  std::int64_t bytes;   ///< of the extent's power of two
+  std::int64_t vector;  ///< elements of a copy, of 16 bytes if there are as many
+  std::int64_t vectors; ///< in those bytes
+  explicit Rows(const ValueType &ring) : last(ring.unit != 0) {
+    const std::int64_t size = dtypeBytes(ring.element), extent = core(ring.shape[static_cast<unsigned>(ring.unit)]);
+    bytes = extent * size;
+    vector = std::min(extent, 16 / size);
+    vectors = extent / vector;
+  }
+  std::string order() const { return last ? "[1,0]" : "[0,1]"; }
+  /// One number along the rows, one across.
+  std::string pair(std::int64_t along, std::int64_t across) const {
+    return '[' + std::to_string(last ? across : along) + ',' + std::to_string(last ? along : across) + ']';
   }
 };
 
-/// The layout in which threads copy and read a ring's tiles, by its name.
+/// The layout in which threads copy and read a ring's tiles, by its name: lanes along a row first.
 std::string registersOf(Recorder &r, const ValueType &ring) {
-  return r.alias(SlotLayouts(ring, ring.unit, r.warps()).registers);
+  const Rows rows(ring);
+  const std::int64_t lanes = std::min<std::int64_t>(32, rows.vectors);
+  return r.alias("#tile_gpu.blocked<sizePerThread=" + rows.pair(rows.vector, 1) +
+                 ", threadsPerWarp=" + rows.pair(lanes, 32 / lanes) + ", warpsPerCTA=" + rows.pair(1, r.warps()) +
+                 ", order=" + rows.order() + ">");
+}
+
+/// That of a slot: eight rows of 16 bytes, which a matrix instruction reads at once, lie in different banks.
+std::string sharedOf(const ValueType &ring) {
+  const Rows rows(ring);
+  const std::int64_t perPhase = std::clamp<std::int64_t>(128 / rows.bytes, 1, 8),
+                     maxPhase = std::max<std::int64_t>(1, std::min(8 / perPhase, rows.vectors));
+  return "#tile_gpu.swizzled<vec=" + std::to_string(rows.vector) + ", perPhase=" + std::to_string(perPhase) +
+         ", maxPhase=" + std::to_string(maxPhase) + ", order=" + rows.order() + ">";
 }
 
 std::optional<ValueId> findPipeline(Recorder *r, const Handle &h, std::string_view what, Location loc) {
@@ -54,7 +59,7 @@ std::optional<ValueId> findPipeline(Recorder *r, const Handle &h, std::string_vi
 
 /// A ring's next state.
 Handle stepped(Op op, std::string_view what, const Handle &pipeline, Location loc) {
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   const auto p = findPipeline(r, pipeline, what, loc);
   if (!p)
     return {};
@@ -67,20 +72,17 @@ std::pair<ValueId, ValueId> slotOf(Recorder &r, Op op, ValueId p, Location loc) 
   const TypeId type = r.value(p).type;
   ValueType buffer = r.type(type);
   buffer.kind = Kind::Buffer;
+  buffer.stages = 0;
   const ValueId next = r.define(type, loc), slot = r.define(r.typeId(buffer), loc);
   r.line(loc, ValueText{next}, ", ", ValueText{slot}, " = ", op, ' ', ValueText{p}, " : ", TypeText{type});
   return {next, slot};
-}
-
-TypeId tileOf(Recorder &r, const ValueType &pipeline) {
-  return r.tile(pipeline.element, pipeline.shape);
 }
 
 } // namespace
 
 Handle makePipeline(std::string_view name, DType element, const Shape &tile, int stages, int contiguous, Location loc) {
   const std::string_view what = "pipeline";
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   if (!r || !r->goodShape(tile, what, loc))
     return {};
   const auto refused = [&](const std::string &message, const char *remedy) {
@@ -104,7 +106,7 @@ Handle makePipeline(std::string_view name, DType element, const Shape &tile, int
 
 Handle fillSlot(const Handle &pipeline, const Handle &view, Operands coords, Location loc) {
   const std::string_view what = "fill";
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   const auto p = findPipeline(r, pipeline, what, loc);
   std::vector<ValueId> at;
   const auto v = p ? findView(r, view, coords, what, loc, at) : std::nullopt;
@@ -138,14 +140,14 @@ Handle fillSlot(const Handle &pipeline, const Handle &view, Operands coords, Loc
 
 std::pair<Handle, Handle> takeSlot(const Handle &pipeline, Location loc) {
   const std::string_view what = "take";
-  Recorder *r = open(what, loc);
+  Recorder *r = Recorder::open(what, loc);
   const auto p = findPipeline(r, pipeline, what, loc);
   if (!p)
     return {};
   const ValueType ring = r->typeOf(*p);
   const auto [next, slot] = slotOf(*r, Op::Wait, *p, loc);
   // The tile has no layout from here on: the conversion leaves the choice to the compiler.
-  const TypeId plain = tileOf(*r, ring);
+  const TypeId plain = r->tile(ring.element, ring.shape);
   std::string there = r->typeText(plain);
   there.insert(there.size() - 1, ", " + registersOf(*r, ring));
   const std::string_view to(there);
@@ -161,7 +163,7 @@ Handle releaseSlot(const Handle &pipeline, Location loc) {
 }
 
 void drainPipeline(const Handle &pipeline, Location loc) {
-  Recorder *r = open("drain", loc);
+  Recorder *r = Recorder::open("drain", loc);
   if (const auto p = findPipeline(r, pipeline, "drain", loc))
     r->line(loc, Op::Drain, ' ', ValueText{*p}, " : ", TypeText{r->value(*p).type});
 }
@@ -170,7 +172,7 @@ std::string pipelineTypeText(const ValueType &t, std::string_view element) {
   std::string buffer = "!tile_gpu.buffer<\"" + t.name + "\": ";
   for (unsigned d = 0; d < t.shape.rank(); ++d)
     buffer += std::to_string(t.shape[d]) + 'x';
-  buffer += std::string(element) + ", " + SlotLayouts(t, t.unit, 1).shared + ">";
+  buffer += std::string(element) + ", " + sharedOf(t) + ">";
   return t.kind == Kind::Buffer ? buffer : "!tile_gpu.pipeline<" + std::to_string(t.stages) + ", " + buffer + ">";
 }
 

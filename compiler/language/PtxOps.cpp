@@ -8,8 +8,8 @@ namespace kiln::language::detail {
 void inlinePtx(std::string_view text, bool effects, std::span<const DType> outputs, Operands operands,
                std::span<Handle> results, Location loc) {
   const std::string_view what = effects ? "inlinePtxWithEffects" : "inlinePtx";
-  Recorder *r = Recorder::current();
-  if (!r || !r->outsideCombine(what, loc))
+  Recorder *r = Recorder::open(what, loc);
+  if (!r)
     return;
   if (const Status status =
           checkInlinePtx(text, static_cast<unsigned>(outputs.size()), static_cast<unsigned>(operands.size()));

@@ -17,6 +17,10 @@ static thread_local Recorder *currentRecorder = nullptr;
 Recorder *Recorder::current() {
   return currentRecorder && currentRecorder->ok() ? currentRecorder : nullptr;
 }
+Recorder *Recorder::open(std::string_view what, Location loc) {
+  Recorder *r = current();
+  return r && r->outsideCombine(what, loc) ? r : nullptr;
+}
 Recorder *Recorder::any() {
   return currentRecorder;
 }

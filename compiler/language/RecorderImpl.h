@@ -45,6 +45,8 @@ public:
 
   /// The thread's recording if nothing went wrong yet, else null.
   static Recorder *current();
+  /// `current`, if `what` may be recorded here: not inside a combine function.
+  static Recorder *open(std::string_view what, Location loc);
   /// Whatever its state; null if none.
   static Recorder *any();
   static void setCurrent(Recorder *recorder);

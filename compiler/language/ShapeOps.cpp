@@ -7,12 +7,6 @@ namespace {
 using ValueText = Recorder::ValueText;
 using TypeText = Recorder::TypeText;
 
-/// The recording, if `what` may be recorded here.
-Recorder *open(std::string_view what, Location loc) {
-  Recorder *r = Recorder::current();
-  return r && r->outsideCombine(what, loc) ? r : nullptr;
-}
-
 std::string_view axisText(Axis axis) {
   constexpr std::string_view names[] = {"x", "y", "z"};
   return names[static_cast<unsigned>(axis)];
@@ -41,17 +35,17 @@ Handle reshaped(Recorder &r, Op op, ValueId x, const Shape &shape, Location loc,
 } // namespace
 
 Handle programId(Axis axis, Location loc) {
-  Recorder *r = open("programId", loc);
+  Recorder *r = Recorder::open("programId", loc);
   return r ? r->handle(r->result(r->scalar(DType::I32), loc, Op::ProgramId, ' ', axisText(axis))) : Handle();
 }
 
 Handle numPrograms(Axis axis, Location loc) {
-  Recorder *r = open("numPrograms", loc);
+  Recorder *r = Recorder::open("numPrograms", loc);
   return r ? r->handle(r->result(r->scalar(DType::I32), loc, Op::NumPrograms, ' ', axisText(axis))) : Handle();
 }
 
 Handle range(DType e, std::int64_t begin, std::int64_t end, Location loc) {
-  Recorder *r = open("range", loc);
+  Recorder *r = Recorder::open("range", loc);
   if (!r)
     return {};
   const std::string bounds = std::to_string(begin) + " .. " + std::to_string(end);
@@ -68,7 +62,7 @@ Handle range(DType e, std::int64_t begin, std::int64_t end, Location loc) {
 }
 
 Handle full(const Shape &shape, const Operand &value, Location loc) {
-  Recorder *r = open("full", loc);
+  Recorder *r = Recorder::open("full", loc);
   if (!r || !r->goodShape(shape, "full", loc))
     return {};
   const auto id = value.kind == Operand::Kind::Constant ? r->bring(value, &shape, "full", loc)
@@ -85,7 +79,7 @@ Shape shapeOf(const Handle &handle) {
 }
 
 Handle expandDims(const Operand &a, int dim, Location loc) {
-  Recorder *r = open("expandDims", loc);
+  Recorder *r = Recorder::open("expandDims", loc);
   const auto id = r ? r->find(a, "expandDims", loc) : std::nullopt;
   if (!id)
     return {};
@@ -99,7 +93,7 @@ Handle expandDims(const Operand &a, int dim, Location loc) {
 }
 
 Handle broadcastTo(const Operand &a, const Shape &shape, Location loc) {
-  Recorder *r = open("broadcastTo", loc);
+  Recorder *r = Recorder::open("broadcastTo", loc);
   const auto id = r ? r->find(a, "broadcastTo", loc) : std::nullopt;
   if (!id || !r->goodShape(shape, "broadcastTo", loc) ||
       !r->broadcastsTo(r->typeOf(*id).shape, shape, "broadcastTo", "the tile", loc))
@@ -108,7 +102,7 @@ Handle broadcastTo(const Operand &a, const Shape &shape, Location loc) {
 }
 
 Handle transpose(const Operand &a, std::span<const int> permutation, Location loc) {
-  Recorder *r = open("transpose", loc);
+  Recorder *r = Recorder::open("transpose", loc);
   const auto id = r ? r->find(a, "transpose", loc) : std::nullopt;
   if (!id)
     return {};
@@ -138,7 +132,7 @@ Handle transpose(const Operand &a, std::span<const int> permutation, Location lo
 }
 
 Handle reshape(const Operand &a, const Shape &shape, Location loc) {
-  Recorder *r = open("reshape", loc);
+  Recorder *r = Recorder::open("reshape", loc);
   const auto id = r ? r->find(a, "reshape", loc) : std::nullopt;
   if (!id || !r->goodShape(shape, "reshape", loc))
     return {};
@@ -154,7 +148,7 @@ Handle reshape(const Operand &a, const Shape &shape, Location loc) {
 }
 
 Handle join(const Operand &a, const Operand &b, Location loc) {
-  Recorder *r = open("join", loc);
+  Recorder *r = Recorder::open("join", loc);
   const auto x = r ? r->find(a, "join", loc) : std::nullopt;
   const auto y = x ? r->find(b, "join", loc) : std::nullopt;
   if (!y)
@@ -176,7 +170,7 @@ Handle join(const Operand &a, const Operand &b, Location loc) {
 }
 
 void split(const Operand &a, Handle &first, Handle &second, Location loc) {
-  Recorder *r = open("split", loc);
+  Recorder *r = Recorder::open("split", loc);
   const auto id = r ? r->find(a, "split", loc) : std::nullopt;
   if (!id)
     return;
@@ -242,7 +236,7 @@ std::pair<std::string, std::string> problemOf(const BlockedLayout &layout, unsig
 } // namespace
 
 Handle withLayout(const Operand &a, const BlockedLayout &layout, Location loc) {
-  Recorder *r = open("withLayout", loc);
+  Recorder *r = Recorder::open("withLayout", loc);
   const auto x = r ? r->find(a, "withLayout", loc) : std::nullopt;
   if (!x)
     return {};

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tests/kernels/AttentionHarness.h"
-#include "tests/kernels/SwappingDevice.h"
 #include "tests/mutants/Mutants.h"
 #include "tests/support/TestTier.h"
 
@@ -38,30 +37,37 @@ protected:
   Ran run(const std::string &device, const Problem &p, const Data &d, const std::map<std::string, std::string> &swaps,
           std::vector<std::string> *seen = nullptr) {
     Ran out;
-    EmulatorOptions emulator;
-    emulator.instructionBudget = 20'000'000;
-    emulator.strictProxy = true;
-    auto inner = openDevice(device, emulator);
-    EXPECT_TRUE(inner.ok()) << inner.status().toString();
-    SwappingDevice swapping(std::move(*inner), swaps, seen);
-    JitOptions options;
-    options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
-    options.knobs.cacheDir = cache.path() + "/kernels";
-    auto jit = Jit::create(swapping, std::move(options));
-    EXPECT_TRUE(jit.ok()) << jit.status().toString();
-    PreparedCall call = prepare(swapping, p, d);
+    Opening how{.cache = cache.path() + "/kernels", .texts = seen, .swaps = swaps};
+    how.emulator.instructionBudget = 20'000'000;
+    how.emulator.strictProxy = true;
+    const auto on = openWith(device, how);
+    if (!on)
+      return out;
+    PreparedCall call = prepare(*on->device, p, d);
     if (heads)
-      call.arguments.tiling = tilingOf(swapping, call.arguments, *heads);
-    AttentionOperation operation(**jit);
+      call.arguments.tiling = tilingOf(*on->device, call.arguments, *heads);
+    AttentionOperation operation(*on->jit);
     if (const Status s = operation.run(call.arguments); !s.ok())
       out.failure = s.toString();
-    for (Finding &f : swapping.takeFindings())
+    for (Finding &f : on->device->takeFindings())
       if (!f.note)
         out.findings.push_back(std::move(f));
     out.results = {download(call.o), download(call.lse)};
     return out;
   }
 
+  /// The run without a mistake, and in `ptx` the text of its only kernel.
+  void runRight(const std::string &device, const Problem &p, const Data &d) {
+    std::vector<std::string> texts;
+    right = run(device, p, d, {}, &texts);
+    ASSERT_EQ(right.failure, "");
+    ASSERT_TRUE(right.findings.empty()) << right.findings[0].toString();
+    ASSERT_EQ(texts.size(), 1u);
+    ptx = texts[0];
+  }
+
+  Ran right;
+  std::string ptx;
   std::optional<Heads> heads; ///< the tiles of a call with so many, if not the problem's
   static bool same(const std::vector<double> &a, const std::vector<double> &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -72,6 +78,14 @@ protected:
   std::mt19937_64 random{43};
 };
 
+/// The first line, from 1, that has `what`; 0: none.
+unsigned lineOf(const std::string &ptx, std::string_view what) {
+  const std::size_t at = ptx.find(what);
+  return at == std::string::npos
+             ? 0
+             : 1 + static_cast<unsigned>(std::count(ptx.begin(), ptx.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
 /// A bug that attention once had elsewhere: the rows of o go through shared memory, and the barrier before they are
 /// read there is missing.
 TEST_F(AttentionMutants, TheRaceOfTheEpilogueIsFound) {
@@ -80,12 +94,7 @@ TEST_F(AttentionMutants, TheRaceOfTheEpilogueIsFound) {
   const Data d = randomData(p, random);
   for (const char *device : {"emulator:sm_80", "emulator:sm_90a"}) {
     SCOPED_TRACE(device);
-    std::vector<std::string> texts;
-    const Ran right = run(device, p, d, {}, &texts);
-    ASSERT_EQ(right.failure, "");
-    ASSERT_TRUE(right.findings.empty()) << right.findings[0].toString();
-    ASSERT_EQ(texts.size(), 1u);
-    const std::string &ptx = texts[0];
+    ASSERT_NO_FATAL_FAILURE(runRight(device, p, d));
     // The last barrier of the text.
     const Mutant *barrier = nullptr;
     const std::vector<Mutant> mutants = mutantsOf(ptx);
@@ -93,8 +102,7 @@ TEST_F(AttentionMutants, TheRaceOfTheEpilogueIsFound) {
       if (m.kind == "drop-barrier" && (!barrier || m.line > barrier->line))
         barrier = &m;
     ASSERT_TRUE(barrier);
-    const std::size_t at = ptx.find("st.global", ptx.find(barrier->instruction));
-    ASSERT_NE(at, std::string::npos) << "no barrier before the outputs are stored";
+    ASSERT_LT(barrier->line, lineOf(ptx, "st.global")) << "it is not before the outputs are stored";
     const Ran wrong = run(device, p, d, {{ptx, edited(ptx, barrier->change)}});
     const auto race = std::find_if(wrong.findings.begin(), wrong.findings.end(),
                                    [](const Finding &f) { return f.id == "race.shared"; });
@@ -137,12 +145,7 @@ TEST_F(AttentionMutants, OfPipelinesAndTurnsAreFound) {
   heads = Heads::Many; // two warpgroups, and a warp that copies
   const Data d = randomData(p, random);
   const std::string device = "emulator:sm_90a";
-  std::vector<std::string> texts;
-  const Ran right = run(device, p, d, {}, &texts);
-  ASSERT_EQ(right.failure, "");
-  ASSERT_TRUE(right.findings.empty()) << right.findings[0].toString();
-  ASSERT_EQ(texts.size(), 1u);
-  const std::string &ptx = texts[0];
+  ASSERT_NO_FATAL_FAILURE(runRight(device, p, d));
   for (const char *part : {"cp.async.bulk.tensor", "wgmma", "mbarrier", "setmaxnreg"})
     EXPECT_NE(ptx.find(part), std::string::npos) << part;
   const std::set<std::string_view> kinds = {"drop-barrier", "drop-wait",   "drop-commit", "drop-fence",

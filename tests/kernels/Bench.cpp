@@ -138,9 +138,8 @@ std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how) {
     return nullptr;
   }
   out->device = std::move(*device);
-  if (how.texts)
-    out->device =
-        std::make_unique<SwappingDevice>(std::move(out->device), std::map<std::string, std::string>(), how.texts);
+  if (how.texts || !how.swaps.empty())
+    out->device = std::make_unique<SwappingDevice>(std::move(out->device), how.swaps, how.texts);
   JitOptions options;
   options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
   options.knobs.stress = how.stress;

@@ -31,8 +31,9 @@ Opened *openedDevice(const std::string &name);
 struct Opening {
   EmulatorOptions emulator = {};
   std::string cache = {}, stress = {};
-  std::vector<std::string> *texts = nullptr; ///< gets every PTX text that is loaded
-  std::string codeTarget = {};               ///< what the code may use; empty: the device's own target
+  std::vector<std::string> *texts = nullptr;     ///< gets every PTX text that is loaded
+  std::map<std::string, std::string> swaps = {}; ///< what is loaded in the place of a text
+  std::string codeTarget = {};                   ///< what the code may use; empty: the device's own target
 };
 std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how);
 /// A device with a Jit of its own; an emulator with `hostThreads` of them, 0: one a core.

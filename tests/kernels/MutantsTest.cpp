@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "tests/mutants/Mutants.h"
 #include "tests/kernels/Bench.h"
-#include "tests/kernels/SwappingDevice.h"
 #include "tests/support/TestTier.h"
 
 #include <algorithm>
@@ -26,21 +25,14 @@ struct Outcome {
 
 Outcome run(const std::string &device, const std::string &cache, const Family &family, const Arrays &inputs,
             const std::map<std::string, std::string> &swaps, std::vector<std::string> *seen = nullptr) {
-  EmulatorOptions emulator;
-  emulator.instructionBudget = 3'000'000;
-  emulator.hostThreads = 1;
-  emulator.strictProxy = true;
-  auto inner = openDevice(device, emulator);
-  if (!inner.ok())
-    return {inner.status().toString(), {}};
-  SwappingDevice swapping(std::move(*inner), swaps, seen);
-  JitOptions options;
-  options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
-  options.knobs.cacheDir = cache + "/kernels";
-  auto jit = Jit::create(swapping, std::move(options));
-  if (!jit.ok())
-    return {jit.status().toString(), {}};
-  auto ran = runCall(**jit, *family.callable, inputs, {});
+  Opening how{.cache = cache + "/kernels", .texts = seen, .swaps = swaps};
+  how.emulator.instructionBudget = 3'000'000;
+  how.emulator.hostThreads = 1;
+  how.emulator.strictProxy = true;
+  const auto on = openWith(device, how);
+  if (!on)
+    return {"no device", {}};
+  auto ran = runCall(*on->jit, *family.callable, inputs, {});
   if (!ran.ok())
     return {ran.status().toString(), {}};
   for (const Finding &f : ran->findings)
