@@ -22,7 +22,6 @@
 #ifndef KILN_LANGUAGE_PIPELINE_H
 #define KILN_LANGUAGE_PIPELINE_H
 
-#include "Kernel.h"
 #include "View.h"
 
 #include <utility>
@@ -46,16 +45,8 @@ public:
   detail::Handle handle() const { return value; }
 
 private:
-  friend Pipeline plain(const Pipeline *); ///< as those of Value.h
   detail::Handle value;
 };
-
-namespace detail {
-template <Element T, Name name> struct Traits<Pipeline<T, name>> {
-  using Tag = Flow;
-  static constexpr bool isValue = true, isTile = false, isPointer = false;
-};
-} // namespace detail
 
 /// A ring whose slots are all free.  Tiles have two dimensions.
 template <Element T, Name name>

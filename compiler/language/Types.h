@@ -128,6 +128,24 @@ private:
   bool tooMany = false;
 };
 
+/// A string as a template argument.
+template <std::size_t N> struct Name {
+  consteval Name(const char (&s)[N]) {
+    for (std::size_t i = 0; i < N; ++i)
+      text[i] = s[i];
+  }
+  constexpr std::string_view view() const { return {text, N - 1}; }
+  constexpr bool isIdentifier() const {
+    for (std::size_t i = 0; i + 1 < N; ++i) {
+      const char c = text[i];
+      if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (i && c >= '0' && c <= '9')))
+        return false;
+    }
+    return N > 1;
+  }
+  char text[N] = {};
+};
+
 } // namespace kiln::language
 
 #endif // KILN_LANGUAGE_TYPES_H

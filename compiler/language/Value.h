@@ -7,6 +7,7 @@
 //   Pointer<T>          an address in global memory
 //   Tile<Pointer<T>>    a tile of addresses
 //   View<T>             a strided, bounds-checked window on memory (View.h)
+//   Pipeline<T, "k">    the state of a ring of slots in shared memory (Pipeline.h)
 //
 // Element types never mix by themselves: `f32 + f16` and `i32 + i64` do not compile; cast<T>() one of them.  C++
 // numbers take the element type of what they meet, scalars become tiles, extents of 1 broadcast.  Ranks must be equal.
@@ -37,6 +38,7 @@ template <Element T> class Scalar;
 template <typename T> class Tile;
 template <Element T> class Pointer;
 template <Element T> class View;
+template <Element T, Name name> class Pipeline;
 
 namespace detail {
 
@@ -54,6 +56,7 @@ concept ConstantFor = Element<T> && std::is_arithmetic_v<C> &&
 template <Element T> Scalar<T> plain(const Scalar<T> *);
 template <typename T> Tile<T> plain(const Tile<T> *);
 template <Element T> Pointer<T> plain(const Pointer<T> *);
+template <Element T, Name name> Pipeline<T, name> plain(const Pipeline<T, name> *);
 template <typename V> using Plain = decltype(plain(static_cast<const V *>(nullptr)));
 
 template <typename V> struct Traits {
@@ -74,6 +77,11 @@ template <Element T> struct Traits<Pointer<T>> {
 template <Element T> struct Traits<Tile<Pointer<T>>> {
   using Tag = T;
   static constexpr bool isValue = true, isTile = true, isPointer = true;
+};
+
+template <Element T, Name name> struct Traits<Pipeline<T, name>> {
+  using Tag = Flow;
+  static constexpr bool isValue = true, isTile = false, isPointer = false;
 };
 
 /// An operand of V's element type that remembers where it was written: the default argument of its implicit
