@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Times what others have for the benchmarks of benchmarks.py: PyTorch, cuBLAS, cuDNN, FlashAttention-2, FLA.
 
-One JSON object a line: {"id", "peer", "ms"} or {"id", "peer", "error"}.  Needs torch with a GPU; flash-linear-attention
-where its rows are asked for.  Run by record_benchmarks.py.
+One JSON object a line: {"id", "peer", "ms"} or {"id", "peer", "error"}; {"id", "done"} after the last of a benchmark.
+Which benchmarks: the arguments, or, without any, lines of the standard input, so that record_benchmarks.py can time Kiln
+and its peers in turn.  Needs torch with a GPU; flash-linear-attention where its rows are asked for; for Triton the forward
+parts of its tutorials 03 and 06 as mm_tutorial.py and fa_tutorial.py in the folder that KILN_PEERS names.
 """
 import json
+import os
 import sys
 
 import torch
@@ -73,6 +76,25 @@ def attention(backend, shape):
     return call
 
 
+def triton(shape):
+    sys.path.insert(0, os.environ["KILN_PEERS"])
+    if len(shape) == 1:
+        import mm_tutorial
+        a, b = (torch.randn(shape[0], shape[0], device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        return lambda: mm_tutorial.matmul(a, b)
+    import fa_tutorial
+    batch, length, heads, dim, causal = shape
+    q, k, v = (torch.randn(batch, heads, length, dim, device="cuda", dtype=torch.float16) for _ in range(3))
+    ways = []
+    for specialized in (False, True):  # its warp specialisation loses at times: the faster one counts
+        try:
+            call = lambda s=specialized: fa_tutorial.attention(q, k, v, causal, dim**-0.5, s)
+            ways.append((median(call, 3), call))
+        except Exception:
+            pass
+    return min(ways, key=lambda w: w[0])[1]
+
+
 def recurrence(rule, way, shape):
     batch, length, heads, dim = shape
     new = lambda: torch.randn(batch, length, heads, dim, device="cuda", dtype=torch.bfloat16)
@@ -117,25 +139,32 @@ def peer(name, shape):
         return pytorch(rest[0], shape)
     if first == "cuBLAS":
         return cublas(shape)
+    if first == "Triton":
+        return triton(shape)
     if first == "flash-linear-attention":
         return recurrence(rest[0], rest[1], shape)
     return attention(name, shape)
 
 
-def main():
-    wanted = set(sys.argv[1:])
-    torch.manual_seed(0)
-    for benchmark in ALL:
-        if wanted and benchmark.id not in wanted:
+def measure(benchmark):
+    for name in benchmark.peers:
+        if name == "Triton" and "KILN_PEERS" not in os.environ:
             continue
-        for name in benchmark.peers:
-            row = {"id": benchmark.id, "peer": name.removesuffix(" forward").removesuffix(" backward")}
-            try:
-                row["ms"] = median(peer(name, benchmark.shape))
-            except Exception as e:  # a peer that refuses is a row, too
-                row["error"] = f"{type(e).__name__}: {e}"[:200]
-            print(json.dumps(row), flush=True)
-            torch.cuda.empty_cache()
+        row = {"id": benchmark.id, "peer": name.removesuffix(" forward").removesuffix(" backward")}
+        try:
+            row["ms"] = median(peer(name, benchmark.shape))
+        except Exception as e:  # a peer that refuses is a row, too
+            row["error"] = f"{type(e).__name__}: {e}"[:200]
+        print(json.dumps(row), flush=True)
+        torch.cuda.empty_cache()
+    print(json.dumps({"id": benchmark.id, "done": True}), flush=True)
+
+
+def main():
+    torch.manual_seed(0)
+    of = {b.id: b for b in ALL}
+    for wanted in sys.argv[1:] or (line.strip() for line in sys.stdin):
+        measure(of[wanted])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""What the performance page shows: one row a benchmark, with the command that times Kiln and the peers next to it.
+"""What the performance page shows: benchmarks, each with the command that times Kiln and the peers next to it.
 
 record_benchmarks.py runs these, performance.py makes the page of what it recorded.  A row added here is on both.
 """
+import itertools
 from dataclasses import dataclass, field
 
 
@@ -9,13 +10,17 @@ from dataclasses import dataclass, field
 class Benchmark:
     id: str
     group: str
-    title: str
+    row: str  # benchmarks of one row differ in their part
+    part: str  # "" where a row has one benchmark
     unit: str  # GB/s, TFLOP/s or ms
     work: float  # bytes or floating-point operations of one call; 0 for ms
     kiln: list  # the words after `kiln bench`
     peers: list = field(default_factory=list)  # names of functions of bench_peers.py
     shape: tuple = ()
-    note: str = ""
+
+    @property
+    def title(self):
+        return f"{self.row}, {self.part}" if self.part else self.row
 
 
 def memory():
@@ -28,35 +33,36 @@ def memory():
             for extent in shape:
                 count *= extent
             extents = " x ".join(str(e) for e in shape)
-            yield Benchmark(f"{name}-{dtype}", "Memory", f"{name} {dtype}, {extents}", "GB/s", moved * count * size,
+            yield Benchmark(f"{name}-{dtype}", "Memory", f"{name}, {extents}", dtype, "GB/s", moved * count * size,
                             [name, "--dtype", dtype], [f"torch {name}"], shape + (dtype,))
 
 
 def products():
     for name, n in (("matmul-bf16", 8192), ("matmul-bf16-4096", 4096)):
-        yield Benchmark(name, "Products", f"matmul bf16, {n}^3", "TFLOP/s", 2 * n**3,
-                        ["matmul", "--dtype", "bf16", "--with", f"a=1x{n}x{n}", "--with", f"b=1x{n}x{n}"], ["cuBLAS"],
-                        (n,))
-    for dim, length, called in ((64, 8192, ""), (128, 8192, ""), (128, 4096, "-4096"), (256, 8192, "")):
-        for causal in (False, True):
-            batch, heads = 16384 // length, 2048 // dim
-            tensor = f"{batch}x{length}x{heads}x{dim}"
-            words = ["attention", "--dtype", "bf16"]
-            for name in "qkv":
-                words += ["--with", f"{name}={tensor}"]
-            if causal:
-                words += ["--with", "causal"]
-            flops = 4 * batch * heads * length * length * dim * (0.5 if causal else 1)
-            way = "causal" if causal else "full"
-            yield Benchmark(f"attention-{dim}{called}-{way}", "Products",
-                            f"attention bf16, D = {dim}, S = {length}, {way}", "TFLOP/s", flops, words,
-                            ["cuDNN", "FlashAttention-2"], (batch, length, heads, dim, causal))
-    for dim in (128, 256):  # PyTorch has no attention of such types to time
+        yield Benchmark(name, "Products", f"matmul bf16, {n}^3", "", "TFLOP/s", 2 * n**3,
+                        ["matmul", "--dtype", "bf16", "--with", f"a=1x{n}x{n}", "--with", f"b=1x{n}x{n}"],
+                        ["cuBLAS", "Triton"], (n,))
+    for dim, length, causal in itertools.product((64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384), (False, True)):
+        called = "" if length == 8192 else f"-{length}"
+        batch, heads = 16384 // length, 2048 // dim
+        tensor = f"{batch}x{length}x{heads}x{dim}"
+        words = ["attention", "--dtype", "bf16"]
+        for name in "qkv":
+            words += ["--with", f"{name}={tensor}"]
+        if causal:
+            words += ["--with", "causal"]
+        flops = 4 * batch * heads * length * length * dim * (0.5 if causal else 1)
+        way = "causal" if causal else "full"
+        # Triton's tutorial takes head dims up to 128, and tunes itself for seconds a length.
+        peers = ["cuDNN", "FlashAttention-2"] + (["Triton"] if dim < 256 and length == 8192 else [])
+        yield Benchmark(f"attention-{dim}{called}-{way}", "Products", f"attention bf16, D = {dim}, S = {length}", way,
+                        "TFLOP/s", flops, words, peers, (batch, length, heads, dim, causal))
+    for dim in (64, 128, 256):  # PyTorch has no attention of such types to time
         length, heads = 16384, 2048 // dim
         words = ["attention", "--dtype", "e4m3"]
         for name in "qkv":
             words += ["--with", f"{name}=1x{length}x{heads}x{dim}"]
-        yield Benchmark(f"attention-{dim}-e4m3-full", "Products", f"attention e4m3, D = {dim}, S = {length}, full",
+        yield Benchmark(f"attention-{dim}-e4m3-full", "Products", f"attention e4m3, D = {dim}, S = {length}", "full",
                         "TFLOP/s", 4 * heads * length * length * dim, words, [], (1, length, heads, dim, False))
 
 
@@ -85,7 +91,7 @@ def recurrences():
             does = ["--with", f"do={tensor}"] if way == "backward" else []
             name = rule if way == "forward" else rule + "_backward"
             yield Benchmark(f"{rule}-{batch}-{length}-{heads}-{dim}-{way}", "Linear attention with a state",
-                            f"{title}, {way}", "ms", 0,
+                            title, way, "ms", 0,
                             [name, "--dtype", "bf16", *words, *does, *saves, "--no-check", "--samples", "7", "--batch", "5"],
                             [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
 

@@ -18,7 +18,7 @@ README = ROOT / "README.md"
 MOST_LINES = 80
 HEAD = """# Performance
 
-Made by `scripts/performance.py` from the records in [docs/records](records); do not edit. A row is one benchmark: Kiln
+Made by `scripts/performance.py` from the records in [docs/records](records); do not edit. A row is a benchmark or two: Kiln
 and its peers in one run, medians of batches between two events. Higher is better for GB/s and TFLOP/s, lower for ms;
 `x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
 
@@ -54,23 +54,54 @@ def name(peer, benchmark):
     return peer.removesuffix(" " + benchmark.kiln[0].removesuffix("_backward")).replace("torch", "PyTorch")
 
 
-def cells(b, rows):
-    """Kiln's figure, those of its peers, and how many times as fast as the best of them it is."""
-    _, row, peers = rows[b.id]
-    if "error" in row:
-        return "refused", "", ""
-    told = ", ".join(f"{name(p['peer'], b)} " + (figure(b, p["ms"]) if "ms" in p else "refuses") for p in peers)
-    best = min((p["ms"] for p in peers if "ms" in p), default=None)
-    return figure(b, row["medianMs"]), told, f"{best / row['medianMs']:.2f}" if best else ""
+def peers_of(b, rows):
+    """peer -> its figure."""
+    return {name(p["peer"], b): figure(b, p["ms"]) if "ms" in p else "refuses" for p in rows[b.id][2]}
 
 
-def excerpt(ids, rows):
+def cells(benchmarks, rows):
+    """Of the benchmarks of one row: Kiln's figures, those of the peers, and how many times as fast as the best of them
+    Kiln is."""
+    kiln, ratios = [], []
+    for b in benchmarks:
+        _, row, peers = rows[b.id]
+        kiln.append("refused" if "error" in row else figure(b, row["medianMs"]))
+        best = min((p["ms"] for p in peers if "ms" in p), default=None)
+        ratios.append(f"{best / row['medianMs']:.2f}" if best and "error" not in row else "")
+    found = [peers_of(b, rows) for b in benchmarks]
+    told = ", ".join(f"{peer} " + " / ".join(of.get(peer, "") for of in found)
+                     for peer in dict.fromkeys(p for of in found for p in of))
+    return " / ".join(kiln), told, " / ".join(ratios) if any(ratios) else ""
+
+
+def together(benchmarks):
+    """The rows: lists of benchmarks."""
+    rows = {}
+    for b in benchmarks:
+        rows.setdefault((b.group, b.row), []).append(b)
+    return list(rows.values())
+
+
+def ids(benchmarks):
+    """As a shell takes them: a-{b,c}-d."""
+    if len(benchmarks) == 1:
+        return benchmarks[0].id
+    words = [b.id.split("-") for b in benchmarks]  # those of a row have as many words, and differ in one
+    return "-".join(same[0] if len(set(same)) == 1 else "{" + ",".join(same) + "}" for same in zip(*words))
+
+
+def excerpt(wanted, rows):
     """The figures of these benchmarks, for the first screen of the README."""
     out = ["| | Kiln | peers | x |", "|---|---|---|---|"]
-    for b in (b for wanted in ids for b in ALL if b.id == wanted):
-        kiln, told, ratio = cells(b, rows)
-        out.append(f"| {b.title} | {kiln} {b.unit} | {told} | {ratio} |")
+    for mine in together(b for one in wanted for b in ALL if b.id == one):
+        kiln, told, ratio = cells(mine, rows)
+        out.append(f"| {title(mine)} | {kiln} {mine[0].unit} | {told} | {ratio} |")
     return "\n".join(out) + "\n"
+
+
+def title(benchmarks):
+    parts = " / ".join(b.part for b in benchmarks)
+    return f"{benchmarks[0].row}, {parts}" if parts else benchmarks[0].row
 
 
 def page(rows):
@@ -83,10 +114,10 @@ def page(rows):
         where = "; ".join(f"{date}, {device}, commit {commit}" for date, device, commit in sorted(about))
         unit = "/".join(dict.fromkeys(b.unit for b in mine)) if len({b.unit for b in mine}) > 1 else mine[0].unit
         out.append(f"## {group}\n\n{where}\n\n| `--only` | what | {unit} | peers | x |\n|---|---|---|---|---|")
-        for b in mine:
-            kiln, told, ratio = cells(b, rows)
-            star = "" if rows[b.id][1].get("check") == "good" else "*"
-            out.append(f"| {b.id} | {b.title}{star} | {kiln} | {told} | {ratio} |")
+        for row in together(mine):
+            kiln, told, ratio = cells(row, rows)
+            star = "" if all(rows[b.id][1].get("check") == "good" for b in row) else "*"
+            out.append(f"| {ids(row)} | {title(row)}{star} | {kiln} | {told} | {ratio} |")
         out.append("")
     return "\n".join(out).rstrip("\n") + "\n"
 

@@ -25,6 +25,23 @@ def clocks():
         return ""
 
 
+def peer_rows(process, name):
+    """What bench_peers.py says of one benchmark."""
+    rows = []
+    try:
+        process.stdin.write(name + "\n")
+        process.stdin.flush()
+    except BrokenPipeError:  # no torch: it said so
+        return rows
+    for line in process.stdout:
+        row = json.loads(line) if line.startswith("{") else {}
+        if row.get("done"):
+            break
+        if row:
+            rows.append(row)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
@@ -42,8 +59,12 @@ def main():
     def save():  # after every figure: a run that is cut off keeps what it has
         out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
+    peers = None
+    if not words.no_peers:
+        peers = subprocess.Popen([sys.executable, str(HERE / "bench_peers.py")], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True)
     for number, benchmark in enumerate(chosen):
-        print(f"[{number + 1}/{len(chosen)}] kiln {benchmark.title}", file=sys.stderr, flush=True)
+        print(f"[{number + 1}/{len(chosen)}] {benchmark.title}", file=sys.stderr, flush=True)
         command = ["bench", *benchmark.kiln, "--device", words.device, "--json"]
         run = subprocess.run([words.kiln, *command], capture_output=True, text=True)
         try:
@@ -55,15 +76,12 @@ def main():
             record["kiln"][benchmark.id] = {"error": run.stderr.strip()[-300:]}
             print(run.stderr, file=sys.stderr)
         save()
-    if not words.no_peers:
-        print("peers", file=sys.stderr, flush=True)
-        run = subprocess.Popen([sys.executable, str(HERE / "bench_peers.py"), *(b.id for b in chosen)],
-                               stdout=subprocess.PIPE, text=True)
-        for line in run.stdout:
-            if line.startswith("{"):
-                record["peers"].append(json.loads(line))
-                save()
-        run.wait()
+        if peers and peers.poll() is None:  # in turn, so that clocks and heat are the same
+            record["peers"] += peer_rows(peers, benchmark.id)
+            save()
+    if peers:
+        peers.stdin.close()
+        peers.wait()
     record["after"] = clocks()
     save()
 

@@ -36,7 +36,7 @@ bool hasRoom(const AttentionConfig &c, bool copied) {
   const int wide = std::max(c.dim, c.dimV);
   const bool narrow = wide <= 64 || (c.dim == c.dimV && (wide <= 96 || wide == 128));
   const bool slabs = !std::has_single_bit(static_cast<unsigned>(wide));
-  return narrow && copied && !(c.alibi && (wide <= 32 || wide == 128)) && !(c.softcap && slabs);
+  return narrow && copied && !(c.alibi && (wide <= 32 || wide == 80 || wide == 128)) && !(c.softcap && slabs);
 }
 
 /// Registers of a thread so that a multiprocessor holds as many programs as the tiles ask for: where heads are narrow,

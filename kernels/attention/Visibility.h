@@ -3,9 +3,10 @@
 // Row i of the queries stands at p = i + shift among the keys.  It sees key j if j < keys, p - window_left <= j
 // (`left`) and j <= p + window_right (`right`).
 //
-// The same rule three times: for a pair; for a block of rows, the keys that some row of it sees; and whether some row
-// of a block does not see all keys of a block.  The last two may say more than is so, never less: blocks of keys that
-// no row sees are left out, and those that are not cut need no mask.
+// The same rule four times: for a pair; for a block of rows, the keys that some row of it sees; for a block of keys,
+// the rows that see some key of it; and whether some row of a block does not see all keys of a block.  The last three
+// may say more than is so, never less: blocks of keys that no row sees are left out, and those that are not cut need
+// no mask.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_VISIBILITY_H
@@ -13,12 +14,15 @@
 
 #include "compiler/language/Language.h"
 
+#include <algorithm>
+
 namespace kiln::kernels {
 
 /// What of the rule is there, and the blocks that are asked for.
 struct VisibilityConfig {
   bool left = false, right = false;
   int rows = 1, keys = 1; ///< of a block
+  bool onlyRows = false;  ///< rows after the last one see nothing; else what they would see if they were there
 };
 
 class Visibility {
@@ -48,6 +52,20 @@ public:
     return out;
   }
 
+  /// Some key from `key0` on may be seen by a row from `begin`, a multiple of the rows of a block, to before `end`.
+  struct Rows {
+    Number begin, end;
+  };
+  Rows seeing(const Number &key0) const {
+    const auto clamp = [&](const Number &x) { return max(min(x, queryRows), 0); };
+    Rows out{queryRows * 0, queryRows};
+    if (c.right)
+      out.begin = clamp(key0 - shift - windowRight) / c.rows * c.rows;
+    if (c.left)
+      out.end = clamp(min(key0 + c.keys, keyRows) - shift + windowLeft);
+    return out;
+  }
+
   /// Whether some row of the block from `row0` on does not see all keys of the block from `key0` on.
   language::Scalar<language::i1> isCut(const Number &row0, const Number &key0) const {
     const auto next = key0 + c.keys;
@@ -56,16 +74,21 @@ public:
       cut = cut | (next > row0 + shift + windowRight + 1);
     if (c.left)
       cut = cut | (key0 < row0 + c.rows - 1 + shift - windowLeft);
+    if (c.onlyRows)
+      cut = cut | (row0 + c.rows > queryRows);
     return cut;
   }
 
-  /// [rows, keys]: the pairs of rows at `positions`, [rows, 1], and `keys`, [1, keys].
+  /// The pairs of rows at `positions`, [rows, 1], and `keys`, [1, keys]; or turned, [1, rows] and [keys, 1].
   language::Tile<language::i1> sees(const Numbers &positions, const Numbers &keys) const {
-    auto visible = broadcastTo(keys < keyRows, {c.rows, c.keys});
+    auto visible = broadcastTo(keys < keyRows, {std::max(positions.extent(0), keys.extent(0)),
+                                                std::max(positions.extent(1), keys.extent(1))});
     if (c.right)
       visible = visible & (keys <= positions + windowRight);
     if (c.left)
       visible = visible & (keys >= positions - windowLeft);
+    if (c.onlyRows)
+      visible = visible & (positions < queryRows + shift);
     return visible;
   }
 

@@ -12,7 +12,7 @@
 #include "tests/kernels/AttentionHarness.h"
 #include "tests/kernels/MatmulHarness.h"
 #include "tests/kernels/Pairwise.h"
-#include "tests/kernels/SassOrder.h"
+#include "tests/kernels/SassInFlight.h"
 
 #include "compiler/codegen/Assembler.h"
 #include "support/Text.h"
@@ -188,6 +188,24 @@ protected:
     EXPECT_EQ(ptx.find("cp.async.wait_group"), std::string::npos) << what;
   }
 
+  /// No instruction touches what a product in flight reads from registers or adds to; and one made to do so is seen.
+  void expectNoTouchInFlight(const std::string &what) const {
+    const auto text = sassOf(cubin, what.substr(0, what.find(' ')));
+    const InFlightReport report = touchedInFlight(text);
+    EXPECT_GT(report.products, 0u) << what;
+    EXPECT_GT(report.meanwhile, 0u) << what;
+    EXPECT_EQ(report.spills, 0u) << what << ": words are spilled while products are in flight";
+    for (const TouchedInFlight &t : report.touched)
+      ADD_FAILURE() << what << ": " << t.text(text);
+    const auto spoiltSum = withTouchInFlight(text, true);
+    EXPECT_FALSE(touchedInFlight(spoiltSum).touched.empty()) << what;
+    if (report.fromRegisters)
+      EXPECT_FALSE(touchedInFlight(withTouchInFlight(text, false)).touched.empty()) << what;
+    std::printf(
+        "    %u products, %u of them from registers, %u instructions while one is in flight, %u of local memory\n",
+        report.products, report.fromRegisters, report.meanwhile, report.spills);
+  }
+
   void reportMatmul(DType type, DType out, std::int64_t M, std::int64_t N) {
     constexpr std::int64_t K = 64;
     report("matmul " + std::string(dtypeName(type)) + " to " + std::string(dtypeName(out)) + " " + std::to_string(M) +
@@ -227,10 +245,12 @@ struct AttentionOptionsOf {
   std::int64_t dim, dimV;
   bool causal = false, lse = false, slopes = false, softcap = false, window = false;
   Heads heads = Heads::Few;
+  DType type = DType::BF16;
 
   std::string text() const {
-    return "attention D" + std::to_string(dim) + "/" + std::to_string(dimV) + (causal ? " causal" : "") +
-           (lse ? " lse" : "") + (slopes ? " alibi" : "") + (softcap ? " softcap" : "") + (window ? " window" : "") +
+    return "attention " + std::string(dtypeName(type)) + " D" + std::to_string(dim) + "/" + std::to_string(dimV) +
+           (causal ? " causal" : "") + (lse ? " lse" : "") + (slopes ? " alibi" : "") + (softcap ? " softcap" : "") +
+           (window ? " window" : "") +
            (heads == Heads::Few    ? ", few"
             : heads == Heads::Some ? ", some"
                                    : ", many") +
@@ -239,7 +259,7 @@ struct AttentionOptionsOf {
   /// Gives the tiles.
   Tiling run(Opened &on) const {
     const auto tensor = [&](std::int64_t columns) {
-      return upload(*on.device, DType::BF16, {1, 128, 1, columns},
+      return upload(*on.device, type, {1, 128, 1, columns},
                     std::vector<double>(static_cast<std::size_t>(128 * columns), 1.0));
     };
     const Operand q = tensor(dim), k = tensor(dim), v = tensor(dimV),
@@ -289,12 +309,14 @@ TEST_P(WarpgroupConfigurations, OfMatmulSpillNothingAndAreNotSerialised) {
       continue;
     reportMatmul(DType::BF16, DType::BF16, M, N);
     expectBulkCopies(std::to_string(M) + " x " + std::to_string(N));
+    expectNoTouchInFlight("matmul " + std::to_string(M) + " x " + std::to_string(N));
   }
 }
 
 /// The powers of a block stand between the wait for its scores, which leaves the product of the block before in flight,
 /// and the wait for that: assemblers would rather wait for both at once (7 of 64 powers were left where the second wait
-/// did not stand in the arms of a conditional).  A few words spilled before the loop cost nothing.
+/// did not stand in the arms of a conditional).  Words spilled outside of the rounds, where no product is in flight,
+/// cost nothing.
 TEST_P(WarpgroupConfigurations, OfAttentionComputePowersWhileTheyMultiply) {
   for (const std::int64_t dim : {64, 80, 96, 128, 192, 256})
     for (unsigned options = 0; options < 8; ++options) {
@@ -303,17 +325,33 @@ TEST_P(WarpgroupConfigurations, OfAttentionComputePowersWhileTheyMultiply) {
       const AttentionOptionsOf of{dim,   dim,        bool(options & 1), true, bool(options & 2), bool(options & 4),
                                   false, Heads::Many};
       Tiling tiles;
-      report(of.text(), [&](Opened &on) { tiles = of.run(on); }, 64);
+      report(of.text(), [&](Opened &on) { tiles = of.run(on); }, 128);
       if (HasFailure() || IsSkipped())
         return;
       expectBulkCopies(of.text());
+      expectNoTouchInFlight(of.text());
       const auto powers = static_cast<unsigned>(tiles.blockM * tiles.blockN / (32 * tiles.warps));
       unsigned most = 0;
-      for (const BetweenWaits &b : betweenWaits(cubin, "attention"))
+      for (const BetweenWaits &b : betweenWaits(sassOf(cubin, "attention")))
         if (b.leftBefore == 1 && b.leftAfter == 0 && b.products == 0)
           most = std::max(most, b.specials);
       EXPECT_GE(10 * most, 9 * powers) << of.text() << ": of " << powers << " powers " << most
                                        << " stand between the two waits of a round";
+    }
+}
+
+/// Of 8-bit floats, whose values threads turn while products are in flight.
+TEST_P(WarpgroupConfigurations, OfEighthsTouchNothingInFlight) {
+  for (const std::int64_t dim : {64, 128, 256})
+    for (const bool causal : {false, true}) {
+      if (!isFullTier() && (dim != 128 || causal))
+        continue;
+      AttentionOptionsOf of{dim, dim, causal};
+      of.heads = Heads::Many, of.type = DType::F8E4M3;
+      report(of.text(), [&](Opened &on) { of.run(on); }, 128);
+      if (HasFailure() || IsSkipped())
+        return;
+      expectNoTouchInFlight(of.text());
     }
 }
 

@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <cstdint>
 #include <cstring>
 #include <optional>
 
@@ -40,20 +39,25 @@ std::span<const std::byte> sectionNamed(std::span<const std::byte> file, const s
 
 } // namespace
 
-std::vector<BetweenWaits> betweenWaits(std::span<const std::byte> cubin, const std::string &kernel) {
-  constexpr std::uint64_t operation = 0xFFF, anyForm = 0x1FF;
-  constexpr std::uint64_t mufu = 0x308, hgmma = 0x1F0, warpgroup = 0x9C5, isWait = std::uint64_t(1) << 47;
+std::vector<SassInstruction> sassOf(std::span<const std::byte> cubin, const std::string &kernel) {
+  std::vector<SassInstruction> out;
+  const std::span<const std::byte> text = sectionNamed(cubin, ".text." + kernel);
+  for (std::uint64_t i = 0; i + 16 <= text.size(); i += 16)
+    out.push_back({*at<std::uint64_t>(text, i), *at<std::uint64_t>(text, i + 8)});
+  return out;
+}
+
+std::vector<BetweenWaits> betweenWaits(const std::vector<SassInstruction> &text) {
+  constexpr unsigned mufu = 0x308;
   std::vector<BetweenWaits> out;
   BetweenWaits now;
   bool any = false;
-  const std::span<const std::byte> text = sectionNamed(cubin, ".text." + kernel);
-  for (std::uint64_t i = 0; i + 16 <= text.size(); i += 16) {
-    const std::uint64_t low = *at<std::uint64_t>(text, i), high = *at<std::uint64_t>(text, i + 8);
-    now.specials += (low & operation) == mufu;
-    now.products += (low & anyForm) == hgmma;
-    if ((low & operation) != warpgroup || !(low & isWait))
+  for (const SassInstruction &i : text) {
+    now.specials += i.operation() == mufu;
+    now.products += i.isProduct();
+    if (!i.isProductWait())
       continue;
-    now.leftAfter = static_cast<unsigned>(high >> 8 & 0xFF);
+    now.leftAfter = i.leftByWait();
     if (any)
       out.push_back(now);
     any = true;

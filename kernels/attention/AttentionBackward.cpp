@@ -1,0 +1,221 @@
+#include "kernels/attention/AttentionBackward.h"
+
+#include "kernels/attention/PairGradients.h"
+#include "kernels/attention/SequenceRows.h"
+
+#include <limits>
+
+namespace kiln::kernels {
+
+using namespace language;
+
+namespace {
+
+/// Rows of a sequence in what every row has one number of, [row] of a batch and head.
+TensorView<f32, 1> rowsOf(const SequenceRows &sequence, const TensorView<f32, 1> &numbers) {
+  const auto all = numbers.withExtents(sequence.extent);
+  return sequence.whole ? all : all.narrow(along(0), sequence.start, sequence.rows);
+}
+
+template <Element T> Kernel rowsKernel(const AttentionRowsConfig &c) {
+  return kernel(
+      "attention_rows", {.warps = c.warps, .config = entriesOf(c)},
+      [&](TensorArg<T, 5, "o"> o, TensorArg<T, 5, "do"> dO, TensorArg<f32, 3, "lse"> lse,
+          TensorArg<f32, 3, "dlse", maybe> dlse, TensorArg<f32, 1, "sink", maybe> sink, TensorArg<f32, 3, "lse2"> lse2,
+          TensorArg<f32, 3, "delta"> delta, TensorArg<f32, 3, "dsinks", maybe> dsinks,
+          TensorArg<i32, 1, "cu_q", maybe> cuQ, TensorArg<i32, 1, "used_q", maybe> usedQ, Arg<i32, "queries"> queries) {
+        const auto group = cast<i32>(o.extent(3)), heads = cast<i32>(o.extent(2)) * group;
+        const auto blocks = ceilDiv(queries, c.blockM);
+        const auto program = programId();
+        const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
+        const auto block = rest % blocks, row0 = block * c.blockM, kvHead = head / group, member = head % group;
+        const SequenceRows mine = sequenceRows(o.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ);
+        const auto valueDim = multipleOf(o.extent(4), headDimUnit(elementOf<T>));
+        const auto tileOf = [&](const TensorView<T, 5> &t) {
+          return cast<f32>(loadView(
+              mine.of(t.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV}), {row0, 0}));
+        };
+        const auto view = [&](const TensorView<f32, 3> &t, Unit unit) {
+          return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM}, unit);
+        };
+        // Rows after the last one read as zero, and are not written.
+        const auto natural = loadView(view(lse, Unit::None), {row0});
+        const auto isEmpty = natural == -std::numeric_limits<float>::infinity();
+        auto sums = sum(tileOf(o) * tileOf(dO), along(1));
+        if (c.dlse)
+          sums = sums - select(isEmpty, 0.0f, loadView(view(dlse, Unit::None), {row0}));
+        storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, natural * log2e));
+        storeView(view(delta, Unit::Last), {row0}, sums);
+        if (c.sink) {
+          const auto i = row0 + range(0, c.blockM);
+          const auto share = exp2((load(sink.at(head).pointer()) - natural) * log2e);
+          const auto lost = select(i < mine.rows, share * sums, 0.0f);
+          store(dsinks.at(batch, head, block).pointer(), 0.0f - sum(lost));
+        }
+      });
+}
+
+template <Element T> Kernel keysKernel(const AttentionConfig &c) {
+  return kernel(
+      "attention_key_gradients",
+      {.warps = c.warps,
+       .stages = c.stages,
+       .maxRegisters = c.maxRegisters,
+       .grade = approx,
+       .config = entriesOf(c)},
+      [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
+          TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 4, "dk"> dk,
+          TensorArg<T, 4, "dv"> dv, TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
+          TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
+          TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys, Arg<i32, "window_left"> windowLeft,
+          Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
+          Arg<f32, "cap"> cap) {
+        const auto group = cast<i32>(q.extent(3)), keyHeads = cast<i32>(q.extent(2));
+        const auto blocks = ceilDiv(keys, c.blockN);
+        const auto program = programId();
+        const auto batch = program / (blocks * keyHeads), rest = program % (blocks * keyHeads), kvHead = rest / blocks;
+        // The first keys are seen by the most rows under a causal mask: they come first.
+        const auto key0 = rest % blocks * c.blockN;
+        const SequenceRows mine = sequenceRows(q.extent(1), cast<i32>(q.extent(1)), batch, cuQ, usedQ, c.packedQ,
+                                               c.usedQ),
+                           theirs = sequenceRows(k.extent(1), keys, batch, cuK, usedK, c.packedK, c.usedK);
+        when(key0 < theirs.rows, [&] {
+          constexpr std::int64_t unit = headDimUnit(elementOf<T>);
+          const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(v.extent(3), unit);
+          const auto viewOf = [&](const TensorView<T, 4> &t, const Scalar<i64> &columns, int width) {
+            return theirs.of(t.at(theirs.batch, all, kvHead, all), columns).tiles({c.blockN, width});
+          };
+          const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
+          const Visibility visibility({c.left, c.right, c.blockM, c.blockN, /*onlyRows=*/true}, mine.rows, theirs.rows,
+                                      shift, windowLeft, windowRight);
+          const auto keyTile = loadView(viewOf(k, headDim, c.dim), {key0, 0});
+          const auto valueTile = loadView(viewOf(v, valueDim, c.dimV), {key0, 0});
+          const auto j = expandDims(key0 + range(0, c.blockN), 1);
+          const Visibility::Rows rows = visibility.seeing(key0);
+          const auto [keySums, valueSums] = loop(
+              over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
+              [&](auto member, auto keySums, auto valueSums) {
+                const auto qView =
+                    mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
+                const auto doView =
+                    mine.of(dO.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
+                const auto head = kvHead * group + member;
+                const auto numbers = [&](const TensorView<f32, 3> &t) {
+                  return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM});
+                };
+                const auto lseView = numbers(lse2), deltaView = numbers(delta);
+                Logits logits(c.softcap, c.alibi, scale, cap);
+                if (c.alibi)
+                  logits.setSlope(load(alibi.at(batch, head).pointer()));
+                return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
+                            [&](auto row0, auto keySums, auto valueSums) {
+                              const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
+                              const auto i = expandDims(row0 + range(0, c.blockM), 0);
+                              PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
+                                                  visibility.positionsOf(i), j);
+                              const auto p =
+                                  pairs.powers(dot(keyTile, transpose(query)), expandDims(loadView(lseView, {row0}), 0));
+                              const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
+                                                              expandDims(loadView(deltaView, {row0}), 0));
+                              return std::tuple{dot(cast<T>(dx), query, keySums), dot(cast<T>(p), gradient, valueSums)};
+                            });
+              });
+          storeView(viewOf(dk, headDim, c.dim), {key0, 0}, cast<T>(keySums * scale));
+          storeView(viewOf(dv, valueDim, c.dimV), {key0, 0}, cast<T>(valueSums));
+        });
+      });
+}
+
+template <Element T> Kernel queriesKernel(const AttentionConfig &c) {
+  return kernel(
+      "attention_query_gradients",
+      {.warps = c.warps,
+       .stages = c.stages,
+       .maxRegisters = c.maxRegisters,
+       .grade = approx,
+       .config = entriesOf(c)},
+      [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
+          TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 5, "dq"> dq,
+          TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
+          TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
+          TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
+          Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
+          Arg<f32, "cap"> cap) {
+        const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
+        const auto blocks = ceilDiv(queries, c.blockM);
+        const auto program = programId();
+        const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
+        // The last rows see the most keys under a causal mask: they come first.
+        const auto row0 = (c.right ? blocks - 1 - rest % blocks : rest % blocks) * c.blockM;
+        const auto kvHead = head / group, member = head % group;
+        const SequenceRows mine = sequenceRows(q.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ),
+                           theirs = sequenceRows(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK,
+                                                 c.usedK);
+        when(row0 < mine.rows, [&] {
+          constexpr std::int64_t unit = headDimUnit(elementOf<T>);
+          const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(v.extent(3), unit);
+          const auto mineOf = [&](const TensorView<T, 5> &t, const Scalar<i64> &columns, int width) {
+            return mine.of(t.at(mine.batch, all, kvHead, member, all), columns).tiles({c.blockM, width});
+          };
+          const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
+          const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
+          const auto numbers = [&](const TensorView<f32, 3> &t) {
+            return expandDims(loadView(rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM}), {row0}), 1);
+          };
+          const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
+          const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
+                                      windowRight);
+          const auto query = loadView(mineOf(q, headDim, c.dim), {row0, 0});
+          const auto gradient = loadView(mineOf(dO, valueDim, c.dimV), {row0, 0});
+          const auto lse = numbers(lse2), sums = numbers(delta);
+          const auto p = expandDims(visibility.positionsOf(row0 + range(0, c.blockM)), 1);
+          Logits logits(c.softcap, c.alibi, scale, cap);
+          if (c.alibi)
+            logits.setSlope(load(alibi.at(batch, head).pointer()));
+          const Visibility::Keys keys = visibility.seenBy(row0);
+          const auto total = loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}),
+                                  [&](auto key0, auto total) {
+                                    const auto keyTile = loadView(kView, {key0, 0});
+                                    PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
+                                                        expandDims(key0 + range(0, c.blockN), 0));
+                                    pairs.powers(dot(query, transpose(keyTile)), lse);
+                                    const auto dx = pairs.gradients(
+                                        dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
+                                    return dot(cast<T>(dx), keyTile, total);
+                                  });
+          storeView(mineOf(dq, headDim, c.dim), {row0, 0}, cast<T>(total * scale));
+        });
+      });
+}
+
+} // namespace
+
+Kernel attentionRows(DType element, const AttentionRowsConfig &config) {
+  return withElement<f16, bf16>(element, "attention_rows", [&]<Element T>() { return rowsKernel<T>(config); });
+}
+Kernel attentionKeyGradients(DType element, const AttentionConfig &config) {
+  return withElement<f16, bf16>(element, "attention_key_gradients",
+                                [&]<Element T>() { return keysKernel<T>(config); });
+}
+Kernel attentionQueryGradients(DType element, const AttentionConfig &config) {
+  return withElement<f16, bf16>(element, "attention_query_gradients",
+                                [&]<Element T>() { return queriesKernel<T>(config); });
+}
+
+Kernel attentionSinkGradient(const AttentionSinkConfig &c) {
+  return kernel("attention_sink_gradient", {.warps = c.warps, .config = entriesOf(c)},
+                [&](TensorArg<f32, 3, "dsinks"> dsinks, TensorArg<f32, 1, "dsink"> dsink) {
+                  const auto head = programId();
+                  const auto blocks = dsinks.extent(2), count = dsinks.extent(0) * blocks;
+                  const auto total = loop(over(constant<i64>(0), count, c.block), zeros<f32>({c.block}),
+                                          [&](auto first, auto total) {
+                                            const auto at = first + cast<i64>(range(0, c.block));
+                                            const auto part = dsinks.at(0, head, 0).pointer() +
+                                                              at / blocks * dsinks.stride(0) + at % blocks;
+                                            return total + load(part, at < count, 0.0f);
+                                          });
+                  store(dsink.at(head).pointer(), sum(total));
+                });
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,66 @@
+//===- PairGradients.h - Powers and their gradients, of a block of pairs -------===//
+//
+// A block is [rows, keys], or turned, [keys, rows]: positions and keys come as tiles that broadcast to it, and so do
+// what rows have.  Of a pair that the row sees (specification "Attention kernels", section 7):
+//
+//   p  = exp(z - lse), the share of the key's value in the row's output
+//   dz = p (dp - delta), the gradient of its logit, where dp = do v and `delta` is what the row's own sums take away
+//   dx = dz, or dz (1 - tanh^2) with a cap: the gradient of the product times the scale
+//
+// Of other pairs both are 0, whatever their rows hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_ATTENTION_PAIRGRADIENTS_H
+#define KILN_KERNELS_ATTENTION_PAIRGRADIENTS_H
+
+#include "kernels/attention/Logits.h"
+#include "kernels/attention/Visibility.h"
+
+namespace kiln::kernels {
+
+class PairGradients {
+  using Numbers = language::Tile<language::f32>;
+  using Places = language::Tile<language::i32>;
+
+public:
+  /// Of rows at `positions` and of `keys`; `isCut`: some pair of the block is not seen.
+  PairGradients(const Logits &logits, const Visibility &visibility, const language::Scalar<language::i1> &isCut,
+                const Places &positions, const Places &keys)
+      : logits(logits), visibility(visibility), isCut(isCut), positions(positions), keys(keys) {}
+
+  /// p, of products of queries and keys; `lse`: to base 2, 0 in place of minus infinity.
+  Numbers powers(const Numbers &products, const Numbers &lse) {
+    using namespace language;
+    capped = logits.capped(products);
+    const auto z = logits.of(capped, positions, keys);
+    const auto exponent = (logits.plain ? z * logits.toBase2 : z) - lse;
+    p = exp2(seen(exponent, -std::numeric_limits<float>::infinity()));
+    return p;
+  }
+
+  /// dx; after `powers`.
+  Numbers gradients(const Numbers &dp, const Numbers &delta) const {
+    auto dx = p * (dp - delta);
+    if (logits.hasCap)
+      dx = dx * (1.0f - capped * capped);
+    return seen(dx, 0);
+  }
+
+private:
+  /// With `otherwise` where a row does not see the key.
+  Numbers seen(const Numbers &x, float otherwise) const {
+    using namespace language;
+    return when(
+        isCut, [&] { return select(visibility.sees(positions, keys), x, otherwise); }, [&] { return x; });
+  }
+
+  Logits logits;
+  Visibility visibility;
+  language::Scalar<language::i1> isCut;
+  Places positions, keys;
+  Numbers capped, p;
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_PAIRGRADIENTS_H
