@@ -159,11 +159,21 @@ def ResidentOperands : Pass<"kiln-resident-operands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
+def FetchProgramTiles : Pass<"kiln-fetch-program-tiles", "::mlir::ModuleOp"> {
+  let summary = "Copies a tile that each program of a loop over programs loads once by the copy engine";
+  let description = [{
+    In a loop from `tile.program_id` in steps of `tile.num_programs`: a load of the loop's own block that only products
+    of warpgroups read becomes a copy by a tensor map into a `bulk` pipeline of one slot, which is released after the last
+    operation that looks at their sums.  Not where the loop writes through the same argument, or acquires.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
+}
+
 def CarryPipelines : Pass<"kiln-carry-pipelines", "::mlir::ModuleOp"> {
   let summary = "Keeps pipelines from one program of a loop over programs to the next";
   let description = [{
     In a loop from `tile.program_id` in steps of `tile.num_programs`: a `bulk` pipeline that begins and ends in each round,
-    in the loop's own block, is made once and carried, so that the next program's copies begin while this one still
+    in the loop's own block or in a conditional there, is made once and carried, so that the next program's copies begin while this one still
     computes and stores.  What was committed and not used is waited for and released at the end of a round.  A remark says
     why one stays: too many slots for the proof, or no room in shared memory for all of the loop's next to each other.
   }];

@@ -142,6 +142,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(createPipelineLoops());
   pm.addPass(createRotateProducts());
   pm.addPass(createResidentOperands());
+  pm.addPass(createFetchProgramTiles());
   pm.addPass(createCarryPipelines());
   pm.addPass(createLowerPipelines());
   pm.addPass(createCanonicalizerPass());

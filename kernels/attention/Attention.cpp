@@ -35,85 +35,93 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
-        const auto program = programId();
-        const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
-        // The last rows see the most keys under a causal mask: they come first.
-        const auto row0 = (c.right ? blocks - 1 - rest % blocks : rest % blocks) * c.blockM;
-        const auto kvHead = head / group, member = head % group;
+        const auto takeTile = [&](const Scalar<i32> &program) {
+          const auto batch = program / (blocks * heads), rest = program % (blocks * heads), head = rest / blocks;
+          // The last rows see the most keys under a causal mask: they come first.
+          const auto row0 = (c.right ? blocks - 1 - rest % blocks : rest % blocks) * c.blockM;
+          const auto kvHead = head / group, member = head % group;
 
-        const SequenceRows mine = sequenceRows(q.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ),
-                           theirs =
-                               sequenceRows(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK, c.usedK);
+          const SequenceRows mine = sequenceRows(q.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ),
+                             theirs = sequenceRows(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK,
+                                                   c.usedK);
 
-        when(row0 < mine.rows, [&] {
-          // 16 bytes of a row are wholly inside it or wholly outside.
-          constexpr std::int64_t unit = headDimUnit(elementOf<T>);
-          const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(o.extent(4), unit);
-          const auto qView = mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
-          const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
-          const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
-          const auto oView = mine.of(o.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
+          const auto tile = [&] {
+            // 16 bytes of a row are wholly inside it or wholly outside.
+            constexpr std::int64_t unit = headDimUnit(elementOf<T>);
+            const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(o.extent(4), unit);
+            const auto qView = mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
+            const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
+            const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
+            const auto oView = mine.of(o.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
 
-          const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
-          const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
-                                      windowRight);
-          const auto query = loadView(qView, {row0, 0});
-          const auto i = row0 + range(0, c.blockM);
-          const auto p = expandDims(visibility.positionsOf(i), 1);
-          Scalar<f32> scaleOfProducts = scale;
-          if (c.descaleQ)
-            scaleOfProducts = scaleOfProducts * load(descaleQ.at(batch, kvHead).pointer());
-          if (c.descaleK)
-            scaleOfProducts = scaleOfProducts * load(descaleK.at(batch, kvHead).pointer());
-          // Logits stand on a factor above 0 (Logits.h).  So small a one gives what 0 would, but for hidden keys, which
-          // stay at minus infinity.
-          if (c.descaleQ || c.descaleK)
-            scaleOfProducts = select(scaleOfProducts >= 0.0f, max(scaleOfProducts, 0x1p-100f),
-                                     std::numeric_limits<float>::quiet_NaN());
-          Logits logits(c.softcap, c.alibi, scaleOfProducts, cap);
-          // Narrow heads leave registers for parts of the sums.
-          const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1,
-                                      powersFor(elementOf<T>));
-          if (c.alibi)
-            logits.setSlope(load(alibi.at(batch, head).pointer()));
+            const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
+            const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift,
+                                        windowLeft, windowRight);
+            const auto query = loadView(qView, {row0, 0});
+            const auto i = row0 + range(0, c.blockM);
+            const auto p = expandDims(visibility.positionsOf(i), 1);
+            Scalar<f32> scaleOfProducts = scale;
+            if (c.descaleQ)
+              scaleOfProducts = scaleOfProducts * load(descaleQ.at(batch, kvHead).pointer());
+            if (c.descaleK)
+              scaleOfProducts = scaleOfProducts * load(descaleK.at(batch, kvHead).pointer());
+            // Logits stand on a factor above 0 (Logits.h).  So small a one gives what 0 would, but for hidden keys,
+            // which stay at minus infinity.
+            if (c.descaleQ || c.descaleK)
+              scaleOfProducts = select(scaleOfProducts >= 0.0f, max(scaleOfProducts, 0x1p-100f),
+                                       std::numeric_limits<float>::quiet_NaN());
+            Logits logits(c.softcap, c.alibi, scaleOfProducts, cap);
+            // Narrow heads leave registers for parts of the sums.
+            const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1,
+                                        powersFor(elementOf<T>));
+            if (c.alibi)
+              logits.setSlope(load(alibi.at(batch, head).pointer()));
 
-          const auto step = [&](const Scalar<i32> &first, const SoftmaxRows &seen) {
-            const auto keyTile = loadView(kView, {first, 0});
-            const auto x = logits.capped(dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN})));
-            const auto j = expandDims(first + range(0, c.blockN), 0);
-            auto z = logits.of(x, p, j);
-            // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
-            // code to compile, and the copies of the next keys go on across the border.
-            z = when(
-                visibility.isCut(row0, first),
-                [&] { return select(visibility.sees(p, j), z, -std::numeric_limits<float>::infinity()); },
-                [&] { return z; });
-            auto [powers, rows] = softmax.next(z, seen);
-            rows.values = dot(cast<T>(powers), loadView(vView, {first, 0}), rows.values);
-            return rows;
+            const auto step = [&](const Scalar<i32> &first, const SoftmaxRows &seen) {
+              const auto keyTile = loadView(kView, {first, 0});
+              const auto x = logits.capped(dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN})));
+              const auto j = expandDims(first + range(0, c.blockN), 0);
+              auto z = logits.of(x, p, j);
+              // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
+              // code to compile, and the copies of the next keys go on across the border.
+              z = when(
+                  visibility.isCut(row0, first),
+                  [&] { return select(visibility.sees(p, j), z, -std::numeric_limits<float>::infinity()); },
+                  [&] { return z; });
+              auto [powers, rows] = softmax.next(z, seen);
+              rows.values = dot(cast<T>(powers), loadView(vView, {first, 0}), rows.values);
+              return rows;
+            };
+            const Visibility::Keys keys = visibility.seenBy(row0);
+            const SoftmaxRows start = softmax.start(c.dimV);
+            const auto [base, limit, total, values] =
+                loop(over(keys.begin, keys.end, c.blockN), start.base, start.limit, start.total, start.values,
+                     [&](auto first, auto base, auto limit, auto total, auto values) {
+                       const SoftmaxRows next = step(first, {base, limit, total, values});
+                       return std::tuple{next.base, next.limit, next.total, next.values};
+                     });
+
+            SoftmaxEnd end(logits, {base, limit, total, values});
+            if (c.sink)
+              end.addSink(load(sink.at(head).pointer()));
+            auto output = end.output();
+            if (c.descaleV)
+              output = output * load(descaleV.at(batch, kvHead).pointer());
+            storeView(oView, {row0, 0}, cast<OutputOf<T>>(output));
+            if (c.lse) {
+              const auto logSum = end.logSum();
+              const auto rows = lse.at(mine.batch, head, all);
+              store(rows.pointer() + (mine.start + cast<i64>(i)) * rows.stride(0), logSum, i < mine.rows);
+            }
           };
-          const Visibility::Keys keys = visibility.seenBy(row0);
-          const SoftmaxRows start = softmax.start(c.dimV);
-          const auto [base, limit, total, values] =
-              loop(over(keys.begin, keys.end, c.blockN), start.base, start.limit, start.total, start.values,
-                   [&](auto first, auto base, auto limit, auto total, auto values) {
-                     const SoftmaxRows next = step(first, {base, limit, total, values});
-                     return std::tuple{next.base, next.limit, next.total, next.values};
-                   });
-
-          SoftmaxEnd end(logits, {base, limit, total, values});
-          if (c.sink)
-            end.addSink(load(sink.at(head).pointer()));
-          auto output = end.output();
-          if (c.descaleV)
-            output = output * load(descaleV.at(batch, kvHead).pointer());
-          storeView(oView, {row0, 0}, cast<OutputOf<T>>(output));
-          if (c.lse) {
-            const auto logSum = end.logSum();
-            const auto rows = lse.at(mine.batch, head, all);
-            store(rows.pointer() + (mine.start + cast<i64>(i)) * rows.stride(0), logSum, i < mine.rows);
-          }
-        });
+          if (c.persistent)
+            tile();
+          else
+            when(row0 < mine.rows, tile);
+        };
+        if (!c.persistent)
+          return takeTile(programId());
+        loop(over(programId(), cast<i32>(q.extent(0)) * heads * blocks, numPrograms()).stages(1), takeTile);
       });
 }
 

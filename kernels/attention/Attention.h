@@ -25,6 +25,7 @@ struct AttentionConfig {
   bool usedQ = false, usedK = false;
   bool descaleQ = false, descaleK = false, descaleV = false;
   bool lse = false;
+  bool persistent = false;
   bool operator==(const AttentionConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -53,6 +54,8 @@ struct AttentionConfig {
     v("descaleK", &AttentionConfig::descaleK, anyValue, "k_descale: the same of k");
     v("descaleV", &AttentionConfig::descaleV, anyValue, "v_descale: the same of v");
     v("lse", &AttentionConfig::lse, anyValue, "lse is an output");
+    v("persistent", &AttentionConfig::persistent, anyValue,
+      "programs take tile after tile, as far apart as there are programs");
   }
 };
 

@@ -94,6 +94,7 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   for (const Descale &d : descales)
     c.*d.flag = (a.*d.tensor).has_value();
   c.lse = a.lse.has_value();
+  c.persistent = a.persistent;
   if (a.tiling.stages)
     c.stages = a.tiling.stages;
   KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
@@ -101,8 +102,9 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   std::int64_t heads = packedQ ? a.cuQ->shape[0] - 1 : a.q.shape[0];
   for (unsigned d = packedQ ? 1 : 2; d + 1 < a.q.rank; ++d)
     heads *= a.q.shape[d];
-  chooseTiles(c, {queriesOf(a), a.k.shape[packedK ? 0 : 1], heads, isAligned(a.k) && isAligned(a.v), a.q.dtype}, *code,
-              device ? *device : *code, jit.device().info().multiprocessors);
+  const AttentionExtent extent{queriesOf(a), a.k.shape[packedK ? 0 : 1], heads, isAligned(a.k) && isAligned(a.v),
+                               a.q.dtype};
+  chooseTiles(c, extent, *code, device ? *device : *code, jit.device().info().multiprocessors);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps)})
     if (given) {
@@ -236,6 +238,9 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
       alibi.extent(0, batch, "the batch");
     KILN_TRY(alibi.extent(a.alibi->rank - 1, q.heads, "the heads of q").status());
   }
+  if (a.persistent && (packedQ || packedK || a.usedQ || a.usedK))
+    return Status::invalid("attention: persistent is set, and the rows of each sequence are in tables",
+                           "leave it out, or give dense tensors without used lengths");
   for (const auto &[name, window] : {std::pair("window_left", a.windowLeft), std::pair("window_right", a.windowRight)})
     if (window < -1 || window > 1 << 30)
       return badWindow(name, window);
@@ -284,7 +289,13 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
   const auto element = kernelElement(a.q.dtype);
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attention(element, c); }));
-  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
+  KILN_ASSIGN(const Target *code, findTarget(jit().codeTarget()));
+  const Target *const device = jit().device().info().target ? jit().device().info().target : code;
+  std::int64_t programs = ceilDiv(queries, c.blockM) * q.heads * batch;
+  if (c.persistent)
+    programs = std::min<std::int64_t>(programs,
+                                      residentPrograms(c, a.q.dtype, *device, jit().device().info().multiprocessors));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
   // A batch in front, and the heads by key head and by member of its group.
   const auto heads = [&](Tensor t, bool packed, bool grouped) {
     if (packed)

@@ -40,6 +40,8 @@ struct AttentionArguments {
   /// f8e4m3: f32 [B, Hk], what the numbers of q, k and v are to be multiplied by; none: 1.  q's times k's must not be
   /// below 0: such a head's o is NaN.
   std::optional<Tensor> descaleQ = {}, descaleK = {}, descaleV = {};
+  /// As many programs as run at the same time take tile after tile; of dense sequences.  What is computed is the same.
+  bool persistent = false;
   Tiling tiling = {}; ///< blockN: keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
@@ -51,6 +53,7 @@ struct AttentionArguments {
       a.positionOffset);
     v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, a.softcap);
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
+    v(CallOption{"persistent", "as many programs as run at the same time take tile after tile"}, a.persistent);
     Tiling::options(a.tiling, v, /*depth=*/false);
   }
 };

@@ -25,6 +25,10 @@ struct AttentionExtent {
 void chooseTiles(AttentionConfig &config, const AttentionExtent &extent, const Target &code, const Target &device,
                  std::int64_t multiprocessors);
 
+/// Programs that `device` holds at the same time, by warps, shared memory and the configuration's registers.
+std::int64_t residentPrograms(const AttentionConfig &config, DType element, const Target &device,
+                              std::int64_t multiprocessors);
+
 } // namespace kiln::kernels
 
 #endif // KILN_KERNELS_ATTENTION_ATTENTIONTILING_H

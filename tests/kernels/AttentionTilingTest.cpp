@@ -81,7 +81,7 @@ TEST(AttentionTiling, OfWarpgroups) {
                                                            {48, 48, 4096, 128, 64, 4},
                                                            {96, 96, 1023, 128, 64, 4},
                                                            {128, 128, 4096, 128, 128, 8},
-                                                           {128, 128, 512, 64, 64, 4},
+                                                           {128, 128, 512, 128, 128, 8},
                                                            {128, 128, 511, 128, 64, 4},
                                                            {64, 64, 1023, 128, 64, 4},
                                                            {192, 128, 4096, 128, 128, 8},
@@ -94,6 +94,10 @@ TEST(AttentionTiling, OfWarpgroups) {
     EXPECT_EQ(std::tuple(c.blockM, c.blockN, c.warps), std::tuple(rows, step, warps))
         << dim << "/" << dimV << " " << keys;
   }
+  AttentionConfig masked; // few blocks that every row sees
+  masked.right = true;
+  chooseTiles(masked, {4096, 512, 32}, named("sm_90a"), named("sm_90a"), 132);
+  EXPECT_EQ(std::tuple(masked.blockM, masked.blockN, masked.warps), std::tuple(64, 64, 4));
 }
 
 /// No second block comes to an SM where there are no more programs than SMs; where even programs of 64 rows are that

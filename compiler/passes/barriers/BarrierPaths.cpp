@@ -9,7 +9,7 @@ using namespace tile_gpu;
 namespace {
 
 /// A loop has at most `mostRounds` copies, code in nested ones at most `mostCopies` in all.
-constexpr size_t mostRounds = 16, mostCopies = 256;
+constexpr size_t mostRounds = 32, mostCopies = 1024;
 
 } // namespace
 

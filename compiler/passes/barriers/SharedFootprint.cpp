@@ -319,7 +319,7 @@ Hazard SharedFootprint::against(const SharedFootprint &other, std::optional<int6
     return Hazard::None;
   if (rounds && number && other.number && alloc == other.alloc && number->differs(*other.number, *rounds))
     return Hazard::None;
-  if (round && constant && other.number && alloc == other.alloc && other.number->at(*round) != *constant)
+  if (round && constant && other.number && alloc == other.alloc && other.number->isNot(*constant, *round))
     return Hazard::None;
   return overlap(other, 0);
 }

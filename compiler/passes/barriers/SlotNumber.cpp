@@ -71,9 +71,19 @@ std::optional<Wrapped> stepOf(arith::SelectOp select) {
   }
   const Value wraps = wrapsIfTrue ? select.getTrueValue() : select.getFalseValue();
   const Sum counts = sumOf(wrapsIfTrue ? select.getFalseValue() : select.getTrueValue());
-  if (constantOf(wraps) != 0 || counts.added != 1 || counts.base != tested.base || last < 0)
+  if (counts.base != tested.base || last < 0)
     return std::nullopt;
-  return Wrapped{counts.base, 1, last + 1};
+  if (constantOf(wraps) == 0 && counts.added == 1)
+    return Wrapped{counts.base, 1, last + 1};
+  // base + added, less the count from count - added on.
+  const Sum wrapped = sumOf(wraps);
+  const int64_t count = counts.added - wrapped.added;
+  const bool orders =
+      compare.getPredicate() != arith::CmpIPredicate::eq && compare.getPredicate() != arith::CmpIPredicate::ne;
+  if (!orders || wrapped.base != counts.base || counts.added < 1 || count <= counts.added ||
+      last != count - counts.added)
+    return std::nullopt;
+  return Wrapped{counts.base, counts.added, count};
 }
 
 /// The steps of `v` down to what is no step.  A count of 0: there was none.
@@ -107,11 +117,13 @@ std::optional<SlotNumber> SlotNumber::of(Value number) {
   if (!loop || carried == loop.getInductionVar())
     return std::nullopt;
   const std::optional<Wrapped> next = follow(loop.getTiedLoopYieldedValue(carried)->get());
-  const std::optional<int64_t> start = constantOf(loop.getTiedLoopInit(carried)->get());
-  if (!next || next->base != carried || next->count < 1 || (now->count && now->count != next->count) || !start ||
-      *start < 0 || *start >= next->count)
+  const Value init = loop.getTiedLoopInit(carried)->get();
+  const std::optional<int64_t> start = constantOf(init);
+  if (!next || next->base != carried || next->count < 1 || (now->count && now->count != next->count) ||
+      (start && (*start < 0 || *start >= next->count)))
     return std::nullopt;
-  return SlotNumber{loop, (*start + now->added) % next->count, next->added, next->count};
+  return SlotNumber{loop, (start.value_or(0) + now->added) % next->count, next->added, next->count,
+                    start ? Value() : init};
 }
 
 } // namespace kiln

@@ -14,20 +14,21 @@
 
 namespace kiln {
 
-/// In round k of the loop the number is (first + k * step) mod count.
+/// In round k of the loop the number is (start + first + k * step) mod count.
 struct SlotNumber {
   mlir::scf::ForOp loop;
   int64_t first = 0, step = 0, count = 1;
+  mlir::Value start; ///< null: 0
 
   /// Nothing for a value of which that is not known, constants among them.
   static std::optional<SlotNumber> of(mlir::Value number);
 
-  /// In that round, counted from 0.
-  int64_t at(int64_t round) const { return (first + round % count * step) % count; }
+  /// Whether it is another number in that round, counted from 0.
+  bool isNot(int64_t number, int64_t round) const { return !start && (first + round % count * step) % count != number; }
 
   /// This number, so many rounds ago, is another one than `later` now.
   bool differs(const SlotNumber &later, int64_t roundsAgo) const {
-    return loop == later.loop && step == later.step && count == later.count &&
+    return loop == later.loop && start == later.start && step == later.step && count == later.count &&
            (first - later.first - step * roundsAgo) % count != 0;
   }
 };

@@ -61,12 +61,18 @@ std::optional<std::pair<Slots, PipelineOp>> slotsOf(Value state) {
   return before;
 }
 
-/// A pipeline that begins and ends in each round.
+/// A pipeline that begins and ends in each round, or in an arm of a conditional of each round.
 struct Candidate {
   PipelineOp pipeline;
   DrainOp drain;
   Slots end;
 };
+
+/// In the loop's own block, or in an arm of a conditional that is.
+bool isInRound(Operation *op, scf::ForOp loop) {
+  auto branch = dyn_cast<scf::IfOp>(op->getParentOp());
+  return op->getBlock() == loop.getBody() || (branch && branch.elseBlock() && branch->getBlock() == loop.getBody());
+}
 
 /// A slot of it is named by its number somewhere.
 bool isIndexed(PipelineOp pipeline) {
@@ -80,18 +86,19 @@ bool isIndexed(PipelineOp pipeline) {
 
 llvm::SmallVector<Candidate> candidatesOf(scf::ForOp loop, const Target &target) {
   llvm::SmallVector<Candidate> out;
-  for (DrainOp drain : loop.getBody()->getOps<DrainOp>())
-    if (const auto of = slotsOf(drain.getPipeline()))
-      if (auto [end, pipeline] = *of; pipeline.getBulk() && pipeline->getBlock() == loop.getBody() &&
+  loop.getBody()->walk([&](DrainOp drain) {
+    if (const auto of = isInRound(drain, loop) ? slotsOf(drain.getPipeline()) : std::nullopt)
+      if (auto [end, pipeline] = *of; pipeline.getBulk() && pipeline->getBlock() == drain->getBlock() &&
                                       end.committed + end.waited >= static_cast<unsigned>(pipeline.getHolding()) &&
                                       !isIndexed(pipeline))
         out.push_back({pipeline, drain, end});
+  });
   // One that ends twice is an error elsewhere.
   for (Candidate &c : out)
     if (llvm::count_if(out, [&](const Candidate &o) { return o.pipeline == c.pipeline; }) > 1)
       return {};
   // In what states a round may begin; and bytes: an eighth of shared memory is left for what rounds exchange.
-  constexpr int64_t mostStates = 16;
+  constexpr int64_t mostStates = 32;
   const uint64_t most = target.sharedOptIn / 8 * 7;
   int64_t states = 1;
   uint64_t bytes = 0;
@@ -131,6 +138,24 @@ Value settled(OpBuilder &b, Candidate c) {
   return state;
 }
 
+/// What the conditional gives: `value` of this arm, `otherwise` of the other one.
+Value givenBy(RewriterBase &rewriter, scf::IfOp branch, Block *arm, Value value, Value otherwise) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(branch);
+  llvm::SmallVector<Type> types(branch.getResultTypes());
+  types.push_back(value.getType());
+  auto wide = scf::IfOp::create(rewriter, branch.getLoc(), types, branch.getCondition(), /*withElseRegion=*/true);
+  wide->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
+  for (auto [from, to] : llvm::zip_equal(branch->getRegions(), wide->getRegions())) {
+    const bool here = &from.front() == arm;
+    to.takeBody(from);
+    auto yield = cast<scf::YieldOp>(to.front().getTerminator());
+    rewriter.modifyOpInPlace(yield, [&] { yield.getResultsMutable().append(here ? value : otherwise); });
+  }
+  rewriter.replaceOp(branch, wide.getResults().drop_back());
+  return wide.getResults().back();
+}
+
 void carry(scf::ForOp loop, const Target &target) {
   IRRewriter rewriter(loop.getContext());
   llvm::SmallVector<Candidate> candidates = candidatesOf(loop, target);
@@ -147,7 +172,10 @@ void carry(scf::ForOp loop, const Target &target) {
   for (auto [i, c] : llvm::enumerate(candidates)) {
     const auto at = before + static_cast<unsigned>(i);
     rewriter.setInsertionPoint(c.drain);
-    yield.setOperand(at, settled(rewriter, c));
+    Value end = settled(rewriter, c);
+    if (auto branch = dyn_cast<scf::IfOp>(c.drain->getParentOp()); branch && branch->getBlock() == wide.getBody())
+      end = givenBy(rewriter, branch, c.drain->getBlock(), end, wide.getRegionIterArg(at));
+    yield.setOperand(at, end);
     rewriter.replaceOp(c.pipeline, wide.getRegionIterArg(at));
     rewriter.setInsertionPointAfter(wide);
     DrainOp::create(rewriter, c.drain.getLoc(), wide.getResult(at));

@@ -20,6 +20,7 @@
 // acquired while none is free, waited for before anything was committed, a round that keeps one, a pipeline without
 // end.
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/pipelines/PipelinedLoops.h"
 
 #include "compiler/tile_gpu/TileGpu.h"
 
@@ -44,6 +45,7 @@ struct Ring {
   llvm::SmallVector<Value> buffers; ///< of all slots
   Value full, empty;                ///< mbarriers, one a slot, of a bulk pipeline
   bool once = false;                ///< a block has them once
+  bool single = false; ///< the slot that is filled next follows from the one that is read next, and is not carried
 
   bool isBulk() const { return bool(full); }
 };
@@ -66,6 +68,8 @@ struct State {
   }
   /// What is carried.
   llvm::SmallVector<Value> values() const {
+    if (ring->single)
+      return {read.slot, read.phase};
     llvm::SmallVector<Value> out = {read.slot, write.slot};
     if (ring->isBulk())
       out.append({read.phase, write.phase});
@@ -75,6 +79,11 @@ struct State {
   State with(ValueRange values) const {
     State out = *this;
     out.read.slot = values[0];
+    if (ring->single) {
+      out.read.phase = values[1];
+      out.write = {};
+      return out;
+    }
     out.write.slot = values[1];
     if (ring->isBulk()) {
       out.read.phase = values[2];
@@ -195,6 +204,24 @@ private:
       turn = after(ring, turn, loc);
     return turn;
   }
+  /// The same at once.
+  Turn far(const Ring &ring, const Turn &turn, unsigned slots, Location loc) {
+    if (slots % ring.type.getStages() == 1)
+      return after(ring, turn, loc);
+    const int64_t stages = ring.type.getStages(), rest = slots % stages;
+    Turn out = turn;
+    if (rest) {
+      const Value sum = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, rest));
+      const Value past =
+          rewriter.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, sum, constant(loc, stages));
+      const Value wrapped = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, rest - stages));
+      out.slot = rewriter.createOrFold<arith::SelectOp>(loc, past, wrapped, sum);
+      out.phase = rewriter.createOrFold<arith::SelectOp>(loc, past, other(turn.phase, loc), turn.phase);
+    }
+    if (slots / stages % 2)
+      out.phase = other(out.phase, loc);
+    return out;
+  }
   Value other(Value phase, Location loc) { return rewriter.createOrFold<arith::XOrIOp>(loc, phase, constant(loc, 1)); }
 
   /// What one thread does, where the rewriter is.
@@ -243,6 +270,12 @@ private:
       const auto barriers = MbarriersType::get(op.getContext(), stages);
       // Made once, their bytes need never be anything else: nobody has to know when all are past the last wait.
       ring.once = !op->getParentOfType<LoopLikeOpInterface>();
+      // Carried from program to program, its numbers start anywhere in inner loops: insert-barriers can tell slots
+      // apart there if they follow from one of them.
+      ring.single = llvm::any_of(op->getUsers(), [](Operation *user) {
+        auto loop = dyn_cast<scf::ForOp>(user);
+        return loop && isOverPrograms(loop);
+      });
       ring.full = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr(), ring.once);
       ring.empty = LocalAllocOp::create(rewriter, loc, barriers, IntegerAttr(), ring.once);
       state.read.phase = state.write.phase = constant(loc, 0);
@@ -455,7 +488,10 @@ private:
         continue;
       }
       const size_t count = like.front().values().size();
-      give(v, like.front().with(values.take_front(count)));
+      State state = like.front().with(values.take_front(count));
+      if (state.ring->single)
+        state.write = far(*state.ring, state.read, state.waited + state.committed, v.getLoc());
+      give(v, std::move(state));
       values = values.drop_front(count);
       like = like.drop_front();
     }
@@ -474,10 +510,12 @@ private:
     wide.getBody()->getOperations().splice(wide.getBody()->end(), loop.getBody()->getOperations());
     rewriter.replaceAllUsesWith(loop.getInductionVar(), wide.getInductionVar());
     const auto saved = std::exchange(usable, {});
+    rewriter.setInsertionPointToStart(wide.getBody());
     collapse(loop.getRegionIterArgs(), wide.getRegionIterArgs(), before);
     if (failed(lower(*wide.getBody())) || failed(endOf(*wide.getBody(), before, "a round of this loop")))
       return failure();
     usable = saved;
+    rewriter.setInsertionPointAfter(wide);
     collapse(loop.getResults(), wide.getResults(), before);
     return gone(loop);
   }
@@ -513,6 +551,7 @@ private:
     wide.getThenRegion().takeBody(op.getThenRegion());
     wide.getElseRegion().takeBody(op.getElseRegion());
     wide->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    rewriter.setInsertionPointAfter(wide);
     collapse(op.getResults(), wide.getResults(), *shapes);
     return gone(op);
   }

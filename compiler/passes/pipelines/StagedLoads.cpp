@@ -44,8 +44,13 @@ bool isElementwise(Operation *load) {
   return llvm::none_of(load->getResult(0).getUses(), [](OpOperand &use) { return wantedLayout(use).has_value(); });
 }
 
-/// The pointers or the view that a store or an atomic operation writes to; null for other operations.
-Value written(Operation *op) {
+bool isZero(Value v) {
+  return matchPattern(v, m_Zero()) || matchPattern(v, m_AnyZeroFloat());
+}
+
+} // namespace
+
+Value writtenBy(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp>([](auto access) { return access.getPointer(); })
       .Case([](tile::StoreViewOp store) { return store.getView(); })
@@ -58,12 +63,6 @@ bool acquires(Operation *op) {
       })
       .Default([](Operation *) { return false; });
 }
-
-bool isZero(Value v) {
-  return matchPattern(v, m_Zero()) || matchPattern(v, m_AnyZeroFloat());
-}
-
-} // namespace
 
 bool StagedLoop::collect(Value v, LoopSlice &slice, bool mayRead, std::string &why) {
   if (auto argument = dyn_cast<BlockArgument>(v)) {
@@ -156,10 +155,10 @@ std::string StagedLoop::examineLoop() {
   loop.getBody()->walk([&](Operation *op) {
     if (isLoad(op) || isMemoryEffectFree(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       return WalkResult::advance();
-    if (written(op) && !acquires(op)) {
+    if (writtenBy(op) && !acquires(op)) {
       if (!roots)
         roots.emplace(loop->getParentOfType<func::FuncOp>());
-      writes.push_back({op, roots->of(written(op))});
+      writes.push_back({op, roots->of(writtenBy(op))});
       return WalkResult::advance();
     }
     // Copies ahead would pass these: other threads' stores that this operation makes visible, buffers and barriers of

@@ -44,6 +44,11 @@ struct StagedLoad {
   mlir::RankedTensorType tile() const { return mlir::cast<mlir::RankedTensorType>(load->getResult(0).getType()); }
 };
 
+/// The pointers or the view that a store or an atomic operation writes to; null for other operations.
+mlir::Value writtenBy(mlir::Operation *op);
+/// An atomic operation that acquires: nothing after it may be read before it.
+bool acquires(mlir::Operation *op);
+
 /// The layout in which this use would have a tile that comes from shared memory: that of the product or the conversion
 /// at the end of a chain of operations of one tile each; nothing for other uses.
 std::optional<tile_gpu::LayoutAttr> wantedLayout(mlir::OpOperand &use);

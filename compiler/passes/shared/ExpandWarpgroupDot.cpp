@@ -105,7 +105,8 @@ Value bufferInPlace(Shared &shared) {
     return {};
   const BufferType wanted = warpgroupBuffer(cast<RankedTensorType>(shared.tile.getType()), shared.uses,
                                             static_cast<unsigned>(tma->order[0]), is.getName());
-  return wanted == is && isKeptUntil(load, shared.uses) ? load.getBuffer() : Value();
+  const bool kept = load->hasAttr(heldForProducts) || isKeptUntil(load, shared.uses);
+  return wanted == is && kept ? load.getBuffer() : Value();
 }
 
 bool isZero(Value tile) {

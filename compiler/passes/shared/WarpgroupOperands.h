@@ -26,6 +26,10 @@ struct WarpgroupOperand {
 /// On a tile_gpu.local_load from a pipeline's slot: it is given back once the threads have read it.
 inline constexpr llvm::StringLiteral readByThreads = "tile_gpu.read_by_threads";
 
+/// On a tile_gpu.local_load from a pipeline's slot: it is given back after the last look at the sums of the products that
+/// the tile goes into, wherever in loops and conditionals these are.
+inline constexpr llvm::StringLiteral heldForProducts = "tile_gpu.held_for_products";
+
 /// The uses of a tile as operands of products of warpgroups, past transpositions and conversions; nothing if it has
 /// other uses, or none.
 std::optional<llvm::SmallVector<WarpgroupOperand>> warpgroupOperands(mlir::Value tile);
