@@ -87,8 +87,9 @@ def OptimizeLayouts : Pass<"kiln-optimize-layouts", "::mlir::ModuleOp"> {
   let summary = "Removes, hoists and sinks layout conversions where the planner says that it pays";
   let description = [{
     A conversion is hoisted above cheap operations, sunk into its use, or removed by computing its operand again in the
-    other layout, also through the values that loops and conditions carry.  The planner prices the function before and
-    after, and only a rewrite that makes it cheaper stays.
+    other layout, also through the values that loops and conditions carry.  A tile that is only stored may be stored with
+    each warp's rows side by side: where the warps have those rows already, no warp waits for another.  The planner prices
+    the function before and after, and only a rewrite that makes it cheaper stays.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }

@@ -94,7 +94,6 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   for (const Descale &d : descales)
     c.*d.flag = (a.*d.tensor).has_value();
   c.lse = a.lse.has_value();
-  c.persistent = a.persistent;
   if (a.tiling.stages)
     c.stages = a.tiling.stages;
   KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
@@ -111,6 +110,7 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
       *field = given;
       c.maxRegisters = 0; // they were for the tiles that were chosen
     }
+  c.persistent = a.persistent || takesSeveralTiles(c, extent, *code, jit.device().info().multiprocessors);
   return c;
 }
 

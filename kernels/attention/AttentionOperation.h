@@ -41,6 +41,7 @@ struct AttentionArguments {
   /// below 0: such a head's o is NaN.
   std::optional<Tensor> descaleQ = {}, descaleK = {}, descaleV = {};
   /// As many programs as run at the same time take tile after tile; of dense sequences.  What is computed is the same.
+  /// Of up to 1,024 keys without a mask that is chosen where it is faster.
   bool persistent = false;
   Tiling tiling = {}; ///< blockN: keys of a step
 

@@ -105,6 +105,17 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
   c.maxRegisters = registersFor(t, c, device, extent.element);
 }
 
+bool takesSeveralTiles(const AttentionConfig &c, const AttentionExtent &extent, const Target &code,
+                       std::int64_t multiprocessors) {
+  const bool large = c.warps == 8 && c.blockM == 128 && c.blockN == 128 && std::max(c.dim, c.dimV) > 96 &&
+                     std::max(c.dim, c.dimV) <= 128;
+  const bool tables = c.packedQ || c.packedK || c.usedQ || c.usedK;
+  // Of masked rows every program would have tiles of the same lengths (docs/lab/2026-11.md).
+  const std::int64_t tiles = (extent.queries + c.blockM - 1) / c.blockM * extent.heads;
+  return code.has(Capability::Tma) && code.has(Capability::Wgmma) && extent.aligned && large && !tables && !c.left &&
+         !c.right && extent.element != DType::F8E4M3 && extent.keys <= 1024 && tiles > multiprocessors;
+}
+
 std::int64_t residentPrograms(const AttentionConfig &c, DType element, const Target &device,
                               std::int64_t multiprocessors) {
   const auto bytes = static_cast<std::uint64_t>(

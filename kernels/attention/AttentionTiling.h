@@ -25,6 +25,11 @@ struct AttentionExtent {
 void chooseTiles(AttentionConfig &config, const AttentionExtent &extent, const Target &code, const Target &device,
                  std::int64_t multiprocessors);
 
+/// Whether programs are to take tile after tile: where few rounds make a tile, and one program of two warpgroups fits a
+/// multiprocessor, one of which stores while the other multiplies for the next tile.
+bool takesSeveralTiles(const AttentionConfig &config, const AttentionExtent &extent, const Target &code,
+                       std::int64_t multiprocessors);
+
 /// Programs that `device` holds at the same time, by warps, shared memory and the configuration's registers.
 std::int64_t residentPrograms(const AttentionConfig &config, DType element, const Target &device,
                               std::int64_t multiprocessors);

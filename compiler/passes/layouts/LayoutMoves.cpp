@@ -257,6 +257,25 @@ bool LayoutMoves::carry(const CarriedTile &tile, LayoutAttr layout, Reach reach)
   return true;
 }
 
+bool LayoutMoves::storeApart(ConvertLayoutOp conversion) {
+  const Value tile = conversion.getResult();
+  const auto *blocked = std::get_if<layout::Blocked>(&layoutOf(tile).encoding().kind);
+  if (!blocked || !tile.hasOneUse() || !isa<tile::StoreViewOp>(*tile.user_begin()))
+    return false;
+  layout::Blocked apart = *blocked;
+  const llvm::ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t all = apart.sizePerThread[d] * apart.threadsPerWarp[d] * apart.warpsPerCTA[d];
+    if (apart.warpsPerCTA[d] > 1 && static_cast<int64_t>(d) != apart.order.front() && (shape[d] & -shape[d]) > all)
+      apart.sizePerThread[d] *= (shape[d] & -shape[d]) / all;
+  }
+  const auto layout = LayoutAttr::get(f.getContext(), apart);
+  if (layout == layoutOf(tile) || !tile_gpu::fits(tile.getType(), layout))
+    return false;
+  setLayout(tile, layout);
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // Clean
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,8 @@ public:
   bool hoist(tile_gpu::ConvertLayoutOp conversion);
   bool sink(tile_gpu::ConvertLayoutOp conversion, Reach reach);
   bool carry(const CarriedTile &tile, tile_gpu::LayoutAttr layout, Reach reach);
+  /// Of what is only stored: each warp stores rows side by side, which may be those that it has.
+  bool storeApart(tile_gpu::ConvertLayoutOp conversion);
 
   /// Removes conversions to the same layout, of conversions, and doubles; and what is dead.
   void clean();

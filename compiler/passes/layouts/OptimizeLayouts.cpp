@@ -109,13 +109,14 @@ private:
     for (unsigned i = 0; i < everyCarried(f).size(); ++i)
       any |= carry(i);
     for (unsigned i = 0; conversion(f, i);) {
-      const bool moved = attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.hoist(conversion(g, i)); }) ||
-                         attempt([&](func::FuncOp g, LayoutMoves &moves) {
-                           return moves.sink(conversion(g, i), Reach::OneOperation);
-                         }) ||
-                         attempt([&](func::FuncOp g, LayoutMoves &moves) {
-                           return moves.sink(conversion(g, i), Reach::AsFarAsPossible);
-                         });
+      const bool moved =
+          attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.hoist(conversion(g, i)); }) ||
+          attempt(
+              [&](func::FuncOp g, LayoutMoves &moves) { return moves.sink(conversion(g, i), Reach::OneOperation); }) ||
+          attempt([&](func::FuncOp g, LayoutMoves &moves) {
+            return moves.sink(conversion(g, i), Reach::AsFarAsPossible);
+          }) ||
+          attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.storeApart(conversion(g, i)); });
       any |= moved;
       i += !moved;
     }
