@@ -1,5 +1,6 @@
 #include "kernels/attention/AttentionBackward.h"
 
+#include "kernels/attention/Attention.h"
 #include "kernels/attention/PairGradients.h"
 #include "kernels/attention/SequenceRows.h"
 
@@ -17,7 +18,7 @@ TensorView<f32, 1> rowsOf(const SequenceRows &sequence, const TensorView<f32, 1>
   return sequence.whole ? all : all.narrow(along(0), sequence.start, sequence.rows);
 }
 
-template <Element T> Kernel rowsKernel(const AttentionRowsConfig &c) {
+template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_rows", {.warps = c.warps, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "o"> o, TensorArg<T, 5, "do"> dO, TensorArg<f32, 3, "lse"> lse,
@@ -48,21 +49,17 @@ template <Element T> Kernel rowsKernel(const AttentionRowsConfig &c) {
         storeView(view(delta, Unit::Last), {row0}, sums);
         if (c.sink) {
           const auto i = row0 + range(0, c.blockM);
+          // Minus infinity less itself is no number: a sink that is it has no share.
           const auto share = exp2((load(sink.at(head).pointer()) - natural) * log2e);
-          const auto lost = select(i < mine.rows, share * sums, 0.0f);
+          const auto lost = select((i < mine.rows) & !isEmpty, share * sums, 0.0f);
           store(dsinks.at(batch, head, block).pointer(), 0.0f - sum(lost));
         }
       });
 }
 
-template <Element T> Kernel keysKernel(const AttentionConfig &c) {
+template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
   return kernel(
-      "attention_key_gradients",
-      {.warps = c.warps,
-       .stages = c.stages,
-       .maxRegisters = c.maxRegisters,
-       .grade = approx,
-       .config = entriesOf(c)},
+      "attention_key_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 4, "dk"> dk,
           TensorArg<T, 4, "dv"> dv, TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
@@ -76,8 +73,8 @@ template <Element T> Kernel keysKernel(const AttentionConfig &c) {
         const auto batch = program / (blocks * keyHeads), rest = program % (blocks * keyHeads), kvHead = rest / blocks;
         // The first keys are seen by the most rows under a causal mask: they come first.
         const auto key0 = rest % blocks * c.blockN;
-        const SequenceRows mine = sequenceRows(q.extent(1), cast<i32>(q.extent(1)), batch, cuQ, usedQ, c.packedQ,
-                                               c.usedQ),
+        const SequenceRows mine =
+                               sequenceRows(q.extent(1), cast<i32>(q.extent(1)), batch, cuQ, usedQ, c.packedQ, c.usedQ),
                            theirs = sequenceRows(k.extent(1), keys, batch, cuK, usedK, c.packedK, c.usedK);
         when(key0 < theirs.rows, [&] {
           constexpr std::int64_t unit = headDimUnit(elementOf<T>);
@@ -113,8 +110,8 @@ template <Element T> Kernel keysKernel(const AttentionConfig &c) {
                               const auto i = expandDims(row0 + range(0, c.blockM), 0);
                               PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
                                                   visibility.positionsOf(i), j);
-                              const auto p =
-                                  pairs.powers(dot(keyTile, transpose(query)), expandDims(loadView(lseView, {row0}), 0));
+                              const auto p = pairs.powers(dot(keyTile, transpose(query)),
+                                                          expandDims(loadView(lseView, {row0}), 0));
                               const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
                                                               expandDims(loadView(deltaView, {row0}), 0));
                               return std::tuple{dot(cast<T>(dx), query, keySums), dot(cast<T>(p), gradient, valueSums)};
@@ -126,14 +123,9 @@ template <Element T> Kernel keysKernel(const AttentionConfig &c) {
       });
 }
 
-template <Element T> Kernel queriesKernel(const AttentionConfig &c) {
+template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
   return kernel(
-      "attention_query_gradients",
-      {.warps = c.warps,
-       .stages = c.stages,
-       .maxRegisters = c.maxRegisters,
-       .grade = approx,
-       .config = entriesOf(c)},
+      "attention_query_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 5, "dq"> dq,
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
@@ -149,8 +141,8 @@ template <Element T> Kernel queriesKernel(const AttentionConfig &c) {
         const auto row0 = (c.right ? blocks - 1 - rest % blocks : rest % blocks) * c.blockM;
         const auto kvHead = head / group, member = head % group;
         const SequenceRows mine = sequenceRows(q.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ),
-                           theirs = sequenceRows(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK,
-                                                 c.usedK);
+                           theirs =
+                               sequenceRows(k.extent(1), cast<i32>(k.extent(1)), batch, cuK, usedK, c.packedK, c.usedK);
         when(row0 < mine.rows, [&] {
           constexpr std::int64_t unit = headDimUnit(elementOf<T>);
           const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(v.extent(3), unit);
@@ -173,49 +165,70 @@ template <Element T> Kernel queriesKernel(const AttentionConfig &c) {
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
           const Visibility::Keys keys = visibility.seenBy(row0);
-          const auto total = loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}),
-                                  [&](auto key0, auto total) {
-                                    const auto keyTile = loadView(kView, {key0, 0});
-                                    PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
-                                                        expandDims(key0 + range(0, c.blockN), 0));
-                                    pairs.powers(dot(query, transpose(keyTile)), lse);
-                                    const auto dx = pairs.gradients(
-                                        dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
-                                    return dot(cast<T>(dx), keyTile, total);
-                                  });
+          const auto total =
+              loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}), [&](auto key0, auto total) {
+                const auto keyTile = loadView(kView, {key0, 0});
+                PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
+                                    expandDims(key0 + range(0, c.blockN), 0));
+                pairs.powers(dot(query, transpose(keyTile)), lse);
+                const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
+                return dot(cast<T>(dx), keyTile, total);
+              });
           storeView(mineOf(dq, headDim, c.dim), {row0, 0}, cast<T>(total * scale));
         });
       });
 }
 
-} // namespace
-
-Kernel attentionRows(DType element, const AttentionRowsConfig &config) {
-  return withElement<f16, bf16>(element, "attention_rows", [&]<Element T>() { return rowsKernel<T>(config); });
-}
-Kernel attentionKeyGradients(DType element, const AttentionConfig &config) {
-  return withElement<f16, bf16>(element, "attention_key_gradients",
-                                [&]<Element T>() { return keysKernel<T>(config); });
-}
-Kernel attentionQueryGradients(DType element, const AttentionConfig &config) {
-  return withElement<f16, bf16>(element, "attention_query_gradients",
-                                [&]<Element T>() { return queriesKernel<T>(config); });
-}
-
-Kernel attentionSinkGradient(const AttentionSinkConfig &c) {
+Kernel sinkKernel(const AttentionBackwardConfig &c) {
   return kernel("attention_sink_gradient", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<f32, 3, "dsinks"> dsinks, TensorArg<f32, 1, "dsink"> dsink) {
                   const auto head = programId();
                   const auto blocks = dsinks.extent(2), count = dsinks.extent(0) * blocks;
-                  const auto total = loop(over(constant<i64>(0), count, c.block), zeros<f32>({c.block}),
+                  const auto total = loop(over(constant<i64>(0), count, c.blockM), zeros<f32>({c.blockM}),
                                           [&](auto first, auto total) {
-                                            const auto at = first + cast<i64>(range(0, c.block));
+                                            const auto at = first + cast<i64>(range(0, c.blockM));
                                             const auto part = dsinks.at(0, head, 0).pointer() +
                                                               at / blocks * dsinks.stride(0) + at % blocks;
                                             return total + load(part, at < count, 0.0f);
                                           });
                   store(dsink.at(head).pointer(), sum(total));
                 });
+}
+
+} // namespace
+
+AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const AttentionBackwardConfig &call) {
+  AttentionBackwardConfig c = call;
+  const AttentionBackwardConfig standard;
+  const bool isPairs = launch == AttentionBackwardLaunch::Keys || launch == AttentionBackwardLaunch::Queries;
+  if (isPairs) {
+    c.sink = c.dlse = false;
+    return c;
+  }
+  c.blockN = standard.blockN, c.stages = standard.stages, c.dim = standard.dim;
+  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = false;
+  c.bottomRight = standard.bottomRight;
+  if (launch == AttentionBackwardLaunch::Sink) {
+    c.dimV = standard.dimV;
+    c.sink = c.dlse = c.packedQ = c.usedQ = false;
+  }
+  return c;
+}
+
+Kernel attentionBackward(AttentionBackwardLaunch launch, DType element, const AttentionBackwardConfig &config) {
+  return withElement<f16, bf16>(element, "attention_backward", [&]<Element T>() {
+    switch (launch) {
+    case AttentionBackwardLaunch::Rows:
+      return rowsKernel<T>(config);
+    case AttentionBackwardLaunch::Keys:
+      return keysKernel<T>(config);
+    case AttentionBackwardLaunch::Queries:
+      return queriesKernel<T>(config);
+    case AttentionBackwardLaunch::Sink:
+      return sinkKernel(config);
+    }
+    return Kernel();
+  });
 }
 
 } // namespace kiln::kernels

@@ -1,13 +1,14 @@
 //===- AttentionBackward.h - Gradients of flash attention ----------------------===//
 //
-// Specification "Attention kernels", section 7.  Nothing but lse is kept from the forward direction: scores are computed
-// again, block by block.  Up to four launches:
+// Specification "Attention kernels", section 7.  Nothing but lse is kept from the forward direction: scores are
+// computed again, block by block.  Up to four launches:
 //
-//   rows      what a row needs in every block: lse to base 2, delta = sum(do * o) - dlse; of a sink its gradient
+//   rows      what a row needs in every block: lse to base 2, delta = sum(do * o) - dlse; and its part of its sink's
+//             gradient
 //   keys      dk and dv: a program takes blockN keys of a key head and walks over the rows that see them, of every
 //             query head that the key head serves; sums stay in registers and are rounded once
 //   queries   dq: a program takes blockM rows of a head and walks over the keys that they see
-//   sink      the sum of the rows' gradients of a head's sink
+//   sink      the sum of the rows' parts of a head's sink
 //
 // No launch adds with atomics: gradients are the same bit for bit from run to run.
 //
@@ -15,51 +16,65 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 #define KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 
-#include "kernels/attention/Attention.h"
+#include "kernels/support/Configuration.h"
 
 namespace kiln::kernels {
 
-/// Grid [ceil(longest q / blockM) * query heads * batch].
-struct AttentionRowsConfig {
-  int blockM = 64, warps = 4;
-  int dimV = 128;
-  bool packedQ = false, usedQ = false;
-  bool dlse = false, sink = false;
-  bool operator==(const AttentionRowsConfig &) const = default;
+/// Of one launch.  What its kernel does not depend on is as here (`ofLaunch`), so that calls share kernels.
+struct AttentionBackwardConfig {
+  int blockM = 64, blockN = 64;
+  int warps = 4, stages = 2;
+  int dim = 64, dimV = 64;
+  bool left = false, right = false, bottomRight = true;
+  bool softcap = false, alibi = false, sink = false, dlse = false;
+  bool packedQ = false, packedK = false;
+  bool usedQ = false, usedK = false;
+  bool operator==(const AttentionBackwardConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
-    v("blockM", &AttentionRowsConfig::blockM, powersOfTwo(16, 256), "rows of a program");
-    v("warps", &AttentionRowsConfig::warps, powersOfTwo(1, 32).ofLaunch(), "of a program");
-    v("dimV", &AttentionRowsConfig::dimV, multiplesOf(8, 256), "tile width of o and do");
-    v("packedQ", &AttentionRowsConfig::packedQ, anyValue, "cu_q says where each sequence starts in o");
-    v("usedQ", &AttentionRowsConfig::usedQ, anyValue, "used_q: rows of each sequence that count");
-    v("dlse", &AttentionRowsConfig::dlse, anyValue, "lse has a gradient");
-    v("sink", &AttentionRowsConfig::sink, anyValue, "one more logit of each head has one");
+    using C = AttentionBackwardConfig;
+    v("blockM", &C::blockM, powersOfTwo(16, 1024).tuned(), "rows of a program, or of a step; sink: numbers of a step");
+    v("blockN", &C::blockN, powersOfTwo(16, 256).tuned(), "keys of a program, or of a step");
+    v("warps", &C::warps, powersOfTwo(1, 32).tuned().ofLaunch(), "of a program");
+    v("stages", &C::stages, between(1, 8).tuned().ofLaunch(), "tiles that a loop reads that are in flight");
+    v("dim", &C::dim, multiplesOf(8, 256), "tile width of q and k: at least their head dim, which is an argument");
+    v("dimV", &C::dimV, multiplesOf(8, 256), "tile width of v, o and do");
+    v("left", &C::left, anyValue, "keys before p - window_left are hidden");
+    v("right", &C::right, anyValue, "keys after p + window_right are hidden");
+    v("bottomRight", &C::bottomRight, anyValue, "row i stands at p = i + (keys - queries), else at p = i");
+    v("softcap", &C::softcap, anyValue, "logits are capped");
+    v("alibi", &C::alibi, anyValue, "logits lose a slope times |p - j|");
+    v("sink", &C::sink, anyValue, "one more logit of each head has a gradient");
+    v("dlse", &C::dlse, anyValue, "lse has a gradient");
+    v("packedQ", &C::packedQ, anyValue, "cu_q says where each sequence starts in q and what is of its rows");
+    v("packedK", &C::packedK, anyValue, "cu_k: the same of k and v");
+    v("usedQ", &C::usedQ, anyValue, "used_q: rows of each sequence that count");
+    v("usedK", &C::usedK, anyValue, "used_k: keys that count");
   }
 };
 
-/// f16 or bf16.  Arguments by name: o and do [batch, row, head, dim], lse and dlse [batch, head, row], sink [head];
-/// out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows], cu_q, used_q, queries.
-language::Kernel attentionRows(DType element, const AttentionRowsConfig &config = {});
+/// The kernels of a call, in the order of their launches.
+enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sink };
+template <>
+inline constexpr std::array<std::string_view, 4> words<AttentionBackwardLaunch> = {"rows", "keys", "queries", "sink"};
 
-/// dk and dv.  Grid [ceil(longest k / blockN) * key heads * batch].  Arguments as of `attention`, with do as o, lse2 and
-/// delta of `attentionRows`, dk and dv as k and v, and `keys`, the longest sequence's.  Sinks, descales and the
-/// output of lse are no fields of this one.
-language::Kernel attentionKeyGradients(DType element, const AttentionConfig &config = {});
-/// dq, as q.  Grid and arguments as of `attention`.
-language::Kernel attentionQueryGradients(DType element, const AttentionConfig &config = {});
+/// The configuration of a launch of a call: `call` without what this kernel does not depend on.
+AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const AttentionBackwardConfig &call);
 
-struct AttentionSinkConfig {
-  int block = 256, warps = 4;
-  bool operator==(const AttentionSinkConfig &) const = default;
-
-  template <typename Visitor> static constexpr void fields(Visitor &&v) {
-    v("block", &AttentionSinkConfig::block, powersOfTwo(32, 4096), "numbers of a step");
-    v("warps", &AttentionSinkConfig::warps, powersOfTwo(1, 32).ofLaunch(), "of a program");
-  }
-};
-/// dsink [head], of dsinks [batch, head, block of rows].  Grid [heads].
-language::Kernel attentionSinkGradient(const AttentionSinkConfig &config = {});
+/// f16 or bf16.  Arguments by name:
+///
+///   rows      o and do [batch, row, key head, member of its group, dim], lse and dlse [batch, head, row], sink [head];
+///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows]; cu_q, used_q, queries
+///   keys      those of `attention` (Attention.h) without outputs, sinks and descales; do as q, lse2, delta; dk and dv
+///   as
+///             k and v; `keys` in place of `queries`: the longest sequence's
+///   queries   the same, with dq as q, and `queries`
+///   sink      dsinks, dsink [head]
+///
+/// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of
+/// the sink [query heads].
+language::Kernel attentionBackward(AttentionBackwardLaunch launch, DType element,
+                                   const AttentionBackwardConfig &config);
 
 } // namespace kiln::kernels
 

@@ -182,6 +182,25 @@ Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValu
   return out;
 }
 
+std::string sizeTextOfCall(const TensorTypes &inputs, const OptionValues &options) {
+  const Tensors tensors = tensorsOfTypes(inputs);
+  const auto a = argumentsOfCall(tensors, options);
+  const auto layout = layoutOfCall(tensors, options);
+  if (!a.ok() || !layout.ok())
+    return {};
+  const auto n = [](std::int64_t v) { return std::to_string(v); };
+  const AttentionExtents e = extentsOf(*a);
+  std::string out = "B" + n(e.batch) + (a->cuQ ? " T" : " S") + n(e.rowsQ);
+  out += (e.rowsK == e.rowsQ ? "" : "," + n(e.rowsK)) + " H" + n(e.heads);
+  out +=
+      (e.keyHeads == e.heads ? "" : "/" + n(e.keyHeads)) + " D" + n(e.dim) + (e.dim == e.dimV ? "" : "," + n(e.dimV));
+  if (a->causal)
+    out += " causal";
+  if (a->windowLeft >= 0 || a->windowRight >= 0)
+    out += " window " + n(a->windowLeft) + "," + n(a->windowRight);
+  return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
+}
+
 AttentionTables tablesOf(const HostTensors &inputs) {
   AttentionTables out;
   for (const auto &[name, table] : {std::pair("cu_seqlens_q", &out.cuQ), std::pair("cu_seqlens_k", &out.cuK),
@@ -255,6 +274,29 @@ double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
     pairs += static_cast<double>(std::max<std::int64_t>(0, last - first + 1));
   }
   return pairs;
+}
+
+Status completeCall(const Arrays &inputs, OptionValues &options) {
+  TensorTypes types;
+  HostTensors tables;
+  for (const auto &[name, array] : inputs) {
+    types[name] = {array.type, array.shape};
+    if (array.type == DType::I32)
+      tables[name] = toHost(array);
+  }
+  KILN_ASSIGN(const AttentionArguments arguments, argumentsOfCall(tensorsOfTypes(types), options));
+  KILN_ASSIGN(const std::vector<AttentionSequence> sequences, sequencesOf(arguments, tablesOf(tables)));
+  double pairs = 0;
+  std::int64_t queries = 1, keys = 1;
+  for (const AttentionSequence &s : sequences) {
+    pairs += pairsOf(s, arguments);
+    queries = std::max(queries, s.queries), keys = std::max(keys, s.keys);
+  }
+  options[std::string(pairsValue)] = pairs;
+  options[std::string(maxQueriesValue)] = queries;
+  // Without queries no sequences are listed, and keys have gradients.
+  options[std::string(maxKeysValue)] = sequences.empty() ? std::max<std::int64_t>(1, extentsOf(arguments).rowsK) : keys;
+  return {};
 }
 
 } // namespace kiln::kernels

@@ -27,9 +27,12 @@ struct AttentionWords {
   }
 };
 
-/// Values that follow from the tables of lengths (Callable::complete): an upper bound of a sequence's queries, and how
-/// many pairs of a query and a key that it sees there are in all sequences.
-constexpr std::string_view maxQueriesValue = "max_queries", pairsValue = "pairs";
+/// Values that follow from the tables of lengths: upper bounds of a sequence's queries and keys, and how many pairs of
+/// a query and a key that it sees there are in all sequences.
+constexpr std::string_view maxQueriesValue = "max_queries", maxKeysValue = "max_keys", pairsValue = "pairs";
+
+/// Refuses tables that are wrong, and adds these values (Callable::complete).
+Status completeCall(const Arrays &inputs, OptionValues &options);
 
 /// The layout that was named: by default bshd_bshd_bshd, bshd_bs2hd, bs3hd, or flat_gqa where heads are given; with
 /// cu_seqlens_q thd_thd_thd, thd_t2hd, t3hd, t_flat_gqa.  The failure says which tensors are missing.
@@ -49,6 +52,9 @@ AttentionExtents extentsOf(const AttentionArguments &arguments);
 
 /// Types of o, and of lse where it is asked for.
 Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValues &options);
+
+/// The call's size in a few words.
+std::string sizeTextOfCall(const TensorTypes &inputs, const OptionValues &options);
 
 /// A sequence: where its rows lie, and how many count.
 struct AttentionSequence {

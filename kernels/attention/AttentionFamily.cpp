@@ -1,6 +1,7 @@
 // `attention` for commands and tests: parameters, layouts by name, tolerance.  The reference is AttentionReference.cpp.
 #include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionReference.h"
+#include "kernels/attention/AttentionTolerance.h"
 #include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 
@@ -9,24 +10,6 @@
 
 namespace kiln::kernels {
 namespace {
-
-/// What the working type costs by itself.
-struct Base {
-  double worst = 0, mean = 0, rest = 0; ///< largest and mean |base - reference|; 2 u max |reference| + 1e-5
-  Base(const HostTensor &reference, DType dtype) {
-    double most = 0;
-    const std::size_t n = std::min(reference.values.size(), reference.rounded.size());
-    for (std::size_t i = 0; i < n; ++i) {
-      const double difference = std::abs(reference.rounded[i] - reference.values[i]);
-      if (std::isnan(difference)) // no number, as the kernel's is to be
-        continue;
-      most = std::max(most, std::abs(reference.values[i]));
-      worst = std::max(worst, difference);
-      mean += difference / static_cast<double>(n);
-    }
-    rest = 2 * (dtype == DType::BF16 ? 0x1p-9 : 0x1p-12) * most + 1e-5;
-  }
-};
 
 class AttentionCallable : public Callable {
 public:
@@ -61,26 +44,7 @@ public:
     return attentionOutputs(inputs, options);
   }
 
-  Status complete(const Arrays &inputs, OptionValues &options) const override {
-    TensorTypes types;
-    HostTensors tables;
-    for (const auto &[name, array] : inputs) {
-      types[name] = {array.type, array.shape};
-      if (array.type == DType::I32)
-        tables[name] = toHost(array);
-    }
-    KILN_ASSIGN(const AttentionArguments arguments, argumentsOfCall(tensorsOfTypes(types), options));
-    KILN_ASSIGN(const std::vector<AttentionSequence> sequences, sequencesOf(arguments, tablesOf(tables)));
-    double pairs = 0;
-    std::int64_t most = 0;
-    for (const AttentionSequence &s : sequences) {
-      pairs += pairsOf(s, arguments);
-      most = std::max(most, s.queries);
-    }
-    options[std::string(pairsValue)] = pairs;
-    options[std::string(maxQueriesValue)] = std::max<std::int64_t>(most, 1);
-    return {};
-  }
+  Status complete(const Arrays &inputs, OptionValues &options) const override { return completeCall(inputs, options); }
 
   Planner bind(Jit &jit) const override {
     return [operation = std::make_shared<AttentionOperation>(jit)](const Call &call, Plan &plan) -> Status {
@@ -94,22 +58,7 @@ public:
   }
 
   std::string sizeText(const TensorTypes &inputs, const OptionValues &options) const override {
-    const Tensors tensors = tensorsOfTypes(inputs);
-    const auto a = argumentsOfCall(tensors, options);
-    const auto layout = layoutOfCall(tensors, options);
-    if (!a.ok() || !layout.ok())
-      return {};
-    const auto n = [](std::int64_t v) { return std::to_string(v); };
-    const AttentionExtents e = extentsOf(*a);
-    std::string out = "B" + n(e.batch) + (a->cuQ ? " T" : " S") + n(e.rowsQ);
-    out += (e.rowsK == e.rowsQ ? "" : "," + n(e.rowsK)) + " H" + n(e.heads);
-    out +=
-        (e.keyHeads == e.heads ? "" : "/" + n(e.keyHeads)) + " D" + n(e.dim) + (e.dim == e.dimV ? "" : "," + n(e.dimV));
-    if (a->causal)
-      out += " causal";
-    if (a->windowLeft >= 0 || a->windowRight >= 0)
-      out += " window " + n(a->windowLeft) + "," + n(a->windowRight);
-    return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
+    return sizeTextOfCall(inputs, options);
   }
 
   /// 2 pairs (D + Dv) of each head.
@@ -152,7 +101,7 @@ public:
       return {};
     const double cap = static_cast<double>(arguments->softcap);
     if (name == "o") {
-      const Base base(wanted, dtype);
+      const WorkingError base(wanted, dtype);
       return std::vector<double>(wanted.values.size(), (isEighth(inputs) ? 4
                                                         : cap > 0        ? 3
                                                                          : 2) *
@@ -170,7 +119,7 @@ public:
                                     const HostTensor &reference) const override {
     if (name != "o")
       return {};
-    const Base base(reference, dtype);
+    const WorkingError base(reference, dtype);
     return (isEighth(inputs) ? 3 : 1.5) * base.mean + base.rest / 8;
   }
 

@@ -193,20 +193,22 @@ Result<AttentionViews> attentionViews(const AttentionLayout &layout, std::span<c
   return out;
 }
 
-Result<Tensor> attentionOutputView(const AttentionLayout &layout, const Tensor &o, const AttentionViews &views) {
+Result<Tensor> attentionOutputView(const AttentionLayout &layout, const Tensor &o, const AttentionViews &views,
+                                   std::string_view name) {
+  const std::string argument = "attention: argument '" + std::string(name) + "' has ";
   const std::string axes = layout.output();
   if (o.rank != axes.size())
-    return Status::invalid("attention: argument 'o' has the shape " + shapeOf(o) + ", in layout " + layout.name +
-                               " its axes are " + axes,
+    return Status::invalid(argument + "the shape " + shapeOf(o) + ", in layout " + layout.name + " its axes are " +
+                               axes,
                            "give a tensor of that rank");
   Tensor out = Axes{o, axes}.canonical();
   if (layout.tensors.front().find('m') != std::string::npos) { // heads are split
     const unsigned head = out.rank - 2;
     const std::int64_t groups = views.q.shape[head], members = views.q.shape[head + 1];
     if (out.shape[head] != groups * members)
-      return Status::invalid("attention: argument 'o' has " + std::to_string(out.shape[head]) + " heads, q " +
+      return Status::invalid(argument + std::to_string(out.shape[head]) + " heads, q " +
                                  std::to_string(groups * members),
-                             "give o as many heads as q has");
+                             "give it as many heads as q has");
     out.shape[head + 2] = out.shape[head + 1], out.strides[head + 2] = out.strides[head + 1];
     out.shape[head + 1] = members, out.strides[head + 1] = out.strides[head];
     out.shape[head] = groups, out.strides[head] *= members;

@@ -57,8 +57,9 @@ struct AttentionViews {
 Result<AttentionViews> attentionViews(const AttentionLayout &layout, std::span<const Tensor> tensors,
                                       std::int64_t heads = 0, std::int64_t keyHeads = 0);
 
-/// o, with axes layout.output(), as AttentionArguments takes it in addition to `views`.
-Result<Tensor> attentionOutputView(const AttentionLayout &layout, const Tensor &o, const AttentionViews &views);
+/// o, with axes layout.output(), as AttentionArguments takes it in addition to `views`; or its gradient, by `name`.
+Result<Tensor> attentionOutputView(const AttentionLayout &layout, const Tensor &o, const AttentionViews &views,
+                                   std::string_view name = "o");
 
 } // namespace kiln::kernels
 

@@ -46,6 +46,12 @@ struct AttentionArguments {
   Tiling tiling = {}; ///< blockN: keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
+    definition(a, v);
+    v(CallOption{"persistent", "as many programs as run at the same time take tile after tile"}, a.persistent);
+    Tiling::options(a.tiling, v, /*depth=*/false);
+  }
+  /// Those that say what is computed.
+  template <typename Self, typename Visitor> static void definition(Self &a, Visitor &&v) {
     v(CallOption{"causal", "a query sees no key after its own"}, a.causal);
     v(CallOption{"align", "where the diagonal starts if q and k differ in length"}, a.alignment);
     v(CallOption{"window_left", "L,R: keys on each side that a query sees; -1: all", {}, "window"}, a.windowLeft);
@@ -54,8 +60,6 @@ struct AttentionArguments {
       a.positionOffset);
     v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, a.softcap);
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
-    v(CallOption{"persistent", "as many programs as run at the same time take tile after tile"}, a.persistent);
-    Tiling::options(a.tiling, v, /*depth=*/false);
   }
 };
 

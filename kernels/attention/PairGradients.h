@@ -50,8 +50,7 @@ private:
   /// With `otherwise` where a row does not see the key.
   Numbers seen(const Numbers &x, float otherwise) const {
     using namespace language;
-    return when(
-        isCut, [&] { return select(visibility.sees(positions, keys), x, otherwise); }, [&] { return x; });
+    return when(isCut, [&] { return select(visibility.sees(positions, keys), x, otherwise); }, [&] { return x; });
   }
 
   Logits logits;

@@ -81,8 +81,8 @@ public:
 
   /// The pairs of rows at `positions`, [rows, 1], and `keys`, [1, keys]; or turned, [1, rows] and [keys, 1].
   language::Tile<language::i1> sees(const Numbers &positions, const Numbers &keys) const {
-    auto visible = broadcastTo(keys < keyRows, {std::max(positions.extent(0), keys.extent(0)),
-                                                std::max(positions.extent(1), keys.extent(1))});
+    auto visible = broadcastTo(
+        keys < keyRows, {std::max(positions.extent(0), keys.extent(0)), std::max(positions.extent(1), keys.extent(1))});
     if (c.right)
       visible = visible & (keys <= positions + windowRight);
     if (c.left)

@@ -174,25 +174,38 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
 
 Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
                               const std::vector<std::string> &made) {
-  for (const TensorParameter &p : callable.tensors()) {
-    if (std::find(made.begin(), made.end(), p.name) == made.end())
+  const auto isMade = [&](const TensorParameter &p) {
+    return std::find(made.begin(), made.end(), p.name) != made.end();
+  };
+  const std::vector<TensorParameter> all = callable.tensors();
+  for (const TensorParameter &p : all) {
+    if (!isMade(p) || inputs.count(p.name))
       continue;
     KILN_ASSIGN(const Family *family, findFamily(p.madeBy));
     const Callable &maker = *family->callable;
     Arrays theirs;
-    for (const TensorParameter &t : maker.tensors())
-      if (const auto found = inputs.find(t.name); !t.output && found != inputs.end())
+    OptionValues known;
+    for (const TensorParameter &t : maker.tensors()) {
+      const auto found = inputs.find(t.name);
+      if (!t.output && found != inputs.end())
         theirs[t.name] = found->second;
-    OptionValues known{{p.name, true}};
+      if (t.output && t.optional && std::find(made.begin(), made.end(), t.name) != made.end())
+        known[t.name] = true;
+    }
     for (const OptionInfo &o : maker.options())
       if (const auto found = options.find(o.name); found != options.end())
         known.insert(*found);
     KILN_ASSIGN(RunnerResult result, runCall(jit, maker, theirs, known));
-    const auto output = result.outputs.find(p.name);
-    if (output == result.outputs.end())
-      return Status(StatusCode::Internal, p.madeBy + " made no '" + p.name + "'" +
-                                              (result.findings.empty() ? "" : ": " + result.findings[0].toString()));
-    inputs[p.name] = std::move(output->second);
+    // All that it makes, in one run.
+    for (const TensorParameter &other : all) {
+      if (!isMade(other) || other.madeBy != p.madeBy)
+        continue;
+      const auto output = result.outputs.find(other.name);
+      if (output == result.outputs.end())
+        return Status(StatusCode::Internal, p.madeBy + " made no '" + other.name + "'" +
+                                                (result.findings.empty() ? "" : ": " + result.findings[0].toString()));
+      inputs[other.name] = std::move(output->second);
+    }
   }
   return inputs;
 }

@@ -34,17 +34,23 @@ struct Tiling {
   }
 };
 
+/// Refuses a value that is not among the option's, by name; 0 has it chosen.
+inline Status checkTile(std::string_view operation, const CallOption &option, int value) {
+  const Values &values = option.values;
+  if (value == 0 || values.take(value))
+    return {};
+  return Status::invalid(std::string(operation) + ": " + option.name + " = " + std::to_string(value) + ": " +
+                             (values.step ? "" : "a power of two ") + "from " + std::to_string(values.least) + " to " +
+                             std::to_string(values.most),
+                         "give 0 to have it chosen");
+}
+
 /// Refuses what no kernel takes, by name.
 inline Status checkTiling(std::string_view operation, const Tiling &tiling) {
   Status problem;
   Tiling::options(tiling, [&](const CallOption &option, int value) {
-    const Values &values = option.values;
-    if (!problem.ok() || value == 0 || values.take(value))
-      return;
-    problem = Status::invalid(std::string(operation) + ": " + option.name + " = " + std::to_string(value) + ": " +
-                                  (values.step ? "" : "a power of two ") + "from " + std::to_string(values.least) +
-                                  " to " + std::to_string(values.most),
-                              "give 0 to have it chosen");
+    if (problem.ok())
+      problem = checkTile(operation, option, value);
   });
   return problem;
 }

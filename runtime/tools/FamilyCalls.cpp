@@ -44,7 +44,15 @@ Status applyWith(std::span<const std::string> with, const Callable &callable, DT
       tensors[p.name] = {own, shape};
     }
   if (!tensors.empty()) {
-    KILN_TRY(requireInputs(callable, tensors));
+    // What a call needs and another family makes is made.
+    TensorTypes present = tensors;
+    for (const TensorParameter &p : callable.tensors())
+      if (!p.output && !p.optional && !p.madeBy.empty()) {
+        present[p.name];
+        if (std::find(made.begin(), made.end(), p.name) == made.end())
+          made.push_back(p.name);
+      }
+    KILN_TRY(requireInputs(callable, present));
     samples = {{tensors}};
   }
   for (Sample &sample : samples) {

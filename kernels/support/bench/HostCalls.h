@@ -8,7 +8,7 @@
 #ifndef KILN_KERNELS_SUPPORT_BENCH_HOSTCALLS_H
 #define KILN_KERNELS_SUPPORT_BENCH_HOSTCALLS_H
 
-#include "kernels/attention/AttentionOperation.h"
+#include "kernels/attention/AttentionBackwardOperation.h"
 #include "kernels/matmul/MatmulOperation.h"
 #include "kernels/support/Runner.h"
 #include "runtime/jit/bench/NullDevice.h"
@@ -46,6 +46,8 @@ private:
     KILN_ASSIGN(jit, Jit::create(device, std::move(options)));
     if (name == "attention") {
       KILN_TRY(makeAttention());
+    } else if (name == "attention_backward") {
+      KILN_TRY(makeAttentionBackward());
     } else if (name == "matmul") {
       KILN_TRY(makeMatmul());
     } else {
@@ -76,6 +78,22 @@ private:
     };
     return {};
   }
+  Status makeAttentionBackward() {
+    constexpr std::size_t bytes = 128 * 2 * 64 * 2;
+    KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::BF16, {1, 128, 2, 64}));
+    KILN_ASSIGN(const Tensor lse, Tensor::dense(device, data, DType::F32, {1, 2, 128}));
+    AttentionBackwardArguments a{
+        .of = {.q = t, .k = t, .v = t, .o = t, .lse = lse, .causal = true}, .dO = t, .dq = {}, .dk = {}, .dv = {}};
+    std::size_t at = 0;
+    for (Tensor *out : {&a.dq, &a.dk, &a.dv}) {
+      KILN_ASSIGN(*out, Tensor::dense(device, results, DType::BF16, {1, 128, 2, 64}, at));
+      at += bytes;
+    }
+    describe = [operation = std::make_shared<AttentionBackwardOperation>(*jit), arguments = a](Plan &plan) {
+      return operation->describe(arguments, plan);
+    };
+    return {};
+  }
   Status makeMatmul() {
     KILN_ASSIGN(const Tensor t, Tensor::dense(device, data, DType::BF16, {128, 128}));
     KILN_ASSIGN(const Tensor out, Tensor::dense(device, results, DType::BF16, {128, 128}));
@@ -87,7 +105,7 @@ private:
   }
 
   NullDevice device;
-  NullBuffer data{1 << 16}, results{1 << 16};
+  NullBuffer data{1 << 16}, results{1 << 17};
   std::unique_ptr<Jit> jit;
   std::unique_ptr<PlacedCall> placed;
   std::unique_ptr<NullBuffer> workspace;

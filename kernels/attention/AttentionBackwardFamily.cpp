@@ -1,0 +1,210 @@
+// `attention_backward` for commands and tests.  The reference is AttentionBackwardReference.cpp.
+#include "kernels/attention/AttentionBackwardOperation.h"
+#include "kernels/attention/AttentionBackwardReference.h"
+#include "kernels/attention/AttentionCall.h"
+#include "kernels/attention/AttentionTolerance.h"
+#include "kernels/support/Family.h"
+
+#include <algorithm>
+
+namespace kiln::kernels {
+namespace {
+
+/// Names of layouts with a tensor each for q, k and v: dq, dk and dv lie as these.
+std::span<const std::string_view> layoutsOfThree() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> out;
+    for (const AttentionLayout &layout : attentionLayouts())
+      if (layout.tensors.size() == 3)
+        out.emplace_back(layout.name);
+    return out;
+  }();
+  return names;
+}
+
+struct BackwardWords {
+  std::string_view layout = {};
+
+  template <typename Self, typename Visitor> static void options(Self &w, Visitor &&v) {
+    v(CallOption{"layout", "how q, k and v lie in memory, and dq, dk and dv as they", {}, nullptr, layoutsOfThree()},
+      w.layout);
+  }
+};
+
+struct BackwardLaunch {
+  AttentionBackwardLaunch launch = AttentionBackwardLaunch::Keys;
+  template <typename Visitor> static constexpr void fields(Visitor &&v) {
+    v("launch", &BackwardLaunch::launch, anyValue, "which kernel of the call");
+  }
+};
+
+class BackwardCallable : public Callable {
+public:
+  std::string_view name() const override { return "attention_backward"; }
+  std::string_view summary() const override {
+    return "gradients of attention by q, k, v and the sink; the same bits in every run";
+  }
+  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
+
+  std::vector<TensorParameter> tensors() const override {
+    return {{"q", false, false, "B x Sq x H x D, f16 or bf16; other layouts by --layout"},
+            {"k", false, false, "B x Sk x Hk x D"},
+            {"v", false, false, "B x Sk x Hk x Dv"},
+            {"o", false, false, "what attention gave for these inputs", {}, {}, "attention"},
+            {"lse", false, false, "f32: its lse", DType::F32, {}, "attention"},
+            {"do", false, false, "as o: the loss's gradient by o"},
+            {"dlse", false, true, "as lse: the loss's gradient by lse", DType::F32},
+            {"sink", false, true, "H, f32: a logit of each head that has no value", DType::F32},
+            {"alibi", false, true, "H or B x H, f32: slopes", DType::F32},
+            {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
+            {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
+            {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
+            {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32},
+            {"dq", true, false, "as q"},
+            {"dk", true, false, "as k"},
+            {"dv", true, false, "as v"},
+            {"dsink", true, true, "H, f32: the gradient by the sink"}};
+  }
+
+  std::vector<OptionInfo> options() const override { return optionsOf<BackwardWords, AttentionBackwardArguments>(); }
+
+  Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
+    KILN_ASSIGN(const BackwardWords words, readOptions<BackwardWords>(name(), options));
+    (void)words; // a layout that is not there is refused
+    KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensorsOfTypes(inputs), options));
+    TensorTypes out;
+    for (const auto &[gradient, of, partial] :
+         {std::tuple("dq", "q", a.cuQ || a.usedQ), std::tuple("dk", "k", a.cuK || a.usedK),
+          std::tuple("dv", "v", a.cuK || a.usedK)}) {
+      TensorType &type = out[gradient] = inputs.find(of)->second;
+      type.rest = {};
+      if (partial) // rows that no sequence uses are left alone
+        type.rest = 0;
+    }
+    if (isSet(options, "dsink"))
+      out["dsink"] = {DType::F32, {static_cast<std::uint64_t>(extentsOf(a).heads)}};
+    return out;
+  }
+
+  Status complete(const Arrays &inputs, OptionValues &options) const override { return completeCall(inputs, options); }
+
+  Planner bind(Jit &jit) const override {
+    return [operation = std::make_shared<AttentionBackwardOperation>(jit)](const Call &call, Plan &plan) -> Status {
+      AttentionBackwardArguments a;
+      KILN_TRY(readOptions("attention_backward", call.options, a));
+      KILN_ASSIGN(a.of, argumentsOfCall(call.tensors, call.options));
+      KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.options));
+      const auto optional = [&](std::string_view name) {
+        const auto found = call.tensors.find(name);
+        return found == call.tensors.end() ? std::nullopt : std::optional(found->second);
+      };
+      const AttentionViews views{a.of.q, a.of.k, a.of.v};
+      KILN_ASSIGN(a.of.o, attentionOutputView(layout, call.tensors.at("o"), views));
+      KILN_ASSIGN(a.dO, attentionOutputView(layout, call.tensors.at("do"), views, "do"));
+      const Tensor gradients[] = {call.tensors.at("dq"), call.tensors.at("dk"), call.tensors.at("dv")};
+      KILN_ASSIGN(const AttentionViews out, attentionViews(layout, gradients));
+      a.dq = out.q, a.dk = out.k, a.dv = out.v;
+      a.of.lse = optional("lse"), a.dlse = optional("dlse"), a.dsink = optional("dsink");
+      a.maxKeys = valueOr<std::int64_t>(call.options, maxKeysValue, 0);
+      return operation->describe(a, plan);
+    };
+  }
+
+  std::string sizeText(const TensorTypes &inputs, const OptionValues &options) const override {
+    return sizeTextOfCall(inputs, options);
+  }
+
+  /// 2 pairs (3 D + 2 Dv) of each head: five products.
+  double flops(const Call &call) const override {
+    const auto a = argumentsOfCall(call.tensors, call.options);
+    if (!a.ok())
+      return 0;
+    const AttentionExtents e = extentsOf(*a);
+    return 2 * valueOr(call.options, pairsValue, 0.0) * static_cast<double>(e.heads) *
+           static_cast<double>(3 * e.dim + 2 * e.dimV);
+  }
+
+  std::vector<FieldInfo> settings() const override { return fieldsOf(BackwardLaunch(), AttentionBackwardConfig()); }
+  language::Kernel record(DType element, const Settings &settings) const override {
+    AttentionBackwardConfig c;
+    BackwardLaunch which;
+    if (Status s = applySettings(settings, which, c); !s.ok())
+      return language::Kernel::failed(std::move(s));
+    return attentionBackward(which.launch, element, ofLaunch(which.launch, c));
+  }
+};
+
+class BackwardReference : public Reference {
+public:
+  Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &options) const override {
+    KILN_ASSIGN(HostTensors out, attentionBackwardReference(inputs, options));
+    KILN_ASSIGN(HostTensors base, attentionBackwardReference(inputs, options, inputs.find("q")->second.dtype));
+    for (auto &[name, tensor] : out)
+      tensor.rounded = std::move(base[name].values);
+    return out;
+  }
+
+  /// The specification's section 10, as of `attention`: f = 2; with softcap 3, and 3e-4 besides.  u is that of q's type,
+  /// of dsink too.
+  std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
+                              const HostTensors &reference, const OptionValues &options) const override {
+    const HostTensor &wanted = reference.find(name)->second;
+    const auto arguments = readOptions<AttentionBackwardArguments>("attention_backward", options);
+    if (!arguments.ok())
+      return {};
+    const bool hasCap = arguments->of.softcap > 0;
+    const WorkingError base(wanted, inputs.find("q")->second.dtype);
+    return std::vector<double>(wanted.values.size(), (hasCap ? 3 : 2) * base.worst + base.rest + (hasCap ? 3e-4 : 0));
+  }
+  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensors &inputs,
+                                    const HostTensor &reference) const override {
+    const WorkingError base(reference, inputs.find("q")->second.dtype);
+    return 1.5 * base.mean + base.rest / 8;
+  }
+};
+
+class BackwardSamples : public Samples {
+public:
+  /// As of `attention`, with o and lse from there.
+  std::vector<Sample> calls(DType dtype, SampleUse use, bool gpu) const override {
+    const auto call = [&](std::uint64_t batch, std::uint64_t queries, std::uint64_t keys, std::uint64_t heads,
+                          std::uint64_t keyHeads, std::uint64_t dim, std::uint64_t dimV, OptionValues options) {
+      return Sample{{{"q", {dtype, {batch, queries, heads, dim}}},
+                     {"k", {dtype, {batch, keys, keyHeads, dim}}},
+                     {"v", {dtype, {batch, keys, keyHeads, dimV}}},
+                     {"do", {dtype, {batch, queries, heads, dimV}}}},
+                    std::move(options),
+                    {"o", "lse"}};
+    };
+    const OptionValues causal = {{"causal", true}};
+    if (use == SampleUse::Demo)
+      return {call(1, gpu ? 8192 : 256, gpu ? 8192 : 256, gpu ? 32 : 8, gpu ? 8 : 2, 128, 128, causal)};
+    if (use == SampleUse::Bench) {
+      if (!gpu)
+        return {call(1, 256, 256, 2, 2, 64, 64, {}), call(1, 256, 256, 2, 2, 64, 64, causal)};
+      return {call(2, 8192, 8192, 32, 32, 64, 64, {}), call(2, 8192, 8192, 32, 32, 64, 64, causal),
+              call(2, 8192, 8192, 16, 16, 128, 128, {}), call(2, 8192, 8192, 16, 16, 128, 128, causal)};
+    }
+    Sample windowed =
+        call(1, 40, 150, 3, 1, 40, 24, {{"window_left", 30}, {"window_right", 4}, {"softcap", 20.0}, {"dsink", true}});
+    windowed.inputs["sink"] = {DType::F32, {3}};
+    Sample biased = call(1, 97, 97, 2, 2, 64, 64, {{"causal", true}, {"align", "top_left"}});
+    biased.inputs["alibi"] = {DType::F32, {1, 2}};
+    biased.inputs["dlse"] = {DType::F32, {1, 2, 97}};
+    std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, 8, {}), call(2, 70, 133, 4, 2, 64, 64, causal), windowed, biased};
+    for (OptionValues &options : optionsToTry<AttentionBackwardArguments>()) {
+      options["causal"] = true;
+      all.push_back(call(1, 37, 150, 2, 1, 64, 64, std::move(options)));
+    }
+    return all;
+  }
+};
+
+} // namespace
+
+Family makeAttentionBackward() {
+  return {std::make_unique<BackwardCallable>(), std::make_unique<BackwardReference>(),
+          std::make_unique<BackwardSamples>()};
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,209 @@
+#include "kernels/attention/AttentionBackwardOperation.h"
+
+#include "kernels/attention/AttentionBackwardTiling.h"
+#include "kernels/attention/AttentionChecks.h"
+#include "kernels/attention/AttentionShape.h"
+
+namespace kiln::kernels {
+namespace {
+
+using Launch = AttentionBackwardLaunch;
+
+std::int64_t keysOf(const AttentionBackwardArguments &a) {
+  return a.of.cuK ? std::min(a.maxKeys, a.of.k.shape[0]) : a.of.k.shape[1];
+}
+
+/// [batch, head, row] in the workspace.
+struct RowNumbers {
+  std::int64_t batch, heads, rows;
+  /// Rows of a head, to whole 16 bytes.
+  std::int64_t padded() const { return ceilDiv(rows, 4) * 4; }
+  std::size_t bytes() const { return static_cast<std::size_t>(batch * heads * padded()) * sizeof(float); }
+  Tensor at(DeviceAddress address) const {
+    Tensor t;
+    t.address = address;
+    t.rank = 3;
+    t.shape = {batch, heads, rows};
+    t.strides = {heads * padded(), padded(), 1};
+    return t;
+  }
+};
+
+/// An output apart from everything that the call reads.
+Status checkGradient(const Device &device, const AttentionBackwardArguments &a, const char *name, const Tensor &t) {
+  auto out = checkTensor(name, t).on(device).writable();
+  for (const auto &[other, input] : {std::pair("q", &a.of.q), std::pair("k", &a.of.k), std::pair("v", &a.of.v),
+                                     std::pair("o", &a.of.o), std::pair("do", &a.dO)})
+    out.apartFrom(other, *input);
+  for (const auto &[other, input] :
+       {std::pair("lse", &a.of.lse), std::pair("dlse", &a.dlse), std::pair("sink", &a.of.sink),
+        std::pair("alibi", &a.of.alibi), std::pair("cu_seqlens_q", &a.of.cuQ), std::pair("cu_seqlens_k", &a.of.cuK),
+        std::pair("seqused_q", &a.of.usedQ), std::pair("seqused_k", &a.of.usedK)})
+    if (*input)
+      out.apartFrom(other, **input);
+  return out.status();
+}
+
+Status checkTilings(std::string_view operation, const AttentionBackwardArguments &a) {
+  Status problem;
+  AttentionBackwardArguments::tilings(a, [&](const CallOption &option, int value) {
+    if (problem.ok())
+      problem = checkTile(operation, option, value);
+  });
+  return problem;
+}
+
+} // namespace
+
+Status AttentionBackwardOperation::check(const AttentionBackwardArguments &a) const {
+  const Device &device = jit().device();
+  const AttentionArguments &of = a.of;
+  const auto refuse = [&](const char *what, const char *remedy) {
+    return Status::invalid(std::string(name()) + ": " + what, remedy);
+  };
+  KILN_TRY(checkTensor("q", of.q).dtype({DType::F16, DType::BF16}).status());
+  KILN_TRY(checkAttention(device, name(), of, /*isWritten=*/false));
+  if (!of.lse)
+    return refuse("argument 'lse' is missing", "have attention write it, and give it here");
+  if (of.tiling.given())
+    return refuse("the tiling of the forward call is given", "give the tilings ofKeys and ofQueries, or none");
+  KILN_TRY(checkTensor("do", a.dO).on(device).dtypeOf("o", of.o).shapeOf("o", of.o).stride(of.o.rank - 1, 1).status());
+  if (a.dlse)
+    KILN_TRY(checkTensor("dlse", *a.dlse).on(device).dtype({DType::F32}).shapeOf("lse", *of.lse).status());
+  if (a.dsink && !of.sink)
+    return refuse("argument 'dsink' is given, but no sink is", "leave it out, or give the sink of the forward call");
+  const std::tuple<const char *, const Tensor *, const char *, const Tensor *> gradients[] = {
+      {"dq", &a.dq, "q", &of.q}, {"dk", &a.dk, "k", &of.k}, {"dv", &a.dv, "v", &of.v}};
+  for (unsigned i = 0; i < std::size(gradients); ++i) {
+    const auto &[name, t, like, likeTensor] = gradients[i];
+    KILN_TRY(checkTensor(name, *t)
+                 .on(device)
+                 .dtypeOf(like, *likeTensor)
+                 .shapeOf(like, *likeTensor)
+                 .stride(likeTensor->rank - 1, 1)
+                 .status());
+    KILN_TRY(checkGradient(device, a, name, *t));
+    for (unsigned j = 0; j < i; ++j)
+      KILN_TRY(checkTensor(name, *t).apartFrom(std::get<0>(gradients[j]), *std::get<1>(gradients[j])).status());
+  }
+  if (a.dsink) {
+    KILN_TRY(checkTensor("dsink", *a.dsink).on(device).dtype({DType::F32}).rank(1).shapeOf("sink", *of.sink).status());
+    KILN_TRY(checkGradient(device, a, "dsink", *a.dsink));
+    for (const auto &[name, t, like, likeTensor] : gradients)
+      KILN_TRY(checkTensor("dsink", *a.dsink).apartFrom(name, *t).status());
+  }
+  if (of.cuK && (a.maxKeys < 0 || (a.maxKeys == 0 && of.k.shape[0] > 0 && batchOf(of) > 0)))
+    return Status::invalid(std::string(name()) + ": max_keys = " + std::to_string(a.maxKeys),
+                           "give the longest sequence's number of keys, or more");
+  KILN_TRY(checkTilings(name(), a));
+  for (const auto &[launch, tiling, step] :
+       {std::tuple(Launch::Keys, &a.ofKeys, "block_m"), std::tuple(Launch::Queries, &a.ofQueries, "block_n")}) {
+    if (!tiling->given())
+      continue;
+    KILN_ASSIGN(const AttentionBackwardConfig c, configOf(launch, a));
+    const int rows = launch == Launch::Keys ? c.blockM : c.blockN;
+    KILN_TRY(checkStages(jit(), name(), c.stages, std::int64_t(2) * rows * (c.dim + c.dimV),
+                         std::string(words<Launch>[static_cast<std::size_t>(launch)]) + "_" + step + " = " +
+                             std::to_string(rows) + " rows with " + std::to_string(c.dim) + " + " +
+                             std::to_string(c.dimV) + " columns"));
+  }
+  return {};
+}
+
+Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch launch,
+                                                                     const AttentionBackwardArguments &a) const {
+  const AttentionArguments &of = a.of;
+  AttentionBackwardConfig c;
+  c.dim = tileWidth(of.q.shape[of.q.rank - 1], of.q.dtype);
+  c.dimV = tileWidth(of.v.shape[of.v.rank - 1], of.q.dtype);
+  c.left = of.windowLeft >= 0;
+  c.right = rightOf(of) >= 0;
+  c.bottomRight = of.alignment == Alignment::BottomRight && !of.positionOffset;
+  c.softcap = of.softcap > 0;
+  c.alibi = of.alibi.has_value();
+  c.sink = a.dsink.has_value();
+  c.dlse = a.dlse.has_value();
+  c.packedQ = of.cuQ.has_value();
+  c.packedK = of.cuK.has_value();
+  c.usedQ = of.usedQ.has_value();
+  c.usedK = of.usedK.has_value();
+  c = ofLaunch(launch, c);
+  KILN_ASSIGN(const Target *code, findTarget(jit().codeTarget()));
+  const Target *const device = jit().device().info().target;
+  const bool aligned = launch == Launch::Keys ? isAligned(of.q) && isAligned(a.dO) : isAligned(of.k) && isAligned(of.v);
+  chooseBackwardTiles(launch, c, aligned, *code, device ? *device : *code);
+  if (launch == Launch::Keys || launch == Launch::Queries) {
+    const Tiling &given = launch == Launch::Keys ? a.ofKeys : a.ofQueries;
+    for (const auto &[field, value] : {std::pair(&c.blockM, given.blockM), std::pair(&c.blockN, given.blockN),
+                                       std::pair(&c.warps, given.warps), std::pair(&c.stages, given.stages)})
+      if (value)
+        *field = value;
+  }
+  return c;
+}
+
+Result<JitKernel *> AttentionBackwardOperation::kernelOf(Launch launch, DType element,
+                                                         const AttentionBackwardConfig &c) const {
+  return variants[static_cast<std::size_t>(launch)].get(jit(), {element}, c,
+                                                        [&] { return attentionBackward(launch, element, c); });
+}
+
+Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Plan &plan) const {
+  const AttentionArguments &of = a.of;
+  const Heads q(of.q, of.cuQ.has_value());
+  const std::int64_t batch = batchOf(of), keyHeads = keyHeadsOf(of), queries = queriesOf(of), keys = keysOf(a);
+  const bool hasRows = batch > 0 && q.heads > 0 && queries > 0, hasKeys = batch > 0 && keyHeads > 0 && keys > 0;
+  const DType element = kernelElement(of.q.dtype);
+  KILN_ASSIGN(const AttentionBackwardConfig ofRows, configOf(Launch::Rows, a));
+  const RowNumbers numbers{q.batch, q.heads, q.rows},
+      partsOfSinks{batch, q.heads, hasRows ? ceilDiv(queries, ofRows.blockM) : 0};
+  const std::size_t bytes = hasRows ? numbers.bytes() : 0;
+  KILN_ASSIGN(
+      const auto parts,
+      plan.workspace({{"lse2", bytes}, {"delta", bytes}, {"dsinks", hasRows && a.dsink ? partsOfSinks.bytes() : 0}}));
+  const Tensor lse2 = numbers.at(parts[0]), delta = numbers.at(parts[1]), dsinks = partsOfSinks.at(parts[2]);
+  const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
+  if (hasRows) {
+    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Rows, element, ofRows));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, ofRows.blockM) * q.heads * batch));
+    KILN_TRY(plan.launch(*kernel, grid, named<"o">(byGroup(of.o, of)), named<"do">(byGroup(a.dO, of)),
+                         named<"lse">(inFront(of.lse, 3, 1)), named<"dlse">(inFront(a.dlse, 3, 1)),
+                         named<"sink">(a.dsink ? *of.sink : Tensor()), named<"lse2">(lse2), named<"delta">(delta),
+                         named<"dsinks">(a.dsink ? dsinks : Tensor()), named<"cu_q">(orNone(of.cuQ)),
+                         named<"used_q">(orNone(of.usedQ)), named<"queries">(i32(queries))));
+  }
+  if (hasKeys) {
+    KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
+    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Keys, element, c));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(keys, c.blockN) * keyHeads * batch));
+    KILN_TRY(plan.launch(
+        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
+        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta), named<"dk">(byKeyHead(a.dk, of)),
+        named<"dv">(byKeyHead(a.dv, of)), named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)),
+        named<"cu_k">(orNone(of.cuK)), named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)),
+        named<"keys">(i32(keys)), named<"window_left">(i32(of.windowLeft)), named<"window_right">(i32(rightOf(of))),
+        named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
+        named<"cap">(of.softcap)));
+  }
+  if (hasRows) {
+    KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Queries, a));
+    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Queries, element, c));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
+    KILN_TRY(plan.launch(
+        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
+        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta), named<"dq">(byGroup(a.dq, of)),
+        named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
+        named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)), named<"queries">(i32(queries)),
+        named<"window_left">(i32(of.windowLeft)), named<"window_right">(i32(rightOf(of))),
+        named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
+        named<"cap">(of.softcap)));
+  }
+  if (!a.dsink || q.heads == 0)
+    return {};
+  KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Sink, a));
+  KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Sink, element, c));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), q.heads));
+  return plan.launch(*kernel, grid, named<"dsinks">(dsinks), named<"dsink">(*a.dsink));
+}
+
+} // namespace kiln::kernels

@@ -1,0 +1,56 @@
+#include "kernels/attention/AttentionBackwardTiling.h"
+
+#include <algorithm>
+#include <span>
+
+namespace kiln::kernels {
+namespace {
+
+/// For heads of up to `widest` columns.
+struct Tiles {
+  int widest, blockM, blockN, warps;
+  bool plain = false; ///< a thread has the registers where no option needs some
+};
+
+/// Good ones first.  Sums of dk and dv take a register for each 32 of blockN (D + Dv) / warps.
+constexpr Tiles ofKeys[] = {{64, 64, 64, 4, true}, {64, 32, 64, 4},  {128, 64, 64, 8, true}, {128, 32, 64, 8},
+                            {192, 32, 64, 8},      {192, 32, 32, 8}, {192, 16, 32, 8},       {256, 32, 64, 8},
+                            {256, 32, 32, 8},      {256, 16, 32, 8}};
+constexpr Tiles ofQueries[] = {{64, 64, 64, 4},  {128, 64, 64, 4, true}, {128, 64, 32, 4}, {192, 64, 32, 8},
+                               {192, 32, 32, 8}, {256, 64, 32, 8},       {256, 32, 32, 8}, {256, 32, 16, 4}};
+
+/// Of shared memory, if all tiles of the loop and of the program lie there, and what threads exchange.
+std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const AttentionBackwardConfig &c) {
+  constexpr std::int64_t element = 2, number = 4;
+  const std::int64_t columns = c.dim + c.dimV, pairs = std::int64_t(t.blockM) * t.blockN;
+  return launch == AttentionBackwardLaunch::Keys
+             ? element * ((t.blockN + c.stages * t.blockM) * columns + 2 * pairs) + 2 * number * c.stages * t.blockM
+             : element * ((t.blockM + c.stages * t.blockN) * columns + pairs);
+}
+
+} // namespace
+
+void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig &c, bool aligned, const Target &code,
+                         const Target &device) {
+  const int wide = std::max(c.dim, c.dimV);
+  if (launch == AttentionBackwardLaunch::Rows || launch == AttentionBackwardLaunch::Sink) {
+    c.blockM = launch == AttentionBackwardLaunch::Sink ? 256 : wide <= 128 ? 64 : 32;
+    c.warps = 4;
+    return;
+  }
+  const bool copied = aligned && code.has(Capability::CpAsync);
+  const bool plain = copied && !(c.left || c.softcap || c.alibi || c.packedQ || c.packedK || c.usedQ || c.usedK);
+  const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
+  c.stages = copied ? 2 : 1;
+  const std::span<const Tiles> all =
+      launch == AttentionBackwardLaunch::Keys ? std::span<const Tiles>(ofKeys) : std::span<const Tiles>(ofQueries);
+  const Tiles *chosen = nullptr;
+  for (const Tiles &t : all)
+    if (!chosen && wide <= t.widest && (plain || !t.plain) && bytesOf(launch, t, c) <= shared)
+      chosen = &t;
+  // What does not fit is refused by the compiler, with the bytes.
+  const Tiles &t = chosen ? *chosen : all.back();
+  c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
+}
+
+} // namespace kiln::kernels

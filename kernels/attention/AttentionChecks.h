@@ -1,0 +1,16 @@
+//===- AttentionChecks.h - What both directions of attention refuse -----------------===//
+#ifndef KILN_KERNELS_ATTENTION_ATTENTIONCHECKS_H
+#define KILN_KERNELS_ATTENTION_ATTENTIONCHECKS_H
+
+#include "kernels/attention/AttentionOperation.h"
+
+namespace kiln::kernels {
+
+/// Refuses wrong tensors and options, by name.  `operation` is whose call it is; `isWritten`: it writes o and lse,
+/// which are inputs otherwise.
+Status checkAttention(const Device &device, std::string_view operation, const AttentionArguments &arguments,
+                      bool isWritten);
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_ATTENTIONCHECKS_H

@@ -1,0 +1,84 @@
+#include "kernels/attention/AttentionOnHost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::kernels {
+
+Status AttentionOnHost::place() {
+  for (const auto &[name, tensor] : inputs)
+    types[name] = {DType::U8, tensor.shape};
+  KILN_ASSIGN(arguments, argumentsOfCall(tensorsOfTypes(types), options));
+  KILN_ASSIGN(sequences, sequencesOf(arguments, tablesOf(inputs)));
+  const AttentionExtents e = extentsOf(arguments);
+  rowsQ = e.rowsQ, rowsK = e.rowsK, heads = e.heads, keyHeads = e.keyHeads, dim = e.dim, dimV = e.dimV;
+  batchOfQ = arguments.cuQ ? 1 : e.batch, batchOfK = arguments.cuK ? 1 : e.batch;
+  group = heads / std::max<std::int64_t>(1, keyHeads);
+  scale = arguments.scale ? static_cast<double>(*arguments.scale) : 1 / std::sqrt(static_cast<double>(dim));
+  std::size_t kSize = 0;
+  for (const char *name : {"q", "qkv"})
+    if (inputs.count(name))
+      qData = input(name);
+  for (const char *name : {"k", "kv", "qkv"})
+    if (const auto found = inputs.find(name); found != inputs.end())
+      kData = found->second.values.data(), kSize = found->second.values.size();
+  for (const char *name : {"v", "kv", "qkv"})
+    if (inputs.count(name))
+      vData = input(name);
+  scaledK.resize(kSize); // of an interleaved buffer more than k: what is not k is not read
+  for (std::size_t i = 0; i < kSize; ++i)
+    scaledK[i] = rounded(kData[i] * scale);
+  // Without heads there may be any number of rows.
+  sequenceOfRow.assign(static_cast<std::size_t>(heads ? rowsQ * batchOfQ : 0), -1);
+  sequenceOfKey.assign(static_cast<std::size_t>(keyHeads ? rowsK * batchOfK : 0), -1);
+  for (std::size_t s = 0; s < sequences.size(); ++s) {
+    const AttentionSequence &of = sequences[s];
+    const auto mark = [&](std::vector<std::int64_t> &to, std::int64_t first, std::int64_t count) {
+      std::fill_n(to.begin() + static_cast<std::ptrdiff_t>(first), count, static_cast<std::int64_t>(s));
+    };
+    if (heads)
+      mark(sequenceOfRow, of.batchQ * rowsQ + of.startQ, of.queries);
+    if (keyHeads)
+      mark(sequenceOfKey, of.batchK * rowsK + of.startK, of.keys);
+  }
+  return {};
+}
+
+AttentionOnHost::Logit AttentionOnHost::logitOf(double x, const AttentionSequence &s, std::int64_t head, std::int64_t p,
+                                                std::int64_t j) const {
+  const double cap = arguments.softcap;
+  Logit out{x, x};
+  if (cap > 0)
+    out.capped = out.z = rounded(cap * std::tanh(x / cap));
+  if (arguments.alibi) {
+    const HostTensor &alibi = inputs.find("alibi")->second;
+    const std::ptrdiff_t sequence = alibi.shape.size() == 2 ? &s - sequences.data() : 0;
+    const double slope = alibi.values[static_cast<std::size_t>(sequence * heads + head)];
+    out.z = rounded(out.z - slope * static_cast<double>(std::abs(p - j)));
+  }
+  return out;
+}
+
+double AttentionOnHost::dot(const double *a, const double *b, std::int64_t n) {
+  double sums[4] = {}; // float64 has bits to spare for another order
+  for (std::int64_t c = 0; c + 4 <= n; c += 4)
+    for (unsigned i = 0; i < 4; ++i)
+      sums[i] += a[c + i] * b[c + i];
+  for (std::int64_t c = n / 4 * 4; c < n; ++c)
+    sums[0] += a[c] * b[c];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+void AttentionOnHost::put(HostTensor &to, std::int64_t first, std::span<const double> values, bool whole) {
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    const std::size_t where = static_cast<std::size_t>(first) + c;
+    if (whole) {
+      to.values[where] = values[c];
+    } else {
+      to.sample.push_back(where);
+      to.values.push_back(values[c]);
+    }
+  }
+}
+
+} // namespace kiln::kernels
