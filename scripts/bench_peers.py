@@ -64,7 +64,7 @@ def cublas(shape):
     return lambda: a @ b
 
 
-def attention(backend, shape):
+def attention(backend, shape, backward=False):
     from torch.nn.attention import SDPBackend, sdpa_kernel
     batch, length, heads, dim, causal = shape
     q, k, v = (torch.randn(batch, heads, length, dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
@@ -73,7 +73,13 @@ def attention(backend, shape):
     def call():
         with sdpa_kernel(chosen):
             return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
-    return call
+    if not backward:
+        return call
+    for tensor in (q, k, v):
+        tensor.requires_grad_()
+    o = call()
+    do = torch.randn_like(o)
+    return lambda: torch.autograd.grad(o, (q, k, v), do, retain_graph=True)
 
 
 def triton(shape):
@@ -144,7 +150,7 @@ def peer(name, shape):
         return triton(shape)
     if first == "flash-linear-attention":
         return recurrence(rest[0], rest[1], shape)
-    return attention(name, shape)
+    return attention(first, shape, backward=bool(rest))
 
 
 def measure(benchmark):

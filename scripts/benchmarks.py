@@ -66,6 +66,21 @@ def products():
                         "TFLOP/s", 4 * heads * length * length * dim, words, [], (1, length, heads, dim, False))
 
 
+def gradients():
+    length = 8192
+    for dim, causal in itertools.product((64, 128, 256), (False, True)):
+        batch, heads = 16384 // length, 2048 // dim
+        words = ["attention_backward", "--dtype", "bf16", "--with", "o=attention", "--with", "lse=attention"]
+        for name in ("q", "k", "v", "do"):
+            words += ["--with", f"{name}={batch}x{length}x{heads}x{dim}"]
+        if causal:
+            words += ["--with", "causal"]
+        way = "causal" if causal else "full"
+        yield Benchmark(f"attention_backward-{dim}-{way}", "Products", f"attention_backward bf16, D = {dim}, S = {length}",
+                        way, "TFLOP/s", 10 * batch * heads * length * length * dim * (0.5 if causal else 1), words,
+                        ["cuDNN backward", "FlashAttention-2 backward"], (batch, length, heads, dim, causal))
+
+
 RULES = {  # inputs beyond k and v, and a second list that has no last dimension
     "rwkv7": ("r w a b", ""), "dplr": ("q g a b", ""), "kda": ("q g", "beta"), "gla": ("q g", ""),
 }
@@ -96,4 +111,4 @@ def recurrences():
                             [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
 
 
-ALL = [*memory(), *products(), *recurrences()]
+ALL = [*memory(), *products(), *gradients(), *recurrences()]
