@@ -3,6 +3,8 @@
 #include "tests/kernels/Repeat.h"
 #include "tests/support/TestTier.h"
 
+#include "compiler/codegen/Assembler.h"
+
 #include <cmath>
 
 namespace kiln::test {
@@ -187,7 +189,7 @@ TEST_P(AttentionBackward, WrongArgumentsAreRefused) {
   };
   refused([&](A &a) { a.of.lse.reset(); }, {"attention_backward: argument 'lse' is missing"});
   refused([&](A &a) { a.of.sink.reset(); }, {"attention_backward: argument 'dsink' is given"});
-  refused([&](A &a) { a.of.q = eighth; }, {"'q'", "f8e4m3"});
+  refused([&](A &a) { a.of.q = eighth; }, {"'q'", "e4m3", "f16, bf16"});
   refused([&](A &a) { a.of.k = odd; }, {"attention_backward: q has 4 heads", "3"});
   refused([&](A &a) { a.of.windowLeft = -2; }, {"attention_backward: window_left = -2"});
   refused([&](A &a) { a.of.softcap = -1; }, {"attention_backward: softcap"});
@@ -358,6 +360,57 @@ TEST(AttentionBackwardTargets, EveryTargetComputesEveryWidth) {
       }
   EXPECT_GT(ran, 0u);
 }
+
+//===----------------------------------------------------------------------===//
+// Registers and spills
+//===----------------------------------------------------------------------===//
+
+/// The kernel's name in its PTX.
+std::string entryOf(const std::string &text) {
+  const std::string_view before = ".visible .entry ";
+  const std::size_t at = text.find(before) + before.size();
+  return text.substr(at, text.find('(', at) - at);
+}
+
+/// The tiles that a causal call gets at 64, 128 and 256 columns: what they spill, printed.
+class AttentionBackwardSpills : public testing::TestWithParam<const char *> {};
+
+TEST_P(AttentionBackwardSpills, OfTheUsualHeads) {
+  const auto assembler = findAssembler();
+  if (!assembler.ok())
+    GTEST_SKIP() << assembler.status().toString();
+  for (const std::int64_t dim : {128, 64, 256}) {
+    if (!isFullTier() && dim != 128)
+      continue;
+    std::vector<std::string> texts;
+    const std::unique_ptr<Opened> on = openWith(std::string("emulator:") + GetParam(), {{}, {}, {}, &texts});
+    ASSERT_TRUE(on);
+    Problem p = with(64, 64);
+    p.dim = p.dimV = dim, p.causal = true;
+    std::mt19937_64 random(1);
+    const Data d = randomData(p, random);
+    const Results forward = define(p, d);
+    const PreparedGradients call =
+        prepare(*on->device, p, d, randomGradients(p, false, random), forward.o, forward.lse);
+    const Status s = AttentionBackwardOperation(*on->jit).run(call.arguments);
+    ASSERT_TRUE(s.ok()) << s.toString();
+    ASSERT_EQ(texts.size(), 3u);
+    for (const std::string &text : texts) {
+      const Result<AssembledModule> made = (*assembler)->assemble(text, GetParam());
+      ASSERT_TRUE(made.ok()) << made.status().toString();
+      EXPECT_TRUE(made->warnings.empty()) << made->warnings.front();
+      const std::string name = entryOf(text);
+      const KernelResources *k = made->resources.find(name);
+      ASSERT_TRUE(k && k->spillStoreBytes && k->spillLoadBytes) << "the report says nothing of spills";
+      std::printf("  %-8s D%-4lld%-28s%4u registers, %5u bytes spilled\n", GetParam(), static_cast<long long>(dim),
+                  name.c_str(), k->registers, *k->spillStoreBytes);
+      EXPECT_EQ(*k->spillStoreBytes + *k->spillLoadBytes, 0u) << name << " " << dim;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionBackwardSpills, testing::Values("sm_80", "sm_90a"),
+                         [](const auto &info) { return std::string(info.param); });
 
 } // namespace
 } // namespace kiln::test
