@@ -180,7 +180,7 @@ TensorCheck &TensorCheck::dense() {
 }
 
 TensorCheck &TensorCheck::writable() {
-  for (unsigned i = 0; !done() && i < tensor.rank; ++i)
+  for (unsigned i = 0; !done() && i < tensor.rank && hasElements(tensor); ++i)
     if (tensor.strides[i] == 0 && tensor.shape[i] > 1)
       refuse("is written, but its stride in dimension " + std::to_string(i) + " is 0: its " +
                  std::to_string(tensor.shape[i]) + " elements there are one",
