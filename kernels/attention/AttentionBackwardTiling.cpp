@@ -6,18 +6,30 @@
 namespace kiln::kernels {
 namespace {
 
+/// Options that leave a thread the registers for a tile.
+enum class With : std::uint8_t { All, Causal, None };
+
 /// For heads of up to `widest` columns.
 struct Tiles {
   int widest, blockM, blockN, warps;
-  bool plain = false; ///< a thread has the registers where no option needs some
+  With options = With::All;
 };
 
 /// Good ones first.  Sums of dk and dv take a register for each 32 of blockN (D + Dv) / warps.
-constexpr Tiles ofKeys[] = {{64, 64, 64, 4, true}, {64, 32, 64, 4},  {128, 64, 64, 8, true}, {128, 32, 64, 8},
-                            {192, 32, 64, 8},      {192, 32, 32, 8}, {192, 16, 32, 8},       {256, 32, 64, 8},
-                            {256, 32, 32, 8},      {256, 16, 32, 8}};
-constexpr Tiles ofQueries[] = {{64, 64, 64, 4},  {128, 64, 64, 4, true}, {128, 64, 32, 4}, {192, 64, 32, 8},
-                               {192, 32, 32, 8}, {256, 64, 32, 8},       {256, 32, 32, 8}, {256, 32, 16, 4}};
+constexpr Tiles ofKeys[] = {{64, 64, 64, 4, With::None},
+                            {64, 32, 64, 4},
+                            {128, 64, 64, 8, With::Causal},
+                            {128, 32, 64, 8},
+                            {192, 32, 64, 8},
+                            {192, 32, 32, 8},
+                            {192, 16, 32, 8},
+                            {256, 32, 64, 8},
+                            {256, 32, 32, 8},
+                            {256, 16, 32, 8}};
+constexpr Tiles ofQueries[] = {{64, 64, 64, 4},  {128, 64, 64, 4, With::Causal},
+                               {128, 64, 32, 4}, {192, 64, 32, 8},
+                               {192, 32, 32, 8}, {256, 64, 32, 8},
+                               {256, 32, 32, 8}, {256, 32, 16, 4}};
 
 /// Of shared memory, if all tiles of the loop and of the program lie there, and what threads exchange.
 std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const AttentionBackwardConfig &c) {
@@ -39,14 +51,15 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
     return;
   }
   const bool copied = aligned && code.has(Capability::CpAsync);
-  const bool plain = copied && !(c.left || c.softcap || c.alibi || c.packedQ || c.packedK || c.usedQ || c.usedK);
+  const bool some = !copied || c.left || c.softcap || c.alibi || c.packedQ || c.packedK || c.usedQ || c.usedK;
+  const With given = some ? With::All : c.right ? With::Causal : With::None;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   c.stages = copied ? 2 : 1;
   const std::span<const Tiles> all =
       launch == AttentionBackwardLaunch::Keys ? std::span<const Tiles>(ofKeys) : std::span<const Tiles>(ofQueries);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all)
-    if (!chosen && wide <= t.widest && (plain || !t.plain) && bytesOf(launch, t, c) <= shared)
+    if (!chosen && wide <= t.widest && given >= t.options && bytesOf(launch, t, c) <= shared)
       chosen = &t;
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();

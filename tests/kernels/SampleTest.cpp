@@ -24,9 +24,8 @@ TEST(Sample, OneOfEachPart) {
 
 /// A sample of a reference holds the whole one's elements, and so do its tolerances; a wrong element in it is found,
 /// with its place, one outside is not looked at.
-void expectSample(const Family &family, const TensorTypes &types, const OptionValues &options, double work) {
+void expectSampleOf(const Family &family, const Arrays &inputs, const OptionValues &options, double work) {
   SCOPED_TRACE(family.name());
-  const Arrays inputs = randomInputs(family, types, 11);
   const HostTensors host = toHost(inputs);
   const Reference &reference = *family.reference;
   const auto whole = reference.compute(host, options);
@@ -65,6 +64,10 @@ void expectSample(const Family &family, const TensorTypes &types, const OptionVa
   EXPECT_EQ(bad->worstIndex, seen);
 }
 
+void expectSample(const Family &family, const TensorTypes &types, const OptionValues &options, double work) {
+  expectSampleOf(family, randomInputs(family, types, 11), options, work);
+}
+
 TEST(Sample, OfAttention) {
   const auto dense = [](std::uint64_t rows) {
     return TensorTypes{
@@ -72,6 +75,19 @@ TEST(Sample, OfAttention) {
   };
   expectSample(familyOf("attention"), dense(40), {{"causal", true}, {"lse", true}}, 40000);
   expectSample(familyOf("attention"), {{"qkv", {DType::F16, {50, 2, 8, 16}}}}, {{"heads", 4}, {"key_heads", 2}}, 40000);
+}
+
+TEST(Sample, OfAttentionBackward) {
+  const Family &family = familyOf("attention_backward");
+  Arrays inputs = randomInputs(family,
+                               {{"q", {DType::F16, {2, 40, 4, 16}}},
+                                {"k", {DType::F16, {2, 50, 2, 16}}},
+                                {"v", {DType::F16, {2, 50, 2, 8}}},
+                                {"o", {DType::F16, {2, 40, 4, 8}}},
+                                {"do", {DType::F16, {2, 40, 4, 8}}}},
+                               11);
+  inputs["lse"] = arrayOf(DType::F32, {2, 4, 40}, std::vector<double>(320, 4.0));
+  expectSampleOf(family, inputs, {{"causal", true}, {"scale", 0.01}}, 80000); // so that powers are small
 }
 
 /// A small error in every element: each is within tolerance, their mean is not.
