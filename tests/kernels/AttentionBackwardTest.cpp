@@ -26,6 +26,24 @@ TEST_P(AttentionBackward, LengthsAndMasks) {
     }
 }
 
+/// The last row that sees a block of keys is the first of a block of rows.
+TEST_P(AttentionBackward, ABlockOfWhichOneRowSeesTheKeys) {
+  Problem p = with(128, 128);
+  p.heads = p.keyHeads = 1, p.left = 1; // row 64 sees key 63
+  all(p);
+}
+
+/// Slopes below 0: rows after the last one, which are read as 0, would have infinite powers.
+TEST_P(AttentionBackward, SlopesBelowZero) {
+  Problem p = with(40, 70);
+  p.alibi = true;
+  Data d = randomData(p, random);
+  d.alibi = {-4, -2};
+  const LossGradients g = randomGradients(p, false, random);
+  const PreparedGradients call = prepared(p, d, g);
+  compareGradients(p, d, g, call, runGradients(call));
+}
+
 /// Rows of a chunk of a prompt; the last offset: every row stands after all keys.
 TEST_P(AttentionBackward, PositionOffsets) {
   unsigned number = 0;
@@ -124,6 +142,29 @@ TEST_P(AttentionBackward, EmptyRows) {
   EXPECT_EQ(got.dv, wanted.dv);
   for (std::size_t i = 0; i < static_cast<std::size_t>(40 * p.heads * p.dim); ++i)
     ASSERT_EQ(got.dq[i], 0) << i;
+}
+
+/// A row whose logits are all minus infinity is empty too.
+TEST_P(AttentionBackward, RowsOfInfiniteLogits) {
+  Problem p = with(40, 20);
+  p.heads = p.keyHeads = 1;
+  Data d = randomData(p, random);
+  const auto D = static_cast<std::size_t>(p.dim);
+  std::fill_n(d.q.begin() + 7 * p.dim, p.dim, 0.0);
+  d.q[7 * D] = 0x1p127;
+  for (std::size_t j = 0; j < 20; ++j)
+    d.k[j * D] = -8;
+  LossGradients g = randomGradients(p, true, random);
+  Results forward = define(p, d);
+  forward.lse[7] = -INFINITY;
+  std::fill_n(forward.o.begin() + 7 * p.dimV, p.dimV, 0.0);
+  g.dlse[7] = NAN;
+  const Gradients got = runGradients(prepare(*on->device, p, d, g, forward.o, forward.lse));
+  for (std::size_t c = 0; c < D; ++c)
+    EXPECT_EQ(got.dq[7 * D + c], 0) << c;
+  for (const Numbers *x : {&got.dq, &got.dk, &got.dv})
+    for (const double e : *x)
+      ASSERT_TRUE(std::isfinite(e));
 }
 
 /// A NaN in what a pair reads is in the gradients of the pair.
