@@ -174,9 +174,10 @@ def CarryPipelines : Pass<"kiln-carry-pipelines", "::mlir::ModuleOp"> {
   let summary = "Keeps pipelines from one program of a loop over programs to the next";
   let description = [{
     In a loop from `tile.program_id` in steps of `tile.num_programs`: a `bulk` pipeline that begins and ends in each round,
-    in the loop's own block or in a conditional there, is made once and carried, so that the next program's copies begin while this one still
-    computes and stores.  What was committed and not used is waited for and released at the end of a round.  A remark says
-    why one stays: too many slots for the proof, or no room in shared memory for all of the loop's next to each other.
+    in the loop's own block or in a conditional there, is made once and carried, so that the next program's copies begin
+    while this one still computes and stores.  What was committed and not used is waited for and released at the end of a
+    round.  A remark says why one stays: too many slots for the proof, or no room in shared memory for all of the loop's
+    next to each other.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect", "::mlir::scf::SCFDialect"];
 }

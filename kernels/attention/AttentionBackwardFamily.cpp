@@ -6,6 +6,7 @@
 #include "kernels/support/Family.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace kiln::kernels {
 namespace {
@@ -47,23 +48,20 @@ public:
   std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
 
   std::vector<TensorParameter> tensors() const override {
-    return {{"q", false, false, "B x Sq x H x D, f16 or bf16; other layouts by --layout"},
-            {"k", false, false, "B x Sk x Hk x D"},
-            {"v", false, false, "B x Sk x Hk x Dv"},
-            {"o", false, false, "what attention gave for these inputs", {}, {}, "attention"},
-            {"lse", false, false, "f32: its lse", DType::F32, {}, "attention"},
-            {"do", false, false, "as o: the loss's gradient by o"},
-            {"dlse", false, true, "as lse: the loss's gradient by lse", DType::F32},
-            {"sink", false, true, "H, f32: a logit of each head that has no value", DType::F32},
-            {"alibi", false, true, "H or B x H, f32: slopes", DType::F32},
-            {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
-            {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
-            {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
-            {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32},
-            {"dq", true, false, "as q"},
-            {"dk", true, false, "as k"},
-            {"dv", true, false, "as v"},
-            {"dsink", true, true, "H, f32: the gradient by the sink"}};
+    std::vector<TensorParameter> out = {
+        {"q", false, false, "B x Sq x H x D, f16 or bf16; other layouts by --layout"},
+        {"k", false, false, "B x Sk x Hk x D"},
+        {"v", false, false, "B x Sk x Hk x Dv"},
+        {"o", false, false, "what attention gave for these inputs", {}, {}, "attention"},
+        {"lse", false, false, "f32: its lse", DType::F32, {}, "attention"},
+        {"do", false, false, "as o: the loss's gradient by o"},
+        {"dlse", false, true, "as lse: the loss's gradient by lse", DType::F32}};
+    std::ranges::move(optionalParameters(), std::back_inserter(out));
+    out.insert(out.end(), {{"dq", true, false, "as q"},
+                           {"dk", true, false, "as k"},
+                           {"dv", true, false, "as v"},
+                           {"dsink", true, true, "H, f32: the gradient by the sink"}});
+    return out;
   }
 
   std::vector<OptionInfo> options() const override { return optionsOf<BackwardWords, AttentionBackwardArguments>(); }
@@ -137,15 +135,13 @@ public:
 class BackwardReference : public Reference {
 public:
   Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &options) const override {
-    KILN_ASSIGN(HostTensors out, attentionBackwardReference(inputs, options));
-    KILN_ASSIGN(HostTensors base, attentionBackwardReference(inputs, options, inputs.find("q")->second.dtype));
-    for (auto &[name, tensor] : out)
-      tensor.rounded = std::move(base[name].values);
-    return out;
+    return withWorkingValues(inputs.find("q")->second.dtype, [&](std::optional<DType> working) {
+      return attentionBackwardReference(inputs, options, working);
+    });
   }
 
-  /// The specification's section 10, as of `attention`: f = 2; with softcap 3, and 3e-4 besides.  u is that of q's type,
-  /// of dsink too.
+  /// The specification's section 10, as of `attention`: f = 2; with softcap 3, and 3e-4 besides.  u is that of q's
+  /// type, of dsink too.
   std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
                               const HostTensors &reference, const OptionValues &options) const override {
     const HostTensor &wanted = reference.find(name)->second;

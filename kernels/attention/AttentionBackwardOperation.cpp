@@ -114,24 +114,13 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
                                                                      const AttentionBackwardArguments &a) const {
   const AttentionArguments &of = a.of;
   AttentionBackwardConfig c;
-  c.dim = tileWidth(of.q.shape[of.q.rank - 1], of.q.dtype);
-  c.dimV = tileWidth(of.v.shape[of.v.rank - 1], of.q.dtype);
-  c.left = of.windowLeft >= 0;
-  c.right = rightOf(of) >= 0;
-  c.bottomRight = of.alignment == Alignment::BottomRight && !of.positionOffset;
-  c.softcap = of.softcap > 0;
-  c.alibi = of.alibi.has_value();
+  describeCall(of, c);
   c.sink = a.dsink.has_value();
   c.dlse = a.dlse.has_value();
-  c.packedQ = of.cuQ.has_value();
-  c.packedK = of.cuK.has_value();
-  c.usedQ = of.usedQ.has_value();
-  c.usedK = of.usedK.has_value();
   c = ofLaunch(launch, c);
-  KILN_ASSIGN(const Target *code, findTarget(jit().codeTarget()));
-  const Target *const device = jit().device().info().target;
+  KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const bool aligned = launch == Launch::Keys ? isAligned(of.q) && isAligned(a.dO) : isAligned(of.k) && isAligned(of.v);
-  chooseBackwardTiles(launch, c, aligned, *code, device ? *device : *code);
+  chooseBackwardTiles(launch, c, aligned, targets.code, targets.device);
   if (launch == Launch::Keys || launch == Launch::Queries) {
     const Tiling &given = launch == Launch::Keys ? a.ofKeys : a.ofQueries;
     for (const auto &[field, value] : {std::pair(&c.blockM, given.blockM), std::pair(&c.blockN, given.blockN),
@@ -172,31 +161,28 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                          named<"dsinks">(a.dsink ? dsinks : Tensor()), named<"cu_q">(orNone(of.cuQ)),
                          named<"used_q">(orNone(of.usedQ)), named<"queries">(i32(queries))));
   }
+  // Both walk over pairs; `own`: what only one of them has.
+  const auto launchPairs = [&](Launch launch, const AttentionBackwardConfig &c, std::int64_t programs,
+                               const auto &...own) -> Status {
+    KILN_ASSIGN(JitKernel * kernel, kernelOf(launch, element, c));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
+    return plan.launch(
+        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
+        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta),
+        named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
+        named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)), named<"window_left">(i32(of.windowLeft)),
+        named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
+        named<"scale">(scaleOf(of)), named<"cap">(of.softcap), own...);
+  };
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
-    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Keys, element, c));
-    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(keys, c.blockN) * keyHeads * batch));
-    KILN_TRY(plan.launch(
-        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
-        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta), named<"dk">(byKeyHead(a.dk, of)),
-        named<"dv">(byKeyHead(a.dv, of)), named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)),
-        named<"cu_k">(orNone(of.cuK)), named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)),
-        named<"keys">(i32(keys)), named<"window_left">(i32(of.windowLeft)), named<"window_right">(i32(rightOf(of))),
-        named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
-        named<"cap">(of.softcap)));
+    KILN_TRY(launchPairs(Launch::Keys, c, ceilDiv(keys, c.blockN) * keyHeads * batch, named<"dk">(byKeyHead(a.dk, of)),
+                         named<"dv">(byKeyHead(a.dv, of)), named<"keys">(i32(keys))));
   }
   if (hasRows) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Queries, a));
-    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Queries, element, c));
-    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
-    KILN_TRY(plan.launch(
-        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
-        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta), named<"dq">(byGroup(a.dq, of)),
-        named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
-        named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)), named<"queries">(i32(queries)),
-        named<"window_left">(i32(of.windowLeft)), named<"window_right">(i32(rightOf(of))),
-        named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
-        named<"cap">(of.softcap)));
+    KILN_TRY(launchPairs(Launch::Queries, c, ceilDiv(queries, c.blockM) * q.heads * batch,
+                         named<"dq">(byGroup(a.dq, of)), named<"queries">(i32(queries))));
   }
   if (!a.dsink || q.heads == 0)
     return {};

@@ -62,6 +62,15 @@ std::int64_t integer(double v) {
 
 } // namespace
 
+std::vector<TensorParameter> optionalParameters() {
+  return {{"sink", false, true, "H, f32: a logit of each head that has no value", DType::F32},
+          {"alibi", false, true, "H or B x H, f32: slopes", DType::F32},
+          {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
+          {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
+          {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
+          {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32}};
+}
+
 Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options) {
   KILN_ASSIGN(const AttentionWords words, readOptions<AttentionWords>("attention", options));
   KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));

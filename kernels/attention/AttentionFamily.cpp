@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace kiln::kernels {
 namespace {
@@ -20,22 +21,20 @@ public:
   std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16, DType::F8E4M3}; }
 
   std::vector<TensorParameter> tensors() const override {
-    return {{"q", false, true, "B x Sq x H x D, f16, bf16 or e4m3; other layouts by --layout"},
-            {"k", false, true, "B x Sk x Hk x D"},
-            {"v", false, true, "B x Sk x Hk x Dv"},
-            {"kv", false, true, "instead of k and v: B x Sk x 2 x Hk x D"},
-            {"qkv", false, true, "instead of all three: B x S x 3 x H x D, or with --heads S x B x (H + 2 Hk) x D"},
-            {"sink", false, true, "H, f32: a logit of each head that has no value", DType::F32},
-            {"alibi", false, true, "H or B x H, f32: slopes", DType::F32},
-            {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
-            {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
-            {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
-            {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32},
-            {"q_descale", false, true, "B x Hk, f32: what e4m3 numbers of q are multiplied by", DType::F32},
-            {"k_descale", false, true, "B x Hk, f32: the same of k", DType::F32},
-            {"v_descale", false, true, "B x Hk, f32: the same of v", DType::F32},
-            {"o", true, false, "as q, with the columns of v; bf16 for e4m3"},
-            {"lse", true, true, "B x H x Sq, packed H x T, f32"}};
+    std::vector<TensorParameter> out = {
+        {"q", false, true, "B x Sq x H x D, f16, bf16 or e4m3; other layouts by --layout"},
+        {"k", false, true, "B x Sk x Hk x D"},
+        {"v", false, true, "B x Sk x Hk x Dv"},
+        {"kv", false, true, "instead of k and v: B x Sk x 2 x Hk x D"},
+        {"qkv", false, true, "instead of all three: B x S x 3 x H x D, or with --heads S x B x (H + 2 Hk) x D"}};
+    std::ranges::move(optionalParameters(), std::back_inserter(out));
+    out.insert(out.end(),
+               {{"q_descale", false, true, "B x Hk, f32: what e4m3 numbers of q are multiplied by", DType::F32},
+                {"k_descale", false, true, "B x Hk, f32: the same of k", DType::F32},
+                {"v_descale", false, true, "B x Hk, f32: the same of v", DType::F32},
+                {"o", true, false, "as q, with the columns of v; bf16 for e4m3"},
+                {"lse", true, true, "B x H x Sq, packed H x T, f32"}});
+    return out;
   }
 
   std::vector<OptionInfo> options() const override { return optionsOf<AttentionWords, AttentionArguments>(); }
@@ -80,12 +79,9 @@ public:
 class AttentionReference : public Reference {
 public:
   Result<HostTensors> compute(const HostTensors &inputs, const OptionValues &options) const override {
-    KILN_ASSIGN(HostTensors out, attentionReference(inputs, options));
     const auto q = inputs.count("q") ? inputs.find("q") : inputs.find("qkv");
-    KILN_ASSIGN(HostTensors base, attentionReference(inputs, options, q->second.dtype));
-    for (auto &[name, tensor] : out)
-      tensor.rounded = std::move(base[name].values);
-    return out;
+    return withWorkingValues(
+        q->second.dtype, [&](std::optional<DType> working) { return attentionReference(inputs, options, working); });
   }
 
   /// The specification's section 10: with `base` the same computation in the working type,

@@ -9,41 +9,27 @@ namespace {
 
 /// The code for a call, with what the caller leaves open chosen.
 Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
-  const bool packedQ = a.cuQ.has_value(), packedK = a.cuK.has_value();
   AttentionConfig c;
-  c.dim = tileWidth(a.q.shape[a.q.rank - 1], a.q.dtype);
-  c.dimV = tileWidth(a.v.shape[a.v.rank - 1], a.q.dtype);
-  c.left = a.windowLeft >= 0;
-  c.right = rightOf(a) >= 0;
-  c.bottomRight = a.alignment == Alignment::BottomRight && !a.positionOffset;
-  c.softcap = a.softcap > 0;
-  c.alibi = a.alibi.has_value();
+  describeCall(a, c);
   c.sink = a.sink.has_value();
-  c.packedQ = packedQ;
-  c.packedK = packedK;
-  c.usedQ = a.usedQ.has_value();
-  c.usedK = a.usedK.has_value();
   c.descaleQ = a.descaleQ.has_value();
   c.descaleK = a.descaleK.has_value();
   c.descaleV = a.descaleV.has_value();
   c.lse = a.lse.has_value();
   if (a.tiling.stages)
     c.stages = a.tiling.stages;
-  KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
-  const Target *const device = jit.device().info().target;
-  std::int64_t heads = packedQ ? a.cuQ->shape[0] - 1 : a.q.shape[0];
-  for (unsigned d = packedQ ? 1 : 2; d + 1 < a.q.rank; ++d)
-    heads *= a.q.shape[d];
-  const AttentionExtent extent{queriesOf(a), a.k.shape[packedK ? 0 : 1], heads, isAligned(a.k) && isAligned(a.v),
-                               a.q.dtype};
-  chooseTiles(c, extent, *code, device ? *device : *code, jit.device().info().multiprocessors);
+  KILN_ASSIGN(const Targets targets, targetsOf(jit));
+  const AttentionExtent extent{queriesOf(a), a.k.shape[c.packedK ? 0 : 1], batchOf(a) * Heads(a.q, c.packedQ).heads,
+                               isAligned(a.k) && isAligned(a.v), a.q.dtype};
+  const std::int64_t multiprocessors = jit.device().info().multiprocessors;
+  chooseTiles(c, extent, targets.code, targets.device, multiprocessors);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps)})
     if (given) {
       *field = given;
       c.maxRegisters = 0; // they were for the tiles that were chosen
     }
-  c.persistent = a.persistent || takesSeveralTiles(c, extent, *code, jit.device().info().multiprocessors);
+  c.persistent = a.persistent || takesSeveralTiles(c, extent, targets.code, multiprocessors);
   return c;
 }
 
@@ -71,12 +57,12 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
   const auto element = kernelElement(a.q.dtype);
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attention(element, c); }));
-  KILN_ASSIGN(const Target *code, findTarget(jit().codeTarget()));
-  const Target *const device = jit().device().info().target ? jit().device().info().target : code;
   std::int64_t programs = ceilDiv(queries, c.blockM) * heads * batch;
-  if (c.persistent)
-    programs = std::min<std::int64_t>(programs,
-                                      residentPrograms(c, a.q.dtype, *device, jit().device().info().multiprocessors));
+  if (c.persistent) {
+    KILN_ASSIGN(const Targets targets, targetsOf(jit()));
+    programs =
+        std::min(programs, residentPrograms(c, a.q.dtype, targets.device, jit().device().info().multiprocessors));
+  }
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   return plan.launch(

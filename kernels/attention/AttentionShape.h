@@ -57,6 +57,31 @@ inline int tileWidth(std::int64_t columns, DType element) {
   return static_cast<int>(std::max<std::int64_t>(depth, (columns + depth - 1) / depth * depth));
 }
 
+/// Sets the fields that the configurations of both directions have of what is computed.
+template <typename Config> void describeCall(const AttentionArguments &a, Config &c) {
+  c.dim = tileWidth(a.q.shape[a.q.rank - 1], a.q.dtype);
+  c.dimV = tileWidth(a.v.shape[a.v.rank - 1], a.q.dtype);
+  c.left = a.windowLeft >= 0;
+  c.right = rightOf(a) >= 0;
+  c.bottomRight = a.alignment == Alignment::BottomRight && !a.positionOffset;
+  c.softcap = a.softcap > 0;
+  c.alibi = a.alibi.has_value();
+  c.packedQ = a.cuQ.has_value();
+  c.packedK = a.cuK.has_value();
+  c.usedQ = a.usedQ.has_value();
+  c.usedK = a.usedK.has_value();
+}
+
+/// What the code may use, and what runs it.
+struct Targets {
+  const Target &code, &device;
+};
+inline Result<Targets> targetsOf(const Jit &jit) {
+  KILN_ASSIGN(const Target *code, findTarget(jit.codeTarget()));
+  const Target *const device = jit.device().info().target;
+  return Targets{*code, device ? *device : *code};
+}
+
 /// Rows of whole 16 bytes, wherever they begin: what the kernel is compiled for (Stride, Pointer).
 inline bool isAligned(const Tensor &t) {
   constexpr std::int64_t bytes = 16;

@@ -31,6 +31,15 @@ struct WorkingError {
   }
 };
 
+/// What `compute` gives in float64, with what it gives in the working type as the rounded values.
+template <typename Compute> Result<HostTensors> withWorkingValues(DType working, Compute compute) {
+  KILN_ASSIGN(HostTensors out, compute(std::optional<DType>()));
+  KILN_ASSIGN(HostTensors base, compute(std::optional(working)));
+  for (auto &[name, tensor] : out)
+    tensor.rounded = std::move(base[name].values);
+  return out;
+}
+
 } // namespace kiln::kernels
 
 #endif // KILN_KERNELS_ATTENTION_ATTENTIONTOLERANCE_H

@@ -31,6 +31,19 @@ inline Array arrayFrom(DType type, const Shape &shape, const std::vector<double>
   return integers;
 }
 
+/// Writes values, rounded to the type; gives `file`.
+inline std::string saveArray(const std::string &file, DType type, const Shape &shape,
+                             const std::vector<double> &values) {
+  EXPECT_TRUE(writeNpy(file, arrayFrom(type, shape, values)).ok());
+  return file;
+}
+inline std::string saveZeros(const std::string &file, DType type, const Shape &shape) {
+  std::size_t n = 1;
+  for (const std::uint64_t e : shape)
+    n *= e;
+  return saveArray(file, type, shape, std::vector<double>(n));
+}
+
 /// A file's values, and its shape.
 inline std::vector<double> valuesOf(const std::string &file, Shape *shape = nullptr) {
   auto array = readNpy(file);

@@ -38,14 +38,10 @@ protected:
 
   std::string save(const std::string &name, const Shape &shape, const std::vector<double> &values,
                    DType type = DType::F16) {
-    EXPECT_TRUE(writeNpy(file(name), arrayFrom(type, shape, values)).ok());
-    return file(name);
+    return saveArray(file(name), type, shape, values);
   }
   std::string zeros(const std::string &name, const Shape &shape, DType type = DType::F16) {
-    std::size_t n = 1;
-    for (const std::uint64_t e : shape)
-      n *= e;
-    return save(name, shape, std::vector<double>(n), type);
+    return saveZeros(file(name), type, shape);
   }
   Outcome run(const std::string &kernel, Words words, const Words &more) {
     words.insert(words.begin(), {"run", kernel, "--target", "sm_80"});

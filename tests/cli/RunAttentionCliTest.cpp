@@ -31,14 +31,10 @@ protected:
   void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
 
   std::string save(const std::string &name, DType type, const Shape &shape, const std::vector<double> &values) {
-    EXPECT_TRUE(writeNpy(file(name), arrayFrom(type, shape, values)).ok());
-    return file(name);
+    return saveArray(file(name), type, shape, values);
   }
   std::string zeros(const std::string &name, const Shape &shape, DType type = DType::F16) {
-    std::size_t n = 1;
-    for (const std::uint64_t e : shape)
-      n *= e;
-    return save(name, type, shape, std::vector<double>(n));
+    return saveZeros(file(name), type, shape);
   }
 
   /// A file of the inputs with these axes (AttentionLayouts.h); `own`: the tensor, where the axes do not say.

@@ -23,8 +23,7 @@ protected:
   void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
 
   std::string save(const std::string &name, DType type, const Shape &shape, const std::vector<double> &values) {
-    EXPECT_TRUE(writeNpy(file(name), arrayFrom(type, shape, values)).ok());
-    return file(name);
+    return saveArray(file(name), type, shape, values);
   }
   static std::vector<double> turned(const std::vector<double> &m, std::size_t rows, std::size_t columns) {
     std::vector<double> out(m.size());

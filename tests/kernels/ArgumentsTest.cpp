@@ -61,13 +61,7 @@ protected:
   template <typename Op, typename Args>
   void refused(const Args &arguments, std::initializer_list<std::string> parts, const RunOptions &options = {}) {
     Op operation(*on->jit);
-    const Status s = operation.run(arguments, options);
-    ASSERT_FALSE(s.ok()) << operation.name() << " took wrong arguments";
-    EXPECT_EQ(s.code(), StatusCode::InvalidArgument) << s.toString();
-    EXPECT_FALSE(s.remedy().empty()) << s.toString();
-    for (const std::string &part : parts)
-      EXPECT_NE(s.message().find(part), std::string::npos)
-          << operation.name() << ": '" << part << "' is not in: " << s.toString();
+    expectRefused(operation.run(arguments, options), parts, std::string(operation.name()));
   }
   std::unique_ptr<Opened> on;
   std::unique_ptr<Buffer> first, second, third;

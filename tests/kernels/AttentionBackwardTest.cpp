@@ -81,26 +81,16 @@ TEST_P(AttentionBackward, HeadDims) {
 /// dk and dv of a key head are sums over the query heads that it serves, rounded once.
 TEST_P(AttentionBackward, GroupsOfHeads) {
   unsigned number = 0;
-  for (const auto &[heads, keyHeads] : {std::pair<std::int64_t, std::int64_t>{6, 2}, {5, 1}, {3, 3}}) {
-    if (!chosen(number++, 3))
-      continue;
-    Problem p = with(40, 50);
-    p.heads = heads, p.keyHeads = keyHeads, p.batch = 2;
-    all(p);
-  }
+  for (const Problem &p : problemsOfGroups())
+    if (chosen(number++, 3))
+      all(p);
 }
 
 TEST_P(AttentionBackward, SoftcapSinkAlibiScaleDlse) {
   for (unsigned options = 1; options < 32; ++options) {
     if (!chosen(options, 16))
       continue;
-    Problem p = with(65, 80, options % 2 ? DType::F16 : DType::BF16);
-    p.softcap = options & 1 ? 15 : 0;
-    p.sink = options & 2;
-    p.alibi = options & 4;
-    p.causal = options & 8;
-    p.scale = p.softcap > 0 ? 0.125f : options & 8 ? 0.2f : 0;
-    compareRandom(p, options & 16);
+    compareRandom(withOptions(options), options & 16);
   }
 }
 

@@ -45,6 +45,25 @@ Problem with(std::int64_t queries, std::int64_t keys, DType type) {
   return p;
 }
 
+std::vector<Problem> problemsOfGroups() {
+  std::vector<Problem> out;
+  for (const auto &[heads, keyHeads] : {std::pair<std::int64_t, std::int64_t>{6, 2}, {5, 1}, {3, 3}}) {
+    Problem &p = out.emplace_back(with(40, 50));
+    p.heads = heads, p.keyHeads = keyHeads, p.batch = 2;
+  }
+  return out;
+}
+
+Problem withOptions(unsigned options) {
+  Problem p = with(65, 80, options % 2 ? DType::F16 : DType::BF16);
+  p.softcap = options & 1 ? 15 : 0;
+  p.sink = options & 2;
+  p.alibi = options & 4;
+  p.causal = options & 8;
+  p.scale = p.softcap > 0 ? 0.125f : options & 8 ? 0.2f : 0;
+  return p;
+}
+
 Data randomData(const Problem &p, std::mt19937_64 &random) {
   Data d;
   std::normal_distribution<double> normal;

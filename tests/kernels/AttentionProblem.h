@@ -41,6 +41,11 @@ struct Problem {
 /// A dense call with so many queries and keys of one sequence.
 Problem with(std::int64_t queries, std::int64_t keys, DType type = DType::BF16);
 
+/// Query heads that share key heads: some, all, none.
+std::vector<Problem> problemsOfGroups();
+/// A cap (bit 0), a sink (1), slopes (2), a causal mask with another scale (3).
+Problem withOptions(unsigned options);
+
 /// Values in C order, already rounded to the problem's type.
 struct Data {
   Numbers q, k, v, sink, alibi;

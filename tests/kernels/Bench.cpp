@@ -273,4 +273,12 @@ void runCase(Opened &on, Case c) {
   check(c, family, outputs);
 }
 
+void expectRefused(const Status &s, std::initializer_list<std::string> parts, const std::string &what) {
+  ASSERT_FALSE(s.ok()) << what << " took wrong arguments";
+  EXPECT_EQ(s.code(), StatusCode::InvalidArgument) << s.toString();
+  EXPECT_FALSE(s.remedy().empty()) << s.toString();
+  for (const std::string &part : parts)
+    EXPECT_NE(s.message().find(part), std::string::npos) << what << ": '" << part << "' is not in: " << s.toString();
+}
+
 } // namespace kiln::test

@@ -65,6 +65,10 @@ struct Case {
 /// within the family's tolerance; of copy and transpose the input's bits, of add the correctly rounded sum.
 void runCase(Opened &on, Case testCase);
 
+/// A call was refused for wrong arguments: with a remedy, and all of `parts` in the message.  `what`: whose call, for
+/// the report.
+void expectRefused(const Status &status, std::initializer_list<std::string> parts, const std::string &what);
+
 /// Values, rounded to `dtype` once.
 Array arrayOf(DType dtype, const Shape &shape, const std::vector<double> &values);
 

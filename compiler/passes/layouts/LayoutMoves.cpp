@@ -265,9 +265,10 @@ bool LayoutMoves::storeApart(ConvertLayoutOp conversion) {
   layout::Blocked apart = *blocked;
   const llvm::ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
   for (size_t d = 0; d < shape.size(); ++d) {
-    const int64_t all = apart.sizePerThread[d] * apart.threadsPerWarp[d] * apart.warpsPerCTA[d];
-    if (apart.warpsPerCTA[d] > 1 && static_cast<int64_t>(d) != apart.order.front() && (shape[d] & -shape[d]) > all)
-      apart.sizePerThread[d] *= (shape[d] & -shape[d]) / all;
+    const int64_t once = apart.sizePerThread[d] * apart.threadsPerWarp[d] * apart.warpsPerCTA[d];
+    const int64_t core = shape[d] & -shape[d]; // the power of two that registers, lanes and warps share
+    if (apart.warpsPerCTA[d] > 1 && static_cast<int64_t>(d) != apart.order.front() && core > once)
+      apart.sizePerThread[d] *= core / once;
   }
   const auto layout = LayoutAttr::get(f.getContext(), apart);
   if (layout == layoutOf(tile) || !tile_gpu::fits(tile.getType(), layout))

@@ -39,23 +39,6 @@ bool mayPassWrites(scf::ForOp loop, tile::LoadViewOp load, const analysis::Point
               .wasInterrupted();
 }
 
-/// The last operation of the load's block that looks at sums of these products.
-Operation *lastLook(tile::LoadViewOp load, llvm::ArrayRef<WarpgroupOperand> operands) {
-  Operation *last = load;
-  const auto meet = [&](Operation *op) {
-    Operation *at = load->getBlock()->findAncestorOpInBlock(*op);
-    if (at && last->isBeforeInBlock(at))
-      last = at;
-  };
-  for (const WarpgroupOperand &operand : operands) {
-    Operation *dot = operand.dot;
-    meet(dot);
-    for (Operation *user : dot->getUsers())
-      meet(user);
-  }
-  return last;
-}
-
 void fetch(tile::LoadViewOp load, const Target &target, const analysis::AxisAnalysis &facts) {
   const auto operands = warpgroupOperands(load.getResult());
   const auto unit = load.getView().getType().getUnit();

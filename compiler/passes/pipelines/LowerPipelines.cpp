@@ -21,8 +21,7 @@
 // end.
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/pipelines/PipelinedLoops.h"
-
-#include "compiler/tile_gpu/TileGpu.h"
+#include "compiler/passes/pipelines/PipelineStates.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -38,66 +37,6 @@ namespace kiln {
 using namespace tile_gpu;
 
 namespace {
-
-/// The slots of one pipeline.
-struct Ring {
-  PipelineType type;
-  llvm::SmallVector<Value> buffers; ///< of all slots
-  Value full, empty;                ///< mbarriers, one a slot, of a bulk pipeline
-  bool once = false;                ///< a block has them once
-  bool single = false; ///< the slot that is filled next follows from the one that is read next, and is not carried
-
-  bool isBulk() const { return bool(full); }
-};
-
-/// A slot's number, and in a bulk pipeline its phase.
-struct Turn {
-  Value slot, phase;
-};
-
-struct State {
-  const Ring *ring = nullptr;
-  Turn read, write;                ///< the oldest slot that was not released, the next to be committed
-  llvm::SmallVector<Value> groups; ///< of what was committed and not waited for, the oldest first; not of bulk copies
-  unsigned acquired = 0, committed = 0, waited = 0; ///< slots in the producer's hands, in nobody's, in the consumer's
-
-  unsigned taken() const { return acquired + committed + waited; }
-  /// Another that a loop or a conditional may carry in its place.
-  bool sameShape(const State &o) const {
-    return ring == o.ring && committed == o.committed && acquired == o.acquired && waited == o.waited;
-  }
-  /// What is carried.
-  llvm::SmallVector<Value> values() const {
-    if (ring->single)
-      return {read.slot, read.phase};
-    llvm::SmallVector<Value> out = {read.slot, write.slot};
-    if (ring->isBulk())
-      out.append({read.phase, write.phase});
-    out.append(groups);
-    return out;
-  }
-  State with(ValueRange values) const {
-    State out = *this;
-    out.read.slot = values[0];
-    if (ring->single) {
-      out.read.phase = values[1];
-      out.write = {};
-      return out;
-    }
-    out.write.slot = values[1];
-    if (ring->isBulk()) {
-      out.read.phase = values[2];
-      out.write.phase = values[3];
-    } else {
-      out.groups.assign(values.begin() + 2, values.end());
-    }
-    return out;
-  }
-  std::string text() const {
-    return std::to_string(acquired) + " acquired, " + std::to_string(committed) + " committed, " +
-           std::to_string(waited) + " waited for";
-  }
-};
 
 bool isState(Value v) {
   return isa<PipelineType>(v.getType());
@@ -153,7 +92,7 @@ private:
   //===--- states ----------------------------------------------------------===//
 
   /// For the operation that gives the next one.
-  FailureOr<State> take(Value v, Operation *by) {
+  FailureOr<RingState> take(Value v, Operation *by) {
     if (!usable.remove(v)) {
       InFlightDiagnostic error = by->emitError(
           states.contains(v) ? "takes the state of a pipeline that went on somewhere else, or that a loop around it "
@@ -165,7 +104,7 @@ private:
     }
     return states.find(v)->second;
   }
-  void give(Value v, State state) {
+  void give(Value v, RingState state) {
     states.insert_or_assign(v, std::move(state));
     usable.insert(v);
   }
@@ -204,22 +143,23 @@ private:
       turn = after(ring, turn, loc);
     return turn;
   }
-  /// The same at once.
-  Turn far(const Ring &ring, const Turn &turn, unsigned slots, Location loc) {
-    if (slots % ring.type.getStages() == 1)
-      return after(ring, turn, loc);
-    const int64_t stages = ring.type.getStages(), rest = slots % stages;
-    Turn out = turn;
-    if (rest) {
-      const Value sum = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, rest));
-      const Value past =
-          rewriter.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, sum, constant(loc, stages));
-      const Value wrapped = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, rest - stages));
-      out.slot = rewriter.createOrFold<arith::SelectOp>(loc, past, wrapped, sum);
-      out.phase = rewriter.createOrFold<arith::SelectOp>(loc, past, other(turn.phase, loc), turn.phase);
-    }
-    if (slots / stages % 2)
-      out.phase = other(out.phase, loc);
+  /// The slot of a bulk pipeline that is filled next, from the one that is read next and how many are taken, at most
+  /// all: in one step, since a round needs none of those between.
+  Turn fillAfter(const RingState &state, Location loc) {
+    const Turn &turn = state.read;
+    const int64_t stages = state.ring->type.getStages(), slots = state.waited + state.committed;
+    if (slots == 0)
+      return turn;
+    if (slots == stages)
+      return {turn.slot, other(turn.phase, loc)};
+    if (slots == 1)
+      return after(*state.ring, turn, loc);
+    const Value sum = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, slots));
+    const Value past = rewriter.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::sge, sum, constant(loc, stages));
+    const Value wrapped = rewriter.createOrFold<arith::AddIOp>(loc, turn.slot, constant(loc, slots - stages));
+    Turn out;
+    out.slot = rewriter.createOrFold<arith::SelectOp>(loc, past, wrapped, sum);
+    out.phase = rewriter.createOrFold<arith::SelectOp>(loc, past, other(turn.phase, loc), turn.phase);
     return out;
   }
   Value other(Value phase, Location loc) { return rewriter.createOrFold<arith::XOrIOp>(loc, phase, constant(loc, 1)); }
@@ -261,7 +201,7 @@ private:
     const int64_t stages = ring.type.getStages();
     for (BufferType buffer : ring.type.getBuffers())
       ring.buffers.push_back(LocalAllocOp::create(rewriter, loc, buffer.withCount(stages), IntegerAttr()));
-    State state;
+    RingState state;
     state.ring = &ring;
     state.read.slot = constant(loc, 0);
     state.write.slot = op.getHolding() ? constant(loc, op.getHolding()) : state.read.slot;
@@ -297,8 +237,8 @@ private:
   }
 
   /// Takes the operation's state, changes it and gives the next one.
-  template <typename Op> LogicalResult step(Op op, llvm::function_ref<LogicalResult(State &)> change) {
-    FailureOr<State> state = take(op.getPipeline(), op);
+  template <typename Op> LogicalResult step(Op op, llvm::function_ref<LogicalResult(RingState &)> change) {
+    FailureOr<RingState> state = take(op.getPipeline(), op);
     if (failed(state) || failed(change(*state)))
       return failure();
     give(op.getNext(), std::move(*state));
@@ -306,7 +246,7 @@ private:
   }
 
   LogicalResult lower(AcquireOp op) {
-    return step(op, [&](State &state) -> LogicalResult {
+    return step(op, [&](RingState &state) -> LogicalResult {
       const Ring &ring = *state.ring;
       if (state.taken() == ring.type.getStages())
         return op.emitOpError() << "finds no free slot: of " << ring.type.getStages() << ", " << state.text()
@@ -329,7 +269,7 @@ private:
   }
 
   /// The copies into a slot count to its mbarrier; those of a block become one thread's together.
-  LogicalResult acquireBulk(AcquireOp op, State &state) {
+  LogicalResult acquireBulk(AcquireOp op, RingState &state) {
     const Ring &ring = *state.ring;
     const Turn turn = state.write;
     elected(op.getLoc(), [&] {
@@ -372,7 +312,7 @@ private:
   }
 
   LogicalResult lower(CommitOp op) {
-    return step(op, [&](State &state) -> LogicalResult {
+    return step(op, [&](RingState &state) -> LogicalResult {
       if (!state.acquired)
         return op.emitOpError("commits no slot: none was acquired since the last one");
       const Ring &ring = *state.ring;
@@ -390,7 +330,7 @@ private:
   }
 
   LogicalResult lower(WaitOp op) {
-    return step(op, [&](State &state) -> LogicalResult {
+    return step(op, [&](RingState &state) -> LogicalResult {
       if (!state.committed)
         return op.emitOpError("waits for a slot that is never committed");
       const Ring &ring = *state.ring;
@@ -411,7 +351,7 @@ private:
   }
 
   LogicalResult lower(ReleaseOp op) {
-    return step(op, [&](State &state) -> LogicalResult {
+    return step(op, [&](RingState &state) -> LogicalResult {
       if (!state.waited)
         return op.emitOpError("releases no slot: none was waited for since the last one");
       if (state.ring->isBulk())
@@ -426,7 +366,7 @@ private:
     auto it = states.find(op.getPipeline());
     if (it == states.end())
       return op.emitOpError("looks at a pipeline that is not known here");
-    const State &state = it->second;
+    const RingState &state = it->second;
     if (!op.getIndex() && !state.waited)
       return op.emitOpError("looks at a slot that was not waited for: name one by `at`");
     if (op.getIndex())
@@ -437,7 +377,7 @@ private:
   }
 
   LogicalResult lower(DrainOp op) {
-    const FailureOr<State> state = take(op.getPipeline(), op);
+    const FailureOr<RingState> state = take(op.getPipeline(), op);
     if (failed(state))
       return failure();
     if (state->acquired)
@@ -463,14 +403,15 @@ private:
   //===--- control flow ----------------------------------------------------===//
 
   /// Each state as its values, in its place.
-  FailureOr<llvm::SmallVector<Value>> expand(ValueRange values, Operation *by, llvm::SmallVectorImpl<State> &taken) {
+  FailureOr<llvm::SmallVector<Value>> expand(ValueRange values, Operation *by,
+                                             llvm::SmallVectorImpl<RingState> &taken) {
     llvm::SmallVector<Value> out;
     for (Value v : values) {
       if (!isState(v)) {
         out.push_back(v);
         continue;
       }
-      FailureOr<State> state = take(v, by);
+      FailureOr<RingState> state = take(v, by);
       if (failed(state))
         return failure();
       out.append(state->values());
@@ -480,7 +421,7 @@ private:
   }
 
   /// `values` in the place of `old`, whose states have the shapes of `like`.
-  void collapse(ValueRange old, ValueRange values, llvm::ArrayRef<State> like) {
+  void collapse(ValueRange old, ValueRange values, llvm::ArrayRef<RingState> like) {
     for (Value v : old) {
       if (!isState(v)) {
         rewriter.replaceAllUsesWith(v, values.front());
@@ -488,9 +429,9 @@ private:
         continue;
       }
       const size_t count = like.front().values().size();
-      State state = like.front().with(values.take_front(count));
+      RingState state = like.front().with(values.take_front(count));
       if (state.ring->single)
-        state.write = far(*state.ring, state.read, state.waited + state.committed, v.getLoc());
+        state.write = fillAfter(state, v.getLoc());
       give(v, std::move(state));
       values = values.drop_front(count);
       like = like.drop_front();
@@ -500,7 +441,7 @@ private:
   LogicalResult lower(scf::ForOp loop) {
     if (llvm::none_of(loop.getInitArgs(), isState))
       return inside(*loop.getBody());
-    llvm::SmallVector<State> before;
+    llvm::SmallVector<RingState> before;
     FailureOr<llvm::SmallVector<Value>> inits = expand(loop.getInitArgs(), loop, before);
     if (failed(inits))
       return failure();
@@ -523,7 +464,7 @@ private:
   LogicalResult lower(scf::IfOp op) {
     const auto saved = usable;
     auto left = usable; // what neither side uses up
-    std::optional<llvm::SmallVector<State>> shapes;
+    std::optional<llvm::SmallVector<RingState>> shapes;
     for (Region &region : op->getRegions()) {
       if (region.empty())
         continue;
@@ -566,9 +507,9 @@ private:
   }
 
   /// The values of the states that a block ends with, in their place; they have the shapes of `like`.
-  LogicalResult endOf(Block &block, llvm::ArrayRef<State> like, const char *what) {
+  LogicalResult endOf(Block &block, llvm::ArrayRef<RingState> like, const char *what) {
     Operation *end = block.getTerminator();
-    llvm::SmallVector<State> taken;
+    llvm::SmallVector<RingState> taken;
     const FailureOr<llvm::SmallVector<Value>> values = expand(end->getOperands(), end, taken);
     if (failed(values))
       return failure();
@@ -592,7 +533,7 @@ private:
   func::FuncOp function;
   IRRewriter rewriter;
   llvm::SmallVector<std::unique_ptr<Ring>> rings;
-  llvm::DenseMap<Value, State> states;                     ///< of every value that stands for one
+  llvm::DenseMap<Value, RingState> states;                 ///< of every value that stands for one
   llvm::SmallSetVector<Value, 4> usable;                   ///< those that may go on from here
   llvm::DenseMap<std::pair<Value, Value>, Turn> following; ///< a slot's number and phase -> the next one's
   llvm::SmallVector<Operation *> dead;

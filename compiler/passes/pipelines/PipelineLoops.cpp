@@ -185,27 +185,19 @@ private:
   void takeOutside(Pipe &pipe, tile::LoadViewOp load) {
     auto wait = WaitOp::create(rewriter, load.getLoc(), pipe.state);
     pipe.state = wait.getNext();
-    Operation *last = load; // that looks at the sums of its products
     const auto operands = warpgroupOperands(load.getResult());
-    for (const WarpgroupOperand &operand : operands ? *operands : llvm::SmallVector<WarpgroupOperand>()) {
-      Operation *dot = operand.dot;
-      for (Operation *user : dot->getUsers())
-        if (Operation *at = load->getBlock()->findAncestorOpInBlock(*user); at && last->isBeforeInBlock(at))
-          last = at;
-      if (Operation *at = load->getBlock()->findAncestorOpInBlock(*dot); at && last->isBeforeInBlock(at))
-        last = at;
-    }
+    Operation *last = operands ? lastLook(load, *operands) : load.getOperation();
     Block &block = *load->getBlock();
     rewriter.setInsertionPoint(load);
-    if (operands)
+    if (operands) {
       rewriter.replaceOpWithNewOp<LocalLoadOp>(load, load.getType(), wait.getBuffers().front());
-    else
+    } else {
       for (Operation *read : readFrom(load, wait.getBuffers().front(), block)) {
         read->setAttr(readByThreads, rewriter.getUnitAttr());
         last = read;
       }
-    if (!operands)
       rewriter.eraseOp(load);
+    }
     if (last->hasTrait<OpTrait::IsTerminator>() || last == loop)
       rewriter.setInsertionPoint(last);
     else

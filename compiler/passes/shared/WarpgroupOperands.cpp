@@ -73,6 +73,22 @@ Operation *firstLook(Operation *product) {
   return first;
 }
 
+Operation *lastLook(Operation *load, llvm::ArrayRef<WarpgroupOperand> operands) {
+  Operation *last = load;
+  const auto meet = [&](Operation *op) {
+    Operation *at = load->getBlock()->findAncestorOpInBlock(*op);
+    if (at && last->isBeforeInBlock(at))
+      last = at;
+  };
+  for (const WarpgroupOperand &operand : operands) {
+    Operation *dot = operand.dot;
+    meet(dot);
+    for (Operation *user : dot->getUsers())
+      meet(user);
+  }
+  return last;
+}
+
 bool addsToCarriedSums(tile::DotOp dot) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
   const auto sums = dyn_cast<BlockArgument>(dot.getAccumulator());

@@ -26,8 +26,8 @@ struct WarpgroupOperand {
 /// On a tile_gpu.local_load from a pipeline's slot: it is given back once the threads have read it.
 inline constexpr llvm::StringLiteral readByThreads = "tile_gpu.read_by_threads";
 
-/// On a tile_gpu.local_load from a pipeline's slot: it is given back after the last look at the sums of the products that
-/// the tile goes into, wherever in loops and conditionals these are.
+/// On a tile_gpu.local_load from a pipeline's slot: it is given back after the last look at the sums of the products
+/// that the tile goes into, wherever in loops and conditionals these are.
 inline constexpr llvm::StringLiteral heldForProducts = "tile_gpu.held_for_products";
 
 /// The uses of a tile as operands of products of warpgroups, past transpositions and conversions; nothing if it has
@@ -41,6 +41,10 @@ tile_gpu::BufferType warpgroupBuffer(mlir::RankedTensorType tile, llvm::ArrayRef
 
 /// The first operation of the product's block that looks at its sums, itself or by what is inside of it; null: none.
 mlir::Operation *firstLook(mlir::Operation *product);
+
+/// The last operation of the load's block that makes one of these products or looks at its sums, itself or by what is
+/// inside of it; the load, if there is none after it.
+mlir::Operation *lastLook(mlir::Operation *load, llvm::ArrayRef<WarpgroupOperand> operands);
 
 /// The product adds to sums that the loop around it carries and at which nothing else in the loop looks: they may stay
 /// in flight from round to round.
