@@ -18,13 +18,20 @@ TensorView<f32, 1> rowsOf(const SequenceRows &sequence, const TensorView<f32, 1>
   return sequence.whole ? all : all.narrow(along(0), sequence.start, sequence.rows);
 }
 
+/// The sums of a head's dq, [row, dim], as tiles of whole rows.
+auto rowSums(const SequenceRows &sequence, const TensorView<f32, 4> &sums, const Scalar<i32> &head,
+             const AttentionBackwardConfig &c) {
+  return sequence.of(sums.at(sequence.batch, head, all, all), constant<i64>(c.dim)).tiles({c.blockM, c.dim});
+}
+
 template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_rows", {.warps = c.warps, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "o"> o, TensorArg<T, 5, "do"> dO, TensorArg<f32, 3, "lse"> lse,
           TensorArg<f32, 3, "dlse", maybe> dlse, TensorArg<f32, 1, "sink", maybe> sink, TensorArg<f32, 3, "lse2"> lse2,
           TensorArg<f32, 3, "delta"> delta, TensorArg<f32, 3, "dsinks", maybe> dsinks,
-          TensorArg<i32, 1, "cu_q", maybe> cuQ, TensorArg<i32, 1, "used_q", maybe> usedQ, Arg<i32, "queries"> queries) {
+          TensorArg<f32, 4, "dq_sums", maybe> dqSums, TensorArg<i32, 1, "cu_q", maybe> cuQ,
+          TensorArg<i32, 1, "used_q", maybe> usedQ, Arg<i32, "queries"> queries) {
         const auto group = cast<i32>(o.extent(3)), heads = cast<i32>(o.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
@@ -47,6 +54,8 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
           sums = sums - select(isEmpty, 0.0f, loadView(view(dlse, Unit::None), {row0}));
         storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, natural * log2e));
         storeView(view(delta, Unit::Last), {row0}, sums);
+        if (c.onePass)
+          storeView(rowSums(mine, dqSums, head, c), {row0, 0}, zeros<f32>({c.blockM, c.dim}));
         if (c.sink) {
           const auto i = row0 + range(0, c.blockM);
           // Minus infinity less itself is no number: a sink that is it has no share.
@@ -62,9 +71,9 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
       "attention_key_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 4, "dk"> dk,
-          TensorArg<T, 4, "dv"> dv, TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
-          TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
-          TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys, Arg<i32, "window_left"> windowLeft,
+          TensorArg<T, 4, "dv"> dv, TensorArg<f32, 4, "dq_sums", maybe> dqSums, TensorArg<f32, 2, "alibi", maybe> alibi,
+          TensorArg<i32, 1, "cu_q", maybe> cuQ, TensorArg<i32, 1, "cu_k", maybe> cuK,
+          TensorArg<i32, 1, "used_q", maybe> usedQ, TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys, Arg<i32, "window_left"> windowLeft,
           Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
           Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), keyHeads = cast<i32>(q.extent(2));
@@ -107,14 +116,27 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                 return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
                             [&](auto row0, auto keySums, auto valueSums) {
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
-                              const auto i = expandDims(row0 + range(0, c.blockM), 0);
+                              const auto i = row0 + range(0, c.blockM);
                               PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
-                                                  visibility.positionsOf(i), j);
-                              const auto p = pairs.powers(dot(keyTile, transpose(query)),
-                                                          expandDims(loadView(lseView, {row0}), 0));
-                              const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
-                                                              expandDims(loadView(deltaView, {row0}), 0));
-                              return std::tuple{dot(cast<T>(dx), query, keySums), dot(cast<T>(p), gradient, valueSums)};
+                                                  visibility.positionsOf(expandDims(i, 0)), j);
+                              // All of a round's products that need nothing else come first, and each sum as soon as
+                              // it can: warpgroups multiply while threads compute.
+                              const auto products = dot(keyTile, transpose(query));
+                              const auto dp = dot(valueTile, transpose(gradient));
+                              const auto p = pairs.powers(products, expandDims(loadView(lseView, {row0}), 0));
+                              const auto nextValues = dot(cast<T>(p), gradient, valueSums);
+                              const auto dx =
+                                  cast<T>(pairs.gradients(dp, expandDims(loadView(deltaView, {row0}), 0)));
+                              if (!c.onePass)
+                                return std::tuple{dot(dx, query, keySums), nextValues};
+                              const auto part = dot(transpose(dx), keyTile);
+                              const auto nextKeys = dot(dx, query, keySums);
+                              // Rows after the last one are not this sequence's: they are left alone.
+                              const auto sums = dqSums.at(mine.batch, head, all, all);
+                              const auto at = (mine.start + cast<i64>(i)) * sums.stride(0);
+                              atomicAdd(sums.pointer() + expandDims(at, 1) + cast<i64>(expandDims(range(0, c.dim), 0)),
+                                        part, expandDims(i < mine.rows, 1));
+                              return std::tuple{nextKeys, nextValues};
                             });
               });
           storeView(viewOf(dk, headDim, c.dim), {key0, 0}, cast<T>(keySums * scale));

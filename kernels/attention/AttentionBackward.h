@@ -29,6 +29,7 @@ struct AttentionBackwardConfig {
   bool softcap = false, alibi = false, sink = false, dlse = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
+  bool onePass = false;
   bool operator==(const AttentionBackwardConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -50,6 +51,7 @@ struct AttentionBackwardConfig {
     v("packedK", &C::packedK, anyValue, "cu_k: the same of k and v");
     v("usedQ", &C::usedQ, anyValue, "used_q: rows of each sequence that count");
     v("usedK", &C::usedK, anyValue, "used_k: keys that count");
+    v("onePass", &C::onePass, anyValue, "programs of keys add dq to sums in fp32, by atomics");
   }
 };
 

@@ -298,11 +298,11 @@ private:
   /// What the products of a loop with stages read.
   struct Copies {
     uint64_t copied = 0, kept = 0; ///< bytes: of one round's tiles, of tiles from outside
-    uint64_t words = 0;            ///< of a thread: sums, and tiles that stay in registers
     bool good = true;              ///< all that they read lies there or is computed
+    llvm::DenseSet<Value> counted = {};
   };
-  /// The products of loops with stages whose tiles are loads of the loop that can be copied rounds ahead, the left ones
-  /// also tiles from outside or what the loop computes: if so are all products there, and memory and registers hold it.
+  /// The products of loops with stages whose tiles are loads of the loop that can be copied rounds ahead, or come from
+  /// outside, the left ones also what the loop computes: if so are all products there, and memory and registers hold it.
   void findCopied(llvm::ArrayRef<tile::DotOp> dots) {
     const auto stagedLoop = [](tile::DotOp dot) {
       auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -321,34 +321,73 @@ private:
       if (scf::ForOp loop = stagedLoop(dot)) {
         const Copies &copies = loops[loop];
         if (copies.good && 2 * copies.copied + copies.kept <= target.sharedOptIn &&
-            copies.words <= static_cast<uint64_t>(registers() * 3 / 4))
+            mostWords(loop) <= static_cast<uint64_t>(registers() * 4 / 5))
           copied.insert(dot);
       }
   }
+  /// Of a thread: the most that a round holds of what follows from its products, and of the sums that it carries.
+  uint64_t mostWords(scf::ForOp loop) const {
+    const auto wordsOf = [&](Value v) -> uint64_t {
+      const auto type = dyn_cast<RankedTensorType>(v.getType());
+      if (!type || !isa<FloatType>(type.getElementType()))
+        return 0;
+      return static_cast<uint64_t>(type.getNumElements()) * tile::storageBits(type.getElementType()) / 32 /
+             static_cast<uint64_t>(32 * warps);
+    };
+    llvm::DenseMap<Operation *, uint64_t> ends; // words whose last use it is
+    llvm::DenseSet<Value> follows;
+    uint64_t now = 0, most = 0;
+    const auto begin = [&](Value v) {
+      Operation *last = nullptr;
+      for (Operation *user : v.getUsers())
+        if (Operation *at = loop.getBody()->findAncestorOpInBlock(*user))
+          last = last && at->isBeforeInBlock(last) ? last : at;
+      follows.insert(v);
+      if (last) {
+        now += wordsOf(v);
+        ends[last] += wordsOf(v);
+      }
+    };
+    for (BlockArgument sums : loop.getRegionIterArgs())
+      begin(sums);
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      now -= ends.lookup(&op); // results take the registers of what ends here
+      const bool isProduct = isa<tile::DotOp>(op);
+      if (isProduct || llvm::any_of(op.getOperands(), [&](Value v) { return follows.contains(v); }))
+        for (Value v : op.getResults())
+          begin(v);
+      most = std::max(most, now);
+    }
+    return most;
+  }
   bool addTo(Copies &copies, scf::ForOp loop, tile::DotOp dot, const analysis::AxisAnalysis &facts) {
-    const auto threads = static_cast<uint64_t>(32 * warps);
-    copies.words += static_cast<uint64_t>(dot.getType().getNumElements()) / threads;
     for (const bool isLeft : {true, false}) {
       auto [operand, turned] = tile_gpu::viewedTile(isLeft ? dot.getLhs() : dot.getRhs());
       const auto tile = cast<RankedTensorType>(operand.getType());
       const uint64_t bytes =
-          static_cast<uint64_t>(tile.getNumElements()) * tile::storageBits(tile.getElementType()) / 8;
+          copies.counted.insert(operand).second
+              ? static_cast<uint64_t>(tile.getNumElements()) * tile::storageBits(tile.getElementType()) / 8
+              : 0;
       Operation *def = operand.getDefiningOp();
       const auto isRead = [](Operation *user) { return isa<tile::DotOp, tile::TransposeOp>(user); };
       if (def && def->getParentOp() == loop && isa<tile::LoadOp, tile::LoadViewOp>(def)) {
         if (!llvm::all_of(def->getUsers(), isRead) || !mayCopyAsync(def, facts))
           return false;
         copies.copied += bytes;
+      } else if (!loop->isAncestor(operand.getParentRegion()->getParentOp())) {
+        copies.kept += bytes;
       } else if (!isLeft) {
         return false;
-      } else if (!loop->isAncestor(operand.getParentRegion()->getParentOp())) {
+      } else if (turned) {
+        // Threads exchange it: a tile that is made anew in each round.
+        if (tile.getElementTypeBitWidth() != 16)
+          return false;
         copies.kept += bytes;
       } else {
         // Whole rows in one warpgroup: K is not shared among several.
         const unsigned bits = tile.getElementTypeBitWidth();
-        if (turned || (bits != 16 && !(bits == 8 && wantsReorderedK(dot))) || extentsOf(dot).m < 64 * warps / 4)
+        if ((bits != 16 && !(bits == 8 && wantsReorderedK(dot))) || extentsOf(dot).m < 64 * warps / 4)
           return false;
-        copies.words += bytes / 4 / threads;
         fromRegisters.insert(dot);
       }
     }

@@ -371,6 +371,13 @@ private:
       op->erase();
   }
 
+  /// In the block of `op`, or nowhere before it.
+  static bool isWaitedForBefore(WarpgroupDotOp product, Operation *op) {
+    return llvm::any_of(product->getUsers(), [&](Operation *user) {
+      return isa<WarpgroupWaitOp>(user) && user->getBlock() == op->getBlock() && user->isBeforeInBlock(op);
+    });
+  }
+
   /// A product whose sums are looked at later is waited for there, other products may be in flight then.  In loops with
   /// stages alone, whose tiles are chosen for that: elsewhere what is computed meanwhile takes registers that are not
   /// there (DPLR's maps spilled half as much again).
@@ -388,7 +395,7 @@ private:
     for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode()) {
       const auto ordering = tile::orderingOf(op);
       if (auto other = dyn_cast<WarpgroupDotOp>(op)) {
-        later += other.goesOn();
+        later += other.goesOn() && !isWaitedForBefore(other, first);
       } else if (op->walk([](WarpgroupDotOp) { return WalkResult::interrupt(); }).wasInterrupted() ||
                  (ordering &&
                   (ordering->handoff ? atEnd && ordering->arrives : ordering->awaits != tile::Agent::MatrixUnit))) {
