@@ -24,14 +24,17 @@ static double readCost(BufferType buffer, llvm::ArrayRef<layout::TileLayout> rea
   return cost;
 }
 
-/// Rows along `inner` in the widest swizzle, if threads read them from there as cheaply as from `staging`.
+/// Rows along `inner` in the widest swizzle, a tile of one dimension as it is; if threads read them from there as
+/// cheaply as from `staging`.
 static BufferType mappedBuffer(RankedTensorType tile, unsigned inner, BufferType staging,
                                llvm::ArrayRef<layout::TileLayout> readers, const Target &target) {
   const unsigned bits = planBits(tile);
-  const int64_t row = tile.getRank() == 2 ? tile.getDimSize(inner) * bits / 8 : 0;
-  const layout::Tma tma{std::min<int64_t>(128, row & -row), {inner, 1 - inner}};
+  const int64_t rank = tile.getRank(), row = tile.getDimSize(inner) * bits / 8;
+  layout::Tma tma{0, {0}};
+  if (rank == 2)
+    tma = {std::min<int64_t>(128, row & -row), {inner, 1 - inner}};
   const llvm::ArrayRef<int64_t> shape = tile.getShape();
-  if (tma.swizzle < 32 || !layout::SharedTile::create(tma, std::span(shape.data(), shape.size()), bits))
+  if (rank > 2 || (rank == 2 && tma.swizzle < 32) || !layout::SharedTile::create(tma, std::span(shape.data(), shape.size()), bits))
     return {};
   const auto out = BufferType::get(tile.getContext(), 1, shape, tile.getElementType(),
                                    SharedLayoutAttr::get(tile.getContext(), tma), staging.getName());

@@ -149,7 +149,7 @@ Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analys
   const auto unit = static_cast<unsigned>(type.getUnit());
   const auto *tma = std::get_if<layout::Tma>(&cast<tile_gpu::SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
   const llvm::StringRef element = elementName(type.getElementType());
-  if (!tma || !tma->swizzle || element.empty() || rank > kiln::TensorMapRecipe::maxRank)
+  if (!tma || element.empty() || rank > kiln::TensorMapRecipe::maxRank)
     return unfit("no tensor map describes such tiles");
   const int64_t bytes = tile::storageBits(type.getElementType()) / 8;
   if (!isArgument(source.getPointer()))
@@ -177,12 +177,13 @@ Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analys
     out.fixed.push_back(view.fixed[d]);
     box.push_back(1);
   }
-  const auto inner = static_cast<unsigned>(tma->order.empty() ? 1 : tma->order[0]);
+  const auto inner = static_cast<unsigned>(tma->order.empty() ? buffer.getShape().size() - 1 : tma->order[0]);
   for (auto [d, from] : llvm::enumerate(view.dims)) {
     const auto at = static_cast<int32_t>(llvm::find(order, from) - order.begin());
     if ((at == 0) != (d == inner))
       return unfit("its contiguous dimension is not the buffer's");
-    box[static_cast<size_t>(at)] = d == inner ? tma->swizzle / bytes : boxRows(buffer.getShape()[d]);
+    const int64_t whole = buffer.getShape()[d];
+    box[static_cast<size_t>(at)] = d != inner ? boxRows(whole) : tma->swizzle ? tma->swizzle / bytes : whole;
     if (!box[static_cast<size_t>(at)])
       return unfit("no box of a tensor map fills a tile of " + std::to_string(buffer.getShape()[d]) + " rows");
     out.dims.push_back(at);
@@ -197,7 +198,7 @@ Result<TensorCopy> tensorCopyOf(Operation *load, BufferType buffer, const analys
       });
     return AffineMap::get(0, symbols, of, context);
   };
-  const std::string swizzle = std::to_string(tma->swizzle) + "B";
+  const std::string swizzle = tma->swizzle ? std::to_string(tma->swizzle) + "B" : "none";
   const auto silent = [&] { return mlir::emitError(load->getLoc()); };
   const ScopedDiagnosticHandler silence(context, [](Diagnostic &) { return success(); });
   const auto form = [&](auto make) {
