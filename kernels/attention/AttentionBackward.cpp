@@ -73,9 +73,9 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 4, "dk"> dk,
           TensorArg<T, 4, "dv"> dv, TensorArg<f32, 4, "dq_sums", maybe> dqSums, TensorArg<f32, 2, "alibi", maybe> alibi,
           TensorArg<i32, 1, "cu_q", maybe> cuQ, TensorArg<i32, 1, "cu_k", maybe> cuK,
-          TensorArg<i32, 1, "used_q", maybe> usedQ, TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys, Arg<i32, "window_left"> windowLeft,
-          Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
-          Arg<f32, "cap"> cap) {
+          TensorArg<i32, 1, "used_q", maybe> usedQ, TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys,
+          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
+          Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
         const auto group = cast<i32>(q.extent(3)), keyHeads = cast<i32>(q.extent(2));
         const auto blocks = ceilDiv(keys, c.blockN);
         const auto program = programId();
@@ -125,8 +125,7 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                               const auto dp = dot(valueTile, transpose(gradient));
                               const auto p = pairs.powers(products, expandDims(loadView(lseView, {row0}), 0));
                               const auto nextValues = dot(cast<T>(p), gradient, valueSums);
-                              const auto dx =
-                                  cast<T>(pairs.gradients(dp, expandDims(loadView(deltaView, {row0}), 0)));
+                              const auto dx = cast<T>(pairs.gradients(dp, expandDims(loadView(deltaView, {row0}), 0)));
                               if (!c.onePass)
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
@@ -201,6 +200,23 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
       });
 }
 
+template <Element T> Kernel sumsKernel(const AttentionBackwardConfig &c) {
+  return kernel("attention_query_sums", {.warps = c.warps, .config = entriesOf(c)},
+                [&](TensorArg<f32, 4, "dq_sums"> dqSums, TensorArg<T, 5, "dq"> dq, TensorArg<i32, 1, "cu_q", maybe> cuQ,
+                    TensorArg<i32, 1, "used_q", maybe> usedQ, Arg<i32, "queries"> queries, Arg<f32, "scale"> scale) {
+                  const auto group = cast<i32>(dq.extent(3)), heads = cast<i32>(dq.extent(2)) * group;
+                  const auto blocks = ceilDiv(queries, c.blockM);
+                  const auto program = programId();
+                  const auto batch = program / (blocks * heads), rest = program % (blocks * heads);
+                  const auto head = rest / blocks, row0 = rest % blocks * c.blockM;
+                  const SequenceRows mine = sequenceRows(dq.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ);
+                  const auto headDim = multipleOf(dq.extent(4), headDimUnit(elementOf<T>));
+                  const auto out = mine.of(dq.at(mine.batch, all, head / group, head % group, all), headDim);
+                  const auto sums = loadView(rowSums(mine, dqSums, head, c), {row0, 0});
+                  storeView(out.tiles({c.blockM, c.dim}), {row0, 0}, cast<T>(sums * scale));
+                });
+}
+
 Kernel sinkKernel(const AttentionBackwardConfig &c) {
   return kernel("attention_sink_gradient", {.warps = c.warps, .config = entriesOf(c)},
                 [&](TensorArg<f32, 3, "dsinks"> dsinks, TensorArg<f32, 1, "dsink"> dsink) {
@@ -225,14 +241,19 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
   const bool isPairs = launch == AttentionBackwardLaunch::Keys || launch == AttentionBackwardLaunch::Queries;
   if (isPairs) {
     c.sink = c.dlse = false;
+    c.onePass &= launch == AttentionBackwardLaunch::Keys;
     return c;
   }
-  c.blockN = standard.blockN, c.stages = standard.stages, c.dim = standard.dim;
+  c.blockN = standard.blockN, c.stages = standard.stages;
+  if (!c.onePass)
+    c.dim = standard.dim;
   c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = false;
   c.bottomRight = standard.bottomRight;
+  if (launch != AttentionBackwardLaunch::Rows)
+    c.dimV = standard.dimV, c.sink = c.dlse = false;
   if (launch == AttentionBackwardLaunch::Sink) {
-    c.dimV = standard.dimV;
-    c.sink = c.dlse = c.packedQ = c.usedQ = false;
+    c.dim = standard.dim;
+    c.packedQ = c.usedQ = c.onePass = false;
   }
   return c;
 }
@@ -246,6 +267,8 @@ Kernel attentionBackward(AttentionBackwardLaunch launch, DType element, const At
       return keysKernel<T>(config);
     case AttentionBackwardLaunch::Queries:
       return queriesKernel<T>(config);
+    case AttentionBackwardLaunch::Sums:
+      return sumsKernel<T>(config);
     case AttentionBackwardLaunch::Sink:
       return sinkKernel(config);
     }

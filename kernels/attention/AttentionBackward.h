@@ -6,11 +6,14 @@
 //   rows      what a row needs in every block: lse to base 2, delta = sum(do * o) - dlse; and its part of its sink's
 //             gradient
 //   keys      dk and dv: a program takes blockN keys of a key head and walks over the rows that see them, of every
-//             query head that the key head serves; sums stay in registers and are rounded once
+//             query head that the key head serves; sums stay in registers and are rounded once.  In one pass
+//             (`onePass`) each block's part of dq is added to fp32 sums in memory, by atomics
+//   sums      one pass: dq of these sums.  Else
 //   queries   dq: a program takes blockM rows of a head and walks over the keys that they see
 //   sink      the sum of the rows' parts of a head's sink
 //
-// No launch adds with atomics: gradients are the same bit for bit from run to run.
+// Without `onePass` gradients are the same bit for bit from run to run; with it all but dq, whose parts come in any
+// order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
@@ -56,9 +59,10 @@ struct AttentionBackwardConfig {
 };
 
 /// The kernels of a call, in the order of their launches.
-enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sink };
+enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sums, Sink };
 template <>
-inline constexpr std::array<std::string_view, 4> words<AttentionBackwardLaunch> = {"rows", "keys", "queries", "sink"};
+inline constexpr std::array<std::string_view, 5> words<AttentionBackwardLaunch> = {"rows", "keys", "queries", "sums",
+                                                                                   "sink"};
 
 /// The configuration of a launch of a call: `call` without what this kernel does not depend on.
 AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const AttentionBackwardConfig &call);
@@ -66,11 +70,12 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 /// f16 or bf16.  Arguments by name:
 ///
 ///   rows      o and do [batch, row, key head, member of its group, dim], lse and dlse [batch, head, row], sink [head];
-///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows]; cu_q, used_q, queries
+///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows], dq_sums [batch, head, row,
+///             dim]: zeros; cu_q, used_q, queries
 ///   keys      those of `attention` (Attention.h) without outputs, sinks and descales; do as q, lse2, delta; dk and dv
-///   as
-///             k and v; `keys` in place of `queries`: the longest sequence's
+///             as k and v; dq_sums; `keys` in place of `queries`: the longest sequence's
 ///   queries   the same, with dq as q, and `queries`
+///   sums      dq_sums, dq as q; cu_q, used_q, queries, scale
 ///   sink      dsinks, dsink [head]
 ///
 /// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of

@@ -27,6 +27,15 @@ struct RowNumbers {
     t.strides = {heads * padded(), padded(), 1};
     return t;
   }
+  /// `columns` numbers of each row, side by side.
+  Tensor rowsAt(DeviceAddress address, std::int64_t columns) const {
+    Tensor t = at(address);
+    t.rank = 4;
+    t.shape[3] = columns, t.strides[3] = 1;
+    for (unsigned d = 0; d < 3; ++d)
+      t.strides[d] *= columns;
+    return t;
+  }
 };
 
 /// An output apart from everything that the call reads.
@@ -117,6 +126,7 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   describeCall(of, c);
   c.sink = a.dsink.has_value();
   c.dlse = a.dlse.has_value();
+  c.onePass = !a.deterministic;
   c = ofLaunch(launch, c);
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const bool aligned = launch == Launch::Keys ? isAligned(of.q) && isAligned(a.dO) : isAligned(of.k) && isAligned(of.v);
@@ -144,13 +154,17 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
   const bool hasRows = batch > 0 && q.heads > 0 && queries > 0, hasKeys = batch > 0 && keyHeads > 0 && keys > 0;
   const DType element = kernelElement(of.q.dtype);
   KILN_ASSIGN(const AttentionBackwardConfig ofRows, configOf(Launch::Rows, a));
+  const bool onePass = hasRows && ofRows.onePass;
   const RowNumbers numbers{q.batch, q.heads, q.rows},
       partsOfSinks{batch, q.heads, hasRows ? ceilDiv(queries, ofRows.blockM) : 0};
   const std::size_t bytes = hasRows ? numbers.bytes() : 0;
-  KILN_ASSIGN(
-      const auto parts,
-      plan.workspace({{"lse2", bytes}, {"delta", bytes}, {"dsinks", hasRows && a.dsink ? partsOfSinks.bytes() : 0}}));
+  KILN_ASSIGN(const auto parts,
+              plan.workspace({{"lse2", bytes},
+                              {"delta", bytes},
+                              {"dsinks", hasRows && a.dsink ? partsOfSinks.bytes() : 0},
+                              {"dq_sums", onePass ? numbers.bytes() * static_cast<std::size_t>(ofRows.dim) : 0}}));
   const Tensor lse2 = numbers.at(parts[0]), delta = numbers.at(parts[1]), dsinks = partsOfSinks.at(parts[2]);
+  const Tensor dqSums = onePass ? numbers.rowsAt(parts[3], ofRows.dim) : Tensor();
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   if (hasRows) {
     KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Rows, element, ofRows));
@@ -158,8 +172,9 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
     KILN_TRY(plan.launch(*kernel, grid, named<"o">(byGroup(of.o, of)), named<"do">(byGroup(a.dO, of)),
                          named<"lse">(inFront(of.lse, 3, 1)), named<"dlse">(inFront(a.dlse, 3, 1)),
                          named<"sink">(a.dsink ? *of.sink : Tensor()), named<"lse2">(lse2), named<"delta">(delta),
-                         named<"dsinks">(a.dsink ? dsinks : Tensor()), named<"cu_q">(orNone(of.cuQ)),
-                         named<"used_q">(orNone(of.usedQ)), named<"queries">(i32(queries))));
+                         named<"dsinks">(a.dsink ? dsinks : Tensor()), named<"dq_sums">(dqSums),
+                         named<"cu_q">(orNone(of.cuQ)), named<"used_q">(orNone(of.usedQ)),
+                         named<"queries">(i32(queries))));
   }
   // Both walk over pairs; `own`: what only one of them has.
   const auto launchPairs = [&](Launch launch, const AttentionBackwardConfig &c, std::int64_t programs,
@@ -177,9 +192,16 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
     KILN_TRY(launchPairs(Launch::Keys, c, ceilDiv(keys, c.blockN) * keyHeads * batch, named<"dk">(byKeyHead(a.dk, of)),
-                         named<"dv">(byKeyHead(a.dv, of)), named<"keys">(i32(keys))));
+                         named<"dv">(byKeyHead(a.dv, of)), named<"dq_sums">(dqSums), named<"keys">(i32(keys))));
   }
-  if (hasRows) {
+  if (onePass) {
+    KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Sums, a));
+    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Sums, element, c));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(queries, c.blockM) * q.heads * batch));
+    KILN_TRY(plan.launch(*kernel, grid, named<"dq_sums">(dqSums), named<"dq">(byGroup(a.dq, of)),
+                         named<"cu_q">(orNone(of.cuQ)), named<"used_q">(orNone(of.usedQ)),
+                         named<"queries">(i32(queries)), named<"scale">(scaleOf(of))));
+  } else if (hasRows) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Queries, a));
     KILN_TRY(launchPairs(Launch::Queries, c, ceilDiv(queries, c.blockM) * q.heads * batch,
                          named<"dq">(byGroup(a.dq, of)), named<"queries">(i32(queries))));

@@ -17,11 +17,15 @@ struct AttentionBackwardArguments {
   std::optional<Tensor> dlse = {};  ///< f32, as lse; none: zeros
   std::optional<Tensor> dsink = {}; ///< out: f32 [H]; with a sink
   std::int64_t maxKeys = 0;         ///< packed k and v: an upper bound of the keys of one sequence
+  bool deterministic = false;       ///< dq, too, is the same bit for bit from run to run
   Tiling ofKeys = {};               ///< dk and dv: blockN keys of a program, blockM rows of a step
   Tiling ofQueries = {};            ///< dq: blockM rows of a program, blockN keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
     AttentionArguments::definition(a.of, v);
+    v(CallOption{"deterministic", "the same bits in every run, of dq too: two passes over the pairs, without atomics",
+                 true},
+      a.deterministic);
     tilings(a, v);
   }
   template <typename Self, typename Visitor> static void tilings(Self &a, Visitor &&v) {
@@ -57,7 +61,7 @@ private:
   Result<AttentionBackwardConfig> configOf(AttentionBackwardLaunch launch,
                                            const AttentionBackwardArguments &arguments) const;
 
-  mutable KernelTable<AttentionBackwardConfig> variants[4]; ///< by launch
+  mutable KernelTable<AttentionBackwardConfig> variants[words<AttentionBackwardLaunch>.size()]; ///< by launch
 };
 
 } // namespace kiln::kernels

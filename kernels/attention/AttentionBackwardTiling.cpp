@@ -45,7 +45,7 @@ std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const Atten
 void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig &c, bool aligned, const Target &code,
                          const Target &device) {
   const int wide = std::max(c.dim, c.dimV);
-  if (launch == AttentionBackwardLaunch::Rows || launch == AttentionBackwardLaunch::Sink) {
+  if (launch != AttentionBackwardLaunch::Keys && launch != AttentionBackwardLaunch::Queries) {
     c.blockM = launch == AttentionBackwardLaunch::Sink ? 256 : wide <= 128 ? 64 : 32;
     c.warps = 4;
     return;
