@@ -60,7 +60,8 @@ public:
   std::optional<AccessFacts> usualAccess(mlir::Operation *memoryOp) const;
 
   /// The widest access that facts, mask and the layout of the operation's tile allow, at most `maxBytes` wide.  One
-  /// element for scalars, atomics, volatile accesses and tiles without a layout.
+  /// element for scalars, volatile accesses, tiles without a layout and atomics, but for sums of f32 whose old values
+  /// nobody asks for.
   VectorAccess vectorAccess(mlir::Operation *memoryOp, unsigned maxBytes = 16) const;
   unsigned accessElements(mlir::Operation *memoryOp, unsigned maxBytes = 16) const {
     return vectorAccess(memoryOp, maxBytes).elements;

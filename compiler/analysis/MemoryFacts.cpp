@@ -132,11 +132,18 @@ std::optional<AccessFacts> AxisAnalysis::usualAccess(Operation *op) const {
   return out;
 }
 
+/// What units of memory add several of at a time.
+static bool isSumOfFloats(Operation *op) {
+  auto atomic = dyn_cast<tile::AtomicRmwOp>(op);
+  return atomic && atomic.getResult().use_empty() && atomic.getKind() == tile::Rmw::Add &&
+         tile::elementTypeOf(atomic.getValue().getType()).isF32();
+}
+
 VectorAccess vectorAccess(Operation *op, const AccessFacts &facts, const layout::TileLayout &layout,
                           unsigned maxBytes) {
   VectorAccess best;
   const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(op);
-  if (!access || access->atomic)
+  if (!access || (access->atomic && !isSumOfFloats(op)))
     return best;
   if (auto cache = op->getAttrOfType<tile::CacheAttr>("cache"); cache && cache.getValue() == tile::Cache::Volatile)
     return best;

@@ -75,7 +75,7 @@ void LoweringContext::findAccesses() {
     if (tile_gpu::isElected(op))
       electedOps.insert(op);
     const std::optional<tile::MemoryAccess> global = tile::globalAccessOf(op);
-    if (!global || global->atomic || global->agent == tile::Agent::BulkCopy)
+    if (!global || global->agent == tile::Agent::BulkCopy)
       return;
     const analysis::VectorAccess vector = facts.vectorAccess(op);
     Accesses found{vector, vector};
