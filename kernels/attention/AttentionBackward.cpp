@@ -121,11 +121,14 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                                                   visibility.positionsOf(expandDims(i, 0)), j);
                               // All of a round's products that need nothing else come first, and each sum as soon as
                               // it can: warpgroups multiply while threads compute.
+                              // Summed from -delta on: the difference takes no registers and no instructions.
+                              const auto lessDelta = 0.0f - expandDims(loadView(deltaView, {row0}), 0);
+                              const auto dp =
+                                  dot(valueTile, transpose(gradient), broadcastTo(lessDelta, {c.blockN, c.blockM}));
                               const auto products = dot(keyTile, transpose(query));
-                              const auto dp = dot(valueTile, transpose(gradient));
                               const auto p = pairs.powers(products, expandDims(loadView(lseView, {row0}), 0));
                               const auto nextValues = dot(cast<T>(p), gradient, valueSums);
-                              const auto dx = cast<T>(pairs.gradients(dp, expandDims(loadView(deltaView, {row0}), 0)));
+                              const auto dx = cast<T>(pairs.gradients(dp));
                               if (!c.onePass)
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
@@ -192,7 +195,7 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
                 PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
                                     expandDims(key0 + range(0, c.blockN), 0));
                 pairs.powers(dot(query, transpose(keyTile)), lse);
-                const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
+                const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))) - sums);
                 return dot(cast<T>(dx), keyTile, total);
               });
           storeView(mineOf(dq, headDim, c.dim), {row0, 0}, cast<T>(total * scale));

@@ -38,9 +38,9 @@ public:
     return p;
   }
 
-  /// dx; after `powers`.
-  Numbers gradients(const Numbers &dp, const Numbers &delta) const {
-    auto dx = p * (dp - delta);
+  /// dx, of dp - delta; after `powers`.
+  Numbers gradients(const Numbers &dpLessDelta) const {
+    auto dx = p * dpLessDelta;
     if (logits.hasCap)
       dx = dx * (1.0f - capped * capped);
     return seen(dx, 0);

@@ -302,7 +302,8 @@ private:
     llvm::DenseSet<Value> counted = {};
   };
   /// The products of loops with stages whose tiles are loads of the loop that can be copied rounds ahead, or come from
-  /// outside, the left ones also what the loop computes: if so are all products there, and memory and registers hold it.
+  /// outside, the left ones also what the loop computes: if so are all products there, and memory and registers hold
+  /// it.
   void findCopied(llvm::ArrayRef<tile::DotOp> dots) {
     const auto stagedLoop = [](tile::DotOp dot) {
       auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -364,10 +365,9 @@ private:
     for (const bool isLeft : {true, false}) {
       auto [operand, turned] = tile_gpu::viewedTile(isLeft ? dot.getLhs() : dot.getRhs());
       const auto tile = cast<RankedTensorType>(operand.getType());
-      const uint64_t bytes =
-          copies.counted.insert(operand).second
-              ? static_cast<uint64_t>(tile.getNumElements()) * tile::storageBits(tile.getElementType()) / 8
-              : 0;
+      const uint64_t bytes = copies.counted.insert(operand).second ? static_cast<uint64_t>(tile.getNumElements()) *
+                                                                         tile::storageBits(tile.getElementType()) / 8
+                                                                   : 0;
       Operation *def = operand.getDefiningOp();
       const auto isRead = [](Operation *user) { return isa<tile::DotOp, tile::TransposeOp>(user); };
       if (def && def->getParentOp() == loop && isa<tile::LoadOp, tile::LoadViewOp>(def)) {
@@ -378,15 +378,11 @@ private:
         copies.kept += bytes;
       } else if (!isLeft) {
         return false;
-      } else if (turned) {
-        // Threads exchange it: a tile that is made anew in each round.
-        if (tile.getElementTypeBitWidth() != 16)
-          return false;
-        copies.kept += bytes;
+      } else if (const unsigned bits = tile.getElementTypeBitWidth();
+                 bits == 16 && (turned || extentsOf(dot).m < 64 * warps / 4)) {
+        copies.kept += bytes; // rows of another warpgroup: threads exchange the tile, in every round
       } else {
-        // Whole rows in one warpgroup: K is not shared among several.
-        const unsigned bits = tile.getElementTypeBitWidth();
-        if ((bits != 16 && !(bits == 8 && wantsReorderedK(dot))) || extentsOf(dot).m < 64 * warps / 4)
+        if (turned || (bits != 16 && !(bits == 8 && wantsReorderedK(dot))) || extentsOf(dot).m < 64 * warps / 4)
           return false;
         fromRegisters.insert(dot);
       }
