@@ -64,7 +64,9 @@ struct MemoryOrdering {
   std::optional<Agent> awaits;      ///< waits for groups of that agent
   mlir::ValueRange tokens;          ///< which; none: all
   std::optional<unsigned> inFlight; ///< so many of the last groups may stay in flight; not known yet: none
-  mlir::ValueRange ready;           ///< the buffers that the groups filled; none: all that are ever filled so
+  /// The operations whose accesses are waited for; none: not known, any of that agent.
+  llvm::SmallVector<mlir::Operation *, 1> awaited = {};
+  mlir::ValueRange ready; ///< the buffers that the groups filled; none: all that are ever filled so
 
   /// Of an mbarrier: `arrives` belongs to this phase of it, or `waits` is for that.
   struct Handoff {

@@ -79,10 +79,26 @@ tile::MemoryOrdering WarpgroupDotOp::ordering() {
   return out;
 }
 
+/// The products that add to sums which become a tile here; none where a loop carries them.
+static llvm::SmallVector<Operation *, 1> productsOf(WarpgroupWaitOp wait) {
+  llvm::SmallVector<Operation *, 1> out;
+  if (isa<PendingType>(wait.getResult().getType()))
+    return out;
+  Value sums = wait.getSums();
+  while (auto product = sums.getDefiningOp<WarpgroupDotOp>()) {
+    out.push_back(product);
+    sums = product.getAccumulator();
+  }
+  if (!sums.getDefiningOp<WarpgroupBeginOp>())
+    out.clear();
+  return out;
+}
+
 tile::MemoryOrdering WarpgroupWaitOp::ordering() {
   tile::MemoryOrdering out;
   out.awaits = tile::Agent::MatrixUnit;
   out.inFlight = getLeave();
+  out.awaited = productsOf(*this);
   return out;
 }
 

@@ -105,17 +105,21 @@ Access byElement(const layout::LinearLayout &core, const layout::SharedTile &sha
 }
 
 /// The buffers that a wait for groups of an agent publishes, and whether they were written: those that it names, else
-/// all that the agent ever fills; and all that it ever reads.
+/// all that the agent ever fills; and all that it ever reads.  Of operations that it names, if it does.
 llvm::MapVector<Value, bool> publishedBy(Operation *wait, const tile::MemoryOrdering &ordering) {
   llvm::MapVector<Value, bool> out;
   for (Value buffer : ordering.ready)
     out[buffer] = true;
-  wait->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
+  const auto add = [&](Operation *op) {
     for (const tile::MemoryAccess &access : tile::accessesOf(op))
       if (access.in<SharedMemory>() && access.inFlight && access.agent == *ordering.awaits && access.memory &&
           (!access.writes || ordering.ready.empty()))
         out[access.memory] |= access.writes;
-  });
+  };
+  if (ordering.awaited.empty())
+    wait->getParentOfType<func::FuncOp>().walk(add);
+  else
+    llvm::for_each(ordering.awaited, add);
   return out;
 }
 

@@ -117,9 +117,11 @@ bool isZero(Value tile) {
 
 /// When operands go to shared memory; the later, the fewer bytes are alive at once.
 enum class Storing {
-  Early, ///< when they are computed: their registers are free at once
-  Late,  ///< before the first product that reads them
-  Each,  ///< before each product, on its own
+  InTurn, ///< as Early; those that rounds of a loop with stages compute in one of two buffers in turn, so that warps
+          ///< write the next one while others read
+  Early,  ///< when they are computed: their registers are free at once
+  Late,   ///< before the first product that reads them
+  Each,   ///< before each product, on its own
 };
 
 class Expander {
@@ -204,12 +206,47 @@ private:
     if (fetch(shared, inner, b))
       return success();
     Operation *def = shared.tile.getDefiningOp();
-    if (storing == Storing::Early && def && def->getBlock() == first->getBlock() && !isLoaded(shared.tile))
+    const bool isEarly = storing == Storing::InTurn || storing == Storing::Early;
+    const bool isComputed = def && def->getBlock() == first->getBlock() && !isLoaded(shared.tile);
+    if (isEarly && isComputed)
       b.setInsertionPointAfter(def);
-    const Value buffer = LocalAllocOp::create(b, first->getLoc(), type, IntegerAttr());
+    auto loop = dyn_cast<scf::ForOp>(first->getParentOp());
+    const bool inTurn = storing == Storing::InTurn && isComputed && loop && tile::numStages(loop) > 1;
+    Value buffer;
+    if (inTurn) {
+      const auto [both, which] = twoInTurn(loop, type);
+      b.setInsertionPointAfter(def); // the loop is another one now
+      buffer = LocalSubviewOp::create(b, first->getLoc(), type, both, which);
+    } else {
+      buffer = LocalAllocOp::create(b, first->getLoc(), type, IntegerAttr());
+    }
     LocalStoreOp::create(b, first->getLoc(), shared.tile, buffer);
     readFrom(shared, buffer, b);
     return success();
+  }
+
+  static Value number(OpBuilder &b, Location loc, int64_t v) {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(v)));
+  }
+  /// The number of the other of two buffers.
+  static Value otherOf(OpBuilder &b, Location loc, Value which) {
+    const Value up = arith::AddIOp::create(b, loc, which, number(b, loc, 1));
+    const Value isPast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, up, number(b, loc, 2));
+    return arith::SelectOp::create(b, loc, isPast, number(b, loc, 0), up);
+  }
+
+  /// Two buffers that the loop's rounds take in turn, and in a round the number of its own.
+  std::pair<Value, Value> twoInTurn(scf::ForOp loop, BufferType type) {
+    IRRewriter rewriter(loop);
+    const Location loc = loop.getLoc();
+    const Value both = LocalAllocOp::create(rewriter, loc, type.withCount(2), IntegerAttr());
+    const unsigned added = loop.getNumRegionIterArgs();
+    loop = carryAlso(rewriter, loop, {number(rewriter, loc, 0)});
+    const Value which = loop.getRegionIterArg(added);
+    Operation *end = loop.getBody()->getTerminator();
+    rewriter.setInsertionPoint(end);
+    end->setOperand(added, otherOf(rewriter, loc, which));
+    return {both, which};
   }
 
   /// A right tile that the loop around the product carries, for it and for a product after the loop: rounds make it in
@@ -236,13 +273,11 @@ private:
       return;
     IRRewriter rewriter(loop);
     const Location loc = loop.getLoc();
-    const auto number = [&](int64_t v) -> Value {
-      return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(static_cast<int32_t>(v)));
-    };
     const auto view = [&](Value all, Value which) -> Value {
       return LocalSubviewOp::create(rewriter, loc, type, all, which);
     };
-    const Value both = LocalAllocOp::create(rewriter, loc, type.withCount(2), IntegerAttr()), first = number(0);
+    const Value both = LocalAllocOp::create(rewriter, loc, type.withCount(2), IntegerAttr()),
+                first = number(rewriter, loc, 0);
     LocalStoreOp::create(rewriter, loc, loop.getInitArgs()[place], view(both, first));
     const unsigned added = loop.getNumRegionIterArgs();
     loop = carryAlso(rewriter, loop, {first});
@@ -250,9 +285,7 @@ private:
     rewriter.setInsertionPoint(dot);
     operands[{dot, 1}] = view(both, which);
     rewriter.setInsertionPointAfter(made.getDefiningOp());
-    const Value up = arith::AddIOp::create(rewriter, loc, which, number(1));
-    const Value isPast = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, up, number(2));
-    const Value other = arith::SelectOp::create(rewriter, loc, isPast, number(0), up);
+    const Value other = otherOf(rewriter, loc, which);
     LocalStoreOp::create(rewriter, loc, made, view(both, other));
     Operation *end = loop.getBody()->getTerminator();
     end->setOperand(place, loop.getRegionIterArg(place)); // nobody looks at it any more
@@ -488,7 +521,7 @@ LogicalResult expandWarpgroupDots(func::FuncOp f) {
     return report(f, target.status());
   // The rest is for conversions.
   const uint64_t most = (*target)->sharedOptIn / 16 * 15;
-  for (const Storing storing : {Storing::Early, Storing::Late}) {
+  for (const Storing storing : {Storing::InTurn, Storing::Early, Storing::Late}) {
     func::FuncOp attempt = f.clone();
     const bool good = succeeded(Expander(attempt, **target, storing).run()) && mostSharedBytes(attempt) <= most;
     if (good) {
