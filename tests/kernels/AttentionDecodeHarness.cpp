@@ -44,6 +44,7 @@ Problem sequenceOf(const DecodeProblem &p, std::int64_t b) {
   return out;
 }
 
+/// With what is rotated as the cache has it, or exact.
 Data dataOf(const DecodeProblem &p, const DecodeData &d, std::int64_t b, bool isRounded) {
   Data out = d.keys[size(b)];
   const std::int64_t row = p.of.heads * p.of.dim, first = b * p.of.queries * row;
@@ -85,7 +86,7 @@ DecodeData randomDecodeData(const DecodeProblem &p, std::mt19937_64 &random) {
     d.keys.push_back(randomData(sequenceOf(p, b), random));
     d.keys.back().sink = d.keys.front().sink;
   }
-  for (std::int64_t i = 0; i < (p.of.keys + p.newTokens) * (p.rotary / 2); ++i) {
+  for (std::int64_t i = 0; i < p.positions() * (p.rotary / 2); ++i) {
     const double angle = std::uniform_real_distribution<double>(0, 6)(random);
     const DType type = p.anglesAsQ ? p.of.type : DType::F32;
     d.cosines.push_back(rounded(std::cos(angle), type)), d.sines.push_back(rounded(std::sin(angle), type));
@@ -172,7 +173,7 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
     a.kNew = out.kNew.tensor, a.vNew = out.vNew.tensor;
   }
   if (p.rotary) {
-    const std::vector<std::int64_t> shape = {of.keys + p.newTokens, p.rotary / 2};
+    const std::vector<std::int64_t> shape = {p.positions(), p.rotary / 2};
     table(a.rotaryCos, shape, d.cosines, p.anglesAsQ ? of.type : DType::F32);
     table(a.rotarySin, shape, d.sines, p.anglesAsQ ? of.type : DType::F32);
   }
@@ -199,7 +200,7 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
 Results define(const DecodeProblem &p, const DecodeData &d, bool roundSteps) {
   Results out;
   for (std::int64_t b = 0; b < p.of.batch; ++b) {
-    const Results one = define(sequenceOf(p, b), dataOf(p, d, b, roundSteps), roundSteps);
+    const Results one = define(sequenceOf(p, b), dataOf(p, d, b, /*isRounded=*/true), roundSteps);
     for (const auto &[to, from] :
          {std::pair(&out.o, &one.o), std::pair(&out.lse, &one.lse), std::pair(&out.slack, &one.slack)})
       to->insert(to->end(), from->begin(), from->end());

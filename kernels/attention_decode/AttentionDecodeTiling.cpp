@@ -1,0 +1,66 @@
+#include "kernels/attention_decode/AttentionDecodeTiling.h"
+
+#include "kernels/attention_decode/SplitCombine.h"
+#include "kernels/support/Grid.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace kiln::kernels {
+namespace {
+
+/// For up to so many rows and columns.
+struct Tiles {
+  int rows, widest, blockM, blockN, warps;
+};
+
+/// 16 rows a warp where there are 64 or more; fewer are shared out by keys and columns.
+constexpr Tiles choices[] = {{16, 128, 16, 64, 4},       {16, 256, 16, 32, 4},     {32, 128, 32, 64, 4},
+                             {32, 256, 32, 32, 4},       {64, 128, 64, 64, 4},     {64, 256, 64, 32, 4},
+                             {1 << 29, 128, 128, 64, 8}, {1 << 29, 256, 64, 32, 4}};
+
+std::int64_t bytesOfStage(const AttentionDecodeConfig &c) {
+  return 2 * static_cast<std::int64_t>(c.blockN) * (c.dim + c.dimV);
+}
+std::int64_t bytesOfQueries(const AttentionDecodeConfig &c) {
+  return 2 * static_cast<std::int64_t>(c.blockM) * c.dim;
+}
+
+} // namespace
+
+void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, const Target &code, const Target &device) {
+  const int wide = std::max(c.dim, c.dimV);
+  const auto chosen =
+      std::ranges::find_if(choices, [&](const Tiles &t) { return extent.rows <= t.rows && wide <= t.widest; });
+  c.blockM = chosen->blockM, c.blockN = chosen->blockN, c.warps = chosen->warps;
+  if (extent.newTokens > 0)
+    c.blockNew = static_cast<int>(std::clamp<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent.newTokens)),
+                                                            16, static_cast<std::uint64_t>(c.blockN)));
+  // Two programs are to share a multiprocessor: one copies while the other waits.
+  const std::int64_t room = std::min<std::int64_t>(std::min(code.sharedOptIn, device.sharedOptIn),
+                                                   device.sharedPerSm / 2 - device.sharedReserved);
+  c.stages = code.has(Capability::CpAsync)
+                 ? static_cast<int>(std::clamp<std::int64_t>((room - bytesOfQueries(c)) / bytesOfStage(c), 2, 4))
+                 : 1;
+}
+
+std::int64_t chooseSplits(const AttentionDecodeConfig &c, std::int64_t programs, std::int64_t keys,
+                          const Target &device, std::int64_t multiprocessors) {
+  // What beginning and ending a program costs, and the second launch, in blocks of keys.
+  constexpr std::int64_t ofProgram = 2, ofCombine = 2;
+  const std::int64_t shared = bytesOfQueries(c) + c.stages * bytesOfStage(c);
+  const std::int64_t slots =
+      multiprocessors * std::max<std::int64_t>(1, residentBlocks(device, static_cast<unsigned>(c.warps) * 32,
+                                                                 static_cast<std::uint64_t>(shared), 128));
+  const std::int64_t blocks = std::max<std::int64_t>(1, ceilDiv(keys, c.blockN));
+  const auto costOf = [&](std::int64_t splits) {
+    return ceilDiv(programs * splits, slots) * (ceilDiv(blocks, splits) + ofProgram) + (splits > 1 ? ofCombine : 0);
+  };
+  std::int64_t best = 1;
+  for (std::int64_t n = 2; n <= std::min<std::int64_t>(blocks, SplitCombineConfig::mostSplits); ++n)
+    if (costOf(n) < costOf(best))
+      best = n;
+  return best;
+}
+
+} // namespace kiln::kernels
