@@ -186,7 +186,8 @@ public:
   /// Room of each sequence in samples that check: tables are valid for it.
   static constexpr std::uint64_t room = 160, newTokens = 3, padding = 5;
 
-  /// Demo: a step of Llama 3 8B.  Bench: 1, 8 and 16 tokens of 32 sequences of 8,192.  Check: each option somewhere.
+  /// Demo: a step of Llama 3 8B.  Bench: 1, 8 and 16 tokens of 32 sequences of 8,192, and 1 in pages of 16.  Check:
+  /// each option somewhere.
   std::vector<Sample> calls(DType dtype, SampleUse use, bool gpu) const override {
     const auto call = [&](std::uint64_t batch, std::uint64_t tokens, std::uint64_t keys, std::uint64_t heads,
                           std::uint64_t keyHeads, std::uint64_t dim, OptionValues options) {
@@ -194,6 +195,17 @@ public:
                      {"k_cache", {dtype, {batch, keys, keyHeads, dim}}},
                      {"v_cache", {dtype, {batch, keys, keyHeads, dim}}}},
                     std::move(options)};
+    };
+    /// In pages of so many rows.
+    const auto inPages = [&](Sample sample, std::uint64_t pageSize) {
+      const std::uint64_t batch = sample.inputs.at("q").shape[0],
+                          pages = sample.inputs.at("k_cache").shape[1] / pageSize;
+      for (const char *name : {"k_cache", "v_cache"}) {
+        Shape &shape = sample.inputs.at(name).shape;
+        shape[0] = batch * pages, shape[1] = pageSize;
+      }
+      sample.inputs["page_table"] = {DType::I32, {batch, pages}};
+      return sample;
     };
     if (use == SampleUse::Demo)
       return {call(gpu ? 32 : 2, 1, gpu ? 8192 : 512, 32, 8, 128, {})};
@@ -203,18 +215,9 @@ public:
       std::vector<Sample> out;
       for (const std::uint64_t tokens : {1, 8, 16})
         out.push_back(call(32, tokens, 8192, 64, 8, 128, tokens > 1 ? OptionValues{{"causal", true}} : OptionValues()));
+      out.push_back(inPages(out.front(), 16));
       return out;
     }
-    const auto inPages = [&](Sample sample, std::uint64_t pageSize) {
-      const std::uint64_t batch = sample.inputs.at("q").shape[0], pages = room / pageSize;
-      for (const char *name : {"k_cache", "v_cache"}) {
-        Shape &shape = sample.inputs.at(name).shape;
-        shape[0] = batch * pages, shape[1] = pageSize;
-      }
-      sample.inputs["page_table"] = {DType::I32, {batch, pages}};
-      sample.inputs["cache_seqlens"] = {DType::I32, {batch}};
-      return sample;
-    };
     const auto appending = [&](Sample sample) {
       const Shape &q = sample.inputs.at("q").shape, &k = sample.inputs.at("k_cache").shape;
       sample.inputs["k_new"] = sample.inputs["v_new"] = {dtype, {q[0], newTokens, k[2], q[3]}};
@@ -224,9 +227,10 @@ public:
     };
     std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, {{"lse", true}})};
     all.push_back(inPages(call(3, 2, room, 8, 2, 64, {{"causal", true}, {"lse", true}, {"splits", 3}}), 16));
+    all.back().inputs["cache_seqlens"] = {DType::I32, {3}};
     all.push_back(
         inPages(call(2, 5, room, 5, 1, 40, {{"softcap", 20.0}, {"window_left", 30}, {"window_right", 4}}), 5));
-    all.back().inputs["leftpad_k"] = {DType::I32, {2}};
+    all.back().inputs["leftpad_k"] = all.back().inputs["cache_seqlens"] = {DType::I32, {2}};
     all.push_back(appending(call(3, newTokens, room, 4, 2, 64, {{"causal", true}, {"splits", 2}, {"lse", true}})));
     all.back().inputs["sink"] = {DType::F32, {4}};
     all.back().inputs["cache_batch_idx"] = {DType::I32, {3}};
@@ -249,8 +253,8 @@ public:
     };
     if (name == "cache_seqlens") // none first; a table and new tokens leave room
       return filled([&](std::size_t i) { return i * (97 + seed % 3) % (room - newTokens - padding); });
-    if (name == "page_table") // all pages of the cache, none twice
-      return filled([&](std::size_t i) { return n - 1 - i; });
+    if (name == "page_table") // all pages of the cache, of which there is an even number, none twice
+      return filled([&](std::size_t i) { return i ^ 1; });
     if (name == "cache_batch_idx")
       return filled([&](std::size_t i) { return n - 1 - i; });
     if (name == "leftpad_k")

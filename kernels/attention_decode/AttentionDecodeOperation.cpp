@@ -129,9 +129,10 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
     return {};
   SplitCombineConfig combine;
   combine.dimV = c.dimV, combine.group = c.group, combine.sink = a.sink.has_value(), combine.lse = a.lse.has_value();
+  chooseCombineTiles(combine, splits, rows);
   KILN_ASSIGN(JitKernel * second,
               combines.get(jit(), {element}, combine, [&] { return splitCombine(element, combine); }));
-  KILN_ASSIGN(const Dim3 gridOfRows, gridOf(name(), pairs * rows));
+  KILN_ASSIGN(const Dim3 gridOfRows, gridOf(name(), ceilDiv(rows, combine.rows) * pairs));
   return plan.launch(*second, gridOfRows, named<"partial_o">(partialO), named<"partial_lse">(partialLse), named<"o">(o),
                      named<"lse">(lse), named<"sink">(sink));
 }

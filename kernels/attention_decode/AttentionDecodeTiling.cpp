@@ -1,6 +1,5 @@
 #include "kernels/attention_decode/AttentionDecodeTiling.h"
 
-#include "kernels/attention_decode/SplitCombine.h"
 #include "kernels/support/Grid.h"
 
 #include <algorithm>
@@ -18,6 +17,9 @@ struct Tiles {
 constexpr Tiles choices[] = {{16, 128, 16, 64, 4},       {16, 256, 16, 32, 4},     {32, 128, 32, 64, 4},
                              {32, 256, 32, 32, 4},       {64, 128, 64, 64, 4},     {64, 256, 64, 32, 4},
                              {1 << 29, 128, 128, 64, 8}, {1 << 29, 256, 64, 32, 4}};
+/// Where warpgroups multiply: one program of two of them keeps a multiprocessor's copies going by itself, and waits
+/// half as often.
+constexpr Tiles ofWarpgroups = {1 << 29, 128, 128, 128, 8};
 
 std::int64_t bytesOfStage(const AttentionDecodeConfig &c) {
   return 2 * static_cast<std::int64_t>(c.blockN) * (c.dim + c.dimV);
@@ -30,15 +32,18 @@ std::int64_t bytesOfQueries(const AttentionDecodeConfig &c) {
 
 void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, const Target &code, const Target &device) {
   const int wide = std::max(c.dim, c.dimV);
-  const auto chosen =
+  const Tiles *chosen =
       std::ranges::find_if(choices, [&](const Tiles &t) { return extent.rows <= t.rows && wide <= t.widest; });
+  const bool large = extent.rows > 64 && code.has(Capability::Wgmma) && wide <= ofWarpgroups.widest;
+  if (large)
+    chosen = &ofWarpgroups;
   c.blockM = chosen->blockM, c.blockN = chosen->blockN, c.warps = chosen->warps;
   if (extent.newTokens > 0)
     c.blockNew = static_cast<int>(std::clamp<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent.newTokens)),
                                                             16, static_cast<std::uint64_t>(c.blockN)));
   // Two programs are to share a multiprocessor: one copies while the other waits.
-  const std::int64_t room = std::min<std::int64_t>(std::min(code.sharedOptIn, device.sharedOptIn),
-                                                   device.sharedPerSm / 2 - device.sharedReserved);
+  const std::int64_t most = std::min(code.sharedOptIn, device.sharedOptIn),
+                     room = large ? most : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
   c.stages = code.has(Capability::CpAsync)
                  ? static_cast<int>(std::clamp<std::int64_t>((room - bytesOfQueries(c)) / bytesOfStage(c), 2, 4))
                  : 1;
@@ -61,6 +66,15 @@ std::int64_t chooseSplits(const AttentionDecodeConfig &c, std::int64_t programs,
     if (costOf(n) < costOf(best))
       best = n;
   return best;
+}
+
+void chooseCombineTiles(SplitCombineConfig &c, std::int64_t splits, std::int64_t rows) {
+  constexpr int elements = 2048; // of a step: 16 a thread
+  const int most = std::max(1, elements / static_cast<int>(std::bit_ceil(static_cast<unsigned>(c.dimV))));
+  c.splits = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(splits)));
+  c.step = std::min(c.splits, most);
+  c.rows = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most / c.step),
+                                                    std::bit_ceil(static_cast<std::uint64_t>(rows))));
 }
 
 } // namespace kiln::kernels

@@ -9,6 +9,7 @@
 
 #include "compiler/target/Target.h"
 #include "kernels/attention_decode/AttentionDecode.h"
+#include "kernels/attention_decode/SplitCombine.h"
 
 namespace kiln::kernels {
 
@@ -25,6 +26,9 @@ void chooseDecodeTiles(AttentionDecodeConfig &config, const DecodeExtent &extent
 /// on nothing that only the device knows.
 std::int64_t chooseSplits(const AttentionDecodeConfig &config, std::int64_t programs, std::int64_t keys,
                           const Target &device, std::int64_t multiprocessors);
+
+/// Sets splits, step and rows of a configuration whose dimV is set; `rows`: of a key head.
+void chooseCombineTiles(SplitCombineConfig &config, std::int64_t splits, std::int64_t rows);
 
 } // namespace kiln::kernels
 

@@ -14,10 +14,10 @@
 
 namespace kiln::kernels {
 
-/// Grid [rows * key heads * batch].
+/// Grid [ceil(rows of a key head / rows) * key heads * batch].
 struct SplitCombineConfig {
   int dimV = 128, group = 1;
-  int step = 16, warps = 4;
+  int splits = 256, step = 16, rows = 1, warps = 4;
   bool sink = false, lse = false;
   bool operator==(const SplitCombineConfig &) const = default;
 
@@ -27,7 +27,9 @@ struct SplitCombineConfig {
     using C = SplitCombineConfig;
     v("dimV", &C::dimV, multiplesOf(8, 256), "tile width of o");
     v("group", &C::group, between(1, 1 << 16), "query heads of a key head");
+    v("splits", &C::splits, powersOfTwo(1, mostSplits), "at most; how many there are is an argument");
     v("step", &C::step, powersOfTwo(1, mostSplits).tuned(), "splits that are added at once");
+    v("rows", &C::rows, powersOfTwo(1, 64).tuned(), "of a program");
     v("warps", &C::warps, powersOfTwo(1, 32).tuned().ofLaunch(), "of a program");
     v("sink", &C::sink, anyValue, "one more logit of each head, without a value");
     v("lse", &C::lse, anyValue, "lse is an output");
