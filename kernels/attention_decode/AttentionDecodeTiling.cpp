@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 namespace kiln::kernels {
 namespace {
@@ -11,15 +12,17 @@ namespace {
 /// For up to so many rows and columns.
 struct Tiles {
   int rows, widest, blockM, blockN, warps;
+  bool isAlone = false; ///< on a multiprocessor; else two programs are to share it: one copies while the other waits
 };
+constexpr int any = 1 << 29;
 
 /// 16 rows a warp where there are 64 or more; fewer are shared out by keys and columns.
-constexpr Tiles choices[] = {{16, 128, 16, 64, 4},       {16, 256, 16, 32, 4},     {32, 128, 32, 64, 4},
-                             {32, 256, 32, 32, 4},       {64, 128, 64, 64, 4},     {64, 256, 64, 32, 4},
-                             {1 << 29, 128, 128, 64, 8}, {1 << 29, 256, 64, 32, 4}};
-/// Where warpgroups multiply: one program of two of them keeps a multiprocessor's copies going by itself, and waits
-/// half as often.
-constexpr Tiles ofWarpgroups = {1 << 29, 128, 128, 128, 8};
+constexpr Tiles choices[] = {{16, 128, 16, 64, 4}, {16, 256, 16, 32, 4},   {32, 128, 32, 64, 4},
+                             {64, 128, 64, 64, 4}, {any, 128, 128, 64, 8}, {any, 256, 64, 32, 4}};
+/// Where warpgroups multiply.  One program of two of them keeps a multiprocessor's copies going by itself, and with
+/// twice the keys waits half as often.
+constexpr Tiles warpgroupChoices[] = {{16, 128, 16, 64, 4}, {16, 256, 16, 32, 4},          {32, 128, 32, 64, 4},
+                                      {64, 128, 64, 64, 4}, {any, 128, 128, 128, 8, true}, {any, 256, 64, 32, 8}};
 
 std::int64_t bytesOfStage(const AttentionDecodeConfig &c) {
   return 2 * static_cast<std::int64_t>(c.blockN) * (c.dim + c.dimV);
@@ -32,18 +35,18 @@ std::int64_t bytesOfQueries(const AttentionDecodeConfig &c) {
 
 void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, const Target &code, const Target &device) {
   const int wide = std::max(c.dim, c.dimV);
-  const Tiles *chosen =
-      std::ranges::find_if(choices, [&](const Tiles &t) { return extent.rows <= t.rows && wide <= t.widest; });
-  const bool large = extent.rows > 64 && code.has(Capability::Wgmma) && wide <= ofWarpgroups.widest;
-  if (large)
-    chosen = &ofWarpgroups;
+  const std::span<const Tiles> all =
+      code.has(Capability::Wgmma) ? std::span<const Tiles>(warpgroupChoices) : std::span<const Tiles>(choices);
+  const auto chosen =
+      std::ranges::find_if(all, [&](const Tiles &t) { return extent.rows <= t.rows && wide <= t.widest; });
   c.blockM = chosen->blockM, c.blockN = chosen->blockN, c.warps = chosen->warps;
   if (extent.newTokens > 0)
     c.blockNew = static_cast<int>(std::clamp<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent.newTokens)),
                                                             16, static_cast<std::uint64_t>(c.blockN)));
-  // Two programs are to share a multiprocessor: one copies while the other waits.
   const std::int64_t most = std::min(code.sharedOptIn, device.sharedOptIn),
-                     room = large ? most : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
+                     room = chosen->isAlone
+                                ? most
+                                : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
   c.stages = code.has(Capability::CpAsync)
                  ? static_cast<int>(std::clamp<std::int64_t>((room - bytesOfQueries(c)) / bytesOfStage(c), 2, 4))
                  : 1;

@@ -148,7 +148,7 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
       for (std::size_t t = 0; t < size(p.cached(b)); ++t)
         std::copy_n((d.keys[size(b)].*values).begin() + std::ptrdiff_t(t * row), row,
                     all.begin() + std::ptrdiff_t(out.rowOf[size(b)][t] * row));
-    return upload(device, of.type, {parts, rows, of.keyHeads, width}, all);
+    return upload(device, of.type, {parts, rows, of.keyHeads, width}, all, {.dims = of.order});
   };
   const auto newOf = [&](std::int64_t width, Numbers Data::*values) {
     Numbers all;
