@@ -57,9 +57,9 @@ std::int64_t chooseSplits(const AttentionDecodeConfig &c, std::int64_t programs,
   // What beginning and ending a program costs, and the second launch, in blocks of keys.
   constexpr std::int64_t ofProgram = 2, ofCombine = 2;
   const std::int64_t shared = bytesOfQueries(c) + c.stages * bytesOfStage(c);
-  const std::int64_t slots =
-      multiprocessors * std::max<std::int64_t>(1, residentBlocks(device, static_cast<unsigned>(c.warps) * 32,
-                                                                 static_cast<std::uint64_t>(shared), 128));
+  const std::int64_t resident =
+      residentBlocks(device, static_cast<unsigned>(c.warps) * 32, static_cast<std::uint64_t>(shared), 128);
+  const std::int64_t slots = std::max<std::int64_t>(1, multiprocessors) * std::max<std::int64_t>(1, resident);
   const std::int64_t blocks = std::max<std::int64_t>(1, ceilDiv(keys, c.blockN));
   const auto costOf = [&](std::int64_t splits) {
     return ceilDiv(programs * splits, slots) * (ceilDiv(blocks, splits) + ofProgram) + (splits > 1 ? ofCombine : 0);
