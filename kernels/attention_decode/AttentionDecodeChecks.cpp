@@ -120,10 +120,13 @@ Status checkNew(const Device &device, const AttentionDecodeArguments &a, std::in
                       std::to_string(rotated) + " of q: those must be a multiple of 16, and at most " +
                       std::to_string(dim),
                   "give tables with a multiple of 8 columns, at most half of q's");
-  if (const std::int64_t keys = a.maxKeys ? std::min(a.maxKeys, capacityOf(a)) : capacityOf(a);
-      a.rotaryCos->shape[0] < keys)
-    return refuse("rotary_cos has " + std::to_string(a.rotaryCos->shape[0]) + " rows, a sequence may have " +
-                      std::to_string(keys) + " keys",
+  // The last position of a new key, and with a mask of a query: so many after the cached keys.
+  const bool isMasked = a.causal || a.windowLeft >= 0 || a.windowRight >= 0;
+  const std::int64_t keys = a.maxKeys ? std::min(a.maxKeys, capacityOf(a)) : capacityOf(a), added = a.kNew->shape[1],
+                     positions = keys - added + std::max(added, isMasked ? a.q.shape[1] : 1);
+  if (a.rotaryCos->shape[0] < positions)
+    return refuse("rotary_cos has " + std::to_string(a.rotaryCos->shape[0]) + " rows, a sequence may need " +
+                      std::to_string(positions),
                   "give longer tables, or max_keys");
   return {};
 }

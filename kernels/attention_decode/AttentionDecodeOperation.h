@@ -28,7 +28,8 @@ struct AttentionDecodeArguments {
   /// to, and written to the cache, which has room for them.  Together with cacheSeqlens, which stays as it is.
   std::optional<Tensor> kNew = {}, vNew = {};
   /// [n, r / 2], f32 or q's type: token t of k_new is rotated by row cacheSeqlens + t, and so is token t of q; without
-  /// a mask by row cacheSeqlens.  r is a multiple of 16 up to D; n is at least the largest number of keys.
+  /// a mask by row cacheSeqlens.  r is a multiple of 16 up to D; n is at least the largest number
+  /// of keys, and with a mask and more queries than new tokens so many more.
   std::optional<Tensor> rotaryCos = {}, rotarySin = {};
   bool rotaryInterleaved = false; ///< columns 2 t and 2 t + 1 are rotated together; else t and t + r / 2
   /// i32 [B, pages of a sequence]: the page of its rows t page size, ..  Entries of pages without a row that counts are

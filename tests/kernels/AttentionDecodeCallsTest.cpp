@@ -63,17 +63,19 @@ TEST_P(AttentionDecode, NaNInAKeyReachesItsRows) {
   }
 }
 
-/// Heads before rows, before sequences; rows of o with a gap; nothing around o and lse is written.
+/// Heads before rows, before sequences; rows with a gap, also one that 16 bytes do not divide; nothing around o and lse
+/// is written.
 TEST_P(AttentionDecode, OrdersInMemory) {
   unsigned number = 0;
-  for (const std::vector<unsigned> &order : {std::vector<unsigned>{0, 2, 1, 3}, {1, 0, 2, 3}, {2, 1, 0, 3}}) {
-    if (!chosen(number++, 3))
-      continue;
-    DecodeProblem p = decoding(5, {40, 130});
-    p.of.order = order, p.of.pad = 8, p.of.around = 64, p.of.causal = true;
-    p.pageSize = number % 2 ? 16 : 0, p.splits = 1 + number % 2;
-    both(p);
-  }
+  for (const std::vector<unsigned> &order : {std::vector<unsigned>{0, 2, 1, 3}, {1, 0, 2, 3}, {2, 1, 0, 3}})
+    for (const std::int64_t pad : {8, 1}) {
+      if (!chosen(number++, 3))
+        continue;
+      DecodeProblem p = decoding(5, {40, 130});
+      p.of.order = order, p.of.pad = pad, p.of.around = 8 * pad, p.of.causal = true;
+      p.pageSize = number % 2 ? 16 : 0, p.splits = 1 + number % 2;
+      both(p);
+    }
 }
 
 /// q and o with the heads in two dimensions: grouped layouts.
@@ -200,6 +202,19 @@ TEST_P(AttentionDecode, EmptyCalls) {
   const auto before = on->jit->counters().compiles;
   EXPECT_TRUE(AttentionDecodeOperation(*on->jit).run(a).ok());
   EXPECT_EQ(on->jit->counters().compiles, before);
+}
+
+/// Code for targets without asynchronous copies.
+TEST_P(AttentionDecode, WithoutAsynchronousCopies) {
+  if (GetParam() != 0 || !on->emulated())
+    return;
+  const std::unique_ptr<Opened> other = openWith("emulator:sm_75", {});
+  ASSERT_TRUE(other);
+  Opened *const before = std::exchange(on, other.get());
+  DecodeProblem p = busyProblem();
+  p.of.type = DType::F16;
+  both(p);
+  on = before;
 }
 
 /// A page that counts and does not exist: the emulator finds the access.

@@ -87,9 +87,10 @@ DecodeData randomDecodeData(const DecodeProblem &p, std::mt19937_64 &random) {
     d.keys.back().sink = d.keys.front().sink;
   }
   for (std::int64_t i = 0; i < p.positions() * (p.rotary / 2); ++i) {
+    // Of few bits: fp32 holds a rotated number exactly, so that it is rounded here as the kernel rounds it.
     const double angle = std::uniform_real_distribution<double>(0, 6)(random);
-    const DType type = p.anglesAsQ ? p.of.type : DType::F32;
-    d.cosines.push_back(rounded(std::cos(angle), type)), d.sines.push_back(rounded(std::sin(angle), type));
+    d.cosines.push_back(std::round(32 * std::cos(angle)) / 32),
+        d.sines.push_back(std::round(32 * std::sin(angle)) / 32);
   }
   return d;
 }
@@ -148,7 +149,8 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
       for (std::size_t t = 0; t < size(p.cached(b)); ++t)
         std::copy_n((d.keys[size(b)].*values).begin() + std::ptrdiff_t(t * row), row,
                     all.begin() + std::ptrdiff_t(out.rowOf[size(b)][t] * row));
-    return upload(device, of.type, {parts, rows, of.keyHeads, width}, all, {.dims = of.order});
+    return upload(device, of.type, {parts, rows, of.keyHeads, width}, all,
+                  {.dims = of.order, .pad = of.pad, .around = of.around});
   };
   const auto newOf = [&](std::int64_t width, Numbers Data::*values) {
     Numbers all;

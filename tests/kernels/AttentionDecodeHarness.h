@@ -27,8 +27,11 @@ struct DecodeProblem {
     const auto at = static_cast<std::size_t>(b);
     return lengths.empty() ? of.keys - (leftPad.empty() ? 0 : leftPad[at]) : lengths[at];
   }
-  /// Rows of the tables of angles: as many as a sequence has room for.
-  std::int64_t positions() const { return pageSize ? (of.keys + pageSize - 1) / pageSize * pageSize : of.keys; }
+  /// Rows of the tables of angles: as many as a sequence has room for, and a query's beyond.
+  std::int64_t positions() const {
+    const std::int64_t room = pageSize ? (of.keys + pageSize - 1) / pageSize * pageSize : of.keys;
+    return room + std::max<std::int64_t>(0, of.queries - newTokens);
+  }
   bool masked() const { return of.causal || of.left >= 0 || of.right >= 0; }
   std::string text() const;
 };

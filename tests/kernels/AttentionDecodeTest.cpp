@@ -98,6 +98,21 @@ TEST_P(AttentionDecode, NewRows) {
       }
 }
 
+/// Columns that are rotated among those of a head; more queries than new rows.
+TEST_P(AttentionDecode, RotaryWidths) {
+  unsigned number = 0;
+  for (const auto &[dim, rotary] :
+       {std::pair<std::int64_t, std::int64_t>{16, 16}, {80, 48}, {96, 96}, {128, 112}, {192, 64}, {256, 240}})
+    for (const bool interleaved : {false, true}) {
+      if (!chosen(number++, 6))
+        continue;
+      DecodeProblem p = decoding(4, {0, 37}, interleaved ? DType::F16 : DType::BF16);
+      p.of.dim = dim, p.of.dimV = 64, p.rotary = rotary, p.interleaved = interleaved, p.newTokens = 2;
+      p.of.causal = dim != 96, p.pageSize = dim == 128 ? 16 : 0;
+      both(p);
+    }
+}
+
 TEST_P(AttentionDecode, PlacesInTheCache) {
   for (const std::int64_t page : {0, 16}) {
     DecodeProblem p = decoding(2, {40, 0, 90});
