@@ -18,12 +18,6 @@ int tokensOfBlock(int rows, int group) {
   return rows % group == 0 ? rows / group : group % rows == 0 ? 1 : (rows - 2) / group + 2;
 }
 
-/// The new tokens of a sequence: row t of k_new becomes key count + t.
-template <Element T> struct NewRows {
-  TensorView<T, 2> k, v; ///< of a sequence and key head
-  Scalar<i32> tokens, count;
-};
-
 template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) {
   return kernel(
       "attention_decode",

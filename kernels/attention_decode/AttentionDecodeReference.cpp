@@ -25,8 +25,9 @@ public:
     scale = a.scale ? static_cast<double>(*a.scale) : 1 / std::sqrt(static_cast<double>(s.dim));
     masked = a.causal || a.windowLeft >= 0 || a.windowRight >= 0;
     cache[0] = &inputs.find("k_cache")->second, cache[1] = &inputs.find("v_cache")->second;
-    after[0] = cache[0]->values, after[1] = cache[1]->values;
-    append();
+    keys = &cache[0]->values, values = &cache[1]->values;
+    if (s.newTokens > 0) // a GPU's cache is large
+      append();
 
     HostTensors out;
     HostTensor &o = out["o"], *lse = isSet(options, "lse") ? &out["lse"] : nullptr;
@@ -36,7 +37,7 @@ public:
     double work = 0;
     for (const DecodeSequence &of : sequences)
       work += static_cast<double>(of.keys * s.heads * s.tokens * (s.dim + s.dimV));
-    const double affordable = affordableWork(options);
+    const double affordable = affordableWork(options) / 8; // each product rounds a key
     const std::uint64_t rows = s.batch * s.tokens * s.heads;
     const std::vector<std::uint64_t> chosen =
         work <= affordable ? std::vector<std::uint64_t>()
@@ -46,10 +47,10 @@ public:
     if (lse)
       lse->values.resize(whole ? rows : 0);
     for (std::uint64_t n = 0; n < (whole ? rows : chosen.size()); ++n) {
-      const std::uint64_t row = whole ? n : chosen[n], h = row % s.heads, i = row / s.heads % s.tokens,
-                          b = row / s.heads / s.tokens;
-      std::vector<double> values(s.dimV);
-      const double sum = compute(b, i, h, values);
+      const std::uint64_t at = whole ? n : chosen[n], h = at % s.heads, i = at / s.heads % s.tokens,
+                          b = at / s.heads / s.tokens;
+      std::vector<double> row(s.dimV);
+      const double sum = compute(b, i, h, row);
       const auto put = [&](HostTensor &to, std::uint64_t at, double value) {
         if (whole) {
           to.values[at] = value;
@@ -59,13 +60,13 @@ public:
         }
       };
       for (std::uint64_t c = 0; c < s.dimV; ++c)
-        put(o, row * s.dimV + c, values[c]);
+        put(o, at * s.dimV + c, row[c]);
       if (lse)
         put(*lse, (b * s.heads + h) * s.tokens + i, sum);
     }
     for (const auto &[name, which] : {std::pair("k_cache_after", 0), std::pair("v_cache_after", 1)})
       if (isSet(options, name))
-        out[name] = {cache[which]->shape, after[which]};
+        out[name] = {cache[which]->shape, which ? *values : *keys};
     return out;
   }
 
@@ -95,6 +96,8 @@ private:
 
   /// The caches with the new rows.
   void append() {
+    after[0] = *keys, after[1] = *values;
+    keys = &after[0], values = &after[1];
     for (std::uint64_t b = 0; b < s.batch; ++b)
       for (std::uint64_t t = 0; t < s.newTokens; ++t)
         for (std::uint64_t h = 0; h < s.keyHeads; ++h) {
@@ -108,7 +111,7 @@ private:
   }
 
   /// One row of o; returns its lse.
-  double compute(std::uint64_t b, std::uint64_t i, std::uint64_t h, std::vector<double> &values) const {
+  double compute(std::uint64_t b, std::uint64_t i, std::uint64_t h, std::vector<double> &o) const {
     const DecodeSequence &of = sequences[b];
     const std::uint64_t kvHead = h / (s.heads / s.keyHeads);
     const std::vector<double> query =
@@ -122,7 +125,7 @@ private:
       const auto at = static_cast<std::int64_t>(j);
       if ((right >= 0 && at > p + right) || (a.windowLeft >= 0 && at < p - a.windowLeft))
         continue;
-      const double *const key = &after[0][(of.rowOf[j] * s.keyHeads + kvHead) * s.dim];
+      const double *const key = &(*keys)[(of.rowOf[j] * s.keyHeads + kvHead) * s.dim];
       double x = 0;
       for (std::uint64_t c = 0; c < s.dim; ++c)
         x += query[c] * rounded(key[c] * scale);
@@ -147,9 +150,9 @@ private:
         continue;
       const double share = rounded(z[j] / total);
       for (std::uint64_t c = 0; c < s.dimV; ++c)
-        values[c] += share * after[1][(of.rowOf[j] * s.keyHeads + kvHead) * s.dimV + c];
+        o[c] += share * (*values)[(of.rowOf[j] * s.keyHeads + kvHead) * s.dimV + c];
     }
-    for (double &v : values)
+    for (double &v : o)
       v = rounded(v);
     return total == 0 ? -INFINITY : base + std::log(total);
   }
@@ -160,8 +163,9 @@ private:
   DecodeSizes s;
   AttentionDecodeArguments a; ///< its options
   std::vector<DecodeSequence> sequences;
-  const HostTensor *cache[2] = {}; ///< k, v
-  std::vector<double> after[2];
+  const HostTensor *cache[2] = {};                              ///< k, v
+  std::vector<double> after[2];                                 ///< where there are new rows
+  const std::vector<double> *keys = nullptr, *values = nullptr; ///< that are attended to
   double scale = 0;
   bool masked = false;
 };
