@@ -55,7 +55,7 @@ Result<DecodeSizes> decodeSizes(const TensorTypes &inputs) {
     s.newTokens = (*shape)[1];
   if (const Shape *shape = shapeOf("rotary_cos"))
     s.angles = (*shape)[1];
-  const auto fits = [&](const char *name, Shape wanted) -> Status {
+  const auto fits = [&](const char *name, const Shape &wanted) -> Status {
     if (const Shape *shape = shapeOf(name); shape && *shape != wanted)
       return refuse("argument '" + std::string(name) + "' is " + shapeText(*shape) + "; the others want " +
                         shapeText(wanted),

@@ -68,7 +68,7 @@ Status checkNew(const Device &device, const AttentionDecodeArguments &a, std::in
        {std::tuple("rotary_cos", &a.rotaryCos, "rotary_sin"), std::tuple("rotary_sin", &a.rotarySin, "rotary_cos")})
     if (*one && !(a.rotaryCos && a.rotarySin))
       return refuse(std::string(name) + " is given without " + other, "give both or none");
-  if (!a.kNew) {
+  if (!a.kNew || !a.vNew) {
     if (a.rotaryCos)
       return refuse("rotary_cos is given without k_new: q is rotated by the positions of new tokens",
                     "give k_new and v_new, or leave the tables out");
