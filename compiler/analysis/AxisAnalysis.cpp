@@ -2,6 +2,7 @@
 
 #include "compiler/analysis/AxisTransfer.h"
 #include "compiler/tile/Tile.h"
+#include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Analysis/DataFlow/SparseAnalysis.h"
 #include "mlir/Analysis/DataFlow/Utils.h"
@@ -67,6 +68,8 @@ public:
 
   LogicalResult visitOperation(Operation *op, ArrayRef<const AxisLattice *> operands,
                                ArrayRef<AxisLattice *> results) override {
+    if (auto load = dyn_cast<tile_gpu::ExchangeLoadOp>(op))
+      return visitExchange(load, results.front());
     llvm::SmallVector<const AxisInfo *> facts;
     for (const AxisLattice *operand : operands) {
       const AxisState &state = operand->getValue();
@@ -79,6 +82,16 @@ public:
       const AxisState next = some ? AxisState::of(transfer(op, facts, static_cast<unsigned>(i))) : AxisState::none();
       propagateIfChanged(result, result->join(next));
     }
+    return success();
+  }
+
+  /// A conversion in two halves is what it was as one: the tile that was stored.
+  LogicalResult visitExchange(tile_gpu::ExchangeLoadOp load, AxisLattice *result) {
+    for (Operation *user : load.getScratch().getUsers())
+      if (auto store = dyn_cast<tile_gpu::ExchangeStoreOp>(user)) {
+        const AxisLattice *from = getLatticeElementFor(getProgramPointAfter(load), store.getValue());
+        propagateIfChanged(result, result->join(from->getValue()));
+      }
     return success();
   }
 

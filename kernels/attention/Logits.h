@@ -32,10 +32,13 @@ struct Logits {
       : plain(!hasCap && !hasSlopes), hasCap(hasCap), scale(scale), cap(cap), factor(hasCap ? cap : scale),
         toBase2(factor * log2e) {}
 
-  void setSlope(const Number &natural) {
+  void setSlope(const Number &natural) { slope = toBase2Of(natural); }
+
+  /// A slope, or a tile of them, to base 2.
+  template <typename Numbers> static Numbers toBase2Of(const Numbers &natural) {
     constexpr float largest = std::numeric_limits<float>::max();
     // A finite one stays finite: 0 times infinity is no number.
-    slope = select(abs(natural) <= largest, max(min(natural * log2e, largest), -largest), natural);
+    return select(abs(natural) <= largest, max(min(natural * log2e, largest), -largest), natural);
   }
 
   /// Products, or tanh of them.  A division that rounds is a call where nvJitLink assembles, and next to a call it does

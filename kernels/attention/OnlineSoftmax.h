@@ -134,8 +134,11 @@ public:
 
   /// One more logit of every row, without a value.
   void addSink(const Logits::Number &natural) {
+    addSinks(language::full<language::f32>({total.extent(0)}, natural));
+  }
+  /// The same, each row's own.
+  void addSinks(const Numbers &logit) {
     using namespace language;
-    const auto logit = full<f32>({total.extent(0)}, natural);
     const auto with = maximum(largest, logit);
     const auto base = finite(with);
     const auto fade = exp2((largest - base) * log2e);

@@ -33,6 +33,8 @@ struct TensorParameter {
   std::string with = {};           ///< of an optional one: the other that a call needs with it
   /// Of an input that is no data of the caller's: the family whose output of this name it is, for the same inputs.
   std::string madeBy = {};
+  /// Of an output that is what a call leaves in an input: the input, whose memory it is.
+  std::string inPlaceOf = {};
 };
 
 struct TensorType {

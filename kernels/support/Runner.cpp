@@ -74,7 +74,14 @@ Result<PlacedCall> PlacedCall::create(Device &device, const Callable &callable, 
     KILN_TRY(out.place(device, name, types[name]));
     KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
   }
+  for (const TensorParameter &p : callable.tensors())
+    if (!p.inPlaceOf.empty() && out.outputTypes.contains(p.name)) {
+      out.inPlace[p.name] = p.inPlaceOf;
+      out.tensors.tensors[p.name] = out.tensors.tensors.at(p.inPlaceOf);
+    }
   for (const auto &[name, type] : out.outputTypes) {
+    if (out.inPlace.contains(name))
+      continue;
     KILN_TRY(out.place(device, name, type));
     KILN_TRY(fillOutput(*out.buffers[name], type));
   }
@@ -84,7 +91,7 @@ Result<PlacedCall> PlacedCall::create(Device &device, const Callable &callable, 
 Result<Arrays> PlacedCall::readOutputs() const {
   Arrays out;
   for (const auto &[name, type] : outputTypes) {
-    const Buffer &buffer = *buffers.at(name);
+    const Buffer &buffer = bufferOf(name);
     Array &array = out[name] = {type.dtype, type.shape, std::vector<std::byte>(buffer.size())};
     KILN_TRY(buffer.copyToHost(0, array.data));
   }

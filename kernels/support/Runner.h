@@ -11,7 +11,8 @@
 
 namespace kiln::kernels {
 
-/// A call whose tensors lie in buffers of their own: inputs copied there, outputs poisoned.
+/// A call whose tensors lie in buffers of their own: inputs copied there, outputs poisoned, but for those that are the
+/// memory of an input.
 class PlacedCall {
 public:
   static Result<PlacedCall> create(Device &device, const Callable &callable, const Arrays &inputs,
@@ -22,7 +23,13 @@ public:
 
 private:
   Status place(Device &device, const std::string &name, const TensorType &type);
+  /// Of a tensor; of an output in place its input's.
+  const Buffer &bufferOf(const std::string &name) const {
+    const auto input = inPlace.find(name);
+    return *buffers.at(input == inPlace.end() ? name : input->second);
+  }
   std::map<std::string, std::unique_ptr<Buffer>, std::less<>> buffers;
+  std::map<std::string, std::string, std::less<>> inPlace; ///< outputs that are an input's memory, and the input
   TensorTypes outputTypes;
   Call tensors;
 };

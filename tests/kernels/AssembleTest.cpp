@@ -9,7 +9,7 @@
 // assembler is found.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/kernels/AttentionHarness.h"
+#include "tests/kernels/AttentionDecodeHarness.h"
 #include "tests/kernels/MatmulHarness.h"
 #include "tests/kernels/Pairwise.h"
 #include "tests/kernels/SassInFlight.h"
@@ -299,6 +299,35 @@ TEST_P(DefaultConfigurations, OfAttentionSpillNothing) {
     }
 }
 
+/// A step of a decoder, eight heads a key head.
+struct DecodeOptionsOf {
+  std::int64_t dim, tokens, pageSize = 0;
+
+  std::string text() const {
+    return "attention_decode D" + std::to_string(dim) + ", " + std::to_string(8 * tokens) + " rows" +
+           (pageSize ? ", pages of " + std::to_string(pageSize) : "");
+  }
+  void run(Opened &on) const {
+    DecodeProblem p = decoding(tokens, {70});
+    p.of.heads = 8, p.of.dim = p.of.dimV = dim, p.of.causal = true, p.pageSize = pageSize, p.splits = 1;
+    std::mt19937_64 random(3);
+    const PreparedDecode call = prepare(*on.device, p, randomDecodeData(p, random), random);
+    const Status s = AttentionDecodeOperation(*on.jit).run(call.arguments);
+    EXPECT_TRUE(s.ok()) << s.toString();
+  }
+};
+
+TEST_P(DefaultConfigurations, OfAttentionDecodeSpillNothing) {
+  for (const std::int64_t dim : {64, 128, 256})
+    for (const std::int64_t tokens : {1, 4, 8, 16})
+      for (const std::int64_t page : {0, 16}) {
+        if (!isFullTier() && (dim != 128 || (tokens != 1 && tokens != 16) || (tokens == 1) != (page == 16)))
+          continue;
+        const DecodeOptionsOf of{dim, tokens, page};
+        report(of.text(), [&](Opened &on) { of.run(on); });
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, DefaultConfigurations, testing::Values("sm_80", "sm_90"));
 
 using WarpgroupConfigurations = DefaultConfigurations;
@@ -312,6 +341,21 @@ TEST_P(WarpgroupConfigurations, OfMatmulSpillNothingAndAreNotSerialised) {
     expectBulkCopies(std::to_string(M) + " x " + std::to_string(N));
     expectNoTouchInFlight("matmul " + std::to_string(M) + " x " + std::to_string(N));
   }
+}
+
+/// As of attention, words spilled outside of the rounds cost nothing.
+TEST_P(WarpgroupConfigurations, OfAttentionDecodeTouchNothingInFlight) {
+  for (const std::int64_t dim : {64, 128})
+    for (const std::int64_t tokens : {8, 16})
+      for (const std::int64_t page : {0, 16}) {
+        if (!isFullTier() && (dim != 128 || tokens != 16 || page != 16))
+          continue;
+        const DecodeOptionsOf of{dim, tokens, page};
+        report(of.text(), [&](Opened &on) { of.run(on); }, 256);
+        if (HasFailure() || IsSkipped())
+          return;
+        expectNoTouchInFlight(of.text());
+      }
 }
 
 /// The powers of a block stand between the wait for its scores, which leaves the product of the block before in flight,

@@ -48,7 +48,10 @@ protected:
   Results run(const Problem &p, const Data &d) { return run(prepare(*on->device, p, d)); }
   void compare(const Problem &p, const Data &d, const Results &got);
   void compare(const Problem &p, const Data &d);
+  /// `base`: `want` with each step rounded.
+  void compare(const Problem &p, const Results &want, const Results &base, const Results &got);
   void compareProbe(const Problem &p, const Data &d, const Results &got);
+  void compareProbe(const Problem &p, const Results &want, const Results &got);
   void probe(const Problem &p, std::int64_t by, std::mt19937_64 &engine);
   /// Random numbers, with NaN in rows that are not used; and the probe, twice.
   void both(const Problem &p) { both(p, random); }

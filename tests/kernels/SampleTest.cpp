@@ -77,6 +77,14 @@ TEST(Sample, OfAttention) {
   expectSample(familyOf("attention"), {{"qkv", {DType::F16, {50, 2, 8, 16}}}}, {{"heads", 4}, {"key_heads", 2}}, 40000);
 }
 
+TEST(Sample, OfAttentionDecode) {
+  expectSample(familyOf("attention_decode"),
+               {{"q", {DType::F16, {2, 4, 4, 16}}},
+                {"k_cache", {DType::F16, {2, 50, 2, 16}}},
+                {"v_cache", {DType::F16, {2, 50, 2, 8}}}},
+               {{"causal", true}, {"lse", true}}, 80000);
+}
+
 TEST(Sample, OfAttentionBackward) {
   const Family &family = familyOf("attention_backward");
   Arrays inputs = randomInputs(family,

@@ -182,3 +182,33 @@ func.func @scanned_rows(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}) attri
   tile.store_view %xv[%c0, %c0], %sums : !tile.view<64x64xf16>, i64, tensor<64x64xf16>
   return
 }
+
+// -----
+
+// Numbers that only addresses of a larger tile are made of, here the row that a table gives each row, lie as these do:
+// each thread reads those of its own addresses, and none are exchanged.
+// CHECK: #[[$C:.*]] = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[4,1], order=[1,0]>
+// CHECK-LABEL: func.func @rows_of_a_table
+// CHECK: tile.load {{.*}} : tensor<64x1x!tile.ptr<i32>, #[[$C]]>
+// CHECK-NOT: convert_layout
+// CHECK: tile.load {{.*}} : tensor<64x64x!tile.ptr<f16>, #[[$C]]>
+func.func @rows_of_a_table(%x: !tile.ptr<f16> {tile.divisibility = 16 : i32}, %table: !tile.ptr<i32>, %stride: i64 {tile.divisibility = 8 : i32}) attributes {tile.kernel} {
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %rows = tile.expand_dims %r {axis = 1 : i32} : tensor<64xi32> to tensor<64x1xi32>
+  %ts = tile.splat %table : !tile.ptr<i32> to tensor<64x1x!tile.ptr<i32>>
+  %tp = tile.addptr %ts, %rows : tensor<64x1x!tile.ptr<i32>>, tensor<64x1xi32>
+  %listed = tile.load %tp : tensor<64x1x!tile.ptr<i32>>
+  %row = arith.extsi %listed : tensor<64x1xi32> to tensor<64x1xi64>
+  %ss = tile.splat %stride : i64 to tensor<64x1xi64>
+  %offset = arith.muli %row, %ss : tensor<64x1xi64>
+  %xs = tile.splat %x : !tile.ptr<f16> to tensor<64x1x!tile.ptr<f16>>
+  %xr = tile.addptr %xs, %offset : tensor<64x1x!tile.ptr<f16>>, tensor<64x1xi64>
+  %xb = tile.broadcast %xr : tensor<64x1x!tile.ptr<f16>> to tensor<64x64x!tile.ptr<f16>>
+  %c = tile.range 0 to 64 : tensor<64xi32>
+  %columns = tile.expand_dims %c {axis = 0 : i32} : tensor<64xi32> to tensor<1x64xi32>
+  %cb = tile.broadcast %columns : tensor<1x64xi32> to tensor<64x64xi32>
+  %xp = tile.addptr %xb, %cb : tensor<64x64x!tile.ptr<f16>>, tensor<64x64xi32>
+  %v = tile.load %xp : tensor<64x64x!tile.ptr<f16>>
+  tile.print "v = " %v : tensor<64x64xf16>
+  return
+}

@@ -159,6 +159,31 @@ std::map<LayoutChoice::Shape, unsigned> LayoutChoice::scannedDims() const {
   return out;
 }
 
+/// Whether the tile is nothing but numbers that addresses of larger tiles are made of, such as pages that a
+/// table lists.
+static bool isOnlyForAddresses(Value tile) {
+  llvm::SetVector<Value> made;
+  made.insert(tile);
+  const std::int64_t own = cast<RankedTensorType>(tile.getType()).getNumElements();
+  bool isAddress = false;
+  for (size_t i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i].getUsers()) {
+      if (const Type accessed = analysis::accessedTile(user)) {
+        const std::optional<tile::MemoryAccess> access = tile::globalAccessOf(user);
+        if (access->memory != made[i] || cast<RankedTensorType>(accessed).getNumElements() <= own)
+          return false;
+        isAddress = true;
+      } else if (isMemoryEffectFree(user) && user->getNumRegions() == 0 && user->getNumResults() == 1 &&
+                 (user->hasTrait<OpTrait::Elementwise>() ||
+                  isa<tile::AddPtrOp, tile::BroadcastOp, tile::ExpandDimsOp>(user))) {
+        made.insert(user->getResult(0));
+      } else {
+        return false;
+      }
+    }
+  return isAddress;
+}
+
 LogicalResult LayoutChoice::demandCoalesced() {
   const unsigned warps = tile_gpu::warpsOf(f).count;
   const std::map<Shape, unsigned> scanned = scannedDims();
@@ -171,6 +196,9 @@ LogicalResult LayoutChoice::demandCoalesced() {
       demands[op] = canonical(tile, given);
       continue;
     }
+    // Each thread reads the numbers of its own addresses, so that none are exchanged.
+    if (isa<tile::LoadOp>(op) && isOnlyForAddresses(op->getResult(0)))
+      continue;
     const std::optional<analysis::AccessFacts> facts = axes.usualAccess(op);
     Type element = tile::elementTypeOf(tile);
     if (auto pointer = dyn_cast<tile::PtrType>(element))

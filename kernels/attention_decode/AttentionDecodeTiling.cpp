@@ -1,0 +1,84 @@
+#include "kernels/attention_decode/AttentionDecodeTiling.h"
+
+#include "kernels/support/Grid.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+namespace kiln::kernels {
+namespace {
+
+/// For up to so many rows and columns.
+struct Tiles {
+  int rows, widest, blockM, blockN, warps;
+  bool isAlone = false; ///< on a multiprocessor; else two programs are to share it: one copies while the other waits
+};
+constexpr int any = 1 << 29;
+
+/// 16 rows a warp where there are 64 or more; fewer are shared out by keys and columns.  None spills registers on sm_80
+/// and sm_90 (tests/kernels/AssembleTest.cpp).
+constexpr Tiles choices[] = {
+    {16, 128, 16, 64, 4}, {32, 128, 32, 32, 4}, {64, 128, 64, 64, 4}, {any, 128, 128, 64, 8}, {any, 256, 64, 32, 4}};
+/// Where warpgroups multiply.  One program of two of them keeps a multiprocessor's copies going by itself, and with
+/// twice the keys waits half as often.
+constexpr Tiles warpgroupChoices[] = {{16, 128, 16, 64, 4}, {16, 256, 16, 32, 4},          {32, 128, 32, 64, 4},
+                                      {64, 128, 64, 64, 4}, {any, 128, 128, 128, 8, true}, {any, 256, 64, 32, 8}};
+
+std::int64_t bytesOfStage(const AttentionDecodeConfig &c) {
+  return 2 * static_cast<std::int64_t>(c.blockN) * (c.dim + c.dimV);
+}
+std::int64_t bytesOfQueries(const AttentionDecodeConfig &c) {
+  return 2 * static_cast<std::int64_t>(c.blockM) * c.dim;
+}
+
+} // namespace
+
+void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, const Target &code, const Target &device) {
+  const int wide = std::max(c.dim, c.dimV);
+  const std::span<const Tiles> all =
+      code.has(Capability::Wgmma) ? std::span<const Tiles>(warpgroupChoices) : std::span<const Tiles>(choices);
+  const auto chosen =
+      std::ranges::find_if(all, [&](const Tiles &t) { return extent.rows <= t.rows && wide <= t.widest; });
+  c.blockM = chosen->blockM, c.blockN = chosen->blockN, c.warps = chosen->warps;
+  if (extent.newTokens > 0)
+    c.blockNew = static_cast<int>(std::clamp<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent.newTokens)),
+                                                            16, static_cast<std::uint64_t>(c.blockN)));
+  const std::int64_t most = std::min(code.sharedOptIn, device.sharedOptIn),
+                     room = chosen->isAlone
+                                ? most
+                                : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
+  c.stages = code.has(Capability::CpAsync)
+                 ? static_cast<int>(std::clamp<std::int64_t>((room - bytesOfQueries(c)) / bytesOfStage(c), 2, 4))
+                 : 1;
+}
+
+std::int64_t chooseSplits(const AttentionDecodeConfig &c, std::int64_t programs, std::int64_t keys,
+                          const Target &device, std::int64_t multiprocessors) {
+  // What beginning and ending a program costs, and the second launch, in blocks of keys.
+  constexpr std::int64_t ofProgram = 2, ofCombine = 2;
+  const std::int64_t shared = bytesOfQueries(c) + c.stages * bytesOfStage(c);
+  const std::int64_t resident =
+      residentBlocks(device, static_cast<unsigned>(c.warps) * 32, static_cast<std::uint64_t>(shared), 128);
+  const std::int64_t slots = std::max<std::int64_t>(1, multiprocessors) * std::max<std::int64_t>(1, resident);
+  const std::int64_t blocks = std::max<std::int64_t>(1, ceilDiv(keys, c.blockN));
+  const auto costOf = [&](std::int64_t splits) {
+    return ceilDiv(programs * splits, slots) * (ceilDiv(blocks, splits) + ofProgram) + (splits > 1 ? ofCombine : 0);
+  };
+  std::int64_t best = 1;
+  for (std::int64_t n = 2; n <= std::min<std::int64_t>(blocks, SplitCombineConfig::mostSplits); ++n)
+    if (costOf(n) < costOf(best))
+      best = n;
+  return best;
+}
+
+void chooseCombineTiles(SplitCombineConfig &c, std::int64_t splits, std::int64_t rows) {
+  constexpr int elements = 2048; // of a step: 16 a thread
+  const int most = std::max(1, elements / static_cast<int>(std::bit_ceil(static_cast<unsigned>(c.dimV))));
+  c.splits = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(splits)));
+  c.step = std::min(c.splits, most);
+  c.rows = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most / c.step),
+                                                    std::bit_ceil(static_cast<std::uint64_t>(rows))));
+}
+
+} // namespace kiln::kernels

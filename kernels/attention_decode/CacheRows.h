@@ -1,0 +1,75 @@
+//===- CacheRows.h - Where the rows of a sequence lie in a cache ----------------===//
+//
+// Row t of a sequence is row t + leftpad of its part of the cache.  That part is a batch of a tensor [batch, row, key
+// head, dim]; or pages of a tensor [page, row, key head, dim], which a table lists in their order.
+//
+// Rows from `count` on may hold anything: they read as zero, and what the table says of pages that no row before it
+// lies in is not looked at.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_ATTENTION_DECODE_CACHEROWS_H
+#define KILN_KERNELS_ATTENTION_DECODE_CACHEROWS_H
+
+#include "compiler/language/Language.h"
+#include "kernels/attention_decode/AttentionDecode.h"
+
+namespace kiln::kernels {
+
+class CacheRows {
+public:
+  using Number = language::Scalar<language::i32>;
+  using Numbers = language::Tile<language::i32>;
+
+  /// `pageRows`: of a page; `part`: the batch of the cache that is this sequence's, and row of the table.
+  CacheRows(const AttentionDecodeConfig &c, const language::TensorView<language::i32, 2> &table, const Number &pageRows,
+            const Number &part, const Number &leftPad, const Number &count)
+      : c(c), table(table), pageRows(pageRows), part(part), leftPad(leftPad), count(count) {}
+
+  /// Rows first .. first + rows - 1, of a block of keys from a multiple of its size on: [rows, width].
+  template <language::Element T>
+  language::Tile<T> tile(const language::TensorView<T, 4> &cache, const Number &kvHead, const Number &first, int rows,
+                         int width, const language::Scalar<language::i64> &columns) const {
+    using namespace language;
+    if (c.place == CachePlace::Gathered) {
+      const auto row = expandDims(first + range(0, rows), 1);
+      const auto column = expandDims(range(0, width), 0);
+      const auto inside = row < count;
+      return load(at(cache, kvHead, row, inside) + column, inside & (cast<i64>(column) < columns));
+    }
+    if (c.place == CachePlace::Pages) {
+      const auto inPage = first % pageRows;
+      const auto page = load(table.at(part, first / pageRows).pointer());
+      const auto view = cache.at(page, all, kvHead, all).withExtents(cache.extent(1), columns);
+      return loadView(view.narrow(along(0), 0, min(pageRows, count - (first - inPage))).tiles({rows, width}),
+                      {inPage, 0});
+    }
+    const auto view = cache.at(part, all, kvHead, all).withExtents(cache.extent(1), columns);
+    return loadView(view.narrow(along(0), leftPad, count).tiles({rows, width}), {first, 0});
+  }
+
+  /// Addresses of rows, [rows, 1], that are there where `inside` is true.
+  template <language::Element T>
+  language::Tile<language::Pointer<T>> at(const language::TensorView<T, 4> &cache, const Number &kvHead,
+                                          const Numbers &rows, const language::Tile<language::i1> &inside) const {
+    using namespace language;
+    const auto row = c.leftPad ? rows + leftPad : rows;
+    if (c.place == CachePlace::Rows)
+      return cache.at(part, 0, kvHead, 0).pointer() + cast<i64>(row) * cache.stride(1);
+    // As unsigned numbers, which a constant divides in an instruction or two.
+    const auto number = cast<u32>(row);
+    const auto size = cast<u32>(pageRows);
+    const auto pages = table.at(part, all);
+    const auto page = load(pages.pointer() + cast<i64>(number / size) * pages.stride(0), inside);
+    return cache.at(0, 0, kvHead, 0).pointer() + cast<i64>(page) * cache.stride(0) +
+           cast<i64>(number % size) * cache.stride(1);
+  }
+
+private:
+  const AttentionDecodeConfig &c;
+  language::TensorView<language::i32, 2> table;
+  Number pageRows, part, leftPad, count;
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_DECODE_CACHEROWS_H
