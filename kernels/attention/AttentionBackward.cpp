@@ -2,6 +2,7 @@
 
 #include "kernels/attention/Attention.h"
 #include "kernels/attention/PairGradients.h"
+#include "kernels/attention/PairOptions.h"
 #include "kernels/attention/SequenceRows.h"
 
 #include <limits>
@@ -45,7 +46,12 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
         auto sums = sum(tileOf(o) * tileOf(dO), along(1));
         if (c.dlse)
           sums = sums - select(isEmpty, 0.0f, loadView(view(dlse, Unit::None), {row0}));
-        storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, natural * log2e));
+        auto toBase2 = natural * log2e;
+        // Of rows that a bias of the lowest float hides: they have no gradient.
+        if (c.bias != BiasType::None)
+          toBase2 =
+              select(toBase2 == -std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::max(), toBase2);
+        storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, toBase2));
         storeView(view(delta, Unit::Last), {row0}, sums);
         if (c.sink) {
           const auto i = row0 + range(0, c.blockM);
@@ -57,7 +63,7 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
       });
 }
 
-template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
+template <Element T, typename Options> Kernel keysKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_key_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
@@ -66,7 +72,7 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
           TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys, Arg<i32, "window_left"> windowLeft,
           Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
-          Arg<f32, "cap"> cap) {
+          Arg<f32, "cap"> cap, Options options) {
         const auto group = cast<i32>(q.extent(3)), keyHeads = cast<i32>(q.extent(2));
         const auto blocks = ceilDiv(keys, c.blockN);
         const auto program = programId();
@@ -101,9 +107,10 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                   return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM});
                 };
                 const auto lseView = numbers(lse2), deltaView = numbers(delta);
-                Logits logits(c.softcap, c.alibi, scale, cap);
+                Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
                 if (c.alibi)
                   logits.setSlope(load(alibi.at(batch, head).pointer()));
+                const PairBias bias = options.bias({c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
                 return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
                             [&](auto row0, auto keySums, auto valueSums) {
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
@@ -111,7 +118,7 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                               PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
                                                   visibility.positionsOf(i), j);
                               const auto p = pairs.powers(dot(keyTile, transpose(query)),
-                                                          expandDims(loadView(lseView, {row0}), 0));
+                                                          expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
                               const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
                                                               expandDims(loadView(deltaView, {row0}), 0));
                               return std::tuple{dot(cast<T>(dx), query, keySums), dot(cast<T>(p), gradient, valueSums)};
@@ -123,7 +130,7 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
       });
 }
 
-template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
+template <Element T, typename Options> Kernel queriesKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_query_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
@@ -132,7 +139,7 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
           TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
           Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
-          Arg<f32, "cap"> cap) {
+          Arg<f32, "cap"> cap, Options options) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
@@ -161,16 +168,17 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
           const auto gradient = loadView(mineOf(dO, valueDim, c.dimV), {row0, 0});
           const auto lse = numbers(lse2), sums = numbers(delta);
           const auto p = expandDims(visibility.positionsOf(row0 + range(0, c.blockM)), 1);
-          Logits logits(c.softcap, c.alibi, scale, cap);
+          Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
+          const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
           const Visibility::Keys keys = visibility.seenBy(row0);
           const auto total =
               loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}), [&](auto key0, auto total) {
                 const auto keyTile = loadView(kView, {key0, 0});
                 PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
                                     expandDims(key0 + range(0, c.blockN), 0));
-                pairs.powers(dot(query, transpose(keyTile)), lse);
+                pairs.powers(dot(query, transpose(keyTile)), lse, bias.at(key0));
                 const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
                 return dot(cast<T>(dx), keyTile, total);
               });
@@ -206,11 +214,14 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
     return c;
   }
   c.blockN = standard.blockN, c.stages = standard.stages, c.dim = standard.dim;
-  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = false;
+  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = c.biasOfRows = c.biasOfKeys = false;
+  if (c.bias != BiasType::None)
+    c.bias = BiasType::F32;
   c.bottomRight = standard.bottomRight;
   if (launch == AttentionBackwardLaunch::Sink) {
     c.dimV = standard.dimV;
     c.sink = c.dlse = c.packedQ = c.usedQ = false;
+    c.bias = standard.bias;
   }
   return c;
 }
@@ -221,9 +232,9 @@ Kernel attentionBackward(AttentionBackwardLaunch launch, DType element, const At
     case AttentionBackwardLaunch::Rows:
       return rowsKernel<T>(config);
     case AttentionBackwardLaunch::Keys:
-      return keysKernel<T>(config);
+      return withPairOptions(config, [&]<typename Options>() { return keysKernel<T, Options>(config); });
     case AttentionBackwardLaunch::Queries:
-      return queriesKernel<T>(config);
+      return withPairOptions(config, [&]<typename Options>() { return queriesKernel<T, Options>(config); });
     case AttentionBackwardLaunch::Sink:
       return sinkKernel(config);
     }

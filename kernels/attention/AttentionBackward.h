@@ -16,7 +16,7 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 #define KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 
-#include "kernels/support/Configuration.h"
+#include "kernels/attention/BiasType.h"
 
 namespace kiln::kernels {
 
@@ -27,6 +27,8 @@ struct AttentionBackwardConfig {
   int dim = 64, dimV = 64;
   bool left = false, right = false, bottomRight = true;
   bool softcap = false, alibi = false, sink = false, dlse = false;
+  BiasType bias = BiasType::None;
+  bool biasOfRows = false, biasOfKeys = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool operator==(const AttentionBackwardConfig &) const = default;
@@ -44,6 +46,9 @@ struct AttentionBackwardConfig {
     v("bottomRight", &C::bottomRight, anyValue, "row i stands at p = i + (keys - queries), else at p = i");
     v("softcap", &C::softcap, anyValue, "logits are capped");
     v("alibi", &C::alibi, anyValue, "logits lose a slope times |p - j|");
+    v("bias", &C::bias, anyValue, "the type of what is added to logits");
+    v("biasOfRows", &C::biasOfRows, anyValue, "the bias is not the same for all rows");
+    v("biasOfKeys", &C::biasOfKeys, anyValue, "the bias is not the same for all keys");
     v("sink", &C::sink, anyValue, "one more logit of each head has a gradient");
     v("dlse", &C::dlse, anyValue, "lse has a gradient");
     v("packedQ", &C::packedQ, anyValue, "cu_q says where each sequence starts in q and what is of its rows");
@@ -66,9 +71,9 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 ///   rows      o and do [batch, row, key head, member of its group, dim], lse and dlse [batch, head, row], sink [head];
 ///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows]; cu_q, used_q, queries
 ///   keys      those of `attention` (Attention.h) without outputs, sinks and descales; do as q, lse2, delta; dk and dv
-///   as
-///             k and v; `keys` in place of `queries`: the longest sequence's
-///   queries   the same, with dq as q, and `queries`
+///             as k and v; a bias with its last dimensions exchanged; `keys` in place of `queries`: the longest
+///             sequence's
+///   queries   the same, with dq as q, the bias as in `attention`, and `queries`
 ///   sink      dsinks, dsink [head]
 ///
 /// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of

@@ -37,8 +37,8 @@ Status checkGradient(const Device &device, const AttentionBackwardArguments &a, 
     out.apartFrom(other, *input);
   for (const auto &[other, input] :
        {std::pair("lse", &a.of.lse), std::pair("dlse", &a.dlse), std::pair("sink", &a.of.sink),
-        std::pair("alibi", &a.of.alibi), std::pair("cu_seqlens_q", &a.of.cuQ), std::pair("cu_seqlens_k", &a.of.cuK),
-        std::pair("seqused_q", &a.of.usedQ), std::pair("seqused_k", &a.of.usedK)})
+        std::pair("alibi", &a.of.alibi), std::pair("bias", &a.of.bias), std::pair("cu_seqlens_q", &a.of.cuQ),
+        std::pair("cu_seqlens_k", &a.of.cuK), std::pair("seqused_q", &a.of.usedQ), std::pair("seqused_k", &a.of.usedK)})
     if (*input)
       out.apartFrom(other, **input);
   return out.status();
@@ -166,13 +166,20 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                                const auto &...own) -> Status {
     KILN_ASSIGN(JitKernel * kernel, kernelOf(launch, element, c));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
-    return plan.launch(
-        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
-        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta),
-        named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
-        named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)), named<"window_left">(i32(of.windowLeft)),
-        named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
-        named<"scale">(scaleOf(of)), named<"cap">(of.softcap), own...);
+    const auto launchWith = [&](const auto &...options) {
+      return plan.launch(*kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)),
+                         named<"v">(byKeyHead(of.v, of)), named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2),
+                         named<"delta">(delta), named<"alibi">(inFront(of.alibi, 2, batch)),
+                         named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
+                         named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)),
+                         named<"window_left">(i32(of.windowLeft)), named<"window_right">(i32(rightOf(of))),
+                         named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
+                         named<"cap">(of.softcap), own..., options...);
+    };
+    if (!of.bias)
+      return launchWith();
+    const Tensor bias = ofEveryHead(*of.bias, batch, q.heads);
+    return launchWith(named<"bias">(launch == Launch::Keys ? bias.transposed(2, 3) : bias));
   };
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));

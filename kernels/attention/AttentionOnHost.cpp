@@ -56,7 +56,21 @@ AttentionOnHost::Logit AttentionOnHost::logitOf(double x, const AttentionSequenc
     const double slope = alibi.values[static_cast<std::size_t>(sequence * heads + head)];
     out.z = rounded(out.z - slope * static_cast<double>(std::abs(p - j)));
   }
+  if (arguments.bias)
+    out.z = rounded(out.z + input("bias")[atBias(s, head, p - shiftOf(s, arguments), j)]);
   return out;
+}
+
+std::size_t AttentionOnHost::atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i,
+                                    std::int64_t j) const {
+  const Tensor &bias = *arguments.bias;
+  std::int64_t out = 0;
+  unsigned d = 0;
+  for (const std::int64_t at : {static_cast<std::int64_t>(&s - sequences.data()), head, i, j}) {
+    out = out * bias.shape[d] + (bias.shape[d] == 1 ? 0 : at);
+    ++d;
+  }
+  return static_cast<std::size_t>(out);
 }
 
 double AttentionOnHost::dot(const double *a, const double *b, std::int64_t n) {

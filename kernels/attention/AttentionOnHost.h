@@ -49,7 +49,7 @@ public:
   }
 
   struct Logit {
-    double capped, z; ///< before and after slopes
+    double capped, z; ///< before and after slopes and bias
   };
   /// Of a rounded product times the scale.
   Logit logitOf(double x, const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const;
@@ -57,6 +57,9 @@ public:
   static double rounded(double v, const FloatFormat &to) { return decodeFloat(encodeFloat(v, to), to); }
   double rounded(double v) const { return format ? rounded(v, *format) : v; }
   static double dot(const double *a, const double *b, std::int64_t n);
+
+  /// Where the bias, or what is as it, has an element for row i and key j of a sequence, whichever it is the same for.
+  std::size_t atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i, std::int64_t j) const;
 
   /// `values` from element `first` on, into all of a tensor (`whole`), or appended to the sample that it is.
   static void put(HostTensor &to, std::int64_t first, std::span<const double> values, bool whole);

@@ -33,6 +33,10 @@ struct AttentionArguments {
   float softcap = 0;                ///< scores become softcap * tanh(score / softcap); 0: they stay
   std::optional<Tensor> sink = {};  ///< f32 [H]: a logit of each head that has no value
   std::optional<Tensor> alibi = {}; ///< f32 [H] or [B, H]: slopes
+  /// f32, f16 or bf16, of any strides: added to the scores after softcap and slopes.  [B, H, Sq, Sk], each extent may
+  /// be 1 instead: the same for all.  Of packed q and k rows and keys count from their sequence's first, to the longest
+  /// sequence's last.  Minus infinity hides a key.
+  std::optional<Tensor> bias = {};
   /// Packed q and o; k and v: i32 [B + 1], where each sequence starts.  And an upper bound of the queries of one.
   std::optional<Tensor> cuQ = {}, cuK = {};
   std::int64_t maxQueries = 0;

@@ -66,6 +66,11 @@ template <typename Config> void describeCall(const AttentionArguments &a, Config
   c.bottomRight = a.alignment == Alignment::BottomRight && !a.positionOffset;
   c.softcap = a.softcap > 0;
   c.alibi = a.alibi.has_value();
+  if (a.bias) {
+    c.bias = biasTypeOf(a.bias->dtype);
+    c.biasOfRows = a.bias->shape[2] != 1;
+    c.biasOfKeys = a.bias->shape[3] != 1;
+  }
   c.packedQ = a.cuQ.has_value();
   c.packedK = a.cuK.has_value();
   c.usedQ = a.usedQ.has_value();
@@ -109,6 +114,13 @@ inline Tensor byKeyHead(const Tensor &t, const AttentionArguments &a) {
 
 inline Tensor orNone(const std::optional<Tensor> &t) {
   return t ? *t : Tensor();
+}
+/// The bias, or what is as it: [batch, head, ..] whichever of them it is the same for.
+inline Tensor ofEveryHead(Tensor t, std::int64_t batch, std::int64_t heads) {
+  for (const auto &[d, extent] : {std::pair(0u, batch), std::pair(1u, heads)})
+    if (t.shape[d] == 1)
+      t.shape[d] = extent, t.strides[d] = 0;
+  return t;
 }
 /// With a dimension in front if it has fewer than `rank`.
 inline Tensor inFront(const std::optional<Tensor> &t, unsigned rank, std::int64_t extent) {

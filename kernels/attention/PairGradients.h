@@ -28,12 +28,12 @@ public:
                 const Places &positions, const Places &keys)
       : logits(logits), visibility(visibility), isCut(isCut), positions(positions), keys(keys) {}
 
-  /// p, of products of queries and keys; `lse`: to base 2, 0 in place of minus infinity.
-  Numbers powers(const Numbers &products, const Numbers &lse) {
+  /// p, of products of queries and keys; `lse`: to base 2, 0 in place of minus infinity; `bias`: with one, natural.
+  Numbers powers(const Numbers &products, const Numbers &lse, const std::optional<Numbers> &bias = {}) {
     using namespace language;
     capped = logits.capped(products);
-    const auto z = logits.of(capped, positions, keys);
-    const auto exponent = (logits.plain ? z * logits.toBase2 : z) - lse;
+    const auto z = logits.of(capped, positions, keys, bias);
+    const auto exponent = (logits.scaled ? z : z * logits.toBase2) - lse;
     p = exp2(seen(exponent, -std::numeric_limits<float>::infinity()));
     return p;
   }

@@ -109,6 +109,8 @@ private:
       y.push_back(x);
       if (p.alibi)
         x = step(x - d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j)));
+      if (p.biasOf)
+        x = step(x + d.bias[atBias(p, s.number, h, i, j)]);
       z.push_back(x);
       most = std::max(most, x);
     }
