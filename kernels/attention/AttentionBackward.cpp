@@ -1,6 +1,7 @@
 #include "kernels/attention/AttentionBackward.h"
 
 #include "kernels/attention/Attention.h"
+#include "kernels/attention/AttentionBiasGradient.h"
 #include "kernels/attention/PairGradients.h"
 #include "kernels/attention/PairOptions.h"
 #include "kernels/attention/SequenceRows.h"
@@ -12,12 +13,6 @@ namespace kiln::kernels {
 using namespace language;
 
 namespace {
-
-/// Rows of a sequence in what every row has one number of, [row] of a batch and head.
-TensorView<f32, 1> rowsOf(const SequenceRows &sequence, const TensorView<f32, 1> &numbers) {
-  const auto all = numbers.withExtents(sequence.extent);
-  return sequence.whole ? all : all.narrow(along(0), sequence.start, sequence.rows);
-}
 
 template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
   return kernel(
@@ -38,7 +33,7 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
               mine.of(t.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV}), {row0, 0}));
         };
         const auto view = [&](const TensorView<f32, 3> &t, Unit unit) {
-          return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM}, unit);
+          return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM}, unit);
         };
         // Rows after the last one read as zero, and are not written.
         const auto natural = loadView(view(lse, Unit::None), {row0});
@@ -104,7 +99,7 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                     mine.of(dO.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
                 const auto head = kvHead * group + member;
                 const auto numbers = [&](const TensorView<f32, 3> &t) {
-                  return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM});
+                  return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM});
                 };
                 const auto lseView = numbers(lse2), deltaView = numbers(delta);
                 Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
@@ -159,7 +154,7 @@ template <Element T, typename Options> Kernel queriesKernel(const AttentionBackw
           const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
           const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
           const auto numbers = [&](const TensorView<f32, 3> &t) {
-            return expandDims(loadView(rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM}), {row0}), 1);
+            return expandDims(loadView(mine.of(t.at(mine.batch, head, all)).tiles({c.blockM}), {row0}), 1);
           };
           const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
           const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
@@ -210,13 +205,24 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
   const AttentionBackwardConfig standard;
   const bool isPairs = launch == AttentionBackwardLaunch::Keys || launch == AttentionBackwardLaunch::Queries;
   if (isPairs) {
+    c.sink = c.dlse = c.biasParts = false;
+    return c;
+  }
+  if (launch == AttentionBackwardLaunch::Bias) {
     c.sink = c.dlse = false;
     return c;
   }
   c.blockN = standard.blockN, c.stages = standard.stages, c.dim = standard.dim;
-  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = c.biasOfRows = c.biasOfKeys = false;
+  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = false;
+  if (launch == AttentionBackwardLaunch::BiasSums) {
+    AttentionBackwardConfig sums;
+    sums.bias = c.bias, sums.biasOfRows = c.biasOfRows, sums.biasOfKeys = c.biasOfKeys;
+    sums.blockM = c.blockM, sums.warps = c.warps;
+    return sums;
+  }
   if (c.bias != BiasType::None)
     c.bias = BiasType::F32;
+  c.biasOfRows = c.biasOfKeys = c.biasParts = false;
   c.bottomRight = standard.bottomRight;
   if (launch == AttentionBackwardLaunch::Sink) {
     c.dimV = standard.dimV;
@@ -237,6 +243,10 @@ Kernel attentionBackward(AttentionBackwardLaunch launch, DType element, const At
       return withPairOptions(config, [&]<typename Options>() { return queriesKernel<T, Options>(config); });
     case AttentionBackwardLaunch::Sink:
       return sinkKernel(config);
+    case AttentionBackwardLaunch::Bias:
+      return biasGradient(element, config);
+    case AttentionBackwardLaunch::BiasSums:
+      return biasSums(config);
     }
     return Kernel();
   });

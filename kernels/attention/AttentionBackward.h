@@ -1,7 +1,7 @@
 //===- AttentionBackward.h - Gradients of flash attention ----------------------===//
 //
 // Specification "Attention kernels", section 7.  Nothing but lse is kept from the forward direction: scores are
-// computed again, block by block.  Up to four launches:
+// computed again, block by block.  Up to six launches:
 //
 //   rows      what a row needs in every block: lse to base 2, delta = sum(do * o) - dlse; and its part of its sink's
 //             gradient
@@ -9,6 +9,7 @@
 //             query head that the key head serves; sums stay in registers and are rounded once
 //   queries   dq: a program takes blockM rows of a head and walks over the keys that they see
 //   sink      the sum of the rows' parts of a head's sink
+//   bias, bias_sums   the bias's gradient (AttentionBiasGradient.h)
 //
 // No launch adds with atomics: gradients are the same bit for bit from run to run.
 //
@@ -28,7 +29,7 @@ struct AttentionBackwardConfig {
   bool left = false, right = false, bottomRight = true;
   bool softcap = false, alibi = false, sink = false, dlse = false;
   BiasType bias = BiasType::None;
-  bool biasOfRows = false, biasOfKeys = false;
+  bool biasOfRows = false, biasOfKeys = false, biasParts = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool operator==(const AttentionBackwardConfig &) const = default;
@@ -49,6 +50,7 @@ struct AttentionBackwardConfig {
     v("bias", &C::bias, anyValue, "the type of what is added to logits");
     v("biasOfRows", &C::biasOfRows, anyValue, "the bias is not the same for all rows");
     v("biasOfKeys", &C::biasOfKeys, anyValue, "the bias is not the same for all keys");
+    v("biasParts", &C::biasParts, anyValue, "the bias's gradient is written in parts, one of each head");
     v("sink", &C::sink, anyValue, "one more logit of each head has a gradient");
     v("dlse", &C::dlse, anyValue, "lse has a gradient");
     v("packedQ", &C::packedQ, anyValue, "cu_q says where each sequence starts in q and what is of its rows");
@@ -59,9 +61,10 @@ struct AttentionBackwardConfig {
 };
 
 /// The kernels of a call, in the order of their launches.
-enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sink };
+enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sink, Bias, BiasSums };
 template <>
-inline constexpr std::array<std::string_view, 4> words<AttentionBackwardLaunch> = {"rows", "keys", "queries", "sink"};
+inline constexpr std::array<std::string_view, 6> words<AttentionBackwardLaunch> = {"rows", "keys", "queries",
+                                                                                   "sink", "bias", "bias_sums"};
 
 /// The configuration of a launch of a call: `call` without what this kernel does not depend on.
 AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const AttentionBackwardConfig &call);
@@ -75,9 +78,12 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 ///             sequence's
 ///   queries   the same, with dq as q, the bias as in `attention`, and `queries`
 ///   sink      dsinks, dsink [head]
+///   bias      those of `queries` without dq and `queries`; dbias as the bias, or its parts, [batch, head, row or 1,
+///             key or 1], fp32; `sequences` and `heads_of_bias` are summed by a program of a bias of rows and keys
+///   bias_sums parts [batch, head, row or key], dbias [batch or 1, head or 1, row or key or 1], and these numbers
 ///
 /// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of
-/// the sink [query heads].
+/// the sink [query heads], of the bias [blocks of rows * blocks of keys * heads * batch] of what it writes.
 language::Kernel attentionBackward(AttentionBackwardLaunch launch, DType element,
                                    const AttentionBackwardConfig &config);
 

@@ -17,37 +17,30 @@ constexpr Descale descales[] = {{"q_descale", "q", &AttentionArguments::descaleQ
                                 {"k_descale", "k", &AttentionArguments::descaleK},
                                 {"v_descale", "v", &AttentionArguments::descaleV}};
 
-/// Each extent is the call's, or 1.
 Status checkBias(const Device &device, std::string_view operation, const AttentionArguments &a, std::int64_t batch,
                  const Heads &q) {
   if (!a.bias)
     return {};
-  const Tensor &bias = *a.bias;
-  KILN_TRY(checkTensor("bias", bias).on(device).dtype({DType::F32, DType::F16, DType::BF16}).rank(4).status());
-  // Of packed tensors the longest sequence is known by the caller's bound, if at all.
-  const std::int64_t keys = a.cuK ? 0 : a.k.shape[1];
-  struct Dim {
-    const char *of;
-    std::int64_t extent;
-    bool atLeast;
-  };
-  const Dim dims[] = {{"the batch", batch, false},
-                      {"the heads of q", q.heads, false},
-                      {a.cuQ ? "max_queries" : "the rows of q", a.cuQ ? a.maxQueries : q.rows, a.cuQ.has_value()},
-                      {"the rows of k", keys, a.cuK.has_value()}};
-  for (unsigned d = 0; d < 4; ++d) {
-    const std::int64_t extent = bias.shape[d];
-    if (extent == 1 || (dims[d].atLeast ? extent >= dims[d].extent : extent == dims[d].extent))
-      continue;
-    return Status::invalid(
-        std::string(operation) + ": argument 'bias' has the extent " + std::to_string(extent) + " in dimension " +
-            std::to_string(d) + ", " + dims[d].of + " is " + std::to_string(dims[d].extent),
-        std::string("give it ") + (dims[d].atLeast ? "that or more" : "that") + ", or 1 if it is the same for all");
-  }
-  return {};
+  KILN_TRY(checkTensor("bias", *a.bias).on(device).dtype({DType::F32, DType::F16, DType::BF16}).rank(4).status());
+  KILN_TRY(checkBiasExtent(operation, *a.bias, 0, "the batch", batch));
+  KILN_TRY(checkBiasExtent(operation, *a.bias, 1, "the heads of q", q.heads));
+  KILN_TRY(a.cuQ ? checkBiasExtent(operation, *a.bias, 2, "max_queries", a.maxQueries, /*orMore=*/true)
+                 : checkBiasExtent(operation, *a.bias, 2, "the rows of q", q.rows));
+  return a.cuK ? Status() : checkBiasExtent(operation, *a.bias, 3, "the rows of k", a.k.shape[1]);
 }
 
 } // namespace
+
+Status checkBiasExtent(std::string_view operation, const Tensor &bias, unsigned dim, const char *of,
+                       std::int64_t extent, bool orMore) {
+  const std::int64_t given = bias.shape[dim];
+  if (given == 1 || (orMore ? given >= extent : given == extent))
+    return {};
+  const std::string wanted = (orMore ? "at least " : "") + std::to_string(extent);
+  return Status::invalid(std::string(operation) + ": argument 'bias' has the extent " + std::to_string(given) +
+                             " in dimension " + std::to_string(dim) + "; it must be 1, or " + wanted + ", " + of,
+                         "give it " + wanted + ", or 1 if the bias is the same for all");
+}
 
 Status checkAttention(const Device &device, std::string_view operation, const AttentionArguments &a, bool isWritten) {
   const auto refuse = [&](const std::string &what, std::string remedy) {
@@ -172,6 +165,11 @@ Status checkAttention(const Device &device, std::string_view operation, const At
     KILN_TRY(alibi.extent(a.alibi->rank - 1, q.heads, "the heads of q").status());
   }
   KILN_TRY(checkBias(device, operation, a, batch, q));
+  if (a.bias && isWritten) {
+    KILN_TRY(checkTensor("o", a.o).apartFrom("bias", *a.bias).status());
+    if (a.lse)
+      KILN_TRY(checkTensor("lse", *a.lse).apartFrom("bias", *a.bias).status());
+  }
   for (const auto &[name, window] : {std::pair("window_left", a.windowLeft), std::pair("window_right", a.windowRight)})
     if (window < -1 || window > 1 << 30)
       return refuse(std::string(name) + " = " + std::to_string(window) + ": -1 (everything), or 0 to 2^30",

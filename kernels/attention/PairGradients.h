@@ -46,6 +46,9 @@ public:
     return seen(dx, 0);
   }
 
+  /// dz; after `powers`.
+  Numbers ofLogits(const Numbers &dp, const Numbers &delta) const { return seen(p * (dp - delta), 0); }
+
 private:
   /// With `otherwise` where a row does not see the key.
   Numbers seen(const Numbers &x, float otherwise) const {

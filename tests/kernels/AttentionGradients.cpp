@@ -59,6 +59,14 @@ Gradients blank(const Problem &p) {
   return out;
 }
 
+double dot(const double *a, const double *b, std::int64_t n) {
+  double sums[8] = {}; // the host adds several at a time
+  for (std::int64_t c = 0; c < n; c += 8)
+    for (std::int64_t lane = 0; lane < 8; ++lane)
+      sums[lane] += a[c + lane] * b[c + lane];
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0);
+}
+
 class Definition {
 public:
   Definition(const Problem &p, const Data &d, const LossGradients &g, bool roundSteps)
@@ -83,13 +91,6 @@ public:
 
 private:
   double step(double v) const { return roundSteps ? rounded(v, p.type) : v; }
-  static double dot(const double *a, const double *b, std::int64_t n) {
-    double sums[8] = {}; // the host adds several at a time
-    for (std::int64_t c = 0; c < n; c += 8)
-      for (std::int64_t lane = 0; lane < 8; ++lane)
-        sums[lane] += a[c + lane] * b[c + lane];
-    return std::accumulate(std::begin(sums), std::end(sums), 0.0);
-  }
 
   void row(const Sequence &s, std::int64_t h, std::int64_t i) {
     const std::int64_t kh = h / (p.heads / p.keyHeads), at = positionOf(p, s, i);
@@ -180,9 +181,9 @@ Gradients defineGradients(const Problem &p, const Data &d, const LossGradients &
   return Definition(p, d, g, roundSteps).all();
 }
 
-SinkGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
-                          const Numbers &lse) {
-  SinkGradients out;
+SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
+                            const Numbers &lse) {
+  SumsOfGradients out;
   out.value.assign(static_cast<std::size_t>(p.heads), 0), out.magnitude = out.value;
   for (const Sequence &s : sequencesOf(p))
     for (std::int64_t h = 0; h < p.heads; ++h)
@@ -198,6 +199,40 @@ SinkGradients defineSinks(const Problem &p, const Data &d, const LossGradients &
         const auto first = static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dimV);
         for (std::size_t c = first; c < first + static_cast<std::size_t>(p.dimV); ++c)
           add(-g.dO[c] * o[c]);
+      }
+  return out;
+}
+
+SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
+                           const Numbers &lse) {
+  SumsOfGradients out;
+  out.value.assign(d.bias.size(), 0), out.magnitude = out.value;
+  const double scale = p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.dim));
+  for (const Sequence &s : sequencesOf(p))
+    for (std::int64_t h = 0; h < p.heads; ++h)
+      for (std::int64_t i = 0; i < s.queries; ++i) {
+        const std::size_t number = atLse(p, s, h, i);
+        if (lse[number] == -INFINITY)
+          continue;
+        const auto place = [](std::int64_t row, std::int64_t heads, std::int64_t head, std::int64_t width) {
+          return static_cast<std::size_t>((row * heads + head) * width);
+        };
+        const std::size_t q = place(s.firstQ + i, p.heads, h, p.dim), v = place(s.firstQ + i, p.heads, h, p.dimV);
+        const double shared = (g.dlse.empty() ? 0 : g.dlse[number]) - dot(&g.dO[v], &o[v], p.dimV);
+        const std::int64_t kh = h / (p.heads / p.keyHeads), at = positionOf(p, s, i);
+        const auto [begin, end] = seenBy(p, s, i);
+        for (std::int64_t j = begin; j < end; ++j) {
+          double z = scale * dot(&d.q[q], &d.k[place(s.firstK + j, p.keyHeads, kh, p.dim)], p.dim);
+          if (p.softcap > 0)
+            z = p.softcap * std::tanh(z / p.softcap);
+          if (p.alibi)
+            z -= d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j));
+          const std::size_t to = atBias(p, s.number, h, i, j);
+          const double share = std::exp(z + d.bias[to] - lse[number]);
+          const double dp = dot(&g.dO[v], &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)], p.dimV);
+          out.value[to] += share * (dp + shared);
+          out.magnitude[to] += share * (std::abs(dp) + std::abs(shared));
+        }
       }
   return out;
 }
