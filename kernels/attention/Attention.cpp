@@ -79,6 +79,8 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
               logits.setSlope(load(alibi.at(batch, head).pointer()));
             const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
 
+            const PairDropout dropout = options.dropout(c.dropout, batch, head);
+
             const auto step = [&](const Scalar<i32> &first, const SoftmaxRows &seen) {
               const auto keyTile = loadView(kView, {first, 0});
               const auto x = logits.capped(dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN})));
@@ -91,6 +93,8 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
                   [&] { return select(visibility.sees(p, j), z, -std::numeric_limits<float>::infinity()); },
                   [&] { return z; });
               auto [powers, rows] = softmax.next(z, seen);
+              if (const auto kept = dropout.ofRows(row0, c.blockM, first, c.blockN))
+                powers = select(*kept, powers, 0.0f);
               rows.values = dot(cast<T>(powers), loadView(vView, {first, 0}), rows.values);
               return rows;
             };
@@ -107,6 +111,8 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
             if (c.sink)
               end.addSink(load(sink.at(head).pointer()));
             auto output = end.output();
+            if (const auto factor = options.dropoutFactor(c.dropout))
+              output = output * *factor;
             if (c.descaleV)
               output = output * load(descaleV.at(batch, kvHead).pointer());
             storeView(oView, {row0, 0}, cast<OutputOf<T>>(output));

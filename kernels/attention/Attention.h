@@ -23,6 +23,7 @@ struct AttentionConfig {
   bool softcap = false, alibi = false, sink = false;
   BiasType bias = BiasType::None;
   bool biasOfRows = false, biasOfKeys = false;
+  bool dropout = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool descaleQ = false, descaleK = false, descaleV = false;
@@ -50,6 +51,7 @@ struct AttentionConfig {
     v("bias", &AttentionConfig::bias, anyValue, "the type of what is added to logits");
     v("biasOfRows", &AttentionConfig::biasOfRows, anyValue, "the bias is not the same for all rows");
     v("biasOfKeys", &AttentionConfig::biasOfKeys, anyValue, "the bias is not the same for all keys");
+    v("dropout", &AttentionConfig::dropout, anyValue, "some probabilities are left out, others grow");
     v("packedQ", &AttentionConfig::packedQ, anyValue,
       "cu_q says where each sequence starts in q and o, [T, heads, dim]");
     v("packedK", &AttentionConfig::packedK, anyValue, "cu_k: the same of k and v");
@@ -82,8 +84,8 @@ constexpr DType outputOf(DType element) {
 /// f16, bf16 or f8e4m3 (o is bf16 then).  Arguments by name: q and o [batch, row, key head, member of its group, dim],
 /// k and v [batch, row, key head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch +
 /// 1], used_q, used_k [batch], q_descale, k_descale, v_descale [batch, key head] (the last ten may be left out); and
-/// the numbers of the call; with a bias it, [batch, head, row, key] (extents of 1 where it is the same for all rows or
-/// keys).  Packed tensors have one batch.
+/// the numbers of the call; with a bias or dropout (PairOptions.h) the bias, [batch, head, row, key] (extents of 1
+/// where it is the same for all rows or keys), and dropout's numbers.  Packed tensors have one batch.
 language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

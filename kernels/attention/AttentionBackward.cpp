@@ -89,6 +89,7 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           const auto keyTile = loadView(viewOf(k, headDim, c.dim), {key0, 0});
           const auto valueTile = loadView(viewOf(v, valueDim, c.dimV), {key0, 0});
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
+          const auto factor = options.dropoutFactor(c.dropout);
           const Visibility::Rows rows = visibility.seeing(key0);
           const auto [keySums, valueSums] = loop(
               over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
@@ -106,21 +107,24 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                 if (c.alibi)
                   logits.setSlope(load(alibi.at(batch, head).pointer()));
                 const PairBias bias = options.bias({c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
+                const PairDropout dropout = options.dropout(c.dropout, batch, head);
                 return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
                             [&](auto row0, auto keySums, auto valueSums) {
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
                               const auto i = expandDims(row0 + range(0, c.blockM), 0);
                               PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
                                                   visibility.positionsOf(i), j);
-                              const auto p = pairs.powers(dot(keyTile, transpose(query)),
-                                                          expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
+                              pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
+                              pairs.powers(dot(keyTile, transpose(query)), expandDims(loadView(lseView, {row0}), 0),
+                                           bias.at(row0));
                               const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
                                                               expandDims(loadView(deltaView, {row0}), 0));
-                              return std::tuple{dot(cast<T>(dx), query, keySums), dot(cast<T>(p), gradient, valueSums)};
+                              return std::tuple{dot(cast<T>(dx), query, keySums),
+                                                dot(cast<T>(pairs.kept()), gradient, valueSums)};
                             });
               });
           storeView(viewOf(dk, headDim, c.dim), {key0, 0}, cast<T>(keySums * scale));
-          storeView(viewOf(dv, valueDim, c.dimV), {key0, 0}, cast<T>(valueSums));
+          storeView(viewOf(dv, valueDim, c.dimV), {key0, 0}, cast<T>(factor ? valueSums * *factor : valueSums));
         });
       });
 }
@@ -167,12 +171,14 @@ template <Element T, typename Options> Kernel queriesKernel(const AttentionBackw
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
           const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
+          const PairDropout dropout = options.dropout(c.dropout, batch, head);
           const Visibility::Keys keys = visibility.seenBy(row0);
           const auto total =
               loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}), [&](auto key0, auto total) {
                 const auto keyTile = loadView(kView, {key0, 0});
                 PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
                                     expandDims(key0 + range(0, c.blockN), 0));
+                pairs.drop(dropout.ofRows(row0, c.blockM, key0, c.blockN), options.dropoutFactor(c.dropout));
                 pairs.powers(dot(query, transpose(keyTile)), lse, bias.at(key0));
                 const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
                 return dot(cast<T>(dx), keyTile, total);
@@ -213,7 +219,7 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
     return c;
   }
   c.blockN = standard.blockN, c.stages = standard.stages, c.dim = standard.dim;
-  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = false;
+  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = c.dropout = false;
   if (launch == AttentionBackwardLaunch::BiasSums) {
     AttentionBackwardConfig sums;
     sums.bias = c.bias, sums.biasOfRows = c.biasOfRows, sums.biasOfKeys = c.biasOfKeys;

@@ -30,6 +30,7 @@ struct AttentionBackwardConfig {
   bool softcap = false, alibi = false, sink = false, dlse = false;
   BiasType bias = BiasType::None;
   bool biasOfRows = false, biasOfKeys = false, biasParts = false;
+  bool dropout = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool operator==(const AttentionBackwardConfig &) const = default;
@@ -51,6 +52,7 @@ struct AttentionBackwardConfig {
     v("biasOfRows", &C::biasOfRows, anyValue, "the bias is not the same for all rows");
     v("biasOfKeys", &C::biasOfKeys, anyValue, "the bias is not the same for all keys");
     v("biasParts", &C::biasParts, anyValue, "the bias's gradient is written in parts, one of each head");
+    v("dropout", &C::dropout, anyValue, "some probabilities were left out, others grew");
     v("sink", &C::sink, anyValue, "one more logit of each head has a gradient");
     v("dlse", &C::dlse, anyValue, "lse has a gradient");
     v("packedQ", &C::packedQ, anyValue, "cu_q says where each sequence starts in q and what is of its rows");

@@ -207,10 +207,8 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                          named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
                          named<"cap">(of.softcap), own..., options...);
     };
-    if (!of.bias)
-      return launchWith();
-    const Tensor bias = ofEveryHead(*of.bias, batch, q.heads);
-    return launchWith(named<"bias">(launch == Launch::Keys ? bias.transposed(2, 3) : bias));
+    const Tensor bias = ofEveryHead(of.bias, batch, q.heads);
+    return withPairArguments(of, of.bias && launch == Launch::Keys ? bias.transposed(2, 3) : bias, launchWith);
   };
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
@@ -255,14 +253,17 @@ Status AttentionBackwardOperation::planBias(const AttentionBackwardArguments &a,
   if (programs > 0) {
     KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Bias, element, c));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
-    KILN_TRY(plan.launch(
-        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
-        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta), named<"dbias">(out),
-        named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
-        named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)), named<"sequences">(sequences),
-        named<"heads_of_bias">(shared), named<"window_left">(i32(of.windowLeft)),
-        named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
-        named<"scale">(scaleOf(of)), named<"cap">(of.softcap), named<"bias">(ofEveryHead(*of.bias, batch, heads))));
+    const auto launch = [&](const auto &...options) {
+      return plan.launch(
+          *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)),
+          named<"v">(byKeyHead(of.v, of)), named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta),
+          named<"dbias">(out), named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)),
+          named<"cu_k">(orNone(of.cuK)), named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)),
+          named<"sequences">(sequences), named<"heads_of_bias">(shared), named<"window_left">(i32(of.windowLeft)),
+          named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
+          named<"scale">(scaleOf(of)), named<"cap">(of.softcap), options...);
+    };
+    KILN_TRY(withPairArguments(of, ofEveryHead(of.bias, batch, heads), launch));
   }
   if (!c.biasParts)
     return {};

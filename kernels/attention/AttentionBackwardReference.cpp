@@ -83,9 +83,9 @@ private:
         }
   }
 
-  /// p, dz and dx of a row and a key of its sequence, `j` counted from its first.
+  /// Of a row and a key of its sequence, `j` counted from its first; `weight`: p after dropout.
   struct Pair {
-    double p = 0, dz = 0, dx = 0;
+    double weight = 0, dz = 0, dx = 0;
   };
   Pair pairOf(const Row &row, std::int64_t j) const {
     const AttentionSequence &s = *row.s;
@@ -96,9 +96,11 @@ private:
                        v = atKey(arguments.v, s.batchK, s.startK + j, keyHead);
     const Logit logit = logitOf(rounded(dot(row.query, scaledK.data() + k, dim)), s, row.head, row.p, j);
     const double p = rounded(std::exp(logit.z - row.lse)), cap = arguments.softcap;
-    const double dz = rounded(p * (rounded(dot(row.gradient, vData + v, dimV)) + row.shared));
+    const double kept = keptShare(s, row.head, row.p, j);
+    const double dp = kept == 0 ? 0 : kept * rounded(dot(row.gradient, vData + v, dimV));
+    const double dz = rounded(p * (dp + row.shared));
     const double inner = cap > 0 ? logit.capped / cap : 0;
-    return {p, dz, rounded(dz * (1 - inner * inner))};
+    return {kept * p, dz, rounded(dz * (1 - inner * inner))};
   }
 
   /// `index` counts heads first, then rows of q, then the batch.
@@ -127,7 +129,7 @@ private:
           const Row row = rowAt(s, r, head);
           const Pair pair = pairOf(row, j - s.startK);
           add(ofK, pair.dx, row.query);
-          add(ofV, pair.p, row.gradient);
+          add(ofV, pair.weight, row.gradient);
         }
     }
     for (double &x : ofK)

@@ -54,8 +54,8 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
     return;
   }
   const bool copied = aligned && code.has(Capability::CpAsync);
-  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
-                    c.usedQ || c.usedK;
+  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.dropout || c.packedQ ||
+                    c.packedK || c.usedQ || c.usedK;
   const With given = some ? With::All : c.right ? With::Causal : With::None;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   c.stages = copied ? 2 : 1;

@@ -83,6 +83,8 @@ template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBa
           PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
                               expandDims(visibility.positionsOf(row0 + range(0, c.blockM)), 1),
                               expandDims(key0 + range(0, c.blockN), 0));
+          const PairDropout dropout = options.dropout(c.dropout, at.batch, at.head);
+          pairs.drop(dropout.ofRows(row0, c.blockM, key0, c.blockN), options.dropoutFactor(c.dropout));
           pairs.powers(dot(rows.query, transpose(keys.key)), rows.lse, bias);
           return pairs.ofLogits(dot(rows.gradient, transpose(keys.value)), rows.delta);
         };

@@ -177,6 +177,9 @@ Status checkAttention(const Device &device, std::string_view operation, const At
   if (a.positionOffset && (*a.positionOffset < 0 || *a.positionOffset > 1 << 28)) // sums of a row, it and a window
     return refuse("position_offset = " + std::to_string(*a.positionOffset) + ": 0 to 2^28",
                   "give the number of tokens before the first row of q");
+  if (!(a.dropoutP >= 0 && a.dropoutP < 1))
+    return refuse(format("dropout_p = %g: from 0 up, and below 1", static_cast<double>(a.dropoutP)),
+                  "give the share of probabilities that are to become 0; 0 means none");
   KILN_TRY(checkTiling(operation, a.tiling));
   if (a.scale && !(std::isfinite(*a.scale * log2e) && *a.scale > 0))
     return refuse(format("scale = %g", static_cast<double>(*a.scale)), "give a number above 0, at most 2e38");

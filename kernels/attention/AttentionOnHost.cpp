@@ -61,6 +61,15 @@ AttentionOnHost::Logit AttentionOnHost::logitOf(double x, const AttentionSequenc
   return out;
 }
 
+double AttentionOnHost::keptShare(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const {
+  if (arguments.dropoutP == 0)
+    return 1;
+  const Dropout dropout(arguments.dropoutP, arguments.seed, arguments.offset);
+  const auto u32 = [](std::int64_t v) { return static_cast<std::uint32_t>(v); };
+  const bool kept = dropout.keeps(u32(&s - sequences.data()), u32(head), u32(p - shiftOf(s, arguments)), u32(j));
+  return kept ? 1 / (1 - static_cast<double>(arguments.dropoutP)) : 0;
+}
+
 std::size_t AttentionOnHost::atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i,
                                     std::int64_t j) const {
   const Tensor &bias = *arguments.bias;

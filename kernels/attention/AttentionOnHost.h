@@ -9,6 +9,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONONHOST_H
 
 #include "kernels/attention/AttentionCall.h"
+#include "kernels/attention/Dropout.h"
 #include "kernels/support/HostTensor.h"
 
 #include <span>
@@ -58,6 +59,8 @@ public:
   double rounded(double v) const { return format ? rounded(v, *format) : v; }
   static double dot(const double *a, const double *b, std::int64_t n);
 
+  /// What dropout multiplies the probability of a row at position p and key j by.
+  double keptShare(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const;
   /// Where the bias, or what is as it, has an element for row i and key j of a sequence, whichever it is the same for.
   std::size_t atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i, std::int64_t j) const;
 

@@ -76,7 +76,7 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
         named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)),
         named<"cap">(a.softcap), options...);
   };
-  return a.bias ? launch(named<"bias">(ofEveryHead(*a.bias, batch, heads))) : launch();
+  return withPairArguments(a, ofEveryHead(a.bias, batch, heads), launch);
 }
 
 } // namespace kiln::kernels

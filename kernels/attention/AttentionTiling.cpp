@@ -44,7 +44,8 @@ bool hasRoom(const AttentionConfig &c, bool copied) {
 /// TFLOP/s, causal 365 to 406).  0, no limit: windows, slopes, packed keys and values of 8 bits, which threads turn,
 /// would spill in the loop.
 int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device, DType element) {
-  if (!t.programs || c.left || c.alibi || c.bias != BiasType::None || c.packedK || element == DType::F8E4M3)
+  if (!t.programs || c.left || c.alibi || c.bias != BiasType::None || c.dropout || c.packedK ||
+      element == DType::F8E4M3)
     return 0;
   constexpr unsigned unit = 8;
   return static_cast<int>(device.registersPerSm / (t.programs * 32 * static_cast<unsigned>(t.warps)) / unit * unit);

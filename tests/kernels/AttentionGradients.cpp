@@ -120,24 +120,26 @@ private:
     for (const double x : z)
       total += std::exp(x - base);
     const bool isEmpty = total == 0;
-    Numbers share, o(V);
+    Numbers share, kept, o(V);
     for (std::size_t j = 0; j < z.size(); ++j) {
       share.push_back(step(std::exp(z[j] - base) / (isEmpty ? 1 : total)));
+      kept.push_back(keptShare(p, s.number, h, i, begin + static_cast<std::int64_t>(j)));
       for (std::size_t c = 0; c < V; ++c)
-        o[c] += share[j] * d.v[rowK(j) * V + c];
+        o[c] += kept[j] * share[j] * d.v[rowK(j) * V + c];
     }
     double shared = g.dlse.empty() || isEmpty ? 0 : g.dlse[atLse(p, s, h, i)];
     for (std::size_t c = 0; c < V; ++c)
       shared -= dO[c] * step(o[c]);
     for (std::size_t j = 0; j < z.size(); ++j) {
-      const double dp = step(dot(dO, &d.v[rowK(j) * V], p.dimV)), inner = p.softcap > 0 ? y[j] / p.softcap : 0;
+      const double dp = kept[j] * step(dot(dO, &d.v[rowK(j) * V], p.dimV)),
+                   inner = p.softcap > 0 ? y[j] / p.softcap : 0;
       const double dx = step(step(share[j] * (dp + shared)) * (1 - inner * inner));
       for (std::size_t c = 0; c < D; ++c) {
         out.dq[rowQ * D + c] += dx * d.k[rowK(j) * D + c];
         out.dk[rowK(j) * D + c] += dx * q[c];
       }
       for (std::size_t c = 0; c < V; ++c)
-        out.dv[rowK(j) * V + c] += share[j] * dO[c];
+        out.dv[rowK(j) * V + c] += kept[j] * share[j] * dO[c];
     }
   }
 
@@ -229,7 +231,8 @@ SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients 
             z -= d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j));
           const std::size_t to = atBias(p, s.number, h, i, j);
           const double share = std::exp(z + d.bias[to] - lse[number]);
-          const double dp = dot(&g.dO[v], &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)], p.dimV);
+          const double dp = keptShare(p, s.number, h, i, j) *
+                            dot(&g.dO[v], &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)], p.dimV);
           out.value[to] += share * (dp + shared);
           out.magnitude[to] += share * (std::abs(dp) + std::abs(shared));
         }

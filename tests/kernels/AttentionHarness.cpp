@@ -55,6 +55,7 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
   a.causal = p.causal, a.windowLeft = p.left, a.windowRight = p.right, a.alignment = p.alignment;
   a.positionOffset = p.offset;
   a.softcap = p.softcap;
+  a.dropoutP = p.dropoutP, a.seed = p.seed, a.offset = p.dropoutOffset;
   const auto given = [&](std::optional<Tensor> &to, DType type, const Numbers &values) {
     out.tables.push_back(upload(device, type, {std::ssize(values)}, values));
     to = out.tables.back().tensor;

@@ -1,5 +1,6 @@
 #include "tests/kernels/AttentionProblem.h"
 
+#include "kernels/attention/Dropout.h"
 #include "tests/kernels/Operand.h"
 
 #include <algorithm>
@@ -47,6 +48,15 @@ std::size_t atBias(const Problem &p, std::int64_t sequence, std::int64_t head, s
   return static_cast<std::size_t>(out);
 }
 
+double keptShare(const Problem &p, std::int64_t sequence, std::int64_t head, std::int64_t i, std::int64_t j) {
+  if (p.dropoutP == 0)
+    return 1;
+  const auto u32 = [](std::int64_t v) { return static_cast<std::uint32_t>(v); };
+  const bool kept =
+      kernels::Dropout(p.dropoutP, p.seed, p.dropoutOffset).keeps(u32(sequence), u32(head), u32(i), u32(j));
+  return kept ? 1 / (1 - static_cast<double>(p.dropoutP)) : 0;
+}
+
 std::string Problem::text() const {
   const auto n = [](auto v) { return std::to_string(v); };
   std::string out = std::string(dtypeName(type)) + " B" + n(batch) + " Sq" + n(queries) + " Sk" + n(keys) + " H" +
@@ -56,7 +66,8 @@ std::string Problem::text() const {
   out += offset ? " offset " + n(*offset) : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
   out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
-         (descale ? " descale" : "") + (biasOf ? " bias " + n(*biasOf) + " " + std::string(dtypeName(biasType)) : "") +
+         (descale ? " descale" : "") + (dropoutP > 0 ? " dropout " + n(dropoutP) : "") +
+         (biasOf ? " bias " + n(*biasOf) + " " + std::string(dtypeName(biasType)) : "") +
          (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
 }
@@ -236,7 +247,8 @@ private:
       total += e = std::exp(e - base);
     Numbers o(static_cast<std::size_t>(p.dimV));
     for (std::size_t j = 0; j < z.size(); ++j) {
-      const double weight = share(z[j], total == 0 ? 1 : total);
+      const double weight =
+          share(z[j], total == 0 ? 1 : total) * keptShare(p, s.number, h, i, begin + static_cast<std::int64_t>(j));
       const std::int64_t key = s.firstK + begin + static_cast<std::int64_t>(j);
       const double *v = &d.v[static_cast<std::size_t>((key * p.keyHeads + kh) * p.dimV)];
       for (std::size_t c = 0; c < o.size(); ++c)
