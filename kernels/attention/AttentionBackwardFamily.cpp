@@ -67,6 +67,11 @@ public:
 
   std::vector<OptionInfo> options() const override { return optionsOf<BackwardWords, AttentionBackwardArguments>(); }
 
+  std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
+                                 const OptionValues &options) const override {
+    return inputTypeOfCall(parameter, called);
+  }
+
   Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
     KILN_ASSIGN(const BackwardWords words, readOptions<BackwardWords>(name(), options));
     (void)words; // a layout that is not there is refused
@@ -82,8 +87,10 @@ public:
     }
     if (isSet(options, "dsink"))
       out["dsink"] = {DType::F32, {static_cast<std::uint64_t>(extentsOf(a).heads)}};
-    if (const auto bias = inputs.find("bias"); bias != inputs.end() && isSet(options, "dbias"))
-      out["dbias"] = bias->second;
+    if (isSet(options, "dbias")) { // without a bias the operation refuses it
+      const auto bias = inputs.find("bias");
+      out["dbias"] = bias == inputs.end() ? TensorType{DType::F32, {1, 1, 1, 1}} : bias->second;
+    }
     return out;
   }
 

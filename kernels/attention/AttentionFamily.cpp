@@ -39,6 +39,11 @@ public:
 
   std::vector<OptionInfo> options() const override { return optionsOf<AttentionWords, AttentionArguments>(); }
 
+  std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
+                                 const OptionValues &options) const override {
+    return inputTypeOfCall(parameter, called);
+  }
+
   Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
     return attentionOutputs(inputs, options);
   }

@@ -10,6 +10,8 @@ Status AttentionOnHost::place() {
     types[name] = {DType::U8, tensor.shape};
   KILN_ASSIGN(arguments, argumentsOfCall(tensorsOfTypes(types), options));
   KILN_ASSIGN(sequences, sequencesOf(arguments, tablesOf(inputs)));
+  if (arguments.dropoutP > 0)
+    dropout.emplace(arguments.dropoutP, arguments.seed, arguments.offset);
   const AttentionExtents e = extentsOf(arguments);
   rowsQ = e.rowsQ, rowsK = e.rowsK, heads = e.heads, keyHeads = e.keyHeads, dim = e.dim, dimV = e.dimV;
   batchOfQ = arguments.cuQ ? 1 : e.batch, batchOfK = arguments.cuK ? 1 : e.batch;
@@ -62,11 +64,10 @@ AttentionOnHost::Logit AttentionOnHost::logitOf(double x, const AttentionSequenc
 }
 
 double AttentionOnHost::keptShare(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const {
-  if (arguments.dropoutP == 0)
+  if (!dropout)
     return 1;
-  const Dropout dropout(arguments.dropoutP, arguments.seed, arguments.offset);
   const auto u32 = [](std::int64_t v) { return static_cast<std::uint32_t>(v); };
-  const bool kept = dropout.keeps(u32(&s - sequences.data()), u32(head), u32(p - shiftOf(s, arguments)), u32(j));
+  const bool kept = dropout->keeps(u32(&s - sequences.data()), u32(head), u32(p - shiftOf(s, arguments)), u32(j));
   return kept ? 1 / (1 - static_cast<double>(arguments.dropoutP)) : 0;
 }
 

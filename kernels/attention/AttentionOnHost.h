@@ -74,6 +74,7 @@ public:
   const FloatFormat *format;
   TensorTypes types; ///< of the inputs; an element is a byte
   AttentionArguments arguments;
+  std::optional<Dropout> dropout; ///< of the arguments
   std::vector<AttentionSequence> sequences;
   /// Which sequence each row of q, and each row of k, belongs to; none: -1.
   std::vector<std::int64_t> sequenceOfRow, sequenceOfKey;

@@ -70,8 +70,8 @@ struct AttentionArguments {
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
     v(CallOption{"dropout_p", "share of the probabilities that become 0; the others grow by 1 / (1 - P)", 0.17},
       a.dropoutP);
-    v(CallOption{"seed", "with --offset: which ones become 0"}, a.seed);
-    v(CallOption{"offset", "with --seed: which ones become 0"}, a.offset);
+    v(CallOption{"dropout_seed", "with --dropout-offset: which ones become 0"}, a.seed);
+    v(CallOption{"dropout_offset", "with --dropout-seed: which ones become 0"}, a.offset);
   }
 };
 
