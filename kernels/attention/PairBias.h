@@ -4,7 +4,8 @@
 // bias that is the same for all of one of them has an extent of 1 there, in memory and in registers; one that is the
 // same in every step is read once.
 //
-// Entries outside of the bias's extents read as 0.
+// Entries outside of the bias's extents read as 0.  Blocks are as large as those of keys and values: they take no shared
+// memory from these, and go to registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_PAIRBIAS_H
@@ -44,10 +45,10 @@ public:
       read = [fixed](const Number &) { return fixed; };
     } else if (!block.ofOwn) {
       const View<B> view = tensor.at(batch, head, 0, all).tiles({block.step}, Unit::None);
-      read = [view](const Number &step0) { return expandDims(cast<f32>(loadView(view, {step0})), 0); };
+      read = [view](const Number &step0) { return expandDims(cast<f32>(loadViewUnstaged(view, {step0})), 0); };
     } else {
       const View<B> view = tensor.at(batch, head, all, all).tiles({block.own, block.step}, Unit::None);
-      read = [view, own0](const Number &step0) { return cast<f32>(loadView(view, {own0, step0})); };
+      read = [view, own0](const Number &step0) { return cast<f32>(loadViewUnstaged(view, {own0, step0})); };
     }
   }
 

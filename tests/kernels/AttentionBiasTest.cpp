@@ -163,6 +163,26 @@ TEST_P(AttentionBias, NoNumbersReachTheirRows) {
     }
 }
 
+/// Tiles of calls with many heads, whose keys and values fill the shared memory.
+TEST_P(AttentionBias, WideHeads) {
+  unsigned number = 0;
+  for (const std::int64_t dim : {256, 128, 64})
+    for (const DType type : {DType::F32, DType::BF16}) {
+      if (!isFullTier() && (number++ % 6 != 0 || GetParam() % 2))
+        continue;
+      Problem p = with(130, 200);
+      p.dim = p.dimV = dim, p.biasOf = 12, p.biasType = type, p.heads = p.keyHeads = 1, p.causal = true;
+      p.dropoutP = 0.17f;
+      const Data d = randomData(p, random);
+      PreparedCall call = prepare(*on->device, p, d);
+      call.arguments.tiling = tilingOf(*on->device, call.arguments, Heads::Many);
+      compare(p, d, run(call));
+      const LossGradients g = randomGradients(p, false, random);
+      const PreparedGradients backward = prepared(p, d, g);
+      compareGradients(p, d, g, backward, runGradients(backward));
+    }
+}
+
 /// Any strides of the bias and of its gradient, of 0 in the bias too: the same bits.
 TEST_P(AttentionBias, StridesOfTheirOwn) {
   Problem p = with(70, 90);
@@ -303,6 +323,75 @@ TEST_P(AttentionBias, WrongArgumentsAreRefused) {
   call.forward.arguments.maxQueries = 41;
   expectRefused(forward.run(call.forward.arguments), {"'bias'", "at least 41, max_queries"}, "max_queries");
   EXPECT_EQ(on->jit->counters().compiles, before);
+}
+
+/// The bits of the usual order under seeds of every schedule, and with every warp late somewhere; no findings.
+TEST_P(AttentionBias, SeedsOfEverySchedule) {
+  const std::string name = deviceName();
+  const TemporaryDirectory folder;
+  const bool emulated = on->emulated();
+  unsigned number = 0;
+  for (const unsigned of : {12u, 8u, 0u}) {
+    Problem p = with(100, 90);
+    p.biasOf = of, p.heads = 2, p.keyHeads = 1, p.batch = of == 12 ? 2 : 1, p.causal = true, p.dropoutP = 0.17f;
+    const Data d = randomData(p, random);
+    const LossGradients g = randomGradients(p, true, random);
+    const auto runOn = [&](Opened &device) {
+      Opened *const before = std::exchange(on, &device);
+      std::pair out(run(p, d), runGradients(prepared(p, d, g)));
+      on = before;
+      return out;
+    };
+    std::optional<std::pair<Results, Gradients>> usual;
+    const auto again = [&](const Opening &how, const std::string &what) {
+      if (!chosen(number++, 9))
+        return;
+      SCOPED_TRACE(name + " " + what + " " + p.text());
+      if (!usual)
+        usual = runOn(*on);
+      const std::unique_ptr<Opened> other = openWith(name, how);
+      ASSERT_TRUE(other);
+      const auto [forward, gradients] = runOn(*other);
+      EXPECT_EQ(forward.o, usual->first.o);
+      EXPECT_EQ(forward.lse, usual->first.lse);
+      EXPECT_EQ(gradients.dq, usual->second.dq);
+      EXPECT_EQ(gradients.dk, usual->second.dk);
+      EXPECT_EQ(gradients.dv, usual->second.dv);
+      EXPECT_EQ(gradients.dbias, usual->second.dbias);
+    };
+    for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial}) {
+      Opening how{{}, folder.path() + "/kernels", ""};
+      how.emulator.schedule = schedule;
+      how.emulator.seed = GetParam();
+      if (emulated)
+        again(how, std::string(scheduleName(schedule)));
+    }
+    again({{}, folder.path() + "/kernels", "3:2"}, "KILN_STRESS");
+  }
+}
+
+/// Targets that the others leave out: the oldest, and one with instructions of its own for tensors.
+TEST(AttentionBiasTargets, OldestAndNewest) {
+  if (!openedDevice(deviceNames()[0])->emulated())
+    GTEST_SKIP() << "every target's code runs on the emulator of that target";
+  struct OnTarget : AttentionBackward {
+    void TestBody() override {}
+    using AttentionBackward::on, AttentionBackward::compareRandom, AttentionBackward::compare,
+        AttentionBackward::random;
+  };
+  for (const char *target : {"sm_75", "sm_100a"}) {
+    const std::unique_ptr<Opened> opened = openWith(std::string("emulator:") + target, {});
+    ASSERT_TRUE(opened);
+    for (const unsigned of : {14u, 9u}) {
+      OnTarget test;
+      test.on = opened.get();
+      Problem p = with(40, 70, DType::F16);
+      p.batch = 2, p.keyHeads = 1, p.biasOf = of, p.biasType = of == 14 ? DType::F16 : DType::F32, p.causal = true;
+      p.dropoutP = 0.17f;
+      test.compare(p, randomData(p, test.random));
+      test.compareRandom(p, true);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionBias, testing::Range<std::size_t>(0, deviceNames().size()),
