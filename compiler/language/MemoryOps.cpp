@@ -371,7 +371,7 @@ Handle narrowView(const Handle &view, int dim, const Operand &start, const Opera
                              ValueText{ids[1]}, "] {dim = ", dim, " : i32} : ", TypeText{type}, ", ", elementText(e)));
 }
 
-Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc) {
+Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc, bool unstaged) {
   Recorder *r = Recorder::open("loadView", loc);
   std::vector<ValueId> ids;
   const auto id = findView(r, view, coords, "loadView", loc, ids);
@@ -383,8 +383,8 @@ Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Locat
   r->indent();
   r->putAll(ValueText{x}, " = ", Op::LoadView, ' ', ValueText{*id});
   putList(*r, ids);
-  r->putAll(cacheText(cache), " : ", TypeText{r->value(*id).type}, ", ", TypeText{r->value(ids[0]).type}, " -> ",
-            TypeText{tile});
+  r->putAll(cacheText(cache), unstaged ? " {unstaged}" : "", " : ", TypeText{r->value(*id).type}, ", ",
+            TypeText{r->value(ids[0]).type}, " -> ", TypeText{tile});
   r->endLine(loc);
   return r->handle(x);
 }

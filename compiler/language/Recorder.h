@@ -174,7 +174,7 @@ Handle sliceView(const Handle &view, Operands coords, std::span<const int> dims,
 /// Refuses a dimension that a tensor of this rank has not.
 void refuseDimension(const char *operation, int dim, int rank, Location loc);
 Handle narrowView(const Handle &view, int dim, const Operand &start, const Operand &size, Location loc);
-Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc);
+Handle loadView(const Handle &view, DType e, Operands coords, Cache cache, Location loc, bool unstaged = false);
 void storeView(const Handle &view, Operands coords, const Operand &value, Cache cache, Location loc);
 
 // Pipelines.  `contiguous`: a dimension, or -2: the last one.

@@ -77,6 +77,14 @@ Tile<T> loadView(const View<T> &view, Indices coords, Cache cache = Cache::Defau
   return Tile<T>(detail::loadView(view.handle(), elementOf<T>, detail::IndexList(coords), cache, loc));
 }
 
+/// The tile goes from memory to registers where the load stands, also in a loop that copies others ahead to shared
+/// memory: for large ones that nothing multiplies.
+template <Element T>
+Tile<T> loadViewUnstaged(const View<T> &view, Indices coords, Location loc = Location::current()) {
+  return Tile<T>(
+      detail::loadView(view.handle(), elementOf<T>, detail::IndexList(coords), Cache::Default, loc, /*unstaged=*/true));
+}
+
 template <Element T>
 void storeView(const View<T> &view, Indices coords, const std::type_identity_t<Tile<T>> &value,
                Cache cache = Cache::Default, Location loc = Location::current()) {

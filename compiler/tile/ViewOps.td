@@ -59,10 +59,11 @@ def Tile_LoadViewOp : Tile_Op<"load_view", [DeclareOpInterfaceMethods<Tile_Acces
     ```mlir
     %x = tile.load_view %v[%i, %j] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16>
     ```
-    Coordinates count elements.  Elements outside the view are zero.
+    Coordinates count elements.  Elements outside the view are zero.  `{unstaged}`: a pipelined loop leaves the load where
+    it is, and gives it no shared memory.
   }];
   let arguments = (ins Arg<Tile_View, "", [MemRead<Tile_GlobalMemory>]>:$view, Variadic<Tile_Index>:$coords,
-                       DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache);
+                       DefaultValuedAttr<Tile_Cache, "::kiln::tile::Cache::Default">:$cache, UnitAttr:$unstaged);
   let results = (outs Tile_NumberTile:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -1,6 +1,7 @@
 #include "kernels/attention/Attention.h"
 
 #include "kernels/attention/OnlineSoftmax.h"
+#include "kernels/attention/PairOptions.h"
 #include "kernels/attention/SequenceRows.h"
 #include "kernels/attention/Visibility.h"
 
@@ -15,7 +16,7 @@ namespace {
 /// Of 8-bit floats o has the 16 bits of a bfloat.
 template <Element T> using OutputOf = std::conditional_t<std::same_as<T, f8e4m3>, bf16, T>;
 
-template <Element T> Kernel attentionOf(const AttentionConfig &c) {
+template <Element T, typename Options> Kernel attentionOf(const AttentionConfig &c) {
   return kernel(
       "attention",
       {.warps = c.warps,
@@ -32,7 +33,7 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
           TensorArg<i32, 1, "used_k", maybe> usedK, TensorArg<f32, 2, "q_descale", maybe> descaleQ,
           TensorArg<f32, 2, "k_descale", maybe> descaleK, TensorArg<f32, 2, "v_descale", maybe> descaleV,
           Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
-          Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap, Options options) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto takeTile = [&](const Scalar<i32> &program) {
@@ -70,18 +71,21 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             if (c.descaleQ || c.descaleK)
               scaleOfProducts = select(scaleOfProducts >= 0.0f, max(scaleOfProducts, 0x1p-100f),
                                        std::numeric_limits<float>::quiet_NaN());
-            Logits logits(c.softcap, c.alibi, scaleOfProducts, cap);
+            Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scaleOfProducts, cap);
             // Narrow heads leave registers for parts of the sums.
             const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1,
                                         powersFor(elementOf<T>));
             if (c.alibi)
               logits.setSlope(load(alibi.at(batch, head).pointer()));
+            const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
+
+            const PairDropout dropout = options.dropout(c.dropout, batch, head);
 
             const auto step = [&](const Scalar<i32> &first, const SoftmaxRows &seen) {
               const auto keyTile = loadView(kView, {first, 0});
               const auto x = logits.capped(dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN})));
               const auto j = expandDims(first + range(0, c.blockN), 0);
-              auto z = logits.of(x, p, j);
+              auto z = logits.of(x, p, j, bias.at(first));
               // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
               // code to compile, and the copies of the next keys go on across the border.
               z = when(
@@ -89,6 +93,8 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
                   [&] { return select(visibility.sees(p, j), z, -std::numeric_limits<float>::infinity()); },
                   [&] { return z; });
               auto [powers, rows] = softmax.next(z, seen);
+              if (const auto kept = dropout.ofRows(row0, c.blockM, first, c.blockN))
+                powers = select(*kept, powers, 0.0f);
               rows.values = dot(cast<T>(powers), loadView(vView, {first, 0}), rows.values);
               return rows;
             };
@@ -105,6 +111,8 @@ template <Element T> Kernel attentionOf(const AttentionConfig &c) {
             if (c.sink)
               end.addSink(load(sink.at(head).pointer()));
             auto output = end.output();
+            if (const auto factor = options.dropoutFactor(c.dropout))
+              output = output * *factor;
             if (c.descaleV)
               output = output * load(descaleV.at(batch, kvHead).pointer());
             storeView(oView, {row0, 0}, cast<OutputOf<T>>(output));
@@ -135,7 +143,9 @@ int assemblerLevel(const AttentionConfig &c) {
 }
 
 Kernel attention(DType element, const AttentionConfig &config) {
-  return withElement<f16, bf16, f8e4m3>(element, "attention", [&]<Element T>() { return attentionOf<T>(config); });
+  return withElement<f16, bf16, f8e4m3>(element, "attention", [&]<Element T>() {
+    return withPairOptions(config, [&]<typename Options>() { return attentionOf<T, Options>(config); });
+  });
 }
 
 } // namespace kiln::kernels

@@ -1,16 +1,16 @@
 //===- Attention.h - Flash attention, forward -----------------------------------===//
 //
-// o = softmax(mask(softcap(scale * q k^T) + alibi)) v for every query head, without the matrix of scores: a program
-// takes blockM rows of one head and walks over the keys blockN at a time, with a running maximum and sum
+// o = softmax(mask(softcap(scale * q k^T) + alibi + bias)) v for every query head, without the matrix of scores: a
+// program takes blockM rows of one head and walks over the keys blockN at a time, with a running maximum and sum
 // (specification "Attention kernels", sections 2 to 5).
 //
-// Only what the configuration asks for is in the code: no mask, cap, slope or sink that is not there.
+// Only what the configuration asks for is in the code: no mask, cap, slope, bias or sink that is not there.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_ATTENTION_H
 #define KILN_KERNELS_ATTENTION_ATTENTION_H
 
-#include "kernels/support/Configuration.h"
+#include "kernels/attention/BiasType.h"
 
 namespace kiln::kernels {
 
@@ -21,6 +21,9 @@ struct AttentionConfig {
   int dim = 128, dimV = 128;
   bool left = false, right = false, bottomRight = true;
   bool softcap = false, alibi = false, sink = false;
+  BiasType bias = BiasType::None;
+  bool biasOfRows = false, biasOfKeys = false;
+  bool dropout = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool descaleQ = false, descaleK = false, descaleV = false;
@@ -45,6 +48,10 @@ struct AttentionConfig {
     v("softcap", &AttentionConfig::softcap, anyValue, "logits are capped");
     v("alibi", &AttentionConfig::alibi, anyValue, "logits lose a slope times |p - j|");
     v("sink", &AttentionConfig::sink, anyValue, "one more logit of each head, without a value");
+    v("bias", &AttentionConfig::bias, anyValue, "the type of what is added to logits");
+    v("biasOfRows", &AttentionConfig::biasOfRows, anyValue, "the bias is not the same for all rows");
+    v("biasOfKeys", &AttentionConfig::biasOfKeys, anyValue, "the bias is not the same for all keys");
+    v("dropout", &AttentionConfig::dropout, anyValue, "some probabilities are left out, others grow");
     v("packedQ", &AttentionConfig::packedQ, anyValue,
       "cu_q says where each sequence starts in q and o, [T, heads, dim]");
     v("packedK", &AttentionConfig::packedK, anyValue, "cu_k: the same of k and v");
@@ -77,7 +84,8 @@ constexpr DType outputOf(DType element) {
 /// f16, bf16 or f8e4m3 (o is bf16 then).  Arguments by name: q and o [batch, row, key head, member of its group, dim],
 /// k and v [batch, row, key head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch +
 /// 1], used_q, used_k [batch], q_descale, k_descale, v_descale [batch, key head] (the last ten may be left out); and
-/// the numbers of the call.  Packed tensors have one batch.
+/// the numbers of the call; with a bias or dropout (PairOptions.h) the bias, [batch, head, row, key] (extents of 1
+/// where it is the same for all rows or keys), and dropout's numbers.  Packed tensors have one batch.
 language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

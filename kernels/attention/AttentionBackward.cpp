@@ -1,7 +1,9 @@
 #include "kernels/attention/AttentionBackward.h"
 
 #include "kernels/attention/Attention.h"
+#include "kernels/attention/AttentionBiasGradient.h"
 #include "kernels/attention/PairGradients.h"
+#include "kernels/attention/PairOptions.h"
 #include "kernels/attention/SequenceRows.h"
 
 #include <limits>
@@ -11,12 +13,6 @@ namespace kiln::kernels {
 using namespace language;
 
 namespace {
-
-/// Rows of a sequence in what every row has one number of, [row] of a batch and head.
-TensorView<f32, 1> rowsOf(const SequenceRows &sequence, const TensorView<f32, 1> &numbers) {
-  const auto all = numbers.withExtents(sequence.extent);
-  return sequence.whole ? all : all.narrow(along(0), sequence.start, sequence.rows);
-}
 
 /// The sums of a head's dq, [row, dim], as tiles of whole rows.
 auto rowSums(const SequenceRows &sequence, const TensorView<f32, 4> &sums, const Scalar<i32> &head,
@@ -44,7 +40,7 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
               mine.of(t.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV}), {row0, 0}));
         };
         const auto view = [&](const TensorView<f32, 3> &t, Unit unit) {
-          return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM}, unit);
+          return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM}, unit);
         };
         // Rows after the last one read as zero, and are not written.
         const auto natural = loadView(view(lse, Unit::None), {row0});
@@ -52,7 +48,12 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
         auto sums = sum(tileOf(o) * tileOf(dO), along(1));
         if (c.dlse)
           sums = sums - select(isEmpty, 0.0f, loadView(view(dlse, Unit::None), {row0}));
-        storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, natural * log2e));
+        auto toBase2 = natural * log2e;
+        // Of rows that a bias of the lowest float hides: they have no gradient.
+        if (c.bias != BiasType::None)
+          toBase2 =
+              select(toBase2 == -std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::max(), toBase2);
+        storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, toBase2));
         storeView(view(delta, Unit::Last), {row0}, sums);
         if (c.onePass)
           storeView(rowSums(mine, dqSums, head, c), {row0, 0}, zeros<f32>({c.blockM, c.dim}));
@@ -66,7 +67,7 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
       });
 }
 
-template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
+template <Element T, typename Options> Kernel keysKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_key_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
@@ -75,7 +76,7 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
           TensorArg<i32, 1, "cu_q", maybe> cuQ, TensorArg<i32, 1, "cu_k", maybe> cuK,
           TensorArg<i32, 1, "used_q", maybe> usedQ, TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "keys"> keys,
           Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
-          Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap, Options options) {
         const auto group = cast<i32>(q.extent(3)), keyHeads = cast<i32>(q.extent(2));
         const auto blocks = ceilDiv(keys, c.blockN);
         const auto program = programId();
@@ -97,6 +98,7 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
           const auto keyTile = loadView(viewOf(k, headDim, c.dim), {key0, 0});
           const auto valueTile = loadView(viewOf(v, valueDim, c.dimV), {key0, 0});
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
+          const auto factor = options.dropoutFactor(c.dropout);
           const Visibility::Rows rows = visibility.seeing(key0);
           const auto [keySums, valueSums] = loop(
               over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
@@ -107,28 +109,32 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                     mine.of(dO.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
                 const auto head = kvHead * group + member;
                 const auto numbers = [&](const TensorView<f32, 3> &t) {
-                  return rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM});
+                  return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM});
                 };
                 const auto lseView = numbers(lse2), deltaView = numbers(delta);
-                Logits logits(c.softcap, c.alibi, scale, cap);
+                Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
                 if (c.alibi)
                   logits.setSlope(load(alibi.at(batch, head).pointer()));
+                const PairBias bias = options.bias({c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
+                const PairDropout dropout = options.dropout(c.dropout, batch, head);
                 return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
                             [&](auto row0, auto keySums, auto valueSums) {
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
                               const auto i = row0 + range(0, c.blockM);
                               PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
                                                   visibility.positionsOf(expandDims(i, 0)), j);
+                              pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
                               // All of a round's products that need nothing else come first, and each sum as soon as
                               // it can: warpgroups multiply while threads compute.
                               // Summed from -delta on: the difference takes no registers and no instructions.
-                              const auto lessDelta = 0.0f - expandDims(loadView(deltaView, {row0}), 0);
-                              const auto dp =
-                                  dot(valueTile, transpose(gradient), broadcastTo(lessDelta, {c.blockN, c.blockM}));
+                              const auto deltas = expandDims(loadView(deltaView, {row0}), 0);
+                              const auto dp = c.dropout ? dot(valueTile, transpose(gradient))
+                                                        : dot(valueTile, transpose(gradient),
+                                                              broadcastTo(0.0f - deltas, {c.blockN, c.blockM}));
                               const auto products = dot(keyTile, transpose(query));
-                              const auto p = pairs.powers(products, expandDims(loadView(lseView, {row0}), 0));
-                              const auto nextValues = dot(cast<T>(p), gradient, valueSums);
-                              const auto dx = cast<T>(pairs.gradients(dp));
+                              pairs.powers(products, expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
+                              const auto nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
+                              const auto dx = cast<T>(c.dropout ? pairs.gradients(dp, deltas) : pairs.gradients(dp));
                               if (!c.onePass)
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
@@ -142,12 +148,12 @@ template <Element T> Kernel keysKernel(const AttentionBackwardConfig &c) {
                             });
               });
           storeView(viewOf(dk, headDim, c.dim), {key0, 0}, cast<T>(keySums * scale));
-          storeView(viewOf(dv, valueDim, c.dimV), {key0, 0}, cast<T>(valueSums));
+          storeView(viewOf(dv, valueDim, c.dimV), {key0, 0}, cast<T>(factor ? valueSums * *factor : valueSums));
         });
       });
 }
 
-template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
+template <Element T, typename Options> Kernel queriesKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_query_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
@@ -156,7 +162,7 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
           TensorArg<i32, 1, "cu_k", maybe> cuK, TensorArg<i32, 1, "used_q", maybe> usedQ,
           TensorArg<i32, 1, "used_k", maybe> usedK, Arg<i32, "queries"> queries, Arg<i32, "window_left"> windowLeft,
           Arg<i32, "window_right"> windowRight, Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale,
-          Arg<f32, "cap"> cap) {
+          Arg<f32, "cap"> cap, Options options) {
         const auto group = cast<i32>(q.extent(3)), heads = cast<i32>(q.extent(2)) * group;
         const auto blocks = ceilDiv(queries, c.blockM);
         const auto program = programId();
@@ -176,7 +182,7 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
           const auto kView = theirs.of(k.at(theirs.batch, all, kvHead, all), headDim).tiles({c.blockN, c.dim});
           const auto vView = theirs.of(v.at(theirs.batch, all, kvHead, all), valueDim).tiles({c.blockN, c.dimV});
           const auto numbers = [&](const TensorView<f32, 3> &t) {
-            return expandDims(loadView(rowsOf(mine, t.at(mine.batch, head, all)).tiles({c.blockM}), {row0}), 1);
+            return expandDims(loadView(mine.of(t.at(mine.batch, head, all)).tiles({c.blockM}), {row0}), 1);
           };
           const auto shift = c.bottomRight ? theirs.rows - mine.rows : positionOffset;
           const Visibility visibility({c.left, c.right, c.blockM, c.blockN}, mine.rows, theirs.rows, shift, windowLeft,
@@ -185,17 +191,20 @@ template <Element T> Kernel queriesKernel(const AttentionBackwardConfig &c) {
           const auto gradient = loadView(mineOf(dO, valueDim, c.dimV), {row0, 0});
           const auto lse = numbers(lse2), sums = numbers(delta);
           const auto p = expandDims(visibility.positionsOf(row0 + range(0, c.blockM)), 1);
-          Logits logits(c.softcap, c.alibi, scale, cap);
+          Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
+          const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
+          const PairDropout dropout = options.dropout(c.dropout, batch, head);
           const Visibility::Keys keys = visibility.seenBy(row0);
           const auto total =
               loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}), [&](auto key0, auto total) {
                 const auto keyTile = loadView(kView, {key0, 0});
                 PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
                                     expandDims(key0 + range(0, c.blockN), 0));
-                pairs.powers(dot(query, transpose(keyTile)), lse);
-                const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))) - sums);
+                pairs.drop(dropout.ofRows(row0, c.blockM, key0, c.blockN), options.dropoutFactor(c.dropout));
+                pairs.powers(dot(query, transpose(keyTile)), lse, bias.at(key0));
+                const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
                 return dot(cast<T>(dx), keyTile, total);
               });
           storeView(mineOf(dq, headDim, c.dim), {row0, 0}, cast<T>(total * scale));
@@ -243,20 +252,35 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
   const AttentionBackwardConfig standard;
   const bool isPairs = launch == AttentionBackwardLaunch::Keys || launch == AttentionBackwardLaunch::Queries;
   if (isPairs) {
-    c.sink = c.dlse = false;
+    c.sink = c.dlse = c.biasParts = false;
     c.onePass &= launch == AttentionBackwardLaunch::Keys;
+    return c;
+  }
+  if (launch == AttentionBackwardLaunch::Bias) {
+    c.sink = c.dlse = c.onePass = false;
     return c;
   }
   c.blockN = standard.blockN, c.stages = standard.stages;
   if (!c.onePass)
     c.dim = standard.dim;
-  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = false;
+  c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = c.dropout = false;
+  if (launch == AttentionBackwardLaunch::BiasSums) {
+    AttentionBackwardConfig sums;
+    sums.bias = c.bias, sums.biasOfRows = c.biasOfRows, sums.biasOfKeys = c.biasOfKeys;
+    sums.blockM = c.blockM, sums.warps = c.warps;
+    return sums;
+  }
+  if (c.bias != BiasType::None)
+    c.bias = BiasType::F32;
+  c.biasOfRows = c.biasOfKeys = c.biasParts = false;
   c.bottomRight = standard.bottomRight;
-  if (launch != AttentionBackwardLaunch::Rows)
-    c.dimV = standard.dimV, c.sink = c.dlse = false;
+  if (launch != AttentionBackwardLaunch::Rows) {
+    c.dimV = standard.dimV, c.bias = standard.bias;
+    c.sink = c.dlse = c.onePass = false;
+  }
   if (launch == AttentionBackwardLaunch::Sink) {
     c.dim = standard.dim;
-    c.packedQ = c.usedQ = c.onePass = false;
+    c.packedQ = c.usedQ = false;
   }
   return c;
 }
@@ -267,13 +291,17 @@ Kernel attentionBackward(AttentionBackwardLaunch launch, DType element, const At
     case AttentionBackwardLaunch::Rows:
       return rowsKernel<T>(config);
     case AttentionBackwardLaunch::Keys:
-      return keysKernel<T>(config);
+      return withPairOptions(config, [&]<typename Options>() { return keysKernel<T, Options>(config); });
     case AttentionBackwardLaunch::Queries:
-      return queriesKernel<T>(config);
+      return withPairOptions(config, [&]<typename Options>() { return queriesKernel<T, Options>(config); });
     case AttentionBackwardLaunch::Sums:
       return sumsKernel<T>(config);
     case AttentionBackwardLaunch::Sink:
       return sinkKernel(config);
+    case AttentionBackwardLaunch::Bias:
+      return biasGradient(element, config);
+    case AttentionBackwardLaunch::BiasSums:
+      return biasSums(config);
     }
     return Kernel();
   });

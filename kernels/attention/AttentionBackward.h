@@ -1,7 +1,7 @@
 //===- AttentionBackward.h - Gradients of flash attention ----------------------===//
 //
 // Specification "Attention kernels", section 7.  Nothing but lse is kept from the forward direction: scores are
-// computed again, block by block.  Up to four launches:
+// computed again, block by block.  Up to six launches:
 //
 //   rows      what a row needs in every block: lse to base 2, delta = sum(do * o) - dlse; and its part of its sink's
 //             gradient
@@ -11,6 +11,7 @@
 //   sums      one pass: dq of these sums.  Else
 //   queries   dq: a program takes blockM rows of a head and walks over the keys that they see
 //   sink      the sum of the rows' parts of a head's sink
+//   bias, bias_sums   the bias's gradient (AttentionBiasGradient.h)
 //
 // Without `onePass` gradients are the same bit for bit from run to run; with it all but dq, whose parts come in any
 // order.
@@ -19,7 +20,7 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 #define KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 
-#include "kernels/support/Configuration.h"
+#include "kernels/attention/BiasType.h"
 
 namespace kiln::kernels {
 
@@ -30,6 +31,9 @@ struct AttentionBackwardConfig {
   int dim = 64, dimV = 64;
   bool left = false, right = false, bottomRight = true;
   bool softcap = false, alibi = false, sink = false, dlse = false;
+  BiasType bias = BiasType::None;
+  bool biasOfRows = false, biasOfKeys = false, biasParts = false;
+  bool dropout = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool onePass = false;
@@ -48,6 +52,11 @@ struct AttentionBackwardConfig {
     v("bottomRight", &C::bottomRight, anyValue, "row i stands at p = i + (keys - queries), else at p = i");
     v("softcap", &C::softcap, anyValue, "logits are capped");
     v("alibi", &C::alibi, anyValue, "logits lose a slope times |p - j|");
+    v("bias", &C::bias, anyValue, "the type of what is added to logits");
+    v("biasOfRows", &C::biasOfRows, anyValue, "the bias is not the same for all rows");
+    v("biasOfKeys", &C::biasOfKeys, anyValue, "the bias is not the same for all keys");
+    v("biasParts", &C::biasParts, anyValue, "the bias's gradient is written in parts, one of each head");
+    v("dropout", &C::dropout, anyValue, "some probabilities were left out, others grew");
     v("sink", &C::sink, anyValue, "one more logit of each head has a gradient");
     v("dlse", &C::dlse, anyValue, "lse has a gradient");
     v("packedQ", &C::packedQ, anyValue, "cu_q says where each sequence starts in q and what is of its rows");
@@ -59,10 +68,10 @@ struct AttentionBackwardConfig {
 };
 
 /// The kernels of a call, in the order of their launches.
-enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sums, Sink };
+enum class AttentionBackwardLaunch : std::uint8_t { Rows, Keys, Queries, Sums, Sink, Bias, BiasSums };
 template <>
-inline constexpr std::array<std::string_view, 5> words<AttentionBackwardLaunch> = {"rows", "keys", "queries", "sums",
-                                                                                   "sink"};
+inline constexpr std::array<std::string_view, 7> words<AttentionBackwardLaunch> = {"rows", "keys", "queries",  "sums",
+                                                                                   "sink", "bias", "bias_sums"};
 
 /// The configuration of a launch of a call: `call` without what this kernel does not depend on.
 AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const AttentionBackwardConfig &call);
@@ -73,13 +82,17 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 ///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows], dq_sums [batch, head, row,
 ///             dim]: zeros; cu_q, used_q, queries
 ///   keys      those of `attention` (Attention.h) without outputs, sinks and descales; do as q, lse2, delta; dk and dv
-///             as k and v; dq_sums; `keys` in place of `queries`: the longest sequence's
-///   queries   the same, with dq as q, and `queries`
+///             as k and v; a bias with its last dimensions exchanged; dq_sums; `keys` in place of `queries`: the
+///             longest sequence's
+///   queries   the same, with dq as q, the bias as in `attention`, and `queries`
 ///   sums      dq_sums, dq as q; cu_q, used_q, queries, scale
 ///   sink      dsinks, dsink [head]
+///   bias      those of `queries` without dq and `queries`; dbias as the bias, or its parts, [batch, head, row or 1,
+///             key or 1], fp32; `sequences` and `heads_of_bias` are summed by a program of a bias of rows and keys
+///   bias_sums parts [batch, head, row or key], dbias [batch or 1, head or 1, row or key or 1], and these numbers
 ///
 /// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of
-/// the sink [query heads].
+/// the sink [query heads], of the bias [blocks of rows * blocks of keys * heads * batch] of what it writes.
 language::Kernel attentionBackward(AttentionBackwardLaunch launch, DType element,
                                    const AttentionBackwardConfig &config);
 

@@ -43,7 +43,7 @@ class BackwardCallable : public Callable {
 public:
   std::string_view name() const override { return "attention_backward"; }
   std::string_view summary() const override {
-    return "gradients of attention by q, k, v and the sink; the same bits in every run";
+    return "gradients of attention by q, k, v, the bias and the sink; the same bits in every run";
   }
   std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
 
@@ -60,11 +60,17 @@ public:
     out.insert(out.end(), {{"dq", true, false, "as q"},
                            {"dk", true, false, "as k"},
                            {"dv", true, false, "as v"},
-                           {"dsink", true, true, "H, f32: the gradient by the sink"}});
+                           {"dsink", true, true, "H, f32: the gradient by the sink"},
+                           {"dbias", true, true, "as bias: the gradient by it"}});
     return out;
   }
 
   std::vector<OptionInfo> options() const override { return optionsOf<BackwardWords, AttentionBackwardArguments>(); }
+
+  std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
+                                 const OptionValues &options) const override {
+    return inputTypeOfCall(parameter, called);
+  }
 
   Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
     KILN_ASSIGN(const BackwardWords words, readOptions<BackwardWords>(name(), options));
@@ -81,6 +87,10 @@ public:
     }
     if (isSet(options, "dsink"))
       out["dsink"] = {DType::F32, {static_cast<std::uint64_t>(extentsOf(a).heads)}};
+    if (isSet(options, "dbias")) { // without a bias the operation refuses it
+      const auto bias = inputs.find("bias");
+      out["dbias"] = bias == inputs.end() ? TensorType{DType::F32, {1, 1, 1, 1}} : bias->second;
+    }
     return out;
   }
 
@@ -103,6 +113,7 @@ public:
       KILN_ASSIGN(const AttentionViews out, attentionViews(layout, gradients));
       a.dq = out.q, a.dk = out.k, a.dv = out.v;
       a.of.lse = optional("lse"), a.dlse = optional("dlse"), a.dsink = optional("dsink");
+      a.dbias = optional("dbias");
       a.maxKeys = valueOr<std::int64_t>(call.options, maxKeysValue, 0);
       return operation->describe(a, plan);
     };
@@ -184,10 +195,14 @@ public:
     Sample windowed =
         call(1, 40, 150, 3, 1, 40, 24, {{"window_left", 30}, {"window_right", 4}, {"softcap", 20.0}, {"dsink", true}});
     windowed.inputs["sink"] = {DType::F32, {3}};
-    Sample biased = call(1, 97, 97, 2, 2, 64, 64, {{"causal", true}, {"align", "top_left"}});
-    biased.inputs["alibi"] = {DType::F32, {1, 2}};
-    biased.inputs["dlse"] = {DType::F32, {1, 2, 97}};
-    std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, 8, {}), call(2, 70, 133, 4, 2, 64, 64, causal), windowed, biased};
+    Sample sloped = call(1, 97, 97, 2, 2, 64, 64, {{"causal", true}, {"align", "top_left"}});
+    sloped.inputs["alibi"] = {DType::F32, {1, 2}};
+    sloped.inputs["dlse"] = {DType::F32, {1, 2, 97}};
+    std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, 8, {}), call(2, 70, 133, 4, 2, 64, 64, causal), windowed, sloped};
+    all.push_back(call(2, 40, 70, 4, 2, 64, 64, {{"causal", true}, {"dbias", true}}));
+    all.back().inputs["bias"] = {dtype, {1, 4, 40, 70}};
+    all.push_back(call(2, 40, 70, 4, 2, 64, 64, {{"dbias", true}}));
+    all.back().inputs["bias"] = {DType::F32, {2, 1, 1, 70}};
     for (OptionValues &options : optionsToTry<AttentionBackwardArguments>()) {
       options["causal"] = true;
       all.push_back(call(1, 37, 150, 2, 1, 64, 64, std::move(options)));

@@ -1,6 +1,7 @@
 #include "kernels/attention/AttentionBackwardOperation.h"
 
 #include "kernels/attention/AttentionBackwardTiling.h"
+#include "kernels/attention/AttentionBiasGradient.h"
 #include "kernels/attention/AttentionChecks.h"
 #include "kernels/attention/AttentionShape.h"
 
@@ -38,6 +39,19 @@ struct RowNumbers {
   }
 };
 
+/// Whether a head's part of dbias is not dbias itself, and which rows or keys it has then.
+bool hasBiasParts(const AttentionBackwardArguments &a) {
+  const Tensor &bias = *a.of.bias;
+  const bool ofRows = bias.shape[2] != 1, ofKeys = bias.shape[3] != 1;
+  const bool shared = bias.shape[0] != batchOf(a.of) || bias.shape[1] != Heads(a.of.q, a.of.cuQ.has_value()).heads;
+  return ofRows == ofKeys ? !ofRows : shared;
+}
+RowNumbers biasPartsOf(const AttentionBackwardArguments &a) {
+  const Tensor &bias = *a.of.bias;
+  const std::int64_t rows = bias.shape[3] != 1 ? bias.shape[3] : bias.shape[2] != 1 ? bias.shape[2] : queriesOf(a.of);
+  return {batchOf(a.of), Heads(a.of.q, a.of.cuQ.has_value()).heads, rows};
+}
+
 /// An output apart from everything that the call reads.
 Status checkGradient(const Device &device, const AttentionBackwardArguments &a, const char *name, const Tensor &t) {
   auto out = checkTensor(name, t).on(device).writable();
@@ -46,8 +60,8 @@ Status checkGradient(const Device &device, const AttentionBackwardArguments &a, 
     out.apartFrom(other, *input);
   for (const auto &[other, input] :
        {std::pair("lse", &a.of.lse), std::pair("dlse", &a.dlse), std::pair("sink", &a.of.sink),
-        std::pair("alibi", &a.of.alibi), std::pair("cu_seqlens_q", &a.of.cuQ), std::pair("cu_seqlens_k", &a.of.cuK),
-        std::pair("seqused_q", &a.of.usedQ), std::pair("seqused_k", &a.of.usedK)})
+        std::pair("alibi", &a.of.alibi), std::pair("bias", &a.of.bias), std::pair("cu_seqlens_q", &a.of.cuQ),
+        std::pair("cu_seqlens_k", &a.of.cuK), std::pair("seqused_q", &a.of.usedQ), std::pair("seqused_k", &a.of.usedK)})
     if (*input)
       out.apartFrom(other, **input);
   return out.status();
@@ -101,9 +115,21 @@ Status AttentionBackwardOperation::check(const AttentionBackwardArguments &a) co
     for (const auto &[name, t, like, likeTensor] : gradients)
       KILN_TRY(checkTensor("dsink", *a.dsink).apartFrom(name, *t).status());
   }
+  if (a.dbias && !of.bias)
+    return refuse("argument 'dbias' is given, but no bias is", "leave it out, or give the bias of the forward call");
+  if (a.dbias) {
+    KILN_TRY(checkTensor("dbias", *a.dbias).on(device).dtypeOf("bias", *of.bias).shapeOf("bias", *of.bias).status());
+    KILN_TRY(checkGradient(device, a, "dbias", *a.dbias));
+    for (const auto &[name, t, like, likeTensor] : gradients)
+      KILN_TRY(checkTensor("dbias", *a.dbias).apartFrom(name, *t).status());
+    if (a.dsink)
+      KILN_TRY(checkTensor("dbias", *a.dbias).apartFrom("dsink", *a.dsink).status());
+  }
   if (of.cuK && (a.maxKeys < 0 || (a.maxKeys == 0 && of.k.shape[0] > 0 && batchOf(of) > 0)))
     return Status::invalid(std::string(name()) + ": max_keys = " + std::to_string(a.maxKeys),
                            "give the longest sequence's number of keys, or more");
+  if (of.cuK && of.bias)
+    KILN_TRY(checkBiasExtent(name(), *of.bias, 3, "max_keys", a.maxKeys, /*orMore=*/true));
   KILN_TRY(checkTilings(name(), a));
   for (const auto &[launch, tiling, step] :
        {std::tuple(Launch::Keys, &a.ofKeys, "block_m"), std::tuple(Launch::Queries, &a.ofQueries, "block_n")}) {
@@ -127,9 +153,13 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   c.sink = a.dsink.has_value();
   c.dlse = a.dlse.has_value();
   c.onePass = !a.deterministic;
+  c.biasParts = a.dbias && hasBiasParts(a);
   c = ofLaunch(launch, c);
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
-  const bool aligned = launch == Launch::Keys ? isAligned(of.q) && isAligned(a.dO) : isAligned(of.k) && isAligned(of.v);
+  const bool rowsAligned = isAligned(of.q) && isAligned(a.dO), keysAligned = isAligned(of.k) && isAligned(of.v);
+  const bool aligned = launch == Launch::Keys      ? rowsAligned
+                       : launch == Launch::Queries ? keysAligned
+                                                   : rowsAligned && keysAligned;
   chooseBackwardTiles(launch, c, aligned, targets.code, targets.device);
   if (launch == Launch::Keys || launch == Launch::Queries) {
     const Tiling &given = launch == Launch::Keys ? a.ofKeys : a.ofQueries;
@@ -162,9 +192,10 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
               plan.workspace({{"lse2", bytes},
                               {"delta", bytes},
                               {"dsinks", hasRows && a.dsink ? partsOfSinks.bytes() : 0},
+                              {"dbiases", a.dbias && hasBiasParts(a) ? biasPartsOf(a).bytes() : 0},
                               {"dq_sums", onePass ? numbers.bytes() * static_cast<std::size_t>(ofRows.dim) : 0}}));
   const Tensor lse2 = numbers.at(parts[0]), delta = numbers.at(parts[1]), dsinks = partsOfSinks.at(parts[2]);
-  const Tensor dqSums = onePass ? numbers.rowsAt(parts[3], ofRows.dim) : Tensor();
+  const Tensor dqSums = onePass ? numbers.rowsAt(parts[4], ofRows.dim) : Tensor();
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   if (hasRows) {
     KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Rows, element, ofRows));
@@ -181,13 +212,18 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                                const auto &...own) -> Status {
     KILN_ASSIGN(JitKernel * kernel, kernelOf(launch, element, c));
     KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
-    return plan.launch(
-        *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)), named<"v">(byKeyHead(of.v, of)),
-        named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta),
-        named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
-        named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)), named<"window_left">(i32(of.windowLeft)),
-        named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
-        named<"scale">(scaleOf(of)), named<"cap">(of.softcap), own...);
+    const auto launchWith = [&](const auto &...options) {
+      return plan.launch(*kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)),
+                         named<"v">(byKeyHead(of.v, of)), named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2),
+                         named<"delta">(delta), named<"alibi">(inFront(of.alibi, 2, batch)),
+                         named<"cu_q">(orNone(of.cuQ)), named<"cu_k">(orNone(of.cuK)),
+                         named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)),
+                         named<"window_left">(i32(of.windowLeft)), named<"window_right">(i32(rightOf(of))),
+                         named<"position_offset">(i32(of.positionOffset.value_or(0))), named<"scale">(scaleOf(of)),
+                         named<"cap">(of.softcap), own..., options...);
+    };
+    const Tensor bias = ofEveryHead(of.bias, batch, q.heads);
+    return withPairArguments(of, of.bias && launch == Launch::Keys ? bias.transposed(2, 3) : bias, launchWith);
   };
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
@@ -206,12 +242,66 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
     KILN_TRY(launchPairs(Launch::Queries, c, ceilDiv(queries, c.blockM) * q.heads * batch,
                          named<"dq">(byGroup(a.dq, of)), named<"queries">(i32(queries))));
   }
+  if (a.dbias)
+    KILN_TRY(planBias(a, lse2, delta, hasBiasParts(a) ? biasPartsOf(a).at(parts[3]) : Tensor(), plan));
   if (!a.dsink || q.heads == 0)
     return {};
   KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Sink, a));
   KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Sink, element, c));
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), q.heads));
   return plan.launch(*kernel, grid, named<"dsinks">(dsinks), named<"dsink">(*a.dsink));
+}
+
+Status AttentionBackwardOperation::planBias(const AttentionBackwardArguments &a, const Tensor &lse2,
+                                            const Tensor &delta, const Tensor &parts, Plan &plan) const {
+  const AttentionArguments &of = a.of;
+  const std::int64_t batch = batchOf(of), heads = Heads(of.q, of.cuQ.has_value()).heads;
+  const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
+  const DType element = kernelElement(of.q.dtype);
+  KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Bias, a));
+  // What is summed besides: of a bias that is the same for all of them, sequences and heads.
+  const std::int32_t sequences = i32(of.bias->shape[0] == 1 ? batch : 1),
+                     shared = i32(of.bias->shape[1] == 1 ? heads : 1);
+  Tensor out = *a.dbias;
+  if (c.biasParts) {
+    out = parts;
+    const std::int64_t rows = out.shape[2], stride = out.strides[2];
+    out.rank = 4;
+    out.shape[2] = hasRowsOfBias(c) ? rows : 1, out.strides[2] = stride;
+    out.shape[3] = hasRowsOfBias(c) ? 1 : rows, out.strides[3] = stride;
+  }
+  const std::int64_t programs = out.shape[0] * out.shape[1] * ceilDiv(out.shape[2], hasRowsOfBias(c) ? c.blockM : 1) *
+                                ceilDiv(out.shape[3], hasRowsOfBias(c) && !c.biasOfKeys ? 1 : c.blockN);
+  if (programs > 0) {
+    KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Bias, element, c));
+    KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
+    const auto launch = [&](const auto &...options) {
+      return plan.launch(
+          *kernel, grid, named<"q">(byGroup(of.q, of)), named<"k">(byKeyHead(of.k, of)),
+          named<"v">(byKeyHead(of.v, of)), named<"do">(byGroup(a.dO, of)), named<"lse2">(lse2), named<"delta">(delta),
+          named<"dbias">(out), named<"alibi">(inFront(of.alibi, 2, batch)), named<"cu_q">(orNone(of.cuQ)),
+          named<"cu_k">(orNone(of.cuK)), named<"used_q">(orNone(of.usedQ)), named<"used_k">(orNone(of.usedK)),
+          named<"sequences">(sequences), named<"heads_of_bias">(shared), named<"window_left">(i32(of.windowLeft)),
+          named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
+          named<"scale">(scaleOf(of)), named<"cap">(of.softcap), options...);
+    };
+    KILN_TRY(withPairArguments(of, ofEveryHead(of.bias, batch, heads), launch));
+  }
+  if (!c.biasParts)
+    return {};
+  // [batch, head, row or key or 1].
+  Tensor sums = *a.dbias;
+  sums.rank = 3;
+  if (c.biasOfKeys)
+    sums.shape[2] = sums.shape[3], sums.strides[2] = sums.strides[3];
+  KILN_ASSIGN(const AttentionBackwardConfig ofSums, configOf(Launch::BiasSums, a));
+  const std::int64_t blocks = sums.shape[0] * sums.shape[1] * ceilDiv(sums.shape[2], ofSums.blockM);
+  if (blocks == 0)
+    return {};
+  KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::BiasSums, element, ofSums));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), blocks));
+  return plan.launch(*kernel, grid, named<"parts">(parts), named<"dbias">(sums), named<"sequences">(sequences),
+                     named<"heads_of_bias">(shared));
 }
 
 } // namespace kiln::kernels

@@ -16,10 +16,12 @@ struct AttentionBackwardArguments {
   Tensor dq, dk, dv;     ///< out: as q, k and v
   std::optional<Tensor> dlse = {};  ///< f32, as lse; none: zeros
   std::optional<Tensor> dsink = {}; ///< out: f32 [H]; with a sink
-  std::int64_t maxKeys = 0;         ///< packed k and v: an upper bound of the keys of one sequence
-  bool deterministic = false;       ///< dq, too, is the same bit for bit from run to run
-  Tiling ofKeys = {};               ///< dk and dv: blockN keys of a program, blockM rows of a step
-  Tiling ofQueries = {};            ///< dq: blockM rows of a program, blockN keys of a step
+  /// out: of the bias's type and shape; with a bias.  Sums in fp32, rounded once; every element is written.
+  std::optional<Tensor> dbias = {};
+  std::int64_t maxKeys = 0;   ///< packed k and v: an upper bound of the keys of one sequence
+  bool deterministic = false; ///< dq, too, is the same bit for bit from run to run
+  Tiling ofKeys = {};         ///< dk and dv: blockN keys of a program, blockM rows of a step
+  Tiling ofQueries = {};      ///< dq: blockM rows of a program, blockN keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
     AttentionArguments::definition(a.of, v);
@@ -58,6 +60,9 @@ protected:
 private:
   Result<JitKernel *> kernelOf(AttentionBackwardLaunch launch, DType element,
                                const AttentionBackwardConfig &config) const;
+  /// The launches for dbias; `parts`: of the workspace, as `biasParts` says.
+  Status planBias(const AttentionBackwardArguments &arguments, const Tensor &lse2, const Tensor &delta,
+                  const Tensor &parts, Plan &plan) const;
   Result<AttentionBackwardConfig> configOf(AttentionBackwardLaunch launch,
                                            const AttentionBackwardArguments &arguments) const;
 

@@ -45,6 +45,9 @@ public:
             [&](std::int64_t i, bool whole) { key(i, out["dk"], out["dv"], whole); });
     if (isSet(options, "dsink"))
       out["dsink"] = {{static_cast<std::uint64_t>(heads)}, sinks()};
+    if (isSet(options, "dbias"))
+      compute({"dbias"}, static_cast<std::int64_t>(types.at("bias").elements()),
+              [&](std::int64_t i, bool whole) { bias(i, out["dbias"], whole); });
     return out;
   }
 
@@ -80,9 +83,9 @@ private:
         }
   }
 
-  /// p and dx of a row and a key of its sequence, `j` counted from its first.
+  /// Of a row and a key of its sequence, `j` counted from its first; `weight`: p after dropout.
   struct Pair {
-    double p = 0, dx = 0;
+    double weight = 0, dz = 0, dx = 0;
   };
   Pair pairOf(const Row &row, std::int64_t j) const {
     const AttentionSequence &s = *row.s;
@@ -93,9 +96,11 @@ private:
                        v = atKey(arguments.v, s.batchK, s.startK + j, keyHead);
     const Logit logit = logitOf(rounded(dot(row.query, scaledK.data() + k, dim)), s, row.head, row.p, j);
     const double p = rounded(std::exp(logit.z - row.lse)), cap = arguments.softcap;
-    const double dz = rounded(p * (rounded(dot(row.gradient, vData + v, dimV)) + row.shared));
+    const double kept = keptShare(s, row.head, row.p, j);
+    const double dp = kept == 0 ? 0 : kept * rounded(dot(row.gradient, vData + v, dimV));
+    const double dz = rounded(p * (dp + row.shared));
     const double inner = cap > 0 ? logit.capped / cap : 0;
-    return {p, rounded(dz * (1 - inner * inner))};
+    return {kept * p, dz, rounded(dz * (1 - inner * inner))};
   }
 
   /// `index` counts heads first, then rows of q, then the batch.
@@ -124,7 +129,7 @@ private:
           const Row row = rowAt(s, r, head);
           const Pair pair = pairOf(row, j - s.startK);
           add(ofK, pair.dx, row.query);
-          add(ofV, pair.p, row.gradient);
+          add(ofV, pair.weight, row.gradient);
         }
     }
     for (double &x : ofK)
@@ -139,6 +144,33 @@ private:
   static void add(std::vector<double> &to, double factor, const double *values) {
     for (std::size_t c = 0; factor != 0 && c < to.size(); ++c)
       to[c] += factor * values[c];
+  }
+
+  /// `index` counts elements of dbias.
+  void bias(std::int64_t index, HostTensor &dbias, bool whole) {
+    const Tensor &of = *arguments.bias;
+    std::array<std::int64_t, 4> at;
+    for (std::int64_t d = 3, rest = index; d >= 0; rest /= of.shape[static_cast<std::size_t>(d--)])
+      at[static_cast<std::size_t>(d)] = rest % of.shape[static_cast<std::size_t>(d)];
+    // One, or of what the bias is the same for, all.
+    const auto each = [&](unsigned d, std::int64_t count, auto one) {
+      const bool isShared = of.shape[d] == 1;
+      for (std::int64_t i = isShared ? 0 : at[d], end = isShared ? count : std::min(count, at[d] + 1); i < end; ++i)
+        one(i);
+    };
+    double sum = 0;
+    each(0, std::ssize(sequences), [&](std::int64_t b) {
+      const AttentionSequence &s = sequences[static_cast<std::size_t>(b)];
+      each(1, heads, [&](std::int64_t head) {
+        each(2, s.queries, [&](std::int64_t i) {
+          const Row row = rowAt(s, s.startQ + i, head);
+          each(3, s.keys, [&](std::int64_t j) { sum += pairOf(row, j).dz; });
+        });
+      });
+    });
+    if (const FloatFormat *const own = dtypeFloatFormat(inputs.find("bias")->second.dtype); own && format)
+      sum = rounded(sum, *own);
+    put(dbias, index, {&sum, 1}, whole);
   }
 
   std::vector<double> sinks() const {

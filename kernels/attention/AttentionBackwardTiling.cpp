@@ -30,6 +30,8 @@ constexpr Tiles ofQueries[] = {{64, 64, 64, 4},  {128, 64, 64, 4, With::Causal},
                                {128, 64, 32, 4}, {192, 64, 32, 8},
                                {192, 32, 32, 8}, {256, 64, 32, 8},
                                {256, 32, 32, 8}, {256, 32, 16, 4}};
+constexpr Tiles ofBias[] = {{64, 64, 64, 4},  {128, 64, 64, 8}, {128, 32, 32, 4},
+                            {256, 32, 64, 8}, {256, 32, 32, 4}, {256, 16, 32, 4}};
 
 /// Of shared memory, if all tiles of the loop and of the program lie there, and what threads exchange.
 std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const AttentionBackwardConfig &c) {
@@ -45,18 +47,22 @@ std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const Atten
 void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig &c, bool aligned, const Target &code,
                          const Target &device) {
   const int wide = std::max(c.dim, c.dimV);
-  if (launch != AttentionBackwardLaunch::Keys && launch != AttentionBackwardLaunch::Queries) {
-    c.blockM = launch == AttentionBackwardLaunch::Sink ? 256 : wide <= 128 ? 64 : 32;
+  if (launch != AttentionBackwardLaunch::Keys && launch != AttentionBackwardLaunch::Queries &&
+      launch != AttentionBackwardLaunch::Bias) {
+    const bool isRows = launch == AttentionBackwardLaunch::Rows || launch == AttentionBackwardLaunch::Sums;
+    c.blockM = !isRows ? 256 : wide <= 128 ? 64 : 32;
     c.warps = 4;
     return;
   }
   const bool copied = aligned && code.has(Capability::CpAsync);
-  const bool some = !copied || c.left || c.softcap || c.alibi || c.packedQ || c.packedK || c.usedQ || c.usedK;
+  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.dropout || c.packedQ ||
+                    c.packedK || c.usedQ || c.usedK;
   const With given = some ? With::All : c.right ? With::Causal : With::None;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   c.stages = copied ? 2 : 1;
-  const std::span<const Tiles> all =
-      launch == AttentionBackwardLaunch::Keys ? std::span<const Tiles>(ofKeys) : std::span<const Tiles>(ofQueries);
+  const std::span<const Tiles> all = launch == AttentionBackwardLaunch::Keys      ? std::span<const Tiles>(ofKeys)
+                                     : launch == AttentionBackwardLaunch::Queries ? std::span<const Tiles>(ofQueries)
+                                                                                  : std::span<const Tiles>(ofBias);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all)
     if (!chosen && wide <= t.widest && given >= t.options && bytesOf(launch, t, c) <= shared)

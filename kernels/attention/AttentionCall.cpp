@@ -65,10 +65,15 @@ std::int64_t integer(double v) {
 std::vector<TensorParameter> optionalParameters() {
   return {{"sink", false, true, "H, f32: a logit of each head that has no value", DType::F32},
           {"alibi", false, true, "H or B x H, f32: slopes", DType::F32},
+          {"bias", false, true, "B x H x Sq x Sk, each of them or 1, f32 or 16 bits: added to the scores"},
           {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
           {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
           {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
           {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32}};
+}
+
+std::optional<DType> inputTypeOfCall(const TensorParameter &parameter, std::optional<DType> called) {
+  return parameter.name == "bias" ? std::nullopt : parameter.dtype ? parameter.dtype : called;
 }
 
 Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options) {
@@ -118,6 +123,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionV
   };
   optional(a.sink, "sink");
   optional(a.alibi, "alibi");
+  optional(a.bias, "bias");
   optional(a.cuQ, "cu_seqlens_q");
   optional(a.cuK, "cu_seqlens_k");
   optional(a.usedQ, "seqused_q");

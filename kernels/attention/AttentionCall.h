@@ -30,6 +30,9 @@ struct AttentionWords {
 /// Inputs that calls of both directions may have: what the masks and slopes are made of.
 std::vector<TensorParameter> optionalParameters();
 
+/// What an input of a file is converted to (Callable::inputType): a bias stays as it is.
+std::optional<DType> inputTypeOfCall(const TensorParameter &parameter, std::optional<DType> called);
+
 /// Values that follow from the tables of lengths: upper bounds of a sequence's queries and keys, and how many pairs of
 /// a query and a key that it sees there are in all sequences.
 constexpr std::string_view maxQueriesValue = "max_queries", maxKeysValue = "max_keys", pairsValue = "pairs";

@@ -17,7 +17,30 @@ constexpr Descale descales[] = {{"q_descale", "q", &AttentionArguments::descaleQ
                                 {"k_descale", "k", &AttentionArguments::descaleK},
                                 {"v_descale", "v", &AttentionArguments::descaleV}};
 
+Status checkBias(const Device &device, std::string_view operation, const AttentionArguments &a, std::int64_t batch,
+                 const Heads &q) {
+  if (!a.bias)
+    return {};
+  KILN_TRY(checkTensor("bias", *a.bias).on(device).dtype({DType::F32, DType::F16, DType::BF16}).rank(4).status());
+  KILN_TRY(checkBiasExtent(operation, *a.bias, 0, "the batch", batch));
+  KILN_TRY(checkBiasExtent(operation, *a.bias, 1, "the heads of q", q.heads));
+  KILN_TRY(a.cuQ ? checkBiasExtent(operation, *a.bias, 2, "max_queries", a.maxQueries, /*orMore=*/true)
+                 : checkBiasExtent(operation, *a.bias, 2, "the rows of q", q.rows));
+  return a.cuK ? Status() : checkBiasExtent(operation, *a.bias, 3, "the rows of k", a.k.shape[1]);
+}
+
 } // namespace
+
+Status checkBiasExtent(std::string_view operation, const Tensor &bias, unsigned dim, const char *of,
+                       std::int64_t extent, bool orMore) {
+  const std::int64_t given = bias.shape[dim];
+  if (given == 1 || (orMore ? given >= extent : given == extent))
+    return {};
+  const std::string wanted = (orMore ? "at least " : "") + std::to_string(extent);
+  return Status::invalid(std::string(operation) + ": argument 'bias' has the extent " + std::to_string(given) +
+                             " in dimension " + std::to_string(dim) + "; it must be 1, or " + wanted + ", " + of,
+                         "give it " + wanted + ", or 1 if the bias is the same for all");
+}
 
 Status checkAttention(const Device &device, std::string_view operation, const AttentionArguments &a, bool isWritten) {
   const auto refuse = [&](const std::string &what, std::string remedy) {
@@ -141,6 +164,12 @@ Status checkAttention(const Device &device, std::string_view operation, const At
       alibi.extent(0, batch, "the batch");
     KILN_TRY(alibi.extent(a.alibi->rank - 1, q.heads, "the heads of q").status());
   }
+  KILN_TRY(checkBias(device, operation, a, batch, q));
+  if (a.bias && isWritten) {
+    KILN_TRY(checkTensor("o", a.o).apartFrom("bias", *a.bias).status());
+    if (a.lse)
+      KILN_TRY(checkTensor("lse", *a.lse).apartFrom("bias", *a.bias).status());
+  }
   for (const auto &[name, window] : {std::pair("window_left", a.windowLeft), std::pair("window_right", a.windowRight)})
     if (window < -1 || window > 1 << 30)
       return refuse(std::string(name) + " = " + std::to_string(window) + ": -1 (everything), or 0 to 2^30",
@@ -148,6 +177,9 @@ Status checkAttention(const Device &device, std::string_view operation, const At
   if (a.positionOffset && (*a.positionOffset < 0 || *a.positionOffset > 1 << 28)) // sums of a row, it and a window
     return refuse("position_offset = " + std::to_string(*a.positionOffset) + ": 0 to 2^28",
                   "give the number of tokens before the first row of q");
+  if (!(a.dropoutP >= 0 && a.dropoutP < 1))
+    return refuse(format("dropout_p = %g: from 0 up, and below 1", static_cast<double>(a.dropoutP)),
+                  "give the share of probabilities that are to become 0; 0 means none");
   KILN_TRY(checkTiling(operation, a.tiling));
   if (a.scale && !(std::isfinite(*a.scale * log2e) && *a.scale > 0))
     return refuse(format("scale = %g", static_cast<double>(*a.scale)), "give a number above 0, at most 2e38");

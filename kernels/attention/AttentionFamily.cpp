@@ -16,7 +16,7 @@ class AttentionCallable : public Callable {
 public:
   std::string_view name() const override { return "attention"; }
   std::string_view summary() const override {
-    return "o = softmax(mask(softcap(scale q k^T) + alibi)) v for every head; lse: the softmax's logarithm";
+    return "o = softmax(mask(softcap(scale q k^T) + alibi + bias)) v for every head; lse: the softmax's logarithm";
   }
   std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16, DType::F8E4M3}; }
 
@@ -38,6 +38,11 @@ public:
   }
 
   std::vector<OptionInfo> options() const override { return optionsOf<AttentionWords, AttentionArguments>(); }
+
+  std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
+                                 const OptionValues &options) const override {
+    return inputTypeOfCall(parameter, called);
+  }
 
   Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
     return attentionOutputs(inputs, options);
@@ -151,10 +156,14 @@ public:
     Sample windowed =
         call(1, 40, 150, 3, 1, 40, {{"window_left", 30}, {"window_right", 4}, {"softcap", 20.0}, {"lse", true}});
     windowed.inputs["sink"] = {DType::F32, {3}};
-    Sample biased = call(1, 97, 97, 2, 2, 64, {{"causal", true}, {"align", "top_left"}});
-    biased.inputs["alibi"] = {DType::F32, {1, 2}};
+    Sample sloped = call(1, 97, 97, 2, 2, 64, {{"causal", true}, {"align", "top_left"}});
+    sloped.inputs["alibi"] = {DType::F32, {1, 2}};
     std::vector<Sample> all = {call(1, 1, 1, 1, 1, 8, {{"lse", true}}),
-                               call(2, 70, 133, 4, 2, 64, {{"causal", true}, {"lse", true}}), windowed, biased};
+                               call(2, 70, 133, 4, 2, 64, {{"causal", true}, {"lse", true}}), windowed, sloped};
+    all.push_back(call(2, 40, 70, 4, 2, 64, {{"causal", true}, {"lse", true}}));
+    all.back().inputs["bias"] = {DType::F32, {2, 4, 40, 70}};
+    all.push_back(call(2, 40, 70, 4, 2, 64, {{"lse", true}}));
+    all.back().inputs["bias"] = {DType::BF16, {2, 1, 1, 70}};
     for (OptionValues &options : optionsToTry<AttentionArguments>()) {
       options["causal"] = options["lse"] = true;
       all.push_back(call(1, 37, 150, 2, 1, 64, std::move(options)));

@@ -10,6 +10,8 @@ Status AttentionOnHost::place() {
     types[name] = {DType::U8, tensor.shape};
   KILN_ASSIGN(arguments, argumentsOfCall(tensorsOfTypes(types), options));
   KILN_ASSIGN(sequences, sequencesOf(arguments, tablesOf(inputs)));
+  if (arguments.dropoutP > 0)
+    dropout.emplace(arguments.dropoutP, arguments.seed, arguments.offset);
   const AttentionExtents e = extentsOf(arguments);
   rowsQ = e.rowsQ, rowsK = e.rowsK, heads = e.heads, keyHeads = e.keyHeads, dim = e.dim, dimV = e.dimV;
   batchOfQ = arguments.cuQ ? 1 : e.batch, batchOfK = arguments.cuK ? 1 : e.batch;
@@ -56,7 +58,29 @@ AttentionOnHost::Logit AttentionOnHost::logitOf(double x, const AttentionSequenc
     const double slope = alibi.values[static_cast<std::size_t>(sequence * heads + head)];
     out.z = rounded(out.z - slope * static_cast<double>(std::abs(p - j)));
   }
+  if (arguments.bias)
+    out.z = rounded(out.z + input("bias")[atBias(s, head, p - shiftOf(s, arguments), j)]);
   return out;
+}
+
+double AttentionOnHost::keptShare(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const {
+  if (!dropout)
+    return 1;
+  const auto u32 = [](std::int64_t v) { return static_cast<std::uint32_t>(v); };
+  const bool kept = dropout->keeps(u32(&s - sequences.data()), u32(head), u32(p - shiftOf(s, arguments)), u32(j));
+  return kept ? 1 / (1 - static_cast<double>(arguments.dropoutP)) : 0;
+}
+
+std::size_t AttentionOnHost::atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i,
+                                    std::int64_t j) const {
+  const Tensor &bias = *arguments.bias;
+  std::int64_t out = 0;
+  unsigned d = 0;
+  for (const std::int64_t at : {static_cast<std::int64_t>(&s - sequences.data()), head, i, j}) {
+    out = out * bias.shape[d] + (bias.shape[d] == 1 ? 0 : at);
+    ++d;
+  }
+  return static_cast<std::size_t>(out);
 }
 
 double AttentionOnHost::dot(const double *a, const double *b, std::int64_t n) {

@@ -9,6 +9,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONONHOST_H
 
 #include "kernels/attention/AttentionCall.h"
+#include "kernels/attention/Dropout.h"
 #include "kernels/support/HostTensor.h"
 
 #include <span>
@@ -49,7 +50,7 @@ public:
   }
 
   struct Logit {
-    double capped, z; ///< before and after slopes
+    double capped, z; ///< before and after slopes and bias
   };
   /// Of a rounded product times the scale.
   Logit logitOf(double x, const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const;
@@ -57,6 +58,11 @@ public:
   static double rounded(double v, const FloatFormat &to) { return decodeFloat(encodeFloat(v, to), to); }
   double rounded(double v) const { return format ? rounded(v, *format) : v; }
   static double dot(const double *a, const double *b, std::int64_t n);
+
+  /// What dropout multiplies the probability of a row at position p and key j by.
+  double keptShare(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const;
+  /// Where the bias, or what is as it, has an element for row i and key j of a sequence, whichever it is the same for.
+  std::size_t atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i, std::int64_t j) const;
 
   /// `values` from element `first` on, into all of a tensor (`whole`), or appended to the sample that it is.
   static void put(HostTensor &to, std::int64_t first, std::span<const double> values, bool whole);
@@ -68,6 +74,7 @@ public:
   const FloatFormat *format;
   TensorTypes types; ///< of the inputs; an element is a byte
   AttentionArguments arguments;
+  std::optional<Dropout> dropout; ///< of the arguments
   std::vector<AttentionSequence> sequences;
   /// Which sequence each row of q, and each row of k, belongs to; none: -1.
   std::vector<std::int64_t> sequenceOfRow, sequenceOfKey;

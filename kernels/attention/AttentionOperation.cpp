@@ -65,14 +65,18 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   }
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), programs));
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
-  return plan.launch(
-      *kernel, grid, named<"q">(byGroup(a.q, a)), named<"k">(byKeyHead(a.k, a)), named<"v">(byKeyHead(a.v, a)),
-      named<"o">(byGroup(a.o, a)), named<"lse">(inFront(a.lse, 3, 1)), named<"sink">(orNone(a.sink)),
-      named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)), named<"cu_k">(orNone(a.cuK)),
-      named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)), named<"q_descale">(orNone(a.descaleQ)),
-      named<"k_descale">(orNone(a.descaleK)), named<"v_descale">(orNone(a.descaleV)), named<"queries">(i32(queries)),
-      named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(rightOf(a))),
-      named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)), named<"cap">(a.softcap));
+  const auto launch = [&](const auto &...options) {
+    return plan.launch(
+        *kernel, grid, named<"q">(byGroup(a.q, a)), named<"k">(byKeyHead(a.k, a)), named<"v">(byKeyHead(a.v, a)),
+        named<"o">(byGroup(a.o, a)), named<"lse">(inFront(a.lse, 3, 1)), named<"sink">(orNone(a.sink)),
+        named<"alibi">(inFront(a.alibi, 2, batch)), named<"cu_q">(orNone(a.cuQ)), named<"cu_k">(orNone(a.cuK)),
+        named<"used_q">(orNone(a.usedQ)), named<"used_k">(orNone(a.usedK)), named<"q_descale">(orNone(a.descaleQ)),
+        named<"k_descale">(orNone(a.descaleK)), named<"v_descale">(orNone(a.descaleV)), named<"queries">(i32(queries)),
+        named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(rightOf(a))),
+        named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)),
+        named<"cap">(a.softcap), options...);
+  };
+  return withPairArguments(a, ofEveryHead(a.bias, batch, heads), launch);
 }
 
 } // namespace kiln::kernels

@@ -33,6 +33,14 @@ struct AttentionArguments {
   float softcap = 0;                ///< scores become softcap * tanh(score / softcap); 0: they stay
   std::optional<Tensor> sink = {};  ///< f32 [H]: a logit of each head that has no value
   std::optional<Tensor> alibi = {}; ///< f32 [H] or [B, H]: slopes
+  /// f32, f16 or bf16, of any strides: added to the scores after softcap and slopes.  [B, H, Sq, Sk], each extent may
+  /// be 1 instead: the same for all.  Of packed q and k rows and keys count from their sequence's first, to the longest
+  /// sequence's last.  Minus infinity hides a key.
+  std::optional<Tensor> bias = {};
+  /// Of the probabilities a share of dropoutP, in [0, 1), becomes 0, and the others grow by 1 / (1 - dropoutP); lse is
+  /// as without.  Which ones follows from the two numbers and the pair alone (Dropout.h).
+  float dropoutP = 0;
+  std::uint64_t seed = 0, offset = 0;
   /// Packed q and o; k and v: i32 [B + 1], where each sequence starts.  And an upper bound of the queries of one.
   std::optional<Tensor> cuQ = {}, cuK = {};
   std::int64_t maxQueries = 0;
@@ -60,6 +68,10 @@ struct AttentionArguments {
       a.positionOffset);
     v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, a.softcap);
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
+    v(CallOption{"dropout_p", "share of the probabilities that become 0; the others grow by 1 / (1 - P)", 0.17},
+      a.dropoutP);
+    v(CallOption{"dropout_seed", "with --dropout-offset: which ones become 0"}, a.seed);
+    v(CallOption{"dropout_offset", "with --dropout-seed: which ones become 0"}, a.offset);
   }
 };
 

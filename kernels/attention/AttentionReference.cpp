@@ -105,8 +105,10 @@ private:
     for (double &e : z)
       total += e = std::exp(e - base);
     for (std::int64_t j = 0; j < s.keys && total != 0; ++j) {
-      const double share = shareOf(z[static_cast<std::size_t>(j)], total);
       if (z[static_cast<std::size_t>(j)] == 0)
+        continue;
+      const double share = shareOf(z[static_cast<std::size_t>(j)], total) * keptShare(s, head, p, j);
+      if (share == 0)
         continue;
       const double *const value = vData + keyAt(arguments.v, j);
       for (std::int64_t c = 0; c < dimV; ++c)

@@ -8,6 +8,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONSHAPE_H
 
 #include "kernels/attention/AttentionOperation.h"
+#include "kernels/attention/Dropout.h"
 #include "kernels/support/Grid.h"
 
 #include <cmath>
@@ -66,6 +67,12 @@ template <typename Config> void describeCall(const AttentionArguments &a, Config
   c.bottomRight = a.alignment == Alignment::BottomRight && !a.positionOffset;
   c.softcap = a.softcap > 0;
   c.alibi = a.alibi.has_value();
+  c.dropout = a.dropoutP > 0;
+  if (a.bias) {
+    c.bias = biasTypeOf(a.bias->dtype);
+    c.biasOfRows = a.bias->shape[2] != 1;
+    c.biasOfKeys = a.bias->shape[3] != 1;
+  }
   c.packedQ = a.cuQ.has_value();
   c.packedK = a.cuK.has_value();
   c.usedQ = a.usedQ.has_value();
@@ -109,6 +116,25 @@ inline Tensor byKeyHead(const Tensor &t, const AttentionArguments &a) {
 
 inline Tensor orNone(const std::optional<Tensor> &t) {
   return t ? *t : Tensor();
+}
+/// The bias, or what is as it: [batch, head, ..] whichever of them it is the same for.
+inline Tensor ofEveryHead(const std::optional<Tensor> &bias, std::int64_t batch, std::int64_t heads) {
+  if (!bias)
+    return {};
+  Tensor t = *bias;
+  for (const auto &[d, extent] : {std::pair(0u, batch), std::pair(1u, heads)})
+    if (t.shape[d] == 1)
+      t.shape[d] = extent, t.strides[d] = 0;
+  return t;
+}
+/// `launch` with the arguments of PairOptions.h, if there are any; `bias`: as the kernel takes it.
+template <typename Launch> Status withPairArguments(const AttentionArguments &a, const Tensor &bias, Launch launch) {
+  if (!a.bias && a.dropoutP == 0)
+    return launch();
+  const Dropout dropout(a.dropoutP, a.seed, a.offset);
+  return launch(named<"bias">(bias), named<"dropout_key0">(dropout.key0), named<"dropout_key1">(dropout.key1),
+                named<"dropout_base">(dropout.base), named<"dropout_below">(dropout.below),
+                named<"dropout_factor">(dropout.factor));
 }
 /// With a dimension in front if it has fewer than `rank`.
 inline Tensor inFront(const std::optional<Tensor> &t, unsigned rank, std::int64_t extent) {

@@ -31,12 +31,13 @@ constexpr Tiles lowChoices[] = {
 
 /// Whether a thread has the registers for 32 rows: not where heads are wide, where the tiles of keys and values have
 /// different slabs with addresses of their own, or where tiles go through registers instead of being copied; distances
-/// of slopes and capped scores leave less.
+/// of slopes and capped scores leave less, a bias and random bits too little.
 bool hasRoom(const AttentionConfig &c, bool copied) {
   const int wide = std::max(c.dim, c.dimV);
   const bool narrow = wide <= 64 || (c.dim == c.dimV && (wide <= 96 || wide == 128));
   const bool slabs = !std::has_single_bit(static_cast<unsigned>(wide));
-  return narrow && copied && !(c.alibi && (wide <= 32 || wide == 80 || wide == 128)) && !(c.softcap && slabs);
+  return narrow && copied && c.bias == BiasType::None && !c.dropout &&
+         !(c.alibi && (wide <= 32 || wide == 80 || wide == 128)) && !(c.softcap && slabs);
 }
 
 /// Registers of a thread so that a multiprocessor holds as many programs as the tiles ask for: where heads are narrow,
@@ -44,7 +45,8 @@ bool hasRoom(const AttentionConfig &c, bool copied) {
 /// TFLOP/s, causal 365 to 406).  0, no limit: windows, slopes, packed keys and values of 8 bits, which threads turn,
 /// would spill in the loop.
 int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device, DType element) {
-  if (!t.programs || c.left || c.alibi || c.packedK || element == DType::F8E4M3)
+  if (!t.programs || c.left || c.alibi || c.bias != BiasType::None || c.dropout || c.packedK ||
+      element == DType::F8E4M3)
     return 0;
   constexpr unsigned unit = 8;
   return static_cast<int>(device.registersPerSm / (t.programs * 32 * static_cast<unsigned>(t.warps)) / unit * unit);

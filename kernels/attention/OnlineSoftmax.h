@@ -6,7 +6,7 @@
 //   powers      are at most 2^(lift + slack): the base is a row's largest logit so far less `lift`, or up to `slack`
 //               less than that.  One that is too small by so little serves as well, so few rows ever need a new one,
 //               which costs a multiplication for each value so far
-//   base = 0    is no base: the row has met no logit yet, or (plain ones, Logits.h) large ones, whose limit is the
+//   base = 0    is no base: the row has met no logit yet, or (not scaled ones, Logits.h) large ones, whose limit is the
 //               largest logit and is taken off before the scale
 //   limit       no logit above it needs a new base
 //
@@ -69,14 +69,14 @@ public:
     const auto [taken, base, limit, total, values] = whenRows(
         !(peak <= seen.limit) | (seen.base == 0.0f), [&] { return rebased(z, peak, seen); },
         [&] { return std::tuple{z, seen.base, seen.limit, seen.total, seen.values}; });
-    const auto powers = exp2((logits.plain ? taken * logits.toBase2 : taken) - expandDims(base, 1));
+    const auto powers = exp2((logits.scaled ? taken : taken * logits.toBase2) - expandDims(base, 1));
     return {powers, {base, limit, total + sumsOf(powers), values}};
   }
 
 private:
   /// In place of a base of 0, which says something else.
   static constexpr float smallestBase = 0x1p-100f;
-  /// Larger plain logits, to base 2, have their base taken off before the scale.
+  /// Larger logits, to base 2, have their base taken off before the scale.
   static constexpr float largestFused = 4096;
 
   Numbers sumsOf(const Numbers &x) const {
@@ -93,10 +93,10 @@ private:
     const auto next = [&](const Numbers &logits, const Numbers &base, const Numbers &limit, const Numbers &fade) {
       return std::tuple{logits, base, limit, seen.total * expandDims(fade, 1), seen.values * expandDims(fade, 1)};
     };
-    const auto unit = logits.plain ? highest * logits.toBase2 : highest;
+    const auto unit = logits.scaled ? highest : highest * logits.toBase2;
     const auto lifted = lift == 0 ? unit : unit - lift;
     const auto base = select(lifted == 0.0f, smallestBase, lifted);
-    if (!logits.plain)
+    if (logits.scaled)
       return next(z, base, highest + slack, exp2(select(unscaled, seen.limit, seen.base) - base));
     // One multiply-add takes what is rounded off what is not: by 2^-13 at most, and in all powers of the row alike.
     // Off larger logits the base is taken first, which is exact for all that counts.
@@ -112,7 +112,7 @@ private:
   int rows, keys;
   std::int64_t parts;
   float lift, slack;
-  Logits::Number slackOfLogits; ///< of plain ones
+  Logits::Number slackOfLogits; ///< unless they are scaled
 };
 
 /// Rows after their last key: o = values / total, lse = largest + ln total.
@@ -127,15 +127,13 @@ public:
     // Natural logits from here on, and rounded: multiply-adds would subtract what is not rounded from what is.
     largest = withoutContraction([&] {
       const auto natural = seen.base * ln2;
-      return logits.plain ? select(seen.base == 0.0f, seen.limit * logits.factor, natural) : natural;
+      return logits.scaled ? natural : select(seen.base == 0.0f, logits.natural(seen.limit), natural);
     });
     largest = select(total == 0.0f, minusInfinity, largest);
   }
 
   /// One more logit of every row, without a value.
-  void addSink(const Logits::Number &natural) {
-    addSinks(language::full<language::f32>({total.extent(0)}, natural));
-  }
+  void addSink(const Logits::Number &natural) { addSinks(language::full<language::f32>({total.extent(0)}, natural)); }
   /// The same, each row's own.
   void addSinks(const Numbers &logit) {
     using namespace language;

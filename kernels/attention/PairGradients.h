@@ -5,6 +5,7 @@
 //
 //   p  = exp(z - lse), the share of the key's value in the row's output
 //   dz = p (dp - delta), the gradient of its logit, where dp = do v and `delta` is what the row's own sums take away
+//        With dropout dp is 0 where the pair is not kept, and grows as p did where it is
 //   dx = dz, or dz (1 - tanh^2) with a cap: the gradient of the product times the scale
 //
 // Of other pairs both are 0, whatever their rows hold.
@@ -14,6 +15,7 @@
 #define KILN_KERNELS_ATTENTION_PAIRGRADIENTS_H
 
 #include "kernels/attention/Logits.h"
+#include "kernels/attention/PairDropout.h"
 #include "kernels/attention/Visibility.h"
 
 namespace kiln::kernels {
@@ -28,17 +30,27 @@ public:
                 const Places &positions, const Places &keys)
       : logits(logits), visibility(visibility), isCut(isCut), positions(positions), keys(keys) {}
 
-  /// p, of products of queries and keys; `lse`: to base 2, 0 in place of minus infinity.
-  Numbers powers(const Numbers &products, const Numbers &lse) {
+  /// Before all others: which pairs dropout keeps, and its factor.
+  void drop(const std::optional<PairDropout::Kept> &pairs, const std::optional<PairDropout::Factor> &by) {
+    keeps = pairs, factor = by;
+  }
+
+  /// p, of products of queries and keys; `lse`: to base 2, 0 in place of minus infinity; `bias`: with one, natural.
+  Numbers powers(const Numbers &products, const Numbers &lse, const std::optional<Numbers> &bias = {}) {
     using namespace language;
     capped = logits.capped(products);
-    const auto z = logits.of(capped, positions, keys);
-    const auto exponent = (logits.plain ? z * logits.toBase2 : z) - lse;
+    const auto z = logits.of(capped, positions, keys, bias);
+    const auto exponent = (logits.scaled ? z : z * logits.toBase2) - lse;
     p = exp2(seen(exponent, -std::numeric_limits<float>::infinity()));
     return p;
   }
 
-  /// dx, of dp - delta; after `powers`.
+  /// p of pairs that are kept, 0 of others: what values are weighted with, but for the factor; after `powers`.
+  Numbers kept() const { return keeps ? language::select(*keeps, p, 0.0f) : p; }
+
+  /// dx; after `powers`.
+  Numbers gradients(const Numbers &dp, const Numbers &delta) const { return gradients(kept(dp) - delta); }
+  /// The same of the difference, without dropout.
   Numbers gradients(const Numbers &dpLessDelta) const {
     auto dx = p * dpLessDelta;
     if (logits.hasCap)
@@ -46,7 +58,11 @@ public:
     return seen(dx, 0);
   }
 
+  /// dz; after `powers`.
+  Numbers ofLogits(const Numbers &dp, const Numbers &delta) const { return seen(p * (kept(dp) - delta), 0); }
+
 private:
+  Numbers kept(const Numbers &dp) const { return keeps ? language::select(*keeps, dp * *factor, 0.0f) : dp; }
   /// With `otherwise` where a row does not see the key.
   Numbers seen(const Numbers &x, float otherwise) const {
     using namespace language;
@@ -58,6 +74,8 @@ private:
   language::Scalar<language::i1> isCut;
   Places positions, keys;
   Numbers capped, p;
+  std::optional<PairDropout::Kept> keeps;
+  std::optional<PairDropout::Factor> factor;
 };
 
 } // namespace kiln::kernels

@@ -26,6 +26,12 @@ struct SequenceRows {
     const auto all = tensor.withExtents(extent, columns);
     return whole ? all : all.narrow(along(0), start, rows);
   }
+  /// [rows] of what every row has one number of.
+  template <language::Element T> language::TensorView<T, 1> of(const language::TensorView<T, 1> &numbers) const {
+    using namespace language;
+    const auto all = numbers.withExtents(extent);
+    return whole ? all : all.narrow(along(0), start, rows);
+  }
 };
 
 /// Which sequence it is is in `batch`; `dense`: its rows if neither tensor says how many.

@@ -90,7 +90,7 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         };
         const Visibility ofCached = visibilityOf(c.blockN, count);
         const auto p = expandDims(ofCached.positionsOf(token), 1);
-        Logits logits(c.softcap, c.alibi, scale, cap);
+        Logits logits(c.softcap, c.alibi, /*hasBias=*/false, scale, cap);
         std::optional<Tile<f32>> slopes;
         if (c.alibi)
           slopes =

@@ -25,6 +25,7 @@
 #include "kernels/support/Configuration.h"
 #include "kernels/support/OptionValues.h"
 
+#include <algorithm>
 #include <limits>
 #include <tuple>
 
@@ -94,7 +95,10 @@ Status readOption(std::string_view operation, const CallOption &option, const Op
     KILN_ASSIGN(field, flagOf(operation, option.name, value));
   } else if constexpr (std::is_integral_v<Type>) {
     using Limits = std::numeric_limits<Type>;
-    KILN_ASSIGN(const std::int64_t whole, wholeOf(operation, option.name, value, Limits::min(), Limits::max()));
+    // Values of calls have 63 bits.
+    constexpr auto most =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(Limits::max(), std::numeric_limits<std::int64_t>::max()));
+    KILN_ASSIGN(const std::int64_t whole, wholeOf(operation, option.name, value, Limits::min(), most));
     field = static_cast<Type>(whole);
   } else if constexpr (std::is_same_v<Type, float>) {
     KILN_ASSIGN(field, floatOf(operation, option.name, value));

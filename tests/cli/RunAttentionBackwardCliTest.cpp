@@ -3,6 +3,8 @@
 #include "tests/cli/Arrays.h"
 #include "tests/cli/Program.h"
 
+#include "kernels/attention/Dropout.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -144,6 +146,49 @@ TEST_F(RunAttentionBackwardCliTest, PackedSequencesAndTheSink) {
   EXPECT_EQ(valuesOf(file("dq.npy")), std::vector<double>(96));
 }
 
+/// q = 0 and a one-hot v: the bias alone makes the probabilities, and o shows those that dropout keeps.
+TEST_F(RunAttentionBackwardCliTest, BiasAndDropout) {
+  constexpr std::uint64_t S = 9, H = 2, D = 16;
+  std::vector<double> hot(S * H * D), bias = normals(H * S * S, 5), dO = normals(S * H * D, 6);
+  for (std::uint64_t j = 0; j < S; ++j)
+    for (std::uint64_t h = 0; h < H; ++h)
+      hot[(j * H + h) * D + j] = 1;
+  bias[3] = -INFINITY;
+  const std::string zero = zeros("q.npy", {1, S, H, D}), biasFile = save("bias.npy", {1, H, S, S}, bias);
+  bias = valuesOf(biasFile);
+  const Outcome outcome =
+      both({"--q", zero, "--k", zero, "--v", save("v.npy", {1, S, H, D}, hot)},
+           {"--do", save("do.npy", {1, S, H, D}, dO), "--dbias", file("dbias.npy")},
+           {"--bias", biasFile, "--dropout-p", "0.25", "--dropout-seed", "77", "--dropout-offset", "4294967297"});
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  Shape shape;
+  const std::vector<double> o = valuesOf(file("o.npy")), dbias = valuesOf(file("dbias.npy"), &shape);
+  EXPECT_EQ(shape, (Shape{1, H, S, S}));
+  const kernels::Dropout dropout(0.25f, 77, 4294967297u);
+  std::size_t dropped = 0;
+  for (std::uint64_t h = 0; h < H; ++h)
+    for (std::uint64_t i = 0; i < S; ++i) {
+      const std::size_t row = (h * S + i) * S, at = (i * H + h) * D;
+      double total = 0, delta = 0;
+      for (std::uint64_t j = 0; j < S; ++j)
+        total += std::exp(bias[row + j]);
+      std::vector<double> kept;
+      for (std::uint64_t j = 0; j < S; ++j) {
+        const bool keeps = dropout.keeps(0, static_cast<std::uint32_t>(h), static_cast<std::uint32_t>(i),
+                                         static_cast<std::uint32_t>(j));
+        dropped += !keeps;
+        kept.push_back(keeps ? 1 / 0.75 : 0);
+        const double share = std::exp(bias[row + j]) / total * kept[j];
+        ASSERT_NEAR(o[at + j], share, 1e-3) << h << " " << i << " " << j;
+        delta += share * dO[at + j];
+      }
+      for (std::uint64_t j = 0; j < S; ++j)
+        ASSERT_NEAR(dbias[row + j], std::exp(bias[row + j]) / total * (kept[j] * dO[at + j] - delta), 2e-3)
+            << h << " " << i << " " << j;
+    }
+  EXPECT_GT(dropped, 0u);
+}
+
 /// No queries: nothing adds to dk and dv.
 TEST_F(RunAttentionBackwardCliTest, NoQueriesAndNoKeys) {
   const std::string none = zeros("none.npy", {2, 0, 2, 16}),
@@ -171,6 +216,9 @@ TEST_F(RunAttentionBackwardCliTest, WhatIsNotThere) {
   with({"--layout", "bs3hd"}, "--layout bs3hd: there is no such choice");
   with({"--dsink", file("dsink.npy")}, "attention_backward: argument 'dsink' is given, but no sink is");
   with({"--sink", zeros("short.npy", {3}, DType::F32)}, "argument 'sink'");
+  with({"--dbias", file("dbias.npy")}, "attention_backward: argument 'dbias' is given, but no bias is");
+  with({"--bias", zeros("bias.npy", {1, 4, 8, 7}, DType::F32)}, "argument 'bias' has the extent 7 in dimension 3");
+  with({"--dropout-p", "-0.5"}, "attention_backward: dropout_p = -0.5");
   with({"--dlse", zeros("dlse.npy", {1, 4, 7}, DType::F32)}, "argument 'dlse'");
   with({"--keys-block-n", "48"}, "attention_backward: keys_block_n = 48: a power of two from 16 to 256");
   with({"--queries-stages", "9"}, "attention_backward: queries_stages = 9: from 1 to 8");

@@ -301,8 +301,7 @@ TEST_F(RunAttentionCliTest, WhatIsNotThere) {
   refused({}, "needs q, k and v; or q and kv; or qkv; given: none");
   refused({"--q", q, "--k", k}, "given: q, k (give --q, --k and --v;");
   refused({"--q", q, "--qkv", qkv}, "given: q, qkv");
-  refused({"--qkv", qkv, "--dropout-p", "0.1"},
-          "kernel 'attention' has no parameter 'dropout-p' (its parameters are --q");
+  refused({"--qkv", qkv, "--dropout", "0.1"}, "kernel 'attention' has no parameter 'dropout' (its parameters are --q");
   refused({"--qkv", qkv, "--page-table", k}, "has no parameter 'page-table'");
   refused({"--qkv", qkv, "--layout", "bs4hd"}, "--layout bs4hd: there is no such choice");
   refused({"--qkv", qkv, "--layout", "paged_kv_bshd_bshd_bshd"},
@@ -373,6 +372,14 @@ TEST_F(RunAttentionCliTest, Options) {
   option({"--scale", "nan"}, "scale = nan");
   option({"--sink", zeros("sink.npy", {3}, DType::F32)}, "argument 'sink'");
   option({"--alibi", zeros("alibi.npy", {3, 4}, DType::F32)}, "argument 'alibi'");
+  option({"--bias", zeros("bias3.npy", {4, 8, 8}, DType::F32)}, "argument 'bias' has rank 3");
+  option({"--bias", zeros("bias.npy", {2, 3, 8, 8}, DType::F32)},
+         "argument 'bias' has the extent 3 in dimension 1; it must be 1, or 4, the heads of q");
+  option({"--bias", zeros("biasi.npy", {2, 4, 8, 8}, DType::I32)}, "argument 'bias'");
+  option({"--dropout-p", "1"}, "dropout_p = 1: from 0 up, and below 1");
+  option({"--dropout-p", "nan"}, "dropout_p = nan");
+  option({"--dropout-seed", "-1"}, "dropout_seed = -1");
+  option({"--dropout-offset", "0.5"}, "dropout_offset = 0.5");
   option({"--seqused-k", save("long.npy", DType::I32, {3}, {1, 1, 1})},
          "argument 'seqused_k' has 3 entries; a batch of 2 needs 2");
   option({"--seqused-k", save("most.npy", DType::I32, {2}, {1, 9})}, "seqused_k[1] = 9: the sequence has 8 rows");

@@ -40,6 +40,10 @@ PreparedGradients prepare(Device &device, const Problem &p, const Data &d, const
     out.dsink = allocateOutput(device, DType::F32, {p.heads});
     a.dsink = out.dsink.tensor;
   }
+  if (p.biasOf) {
+    out.dbias = allocateOutput(device, p.biasType, p.biasShape());
+    a.dbias = out.dbias.tensor;
+  }
   if (p.packed())
     a.maxKeys = *std::max_element(p.lengthsK.begin(), p.lengthsK.end()) + p.slack;
   return out;
@@ -65,7 +69,8 @@ Gradients AttentionBackward::runGradients(const PreparedGradients &call) {
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.message;
   return {download(call.dq), download(call.dk), download(call.dv),
-          call.arguments.dsink ? download(call.dsink) : Numbers()};
+          call.arguments.dsink ? download(call.dsink) : Numbers(),
+          call.arguments.dbias ? download(call.dbias) : Numbers()};
 }
 
 void AttentionBackward::compareGradients(const Problem &p, const Data &d, const LossGradients &g,
@@ -96,9 +101,20 @@ void AttentionBackward::compareGradients(const Problem &p, const Data &d, const 
     EXPECT_LE(total, 1.5 * totalBase + static_cast<double>(n) * a / 8);
   }
   // Of a few numbers the rule says little.  dsink has no step in 16 bits: fp32 sums of what was given.
-  const SinkGradients sums = defineSinks(p, d, g, call.o.values, call.lse.values);
+  const SumsOfGradients sums = defineSinks(p, d, g, call.o.values, call.lse.values);
   for (std::size_t h = 0; h < got.dsink.size(); ++h)
     EXPECT_NEAR(got.dsink[h], sums.value[h], 1e-5 * sums.magnitude[h] + 1e-6) << "dsink " << h;
+  if (got.dbias.empty())
+    return;
+  // So has dbias, which is rounded once; a fast tanh is off by 2^-11.
+  const SumsOfGradients bias = defineBias(p, d, g, call.o.values, call.lse.values);
+  const double ofTerms = p.softcap > 0 ? 1e-3 * p.softcap : 3e-5, once = p.biasType == DType::F32    ? 0
+                                                                         : p.biasType == DType::BF16 ? 0x1p-8
+                                                                                                     : 0x1p-11;
+  ASSERT_EQ(got.dbias.size(), bias.value.size());
+  for (std::size_t i = 0; i < got.dbias.size(); ++i)
+    ASSERT_NEAR(got.dbias[i], bias.value[i], ofTerms * bias.magnitude[i] + once * std::abs(bias.value[i]) + 1e-6)
+        << "dbias " << i;
 }
 
 void AttentionBackward::probeGradients(const Problem &p, GradientProbe probe, std::int64_t by) {

@@ -17,7 +17,7 @@ namespace kiln::test {
 /// A call's tensors on a device.
 struct PreparedGradients {
   PreparedCall forward;
-  Operand o, lse, dO, dlse, dq, dk, dv, dsink;
+  Operand o, lse, dO, dlse, dq, dk, dv, dsink, dbias;
   kernels::AttentionBackwardArguments arguments;
 };
 /// `o` and `lse`: what the kernels read.

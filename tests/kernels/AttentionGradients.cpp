@@ -59,6 +59,14 @@ Gradients blank(const Problem &p) {
   return out;
 }
 
+double dot(const double *a, const double *b, std::int64_t n) {
+  double sums[8] = {}; // the host adds several at a time
+  for (std::int64_t c = 0; c < n; c += 8)
+    for (std::int64_t lane = 0; lane < 8; ++lane)
+      sums[lane] += a[c + lane] * b[c + lane];
+  return std::accumulate(std::begin(sums), std::end(sums), 0.0);
+}
+
 class Definition {
 public:
   Definition(const Problem &p, const Data &d, const LossGradients &g, bool roundSteps)
@@ -83,13 +91,6 @@ public:
 
 private:
   double step(double v) const { return roundSteps ? rounded(v, p.type) : v; }
-  static double dot(const double *a, const double *b, std::int64_t n) {
-    double sums[8] = {}; // the host adds several at a time
-    for (std::int64_t c = 0; c < n; c += 8)
-      for (std::int64_t lane = 0; lane < 8; ++lane)
-        sums[lane] += a[c + lane] * b[c + lane];
-    return std::accumulate(std::begin(sums), std::end(sums), 0.0);
-  }
 
   void row(const Sequence &s, std::int64_t h, std::int64_t i) {
     const std::int64_t kh = h / (p.heads / p.keyHeads), at = positionOf(p, s, i);
@@ -109,6 +110,8 @@ private:
       y.push_back(x);
       if (p.alibi)
         x = step(x - d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j)));
+      if (p.biasOf)
+        x = step(x + d.bias[atBias(p, s.number, h, i, j)]);
       z.push_back(x);
       most = std::max(most, x);
     }
@@ -117,24 +120,26 @@ private:
     for (const double x : z)
       total += std::exp(x - base);
     const bool isEmpty = total == 0;
-    Numbers share, o(V);
+    Numbers share, kept, o(V);
     for (std::size_t j = 0; j < z.size(); ++j) {
       share.push_back(step(std::exp(z[j] - base) / (isEmpty ? 1 : total)));
+      kept.push_back(keptShare(p, s.number, h, i, begin + static_cast<std::int64_t>(j)));
       for (std::size_t c = 0; c < V; ++c)
-        o[c] += share[j] * d.v[rowK(j) * V + c];
+        o[c] += kept[j] * share[j] * d.v[rowK(j) * V + c];
     }
     double shared = g.dlse.empty() || isEmpty ? 0 : g.dlse[atLse(p, s, h, i)];
     for (std::size_t c = 0; c < V; ++c)
       shared -= dO[c] * step(o[c]);
     for (std::size_t j = 0; j < z.size(); ++j) {
-      const double dp = step(dot(dO, &d.v[rowK(j) * V], p.dimV)), inner = p.softcap > 0 ? y[j] / p.softcap : 0;
+      const double dp = kept[j] * step(dot(dO, &d.v[rowK(j) * V], p.dimV)),
+                   inner = p.softcap > 0 ? y[j] / p.softcap : 0;
       const double dx = step(step(share[j] * (dp + shared)) * (1 - inner * inner));
       for (std::size_t c = 0; c < D; ++c) {
         out.dq[rowQ * D + c] += dx * d.k[rowK(j) * D + c];
         out.dk[rowK(j) * D + c] += dx * q[c];
       }
       for (std::size_t c = 0; c < V; ++c)
-        out.dv[rowK(j) * V + c] += share[j] * dO[c];
+        out.dv[rowK(j) * V + c] += kept[j] * share[j] * dO[c];
     }
   }
 
@@ -178,9 +183,9 @@ Gradients defineGradients(const Problem &p, const Data &d, const LossGradients &
   return Definition(p, d, g, roundSteps).all();
 }
 
-SinkGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
-                          const Numbers &lse) {
-  SinkGradients out;
+SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
+                            const Numbers &lse) {
+  SumsOfGradients out;
   out.value.assign(static_cast<std::size_t>(p.heads), 0), out.magnitude = out.value;
   for (const Sequence &s : sequencesOf(p))
     for (std::int64_t h = 0; h < p.heads; ++h)
@@ -196,6 +201,41 @@ SinkGradients defineSinks(const Problem &p, const Data &d, const LossGradients &
         const auto first = static_cast<std::size_t>(((s.firstQ + i) * p.heads + h) * p.dimV);
         for (std::size_t c = first; c < first + static_cast<std::size_t>(p.dimV); ++c)
           add(-g.dO[c] * o[c]);
+      }
+  return out;
+}
+
+SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
+                           const Numbers &lse) {
+  SumsOfGradients out;
+  out.value.assign(d.bias.size(), 0), out.magnitude = out.value;
+  const double scale = p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.dim));
+  for (const Sequence &s : sequencesOf(p))
+    for (std::int64_t h = 0; h < p.heads; ++h)
+      for (std::int64_t i = 0; i < s.queries; ++i) {
+        const std::size_t number = atLse(p, s, h, i);
+        if (lse[number] == -INFINITY)
+          continue;
+        const auto place = [](std::int64_t row, std::int64_t heads, std::int64_t head, std::int64_t width) {
+          return static_cast<std::size_t>((row * heads + head) * width);
+        };
+        const std::size_t q = place(s.firstQ + i, p.heads, h, p.dim), v = place(s.firstQ + i, p.heads, h, p.dimV);
+        const double shared = (g.dlse.empty() ? 0 : g.dlse[number]) - dot(&g.dO[v], &o[v], p.dimV);
+        const std::int64_t kh = h / (p.heads / p.keyHeads), at = positionOf(p, s, i);
+        const auto [begin, end] = seenBy(p, s, i);
+        for (std::int64_t j = begin; j < end; ++j) {
+          double z = scale * dot(&d.q[q], &d.k[place(s.firstK + j, p.keyHeads, kh, p.dim)], p.dim);
+          if (p.softcap > 0)
+            z = p.softcap * std::tanh(z / p.softcap);
+          if (p.alibi)
+            z -= d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j));
+          const std::size_t to = atBias(p, s.number, h, i, j);
+          const double share = std::exp(z + d.bias[to] - lse[number]);
+          const double dp = keptShare(p, s.number, h, i, j) *
+                            dot(&g.dO[v], &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)], p.dimV);
+          out.value[to] += share * (dp + shared);
+          out.magnitude[to] += share * (std::abs(dp) + std::abs(shared));
+        }
       }
   return out;
 }

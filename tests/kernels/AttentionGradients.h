@@ -24,17 +24,20 @@ void poisonUnused(const Problem &p, LossGradients &g);
 struct Gradients {
   Numbers dq, dk, dv;
   Numbers dsink = {}; ///< of kernels
+  Numbers dbias = {}; ///< of Problem::biasShape; with a bias
 };
 /// `roundSteps`: each step rounded to the problem's type.
 Gradients defineGradients(const Problem &p, const Data &d, const LossGradients &g, bool roundSteps = false);
 
-/// dsink by the specification's section 7, of the o and lse that kernels read; and what its terms are in all, without
-/// their signs.
-struct SinkGradients {
+/// dsink and dbias by the specification's section 7, of the o and lse that kernels read; and what their terms are in
+/// all, without their signs.
+struct SumsOfGradients {
   Numbers value, magnitude;
 };
-SinkGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
-                          const Numbers &lse);
+SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
+                            const Numbers &lse);
+SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
+                           const Numbers &lse);
 
 /// What a mask says alone.  Probe A: k = 0, q[i] one-hot in (i + by) mod D.  Probe B: q = 0, k[j] one-hot so.  In both
 /// v is 1 everywhere, do[i] one-hot in (i + by) mod Dv, and o, which the kernels read, 0: every pair that a row sees

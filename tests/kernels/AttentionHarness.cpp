@@ -55,6 +55,7 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
   a.causal = p.causal, a.windowLeft = p.left, a.windowRight = p.right, a.alignment = p.alignment;
   a.positionOffset = p.offset;
   a.softcap = p.softcap;
+  a.dropoutP = p.dropoutP, a.seed = p.seed, a.offset = p.dropoutOffset;
   const auto given = [&](std::optional<Tensor> &to, DType type, const Numbers &values) {
     out.tables.push_back(upload(device, type, {std::ssize(values)}, values));
     to = out.tables.back().tensor;
@@ -63,6 +64,10 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
     given(a.sink, DType::F32, d.sink);
   if (p.alibi)
     given(a.alibi, DType::F32, d.alibi);
+  if (p.biasOf) {
+    out.tables.push_back(upload(device, p.biasType, p.biasShape(), d.bias));
+    a.bias = out.tables.back().tensor;
+  }
   for (const auto &[to, values] :
        {std::pair(&a.descaleQ, &d.descaleQ), std::pair(&a.descaleK, &d.descaleK), std::pair(&a.descaleV, &d.descaleV)})
     if (p.descale) {
@@ -99,6 +104,8 @@ Tiling tilingOf(const Device &device, const AttentionArguments &a, Heads heads) 
     return static_cast<int>((t.shape[t.rank - 1] + depth - 1) / depth * depth);
   };
   c.dim = wide(a.q), c.dimV = wide(a.v), c.alibi = a.alibi.has_value(), c.softcap = a.softcap > 0;
+  if (a.bias)
+    c.bias = biasTypeOf(a.bias->dtype);
   const Target &target = *device.info().target;
   const std::int64_t queries = a.cuQ ? a.maxQueries : a.q.shape[1], processors = device.info().multiprocessors;
   const std::int64_t count =

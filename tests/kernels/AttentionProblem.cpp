@@ -1,5 +1,6 @@
 #include "tests/kernels/AttentionProblem.h"
 
+#include "kernels/attention/Dropout.h"
 #include "tests/kernels/Operand.h"
 
 #include <algorithm>
@@ -25,6 +26,37 @@ std::int64_t Problem::rowsK() const {
   return packed() ? sum(lengthsK) : batch * keys;
 }
 
+std::vector<std::int64_t> Problem::biasShape() const {
+  const auto longest = [](const std::vector<std::int64_t> &lengths, std::int64_t dense) {
+    return lengths.empty() ? dense : *std::max_element(lengths.begin(), lengths.end());
+  };
+  std::vector<std::int64_t> out = {sequences(), heads, longest(lengthsQ, queries), longest(lengthsK, keys)};
+  for (unsigned d = 0; d < 4; ++d)
+    if (!(*biasOf >> d & 1))
+      out[d] = 1;
+  return out;
+}
+
+std::size_t atBias(const Problem &p, std::int64_t sequence, std::int64_t head, std::int64_t i, std::int64_t j) {
+  const std::vector<std::int64_t> shape = p.biasShape();
+  std::int64_t out = 0;
+  unsigned d = 0;
+  for (const std::int64_t at : {sequence, head, i, j}) {
+    out = out * shape[d] + (*p.biasOf >> d & 1 ? at : 0);
+    ++d;
+  }
+  return static_cast<std::size_t>(out);
+}
+
+double keptShare(const Problem &p, std::int64_t sequence, std::int64_t head, std::int64_t i, std::int64_t j) {
+  if (p.dropoutP == 0)
+    return 1;
+  const auto u32 = [](std::int64_t v) { return static_cast<std::uint32_t>(v); };
+  const bool kept =
+      kernels::Dropout(p.dropoutP, p.seed, p.dropoutOffset).keeps(u32(sequence), u32(head), u32(i), u32(j));
+  return kept ? 1 / (1 - static_cast<double>(p.dropoutP)) : 0;
+}
+
 std::string Problem::text() const {
   const auto n = [](auto v) { return std::to_string(v); };
   std::string out = std::string(dtypeName(type)) + " B" + n(batch) + " Sq" + n(queries) + " Sk" + n(keys) + " H" +
@@ -34,7 +66,8 @@ std::string Problem::text() const {
   out += offset ? " offset " + n(*offset) : "";
   out += softcap > 0 ? " softcap " + n(softcap) : "";
   out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
-         (descale ? " descale" : "") +
+         (descale ? " descale" : "") + (dropoutP > 0 ? " dropout " + n(dropoutP) : "") +
+         (biasOf ? " bias " + n(*biasOf) + " " + std::string(dtypeName(biasType)) : "") +
          (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
 }
@@ -81,6 +114,11 @@ Data randomData(const Problem &p, std::mt19937_64 &random) {
   for (std::int64_t h = 0; h < p.heads; ++h) {
     d.sink.push_back(normal(random));
     d.alibi.push_back(std::ldexp(1, -static_cast<int>(h) - 1));
+  }
+  if (p.biasOf) {
+    const std::vector<std::int64_t> shape = p.biasShape();
+    for (std::int64_t i = 0, n = shape[0] * shape[1] * shape[2] * shape[3]; i < n; ++i)
+      d.bias.push_back(random() % 16 ? rounded(2 * normal(random), p.biasType) : -INFINITY);
   }
   return d;
 }
@@ -198,6 +236,8 @@ private:
         x = step(p.softcap * std::tanh(x / p.softcap));
       if (p.alibi)
         x = step(x - d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j)));
+      if (p.biasOf)
+        x = step(x + d.bias[atBias(p, s.number, h, i, j)]);
       z.push_back(x);
       most = std::max(most, x);
     }
@@ -207,7 +247,8 @@ private:
       total += e = std::exp(e - base);
     Numbers o(static_cast<std::size_t>(p.dimV));
     for (std::size_t j = 0; j < z.size(); ++j) {
-      const double weight = share(z[j], total == 0 ? 1 : total);
+      const double weight =
+          share(z[j], total == 0 ? 1 : total) * keptShare(p, s.number, h, i, begin + static_cast<std::int64_t>(j));
       const std::int64_t key = s.firstK + begin + static_cast<std::int64_t>(j);
       const double *v = &d.v[static_cast<std::size_t>((key * p.keyHeads + kh) * p.dimV)];
       for (std::size_t c = 0; c < o.size(); ++c)

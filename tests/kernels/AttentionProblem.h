@@ -24,6 +24,10 @@ struct Problem {
   float softcap = 0, scale = 0;            ///< scale 0: the default
   bool sink = false, alibi = false, lse = true;
   bool descale = false;
+  std::optional<unsigned> biasOf = {}; ///< a bias; bit d: it differs along dimension d of [sequence, head, row, key]
+  DType biasType = DType::F32;
+  float dropoutP = 0;
+  std::uint64_t seed = 0x9E3779B97F4A7C15u, dropoutOffset = 7;
   std::vector<std::int64_t> lengthsQ = {}, lengthsK = {}; ///< packed: of each sequence
   std::vector<std::int64_t> usedQ = {}, usedK = {};
   std::int64_t slack = 0;                     ///< packed: what max_queries is too large by
@@ -35,6 +39,7 @@ struct Problem {
   bool packed() const { return !lengthsQ.empty(); }
   std::int64_t rowsQ() const; ///< of all sequences
   std::int64_t rowsK() const;
+  std::vector<std::int64_t> biasShape() const;
   std::string text() const;
 };
 
@@ -50,6 +55,7 @@ Problem withOptions(unsigned options);
 struct Data {
   Numbers q, k, v, sink, alibi;
   Numbers descaleQ = {}, descaleK = {}, descaleV = {}; ///< [sequence, key head]
+  Numbers bias = {};                                   ///< of biasShape, some of it minus infinity
 };
 struct Results {
   Numbers o, lse;
@@ -66,6 +72,12 @@ void poisonUnused(const Problem &p, Data &d);
 /// q = 0, slopes of 0, v[j][c] = 1 where (j + by) mod Dv is c, every key's weight alike: o counts the visible keys by
 /// class.
 Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random);
+
+/// Where the bias has its element for a pair, counted from its sequence's first row and key.
+std::size_t atBias(const Problem &p, std::int64_t sequence, std::int64_t head, std::int64_t i, std::int64_t j);
+
+/// What dropout multiplies a pair's probability by.
+double keptShare(const Problem &p, std::int64_t sequence, std::int64_t head, std::int64_t i, std::int64_t j);
 
 /// The definition in float64; `roundSteps`: each step rounded to the problem's type; of 8-bit floats only
 /// powers, and o to its own.  Rows that are not to be written

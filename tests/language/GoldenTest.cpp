@@ -314,6 +314,18 @@ tile.store_view %9[%m], %10 : !tile.view<64xf16, unit = none>, i64, tensor<64xf1
 )");
 }
 
+TEST(Golden, LoadsThatStay) {
+  const Kernel k = kernel("views", {}, [&](Arg<Pointer<f16>, "x"> x, Arg<i32, "n"> n) {
+    auto v = makeView(x, {n}, {n}, {64}, Unit::None);
+    storeView(v, {n}, loadViewUnstaged(v, {n}));
+  });
+  ASSERT_TRUE(k.ok()) << k.status().toString();
+  EXPECT_EQ(bodyOf(k), R"(%0 = tile.make_view %x, extents [%n], strides [%n] : !tile.view<64xf16, unit = none>, i32
+%1 = tile.load_view %0[%n] {unstaged} : !tile.view<64xf16, unit = none>, i32 -> tensor<64xf16>
+tile.store_view %0[%n], %1 : !tile.view<64xf16, unit = none>, i32, tensor<64xf16>
+)");
+}
+
 TEST(Golden, ContractionIsTurnedOff) {
   const Kernel k = kernel("exact", {}, [&](Arg<f32, "a"> a, Arg<f32, "b"> b) {
     auto x = withoutContraction([&] { return a * b + 1; });

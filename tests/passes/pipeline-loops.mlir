@@ -387,3 +387,32 @@ module attributes {tile_gpu.target = "sm_80"} {
     return
   }
 }
+
+// -----
+
+// What is to stay has no slots, and the others have theirs.
+// CHECK-LABEL: @unstaged
+// CHECK: local_alloc : !tile_gpu.buffer<"q": [2] x 64x32xf16
+// CHECK-NOT: local_alloc
+// CHECK: scf.for
+// CHECK: tile.load_view %{{.*}} {unstaged}
+// CHECK: print "stays"
+#row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[8,4], warpsPerCTA=[4,1], order=[1,0]>
+#column = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[8,4], warpsPerCTA=[1,4], order=[0,1]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @unstaged(%p: !tile.ptr<f16> {tile.divisibility = 16 : i32, tile.name = "q"}, %n: i32,
+                      %s: i32 {tile.divisibility = 16 : i32}) attributes {tile.kernel, tile.num_stages = 2 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %v = tile.make_view %p, extents [%n, %n], strides [%s, %c1] : !tile.view<64x32xf16>, i32
+    scf.for %i = %c0 to %n step %c64 : i32 {
+      %a = tile.load_view %v[%i, %c0] : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %b = tile.load_view %v[%i, %c64] {unstaged} : !tile.view<64x32xf16>, i32 -> tensor<64x32xf16, #row>
+      %x = arith.addf %a, %b : tensor<64x32xf16, #row>
+      %y = tile_gpu.convert_layout %x : tensor<64x32xf16, #row> to tensor<64x32xf16, #column>
+      tile.print "stays" %y : tensor<64x32xf16, #column>
+    }
+    return
+  }
+}

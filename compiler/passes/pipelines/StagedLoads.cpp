@@ -40,6 +40,11 @@ namespace {
 bool isLoad(Operation *op) {
   return isa<tile::LoadOp, tile::LoadViewOp>(op);
 }
+/// Its author wants it where it is.
+bool isUnstaged(Operation *op) {
+  auto load = dyn_cast<tile::LoadViewOp>(op);
+  return load && load.getUnstaged();
+}
 bool isElementwise(Operation *load) {
   return llvm::none_of(load->getResult(0).getUses(), [](OpOperand &use) { return wantedLayout(use).has_value(); });
 }
@@ -180,7 +185,7 @@ StagedLoop::Answer StagedLoop::examine() {
   llvm::SmallVector<Operation *> asking, elementwise;
   loop.getBody()->walk([&](Operation *op) {
     if (op->getParentOfType<scf::ForOp>() == loop && isLoad(op) && tile_gpu::isTile(op->getResult(0)) &&
-        !op->use_empty())
+        !op->use_empty() && !isUnstaged(op))
       (isElementwise(op) ? elementwise : asking).push_back(op);
   });
   if (asking.empty() && elementwise.empty())
