@@ -7,19 +7,21 @@ namespace kiln::kernels {
 namespace {
 
 /// Options that leave a thread the registers for a tile.
-enum class With : std::uint8_t { All, Causal, None };
+enum class With : std::uint8_t { DropoutToo, All, Causal, None };
 
 /// For heads of up to `widest` columns.
 struct Tiles {
   int widest, blockM, blockN, warps;
-  With options = With::All;
+  With options = With::DropoutToo;
 };
 
 /// Good ones first.  Sums of dk and dv take a register for each 32 of blockN (D + Dv) / warps.
 constexpr Tiles ofKeys[] = {{64, 64, 64, 4, With::None},
-                            {64, 32, 64, 4},
+                            {64, 32, 64, 4, With::All},
+                            {64, 32, 64, 8},
                             {128, 64, 64, 8, With::Causal},
-                            {128, 32, 64, 8},
+                            {128, 32, 64, 8, With::All},
+                            {128, 32, 32, 8},
                             {192, 32, 64, 8},
                             {192, 32, 32, 8},
                             {192, 16, 32, 8},
@@ -55,9 +57,12 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
     return;
   }
   const bool copied = aligned && code.has(Capability::CpAsync);
-  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.dropout || c.packedQ ||
-                    c.packedK || c.usedQ || c.usedK;
-  const With given = some ? With::All : c.right ? With::Causal : With::None;
+  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
+                    c.usedQ || c.usedK;
+  const With given = c.dropout ? (some || c.right ? With::DropoutToo : With::All)
+                     : some    ? With::All
+                     : c.right ? With::Causal
+                               : With::None;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   c.stages = copied ? 2 : 1;
   const std::span<const Tiles> all = launch == AttentionBackwardLaunch::Keys      ? std::span<const Tiles>(ofKeys)
