@@ -44,6 +44,13 @@ struct Everything {
   }
 };
 
+struct Seeded {
+  std::uint64_t seed = 3;
+  template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
+    v(CallOption{"seed", "of 64 bits, without a sign"}, a.seed);
+  }
+};
+
 using Kind = OptionInfo::Kind;
 
 const OptionInfo &named(const std::vector<OptionInfo> &options, std::string_view name) {
@@ -109,6 +116,14 @@ TEST(CallOptions, WholeNumbersAreExactIn64Bits) {
     EXPECT_EQ(written("whole", std::to_string(whole))->whole, whole);
     EXPECT_EQ(textOf(whole), std::to_string(whole));
   }
+}
+
+/// Values of calls have 63 bits, and no sign where the field has none.
+TEST(CallOptions, UnsignedWholeNumbers) {
+  const auto seed = [](std::int64_t value) { return readOptions<Seeded>("f", {{"seed", value}}); };
+  EXPECT_EQ(readOptions<Seeded>("f", {})->seed, 3u);
+  EXPECT_EQ(seed(std::numeric_limits<std::int64_t>::max())->seed, 0x7FFFFFFFFFFFFFFFu);
+  EXPECT_NE(seed(-1).status().message().find("seed = -1"), std::string::npos) << seed(-1).status().message();
 }
 
 TEST(CallOptions, TextsOfAnotherTypeAreNoValues) {
