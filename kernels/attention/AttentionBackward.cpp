@@ -91,38 +91,40 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
           const auto factor = options.dropoutFactor(c.dropout);
           const Visibility::Rows rows = visibility.seeing(key0);
-          const auto [keySums, valueSums] = loop(
-              over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
-              [&](auto member, auto keySums, auto valueSums) {
-                const auto qView =
-                    mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
-                const auto doView =
-                    mine.of(dO.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
-                const auto head = kvHead * group + member;
-                const auto numbers = [&](const TensorView<f32, 3> &t) {
-                  return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM});
-                };
-                const auto lseView = numbers(lse2), deltaView = numbers(delta);
-                Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
-                if (c.alibi)
-                  logits.setSlope(load(alibi.at(batch, head).pointer()));
-                const PairBias bias = options.bias({c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
-                const PairDropout dropout = options.dropout(c.dropout, batch, head);
-                return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
-                            [&](auto row0, auto keySums, auto valueSums) {
-                              const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
-                              const auto i = expandDims(row0 + range(0, c.blockM), 0);
-                              PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
-                                                  visibility.positionsOf(i), j);
-                              pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
-                              pairs.powers(dot(keyTile, transpose(query)), expandDims(loadView(lseView, {row0}), 0),
-                                           bias.at(row0));
-                              const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
-                                                              expandDims(loadView(deltaView, {row0}), 0));
-                              return std::tuple{dot(cast<T>(dx), query, keySums),
-                                                dot(cast<T>(pairs.kept()), gradient, valueSums)};
-                            });
-              });
+          const auto [keySums, valueSums] =
+              loop(over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
+                   [&](auto member, auto keySums, auto valueSums) {
+                     const auto qView =
+                         mine.of(q.at(mine.batch, all, kvHead, member, all), headDim).tiles({c.blockM, c.dim});
+                     const auto doView =
+                         mine.of(dO.at(mine.batch, all, kvHead, member, all), valueDim).tiles({c.blockM, c.dimV});
+                     const auto head = kvHead * group + member;
+                     const auto numbers = [&](const TensorView<f32, 3> &t) {
+                       return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM});
+                     };
+                     const auto lseView = numbers(lse2), deltaView = numbers(delta);
+                     Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
+                     if (c.alibi)
+                       logits.setSlope(load(alibi.at(batch, head).pointer()));
+                     const PairBias bias =
+                         options.bias(c.bias, {c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
+                     const PairDropout dropout = options.dropout(c.dropout, batch, head);
+                     return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
+                                 [&](auto row0, auto keySums, auto valueSums) {
+                                   const auto query = loadView(qView, {row0, 0}),
+                                              gradient = loadView(doView, {row0, 0});
+                                   const auto i = expandDims(row0 + range(0, c.blockM), 0);
+                                   PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
+                                                       visibility.positionsOf(i), j);
+                                   pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
+                                   pairs.powers(dot(keyTile, transpose(query)),
+                                                expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
+                                   const auto dx = pairs.gradients(dot(valueTile, transpose(gradient)),
+                                                                   expandDims(loadView(deltaView, {row0}), 0));
+                                   return std::tuple{dot(cast<T>(dx), query, keySums),
+                                                     dot(cast<T>(pairs.kept()), gradient, valueSums)};
+                                 });
+                   });
           storeView(viewOf(dk, headDim, c.dim), {key0, 0}, cast<T>(keySums * scale));
           storeView(viewOf(dv, valueDim, c.dimV), {key0, 0}, cast<T>(factor ? valueSums * *factor : valueSums));
         });
@@ -170,7 +172,8 @@ template <Element T, typename Options> Kernel queriesKernel(const AttentionBackw
           Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
-          const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
+          const PairBias bias =
+              options.bias(c.bias, {c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
           const PairDropout dropout = options.dropout(c.dropout, batch, head);
           const Visibility::Keys keys = visibility.seenBy(row0);
           const auto total =

@@ -4,8 +4,8 @@
 // bias that is the same for all of one of them has an extent of 1 there, in memory and in registers; one that is the
 // same in every step is read once.
 //
-// Entries outside of the bias's extents read as 0.  Blocks are as large as those of keys and values: they take no shared
-// memory from these, and go to registers.
+// Entries outside of the bias's extents read as 0.  Blocks are as large as those of keys and values: they take no
+// shared memory from these, and go to registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_PAIRBIAS_H
