@@ -79,8 +79,7 @@ Tile<T> loadView(const View<T> &view, Indices coords, Cache cache = Cache::Defau
 
 /// The tile goes from memory to registers where the load stands, also in a loop that copies others ahead to shared
 /// memory: for large ones that nothing multiplies.
-template <Element T>
-Tile<T> loadViewUnstaged(const View<T> &view, Indices coords, Location loc = Location::current()) {
+template <Element T> Tile<T> loadViewUnstaged(const View<T> &view, Indices coords, Location loc = Location::current()) {
   return Tile<T>(
       detail::loadView(view.handle(), elementOf<T>, detail::IndexList(coords), Cache::Default, loc, /*unstaged=*/true));
 }

@@ -77,7 +77,8 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
                                         powersFor(elementOf<T>));
             if (c.alibi)
               logits.setSlope(load(alibi.at(batch, head).pointer()));
-            const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
+            const PairBias bias =
+                options.bias(c.bias, {c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
 
             const PairDropout dropout = options.dropout(c.dropout, batch, head);
 

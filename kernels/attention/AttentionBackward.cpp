@@ -115,7 +115,8 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                 Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
                 if (c.alibi)
                   logits.setSlope(load(alibi.at(batch, head).pointer()));
-                const PairBias bias = options.bias({c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
+                const PairBias bias =
+                    options.bias(c.bias, {c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
                 const PairDropout dropout = options.dropout(c.dropout, batch, head);
                 return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
                             [&](auto row0, auto keySums, auto valueSums) {
@@ -194,7 +195,8 @@ template <Element T, typename Options> Kernel queriesKernel(const AttentionBackw
           Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
-          const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
+          const PairBias bias =
+              options.bias(c.bias, {c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
           const PairDropout dropout = options.dropout(c.dropout, batch, head);
           const Visibility::Keys keys = visibility.seenBy(row0);
           const auto total =

@@ -98,7 +98,7 @@ template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBa
                 return when((ownRow < at.mine.rows) & (ownKey < seen.end) & (ownKey + c.blockN > seen.begin),
                             [&] {
                               const PairBias bias =
-                                  options.bias({c.blockM, c.blockN, true, true}, at.batch, at.head, ownRow);
+                                  options.bias(c.bias, {c.blockM, c.blockN, true, true}, at.batch, at.head, ownRow);
                               return total + pairsOf(at, visibility, rowsOf(at, ownRow), keysOf(at, ownKey), ownRow,
                                                      ownKey, bias.at(ownKey));
                             },
@@ -111,7 +111,8 @@ template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBa
         const Head at = headAt(firstBatch, firstHead);
         const Visibility visibility = visibilityOf(at);
         if (ofRows) {
-          const PairBias bias = options.bias({c.blockM, c.blockN, c.biasOfRows, false}, at.batch, at.head, ownRow);
+          const PairBias bias =
+              options.bias(c.bias, {c.blockM, c.blockN, c.biasOfRows, false}, at.batch, at.head, ownRow);
           const Rows rows = rowsOf(at, ownRow);
           const Visibility::Keys seen = visibility.seenBy(ownRow);
           const auto end = select(ownRow < at.mine.rows, seen.end, seen.begin);
@@ -124,7 +125,7 @@ template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBa
         const Keys keys = keysOf(at, ownKey);
         const Visibility::Rows seeing = visibility.seeing(ownKey);
         const auto end = select(ownKey < at.theirs.rows, seeing.end, seeing.begin);
-        const auto bias = options.bias({c.blockM, c.blockN, false, true}, at.batch, at.head, ownRow).at(ownKey);
+        const auto bias = options.bias(c.bias, {c.blockM, c.blockN, false, true}, at.batch, at.head, ownRow).at(ownKey);
         const auto total = loop(over(seeing.begin, end, c.blockM), zeros<f32>({c.blockN}), [&](auto row0, auto total) {
           return total + sum(pairsOf(at, visibility, rowsOf(at, row0), keys, row0, ownKey, bias), along(0));
         });

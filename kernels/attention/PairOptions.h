@@ -3,9 +3,9 @@
 // A kernel's last parameter is one of
 //
 //   NoPairOptions       no argument: kernels without these options are as if there were none
-//   PairOptions<B>      bias: a tensor of B, [batch, head, row, key], or with the last two exchanged; and the numbers
-//   of
-//                       dropout (Dropout.h)
+//   PairOptions<B>      bias: a tensor of B, [batch, head, row, key], or with the last two exchanged; numbers of
+//   dropout
+//                       (Dropout.h).  A kernel that has one of the two does not touch the other's
 //
 // They give a program what it adds to the logits of its pairs, and which of them it keeps.
 //
@@ -25,7 +25,7 @@ public:
   template <typename Recording> NoPairOptions(const Recording &, unsigned) {}
   static void describe(std::vector<language::KernelArgument> &) {}
 
-  PairBias bias(const PairBias::Block &, const PairBias::Number &, const PairBias::Number &,
+  PairBias bias(BiasType, const PairBias::Block &, const PairBias::Number &, const PairBias::Number &,
                 const PairBias::Number &) const {
     return {};
   }
@@ -52,9 +52,9 @@ public:
   }
 
   /// For a program whose own rows (or keys) begin at `own0`.
-  PairBias bias(const PairBias::Block &block, const PairBias::Number &batch, const PairBias::Number &head,
-                const PairBias::Number &own0) const {
-    return PairBias(tensor, block, batch, head, own0);
+  PairBias bias(BiasType type, const PairBias::Block &block, const PairBias::Number &batch,
+                const PairBias::Number &head, const PairBias::Number &own0) const {
+    return type == BiasType::None ? PairBias() : PairBias(tensor, block, batch, head, own0);
   }
 
   /// Of a sequence and a query head.

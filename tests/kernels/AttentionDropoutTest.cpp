@@ -169,8 +169,11 @@ TEST_P(AttentionDropout, AgreesWithFloat64) {
       p.dim = p.dimV = 128, p.heads = p.keyHeads = 2;
     if (number >= 5)
       p.biasOf = 2 * number, p.biasType = DType::F16;
-    p.softcap = number == 6 ? 15 : 0, p.scale = number == 6 ? 0.125f : 0;
-    p.sink = number % 3 == 1, p.alibi = number == 7;
+    if (number == 6)
+      p.softcap = 15, p.scale = 0.125f;
+    p.sink = number % 3 == 1, p.alibi |= number == 7;
+    if (number < 5) // without a bias, so that logits stand in their other units
+      p.softcap = number == 1 ? 15 : 0, p.scale = number == 1 ? 0.125f : 0, p.alibi = number == 2 || number == 3;
     if (number == 5)
       p.lengthsQ = {0, 33, 70, 5}, p.lengthsK = {9, 90, 64, 0}, p.usedK = {4, 90, 11, 0};
     Data d = randomData(p, random);
