@@ -13,10 +13,28 @@ enum class With : std::uint8_t { DropoutToo, All, Causal, None };
 struct Tiles {
   int widest, blockM, blockN, warps;
   With options = With::DropoutToo;
+  bool warpgroups = false; ///< for code that multiplies by wgmma what the copy engine brought
 };
 
 /// Good ones first.  Sums of dk and dv take a register for each 32 of blockN (D + Dv) / warps.
 constexpr Tiles ofKeys[] = {{64, 64, 64, 4, With::None},
+                            {64, 32, 64, 4, With::All},
+                            {64, 32, 64, 8},
+                            {128, 64, 64, 8, With::Causal},
+                            {128, 32, 64, 8, With::All},
+                            {128, 32, 32, 8},
+                            {192, 32, 64, 8},
+                            {192, 32, 32, 8},
+                            {192, 16, 32, 8},
+                            {256, 32, 64, 8},
+                            {256, 32, 32, 8},
+                            {256, 16, 32, 8}};
+/// In one pass a program adds blockM rows of dq, too.
+constexpr Tiles ofPass[] = {{64, 64, 128, 8, With::All, true},
+                            {128, 64, 128, 8, With::Causal, true},
+                            {128, 32, 128, 8, With::All, true},
+                            {256, 64, 64, 8, With::All, true},
+                            {64, 64, 64, 8, With::Causal},
                             {64, 32, 64, 4, With::All},
                             {64, 32, 64, 8},
                             {128, 64, 64, 8, With::Causal},
@@ -65,12 +83,15 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
                                : With::None;
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   c.stages = copied ? 2 : 1;
-  const std::span<const Tiles> all = launch == AttentionBackwardLaunch::Keys      ? std::span<const Tiles>(ofKeys)
+  const bool warpgroups = copied && code.has(Capability::Wgmma) && code.has(Capability::Tma);
+  const std::span<const Tiles> all = c.onePass                                    ? std::span<const Tiles>(ofPass)
+                                     : launch == AttentionBackwardLaunch::Keys    ? std::span<const Tiles>(ofKeys)
                                      : launch == AttentionBackwardLaunch::Queries ? std::span<const Tiles>(ofQueries)
                                                                                   : std::span<const Tiles>(ofBias);
   const Tiles *chosen = nullptr;
   for (const Tiles &t : all)
-    if (!chosen && wide <= t.widest && given >= t.options && bytesOf(launch, t, c) <= shared)
+    if (!chosen && wide <= t.widest && given >= t.options && (warpgroups || !t.warpgroups) &&
+        bytesOf(launch, t, c) <= shared)
       chosen = &t;
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();
