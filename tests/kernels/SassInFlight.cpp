@@ -61,6 +61,11 @@ Touches touchesOf(const SassInstruction &i) {
     add(t.read, at32, registersMoved(i));
     return t;
   }
+  if (family == 0x1A6) { // reductions of two neighbours
+    add(t.read, at24, 2);
+    add(t.read, at32, 2);
+    return t;
+  }
   if (isOneOf(family, {0x180, 0x181, 0x183, 0x184, 0x182, 0x03B})) { // loads, LDSM
     add(t.read, at24, 2);
     add(t.written, at16, family == 0x03B ? 4 : registersMoved(i));

@@ -330,7 +330,9 @@ private:
   uint64_t mostWords(scf::ForOp loop) const {
     const auto wordsOf = [&](Value v) -> uint64_t {
       const auto type = dyn_cast<RankedTensorType>(v.getType());
-      if (!type || !isa<FloatType>(type.getElementType()))
+      Operation *def = v.getDefiningOp();
+      const bool isRepeated = def && isa<tile::BroadcastOp, tile::SplatOp>(def); // takes the registers of its source
+      if (!type || !isa<FloatType>(type.getElementType()) || isRepeated)
         return 0;
       return static_cast<uint64_t>(type.getNumElements()) * tile::storageBits(type.getElementType()) / 32 /
              static_cast<uint64_t>(32 * warps);
