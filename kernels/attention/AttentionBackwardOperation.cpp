@@ -152,11 +152,11 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   describeCall(of, c);
   c.sink = a.dsink.has_value();
   c.dlse = a.dlse.has_value();
-  c.onePass = !a.deterministic;
   c.biasParts = a.dbias && hasBiasParts(a);
-  c = ofLaunch(launch, c);
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const bool rowsAligned = isAligned(of.q) && isAligned(a.dO), keysAligned = isAligned(of.k) && isAligned(of.v);
+  c.onePass = !a.deterministic && takesOnePass(c, rowsAligned, targets.code, targets.device);
+  c = ofLaunch(launch, c);
   const bool aligned = launch == Launch::Keys      ? rowsAligned
                        : launch == Launch::Queries ? keysAligned
                                                    : rowsAligned && keysAligned;

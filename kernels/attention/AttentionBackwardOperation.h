@@ -18,10 +18,11 @@ struct AttentionBackwardArguments {
   std::optional<Tensor> dsink = {}; ///< out: f32 [H]; with a sink
   /// out: of the bias's type and shape; with a bias.  Sums in fp32, rounded once; every element is written.
   std::optional<Tensor> dbias = {};
-  std::int64_t maxKeys = 0;   ///< packed k and v: an upper bound of the keys of one sequence
-  bool deterministic = false; ///< dq, too, is the same bit for bit from run to run
-  Tiling ofKeys = {};         ///< dk and dv: blockN keys of a program, blockM rows of a step
-  Tiling ofQueries = {};      ///< dq: blockM rows of a program, blockN keys of a step
+  std::int64_t maxKeys = 0; ///< packed k and v: an upper bound of the keys of one sequence
+  /// dq, too, is the same bit for bit from run to run; as dk, dv, dsink and dbias always are.
+  bool deterministic = false;
+  Tiling ofKeys = {};    ///< dk and dv: blockN keys of a program, blockM rows of a step
+  Tiling ofQueries = {}; ///< dq: blockM rows of a program, blockN keys of a step
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
     AttentionArguments::definition(a.of, v);

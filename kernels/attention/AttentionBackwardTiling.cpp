@@ -17,24 +17,10 @@ struct Tiles {
 };
 
 /// Good ones first.  Sums of dk and dv take a register for each 32 of blockN (D + Dv) / warps.
-constexpr Tiles ofKeys[] = {{64, 64, 64, 4, With::None},
-                            {64, 32, 64, 4, With::All},
-                            {64, 32, 64, 8},
-                            {128, 64, 64, 8, With::Causal},
-                            {128, 32, 64, 8, With::All},
-                            {128, 32, 32, 8},
-                            {192, 32, 64, 8},
-                            {192, 32, 32, 8},
-                            {192, 16, 32, 8},
-                            {256, 32, 64, 8},
-                            {256, 32, 32, 8},
-                            {256, 16, 32, 8}};
-/// In one pass a program adds blockM rows of dq, too.
-constexpr Tiles ofPass[] = {{64, 64, 128, 8, With::All, true},
+constexpr Tiles ofKeys[] = {{64, 64, 128, 8, With::Causal, true},
                             {128, 64, 128, 8, With::Causal, true},
-                            {128, 32, 128, 8, With::All, true},
                             {256, 64, 64, 8, With::All, true},
-                            {64, 64, 64, 8, With::Causal},
+                            {64, 64, 64, 4, With::None},
                             {64, 32, 64, 4, With::All},
                             {64, 32, 64, 8},
                             {128, 64, 64, 8, With::Causal},
@@ -46,10 +32,21 @@ constexpr Tiles ofPass[] = {{64, 64, 128, 8, With::All, true},
                             {256, 32, 64, 8},
                             {256, 32, 32, 8},
                             {256, 16, 32, 8}};
-constexpr Tiles ofQueries[] = {{64, 64, 64, 4},  {128, 64, 64, 4, With::Causal},
-                               {128, 64, 32, 4}, {192, 64, 32, 8},
-                               {192, 32, 32, 8}, {256, 64, 32, 8},
-                               {256, 32, 32, 8}, {256, 32, 16, 4}};
+/// In one pass; where none fits, there are two: products by mma.sync leave no time for atomics of one number each, and
+/// at 256 columns two passes are faster (H200).
+constexpr Tiles ofPass[] = {
+    {64, 64, 128, 8, With::All, true}, {128, 64, 128, 8, With::Causal, true}, {128, 32, 128, 8, With::All, true}};
+constexpr Tiles ofQueries[] = {{64, 128, 64, 8, With::All, true},
+                               {128, 128, 64, 8, With::All, true},
+                               {256, 64, 64, 8, With::All, true},
+                               {64, 64, 64, 4},
+                               {128, 64, 64, 4, With::Causal},
+                               {128, 64, 32, 4},
+                               {192, 64, 32, 8},
+                               {192, 32, 32, 8},
+                               {256, 64, 32, 8},
+                               {256, 32, 32, 8},
+                               {256, 32, 16, 4}};
 constexpr Tiles ofBias[] = {{64, 64, 64, 4},  {128, 64, 64, 8}, {128, 32, 32, 4},
                             {256, 32, 64, 8}, {256, 32, 32, 4}, {256, 16, 32, 4}};
 
@@ -62,7 +59,31 @@ std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const Atten
              : element * ((t.blockM + c.stages * t.blockN) * columns + pairs);
 }
 
+/// For the stages of `c`.
+const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch launch, const AttentionBackwardConfig &c,
+                           const Target &code, const Target &device) {
+  const bool copied = c.stages > 1;
+  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
+                    c.usedQ || c.usedK;
+  const With given = c.dropout ? (some || c.right ? With::DropoutToo : With::All)
+                     : some    ? With::All
+                     : c.right ? With::Causal
+                               : With::None;
+  const bool warpgroups = copied && !c.dropout && code.has(Capability::Wgmma) && code.has(Capability::Tma);
+  const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
+  for (const Tiles &t : all)
+    if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options && (warpgroups || !t.warpgroups) &&
+        bytesOf(launch, t, c) <= shared)
+      return &t;
+  return nullptr;
+}
+
 } // namespace
+
+bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device) {
+  call.stages = aligned && code.has(Capability::CpAsync) ? 2 : 1;
+  return firstThatFits(ofPass, AttentionBackwardLaunch::Keys, call, code, device) != nullptr;
+}
 
 void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig &c, bool aligned, const Target &code,
                          const Target &device) {
@@ -74,25 +95,12 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
     c.warps = 4;
     return;
   }
-  const bool copied = aligned && code.has(Capability::CpAsync);
-  const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
-                    c.usedQ || c.usedK;
-  const With given = c.dropout ? (some || c.right ? With::DropoutToo : With::All)
-                     : some    ? With::All
-                     : c.right ? With::Causal
-                               : With::None;
-  const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
-  c.stages = copied ? 2 : 1;
-  const bool warpgroups = copied && code.has(Capability::Wgmma) && code.has(Capability::Tma);
+  c.stages = aligned && code.has(Capability::CpAsync) ? 2 : 1;
   const std::span<const Tiles> all = c.onePass                                    ? std::span<const Tiles>(ofPass)
                                      : launch == AttentionBackwardLaunch::Keys    ? std::span<const Tiles>(ofKeys)
                                      : launch == AttentionBackwardLaunch::Queries ? std::span<const Tiles>(ofQueries)
                                                                                   : std::span<const Tiles>(ofBias);
-  const Tiles *chosen = nullptr;
-  for (const Tiles &t : all)
-    if (!chosen && wide <= t.widest && given >= t.options && (warpgroups || !t.warpgroups) &&
-        bytesOf(launch, t, c) <= shared)
-      chosen = &t;
+  const Tiles *const chosen = firstThatFits(all, launch, c, code, device);
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();
   c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;

@@ -12,6 +12,9 @@
 
 namespace kiln::kernels {
 
+/// Whether dq is best added up by the launch of the keys, `aligned` as of that.  `call`: what a call asks for.
+bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device);
+
 /// Sets blockM, blockN, warps and stages of a launch whose dim, dimV and options are set.  `aligned`: what its loop
 /// reads lies in whole 16 bytes, so that copies can run during the computation.  `code`: what the code may use;
 /// `device`: what runs it, whose shared memory counts as well.
