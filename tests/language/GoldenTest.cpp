@@ -320,9 +320,11 @@ TEST(Golden, LoadsThatStay) {
     storeView(v, {n}, loadViewUnstaged(v, {n}));
   });
   ASSERT_TRUE(k.ok()) << k.status().toString();
-  EXPECT_EQ(bodyOf(k), R"(%0 = tile.make_view %x, extents [%n], strides [%n] : !tile.view<64xf16, unit = none>, i32
-%1 = tile.load_view %0[%n] {unstaged} : !tile.view<64xf16, unit = none>, i32 -> tensor<64xf16>
-tile.store_view %0[%n], %1 : !tile.view<64xf16, unit = none>, i32, tensor<64xf16>
+  EXPECT_EQ(bodyOf(k), R"(%0 = arith.extsi %n : i32 to i64
+%1 = arith.extsi %n : i32 to i64
+%2 = tile.make_view %x, extents [%0], strides [%1] : !tile.view<64xf16, unit = none>, i64
+%3 = tile.load_view %2[%n] {unstaged} : !tile.view<64xf16, unit = none>, i32 -> tensor<64xf16>
+tile.store_view %2[%n], %3 : !tile.view<64xf16, unit = none>, i32, tensor<64xf16>
 )");
 }
 

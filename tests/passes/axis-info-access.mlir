@@ -16,8 +16,13 @@ func.func @masked(%x: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %n: i32 {ti
   // CHECK: tile.load {{.*}} cache volatile {access = "1 along dimension 0"}
   %c = tile.load %xp cache volatile : tensor<1024x!tile.ptr<f32>>
   %s = arith.addf %a, %b : tensor<1024xf32>
-  // CHECK: tile.atomic_rmw {{.*}} {access = "1 along dimension 0"}
+  // Sums of f32 whose old values nobody asks for; other atomics act one by one.
+  // CHECK: tile.atomic_rmw add {{.*}} {access = "4 along dimension 0"}
   %d = tile.atomic_rmw add relaxed gpu %xp, %s : tensor<1024x!tile.ptr<f32>>
+  // CHECK: tile.atomic_rmw add {{.*}} {access = "1 along dimension 0"}
+  %e = tile.atomic_rmw add relaxed gpu %xp, %s : tensor<1024x!tile.ptr<f32>>
+  // CHECK: tile.atomic_rmw max {{.*}} {access = "1 along dimension 0"}
+  %g = tile.atomic_rmw max relaxed gpu %xp, %e : tensor<1024x!tile.ptr<f32>>
   tile.store %xp, %c : tensor<1024x!tile.ptr<f32>>
   return
 }

@@ -57,7 +57,9 @@ Lines linesOf(std::string_view ptx, std::string_view file) {
     if (line.front() == '.')
       continue; // a declaration
     ++out.instructions;
-    if (std::filesystem::path(current).parent_path() == std::filesystem::path(file).parent_path())
+    if (std::filesystem::path(current).parent_path() == std::filesystem::path(file).parent_path() ||
+        (current.starts_with("kernels/") &&
+         !current.starts_with("kernels/support/"))) // a family made of another's parts
       ++out.own;
     else
       ++out.foreign[current];

@@ -321,7 +321,7 @@ private:
     for (tile::DotOp dot : dots)
       if (scf::ForOp loop = stagedLoop(dot)) {
         const Copies &copies = loops[loop];
-        if (copies.good && 2 * copies.copied + copies.kept <= target.sharedOptIn &&
+        if (copies.good && copies.copied && 2 * copies.copied + copies.kept <= target.sharedOptIn &&
             mostWords(loop) <= static_cast<uint64_t>(registers() * 4 / 5))
           copied.insert(dot);
       }
