@@ -33,7 +33,7 @@ was fitted: [the diary](lab/2026-11.md). What the model leaves out:
 - L1, and what L2 keeps from one launch for the next;
 - how the clock moves under load: the same product is measured at 666 and at up to 771 TFLOP/s on one GPU, as the power limit goes.
 
-Kernels whose results depend on the order of blocks (float atomics) run whole, for four minutes at most.
+Kernels whose blocks may see what others did (results of atomics, strong loads) run whole, for four minutes at most.
 
 """
 

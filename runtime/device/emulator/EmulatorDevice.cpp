@@ -284,7 +284,7 @@ Status EmulatorDevice::run(const Program &program, const LaunchConfig &config, s
     launch.timeline = &recorder;
   launch.schedule = options.schedule;
   launch.countsBlocks = recording.sampledBlocks != 0;
-  if (!program.inOrder && !config.cooperative && !launch.seeded())
+  if (!program.seesOthers && !config.cooperative && !launch.seeded())
     launch.sample = sampleOf(launch.clusters(), recording.sampledBlocks, launch.cluster.count());
   launch.mma = options.mma;
   launch.seed = options.seed;

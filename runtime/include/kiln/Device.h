@@ -241,7 +241,7 @@ struct Recording {
   bool timeline = false;       ///< Device::takeTimelines: of one block
   Dim3 timelineBlock{0, 0, 0}; ///< which one
   /// Not 0: launches run about so many blocks, spread over the grid, and count those: outputs stay incomplete.  Kernels
-  /// whose results depend on the order of blocks, cooperative launches and schedules with a seed run whole.
+  /// whose blocks may see what others did, cooperative launches and schedules with a seed run whole.
   std::uint64_t sampledBlocks = 0;
 };
 

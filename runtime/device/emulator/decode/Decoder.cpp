@@ -465,13 +465,14 @@ void DecodeContext::finish() {
     p.sharedNames[i].begin = p.sharedNames[i].end = dynamicBase;
   p.info.staticSharedBytes = p.sharedStatic;
 
-  if (!orderedResults.empty() && !p.inOrder) {
+  if (!orderedResults.empty() && !p.seesOthers) {
     std::vector<char> isRead(p.registerBytes / 128, 0);
     for (const SlotAccess &a : accesses)
       if (!a.write)
         isRead[a.slot / 128] = 1;
     for (Slot slot : orderedResults)
-      p.inOrder |= isRead[slot / 128] != 0;
+      p.seesOthers |= isRead[slot / 128] != 0;
+    p.inOrder |= p.seesOthers;
   }
 }
 

@@ -157,8 +157,11 @@ public:
   /// Fills aux with a CallSite.
   bool call(const ptx::Instruction &instruction, Op &op);
 
-  /// The results of the kernel depend on the order in which blocks run.
-  void needsOrder() { program->inOrder = true; }
+  /// The results of the kernel depend on the order in which blocks run; `seesOthers`: and on that they do.
+  void needsOrder(bool seesOthers = true) {
+    program->inOrder = true;
+    program->seesOthers |= seesOthers;
+  }
   /// The same, if somebody reads `slot`.
   void needsOrderIfRead(Slot slot) { orderedResults.push_back(slot); }
   void usesCluster() { program->usesCluster = true; }

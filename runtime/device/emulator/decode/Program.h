@@ -176,6 +176,7 @@ struct Program {
   std::uint32_t sharedStatic = 0;
   std::uint64_t localBytes = 0; ///< a lane; frames, and room for alloca and recursion where the kernel has them
   bool inOrder = false;         ///< results depend on the order of blocks: one worker runs them
+  bool seesOthers = false;      ///< of these, what a block does may depend on what others did: none may be left out
   bool usesCluster = false;
   bool usesAsync = false;        ///< has asynchronous instructions or mbarriers
   bool usesAsyncProxy = false;   ///< of them, some that access memory through the async proxy

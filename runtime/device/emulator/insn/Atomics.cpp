@@ -228,7 +228,7 @@ bool decodeAtomic(DecodeContext &context, const Form &form, const ptx::Instructi
   const ptx::TypeKind kind = ptx::typeKind(type);
   const bool isGlobal = address.space == ptx::Space::Global || address.space == ptx::Space::Generic;
   if (isGlobal && (kind == ptx::TypeKind::Float || kind == ptx::TypeKind::Packed || isCas || form.has("exch")))
-    context.needsOrder();
+    context.needsOrder(/*seesOthers=*/isCas || form.has("exch"));
   auto element = [&](const ptx::Operand &o, unsigned e) -> const ptx::Operand * {
     if (vector == 1)
       return &o;
