@@ -111,7 +111,7 @@ TEST(Assemble, CodeOfOneTargetOnLaterGpus) {
     const Compiled c = compile(k.text, {.target = "sm_80"});
     ASSERT_EQ(c.status, KILN_COMPILE_OK) << c.diagnostics;
     for (const Target &target : allTargets()) {
-      if (target.sm < 80 || (!isFullTier() && turn++ % 12 != 0))
+      if (target.sm < 80 || (!isFullTier() && turn++ % 20 != 0))
         continue;
       const Result<AssembledModule> made = assemblers.front()->assemble(c.output, target.name);
       EXPECT_TRUE(made.ok()) << k.name << " on " << target.name << ": " << made.status().toString();

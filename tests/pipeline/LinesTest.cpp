@@ -75,7 +75,7 @@ TEST(Lines, InstructionsCarryTheLinesOfTheirKernel) {
   unsigned kernels = 0, turn = 0;
   for (const Target &target : allTargets())
     for (const LibraryKernel &k : libraryKernels(isFullTier())) {
-      if (!isFullTier() && turn++ % 10 != 0)
+      if (!isFullTier() && turn++ % 20 != 0)
         continue;
       const Compiled c = compile(k.text, {.target = target.name, .lineInfo = true});
       ASSERT_EQ(c.status, KILN_COMPILE_OK) << k.name << " " << target.name << ": " << c.diagnostics;
