@@ -42,9 +42,7 @@ struct BackwardLaunch {
 class BackwardCallable : public Callable {
 public:
   std::string_view name() const override { return "attention_backward"; }
-  std::string_view summary() const override {
-    return "gradients of attention by q, k, v, the bias and the sink";
-  }
+  std::string_view summary() const override { return "gradients of attention by q, k, v, the bias and the sink"; }
   std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
 
   std::vector<TensorParameter> tensors() const override {

@@ -5,8 +5,8 @@
 // (CallOptions.h), whose fields a call's values are written to.
 //
 // Invariants: outputs() and complete() refuse what a user may get wrong before anything is allocated, and name it; what
-// bind() returns takes no lock and allocates nothing for a call of known kernels (kiln-hot-path-tests holds all families
-// to it but those of attention and matmul, whose operations it calls).
+// bind() returns takes no lock and allocates nothing for a call of known kernels (kiln-hot-path-tests holds all
+// families to it but those of attention and matmul, whose operations it calls).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_CALLABLE_H

@@ -34,7 +34,8 @@ static BufferType mappedBuffer(RankedTensorType tile, unsigned inner, BufferType
   if (rank == 2)
     tma = {std::min<int64_t>(128, row & -row), {inner, 1 - inner}};
   const llvm::ArrayRef<int64_t> shape = tile.getShape();
-  if (rank > 2 || (rank == 2 && tma.swizzle < 32) || !layout::SharedTile::create(tma, std::span(shape.data(), shape.size()), bits))
+  if (rank > 2 || (rank == 2 && tma.swizzle < 32) ||
+      !layout::SharedTile::create(tma, std::span(shape.data(), shape.size()), bits))
     return {};
   const auto out = BufferType::get(tile.getContext(), 1, shape, tile.getElementType(),
                                    SharedLayoutAttr::get(tile.getContext(), tma), staging.getName());
