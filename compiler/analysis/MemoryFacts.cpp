@@ -132,10 +132,11 @@ std::optional<AccessFacts> AxisAnalysis::usualAccess(Operation *op) const {
   return out;
 }
 
-/// What units of memory add several of at a time.
+/// What units of memory add several of at a time: `red` knows no acquire.
 static bool isSumOfFloats(Operation *op) {
   auto atomic = dyn_cast<tile::AtomicRmwOp>(op);
   return atomic && atomic.getResult().use_empty() && atomic.getKind() == tile::Rmw::Add &&
+         (atomic.getOrder() == tile::Order::Relaxed || atomic.getOrder() == tile::Order::Release) &&
          tile::elementTypeOf(atomic.getValue().getType()).isF32();
 }
 

@@ -120,12 +120,6 @@ Value loopAround(const Emit &e, Rmw kind, const std::string &how, tile::Scope sc
   return e.bitcast(loop.getResult(0), type);
 }
 
-/// `red` knows no acquire, and no exchange.
-bool isReduction(tile::AtomicRmwOp op) {
-  return op.getKind() != Rmw::Exchange &&
-         (op.getOrder() == tile::Order::Relaxed || op.getOrder() == tile::Order::Release);
-}
-
 /// Adds neighbouring f32 where `condition` holds: as the operand of the instruction, without a branch.
 void addNeighbours(const Emit &e, tile::AtomicRmwOp op, Value condition, Value address, ArrayRef<Value> values) {
   std::string list, constraints, predicate;
@@ -140,11 +134,9 @@ void addNeighbours(const Emit &e, tile::AtomicRmwOp op, Value condition, Value a
   const std::string where = add(address, "l");
   for (Value v : values)
     list += (list.empty() ? "" : ", ") + add(v, "f");
-  const bool one = values.size() == 1;
   assembly(e,
-           predicate + "red" + orderAndScope(op.getOrder(), op.getScope()) + ".global.add" +
-               (one ? "" : ".v" + std::to_string(values.size())) + ".f32 [" + where + "], " +
-               (one ? list : "{" + list + "}") + ";",
+           predicate + "red" + orderAndScope(op.getOrder(), op.getScope()) + ".global.add.v" +
+               std::to_string(values.size()) + ".f32 [" + where + "], {" + list + "};",
            constraints, operands, Type());
 }
 
@@ -157,7 +149,10 @@ Value readModifyWrite(const Emit &e, tile::AtomicRmwOp op, Value address, Value 
   const bool asBits = type.isF16() || op.getKind() == Rmw::Exchange;
   const Value operand = asBits ? e.bitcast(value, e.i(type.getIntOrFloatBitWidth())) : value;
   const std::string c = constraint(operand.getType());
-  if (!used && isReduction(op)) {
+  // `red` knows no acquire, and no exchange.
+  const bool reduction = !used && op.getKind() != Rmw::Exchange &&
+                         (op.getOrder() == tile::Order::Relaxed || op.getOrder() == tile::Order::Release);
+  if (reduction) {
     assembly(e, "red" + how + ".global." + *form + " [$0], $1;", "l," + c, {address, operand}, Type());
     return {};
   }
@@ -246,18 +241,18 @@ template <typename Op> struct LowerAtomic : Lowering<Op> {
     if (acrossWarps && failed(checkUses<tile_gpu::LocalStoreOp>(op, "its owner")))
       return failure();
 
-    const std::optional<unsigned> together = layout ? neighboursOf(op) : std::nullopt;
+    const analysis::VectorAccess together =
+        layout && context.target().has(Capability::VectorAtomics) ? context.access(op) : analysis::VectorAccess();
     const Value owner = layout ? context.owns(layout->core()) : context.firstThread();
     const llvm::SmallVector<AccessGroup> groups =
-        layout ? groupRegisters(*layout, together ? context.access(op).dim : 0, together.value_or(1))
-               : llvm::SmallVector<AccessGroup>{{0}};
+        layout ? groupRegisters(*layout, together.dim, together.elements) : llvm::SmallVector<AccessGroup>{{0}};
     const Value zero = e.zero(scalarType(tile::elementTypeOf(op.getResult().getType())));
     Scalars out(adaptor.getPointer().size(), zero);
     for (const AccessGroup &group : groups) {
       const unsigned r = group.front();
       const Value condition = e.both(owner, maskOf(adaptor, r));
-      if (together) {
-        act(e, op, adaptor, condition, group);
+      if (group.size() > 1) {
+        actTogether(e, op, adaptor, condition, group);
         continue;
       }
       if (!used) {
@@ -282,21 +277,15 @@ template <typename Op> struct LowerAtomic : Lowering<Op> {
   }
 
 private:
-  /// How many neighbours of a thread one reduction adds; nothing where each acts by itself.
-  std::optional<unsigned> neighboursOf(tile::AtomicRmwOp op) const {
-    if (!op.getResult().use_empty() || !isReduction(op) || op.getKind() != Rmw::Add ||
-        !tile::elementTypeOf(op.getValue().getType()).isF32())
-      return std::nullopt;
-    return this->context.target().has(Capability::VectorAtomics) ? this->context.access(op).elements : 1;
-  }
-  std::optional<unsigned> neighboursOf(tile::AtomicCasOp) const { return std::nullopt; }
-  static void act(const Emit &e, tile::AtomicRmwOp op, Adaptor adaptor, Value condition, const AccessGroup &group) {
+  static void actTogether(const Emit &e, tile::AtomicRmwOp op, Adaptor adaptor, Value condition,
+                          const AccessGroup &group) {
     Scalars values;
     for (unsigned r : group)
       values.push_back(adaptor.getValue()[r]);
     addNeighbours(e, op, condition, adaptor.getPointer()[group.front()], values);
   }
-  static void act(const Emit &, tile::AtomicCasOp, Adaptor, Value, const AccessGroup &) {}
+  /// A comparison is one element's.
+  static void actTogether(const Emit &, tile::AtomicCasOp, Adaptor, Value, const AccessGroup &) {}
 
   static Value maskOf(typename tile::AtomicRmwOp::template GenericAdaptor<ArrayRef<ValueRange>> adaptor, unsigned r) {
     return adaptor.getMask().empty() ? Value() : adaptor.getMask()[r];

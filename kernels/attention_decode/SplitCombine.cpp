@@ -50,7 +50,7 @@ template <Element T> Kernel combineOf(const SplitCombineConfig &c) {
         const auto parts = partialO.at(pair, all, all, all);
         const auto column = range(0, c.dimV);
         const auto isColumn = cast<i64>(column) < multipleOf(parts.extent(2), 8);
-        const auto outer = [](const auto &x, int before, int after) { // with dimensions of 1 in front and behind
+        const auto outer = [](const auto &x, int before, int after) { // with dimensions of 1 before and after
           auto out = x;
           for (int i = 0; i < before; ++i)
             out = expandDims(out, 0);

@@ -139,13 +139,17 @@ void AttentionBackward::probeGradients(const Problem &p, GradientProbe probe, st
     ASSERT_EQ(x, 0) << "delta is 0";
 }
 
-void AttentionBackward::compareRandom(const Problem &p, bool withLse) {
-  Data d = randomData(p, random);
+void AttentionBackward::compareGradientsOf(const Problem &p, const Data &d, bool withLse) {
   LossGradients g = randomGradients(p, withLse, random);
-  poisonUnused(p, d);
   poisonUnused(p, g);
   const PreparedGradients call = prepared(p, d, g);
   compareGradients(p, d, g, call, runGradients(call));
+}
+
+void AttentionBackward::compareRandom(const Problem &p, bool withLse) {
+  Data d = randomData(p, random);
+  poisonUnused(p, d);
+  compareGradientsOf(p, d, withLse);
 }
 
 void AttentionBackward::all(const Problem &p, bool withLse) {

@@ -33,7 +33,9 @@ protected:
   void compareGradients(const Problem &p, const Data &d, const LossGradients &g, const PreparedGradients &call,
                         const Gradients &got);
   void probeGradients(const Problem &p, GradientProbe probe, std::int64_t by);
-  /// Random numbers, with NaN in rows that are not used.
+  /// Of the call with these inputs and random gradients of the loss, with NaN in rows that are not used.
+  void compareGradientsOf(const Problem &p, const Data &d, bool withLse);
+  /// The same with random inputs, too.
   void compareRandom(const Problem &p, bool withLse = false);
   /// That, and both probes, twice.
   void all(const Problem &p, bool withLse = false);

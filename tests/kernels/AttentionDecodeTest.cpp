@@ -66,14 +66,7 @@ TEST_P(AttentionDecode, Splits) {
 
 TEST_P(AttentionDecode, HeadDims) {
   unsigned number = 0;
-  for (const auto &[dim, dimV] : {std::pair<std::int64_t, std::int64_t>{8, 8},
-                                  {40, 40},
-                                  {80, 80},
-                                  {96, 96},
-                                  {128, 128},
-                                  {192, 128},
-                                  {256, 256},
-                                  {64, 24}})
+  for (const auto &[dim, dimV] : headDimsToTry)
     for (const std::int64_t page : {0, 16}) {
       if (!chosen(number++, 8))
         continue;

@@ -7,11 +7,16 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kiln::test {
 
 using Numbers = std::vector<double>;
+
+/// Columns of q and k, and of v: of every width of tiles, and less than that.
+inline constexpr std::pair<std::int64_t, std::int64_t> headDimsToTry[] = {{8, 8},     {40, 40},   {80, 80},   {96, 96},
+                                                                          {128, 128}, {192, 128}, {256, 256}, {64, 24}};
 
 /// One call, dense or packed.
 struct Problem {

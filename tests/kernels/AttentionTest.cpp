@@ -63,14 +63,7 @@ TEST_P(AttentionForward, OffsetsThatAnAlignmentHasGiveItsBits) {
 
 TEST_P(AttentionForward, HeadDims) {
   unsigned number = 0;
-  for (const auto &[dim, dimV] : {std::pair<std::int64_t, std::int64_t>{8, 8},
-                                  {40, 40},
-                                  {80, 80},
-                                  {96, 96},
-                                  {128, 128},
-                                  {192, 128},
-                                  {256, 256},
-                                  {64, 24}}) {
+  for (const auto &[dim, dimV] : headDimsToTry) {
     if (!chosen(number++, 8))
       continue;
     Problem p = with(70, 90);

@@ -57,9 +57,10 @@ Lines linesOf(std::string_view ptx, std::string_view file) {
     if (line.front() == '.')
       continue; // a declaration
     ++out.instructions;
-    if (std::filesystem::path(current).parent_path() == std::filesystem::path(file).parent_path() ||
-        (current.starts_with("kernels/") &&
-         !current.starts_with("kernels/support/"))) // a family made of another's parts
+    // A family that is made of another's parts is named after it.
+    const std::string from = std::filesystem::path(current).parent_path().string(),
+                      of = std::filesystem::path(file).parent_path().string();
+    if (from == of || (!from.empty() && of.starts_with(from + "_")))
       ++out.own;
     else
       ++out.foreign[current];
