@@ -42,6 +42,61 @@ std::string Kernel::configText() const {
 
 namespace detail {
 
+void describeTensor(std::vector<KernelArgument> &out, std::string_view name, DType element, int rank, bool noalias,
+                    bool wholeRows, bool optional) {
+  const std::string text(name);
+  const auto part = [&](TensorPart::Role role, int dim) { return TensorPart{text, role, dim, rank, optional}; };
+  out.push_back({text,
+                 element,
+                 true,
+                 {.noalias = noalias, .specialization = Specialization::Divisibility},
+                 {},
+                 part(TensorPart::Role::Pointer, 0)});
+  for (int d = 0; d < rank; ++d) {
+    const bool whole = wholeRows && d == rank - 1;
+    out.push_back({text + "_extent_" + std::to_string(d),
+                   DType::I64,
+                   false,
+                   {.specialization = whole ? Specialization::Divisibility : Specialization::None},
+                   whole ? std::optional(element) : std::nullopt,
+                   part(TensorPart::Role::Extent, d)});
+  }
+  for (int d = 0; d < rank; ++d)
+    out.push_back({text + "_stride_" + std::to_string(d),
+                   DType::I64,
+                   false,
+                   {.specialization = Specialization::Stride},
+                   element,
+                   part(TensorPart::Role::Stride, d)});
+}
+
+bool findDeclared(std::string_view name, DType element, std::span<Handle> parts, Location loc) {
+  Recorder *const r = Recorder::open("declaredTensor", loc);
+  if (!r)
+    return false;
+  const unsigned first = r->firstOf(name);
+  const KernelArgument *const found = first < r->argumentList().size() ? &r->argumentList()[first] : nullptr;
+  if (!found) {
+    r->fail(loc, "declaredTensor", "there is no tensor '" + std::string(name) + "'",
+            "declare it in KernelOptions::tensors");
+    return false;
+  }
+  const int rank = static_cast<int>(parts.size() / 2);
+  if (Recorder::signless(found->element) != Recorder::signless(element) || found->part->rank != rank) {
+    const auto text = [](DType e, int dims) {
+      return std::string(elementName(e)) + " of " + std::to_string(dims) + " dimensions";
+    };
+    r->fail(loc, "declaredTensor",
+            "the tensor '" + std::string(name) + "' is " + text(found->element, found->part->rank) + ", " +
+                text(element, rank) + " was asked for",
+            "ask for the type that it has");
+    return false;
+  }
+  for (unsigned i = 0; i < parts.size(); ++i)
+    parts[i] = r->argument(first + i);
+  return true;
+}
+
 static bool isIdentifier(std::string_view name) {
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
@@ -70,6 +125,10 @@ Recording::Recording(std::string_view name, const KernelOptions &options, std::v
     if (!option.allows(value))
       recorder->failKernel("has " + option.named(value), option.rule());
   });
+  for (const TensorDeclaration &t : options.tensors)
+    if (!isIdentifier(t.name) || t.rank < 1 || t.rank > 5)
+      recorder->failKernel("declares a tensor '" + t.name + "' of " + std::to_string(t.rank) + " dimensions",
+                           "a name is letters, digits and _, and no digit first; a tensor has 1 to 5 dimensions");
   recorder->checkArguments();
   Recorder::setCurrent(recorder.get());
 }

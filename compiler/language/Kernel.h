@@ -24,6 +24,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -48,6 +49,14 @@ struct ConfigEntry {
   ConfigValue value;
 };
 
+/// A tensor that a kernel has besides its parameters, of a type that is known only when the kernel is recorded.
+struct TensorDeclaration {
+  std::string name;
+  DType element = DType::F32;
+  int rank = 1;
+  bool noalias = false; ///< as ArgTraits::noalias
+};
+
 struct KernelOptions {
   // warps, stages, maxRegisters, assemblerLevel, cluster: what they are and may be is in the table.  The front end
   // takes a power of two for warps.
@@ -61,6 +70,8 @@ struct KernelOptions {
   std::vector<ConfigEntry> config = {};
   /// This prefix of source files' paths is not recorded.  Targets may use -fmacro-prefix-map instead.
   std::string sourceRoot = {};
+  /// After the parameters; the body finds them by name: `declaredTensor<i32, 2>("rows")` (Tensor.h).
+  std::vector<TensorDeclaration> tensors = {};
 };
 
 /// How much of an argument's value one compiled kernel is for.
@@ -144,6 +155,12 @@ private:
 };
 
 namespace detail {
+/// The arguments that a tensor is.  `wholeRows`: the last extent is specialised (Tensor.h).
+void describeTensor(std::vector<KernelArgument> &out, std::string_view name, DType element, int rank, bool noalias,
+                    bool wholeRows, bool optional);
+/// Of a tensor among KernelOptions::tensors; false if the kernel has none of this name and type: the recording fails.
+bool findDeclared(std::string_view name, DType element, std::span<Handle> parts, Location loc);
+
 template <typename T> struct ArgumentBase {
   using Type = Scalar<T>;
   static constexpr bool isPointer = false;
@@ -239,6 +256,8 @@ Kernel record(std::string_view name, const KernelOptions &options, F &body, std:
   if constexpr ((IsParameter<As>::value && ...)) {
     std::vector<KernelArgument> arguments;
     (As::describe(arguments), ...);
+    for (const TensorDeclaration &t : options.tensors)
+      describeTensor(arguments, t.name, t.element, t.rank, t.noalias, false, false);
     Recording recording(name, options, std::move(arguments), loc);
     if (recording.active())
       [&]<std::size_t... I>(std::index_sequence<I...>) {

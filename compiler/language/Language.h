@@ -6,6 +6,7 @@
 #include "Control.h"
 #include "Debug.h"
 #include "Dot.h"
+#include "Dual.h"
 #include "Kernel.h"
 #include "Layout.h"
 #include "Math.h"

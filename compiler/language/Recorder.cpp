@@ -86,6 +86,16 @@ void Recorder::failKernel(const std::string &message, std::string remedy) {
                               std::move(remedy));
 }
 
+unsigned Recorder::firstOf(std::string_view tensor) const {
+  std::size_t rest = 0; // arguments of the declared tensors
+  for (const TensorDeclaration &t : options.tensors)
+    rest += 1 + 2 * static_cast<std::size_t>(t.rank);
+  std::size_t i = arguments.size() - rest;
+  while (i < arguments.size() && arguments[i].name != tensor)
+    ++i;
+  return static_cast<unsigned>(i);
+}
+
 void Recorder::checkArguments() {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)

@@ -199,6 +199,9 @@ public:
 
   int warps() const { return options.warps; }
   detail::Handle argument(unsigned index) const { return handle(index); }
+  const std::vector<KernelArgument> &argumentList() const { return arguments; }
+  /// The first argument of a declared tensor; as many as there are arguments if there is none of this name.
+  unsigned firstOf(std::string_view tensor) const;
   Kernel finish();
 
 private:

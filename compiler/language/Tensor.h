@@ -197,30 +197,7 @@ public:
       : TensorView<T, R>(Pointer<T>(recording.argument(first)), dimsOf(recording, first)) {}
 
   static void describe(std::vector<KernelArgument> &out) {
-    const std::string text(name.view());
-    const auto part = [&](TensorPart::Role role, int dim) { return TensorPart{text, role, dim, R, traits.optional}; };
-    out.push_back({text,
-                   elementOf<T>,
-                   true,
-                   {.noalias = traits.noalias, .specialization = Specialization::Divisibility},
-                   {},
-                   part(TensorPart::Role::Pointer, 0)});
-    for (int d = 0; d < R; ++d) {
-      const bool whole = traits.wholeRows && d == R - 1;
-      out.push_back({text + "_extent_" + std::to_string(d),
-                     DType::I64,
-                     false,
-                     {.specialization = whole ? Specialization::Divisibility : Specialization::None},
-                     whole ? std::optional(elementOf<T>) : std::nullopt,
-                     part(TensorPart::Role::Extent, d)});
-    }
-    for (int d = 0; d < R; ++d)
-      out.push_back({text + "_stride_" + std::to_string(d),
-                     DType::I64,
-                     false,
-                     {.specialization = Specialization::Stride},
-                     elementOf<T>,
-                     part(TensorPart::Role::Stride, d)});
+    detail::describeTensor(out, name.view(), elementOf<T>, R, traits.noalias, traits.wholeRows, traits.optional);
   }
 
 private:
@@ -233,6 +210,16 @@ private:
     return out;
   }
 };
+
+/// One of KernelOptions::tensors.  A name that is not among them, another element type or rank are errors.
+template <Element T, int R> TensorView<T, R> declaredTensor(std::string_view name, Location loc = Location::current()) {
+  std::array<detail::Handle, 1 + 2 * R> parts = {};
+  (void)detail::findDeclared(name, elementOf<T>, parts, loc);
+  std::vector<detail::TensorDim> dims;
+  for (std::size_t d = 0; d < R; ++d)
+    dims.push_back({Scalar<i64>(parts[1 + d]), Scalar<i64>(parts[1 + R + d]), {}, {}});
+  return {Pointer<T>(parts[0]), std::move(dims)};
+}
 
 namespace detail {
 template <Element T, int R, Name name, TensorTraits traits>

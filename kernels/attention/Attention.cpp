@@ -1,6 +1,8 @@
 #include "kernels/attention/Attention.h"
 
+#include "kernels/attention/BlockWalk.h"
 #include "kernels/attention/OnlineSoftmax.h"
+#include "kernels/attention/PairFunctions.h"
 #include "kernels/attention/PairOptions.h"
 #include "kernels/attention/SequenceRows.h"
 #include "kernels/attention/Visibility.h"
@@ -25,7 +27,8 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
        .assemblerLevel = assemblerLevel(c),
        // Powers, quotients: far below the rounding of P to 16 bits.  The LSE is fp32: its logarithm is precise.
        .grade = approx,
-       .config = entriesOf(c)},
+       .config = entriesOf(c),
+       .tensors = c.hooks.tensors()},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<OutputOf<T>, 5, "o"> o,
           TensorArg<f32, 3, "lse", maybe> lse, TensorArg<f32, 1, "sink", maybe> sink,
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
@@ -71,7 +74,8 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
             if (c.descaleQ || c.descaleK)
               scaleOfProducts = select(scaleOfProducts >= 0.0f, max(scaleOfProducts, 0x1p-100f),
                                        std::numeric_limits<float>::quiet_NaN());
-            Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scaleOfProducts, cap);
+            const PairFunctions functions(c.hooks, batch, head, mine.rows, theirs.rows);
+            Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scaleOfProducts, cap, functions.hasScore());
             // Narrow heads leave registers for parts of the sums.
             const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1,
                                         powersFor(elementOf<T>));
@@ -82,10 +86,14 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
 
             const PairDropout dropout = options.dropout(c.dropout, batch, head);
 
-            const auto step = [&](const Scalar<i32> &first, const SoftmaxRows &seen) {
+            const auto step = [&](const BlockWalk::Tile &at, const SoftmaxRows &seen) {
+              const auto first = at.first;
               const auto keyTile = loadView(kView, {first, 0});
-              const auto x = logits.capped(dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN})));
+              const auto products = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
+              auto x = functions.hasScore() ? products * scaleOfProducts : logits.capped(products);
               const auto j = expandDims(first + range(0, c.blockN), 0);
+              if (functions.hasScore())
+                x = functions.score(x, expandDims(i, 1), j);
               auto z = logits.of(x, p, j, bias.at(first));
               // One loop with a branch, not one loop for the blocks that need a mask and one for the others: half the
               // code to compile, and the copies of the next keys go on across the border.
@@ -93,18 +101,26 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
                   visibility.isCut(row0, first),
                   [&] { return select(visibility.sees(p, j), z, -std::numeric_limits<float>::infinity()); },
                   [&] { return z; });
+              if (functions.hasMask())
+                z = functions.masked(z, expandDims(i, 1), j, at.isPartial, -std::numeric_limits<float>::infinity());
               auto [powers, rows] = softmax.next(z, seen);
               if (const auto kept = dropout.ofRows(row0, c.blockM, first, c.blockN))
                 powers = select(*kept, powers, 0.0f);
               rows.values = dot(cast<T>(powers), loadView(vView, {first, 0}), rows.values);
               return rows;
             };
-            const Visibility::Keys keys = visibility.seenBy(row0);
+            std::optional<BlockWalk> walk; // over what lists name, in place of all keys that are seen
+            if (c.hooks.hasLists())
+              walk.emplace(c.hooks, batch, head, row0 / c.hooks.blockRows, c.hooks.blockKeys, c.blockN, theirs.rows,
+                           theirs.extent);
+            const Visibility::Keys keys =
+                walk ? Visibility::Keys{constant<i32>(0), walk->rounds()} : visibility.seenBy(row0);
             const SoftmaxRows start = softmax.start(c.dimV);
             const auto [base, limit, total, values] =
-                loop(over(keys.begin, keys.end, c.blockN), start.base, start.limit, start.total, start.values,
-                     [&](auto first, auto base, auto limit, auto total, auto values) {
-                       const SoftmaxRows next = step(first, {base, limit, total, values});
+                loop(over(keys.begin, keys.end, walk ? 1 : c.blockN), start.base, start.limit, start.total,
+                     start.values, [&](auto at, auto base, auto limit, auto total, auto values) {
+                       const SoftmaxRows next =
+                           step(walk ? walk->at(at) : BlockWalk::Tile{at, {}}, {base, limit, total, values});
                        return std::tuple{next.base, next.limit, next.total, next.values};
                      });
 

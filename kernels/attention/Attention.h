@@ -10,6 +10,7 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTION_H
 #define KILN_KERNELS_ATTENTION_ATTENTION_H
 
+#include "kernels/attention/AttentionFunctions.h"
 #include "kernels/attention/BiasType.h"
 
 namespace kiln::kernels {
@@ -29,6 +30,7 @@ struct AttentionConfig {
   bool descaleQ = false, descaleK = false, descaleV = false;
   bool lse = false;
   bool persistent = false;
+  AttentionHooks hooks = {};
   bool operator==(const AttentionConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -63,6 +65,7 @@ struct AttentionConfig {
     v("lse", &AttentionConfig::lse, anyValue, "lse is an output");
     v("persistent", &AttentionConfig::persistent, anyValue,
       "programs take tile after tile, as far apart as there are programs");
+    v("hooks", &AttentionConfig::hooks, anyValue, "functions of the caller, and lists of blocks");
   }
 };
 
@@ -85,7 +88,8 @@ constexpr DType outputOf(DType element) {
 /// k and v [batch, row, key head, dim], lse [batch, head, row], sink [head], alibi [batch, head], cu_q, cu_k [batch +
 /// 1], used_q, used_k [batch], q_descale, k_descale, v_descale [batch, key head] (the last ten may be left out); and
 /// the numbers of the call; with a bias or dropout (PairOptions.h) the bias, [batch, head, row, key] (extents of 1
-/// where it is the same for all rows or keys), and dropout's numbers.  Packed tensors have one batch.
+/// where it is the same for all rows or keys), and dropout's numbers; and what hooks have (AttentionHooks::tensors).
+/// Packed tensors have one batch.
 language::Kernel attention(DType element, const AttentionConfig &config = {});
 
 } // namespace kiln::kernels

@@ -2,6 +2,7 @@
 
 #include "kernels/attention/Attention.h"
 #include "kernels/attention/AttentionBiasGradient.h"
+#include "kernels/attention/BlockWalk.h"
 #include "kernels/attention/PairGradients.h"
 #include "kernels/attention/PairOptions.h"
 #include "kernels/attention/SequenceRows.h"
@@ -69,7 +70,8 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
 
 template <Element T, typename Options> Kernel keysKernel(const AttentionBackwardConfig &c) {
   return kernel(
-      "attention_key_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
+      "attention_key_gradients",
+      {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c), .tensors = c.hooks.tensors()},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 4, "dk"> dk,
           TensorArg<T, 4, "dv"> dv, TensorArg<f32, 4, "dq_sums", maybe> dqSums, TensorArg<f32, 2, "alibi", maybe> alibi,
@@ -100,6 +102,13 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
           const auto factor = options.dropoutFactor(c.dropout);
           const Visibility::Rows rows = visibility.seeing(key0);
+          // In one pass: rows i's part of dq.  Rows after the last one are not this sequence's: they are left alone.
+          const auto addToQueries = [&](const Scalar<i32> &head, const Tile<i32> &i, const Tile<f32> &part) {
+            const auto sums = dqSums.at(mine.batch, head, all, all);
+            const auto at = (mine.start + cast<i64>(i)) * sums.stride(0);
+            atomicAdd(sums.pointer() + expandDims(at, 1) + cast<i64>(expandDims(range(0, c.dim), 0)), part,
+                      expandDims(i < mine.rows, 1));
+          };
           const auto [keySums, valueSums] = loop(
               over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
               [&](auto member, auto keySums, auto valueSums) {
@@ -112,19 +121,29 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                   return mine.of(t.at(mine.batch, head, all)).tiles({c.blockM});
                 };
                 const auto lseView = numbers(lse2), deltaView = numbers(delta);
-                Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
+                const PairFunctions functions(c.hooks, batch, head, mine.rows, theirs.rows);
+                Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap, functions.hasScore());
                 if (c.alibi)
                   logits.setSlope(load(alibi.at(batch, head).pointer()));
                 const PairBias bias =
                     options.bias(c.bias, {c.blockN, c.blockM, c.biasOfKeys, c.biasOfRows}, batch, head, key0);
                 const PairDropout dropout = options.dropout(c.dropout, batch, head);
-                return loop(over(rows.begin, rows.end, c.blockM), keySums, valueSums,
-                            [&](auto row0, auto keySums, auto valueSums) {
+                std::optional<BlockWalk> walk; // over what lists name, in place of all rows that see the keys
+                if (c.hooks.hasLists())
+                  walk.emplace(c.hooks, batch, head, key0 / c.hooks.blockKeys, c.hooks.blockRows, c.blockM, mine.rows,
+                               mine.extent);
+                const Visibility::Rows steps = walk ? Visibility::Rows{constant<i32>(0), walk->rounds()} : rows;
+                return loop(over(steps.begin, steps.end, walk ? 1 : c.blockM), keySums, valueSums,
+                            [&](auto at, auto keySums, auto valueSums) {
+                              const BlockWalk::Tile tile = walk ? walk->at(at) : BlockWalk::Tile{at, {}};
+                              const auto row0 = tile.first;
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
                               const auto i = row0 + range(0, c.blockM);
                               PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
                                                   visibility.positionsOf(expandDims(i, 0)), j);
                               pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
+                              if (functions.given())
+                                pairs.setFunctions(functions, expandDims(i, 0), tile.isPartial);
                               // All of a round's products that need nothing else come first, and each sum as soon as
                               // it can: warpgroups multiply while threads compute.
                               // Summed from -delta on: the difference takes no registers and no instructions.
@@ -140,11 +159,7 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
                               const auto nextKeys = dot(dx, query, keySums);
-                              // Rows after the last one are not this sequence's: they are left alone.
-                              const auto sums = dqSums.at(mine.batch, head, all, all);
-                              const auto at = (mine.start + cast<i64>(i)) * sums.stride(0);
-                              atomicAdd(sums.pointer() + expandDims(at, 1) + cast<i64>(expandDims(range(0, c.dim), 0)),
-                                        part, expandDims(i < mine.rows, 1));
+                              addToQueries(head, i, part);
                               return std::tuple{nextKeys, nextValues};
                             });
               });
@@ -156,7 +171,8 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
 
 template <Element T, typename Options> Kernel queriesKernel(const AttentionBackwardConfig &c) {
   return kernel(
-      "attention_query_gradients", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
+      "attention_query_gradients",
+      {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c), .tensors = c.hooks.tensors()},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 5, "dq"> dq,
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
@@ -191,20 +207,31 @@ template <Element T, typename Options> Kernel queriesKernel(const AttentionBackw
           const auto query = loadView(mineOf(q, headDim, c.dim), {row0, 0});
           const auto gradient = loadView(mineOf(dO, valueDim, c.dimV), {row0, 0});
           const auto lse = numbers(lse2), sums = numbers(delta);
-          const auto p = expandDims(visibility.positionsOf(row0 + range(0, c.blockM)), 1);
-          Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap);
+          const auto i = row0 + range(0, c.blockM);
+          const auto p = expandDims(visibility.positionsOf(i), 1);
+          const PairFunctions functions(c.hooks, batch, head, mine.rows, theirs.rows);
+          Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scale, cap, functions.hasScore());
           if (c.alibi)
             logits.setSlope(load(alibi.at(batch, head).pointer()));
           const PairBias bias =
               options.bias(c.bias, {c.blockM, c.blockN, c.biasOfRows, c.biasOfKeys}, batch, head, row0);
           const PairDropout dropout = options.dropout(c.dropout, batch, head);
-          const Visibility::Keys keys = visibility.seenBy(row0);
-          const auto total =
-              loop(over(keys.begin, keys.end, c.blockN), zeros<f32>({c.blockM, c.dim}), [&](auto key0, auto total) {
+          std::optional<BlockWalk> walk; // over what lists name, in place of all keys that are seen
+          if (c.hooks.hasLists())
+            walk.emplace(c.hooks, batch, head, row0 / c.hooks.blockRows, c.hooks.blockKeys, c.blockN, theirs.rows,
+                         theirs.extent);
+          const Visibility::Keys keys =
+              walk ? Visibility::Keys{constant<i32>(0), walk->rounds()} : visibility.seenBy(row0);
+          const auto total = loop(
+              over(keys.begin, keys.end, walk ? 1 : c.blockN), zeros<f32>({c.blockM, c.dim}), [&](auto at, auto total) {
+                const BlockWalk::Tile tile = walk ? walk->at(at) : BlockWalk::Tile{at, {}};
+                const auto key0 = tile.first;
                 const auto keyTile = loadView(kView, {key0, 0});
                 PairGradients pairs(logits, visibility, visibility.isCut(row0, key0), p,
                                     expandDims(key0 + range(0, c.blockN), 0));
                 pairs.drop(dropout.ofRows(row0, c.blockM, key0, c.blockN), options.dropoutFactor(c.dropout));
+                if (functions.given())
+                  pairs.setFunctions(functions, expandDims(i, 1), tile.isPartial);
                 pairs.powers(dot(query, transpose(keyTile)), lse, bias.at(key0));
                 const auto dx = pairs.gradients(dot(gradient, transpose(loadView(vView, {key0, 0}))), sums);
                 return dot(cast<T>(dx), keyTile, total);
@@ -266,6 +293,7 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
   if (!c.onePass)
     c.dim = standard.dim;
   c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = c.dropout = false;
+  c.hooks = {};
   if (launch == AttentionBackwardLaunch::BiasSums) {
     AttentionBackwardConfig sums;
     sums.bias = c.bias, sums.biasOfRows = c.biasOfRows, sums.biasOfKeys = c.biasOfKeys;

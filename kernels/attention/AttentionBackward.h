@@ -20,6 +20,7 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 #define KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
 
+#include "kernels/attention/AttentionFunctions.h"
 #include "kernels/attention/BiasType.h"
 
 namespace kiln::kernels {
@@ -37,6 +38,7 @@ struct AttentionBackwardConfig {
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
   bool onePass = false;
+  AttentionHooks hooks = {};
   bool operator==(const AttentionBackwardConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -64,6 +66,7 @@ struct AttentionBackwardConfig {
     v("usedQ", &C::usedQ, anyValue, "used_q: rows of each sequence that count");
     v("usedK", &C::usedK, anyValue, "used_k: keys that count");
     v("onePass", &C::onePass, anyValue, "programs of keys add dq to sums in fp32, by atomics");
+    v("hooks", &C::hooks, anyValue, "functions of the caller, and lists of blocks");
   }
 };
 
@@ -90,6 +93,9 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 ///   bias      those of `queries` without dq and `queries`; dbias as the bias, or its parts, [batch, head, row or 1,
 ///             key or 1], fp32; `sequences` and `heads_of_bias` are summed by a program of a bias of rows and keys
 ///   bias_sums parts [batch, head, row or key], dbias [batch or 1, head or 1, row or key or 1], and these numbers
+///
+/// keys, queries and bias have what hooks have besides (AttentionHooks::tensors): keys the lists of blocks of keys,
+/// bias no lists.
 ///
 /// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of
 /// the sink [query heads], of the bias [blocks of rows * blocks of keys * heads * batch] of what it writes.

@@ -3,6 +3,7 @@
 #include "kernels/attention/AttentionBackwardTiling.h"
 #include "kernels/attention/AttentionBiasGradient.h"
 #include "kernels/attention/AttentionChecks.h"
+#include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
 
 namespace kiln::kernels {
@@ -64,7 +65,8 @@ Status checkGradient(const Device &device, const AttentionBackwardArguments &a, 
         std::pair("cu_seqlens_k", &a.of.cuK), std::pair("seqused_q", &a.of.usedQ), std::pair("seqused_k", &a.of.usedK)})
     if (*input)
       out.apartFrom(other, **input);
-  return out.status();
+  KILN_TRY(out.status());
+  return checkApart(name, t, a.of);
 }
 
 Status checkTilings(std::string_view operation, const AttentionBackwardArguments &a) {
@@ -117,6 +119,10 @@ Status AttentionBackwardOperation::check(const AttentionBackwardArguments &a) co
   }
   if (a.dbias && !of.bias)
     return refuse("argument 'dbias' is given, but no bias is", "leave it out, or give the bias of the forward call");
+  if (a.dbias && of.blockMask)
+    return refuse(
+        "argument 'dbias' is given with a block mask: a bias's gradient is of all pairs, not of listed blocks",
+        "leave one of the two out; a mask function besides dbias hides the same pairs");
   if (a.dbias) {
     KILN_TRY(checkTensor("dbias", *a.dbias).on(device).dtypeOf("bias", *of.bias).shapeOf("bias", *of.bias).status());
     KILN_TRY(checkGradient(device, a, "dbias", *a.dbias));
@@ -130,12 +136,14 @@ Status AttentionBackwardOperation::check(const AttentionBackwardArguments &a) co
                            "give the longest sequence's number of keys, or more");
   if (of.cuK && of.bias)
     KILN_TRY(checkBiasExtent(name(), *of.bias, 3, "max_keys", a.maxKeys, /*orMore=*/true));
+  KILN_TRY(checkBackwardHooks(device, name(), of, keysOf(a)));
   KILN_TRY(checkTilings(name(), a));
   for (const auto &[launch, tiling, step] :
        {std::tuple(Launch::Keys, &a.ofKeys, "block_m"), std::tuple(Launch::Queries, &a.ofQueries, "block_n")}) {
     if (!tiling->given())
       continue;
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(launch, a));
+    KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
     const int rows = launch == Launch::Keys ? c.blockM : c.blockN;
     KILN_TRY(checkStages(jit(), name(), c.stages, std::int64_t(2) * rows * (c.dim + c.dimV),
                          std::string(words<Launch>[static_cast<std::size_t>(launch)]) + "_" + step + " = " +
@@ -153,6 +161,7 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   c.sink = a.dsink.has_value();
   c.dlse = a.dlse.has_value();
   c.biasParts = a.dbias && hasBiasParts(a);
+  c.hooks = hooksOf(jit().device(), of);
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const bool rowsAligned = isAligned(of.q) && isAligned(a.dO), keysAligned = isAligned(of.k) && isAligned(of.v);
   c.onePass = !a.deterministic && takesOnePass(c, rowsAligned, targets.code, targets.device);
@@ -223,7 +232,8 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                          named<"cap">(of.softcap), own..., options...);
     };
     const Tensor bias = ofEveryHead(of.bias, batch, q.heads);
-    return withPairArguments(of, of.bias && launch == Launch::Keys ? bias.transposed(2, 3) : bias, launchWith);
+    return withOptionArguments(of, of.bias && launch == Launch::Keys ? bias.transposed(2, 3) : bias,
+                               launch == Launch::Keys, launchWith);
   };
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
@@ -285,7 +295,7 @@ Status AttentionBackwardOperation::planBias(const AttentionBackwardArguments &a,
           named<"window_right">(i32(rightOf(of))), named<"position_offset">(i32(of.positionOffset.value_or(0))),
           named<"scale">(scaleOf(of)), named<"cap">(of.softcap), options...);
     };
-    KILN_TRY(withPairArguments(of, ofEveryHead(of.bias, batch, heads), launch));
+    KILN_TRY(withOptionArguments(of, ofEveryHead(of.bias, batch, heads), /*ofKeys=*/false, launch));
   }
   if (!c.biasParts)
     return {};

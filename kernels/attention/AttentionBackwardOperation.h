@@ -16,7 +16,8 @@ struct AttentionBackwardArguments {
   Tensor dq, dk, dv;     ///< out: as q, k and v
   std::optional<Tensor> dlse = {};  ///< f32, as lse; none: zeros
   std::optional<Tensor> dsink = {}; ///< out: f32 [H]; with a sink
-  /// out: of the bias's type and shape; with a bias.  Sums in fp32, rounded once; every element is written.
+  /// out: of the bias's type and shape; with a bias and without a block mask.  Sums in fp32, rounded once; every
+  /// element is written.
   std::optional<Tensor> dbias = {};
   std::int64_t maxKeys = 0; ///< packed k and v: an upper bound of the keys of one sequence
   /// dq, too, is the same bit for bit from run to run; as dk, dv, dsink and dbias always are.

@@ -1,5 +1,7 @@
 #include "kernels/attention/AttentionBackwardTiling.h"
 
+#include "kernels/attention/AttentionTiling.h"
+
 #include <algorithm>
 #include <span>
 
@@ -64,15 +66,19 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
                            const Target &code, const Target &device) {
   const bool copied = c.stages > 1;
   const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
-                    c.usedQ || c.usedK;
+                    c.usedQ || c.usedK || c.hooks.functions.given() || c.hooks.hasLists();
   const With given = c.dropout ? (some || c.right ? With::DropoutToo : With::All)
                      : some    ? With::All
                      : c.right ? With::Causal
                                : With::None;
   const bool warpgroups = copied && !c.dropout && code.has(Capability::Wgmma) && code.has(Capability::Tma);
+  // Smaller than they are here, tiles are none for warpgroups.
+  const auto divides = [&](const Tiles &t) {
+    return !c.hooks.hasLists() || (c.hooks.blockRows % t.blockM == 0 && c.hooks.blockKeys % t.blockN == 0);
+  };
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   for (const Tiles &t : all)
-    if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options && (warpgroups || !t.warpgroups) &&
+    if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options && (!t.warpgroups || (warpgroups && divides(t))) &&
         bytesOf(launch, t, c) <= shared)
       return &t;
   return nullptr;
@@ -104,6 +110,7 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();
   c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
+  divideBlocks(c);
 }
 
 } // namespace kiln::kernels

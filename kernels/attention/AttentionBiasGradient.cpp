@@ -13,7 +13,8 @@ namespace {
 
 template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBackwardConfig &c) {
   return kernel(
-      "attention_bias_gradient", {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c)},
+      "attention_bias_gradient",
+      {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c), .tensors = c.hooks.tensors()},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<Out, 4, "dbias"> dbias,
           TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<i32, 1, "cu_q", maybe> cuQ,
@@ -77,7 +78,8 @@ template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBa
         /// dz of a block, [rows, keys].
         const auto pairsOf = [&](const Head &at, const Visibility &visibility, const Rows &rows, const Keys &keys,
                                  const Number &row0, const Number &key0, const std::optional<Tile<f32>> &bias) {
-          Logits logits(c.softcap, c.alibi, /*hasBias=*/true, scale, cap);
+          const PairFunctions functions(c.hooks, at.batch, at.head, at.mine.rows, at.theirs.rows);
+          Logits logits(c.softcap, c.alibi, /*hasBias=*/true, scale, cap, functions.hasScore());
           if (c.alibi)
             logits.setSlope(load(alibi.at(at.batch, at.head).pointer()));
           PairGradients pairs(logits, visibility, visibility.isCut(row0, key0),
@@ -85,6 +87,8 @@ template <Element T, Element B, Element Out> Kernel gradientOf(const AttentionBa
                               expandDims(key0 + range(0, c.blockN), 0));
           const PairDropout dropout = options.dropout(c.dropout, at.batch, at.head);
           pairs.drop(dropout.ofRows(row0, c.blockM, key0, c.blockN), options.dropoutFactor(c.dropout));
+          if (functions.given())
+            pairs.setFunctions(functions, expandDims(row0 + range(0, c.blockM), 1), {});
           pairs.powers(dot(rows.query, transpose(keys.key)), rows.lse, bias);
           return pairs.ofLogits(dot(rows.gradient, transpose(keys.value)), rows.delta);
         };

@@ -8,7 +8,8 @@
 //              all that they are paired with: dbias itself, or fp32 parts, [batch, head, row or key], of it
 //   bias_sums  adds parts up over sequences and heads, and over rows where the bias is the same for them, too
 //
-// Every element is written; pairs that are not seen, or not there, give 0.
+// Every element is written; pairs that are not seen, or not there, give 0.  Lists of blocks are not walked: with them
+// there is no dbias.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBIASGRADIENT_H

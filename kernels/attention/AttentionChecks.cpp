@@ -1,5 +1,6 @@
 #include "kernels/attention/AttentionChecks.h"
 
+#include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
 #include "kernels/attention/Logits.h"
 #include "support/Text.h"
@@ -177,6 +178,7 @@ Status checkAttention(const Device &device, std::string_view operation, const At
   if (a.positionOffset && (*a.positionOffset < 0 || *a.positionOffset > 1 << 28)) // sums of a row, it and a window
     return refuse("position_offset = " + std::to_string(*a.positionOffset) + ": 0 to 2^28",
                   "give the number of tokens before the first row of q");
+  KILN_TRY(checkHooks(device, operation, a, isWritten));
   if (!(a.dropoutP >= 0 && a.dropoutP < 1))
     return refuse(format("dropout_p = %g: from 0 up, and below 1", static_cast<double>(a.dropoutP)),
                   "give the share of probabilities that are to become 0; 0 means none");

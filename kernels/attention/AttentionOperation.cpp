@@ -1,6 +1,7 @@
 #include "kernels/attention/AttentionOperation.h"
 
 #include "kernels/attention/AttentionChecks.h"
+#include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
 #include "kernels/attention/AttentionTiling.h"
 
@@ -16,6 +17,7 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   c.descaleK = a.descaleK.has_value();
   c.descaleV = a.descaleV.has_value();
   c.lse = a.lse.has_value();
+  c.hooks = hooksOf(jit.device(), a);
   if (a.tiling.stages)
     c.stages = a.tiling.stages;
   KILN_ASSIGN(const Targets targets, targetsOf(jit));
@@ -40,8 +42,11 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   if (a.persistent && (a.cuQ || a.cuK || a.usedQ || a.usedK))
     return Status::invalid("attention: persistent is set, and the rows of each sequence are in tables",
                            "leave it out, or give dense tensors without used lengths");
+  if (a.persistent && a.blockMask)
+    return Status::invalid("attention: persistent is set, and a block mask is given", "leave one of the two out");
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
+    KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
     KILN_TRY(checkStages(jit(), name(), c.stages,
                          static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
                          "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
@@ -76,7 +81,7 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
         named<"position_offset">(i32(a.positionOffset.value_or(0))), named<"scale">(scaleOf(a)),
         named<"cap">(a.softcap), options...);
   };
-  return withPairArguments(a, ofEveryHead(a.bias, batch, heads), launch);
+  return withOptionArguments(a, ofEveryHead(a.bias, batch, heads), /*ofKeys=*/false, launch);
 }
 
 } // namespace kiln::kernels

@@ -3,6 +3,7 @@
 #define KILN_KERNELS_ATTENTION_ATTENTIONOPERATION_H
 
 #include "kernels/attention/Attention.h"
+#include "kernels/attention/BlockMask.h"
 #include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
@@ -48,6 +49,13 @@ struct AttentionArguments {
   /// f8e4m3: f32 [B, Hk], what the numbers of q, k and v are to be multiplied by; none: 1.  q's times k's must not be
   /// below 0: such a head's o is NaN.
   std::optional<Tensor> descaleQ = {}, descaleK = {}, descaleV = {};
+  /// Of the caller, over scores and pairs (AttentionFunctions.h); a score function is in place of softcap.
+  AttentionFunctions functions = {};
+  std::vector<Tensor> aux = {};            ///< what functions read: up to 8, of 1 to 4 dimensions, any strides
+  std::optional<BlockMask> blockMask = {}; ///< blocks that are visited; none: all that the built-in mask leaves
+  /// What functions read outside of aux, and entries of lists that name no block, stop the kernel with a message in
+  /// place of being read as 0 and left out.  None: on emulator devices.
+  std::optional<bool> checked = {};
   /// As many programs as run at the same time take tile after tile; of dense sequences.  What is computed is the same.
   /// Of up to 1,024 keys without a mask that is chosen where it is faster.
   bool persistent = false;

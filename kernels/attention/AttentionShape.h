@@ -117,11 +117,11 @@ inline Tensor byKeyHead(const Tensor &t, const AttentionArguments &a) {
 inline Tensor orNone(const std::optional<Tensor> &t) {
   return t ? *t : Tensor();
 }
-/// The bias, or what is as it: [batch, head, ..] whichever of them it is the same for.
-inline Tensor ofEveryHead(const std::optional<Tensor> &bias, std::int64_t batch, std::int64_t heads) {
-  if (!bias)
+/// A bias, or lists of blocks: [batch, head, ..] whichever of them it is the same for.
+inline Tensor ofEveryHead(const std::optional<Tensor> &given, std::int64_t batch, std::int64_t heads) {
+  if (!given)
     return {};
-  Tensor t = *bias;
+  Tensor t = *given;
   for (const auto &[d, extent] : {std::pair(0u, batch), std::pair(1u, heads)})
     if (t.shape[d] == 1)
       t.shape[d] = extent, t.strides[d] = 0;

@@ -31,22 +31,23 @@ constexpr Tiles lowChoices[] = {
 
 /// Whether a thread has the registers for 32 rows: not where heads are wide, where the tiles of keys and values have
 /// different slabs with addresses of their own, or where tiles go through registers instead of being copied; distances
-/// of slopes and capped scores leave less, a bias and random bits too little.
+/// of slopes and capped scores leave less, a bias and random bits too little, and of the caller's functions nobody
+/// knows.
 bool hasRoom(const AttentionConfig &c, bool copied) {
   const int wide = std::max(c.dim, c.dimV);
   const bool narrow = wide <= 64 || (c.dim == c.dimV && (wide <= 96 || wide == 128));
   const bool slabs = !std::has_single_bit(static_cast<unsigned>(wide));
-  return narrow && copied && c.bias == BiasType::None && !c.dropout &&
+  return narrow && copied && c.bias == BiasType::None && !c.dropout && !c.hooks.functions.given() &&
          !(c.alibi && (wide <= 32 || wide == 80 || wide == 128)) && !(c.softcap && slabs);
 }
 
 /// Registers of a thread so that a multiprocessor holds as many programs as the tiles ask for: where heads are narrow,
 /// the twelve warps of three hide more of each other's latencies than the eight of two (an H100, D = 64, 8k: 393 to 430
 /// TFLOP/s, causal 365 to 406).  0, no limit: windows, slopes, packed keys and values of 8 bits, which threads turn,
-/// would spill in the loop.
+/// would spill in the loop, and so may functions.
 int registersFor(const Tiles &t, const AttentionConfig &c, const Target &device, DType element) {
-  if (!t.programs || c.left || c.alibi || c.bias != BiasType::None || c.dropout || c.packedK ||
-      element == DType::F8E4M3)
+  if (!t.programs || c.hooks.functions.given() || c.hooks.hasLists() || c.left || c.alibi || c.bias != BiasType::None ||
+      c.dropout || c.packedK || element == DType::F8E4M3)
     return 0;
   constexpr unsigned unit = 8;
   return static_cast<int>(device.registersPerSm / (t.programs * 32 * static_cast<unsigned>(t.warps)) / unit * unit);
@@ -105,6 +106,7 @@ void chooseTiles(AttentionConfig &c, const AttentionExtent &extent, const Target
   const Tiles &t = chosen ? *chosen : all.back();
   c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
   c.maxRegisters = registersFor(t, c, device, extent.element);
+  divideBlocks(c);
 }
 
 bool takesSeveralTiles(const AttentionConfig &c, const AttentionExtent &extent, const Target &code,
@@ -115,7 +117,8 @@ bool takesSeveralTiles(const AttentionConfig &c, const AttentionExtent &extent, 
   // Of masked rows every program would have tiles of the same lengths (docs/lab/2026-11.md).
   const std::int64_t tiles = (extent.queries + c.blockM - 1) / c.blockM * extent.heads;
   return code.has(Capability::Tma) && code.has(Capability::Wgmma) && extent.aligned && large && !tables && !c.left &&
-         !c.right && extent.element != DType::F8E4M3 && extent.keys <= 1024 && tiles > multiprocessors;
+         !c.right && !c.hooks.hasLists() && !c.hooks.functions.given() && extent.element != DType::F8E4M3 &&
+         extent.keys <= 1024 && tiles > multiprocessors;
 }
 
 std::int64_t residentPrograms(const AttentionConfig &c, DType element, const Target &device,

@@ -11,6 +11,8 @@
 #include "compiler/target/Target.h"
 #include "kernels/attention/Attention.h"
 
+#include <algorithm>
+
 namespace kiln::kernels {
 
 /// What a call computes: rows of the longest sequences, at most, and heads of all sequences together.
@@ -24,6 +26,18 @@ struct AttentionExtent {
 /// may use; `device`: what runs it, whose shared memory counts as well, with so many `multiprocessors`.
 void chooseTiles(AttentionConfig &config, const AttentionExtent &extent, const Target &code, const Target &device,
                  std::int64_t multiprocessors);
+
+/// Makes tiles smaller until they divide the blocks of a call's lists.
+template <typename Config> void divideBlocks(Config &c) {
+  if (!c.hooks.hasLists())
+    return;
+  const int before = c.blockM * c.blockN;
+  while (c.hooks.blockRows % c.blockM)
+    c.blockM /= 2;
+  while (c.hooks.blockKeys % c.blockN)
+    c.blockN /= 2;
+  c.warps = std::max(1, c.warps * (c.blockM * c.blockN) / before);
+}
 
 /// Whether programs are to take tile after tile: where few rounds make a tile, and one program of two warpgroups fits a
 /// multiprocessor, one of which stores while the other multiplies for the next tile.

@@ -1,10 +1,10 @@
 //===- Logits.h - From products of queries and keys to logits ------------------===//
 //
-// A row's logits are scale x, or cap tanh(scale x / cap), less slope |p - j| with ALiBi, plus a bias.  In tiles they
-// stand in one of three units:
+// A row's logits are scale x, or cap tanh(scale x / cap), or a function's of scale x, less slope |p - j| with ALiBi,
+// plus a bias.  In tiles they stand in one of three units:
 //
-//   plain    the products x themselves, neither capped nor with slopes.  They are compared as they are, which saves a
-//            multiplication each: both factors below are above 0 (the operation refuses others)
+//   plain    the products x themselves, neither capped, scored nor with slopes.  They are compared as they are, which
+//            saves a multiplication each: both factors below are above 0 (the operation refuses others)
 //   natural  with a bias, of which the lowest float is a usual entry: to base 2 it would be minus infinity
 //   scaled   to base 2, all others
 //
@@ -29,9 +29,13 @@ struct Logits {
   Number factor, toBase2; ///< natural ones of products or tanh; logits times it are to base 2, unless they are scaled
   std::optional<Number> slope; ///< in the logits' unit; there before `of` is called, with ALiBi
 
-  Logits(bool hasCap, bool hasSlopes, bool hasBias, const Number &scale, const Number &cap)
-      : plain(!hasCap && !hasSlopes && !hasBias), scaled(!plain && !hasBias), hasCap(hasCap), scale(scale), cap(cap),
-        factor(hasCap ? cap : scale), toBase2(hasBias ? language::constant<language::f32>(log2e) : factor * log2e) {}
+  /// `isScored`: a function scores the scaled products, in place of `capped`.
+  Logits(bool hasCap, bool hasSlopes, bool hasBias, const Number &scale, const Number &cap, bool isScored = false)
+      : plain(!hasCap && !hasSlopes && !hasBias && !isScored), scaled(!plain && !hasBias), hasCap(hasCap), scale(scale),
+        cap(cap), factor(isScored ? language::constant<language::f32>(1)
+                         : hasCap ? cap
+                                  : scale),
+        toBase2(hasBias ? language::constant<language::f32>(log2e) : factor * log2e) {}
 
   void setSlope(const Number &natural) { slope = scaled ? toBase2Of(natural) : natural; }
 
@@ -52,7 +56,8 @@ struct Logits {
   language::Tile<language::f32> capped(const language::Tile<language::f32> &products) const {
     return hasCap ? tanh(products * div(scale, cap)) : products;
   }
-  /// In their unit: of rows at `positions`, [M, 1], and `keys`, [1, N]; `bias`: with one, natural.
+  /// In their unit, of what is capped or scored: of rows at `positions`, [M, 1], and `keys`, [1, N]; `bias`: with one,
+  /// natural.
   language::Tile<language::f32> of(const language::Tile<language::f32> &capped,
                                    const language::Tile<language::i32> &positions,
                                    const language::Tile<language::i32> &keys,

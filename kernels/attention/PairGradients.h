@@ -6,7 +6,8 @@
 //   p  = exp(z - lse), the share of the key's value in the row's output
 //   dz = p (dp - delta), the gradient of its logit, where dp = do v and `delta` is what the row's own sums take away
 //        With dropout dp is 0 where the pair is not kept, and grows as p did where it is
-//   dx = dz, or dz (1 - tanh^2) with a cap: the gradient of the product times the scale
+//   dx = dz, or dz (1 - tanh^2) with a cap, or dz times a score function's slope: the gradient of the product times the
+//        scale
 //
 // Of other pairs both are 0, whatever their rows hold.
 //
@@ -16,6 +17,7 @@
 
 #include "kernels/attention/Logits.h"
 #include "kernels/attention/PairDropout.h"
+#include "kernels/attention/PairFunctions.h"
 #include "kernels/attention/Visibility.h"
 
 namespace kiln::kernels {
@@ -34,11 +36,23 @@ public:
   void drop(const std::optional<PairDropout::Kept> &pairs, const std::optional<PairDropout::Factor> &by) {
     keeps = pairs, factor = by;
   }
+  /// Before `powers`: of `rows`, counted as keys are; `isPartial` as of a BlockWalk::Tile.
+  void setFunctions(const PairFunctions &of, const Places &rows,
+                    const std::optional<language::Scalar<language::i1>> &isPartial) {
+    functions = of, this->rows = rows, this->isPartial = isPartial;
+  }
 
   /// p, of products of queries and keys; `lse`: to base 2, 0 in place of minus infinity; `bias`: with one, natural.
   Numbers powers(const Numbers &products, const Numbers &lse, const std::optional<Numbers> &bias = {}) {
     using namespace language;
-    capped = logits.capped(products);
+    if (functions && functions->hasScore()) {
+      const auto [score, derivative] = functions->scored(products * logits.scale, *rows, keys);
+      capped = score, slope = derivative;
+    } else {
+      capped = logits.capped(products);
+    }
+    if (functions && functions->hasMask())
+      exists = functions->mask(*rows, keys, products.shape(), isPartial);
     const auto z = logits.of(capped, positions, keys, bias);
     const auto exponent = (logits.scaled ? z : z * logits.toBase2) - lse;
     p = exp2(seen(exponent, -std::numeric_limits<float>::infinity()));
@@ -55,6 +69,8 @@ public:
     auto dx = p * dpLessDelta;
     if (logits.hasCap)
       dx = dx * (1.0f - capped * capped);
+    if (slope)
+      dx = dx * *slope;
     return seen(dx, 0);
   }
 
@@ -66,16 +82,23 @@ private:
   /// With `otherwise` where a row does not see the key.
   Numbers seen(const Numbers &x, float otherwise) const {
     using namespace language;
-    return when(isCut, [&] { return select(visibility.sees(positions, keys), x, otherwise); }, [&] { return x; });
+    const auto out =
+        when(isCut, [&] { return select(visibility.sees(positions, keys), x, otherwise); }, [&] { return x; });
+    return exists ? select(*exists, out, otherwise) : out;
   }
 
   Logits logits;
   Visibility visibility;
   language::Scalar<language::i1> isCut;
   Places positions, keys;
-  Numbers capped, p;
   std::optional<PairDropout::Kept> keeps;
   std::optional<PairDropout::Factor> factor;
+  std::optional<PairFunctions> functions = {};
+  std::optional<Places> rows = {};
+  std::optional<language::Scalar<language::i1>> isPartial = {};
+  Numbers capped, p;                                       ///< capped, or what a function gave
+  std::optional<Numbers> slope = {};                       ///< of the function
+  std::optional<language::Tile<language::i1>> exists = {}; ///< by the mask function
 };
 
 } // namespace kiln::kernels

@@ -19,6 +19,8 @@ Result<NamedBinding> NamedBinding::create(const KernelSource &source, const Argu
       ++i;
     return i;
   };
+  NamedBinding out;
+  out.kernel = source.name;
   for (std::size_t i = 0; i < given.names.size(); ++i) {
     const std::string name(given.names[i]);
     if (place(name) != i)
@@ -30,12 +32,12 @@ Result<NamedBinding> NamedBinding::create(const KernelSource &source, const Argu
       if (known.empty() || known.back() != nameOf(spec))
         known.push_back(nameOf(spec));
     }
-    if (!found)
+    if (!found && given.values[i].tensor && !given.values[i].tensor->address)
+      out.left.emplace_back(static_cast<std::uint16_t>(i), name);
+    else if (!found)
       return refuse("there is no argument '" + name + "'", "its arguments are " + join(known, ", "));
   }
 
-  NamedBinding out;
-  out.kernel = source.name;
   for (std::size_t a = 0; a < source.arguments.size(); ++a) {
     const ArgumentSpec &spec = source.arguments[a];
     const auto argument = static_cast<unsigned>(a);
@@ -84,6 +86,9 @@ Result<NamedBinding> NamedBinding::create(const KernelSource &source, const Argu
 }
 
 Status NamedBinding::pack(const GivenArgument *values, std::byte *data, std::uint8_t *elements) const {
+  for (const auto &[i, name] : left)
+    if (values[i].tensor->address) [[unlikely]]
+      return Status::invalid("kernel '" + kernel + "': there is no argument '" + name + "'", "give an empty Tensor");
   for (const TensorRule &rule : tensors) {
     const Tensor &tensor = *values[rule.given].tensor;
     if (rule.optional && !tensor.address)

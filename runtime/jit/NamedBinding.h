@@ -45,6 +45,7 @@ private:
   };
   std::vector<Move> moves;
   std::vector<TensorRule> tensors;
+  std::vector<std::pair<std::uint16_t, std::string>> left; ///< tensors that the kernel lacks: none may be given
   std::vector<ArgumentType> types;
   std::string kernel;
 };

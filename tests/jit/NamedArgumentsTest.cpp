@@ -65,6 +65,23 @@ struct Packed {
   std::uint64_t p;
 };
 
+/// One call site for kernels with and without a tensor: an empty one is nothing given, another is refused.
+TEST_F(NamedArguments, AnEmptyTensorThatTheKernelLacksIsNone) {
+  const auto launch = [&](const Tensor &more) {
+    return kernel->launch({1}, nullptr, named<"x">(x), named<"n">(1), named<"p">(std::uint64_t(0)), named<"z">(more));
+  };
+  EXPECT_TRUE(launch(Tensor()).ok());
+  const Status given = launch(y);
+  EXPECT_FALSE(given.ok());
+  EXPECT_NE(given.toString().find("there is no argument 'z'"), std::string::npos) << given.toString();
+  EXPECT_TRUE(launch(Tensor()).ok());
+  JitKernel *const other = kernelOf(*nullJit, tensorSource());
+  ASSERT_TRUE(other);
+  const Status first =
+      other->launch({1}, nullptr, named<"x">(x), named<"n">(1), named<"p">(std::uint64_t(0)), named<"more">(y));
+  EXPECT_NE(first.toString().find("there is no argument 'more'"), std::string::npos) << first.toString();
+}
+
 TEST_F(NamedArguments, GoWhereTheKernelHasThem) {
   const auto launched = [&](const Status &status, const Packed &wanted) {
     ASSERT_TRUE(status.ok()) << status.toString();

@@ -40,7 +40,7 @@ PreparedGradients prepare(Device &device, const Problem &p, const Data &d, const
     out.dsink = allocateOutput(device, DType::F32, {p.heads});
     a.dsink = out.dsink.tensor;
   }
-  if (p.biasOf) {
+  if (p.biasOf && !a.of.blockMask) {
     out.dbias = allocateOutput(device, p.biasType, p.biasShape());
     a.dbias = out.dbias.tensor;
   }
@@ -50,7 +50,7 @@ PreparedGradients prepare(Device &device, const Problem &p, const Data &d, const
 }
 
 PreparedGradients AttentionBackward::prepared(const Problem &p, const Data &d, const LossGradients &g) {
-  Results forward = p.softcap > 0 ? run(p, d) : define(p, d);
+  Results forward = p.cap() > 0 ? run(p, d) : define(p, d);
   // Rows that are not used hold NaN.
   const Results shape = define(p, d);
   for (std::size_t i = 0; i < forward.o.size(); ++i)
@@ -77,7 +77,7 @@ void AttentionBackward::compareGradients(const Problem &p, const Data &d, const 
                                          const PreparedGradients &call, const Gradients &got) {
   SCOPED_TRACE(deviceName() + ": " + p.text() + (g.dlse.empty() ? "" : " dlse"));
   const Gradients want = defineGradients(p, d, g), base = defineGradients(p, d, g, /*roundSteps=*/true);
-  const double u = std::ldexp(1, p.type == DType::BF16 ? -9 : -12), f = p.softcap > 0 ? 3 : 2;
+  const double u = std::ldexp(1, p.type == DType::BF16 ? -9 : -12), f = p.cap() > 0 ? 3 : 2;
   for (const auto &[name, member, type] :
        {std::tuple("dq", &Gradients::dq, p.type), std::tuple("dk", &Gradients::dk, p.type),
         std::tuple("dv", &Gradients::dv, p.type)}) {
@@ -97,7 +97,7 @@ void AttentionBackward::compareGradients(const Problem &p, const Data &d, const 
       total += e, totalBase += b, ++n;
     }
     const double a = 2 * u * most + 1e-5;
-    EXPECT_LE(worst, f * worstBase + a + (p.softcap > 0 ? 3e-4 : 0));
+    EXPECT_LE(worst, f * worstBase + a + (p.cap() > 0 ? 3e-4 : 0));
     EXPECT_LE(total, 1.5 * totalBase + static_cast<double>(n) * a / 8);
   }
   // Of a few numbers the rule says little.  dsink has no step in 16 bits: fp32 sums of what was given.
@@ -108,9 +108,9 @@ void AttentionBackward::compareGradients(const Problem &p, const Data &d, const 
     return;
   // So has dbias, which is rounded once; a fast tanh is off by 2^-11.
   const SumsOfGradients bias = defineBias(p, d, g, call.o.values, call.lse.values);
-  const double ofTerms = p.softcap > 0 ? 1e-3 * p.softcap : 3e-5, once = p.biasType == DType::F32    ? 0
-                                                                         : p.biasType == DType::BF16 ? 0x1p-8
-                                                                                                     : 0x1p-11;
+  const double ofTerms = p.cap() > 0 ? 1e-3 * p.cap() : 3e-5, once = p.biasType == DType::F32    ? 0
+                                                                     : p.biasType == DType::BF16 ? 0x1p-8
+                                                                                                 : 0x1p-11;
   ASSERT_EQ(got.dbias.size(), bias.value.size());
   for (std::size_t i = 0; i < got.dbias.size(); ++i)
     ASSERT_NEAR(got.dbias[i], bias.value[i], ofTerms * bias.magnitude[i] + once * std::abs(bias.value[i]) + 1e-6)

@@ -102,9 +102,13 @@ private:
     const auto D = static_cast<std::size_t>(p.dim), V = static_cast<std::size_t>(p.dimV);
     const double *const q = &d.q[rowQ * D], *const dO = &g.dO[rowQ * V];
     double most = p.sink ? d.sink[static_cast<std::size_t>(h)] : -INFINITY;
-    Numbers y, z;
+    Numbers y, z, slopes;
     for (std::int64_t j = begin; j < end; ++j) {
       double x = step(dot(q, &scaledK[rowK(z.size()) * D], p.dim));
+      const Pair pair{s.number, h, i, j};
+      slopes.push_back(p.hooks && p.hooks->slope ? p.hooks->slope(x, pair) : 1);
+      if (p.hooks && p.hooks->score)
+        x = step(p.hooks->score(x, pair));
       if (p.softcap > 0)
         x = step(p.softcap * std::tanh(x / p.softcap));
       y.push_back(x);
@@ -112,6 +116,8 @@ private:
         x = step(x - d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j)));
       if (p.biasOf)
         x = step(x + d.bias[atBias(p, s.number, h, i, j)]);
+      if (!p.hasPair(pair))
+        x = -INFINITY;
       z.push_back(x);
       most = std::max(most, x);
     }
@@ -133,7 +139,7 @@ private:
     for (std::size_t j = 0; j < z.size(); ++j) {
       const double dp = kept[j] * step(dot(dO, &d.v[rowK(j) * V], p.dimV)),
                    inner = p.softcap > 0 ? y[j] / p.softcap : 0;
-      const double dx = step(step(share[j] * (dp + shared)) * (1 - inner * inner));
+      const double dx = step(step(share[j] * (dp + shared)) * (1 - inner * inner) * slopes[j]);
       for (std::size_t c = 0; c < D; ++c) {
         out.dq[rowQ * D + c] += dx * d.k[rowK(j) * D + c];
         out.dk[rowK(j) * D + c] += dx * q[c];
@@ -224,7 +230,12 @@ SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients 
         const std::int64_t kh = h / (p.heads / p.keyHeads), at = positionOf(p, s, i);
         const auto [begin, end] = seenBy(p, s, i);
         for (std::int64_t j = begin; j < end; ++j) {
+          const Pair pair{s.number, h, i, j};
+          if (!p.hasPair(pair))
+            continue;
           double z = scale * dot(&d.q[q], &d.k[place(s.firstK + j, p.keyHeads, kh, p.dim)], p.dim);
+          if (p.hooks && p.hooks->score)
+            z = p.hooks->score(z, pair);
           if (p.softcap > 0)
             z = p.softcap * std::tanh(z / p.softcap);
           if (p.alibi)
@@ -264,12 +275,17 @@ ProbeOfGradients probeOf(const Problem &p, GradientProbe probe, std::int64_t by,
       for (std::int64_t i = 0; i < s.queries; ++i) {
         const auto [begin, end] = seenBy(p, s, i);
         const double sink = p.sink ? std::exp(out.d.sink[static_cast<std::size_t>(h)]) : 0;
-        const double total = static_cast<double>(std::max<std::int64_t>(0, end - begin)) + sink;
+        const auto sees = [&](std::int64_t j) { return p.hasPair({s.number, h, i, j}); };
+        double total = sink;
+        for (std::int64_t j = begin; j < end; ++j)
+          total += sees(j);
         out.lse[atLse(p, s, h, i)] = std::log(total);
         if (isA)
           out.d.q[place(s.firstQ + i, p.heads, h, p.dim, i + by)] = 1;
         out.g.dO[place(s.firstQ + i, p.heads, h, p.dimV, i + by)] = 1;
         for (std::int64_t j = begin; j < end; ++j) {
+          if (!sees(j))
+            continue;
           out.want.dv[place(s.firstK + j, p.keyHeads, kh, p.dimV, i + by)] += 1 / total;
           if (isA)
             out.want.dk[place(s.firstK + j, p.keyHeads, kh, p.dim, i + by)] += scale / total;

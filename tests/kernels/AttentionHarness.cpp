@@ -27,6 +27,10 @@ bool AttentionForward::shared(unsigned number, unsigned stride) const {
   return isFullTier() ? number % deviceNames().size() == GetParam() : number % stride == GetParam() * 7 % stride;
 }
 
+bool AttentionForward::isOneOf(std::initializer_list<std::size_t> devices) const {
+  return isFullTier() || !on->emulated() || std::find(devices.begin(), devices.end(), GetParam()) != devices.end();
+}
+
 PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
   const auto shape = [&](std::int64_t rows, std::int64_t heads, std::int64_t dim) {
     return p.packed() ? std::vector<std::int64_t>{rows, heads, dim}
@@ -89,10 +93,31 @@ PreparedCall prepare(Device &device, const Problem &p, const Data &d) {
     given(a.usedQ, DType::I32, Numbers(p.usedQ.begin(), p.usedQ.end()));
   if (!p.usedK.empty())
     given(a.usedK, DType::I32, Numbers(p.usedK.begin(), p.usedK.end()));
+  if (p.hooks) {
+    a.functions = p.hooks->functions;
+    for (const Hooks::Aux &aux : p.hooks->aux) {
+      out.tables.push_back(upload(device, aux.type, aux.shape, aux.values));
+      a.aux.push_back(out.tables.back().tensor);
+    }
+    if (p.hooks->blocks) {
+      std::int64_t queries = p.queries, keys = p.keys;
+      for (const auto &[most, lengths] : {std::pair(&queries, &p.lengthsQ), std::pair(&keys, &p.lengthsK)})
+        for (const std::int64_t n : *lengths)
+          *most = std::max(*most, n);
+      const auto lists = BlockMaskOnHost::from(
+          {p.sequences(), p.heads, queries, keys}, *p.hooks->blocks,
+          [&](std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) { return p.hasPair({b, h, i, j}); });
+      EXPECT_TRUE(lists.ok()) << lists.status().toString();
+      auto uploaded = lists->upload(device);
+      EXPECT_TRUE(uploaded.ok()) << uploaded.status().toString();
+      out.blocks = std::move(*uploaded);
+      a.blockMask = out.blocks.view();
+    }
+  }
   // A third of the problems has the operation's own tiles, the others those that they would have if there were some or
   // many of their kind.
   const Heads heads = everyHeads[(p.queries + p.keys + p.dim / 8 + p.heads + p.causal + p.rowsQ()) % 3];
-  if (heads != Heads::Few)
+  if (heads != Heads::Few && !a.blockMask) // whose tiles divide the blocks
     a.tiling = tilingOf(device, a, heads);
   return out;
 }
@@ -103,6 +128,7 @@ Tiling tilingOf(const Device &device, const AttentionArguments &a, Heads heads) 
     const std::int64_t depth = a.q.dtype == DType::F8E4M3 ? 32 : 16;
     return static_cast<int>((t.shape[t.rank - 1] + depth - 1) / depth * depth);
   };
+  c.hooks.functions = a.functions;
   c.dim = wide(a.q), c.dimV = wide(a.v), c.alibi = a.alibi.has_value(), c.softcap = a.softcap > 0;
   if (a.bias)
     c.bias = biasTypeOf(a.bias->dtype);
@@ -151,9 +177,9 @@ void AttentionForward::compare(const Problem &p, const Results &want, const Resu
   }
   const bool eighth = p.type == DType::F8E4M3;
   const double u = std::ldexp(1, p.output() == DType::BF16 ? -9 : -12), a = 2 * u * most + 1e-5,
-               f = eighth          ? 4
-                   : p.softcap > 0 ? 3
-                                   : 2;
+               f = eighth        ? 4
+                   : p.cap() > 0 ? 3
+                                 : 2;
   EXPECT_LE(worst, f * worstBase + a);
   EXPECT_LE(total, (eighth ? 3 : 1.5) * totalBase + static_cast<double>(n) * a / 8);
   for (std::size_t i = 0; i < got.lse.size(); ++i) {
@@ -163,7 +189,7 @@ void AttentionForward::compare(const Problem &p, const Results &want, const Resu
       ASSERT_EQ(got.lse[i], want.lse[i]) << i;
     else
       ASSERT_NEAR(got.lse[i], want.lse[i],
-                  (p.softcap > 0 ? 1e-3 * p.softcap : 1e-4) + 1e-5 * std::abs(want.lse[i]) + want.slack[i])
+                  (p.cap() > 0 ? 1e-3 * p.cap() : 1e-4) + 1e-5 * std::abs(want.lse[i]) + want.slack[i])
           << i;
   }
 }

@@ -21,6 +21,7 @@ namespace kiln::test {
 struct PreparedCall {
   Operand q, k, v, o, lse;
   std::vector<Operand> tables;
+  kernels::OwnedBlockMask blocks;
   kernels::AttentionArguments arguments;
 };
 PreparedCall prepare(Device &device, const Problem &p, const Data &d);
@@ -42,6 +43,9 @@ protected:
 
   /// A GPU runs all cases; in the full tier the emulators share them, in the default tier each takes one of `stride`.
   bool shared(unsigned number, unsigned stride) const;
+
+  /// Whether this device is one of those, by number; a GPU, and all of the full tier, are.
+  bool isOneOf(std::initializer_list<std::size_t> devices) const;
 
   /// The call's tensors on the device; findings and failures are the test's.
   Results run(const PreparedCall &call);

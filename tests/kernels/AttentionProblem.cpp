@@ -64,6 +64,7 @@ std::string Problem::text() const {
   out += (causal ? " causal" : "") + std::string(" window ") + n(left) + "," + n(right);
   out += alignment == Alignment::TopLeft ? " top_left" : "";
   out += offset ? " offset " + n(*offset) : "";
+  out += !hooks ? "" : std::string(" functions") + (hooks->blocks ? " blocks" : "");
   out += softcap > 0 ? " softcap " + n(softcap) : "";
   out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
          (descale ? " descale" : "") + (dropoutP > 0 ? " dropout " + n(dropoutP) : "") +
@@ -104,7 +105,7 @@ Data randomData(const Problem &p, std::mt19937_64 &random) {
     for (std::int64_t i = 0; i < n; ++i)
       to.push_back(rounded(normal(random) * factor, p.type));
   };
-  fill(d.q, p.rowsQ() * p.heads * p.dim, p.softcap > 0 ? 2 * p.softcap : 1); // so that scores reach the cap
+  fill(d.q, p.rowsQ() * p.heads * p.dim, p.cap() > 0 ? 2 * p.cap() : 1); // so that scores reach the cap
   fill(d.k, p.rowsK() * p.keyHeads * p.dim);
   fill(d.v, p.rowsK() * p.keyHeads * p.dimV);
   std::uniform_real_distribution<double> factor(0.25, 2);
@@ -232,12 +233,17 @@ private:
         }
         mostOfProducts = std::max(mostOfProducts, lost * std::abs(descale));
       }
+      const Pair pair{s.number, h, i, j};
+      if (p.hooks && p.hooks->score)
+        x = step(p.hooks->score(x, pair));
       if (p.softcap > 0)
         x = step(p.softcap * std::tanh(x / p.softcap));
       if (p.alibi)
         x = step(x - d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j)));
       if (p.biasOf)
         x = step(x + d.bias[atBias(p, s.number, h, i, j)]);
+      if (!p.hasPair(pair))
+        x = -INFINITY;
       z.push_back(x);
       most = std::max(most, x);
     }

@@ -4,6 +4,9 @@
 
 #include "kernels/attention/AttentionOperation.h"
 
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -17,6 +20,25 @@ using Numbers = std::vector<double>;
 /// Columns of q and k, and of v: of every width of tiles, and less than that.
 inline constexpr std::pair<std::int64_t, std::int64_t> headDimsToTry[] = {{8, 8},     {40, 40},   {80, 80},   {96, 96},
                                                                           {128, 128}, {192, 128}, {256, 256}, {64, 24}};
+
+/// A pair of a query and a key, counted from its sequence's first ones.
+struct Pair {
+  std::int64_t batch, head, i, j;
+};
+/// Functions of the caller, what they read, and what they compute in float64.
+struct Hooks {
+  struct Aux {
+    DType type;
+    std::vector<std::int64_t> shape;
+    Numbers values;
+  };
+  kernels::AttentionFunctions functions = {};
+  std::vector<Aux> aux = {};
+  std::optional<kernels::BlockSize> blocks = {};                        ///< with lists of such blocks, made of `mask`
+  std::function<double(double x, const Pair &)> score = {}, slope = {}; ///< none: x, 1
+  std::function<bool(const Pair &)> mask = {};                          ///< none: every pair
+  double cap = 0;                                                       ///< of scores, by an approximate tanh
+};
 
 /// One call, dense or packed.
 struct Problem {
@@ -38,6 +60,7 @@ struct Problem {
   std::int64_t slack = 0;                     ///< packed: what max_queries is too large by
   std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first
   std::int64_t pad = 0, around = 0;           ///< elements after each row of o, before and after o and lse
+  std::shared_ptr<const Hooks> hooks = {};
 
   DType output() const { return kernels::outputOf(type); }
   std::int64_t sequences() const { return packed() ? std::ssize(lengthsQ) : batch; }
@@ -46,6 +69,9 @@ struct Problem {
   std::int64_t rowsK() const;
   std::vector<std::int64_t> biasShape() const;
   std::string text() const;
+  /// Of scores; 0: none.
+  double cap() const { return std::max<double>(softcap, hooks ? hooks->cap : 0); }
+  bool hasPair(const Pair &pair) const { return !hooks || !hooks->mask || hooks->mask(pair); }
 };
 
 /// A dense call with so many queries and keys of one sequence.

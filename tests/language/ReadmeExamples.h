@@ -130,4 +130,16 @@ Kernel dropout(int block) {
                 });
 }
 
+// y = 30 tanh(x / 30), and its derivative.
+Kernel cappedAndSlope(int block) {
+  return kernel("capped_and_slope", {.config = {{"block", block}}},
+                [&](Arg<Pointer<f32>, "x"> x, Arg<Pointer<f32>, "y"> y, Arg<Pointer<f32>, "slope"> slope) {
+                  auto capped = [](const auto &x) { return 30 * tanh(x / 30); };
+                  auto i = programId() * block + range(0, block);
+                  auto result = capped(variable(load(x + i)));
+                  store(y + i, result.value);
+                  store(slope + i, slopeOf(result));
+                });
+}
+
 // clang-format on

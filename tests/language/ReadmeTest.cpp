@@ -35,7 +35,7 @@ TEST(Readme, ProgramsAreThoseThatAreCompiledHere) {
 TEST(Readme, ProgramsRecord) {
   std::vector<std::string> modules;
   for (const Kernel &k : {scale(DType::BF16, {}), rowMax(256), flip(), dropout(512), roots(64), turnBytes(128),
-                          bestEight(64), sumOfTiles()}) {
+                          bestEight(64), sumOfTiles(), cappedAndSlope(128)}) {
     ASSERT_TRUE(k.ok()) << k.status().toString();
     testing::internal::CaptureStdout();
     EXPECT_TRUE(show(k));

@@ -49,6 +49,40 @@ TEST(TensorArgument, IsAnAddressExtentsAndStrides) {
   }
 }
 
+/// After the parameters, of types that are known when the kernel is recorded.
+TEST(TensorArgument, DeclaredTensorsAreFoundByName) {
+  const auto recorded = [](std::vector<TensorDeclaration> tensors, auto body) {
+    return kernel("k", {.tensors = std::move(tensors)}, [&](Arg<Pointer<f32>, "out"> out) { body(out); });
+  };
+  const Kernel k =
+      recorded({{"rows", DType::I32, 2}, {"sizes", DType::F16, 1, /*noalias=*/true}}, [](const Pointer<f32> &out) {
+        const auto row = load(declaredTensor<i32, 2>("rows").at(1, 2).pointer());
+        store(out + row, cast<f32>(load(declaredTensor<f16, 1>("sizes").at(row).pointer())));
+      });
+  ASSERT_TRUE(k.ok()) << k.status().toString();
+  std::vector<std::string> names;
+  for (const KernelArgument &a : k.arguments())
+    names.push_back(a.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"out", "rows", "rows_extent_0", "rows_extent_1", "rows_stride_0",
+                                             "rows_stride_1", "sizes", "sizes_extent_0", "sizes_stride_0"}));
+  EXPECT_EQ(k.arguments()[1].part->rank, 2);
+  EXPECT_FALSE(k.arguments()[1].part->optional);
+  EXPECT_FALSE(k.arguments()[1].traits.noalias);
+  EXPECT_TRUE(k.arguments()[6].traits.noalias);
+
+  const auto refused = [](const Kernel &kernel, const char *words) {
+    ASSERT_FALSE(kernel.ok()) << words;
+    EXPECT_NE(kernel.status().toString().find(words), std::string::npos) << kernel.status().toString();
+  };
+  const auto reading = [](const Pointer<f32> &out) { store(out, load(declaredTensor<f32, 1>("x").pointer())); };
+  refused(recorded({}, reading), "there is no tensor 'x'");
+  refused(recorded({{"x", DType::F32, 2}}, reading), "'x' is f32 of 2 dimensions, f32 of 1 dimensions was asked for");
+  refused(recorded({{"x", DType::I32, 1}}, reading), "'x' is i32 of 1 dimensions, f32 of 1 dimensions was asked for");
+  refused(recorded({{"x y", DType::F32, 1}}, reading), "a name is letters");
+  refused(recorded({{"x", DType::F32, 6}}, reading), "1 to 5 dimensions");
+  refused(recorded({{"out", DType::F32, 1}}, reading), "both called 'out'");
+}
+
 TEST(TensorArgument, DimensionsThatAreNotLeftAreRefused) {
   const auto refused = [](const char *what, auto use) {
     const Kernel k = kernel("k", {}, [&](TensorArg<f16, 3, "x"> x, Arg<i32, "n"> n) { use(x.at(n, all, all), n); });

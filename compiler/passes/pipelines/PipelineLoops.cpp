@@ -112,7 +112,16 @@ private:
         else if (target.has(Capability::Tma))
           stage.staged.load->emitRemark() << "this load is copied by the threads: " << copy.status().message();
       }
-    const bool bulk = llvm::all_of(slots.stages, [](const Stage &stage) { return stage.bulk.has_value(); });
+    const auto isBulk = [](const Stage &stage) { return stage.bulk.has_value(); };
+    // Threads' copies through pointers of what no product takes are not worth the copy engine: such loads stay.
+    const auto inTheWay = [&](const Stage &stage) {
+      return !isBulk(stage) && !stage.inPlace && isa<tile::LoadOp>(stage.staged.load) &&
+             !feedsProduct(stage.staged.load->getResult(0));
+    };
+    if (llvm::any_of(slots.stages, isBulk) &&
+        llvm::all_of(slots.stages, [&](const Stage &stage) { return isBulk(stage) || inTheWay(stage); }))
+      llvm::erase_if(slots.stages, inTheWay);
+    const bool bulk = llvm::all_of(slots.stages, isBulk);
     findOvertaken(bulk);
     llvm::MapVector<Operation *, Pipe> byProduct;
     for (Stage &stage : slots.stages) {

@@ -35,6 +35,18 @@ std::optional<LayoutAttr> wantedLayout(OpOperand &use) {
   return after ? tile_gpu::operandLayout(use, *after) : std::nullopt;
 }
 
+bool feedsProduct(Value tile) {
+  return llvm::any_of(tile.getUses(), [](OpOperand &use) {
+    Operation *const op = use.getOwner();
+    if (isa<tile::DotOp>(op))
+      return use.getOperandNumber() < 2;
+    const auto isOther = [&](OpOperand &other) { return &other != &use && tile_gpu::isTile(other.get()); };
+    return op->getNumResults() == 1 && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+           tile_gpu::isTile(op->getResult(0)) && llvm::none_of(op->getOpOperands(), isOther) &&
+           feedsProduct(op->getResult(0));
+  });
+}
+
 namespace {
 
 bool isLoad(Operation *op) {

@@ -53,6 +53,9 @@ bool acquires(mlir::Operation *op);
 /// at the end of a chain of operations of one tile each; nothing for other uses.
 std::optional<tile_gpu::LayoutAttr> wantedLayout(mlir::OpOperand &use);
 
+/// Whether a product multiplies the tile, or what operations of one tile each make of it.
+bool feedsProduct(mlir::Value tile);
+
 /// What is known of a loop that is to be pipelined.
 class StagedLoop {
 public:

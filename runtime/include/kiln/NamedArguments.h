@@ -4,7 +4,9 @@
 //
 // Each argument of the kernel is given once, in any order; a tensor (`TensorArg` in the front end) whole: its address,
 // extents and strides go to where the kernel has them.  A name that the kernel lacks, one that is missing or given
-// twice, a tensor of another rank or element type: each is refused by name before anything is launched.
+// twice, a tensor of another rank or element type: each is refused by name before anything is launched.  An empty
+// Tensor (address 0) under a name that the kernel lacks is nothing given: one call site serves kernels with and without
+// it.
 //
 // Where the values go is worked out at the first launch of a call site and remembered: a later launch takes no lock,
 // allocates nothing and compares no names.
