@@ -28,7 +28,10 @@ struct Operand {
     at[k] = atK, at[1 - k] = other;
     return tile.byteOffset(at);
   }
-  /// The descriptor without its start address (PTX, "Matrix descriptor format").
+  /// The descriptor of these elements for a buffer at address 0 (PTX, "Matrix descriptor format").
+  uint64_t descriptorAt(unsigned other, unsigned atK) const { return constantBits() + byteAt(other, atK) / 16; }
+
+private:
   uint64_t constantBits() const {
     const auto swizzle = static_cast<uint64_t>(tma.swizzle);
     const uint64_t stride = 8 * swizzle, code = swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3;
@@ -142,8 +145,8 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
     const Emit e(rewriter, op.getLoc());
     const layout::TileLayout &sums = context.layout(op.tile());
     const auto &mma = std::get<layout::Mma>(tile_gpu::layoutAttrOf(op.tile()).encoding().kind);
-    const Value startA = buffer ? descriptor(e, lhs, adaptor.getLhs().front(), sums, 0) : Value(),
-                startB = descriptor(e, rhs, adaptor.getRhs().front(), sums, 1);
+    const Value startA = buffer ? startOf(e, lhs, adaptor.getLhs().front(), sums, 0) : Value(),
+                startB = startOf(e, rhs, adaptor.getRhs().front(), sums, 1);
     const auto k = static_cast<unsigned>(op.getRhs().getType().getShape()[0]);
     const MatrixInstruction &one = *WarpgroupDotOp::instructionOf(op.elementType());
     const unsigned each = buffer ? 1 : perWord(op.getLhs().getType());
@@ -170,11 +173,12 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
       Scalars part;
       for (unsigned r : registers)
         part.push_back(out[r]);
-      for (unsigned i = 0; i < k; i += one.k)
-        part = multiply(e, one, types, lhs, rhs,
-                        buffer ? Scalars{addTo(e, startA, lhs.byteAt(at.first, i))}
-                               : fragment(words, at.first, i, 4 * each),
-                        addTo(e, startB, rhs.byteAt(at.second, i)), part, fromZero && i == 0);
+      for (unsigned i = 0; i < k; i += one.k) {
+        const Source a = buffer ? Source{{startA}, lhs.descriptorAt(at.first, i)}
+                                : Source{fragment(words, at.first, i, 4 * each), 0};
+        part =
+            multiply(e, one, types, lhs, rhs, a, {{startB}, rhs.descriptorAt(at.second, i)}, part, fromZero && i == 0);
+      }
       for (auto [r, value] : llvm::zip_equal(registers, part))
         out[r] = value;
     }
@@ -186,21 +190,23 @@ struct LowerWarpgroupDot : Lowering<WarpgroupDotOp> {
   }
 
 private:
-  /// The descriptor of what this warpgroup reads first: warps beyond the first four add to the rows or columns.
-  Value descriptor(const Emit &e, const Operand &operand, Value base, const layout::TileLayout &sums,
-                   unsigned dim) const {
+  /// Where an instruction finds an operand: where this warpgroup's part of the buffer starts, and the descriptor of
+  /// what is read less that; or the words of a fragment.
+  struct Source {
+    Scalars values;
+    uint64_t descriptor;
+    bool isShared() const { return values.size() == 1; }
+  };
+
+  /// In descriptors' units of 16 bytes; warps beyond the first four add to the rows or columns.
+  Value startOf(const Emit &e, const Operand &operand, Value base, const layout::TileLayout &sums, unsigned dim) const {
     Value address = LLVM::PtrToIntOp::create(e.b, e.loc, e.i(32), base);
     for (unsigned bit = 2; 1u << bit < context.numWarps(); ++bit)
       if (const unsigned at = sums.coords(0, 0, 1u << bit, 0)[dim]) {
         const Value isOn = e.and_(e.shr(context.warp(), bit), e.i32(1));
         address = e.add(address, e.mul(isOn, e.i32(static_cast<int64_t>(operand.byteAt(at, 0)))));
       }
-    // 18 bits of the address, in units of 16 bytes.
-    const Value start = e.shr(e.and_(address, e.i32(0x3FFFF)), 4);
-    return arith::OrIOp::create(e.b, e.loc, e.widen(start), e.i64(static_cast<int64_t>(operand.constantBits())));
-  }
-  static Value addTo(const Emit &e, Value descriptor, uint64_t bytes) {
-    return bytes ? arith::AddIOp::create(e.b, e.loc, descriptor, e.i64(static_cast<int64_t>(bytes / 16))) : descriptor;
+    return e.widen(e.shr(e.and_(address, e.i32(0x3FFFF)), 4)); // 18 bits of the address
   }
 
   /// The rows and columns at which the instructions of a warpgroup begin, and the registers of each in the order in
@@ -228,27 +234,31 @@ private:
             words.at({row + 8, column + ofThreads})};
   }
 
-  /// `a`: a descriptor, or the words of a fragment.
+  /// Descriptors are computed in the assembly: LLVM would keep those of a loop's every instruction in registers.
   static Scalars multiply(const Emit &e, const MatrixInstruction &one, const std::string &types, const Operand &lhs,
-                          const Operand &rhs, const Scalars &a, Value b, llvm::ArrayRef<Value> sums, bool isFirst) {
+                          const Operand &rhs, const Source &a, const Source &b, llvm::ArrayRef<Value> sums,
+                          bool isFirst) {
     const std::size_t count = sums.size();
     std::string list;
     for (std::size_t i = 0; i < count; ++i)
       list += (i ? ", $" : "$") + std::to_string(i);
     std::string left;
-    const bool isShared = a.size() == 1;
-    for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t i = 0; i < a.values.size(); ++i)
       left += (i ? ", $" : "$") + std::to_string(count + i);
-    const std::string right = "$" + std::to_string(count + a.size());
+    const std::string right = "$" + std::to_string(count + a.values.size());
     const auto transposed = [](const Operand &operand) { return operand.isKMajor() ? ", 0" : ", 1"; };
+    const auto describe = [](const std::string &name, const std::string &start, const Source &source) {
+      return "add.s64 " + name + ", " + start + ", " + std::to_string(source.descriptor) + "; ";
+    };
     const std::string text =
-        "{ .reg .pred p; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned." +
-        one.shape(static_cast<unsigned>(2 * count)) + "." + types + " {" + list + "}, " +
-        (isShared ? left : "{" + left + "}") + ", " + right + ", p, 1, 1" +
-        (rhs.tile.bits() == 16 ? std::string(isShared ? transposed(lhs) : "") + transposed(rhs) : std::string()) +
+        "{ .reg .pred p; .reg .b64 a, b; setp.ne.b32 p, " + std::string(isFirst ? "0" : "1") + ", 0; " +
+        (a.isShared() ? describe("a", left, a) : std::string()) + describe("b", right, b) +
+        "wgmma.mma_async.sync.aligned." + one.shape(static_cast<unsigned>(2 * count)) + "." + types + " {" + list +
+        "}, " + (a.isShared() ? "a" : "{" + left + "}") + ", b, p, 1, 1" +
+        (rhs.tile.bits() == 16 ? std::string(a.isShared() ? transposed(lhs) : "") + transposed(rhs) : std::string()) +
         "; }";
-    Scalars more = a;
-    more.push_back(b);
+    Scalars more = a.values;
+    more.append(b.values);
     return assembly(e, text, sums, more, /*readsSums=*/!isFirst);
   }
 };

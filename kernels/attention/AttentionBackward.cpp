@@ -5,6 +5,7 @@
 #include "kernels/attention/BlockWalk.h"
 #include "kernels/attention/PairGradients.h"
 #include "kernels/attention/PairOptions.h"
+#include "kernels/attention/QuerySums.h"
 #include "kernels/attention/SequenceRows.h"
 
 #include <limits>
@@ -14,12 +15,6 @@ namespace kiln::kernels {
 using namespace language;
 
 namespace {
-
-/// The sums of a head's dq, [row, dim], as tiles of whole rows.
-auto rowSums(const SequenceRows &sequence, const TensorView<f32, 4> &sums, const Scalar<i32> &head,
-             const AttentionBackwardConfig &c) {
-  return sequence.of(sums.at(sequence.batch, head, all, all), constant<i64>(c.dim)).tiles({c.blockM, c.dim});
-}
 
 template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
   return kernel(
@@ -57,7 +52,7 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
         storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, toBase2));
         storeView(view(delta, Unit::Last), {row0}, sums);
         if (c.onePass)
-          storeView(rowSums(mine, dqSums, head, c), {row0, 0}, zeros<f32>({c.blockM, c.dim}));
+          QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).clear(row0);
         if (c.sink) {
           const auto i = row0 + range(0, c.blockM);
           // Minus infinity less itself is no number: a sink that is it has no share.
@@ -102,13 +97,6 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
           const auto factor = options.dropoutFactor(c.dropout);
           const Visibility::Rows rows = visibility.seeing(key0);
-          // In one pass: rows i's part of dq.  Rows after the last one are not this sequence's: they are left alone.
-          const auto addToQueries = [&](const Scalar<i32> &head, const Tile<i32> &i, const Tile<f32> &part) {
-            const auto sums = dqSums.at(mine.batch, head, all, all);
-            const auto at = (mine.start + cast<i64>(i)) * sums.stride(0);
-            atomicAdd(sums.pointer() + expandDims(at, 1) + cast<i64>(expandDims(range(0, c.dim), 0)), part,
-                      expandDims(i < mine.rows, 1));
-          };
           const auto [keySums, valueSums] = loop(
               over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
               [&](auto member, auto keySums, auto valueSums) {
@@ -144,22 +132,34 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                               pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
                               if (functions.given())
                                 pairs.setFunctions(functions, expandDims(i, 0), tile.isPartial);
-                              // All of a round's products that need nothing else come first, and each sum as soon as
-                              // it can: warpgroups multiply while threads compute.
+                              const auto products = [&] { return dot(keyTile, transpose(query)); };
+                              const auto powers = [&](const Tile<f32> &x) {
+                                pairs.powers(x, expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
+                              };
                               // Summed from -delta on: the difference takes no registers and no instructions.
-                              const auto deltas = expandDims(loadView(deltaView, {row0}), 0);
-                              const auto dp = c.dropout ? dot(valueTile, transpose(gradient))
-                                                        : dot(valueTile, transpose(gradient),
-                                                              broadcastTo(0.0f - deltas, {c.blockN, c.blockM}));
-                              const auto products = dot(keyTile, transpose(query));
-                              pairs.powers(products, expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
+                              std::optional<Tile<f32>> deltas;
+                              const auto dpOf = [&] {
+                                deltas = expandDims(loadView(deltaView, {row0}), 0);
+                                return c.dropout ? dot(valueTile, transpose(gradient))
+                                                 : dot(valueTile, transpose(gradient),
+                                                       broadcastTo(0.0f - *deltas, {c.blockN, c.blockM}));
+                              };
+                              Tile<f32> dp;
+                              // Warpgroups multiply while threads compute.
+                              if (c.onePass) { // powers are computed while the round before is multiplied for dq
+                                powers(products());
+                                dp = dpOf();
+                              } else { // all products that need nothing else come first
+                                dp = dpOf();
+                                powers(products());
+                              }
                               const auto nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
-                              const auto dx = cast<T>(c.dropout ? pairs.gradients(dp, deltas) : pairs.gradients(dp));
+                              const auto dx = cast<T>(c.dropout ? pairs.gradients(dp, *deltas) : pairs.gradients(dp));
                               if (!c.onePass)
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
                               const auto nextKeys = dot(dx, query, keySums);
-                              addToQueries(head, i, part);
+                              QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).add(row0, part);
                               return std::tuple{nextKeys, nextValues};
                             });
               });
@@ -253,7 +253,7 @@ template <Element T> Kernel sumsKernel(const AttentionBackwardConfig &c) {
                   const SequenceRows mine = sequenceRows(dq.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ);
                   const auto headDim = multipleOf(dq.extent(4), headDimUnit(elementOf<T>));
                   const auto out = mine.of(dq.at(mine.batch, all, head / group, head % group, all), headDim);
-                  const auto sums = loadView(rowSums(mine, dqSums, head, c), {row0, 0});
+                  const auto sums = QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).load(row0);
                   storeView(out.tiles({c.blockM, c.dim}), {row0, 0}, cast<T>(sums * scale));
                 });
 }

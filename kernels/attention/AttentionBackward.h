@@ -82,8 +82,8 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 /// f16 or bf16.  Arguments by name:
 ///
 ///   rows      o and do [batch, row, key head, member of its group, dim], lse and dlse [batch, head, row], sink [head];
-///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows], dq_sums [batch, head, row,
-///             dim]: zeros; cu_q, used_q, queries
+///             out: lse2 and delta [batch, head, row], dsinks [batch, head, block of rows], dq_sums (QuerySums.h):
+///             zeros; cu_q, used_q, queries
 ///   keys      those of `attention` (Attention.h) without outputs, sinks and descales; do as q, lse2, delta; dk and dv
 ///             as k and v; a bias with its last dimensions exchanged; dq_sums; `keys` in place of `queries`: the
 ///             longest sequence's

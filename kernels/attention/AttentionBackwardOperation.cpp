@@ -5,6 +5,7 @@
 #include "kernels/attention/AttentionChecks.h"
 #include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
+#include "kernels/attention/QuerySums.h"
 
 namespace kiln::kernels {
 namespace {
@@ -195,16 +196,18 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
   KILN_ASSIGN(const AttentionBackwardConfig ofRows, configOf(Launch::Rows, a));
   const bool onePass = hasRows && ofRows.onePass;
   const RowNumbers numbers{q.batch, q.heads, q.rows},
+      groups{q.batch, q.heads, QuerySums::groups(q.rows, batch, of.cuQ.has_value())},
       partsOfSinks{batch, q.heads, hasRows ? ceilDiv(queries, ofRows.blockM) : 0};
+  const std::int64_t groupNumbers = std::int64_t(QuerySums::groupRows) * ofRows.dim;
   const std::size_t bytes = hasRows ? numbers.bytes() : 0;
   KILN_ASSIGN(const auto parts,
               plan.workspace({{"lse2", bytes},
                               {"delta", bytes},
                               {"dsinks", hasRows && a.dsink ? partsOfSinks.bytes() : 0},
                               {"dbiases", a.dbias && hasBiasParts(a) ? biasPartsOf(a).bytes() : 0},
-                              {"dq_sums", onePass ? numbers.bytes() * static_cast<std::size_t>(ofRows.dim) : 0}}));
+                              {"dq_sums", onePass ? groups.bytes() * static_cast<std::size_t>(groupNumbers) : 0}}));
   const Tensor lse2 = numbers.at(parts[0]), delta = numbers.at(parts[1]), dsinks = partsOfSinks.at(parts[2]);
-  const Tensor dqSums = onePass ? numbers.rowsAt(parts[4], ofRows.dim) : Tensor();
+  const Tensor dqSums = onePass ? groups.rowsAt(parts[4], groupNumbers) : Tensor();
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   if (hasRows) {
     KILN_ASSIGN(JitKernel * kernel, kernelOf(Launch::Rows, element, ofRows));

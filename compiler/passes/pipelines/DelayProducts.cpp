@@ -18,6 +18,7 @@
 // arms of a conditional that depends on it.  The answer of tile.any_row is free where no row needs the arm: it asks for
 // rows that are no numbers in addition.
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/pipelines/DelayedSums.h"
 #include "compiler/passes/pipelines/PipelinedLoops.h"
 
 #include "compiler/tile_gpu/LayoutInference.h"
@@ -377,6 +378,8 @@ struct DelayProducts : impl::DelayProductsBase<DelayProducts> {
       for (scf::ForOp loop : loops)
         if (Delay delay(loop); delay.find())
           delay.run();
+        else
+          delaySums(loop);
     };
     if (failed(forEachLoops(getOperation(), hasProducts, delayAll)))
       signalPassFailure();

@@ -134,20 +134,22 @@ public:
   }
 
   LogicalResult run() {
+    const auto isInRegisters = [](tile::DotOp dot, unsigned number) { return number == 0 && readsRegisters(dot); };
     for (tile::DotOp dot : dots)
-      carryInBuffers(dot);
+      for (const unsigned number : {0u, 1u})
+        if (!isInRegisters(dot, number))
+          carryInBuffers(dot, number);
     for (tile::DotOp dot : dots)
-      for (unsigned number = 0; number < 2; ++number) {
+      for (const unsigned number : {0u, 1u}) {
         if (operands.contains({dot, number}))
           continue;
-        if (number == 0 && readsRegisters(dot)) {
+        if (isInRegisters(dot, number)) {
           operands[{dot, number}] = dot.getLhs();
           continue;
         }
         const auto [tile, turned] = viewedTile(dot->getOperand(number));
         const WarpgroupOperand use{dot, number, turned};
-        // Only 16-bit elements may lie with K apart.
-        const unsigned inner = bytesOf(tile) == 2 ? 2 : use.k();
+        const unsigned inner = onlyInner(tile, use);
         const void *where =
             storing == Storing::Each ? static_cast<const void *>(dot) : beforeLoops(tile, dot)->getBlock();
         Shared &shared = groups[{tile, {where, inner}}];
@@ -178,6 +180,22 @@ public:
   }
 
 private:
+  /// The dimension that lies innermost; 2: either, since elements of 16 bits may lie with K apart.
+  static unsigned onlyInner(Value tile, const WarpgroupOperand &use) { return bytesOf(tile) == 2 ? 2 : use.k(); }
+
+  BufferType cheapestBuffer(Value tile, llvm::ArrayRef<WarpgroupOperand> uses, unsigned inner) const {
+    BufferType type;
+    double best = 0;
+    for (const unsigned i : {1u, 0u})
+      if (inner == 2 || inner == i) {
+        const BufferType candidate = warpgroupBuffer(cast<RankedTensorType>(tile.getType()), uses, i);
+        const std::optional<double> cost = candidate ? costOf(tile, candidate, target) : std::nullopt;
+        if (cost && (!type || *cost < best))
+          type = candidate, best = *cost;
+      }
+    return type;
+  }
+
   LogicalResult store(Shared &shared, unsigned inner) {
     if (const Value buffer = bufferInPlace(shared)) {
       Operation *load = shared.tile.getDefiningOp();
@@ -189,15 +207,7 @@ private:
       read.insert(load);
       return success();
     }
-    BufferType type;
-    double best = 0;
-    for (const unsigned i : {1u, 0u})
-      if (inner == 2 || inner == i) {
-        const BufferType candidate = warpgroupBuffer(cast<RankedTensorType>(shared.tile.getType()), shared.uses, i);
-        const std::optional<double> cost = candidate ? costOf(shared.tile, candidate, target) : std::nullopt;
-        if (cost && (!type || *cost < best))
-          type = candidate, best = *cost;
-      }
+    const BufferType type = cheapestBuffer(shared.tile, shared.uses, inner);
     Operation *first = shared.uses.front().dot;
     if (!type)
       return first->emitError() << "no buffer of shared memory for the operand " << shared.tile.getType()
@@ -249,27 +259,25 @@ private:
     return {both, which};
   }
 
-  /// A right tile that the loop around the product carries, for it and for a product after the loop: rounds make it in
-  /// one of two buffers in turn, while the product reads the other.
-  void carryInBuffers(tile::DotOp dot) {
-    const auto carried = dyn_cast<BlockArgument>(dot.getRhs());
+  /// A tile that the loop around the product carries, for it and for products after the loop: rounds make it in one of
+  /// two buffers in turn, while the product reads the other.
+  void carryInBuffers(tile::DotOp dot, unsigned operand) {
+    const auto carried = dyn_cast<BlockArgument>(viewedTile(dot->getOperand(operand)).first);
     auto loop = carried ? dyn_cast<scf::ForOp>(carried.getOwner()->getParentOp()) : scf::ForOp();
-    if (!loop || dot->getBlock() != loop.getBody() || carried == loop.getInductionVar() || !carried.hasOneUse())
+    if (!loop || dot->getBlock() != loop.getBody() || carried == loop.getInductionVar())
       return;
     const unsigned place = carried.getArgNumber() - loop.getNumInductionVars();
-    Value made = loop.getYieldedValues()[place];
-    llvm::SmallVector<tile::DotOp> after;
-    for (OpOperand &use : loop.getResult(place).getUses()) {
-      auto reader = dyn_cast<tile::DotOp>(use.getOwner());
-      if (!reader || !readsShared(reader) || use.getOperandNumber() != 1)
-        return;
-      after.push_back(reader);
-    }
-    llvm::SmallVector<WarpgroupOperand> uses = {{dot, 1, false}};
-    for (tile::DotOp reader : after)
-      uses.push_back({reader, 1, false});
-    const BufferType type = warpgroupBuffer(cast<RankedTensorType>(carried.getType()), uses, 0);
-    if (!type || made.getParentBlock() != loop.getBody() || isa<BlockArgument>(made))
+    Value made = loop.getYieldedValues()[place], result = loop.getResult(place);
+    const auto inLoop = warpgroupOperands(carried), after = warpgroupOperands(result);
+    if (!inLoop || inLoop->size() != 1 || (!after && !result.use_empty()) || made.getParentBlock() != loop.getBody() ||
+        isa<BlockArgument>(made))
+      return;
+    llvm::SmallVector<WarpgroupOperand> uses = *inLoop;
+    if (after)
+      uses.append(*after);
+    // The two buffers serve all of them.
+    const BufferType type = cheapestBuffer(made, uses, onlyInner(made, uses.front()));
+    if (!type)
       return;
     IRRewriter rewriter(loop);
     const Location loc = loop.getLoc();
@@ -283,16 +291,16 @@ private:
     loop = carryAlso(rewriter, loop, {first});
     const Value which = loop.getRegionIterArg(added);
     rewriter.setInsertionPoint(dot);
-    operands[{dot, 1}] = view(both, which);
+    readFrom({loop.getRegionIterArg(place), *inLoop}, view(both, which), rewriter);
     rewriter.setInsertionPointAfter(made.getDefiningOp());
     const Value other = otherOf(rewriter, loc, which);
     LocalStoreOp::create(rewriter, loc, made, view(both, other));
     Operation *end = loop.getBody()->getTerminator();
     end->setOperand(place, loop.getRegionIterArg(place)); // nobody looks at it any more
     end->setOperand(added, other);
-    for (tile::DotOp reader : after) {
-      rewriter.setInsertionPoint(reader);
-      operands[{reader, 1}] = view(both, loop.getResult(added));
+    if (after) {
+      rewriter.setInsertionPointAfter(loop);
+      readFrom({loop.getResult(place), *after}, view(both, loop.getResult(added)), rewriter);
     }
   }
 
@@ -378,7 +386,7 @@ private:
   }
 
   /// The operands of all uses, where `b` is.
-  void readFrom(Shared &shared, Value buffer, OpBuilder &b) {
+  void readFrom(const Shared &shared, Value buffer, OpBuilder &b) {
     const auto type = cast<BufferType>(buffer.getType());
     Value turned;
     for (const WarpgroupOperand &use : shared.uses) {

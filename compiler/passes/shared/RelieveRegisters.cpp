@@ -1,5 +1,6 @@
 // Where tiles take more registers than a thread has, those that go through shared memory anyway stay there longer: they
-// are stored as soon as they can be computed and read where they are needed, by each product on its own.
+// are stored as soon as they can be computed and read where they are needed, by each product on its own.  What follows
+// from scalars alone, as positions do, and serves arms of conditionals only is computed in each arm.
 #include "compiler/passes/Pass.h"
 #include "compiler/passes/shared/SharedBuffers.h"
 
@@ -7,7 +8,9 @@
 #include "compiler/tile_gpu/LayoutInference.h"
 #include "compiler/tile_gpu/TileGpu.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -54,6 +57,47 @@ llvm::SmallVector<Exchange> exchangesOf(func::FuncOp f) {
       out.push_back(e);
   });
   return out;
+}
+
+/// Tiles of ranges and scalars.
+bool followsFromScalars(Value tile) {
+  Operation *def = tile.getDefiningOp();
+  if (!isa<RankedTensorType>(tile.getType()) || isa_and_present<tile::RangeOp, tile::SplatOp>(def) ||
+      (def && def->hasTrait<OpTrait::ConstantLike>()))
+    return true;
+  const bool isCheap = def && (isa<tile::ExpandDimsOp, tile::BroadcastOp>(def) ||
+                               def->getDialect()->getNamespace() == arith::ArithDialect::getDialectNamespace());
+  return isCheap && llvm::all_of(def->getOperands(), followsFromScalars);
+}
+
+/// Else it would be kept from the first conditional that may look at it to the last.
+void computeInArms(func::FuncOp f) {
+  llvm::SmallVector<Operation *> all;
+  f.walk([&](Operation *op) { all.push_back(op); });
+  for (Operation *op : llvm::reverse(all)) { // users first
+    if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()) ||
+        op->hasTrait<OpTrait::ConstantLike>() || op->use_empty() || !followsFromScalars(op->getResult(0)))
+      continue;
+    llvm::MapVector<Region *, llvm::SmallVector<OpOperand *>> arms;
+    const bool onlyArms = llvm::all_of(op->getUses(), [&](OpOperand &use) {
+      auto branch = dyn_cast_or_null<scf::IfOp>(op->getBlock()->findAncestorOpInBlock(*use.getOwner()));
+      if (!branch || branch == use.getOwner())
+        return false;
+      Region *arm = use.getOwner()->getParentRegion();
+      while (arm->getParentOp() != branch)
+        arm = arm->getParentRegion();
+      arms[arm].push_back(&use);
+      return true;
+    });
+    if (!onlyArms)
+      continue;
+    for (auto &[arm, uses] : arms) {
+      Operation *copy = OpBuilder::atBlockBegin(&arm->front()).clone(*op);
+      for (OpOperand *use : uses)
+        use->set(copy->getResult(0));
+    }
+    op->erase();
+  }
 }
 
 class Mover {
@@ -183,9 +227,10 @@ struct RelieveRegisters : impl::RelieveRegistersBase<RelieveRegisters> {
 
   static void relieve(func::FuncOp f, const Target &target) {
     const uint64_t room = roomForTiles(f, target);
-    analysis::TileWords best = analysis::tileWords(f, room);
-    if (best.beyond == 0)
+    if (analysis::tileWords(f, room).beyond == 0)
       return;
+    computeInArms(f);
+    analysis::TileWords best = analysis::tileWords(f, room);
     const uint64_t bytes = target.sharedOptIn / 16 * 15; // places leave gaps
     const size_t all = Mover(f).count();
     func::FuncOp chosen;

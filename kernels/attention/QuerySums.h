@@ -1,0 +1,101 @@
+//===- QuerySums.h - dq in fp32, while programs add to it ---------------------===//
+//
+// dq_sums [batch, head, group, 16 dim]: a group has 16 rows of a sequence, in the order in which the matrix units leave
+// sums in registers (m16n8 and m64nN, PTX ISA): a lane's four of rows r and r + 8, columns c and c + 1 are neighbours,
+// and so are the 32 lanes'.  A warp adds 512 bytes in a row by one operation.
+//
+// Groups of packed sequences lie one after the other: sequence b begins at group (start + 16 b) / 16, rounded down, so
+// that none has rows of two.  Rows of a group after the sequence's last are added to, and never read.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_ATTENTION_QUERYSUMS_H
+#define KILN_KERNELS_ATTENTION_QUERYSUMS_H
+
+#include "kernels/attention/SequenceRows.h"
+
+#include <bit>
+
+namespace kiln::kernels {
+
+class QuerySums {
+  using Numbers = language::Tile<language::f32>;
+  template <typename T> using Scalar = language::Scalar<T>;
+
+public:
+  static constexpr int groupRows = 16;
+
+  /// Of all of a tensor's rows: `rows` of each batch, or of `sequences` that are packed.
+  static constexpr std::int64_t groups(std::int64_t rows, std::int64_t sequences, bool isPacked) {
+    return isPacked ? rows / groupRows + sequences : (rows + groupRows - 1) / groupRows;
+  }
+
+  /// Of a head of the sequence `batch`, whose rows `mine` says, in tiles of `rows` x `columns`.
+  QuerySums(const language::TensorView<language::f32, 4> &sums, const SequenceRows &mine,
+            const Scalar<language::i32> &batch, const Scalar<language::i32> &head, bool isPacked, int rows, int columns)
+      : sums(sums.at(mine.batch, head, language::all, language::all)), mine(mine), rows(rows), columns(columns) {
+    using namespace language;
+    if (isPacked)
+      first = (mine.start + cast<i64>(batch) * groupRows) / groupRows;
+  }
+
+  /// To the tile of which `row0` is the first row; a multiple of 16.
+  void add(const Scalar<language::i32> &row0, const Numbers &part) const {
+    const Place at = placeOf(row0);
+    language::atomicAdd(at.pointers, inOrder(part), at.exist);
+  }
+  void clear(const Scalar<language::i32> &row0) const {
+    const Place at = placeOf(row0);
+    language::store(at.pointers, language::zeros<language::f32>(shape()), at.exist);
+  }
+  Numbers load(const Scalar<language::i32> &row0) const {
+    const Place at = placeOf(row0);
+    return inRows(language::load(at.pointers, at.exist, 0.0f));
+  }
+
+private:
+  struct Place {
+    language::Tile<language::Pointer<language::f32>> pointers;
+    language::Tile<language::i1> exist; ///< by group
+  };
+
+  /// Other extents stay whole (docs/design.md, section 3): rows lie as they are then.
+  bool isOrdered() const { return std::has_single_bit(static_cast<unsigned>(columns)); }
+  language::Shape shape() const {
+    return isOrdered() ? language::Shape{rows / groupRows, groupRows * columns} : language::Shape{rows, columns};
+  }
+  Numbers inOrder(const Numbers &x) const {
+    using namespace language;
+    if (!isOrdered())
+      return x;
+    const Shape parts = {rows / groupRows, 2, 8, columns / 8, 4, 2};
+    return reshape(transpose(reshape(x, parts), {0, 3, 2, 4, 1, 5}), shape());
+  }
+  Numbers inRows(const Numbers &x) const {
+    using namespace language;
+    if (!isOrdered())
+      return x;
+    const Shape parts = {rows / groupRows, columns / 8, 8, 4, 2, 2};
+    return reshape(transpose(reshape(x, parts), {0, 4, 2, 1, 3, 5}), {rows, columns});
+  }
+
+  Place placeOf(const Scalar<language::i32> &row0) const {
+    using namespace language;
+    const int each = isOrdered() ? groupRows : 1; // rows of a line of the tile
+    const auto line = range(0, rows / each);
+    const auto group = row0 / groupRows + (isOrdered() ? line : line / groupRows);
+    auto at = (first + cast<i64>(group)) * sums.stride(0);
+    if (!isOrdered())
+      at = at + cast<i64>(line % groupRows * columns);
+    return {sums.pointer() + expandDims(at, 1) + cast<i64>(expandDims(range(0, each * columns), 0)),
+            broadcastTo(expandDims(group * groupRows < mine.rows, 1), shape())};
+  }
+
+  language::TensorView<language::f32, 2> sums;
+  SequenceRows mine;
+  int rows, columns;
+  Scalar<language::i64> first = language::constant<language::i64>(0);
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_ATTENTION_QUERYSUMS_H
