@@ -120,23 +120,21 @@ Value loopAround(const Emit &e, Rmw kind, const std::string &how, tile::Scope sc
   return e.bitcast(loop.getResult(0), type);
 }
 
-/// Adds neighbouring f32 where `condition` holds: as the operand of the instruction, without a branch.
-void addNeighbours(const Emit &e, tile::AtomicRmwOp op, Value condition, Value address, ArrayRef<Value> values) {
-  std::string list, constraints, predicate;
+/// Adds neighbouring f32.
+void addNeighbours(const Emit &e, tile::AtomicRmwOp op, Value address, ArrayRef<Value> values) {
+  std::string list, constraints;
   Scalars operands;
   const auto add = [&](Value v, const char *constraint) {
     operands.push_back(v);
     constraints += (constraints.empty() ? "" : ",") + std::string(constraint);
     return "$" + std::to_string(operands.size() - 1);
   };
-  if (condition)
-    predicate = "@" + add(condition, "b") + " ";
   const std::string where = add(address, "l");
   for (Value v : values)
     list += (list.empty() ? "" : ", ") + add(v, "f");
   assembly(e,
-           predicate + "red" + orderAndScope(op.getOrder(), op.getScope()) + ".global.add.v" +
-               std::to_string(values.size()) + ".f32 [" + where + "], {" + list + "};",
+           "red" + orderAndScope(op.getOrder(), op.getScope()) + ".global.add.v" + std::to_string(values.size()) +
+               ".f32 [" + where + "], {" + list + "};",
            constraints, operands, Type());
 }
 
@@ -252,7 +250,8 @@ template <typename Op> struct LowerAtomic : Lowering<Op> {
       const unsigned r = group.front();
       const Value condition = e.both(owner, maskOf(adaptor, r));
       if (group.size() > 1) {
-        actTogether(e, op, adaptor, condition, group);
+        // A branch even for one instruction: those of one condition become one.
+        e.guarded(condition, [&](Emit &inside) { actTogether(inside, op, adaptor, group); });
         continue;
       }
       if (!used) {
@@ -277,15 +276,14 @@ template <typename Op> struct LowerAtomic : Lowering<Op> {
   }
 
 private:
-  static void actTogether(const Emit &e, tile::AtomicRmwOp op, Adaptor adaptor, Value condition,
-                          const AccessGroup &group) {
+  static void actTogether(const Emit &e, tile::AtomicRmwOp op, Adaptor adaptor, const AccessGroup &group) {
     Scalars values;
     for (unsigned r : group)
       values.push_back(adaptor.getValue()[r]);
-    addNeighbours(e, op, condition, adaptor.getPointer()[group.front()], values);
+    addNeighbours(e, op, adaptor.getPointer()[group.front()], values);
   }
   /// A comparison is one element's.
-  static void actTogether(const Emit &, tile::AtomicCasOp, Adaptor, Value, const AccessGroup &) {}
+  static void actTogether(const Emit &, tile::AtomicCasOp, Adaptor, const AccessGroup &) {}
 
   static Value maskOf(typename tile::AtomicRmwOp::template GenericAdaptor<ArrayRef<ValueRange>> adaptor, unsigned r) {
     return adaptor.getMask().empty() ? Value() : adaptor.getMask()[r];

@@ -144,15 +144,14 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                                                  : dot(valueTile, transpose(gradient),
                                                        broadcastTo(0.0f - *deltas, {c.blockN, c.blockM}));
                               };
-                              Tile<f32> dp;
-                              // Warpgroups multiply while threads compute.
-                              if (c.onePass) { // powers are computed while the round before is multiplied for dq
-                                powers(products());
-                                dp = dpOf();
-                              } else { // all products that need nothing else come first
-                                dp = dpOf();
-                                powers(products());
-                              }
+                              // Warpgroups multiply while threads compute: all products that need nothing else come
+                              // first.  In one pass the round before is multiplied for dq while this one's scores are.
+                              Tile<f32> x, dp;
+                              if (c.onePass)
+                                x = products(), dp = dpOf();
+                              else
+                                dp = dpOf(), x = products();
+                              powers(x);
                               const auto nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
                               const auto dx = cast<T>(c.dropout ? pairs.gradients(dp, *deltas) : pairs.gradients(dp));
                               if (!c.onePass)

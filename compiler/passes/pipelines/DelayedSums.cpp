@@ -31,7 +31,7 @@ public:
       if (!first)
         first = dot;
       else if (goesOut(dot) && othersOnlyRead())
-        return place();
+        return second;
       else if (!second)
         second = dot;
     }
@@ -52,9 +52,9 @@ public:
     for (auto [i, v] : llvm::enumerate(scalars))
       end->setOperand(added + 2 + i, v);
 
-    rewriter.setInsertionPointAfter(first);
+    rewriter.setInsertionPointToStart(loop.getBody());
     IRMapping map = multiply(ValueRange(loop.getRegionIterArgs()).drop_front(added));
-    rewriter.setInsertionPoint(outgoing);
+    rewriter.setInsertionPoint(second);
     const Value before =
         arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne, loop.getInductionVar(), loop.getLowerBound());
     addUp(map, before);
@@ -149,21 +149,6 @@ private:
                 .wasInterrupted();
   }
 
-  /// Memory gets the sums before the round's second product and what only that needs: their registers are free by then.
-  bool place() {
-    if (!second)
-      return false;
-    llvm::DenseSet<Operation *> needed = {second};
-    outgoing = second;
-    for (Operation *op = second->getPrevNode(); op && op != first; op = op->getPrevNode()) {
-      if (op->use_empty() || !llvm::all_of(op->getUsers(), [&](Operation *user) { return needed.contains(user); }))
-        break;
-      needed.insert(op);
-      outgoing = op;
-    }
-    return true;
-  }
-
   Value zeroOf(Value v) { return arith::ConstantOp::create(rewriter, v.getLoc(), rewriter.getZeroAttr(v.getType())); }
 
   /// The product of the round that gave these: the left tile, the counter and the scalars.
@@ -210,13 +195,13 @@ private:
 
   scf::ForOp loop;
   IRRewriter rewriter;
-  tile::DotOp first, second, product;
+  tile::DotOp first, second; ///< before the second one memory gets the sums: their registers are its
+  tile::DotOp product;
   Value left;                                   ///< that the product reads, past views
   llvm::SmallVector<Operation *> late;          ///< what follows from the product, in program order
   llvm::SmallVector<tile::AtomicRmwOp> atomics; ///< of these
   llvm::SetVector<Operation *> again;           ///< computed a round later, too
   llvm::SetVector<Value> scalars;               ///< carried
-  Operation *outgoing = nullptr;                ///< before which memory gets the sums
 };
 
 } // namespace

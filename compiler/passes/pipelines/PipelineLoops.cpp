@@ -430,8 +430,24 @@ private:
     ahead.assign(added.begin(), added.end());
   }
 
-  void body() {
+  /// The first load, or the start of the round: where products that need no load of it come before that.
+  void beginRound() {
     rewriter.setInsertionPointToStart(loop.getBody());
+    bool multiplies = false;
+    for (Operation &op : *loop.getBody()) {
+      multiplies |= isa<tile::DotOp>(op);
+      if (llvm::any_of(pipes, [&](const Pipe &pipe) {
+            return llvm::any_of(pipe.stages, [&](const Stage *stage) { return stage->staged.load == &op; });
+          })) {
+        if (multiplies)
+          rewriter.setInsertionPoint(&op);
+        return;
+      }
+    }
+  }
+
+  void body() {
+    beginRound();
     for (Pipe &pipe : pipes) {
       auto wait = WaitOp::create(rewriter, loop.getLoc(), pipe.state);
       pipe.state = wait.getNext();
