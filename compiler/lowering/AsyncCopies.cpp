@@ -191,8 +191,9 @@ struct LowerAsyncWait : Lowering<tile_gpu::AsyncWaitOp> {
     // Waiting for everything is always right.
     NVVM::CpAsyncWaitGroupOp::create(rewriter, op.getLoc(), op.getGroups().value_or(0));
     // What cp.async writes is the threads' own, too.
-    if (llvm::any_of(op.getReady(),
-                     [](Value buffer) { return isReadByHardware(cast<tile_gpu::BufferType>(buffer.getType())); }))
+    if (llvm::any_of(op.getReady(), [](Value buffer) {
+          return tile_gpu::isReadByHardware(cast<tile_gpu::BufferType>(buffer.getType()));
+        }))
       fenceForHardware(rewriter, op.getLoc(), context);
     rewriter.eraseOp(op);
     return success();

@@ -120,7 +120,8 @@ bool showsStores(Operation *op) {
 Operation *fencedBefore(tile_gpu::LocalStoreOp store) {
   Operation *op = store->getNextNode();
   for (; !op->hasTrait<OpTrait::IsTerminator>() && !showsStores(op); op = op->getNextNode())
-    if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op); next && isReadByHardware(next.getBuffer().getType()))
+    if (auto next = dyn_cast<tile_gpu::LocalStoreOp>(op);
+        next && tile_gpu::isReadByHardware(next.getBuffer().getType()))
       return nullptr;
   return op;
 }
@@ -157,7 +158,7 @@ struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
       SharedMove(context, e, plan->access, frameOf(*plan, *buffer), core)
           .store(ArrayRef<Value>(values).slice(rep * registers, registers));
     }
-    if (Operation *before = isReadByHardware(op.getBuffer().getType()) ? fencedBefore(op) : nullptr) {
+    if (Operation *before = tile_gpu::isReadByHardware(op.getBuffer().getType()) ? fencedBefore(op) : nullptr) {
       rewriter.setInsertionPoint(before);
       fenceForHardware(rewriter, op.getLoc(), context);
     }

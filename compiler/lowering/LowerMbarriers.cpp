@@ -1,5 +1,6 @@
 // mbarriers, what one thread does alone, warps that only copy, and copies by tensor maps (TMA).
 #include "compiler/lowering/Emit.h"
+#include "compiler/lowering/SharedMoves.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -88,6 +89,8 @@ struct LowerArrive : Lowering<tile_gpu::MbarrierArriveOp> {
       NVVM::MBarrierArriveOp::create(one.b, one.loc, TypeRange(), at, Value(), NVVM::MemScopeKind::CTA,
                                      /*relaxed=*/false);
     };
+    if (op->hasAttr(tile_gpu::readByThreads))
+      fenceForHardware(rewriter, e.loc, context);
     if (context.isElected(op)) {
       arrive(e);
     } else {

@@ -32,10 +32,6 @@ Value byteOf(const Emit &e, const layout::OffsetFields &fields, Value offset, la
   return out ? out : e.i32(0);
 }
 
-bool isReadByHardware(tile_gpu::BufferType buffer) {
-  return std::holds_alternative<layout::Tma>(cast<tile_gpu::SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
-}
-
 void fenceForHardware(OpBuilder &b, Location loc, const LoweringContext &context) {
   if (context.target().has(Capability::Wgmma) || context.target().has(Capability::Tma))
     NVVM::FenceProxyOp::create(b, loc, NVVM::ProxyKind::async_shared,

@@ -17,8 +17,6 @@ namespace kiln::lowering {
 /// The byte at which an offset lies (layout::byteOf) whose bits the program computes; it never sets others than `bits`.
 mlir::Value byteOf(const Emit &e, const layout::OffsetFields &fields, mlir::Value offset, layout::BitVector bits);
 
-/// The hardware may read a buffer of this type by itself: operands of wgmma, what the copy engine takes.
-bool isReadByHardware(tile_gpu::BufferType buffer);
 /// It reads past the threads' own accesses (the async proxy) until a fence of each writer and the barrier that follows.
 void fenceForHardware(mlir::OpBuilder &b, mlir::Location loc, const LoweringContext &context);
 

@@ -149,6 +149,10 @@ RankedTensorType tileOf(Type sums) {
   return cast<RankedTensorType>(sums);
 }
 
+bool isReadByHardware(BufferType buffer) {
+  return std::holds_alternative<layout::Tma>(cast<SharedLayoutAttr>(buffer.getLayout()).encoding().kind);
+}
+
 Type pendingOf(Type sums) {
   // Parsers ask for that of any type: what has none is refused where its value is used.
   if (auto tile = dyn_cast<RankedTensorType>(sums); tile && isOfWarpgroups(layoutAttrOf(tile)))

@@ -84,6 +84,10 @@ constexpr llvm::StringLiteral roundedOperands = "tile_gpu.rounded_operands";
 constexpr llvm::StringLiteral overlappedProduct = "tile_gpu.overlapped_product";
 /// Of a kernel: a pass chose tile.copy_warps, and may take it back (specialize-warps).
 constexpr llvm::StringLiteral chosenCopyWarps = "tile_gpu.chosen_copy_warps";
+/// On a local_load from a pipeline's slot: it is given back once the threads have read it.  On what gives it back: they
+/// have, and a fence of the copy engine's proxy is needed after their reads.  Without one an arrival overtakes loads
+/// that wait in the memory unit's queue, and the next copy comes before them (seen on an H100).
+constexpr llvm::StringLiteral readByThreads = "tile_gpu.read_by_threads";
 constexpr llvm::StringLiteral sharedBytesAttr = "tile_gpu.shared_bytes";
 /// Of a kernel's argument: the recipe of the tensor map that the launcher passes there (TensorMaps.h).
 constexpr llvm::StringLiteral tensorMapAttr = "tile_gpu.tensor_map";
@@ -102,5 +106,10 @@ constexpr llvm::StringLiteral noTensorMapsAttr = "tile_gpu.no_tensor_maps";
 
 #define GET_OP_CLASSES
 #include "compiler/tile_gpu/TileGpuOps.h.inc"
+
+namespace kiln::tile_gpu {
+/// The hardware may read a buffer of this type by itself: operands of wgmma, what the copy engine takes.
+bool isReadByHardware(BufferType buffer);
+} // namespace kiln::tile_gpu
 
 #endif // KILN_TILE_GPU_TILEGPU_H

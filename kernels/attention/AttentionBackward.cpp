@@ -132,27 +132,25 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                               pairs.drop(dropout.ofKeys(row0, c.blockM, key0, c.blockN), factor);
                               if (functions.given())
                                 pairs.setFunctions(functions, expandDims(i, 0), tile.isPartial);
-                              const auto products = [&] { return dot(keyTile, transpose(query)); };
-                              const auto powers = [&](const Tile<f32> &x) {
-                                pairs.powers(x, expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
-                              };
-                              // Summed from -delta on: the difference takes no registers and no instructions.
+                              // Warpgroups multiply while threads compute.  Sums of dP begin at -delta: the
+                              // difference takes no registers and no instructions.
                               std::optional<Tile<f32>> deltas;
-                              const auto dpOf = [&] {
+                              Tile<f32> dp, nextValues;
+                              const auto multiplyGradients = [&] {
                                 deltas = expandDims(loadView(deltaView, {row0}), 0);
-                                return c.dropout ? dot(valueTile, transpose(gradient))
-                                                 : dot(valueTile, transpose(gradient),
-                                                       broadcastTo(0.0f - *deltas, {c.blockN, c.blockM}));
+                                dp = c.dropout ? dot(valueTile, transpose(gradient))
+                                               : dot(valueTile, transpose(gradient),
+                                                     broadcastTo(0.0f - *deltas, {c.blockN, c.blockM}));
                               };
-                              // Warpgroups multiply while threads compute: all products that need nothing else come
-                              // first.  In one pass the round before is multiplied for dq while this one's scores are.
-                              Tile<f32> x, dp;
+                              // All products that need nothing else come first.  In one pass there is the one for dq
+                              // besides, of the round before, and memory takes its time to read the sums.
+                              if (!c.onePass)
+                                multiplyGradients();
+                              const auto products = dot(keyTile, transpose(query));
+                              pairs.powers(products, expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
+                              nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
                               if (c.onePass)
-                                x = products(), dp = dpOf();
-                              else
-                                dp = dpOf(), x = products();
-                              powers(x);
-                              const auto nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
+                                multiplyGradients();
                               const auto dx = cast<T>(c.dropout ? pairs.gradients(dp, *deltas) : pairs.gradients(dp));
                               if (!c.onePass)
                                 return std::tuple{dot(dx, query, keySums), nextValues};

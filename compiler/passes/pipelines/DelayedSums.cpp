@@ -52,7 +52,7 @@ public:
     for (auto [i, v] : llvm::enumerate(scalars))
       end->setOperand(added + 2 + i, v);
 
-    rewriter.setInsertionPointToStart(loop.getBody());
+    rewriter.setInsertionPointAfter(first);
     IRMapping map = multiply(ValueRange(loop.getRegionIterArgs()).drop_front(added));
     rewriter.setInsertionPoint(second);
     const Value before =

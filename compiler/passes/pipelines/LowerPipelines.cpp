@@ -354,8 +354,12 @@ private:
     return step(op, [&](RingState &state) -> LogicalResult {
       if (!state.waited)
         return op.emitOpError("releases no slot: none was waited for since the last one");
-      if (state.ring->isBulk())
-        MbarrierArriveOp::create(rewriter, op.getLoc(), state.ring->empty, state.read.slot, state.read.phase);
+      if (state.ring->isBulk()) {
+        auto arrive =
+            MbarrierArriveOp::create(rewriter, op.getLoc(), state.ring->empty, state.read.slot, state.read.phase);
+        if (op->hasAttr(readByThreads))
+          arrive->setAttr(readByThreads, rewriter.getUnitAttr());
+      }
       state.read = after(*state.ring, state.read, op.getLoc());
       --state.waited;
       return success();

@@ -127,7 +127,7 @@ private:
     for (Stage &stage : slots.stages) {
       if (bulk)
         stage.type = stage.bulkType();
-      byProduct[bulk ? firstProduct(stage) : nullptr].stages.push_back(&stage);
+      byProduct[bulk ? sharing(stage) : nullptr].stages.push_back(&stage);
     }
     for (auto &[product, pipe] : byProduct) {
       pipe.bulk = bulk;
@@ -242,6 +242,21 @@ private:
     return first;
   }
 
+  /// Tiles of one key share a pipe: those that one product reads first.  Numbers that only threads read go with the
+  /// tiles of the last product before that: one mbarrier less to wait for.
+  Operation *sharing(const Stage &stage) {
+    if (stage.inPlace || feedsProduct(stage.staged.load->getResult(0)))
+      return firstProduct(stage);
+    Operation *reader = nullptr, *product = nullptr;
+    for (Operation *user : stage.staged.load->getUsers())
+      if (Operation *at = loop.getBody()->findAncestorOpInBlock(*user))
+        reader = reader && reader->isBeforeInBlock(at) ? reader : at;
+    for (const Stage &other : slots.stages)
+      if (Operation *at = other.inPlace ? firstProduct(other) : nullptr; at && at->isBeforeInBlock(reader))
+        product = product && at->isBeforeInBlock(product) ? product : at;
+    return product ? product : firstProduct(stage);
+  }
+
   static Operation *lastOf(llvm::ArrayRef<Operation *> ops) {
     Operation *last = nullptr;
     for (Operation *op : ops)
@@ -324,7 +339,12 @@ private:
       rewriter.clone(*op, map);
   }
 
-  void release(Pipe &pipe) { pipe.state = ReleaseOp::create(rewriter, loop.getLoc(), pipe.state); }
+  void release(Pipe &pipe) {
+    auto release = ReleaseOp::create(rewriter, loop.getLoc(), pipe.state);
+    if (pipe.bulk && llvm::any_of(pipe.stages, [](const Stage *stage) { return !stage->inPlace; }))
+      release->setAttr(readByThreads, rewriter.getUnitAttr());
+    pipe.state = release;
+  }
 
   /// Fills a slot with the tiles of the round that counts `counter`, if `condition` (null: always) says that it exists.
   void copyRound(Pipe &pipe, Value counter, llvm::ArrayRef<Value> carried, Value condition) {
@@ -430,24 +450,8 @@ private:
     ahead.assign(added.begin(), added.end());
   }
 
-  /// The first load, or the start of the round: where products that need no load of it come before that.
-  void beginRound() {
-    rewriter.setInsertionPointToStart(loop.getBody());
-    bool multiplies = false;
-    for (Operation &op : *loop.getBody()) {
-      multiplies |= isa<tile::DotOp>(op);
-      if (llvm::any_of(pipes, [&](const Pipe &pipe) {
-            return llvm::any_of(pipe.stages, [&](const Stage *stage) { return stage->staged.load == &op; });
-          })) {
-        if (multiplies)
-          rewriter.setInsertionPoint(&op);
-        return;
-      }
-    }
-  }
-
   void body() {
-    beginRound();
+    rewriter.setInsertionPointToStart(loop.getBody());
     for (Pipe &pipe : pipes) {
       auto wait = WaitOp::create(rewriter, loop.getLoc(), pipe.state);
       pipe.state = wait.getNext();

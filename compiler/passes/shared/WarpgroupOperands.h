@@ -23,9 +23,6 @@ struct WarpgroupOperand {
   unsigned k() const { return (number == 0 ? 1 : 0) ^ unsigned(turned); }
 };
 
-/// On a tile_gpu.local_load from a pipeline's slot: it is given back once the threads have read it.
-inline constexpr llvm::StringLiteral readByThreads = "tile_gpu.read_by_threads";
-
 /// On a tile_gpu.local_load from a pipeline's slot: it is given back after the last look at the sums of the products
 /// that the tile goes into, wherever in loops and conditionals these are.
 inline constexpr llvm::StringLiteral heldForProducts = "tile_gpu.held_for_products";
