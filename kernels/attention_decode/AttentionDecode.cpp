@@ -13,6 +13,9 @@ using namespace language;
 
 namespace {
 
+/// Tables, which lie apart from all that is written (AttentionDecodeChecks.cpp): so warps that only copy may read them.
+constexpr TensorTraits unwritten{.noalias = true, .optional = true};
+
 /// Tokens that a block of rows has a row of, at most.
 int tokensOfBlock(int rows, int group) {
   return rows % group == 0 ? rows / group : group % rows == 0 ? 1 : (rows - 2) / group + 2;
@@ -30,11 +33,12 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
           TensorArg<T, 4, "v_new", maybe> vNew, TensorArg<C, 2, "rotary_cos", maybe> cosines,
           TensorArg<C, 2, "rotary_sin", maybe> sines, TensorArg<T, 5, "o"> o, TensorArg<f32, 3, "lse", maybe> lse,
           TensorArg<f32, 1, "sink", maybe> sink, TensorArg<f32, 2, "alibi", maybe> alibi,
-          TensorArg<i32, 1, "cache_seqlens", maybe> lengths, TensorArg<i32, 2, "page_table", maybe> table,
-          TensorArg<i32, 1, "cache_batch_idx", maybe> batchIndex, TensorArg<i32, 1, "leftpad_k", maybe> leftPads,
-          TensorArg<f32, 4, "partial_o", maybe> partialO, TensorArg<f32, 3, "partial_lse", maybe> partialLse,
-          Arg<i32, "splits"> splits, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
-          Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          TensorArg<i32, 1, "cache_seqlens", unwritten> lengths, TensorArg<i32, 2, "page_table", unwritten> table,
+          TensorArg<i32, 1, "cache_batch_idx", unwritten> batchIndex,
+          TensorArg<i32, 1, "leftpad_k", unwritten> leftPads, TensorArg<f32, 4, "partial_o", maybe> partialO,
+          TensorArg<f32, 3, "partial_lse", maybe> partialLse, Arg<i32, "splits"> splits,
+          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale,
+          Arg<f32, "cap"> cap) {
         const bool append = c.blockNew > 0;
         const auto tokens = cast<i32>(q.extent(1)), keyHeads = cast<i32>(q.extent(2)), rows = tokens * c.group;
         const auto blocks = max(ceilDiv(rows, c.blockM), 1);
@@ -85,10 +89,11 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
 
         const auto keyRows = count + added, shift = keyRows - tokens;
         const int blockTokens = tokensOfBlock(c.blockM, c.group);
-        const auto visibilityOf = [&](int keys, const Scalar<i32> &until) {
-          return Visibility({c.left, c.right, blockTokens, keys}, tokens, until, shift, windowLeft, windowRight);
+        const auto visibilityOf = [&](int keys, const Scalar<i32> &until, bool before = false) {
+          return Visibility({.left = c.left, .right = c.right, .rows = blockTokens, .keys = keys, .before = before},
+                            tokens, until, shift, windowLeft, windowRight);
         };
-        const Visibility ofCached = visibilityOf(c.blockN, count);
+        const Visibility ofCached = visibilityOf(c.blockN, count, c.fromEnd);
         const auto p = expandDims(ofCached.positionsOf(token), 1);
         Logits logits(c.softcap, c.alibi, /*hasBias=*/false, scale, cap);
         std::optional<Tile<f32>> slopes;
@@ -136,7 +141,14 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
           return std::pair{first, min(first + share, end)};
         };
         const Visibility::Keys cached = ofCached.seenBy(token0);
-        const auto [begin, end] = shareOf(cached.begin, cached.end, c.blockN, split);
+        auto firstBlock = cached.begin;
+        if (c.fromEnd) {
+          // Whole blocks but for the first, which may begin before row 0, where tensors read as zero: a tensor map has
+          // them all.  It knows nothing of lengths, and what lies after the last key may be no numbers.
+          const auto origin = count - ceilDiv(count, c.blockN) * c.blockN;
+          firstBlock = origin + (cached.begin - origin) / c.blockN * c.blockN;
+        }
+        const auto [begin, end] = shareOf(firstBlock, cached.end, c.blockN, split);
         SoftmaxRows seen = walk(OnlineSoftmax(logits, c.blockM, c.blockN, parts, powersFor(elementOf<T>)).start(c.dimV),
                                 begin, end, c.blockN, [&](const Scalar<i32> &first, const SoftmaxRows &rows) {
                                   return step(

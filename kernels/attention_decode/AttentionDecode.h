@@ -41,7 +41,7 @@ struct AttentionDecodeConfig {
   DType angles = DType::F32;
   bool left = false, right = false;
   bool softcap = false, alibi = false, sink = false;
-  bool lse = false, split = false;
+  bool lse = false, split = false, fromEnd = false;
   bool operator==(const AttentionDecodeConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -69,6 +69,7 @@ struct AttentionDecodeConfig {
     v("sink", &C::sink, anyValue, "one more logit of each head, without a value");
     v("lse", &C::lse, anyValue, "lse is an output");
     v("split", &C::split, anyValue, "programs share the keys of a row");
+    v("fromEnd", &C::fromEnd, anyValue, "blocks of cached rows are counted back from the last key, not on from row 0");
   }
 };
 

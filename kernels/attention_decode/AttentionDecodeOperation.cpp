@@ -48,6 +48,7 @@ Result<AttentionDecodeConfig> configOf(const Jit &jit, const AttentionDecodeArgu
     if (c.place == CachePlace::Gathered)
       c.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
   }
+  c.fromEnd = copiesWholeBlocks(c, targets.code);
   return c;
 }
 

@@ -53,6 +53,11 @@ void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, con
                  : 1;
 }
 
+bool copiesWholeBlocks(const AttentionDecodeConfig &c, const Target &code) {
+  return code.has(Capability::Tma) && code.has(Capability::Wgmma) && c.warps >= 8 && c.blockM >= 16 * c.warps &&
+         c.place == CachePlace::Rows && !c.leftPad && !c.blockNew;
+}
+
 std::int64_t chooseSplits(const AttentionDecodeConfig &c, std::int64_t programs, std::int64_t keys,
                           const Target &device, std::int64_t multiprocessors) {
   // What beginning and ending a program costs, and the second launch, in blocks of keys.

@@ -25,7 +25,8 @@ public:
             const Number &part, const Number &leftPad, const Number &count)
       : c(c), table(table), pageRows(pageRows), part(part), leftPad(leftPad), count(count) {}
 
-  /// Rows first .. first + rows - 1, of a block of keys from a multiple of its size on: [rows, width].
+  /// Rows first .. first + rows - 1: [rows, width].  Of a block of keys from a multiple of its size on; or, with
+  /// `fromEnd`, of one that ends before `count`.
   template <language::Element T>
   language::Tile<T> tile(const language::TensorView<T, 4> &cache, const Number &kvHead, const Number &first, int rows,
                          int width, const language::Scalar<language::i64> &columns) const {
@@ -44,7 +45,7 @@ public:
                       {inPage, 0});
     }
     const auto view = cache.at(part, all, kvHead, all).withExtents(cache.extent(1), columns);
-    return loadView(view.narrow(along(0), leftPad, count).tiles({rows, width}), {first, 0});
+    return loadView((c.fromEnd ? view : view.narrow(along(0), leftPad, count)).tiles({rows, width}), {first, 0});
   }
 
   /// Addresses of rows, [rows, 1], that are there where `inside` is true.

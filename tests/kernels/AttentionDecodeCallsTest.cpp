@@ -282,6 +282,19 @@ TEST_P(AttentionDecode, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.kNew.reset(), a.vNew.reset(); }, {"rotary_cos", "k_new"});
   refused([&](A &a) { a.rotaryCos.reset(), a.rotarySin.reset(), a.rotaryInterleaved = true; }, {"rotary_interleaved"});
   refused([&](A &a) { a.o = a.kCache; }, {"'o'"});
+  // What is written lies apart.
+  refused(
+      [&](A &a) {
+        a.kNew.reset(), a.vNew.reset(), a.rotaryCos.reset(), a.rotarySin.reset(), a.sink.reset(), a.lse.reset();
+        a.o = a.kCache, a.q = halves.tensor, a.q.dtype = DType::BF16, a.q.shape = a.o.shape; // o and k_cache the same
+      },
+      {"'o'", "'k_cache'"});
+  const auto inside = [](Tensor table, const Tensor &of) { return table.address = of.address, table; };
+  refused([&](A &a) { a.cacheSeqlens = inside(*a.cacheSeqlens, a.o); }, {"'o'", "'cache_seqlens'"});
+  refused([&](A &a) { a.leftPadK = inside(four.tensor, *a.lse); }, {"'lse'", "'leftpad_k'"});
+  refused([&](A &a) { a.rotaryCos = inside(*a.rotaryCos, a.kCache); }, {"'k_cache'", "'rotary_cos'"});
+  refused([&](A &a) { a.lse = inside(*a.lse, a.o); }, {"'o'", "'lse'"});
+  refused([&](A &a) { a.o = inside(a.o, *a.vNew); }, {"'o'", "'v_new'"});
   refused([&](A &a) { a.windowLeft = -2; }, {"window_left", "-2"});
   refused([&](A &a) { a.scale = 0.0f; }, {"scale"});
   refused([&](A &a) { a.softcap = -1; }, {"softcap"});
