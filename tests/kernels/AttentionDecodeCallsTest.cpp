@@ -1,5 +1,6 @@
 //===- AttentionDecodeCallsTest.cpp - Attention over a cache: relations, limits, refusals ===//
 #include "tests/kernels/AttentionDecodeHarness.h"
+#include "tests/kernels/StreamGraph.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>
@@ -156,6 +157,49 @@ TEST_P(AttentionDecode, OneCompileForManyLengths) {
     AttentionDecodeOperation operation(*on->jit);
     EXPECT_EQ(operation.workspaceBytes(call.arguments), 0u);
   }
+}
+
+/// Recorded once, a step of pages, new rows, angles and splits follows the lengths that are on the device when it is
+/// replayed.
+TEST_P(AttentionDecode, ReplaysReadLengthsOnTheDevice) {
+  const DecodeProblem p = busyProblem();
+  const DecodeData d = randomDecodeData(p, random);
+  PreparedDecode call = prepare(*on->device, p, d, random);
+  // Fewer of the same keys, and the same new ones after them.
+  DecodeProblem less = p;
+  less.lengths = {0, 2, 48, 75};
+  DecodeData ofLess = d;
+  for (std::size_t b = 0; b < less.lengths.size(); ++b)
+    for (const auto &[values, width] : {std::pair(&ofLess.keys[b].k, p.of.dim), {&ofLess.keys[b].v, p.of.dimV}}) {
+      const auto row = p.of.keyHeads * width;
+      values->erase(values->begin() + less.lengths[b] * row, values->begin() + p.lengths[b] * row);
+    }
+  const auto table = std::ranges::find_if(
+      call.tables, [&](const Operand &t) { return t.tensor.address == call.arguments.cacheSeqlens->address; });
+  ASSERT_NE(table, call.tables.end());
+
+  const AttentionDecodeOperation operation(*on->jit);
+  ASSERT_TRUE(operation.prepare(call.arguments).ok());
+  const std::size_t bytes = operation.workspaceBytes(call.arguments);
+  ASSERT_GT(bytes, 0u);
+  auto workspace = on->device->allocate(bytes);
+  auto stream = on->device->createStream();
+  ASSERT_TRUE(workspace.ok() && stream.ok());
+  const auto compiles = on->jit->counters().compiles;
+  StreamGraph graph(*on->device, **stream, [&](Stream &stream) {
+    return operation.run(call.arguments,
+                         {.stream = &stream, .workspace = (*workspace)->address(), .workspaceBytes = bytes});
+  });
+  ASSERT_TRUE(graph.status().ok()) << graph.status().toString();
+  for (const auto &[problem, data] : {std::pair(&p, &d), {&less, &ofLess}}) {
+    SCOPED_TRACE(problem->text());
+    const std::vector<std::int32_t> lengths(problem->lengths.begin(), problem->lengths.end());
+    const std::size_t at = table->tensor.address - table->buffer->address();
+    ASSERT_TRUE(table->buffer->copyFromHost(at, std::as_bytes(std::span(lengths))).ok());
+    compare(problem->of, define(*problem, *data), define(*problem, *data, /*roundSteps=*/true),
+            runAndCheckCache(*problem, *data, call, [&] { return graph.replay(); }));
+  }
+  EXPECT_EQ(on->jit->counters().compiles, compiles);
 }
 
 /// The number of splits: enough for a GPU's multiprocessors, one where there are programs enough; never from lengths.

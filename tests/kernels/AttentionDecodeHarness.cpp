@@ -210,9 +210,8 @@ Results define(const DecodeProblem &p, const DecodeData &d, bool roundSteps) {
   return out;
 }
 
-Results AttentionDecode::run(const PreparedDecode &call) {
-  AttentionDecodeOperation operation(*on->jit);
-  const Status s = operation.run(call.arguments);
+Results AttentionDecode::run(const PreparedDecode &call, const std::function<Status()> &launch) {
+  const Status s = launch ? launch() : AttentionDecodeOperation(*on->jit).run(call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.toString();
@@ -250,9 +249,10 @@ void checkCache(const DecodeProblem &p, const DecodeData &d, const PreparedDecod
 
 } // namespace
 
-Results AttentionDecode::runAndCheckCache(const DecodeProblem &p, const DecodeData &d, PreparedDecode &call) {
+Results AttentionDecode::runAndCheckCache(const DecodeProblem &p, const DecodeData &d, PreparedDecode &call,
+                                          const std::function<Status()> &launch) {
   const std::vector<std::byte> keys = bytesOf(call.kCache), values = bytesOf(call.vCache);
-  Results got = run(call);
+  Results got = run(call, launch);
   checkCache(p, d, call, true, keys);
   checkCache(p, d, call, false, values);
   return got;
