@@ -1,5 +1,7 @@
 #include "kernels/attention_decode/AttentionDecode.h"
 
+#include "kernels/attention/Attention.h"
+#include "kernels/attention/Descale.h"
 #include "kernels/attention/OnlineSoftmax.h"
 #include "kernels/attention/Visibility.h"
 #include "kernels/attention_decode/CacheRows.h"
@@ -31,8 +33,10 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
        .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 4, "k_new", maybe> kNew,
           TensorArg<T, 4, "v_new", maybe> vNew, TensorArg<C, 2, "rotary_cos", maybe> cosines,
-          TensorArg<C, 2, "rotary_sin", maybe> sines, TensorArg<T, 5, "o"> o, TensorArg<f32, 3, "lse", maybe> lse,
-          TensorArg<f32, 1, "sink", maybe> sink, TensorArg<f32, 2, "alibi", maybe> alibi,
+          TensorArg<C, 2, "rotary_sin", maybe> sines, TensorArg<OutputOf<T>, 5, "o"> o,
+          TensorArg<f32, 3, "lse", maybe> lse, TensorArg<f32, 1, "sink", maybe> sink,
+          TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<f32, 2, "q_descale", maybe> descaleQ,
+          TensorArg<f32, 2, "k_descale", maybe> descaleK, TensorArg<f32, 2, "v_descale", maybe> descaleV,
           TensorArg<i32, 1, "cache_seqlens", unwritten> lengths, TensorArg<i32, 2, "page_table", unwritten> table,
           TensorArg<i32, 1, "cache_batch_idx", unwritten> batchIndex,
           TensorArg<i32, 1, "leftpad_k", unwritten> leftPads, TensorArg<f32, 4, "partial_o", maybe> partialO,
@@ -51,15 +55,28 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         const auto pageRows = c.place == CachePlace::Gathered ? constant<i32>(c.pageSize) : cast<i32>(k.extent(1));
         const auto part = c.batchIndex ? load(batchIndex.at(batch).pointer()) : batch;
         const auto leftPad = c.leftPad ? load(leftPads.at(batch).pointer()) : constant<i32>(0);
-        const auto capacity =
-            (c.place == CachePlace::Rows ? cast<i32>(k.extent(1)) : cast<i32>(table.extent(1)) * pageRows) - leftPad;
-        const auto count = c.lengths ? min(load(lengths.at(batch).pointer()), capacity) : capacity;
+        const auto room = c.place == CachePlace::Rows ? cast<i32>(k.extent(1)) : cast<i32>(table.extent(1)) * pageRows;
+        const auto capacity = room - leftPad;
+        const auto length = c.lengths ? load(lengths.at(batch).pointer()) : capacity;
+        const auto count = c.lengths ? min(length, capacity) : capacity;
         const auto added = append ? cast<i32>(kNew.extent(1)) : constant<i32>(0);
+        if (c.checked && c.batchIndex)
+          deviceAssert((part >= 0) & (cast<i64>(part) < k.extent(0)),
+                       "attention_decode: an entry of cache_batch_idx is no sequence of the cache");
+        if (c.checked && c.leftPad)
+          deviceAssert((leftPad >= 0) & (leftPad <= room),
+                       "attention_decode: an entry of leftpad_k is below 0, or more rows than a sequence has");
+        if (c.checked && c.lengths)
+          deviceAssert((length >= 0) & (length <= capacity - added),
+                       "attention_decode: an entry of cache_seqlens is below 0, or more than there is room for");
         const CacheRows cache(c, table, pageRows, part, leftPad, count);
+        if (c.checked && c.place != CachePlace::Rows)
+          cache.checkPages(k.extent(0), added);
         const Rotary<C> rotate(c, cosines, sines);
 
         // 16 bytes of a row are wholly inside it or wholly outside.
-        const auto headDim = multipleOf(q.extent(4), 8), valueDim = multipleOf(o.extent(4), 8);
+        constexpr std::int64_t unit = headDimUnit(elementOf<T>);
+        const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(o.extent(4), unit);
         const auto newTile = [&](const TensorView<T, 4> &rowsOf, const Scalar<i32> &first, int width,
                                  const Scalar<i64> &columns) {
           const auto view = rowsOf.at(batch, all, kvHead, all).withExtents(rowsOf.extent(1), columns);
@@ -95,7 +112,12 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         };
         const Visibility ofCached = visibilityOf(c.blockN, count, c.fromEnd);
         const auto p = expandDims(ofCached.positionsOf(token), 1);
-        Logits logits(c.softcap, c.alibi, /*hasBias=*/false, scale, cap);
+        const auto factorOf = [&](bool isGiven, const TensorView<f32, 2> &factors) {
+          return isGiven ? std::optional(load(factors.at(batch, kvHead).pointer())) : std::nullopt;
+        };
+        const auto factorOfProducts =
+            scaleOfProducts(scale, factorOf(c.descaleQ, descaleQ), factorOf(c.descaleK, descaleK));
+        Logits logits(c.softcap, c.alibi, /*hasBias=*/false, factorOfProducts, cap);
         std::optional<Tile<f32>> slopes;
         if (c.alibi)
           slopes =
@@ -169,16 +191,20 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         }
 
         SoftmaxEnd softmaxEnd(logits, seen);
+        const auto outputOfRows = [&] {
+          const auto factor = factorOf(c.descaleV, descaleV);
+          return factor ? softmaxEnd.output() * *factor : softmaxEnd.output();
+        };
         if (c.split) {
           const auto to = partialO.at(pair, split, all, all);
           const auto address = to.pointer() + expandDims(cast<i64>(row) * to.stride(0), 1);
-          store(address + expandDims(range(0, c.dimV), 0), softmaxEnd.output(), isInside(c.dimV, valueDim));
+          store(address + expandDims(range(0, c.dimV), 0), outputOfRows(), isInside(c.dimV, valueDim));
           const auto ofRow = partialLse.at(pair, split, all);
           store(ofRow.pointer() + cast<i64>(row) * ofRow.stride(0), softmaxEnd.logSum(), isRow);
         } else {
           if (c.sink)
             softmaxEnd.addSinks(load(sink.at(kvHead * c.group).pointer() + cast<i64>(member) * sink.stride(0), isRow));
-          store(addressOf(o, c.dimV), cast<T>(softmaxEnd.output()), isInside(c.dimV, valueDim));
+          store(addressOf(o, c.dimV), cast<OutputOf<T>>(outputOfRows()), isInside(c.dimV, valueDim));
           if (c.lse) {
             const auto to = lse.at(batch, kvHead * c.group, 0).pointer();
             store(to + cast<i64>(member) * lse.stride(1) + cast<i64>(token) * lse.stride(2), softmaxEnd.logSum(),
@@ -207,8 +233,12 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
 } // namespace
 
 Kernel attentionDecode(DType element, const AttentionDecodeConfig &config) {
-  return withElement<f16, bf16>(element, "attention_decode", [&]<Element T>() {
-    return withElement<f32, T>(config.angles, "attention_decode", [&]<Element C>() { return decodeOf<T, C>(config); });
+  return withElement<f16, bf16, f8e4m3>(element, "attention_decode", [&]<Element T>() {
+    if constexpr (std::same_as<T, f8e4m3>) // nothing of it is rotated
+      return decodeOf<T, f32>(config);
+    else
+      return withElement<f32, T>(config.angles, "attention_decode",
+                                 [&]<Element C>() { return decodeOf<T, C>(config); });
   });
 }
 

@@ -98,6 +98,9 @@ Status checkNew(const Device &device, const AttentionDecodeArguments &a, std::in
   if (!a.rotaryCos)
     return a.rotaryInterleaved ? refuse("rotary_interleaved is set, and there is no rotary_cos", "leave it out")
                                : Status();
+  if (a.q.dtype == DType::F8E4M3)
+    return refuse("rotary_cos is given, q is f8e4m3: numbers of 8 bits are not rotated",
+                  "rotate q and k_new before they are rounded");
   KILN_TRY(checkTensor("rotary_cos", *a.rotaryCos).on(device).dtype({DType::F32, a.q.dtype}).rank(2).status());
   KILN_TRY(checkTensor("rotary_sin", *a.rotarySin)
                .on(device)
@@ -146,6 +149,9 @@ Status checkApart(const AttentionDecodeArguments &a) {
                         {"page_table", given(a.pageTable), false},
                         {"cache_batch_idx", given(a.cacheBatchIdx), false},
                         {"leftpad_k", given(a.leftPadK), false},
+                        {"q_descale", given(a.descaleQ), false},
+                        {"k_descale", given(a.descaleK), false},
+                        {"v_descale", given(a.descaleV), false},
                         {"sink", given(a.sink), false},
                         {"alibi", given(a.alibi), false}};
   for (const Part *one = parts; one->isWritten; ++one) { // what is written comes first
@@ -179,11 +185,12 @@ AttentionArguments asAttention(const AttentionDecodeArguments &a) {
   out.lse = a.lse, out.scale = a.scale, out.causal = a.causal;
   out.windowLeft = a.windowLeft, out.windowRight = a.windowRight, out.softcap = a.softcap;
   out.sink = a.sink, out.alibi = a.alibi, out.tiling = a.tiling;
+  out.descaleQ = a.descaleQ, out.descaleK = a.descaleK, out.descaleV = a.descaleV;
   return out;
 }
 
 Status checkAttentionDecode(const Device &device, const AttentionDecodeArguments &a) {
-  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16}).rankBetween(4, 5).status());
+  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16, DType::F8E4M3}).rankBetween(4, 5).status());
   const std::int64_t batch = a.q.shape[0];
   KILN_TRY(checkCache(device, a, batch));
   KILN_TRY(checkTables(device, a, batch));

@@ -31,13 +31,15 @@ Result<AttentionDecodeConfig> configOf(const Jit &jit, const AttentionDecodeArgu
   c.leftPad = a.leftPadK.has_value();
   c.left = a.windowLeft >= 0, c.right = a.causal || a.windowRight >= 0;
   c.softcap = a.softcap > 0, c.alibi = a.alibi.has_value(), c.sink = a.sink.has_value(), c.lse = a.lse.has_value();
+  c.checked = a.checked;
+  c.descaleQ = a.descaleQ.has_value(), c.descaleK = a.descaleK.has_value(), c.descaleV = a.descaleV.has_value();
   if (a.rotaryCos) {
     c.rotary = static_cast<int>(2 * a.rotaryCos->shape[1]);
     c.pairs = a.rotaryInterleaved ? RotaryPairs::Neighbours : RotaryPairs::Halves;
     c.angles = a.rotaryCos->dtype;
   }
   KILN_ASSIGN(const Targets targets, targetsOf(jit));
-  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a)}, targets.code, targets.device);
+  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a), a.q.dtype}, targets.code, targets.device);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
     if (given)
@@ -62,7 +64,7 @@ Result<std::int64_t> splitsFor(const Jit &jit, const AttentionDecodeConfig &c, c
     return a.splits;
   KILN_ASSIGN(const Targets targets, targetsOf(jit));
   const std::int64_t room = capacityOf(a), keys = a.maxKeys ? std::min(a.maxKeys, room) : room;
-  return chooseSplits(c, programsOf(c, a), keys, targets.device, jit.device().info().multiprocessors);
+  return chooseSplits(c, a.q.dtype, programsOf(c, a), keys, targets.device, jit.device().info().multiprocessors);
 }
 
 } // namespace
@@ -117,22 +119,25 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
   }
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   const Tensor o = byGroup(a.o, same), lse = orNone(a.lse), sink = orNone(a.sink);
-  KILN_TRY(plan.launch(
-      *kernel, grid, named<"q">(byGroup(a.q, same)), named<"k">(a.kCache), named<"v">(a.vCache),
-      named<"k_new">(orNone(a.kNew)), named<"v_new">(orNone(a.vNew)), named<"rotary_cos">(orNone(a.rotaryCos)),
-      named<"rotary_sin">(orNone(a.rotarySin)), named<"o">(o), named<"lse">(lse), named<"sink">(sink),
-      named<"alibi">(inFront(a.alibi, 2, batch)), named<"cache_seqlens">(orNone(a.cacheSeqlens)),
-      named<"page_table">(orNone(a.pageTable)), named<"cache_batch_idx">(orNone(a.cacheBatchIdx)),
-      named<"leftpad_k">(orNone(a.leftPadK)), named<"partial_o">(partialO), named<"partial_lse">(partialLse),
-      named<"splits">(i32(splits)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(rightOf(same))),
-      named<"scale">(scaleOf(same)), named<"cap">(a.softcap)));
+  KILN_TRY(plan.launch(*kernel, grid, named<"q">(byGroup(a.q, same)), named<"k">(a.kCache), named<"v">(a.vCache),
+                       named<"k_new">(orNone(a.kNew)), named<"v_new">(orNone(a.vNew)),
+                       named<"rotary_cos">(orNone(a.rotaryCos)), named<"rotary_sin">(orNone(a.rotarySin)),
+                       named<"o">(o), named<"lse">(lse), named<"sink">(sink),
+                       named<"alibi">(inFront(a.alibi, 2, batch)), named<"q_descale">(orNone(a.descaleQ)),
+                       named<"k_descale">(orNone(a.descaleK)), named<"v_descale">(orNone(a.descaleV)),
+                       named<"cache_seqlens">(orNone(a.cacheSeqlens)), named<"page_table">(orNone(a.pageTable)),
+                       named<"cache_batch_idx">(orNone(a.cacheBatchIdx)), named<"leftpad_k">(orNone(a.leftPadK)),
+                       named<"partial_o">(partialO), named<"partial_lse">(partialLse), named<"splits">(i32(splits)),
+                       named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(rightOf(same))),
+                       named<"scale">(scaleOf(same)), named<"cap">(a.softcap)));
   if (!c.split || rows == 0)
     return {};
+  const auto output = kernelElement(a.o.dtype);
   SplitCombineConfig combine;
   combine.dimV = c.dimV, combine.group = c.group, combine.sink = a.sink.has_value(), combine.lse = a.lse.has_value();
   chooseCombineTiles(combine, splits, rows);
   KILN_ASSIGN(JitKernel * second,
-              combines.get(jit(), {element}, combine, [&] { return splitCombine(element, combine); }));
+              combines.get(jit(), {output}, combine, [&] { return splitCombine(output, combine); }));
   KILN_ASSIGN(const Dim3 gridOfRows, gridOf(name(), ceilDiv(rows, combine.rows) * pairs));
   return plan.launch(*second, gridOfRows, named<"partial_o">(partialO), named<"partial_lse">(partialLse), named<"o">(o),
                      named<"lse">(lse), named<"sink">(sink));

@@ -16,6 +16,7 @@ namespace kiln::kernels {
 struct DecodeExtent {
   std::int64_t rows;      ///< tokens of all heads of a group
   std::int64_t newTokens; ///< of k_new
+  DType element;
 };
 
 /// Sets blockM, blockN, blockNew, warps and stages of a configuration whose dim, dimV and options are set.
@@ -29,7 +30,7 @@ bool copiesWholeBlocks(const AttentionDecodeConfig &config, const Target &code);
 
 /// Programs that share the keys of a row, at most 256: `programs` there are without, for `keys` keys at most.  Depends
 /// on nothing that only the device knows.
-std::int64_t chooseSplits(const AttentionDecodeConfig &config, std::int64_t programs, std::int64_t keys,
+std::int64_t chooseSplits(const AttentionDecodeConfig &config, DType element, std::int64_t programs, std::int64_t keys,
                           const Target &device, std::int64_t multiprocessors);
 
 /// Sets splits, step and rows of a configuration whose dimV is set; `rows`: of a key head.

@@ -25,6 +25,23 @@ public:
             const Number &part, const Number &leftPad, const Number &count)
       : c(c), table(table), pageRows(pageRows), part(part), leftPad(leftPad), count(count) {}
 
+  /// Stops the kernel if a page that counts does not exist; `added`: rows from `count` on that count as well.  Before
+  /// any of them is read: copies are ahead of what uses them.
+  void checkPages(const language::Scalar<language::i64> &pages, const Number &added) const {
+    using namespace language;
+    constexpr int atOnce = 128;
+    const auto rows = count + added;
+    const auto first = leftPad / pageRows, end = select(rows > 0, ceilDiv(leftPad + rows, pageRows), first);
+    const auto entries = table.at(part, all);
+    loop(over(first, end, atOnce).stages(1), [&](auto at) {
+      const auto number = at + range(0, atOnce);
+      const auto counts = number < end;
+      const auto page = load(entries.pointer() + cast<i64>(number) * entries.stride(0), counts);
+      deviceAssert(!counts | ((page >= 0) & (cast<i64>(page) < pages)),
+                   "attention_decode: an entry of page_table is no page of the cache");
+    });
+  }
+
   /// Rows first .. first + rows - 1: [rows, width].  Of a block of keys from a multiple of its size on; or, with
   /// `fromEnd`, of one that ends before `count`.
   template <language::Element T>

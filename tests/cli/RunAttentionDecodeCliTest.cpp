@@ -118,6 +118,27 @@ TEST_F(RunAttentionDecodeCliTest, SplitsGiveTheSame) {
     ASSERT_NEAR(got[0][i], got[1][i], 2e-3) << i;
 }
 
+/// Tables of benchmarks fit the other inputs; one that cannot is refused by its entry.
+TEST_F(RunAttentionDecodeCliTest, BenchesTakeTables) {
+  const auto bench = [](const std::string &pages) {
+    return Words{"bench",     "attention_decode",
+                 "--dtype",   "e4m3",
+                 "--target",  "sm_80",
+                 "--samples", "1",
+                 "--batch",   "1",
+                 "--with",    "q=3x2x4x32",
+                 "--with",    "k_cache=13x16x2x32",
+                 "--with",    "v_cache=13x16x2x32",
+                 "--with",    "cache_seqlens=3",
+                 "--with",    "v_descale=3x2",
+                 "--with",    "page_table=" + pages};
+  };
+  const Outcome out = kiln(bench("3x4"));
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_NE(out.out.find("good"), std::string::npos) << out.out;
+  expectRefused(bench("3x5"), "the cache has 13 pages");
+}
+
 TEST_F(RunAttentionDecodeCliTest, WrongTablesAreRefused) {
   const auto refused = [&](const Words &words, const std::string &part) { expectRefused(words, part); };
   const std::string full = save("full.npy", {s.B}, {5, 12}, DType::I32),

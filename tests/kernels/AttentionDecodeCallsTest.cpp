@@ -280,6 +280,52 @@ TEST_P(AttentionDecode, WrongPagesAreFound) {
   }
 }
 
+/// Of a checked call an entry that cannot be stops the kernel, and the message names the table; right ones do not.
+TEST_P(AttentionDecode, CheckedCallsNameTheTable) {
+  if (!on->emulated())
+    GTEST_SKIP() << "the emulator's findings";
+  struct Wrong {
+    std::optional<Tensor> AttentionDecodeArguments::*table;
+    double entry;
+    const char *said;
+  };
+  using A = AttentionDecodeArguments;
+  for (const std::int64_t page : {0, 16, 64}) {
+    DecodeProblem p = decoding(1, {20, 100});
+    p.of.keys = 192, p.pageSize = page, p.newTokens = 2, p.leftPad = {3, 0};
+    if (page == 64) // a tile of keys in a page, which rows of padding are not
+      p.leftPad.clear();
+    if (page == 0)
+      p.batchIndex = {1, 0};
+    PreparedDecode call = prepare(*on->device, p, randomDecodeData(p, random), random);
+    call.arguments.checked = true;
+    run(call);
+    for (const auto &[table, entry, said] : {Wrong{&A::cacheSeqlens, -1, "cache_seqlens"},
+                                             {&A::cacheSeqlens, 191, "cache_seqlens"},
+                                             {&A::leftPadK, -2, "leftpad_k"},
+                                             {&A::leftPadK, 193, "leftpad_k"},
+                                             {&A::cacheBatchIdx, 3, "cache_batch_idx"},
+                                             {&A::cacheBatchIdx, -1, "cache_batch_idx"},
+                                             {&A::pageTable, 1 << 20, "page_table"},
+                                             {&A::pageTable, -1, "page_table"}}) {
+      AttentionDecodeArguments a = call.arguments;
+      const std::optional<Tensor> &given = a.*table;
+      if (!given)
+        continue;
+      const std::vector<std::int64_t> shape(given->shape.begin(), given->shape.begin() + given->rank);
+      const Operand wrong =
+          upload(*on->device, DType::I32, shape, Numbers(static_cast<std::size_t>(given->elements()), entry));
+      a.*table = wrong.tensor;
+      EXPECT_FALSE(AttentionDecodeOperation(*on->jit).run(a).ok()) << said << " " << entry;
+      std::string all;
+      for (const Finding &f : on->device->takeFindings())
+        all += f.toString() + "\n";
+      EXPECT_NE(all.find(std::string("an entry of ") + said), std::string::npos)
+          << said << " " << entry << ", page " << page << ": " << all;
+    }
+  }
+}
+
 /// Wrong arguments: named, with a remedy, before anything is compiled.
 TEST_P(AttentionDecode, WrongArgumentsAreRefused) {
   const DecodeProblem p = [] {
@@ -301,7 +347,15 @@ TEST_P(AttentionDecode, WrongArgumentsAreRefused) {
     expectRefused(AttentionDecodeOperation(*on->jit).run(a), parts, *parts.begin());
   };
   using A = AttentionDecodeArguments;
-  refused([&](A &a) { a.q = eighth.tensor; }, {"'q'", "e4m3"});
+  refused([&](A &a) { a.q = odd.tensor, a.q.rank = 4; }, {"'q'", "f32"});
+  refused([&](A &a) { a.q = eighth.tensor; }, {"'k_cache'", "bf16", "e4m3"});
+  refused([&](A &a) { a.descaleK = odd.tensor; }, {"k_descale", "bf16", "e4m3"});
+  refused(
+      [&](A &a) {
+        for (Tensor *t : {&a.q, &a.kCache, &a.vCache, &*a.kNew, &*a.vNew})
+          t->dtype = DType::F8E4M3;
+      },
+      {"rotary_cos", "e4m3", "rotate"});
   refused([&](A &a) { a.kCache = halves.tensor; }, {"'k_cache'", "f16", "bf16"});
   refused([&](A &a) { a.kCache.rank = 3; }, {"'k_cache'", "rank"});
   refused([&](A &a) { a.kCache.strides[3] = 2; }, {"'k_cache'", "stride"});

@@ -164,7 +164,7 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
   around.around = of.around;
   out.q = upload(device, of.type, {of.batch, of.queries, of.heads, of.dim}, d.q, {.dims = of.order});
   out.kCache = cacheOf(of.dim, &Data::k), out.vCache = cacheOf(of.dimV, &Data::v);
-  out.o = allocateOutput(device, of.type, {of.batch, of.queries, of.heads, of.dimV},
+  out.o = allocateOutput(device, of.output(), {of.batch, of.queries, of.heads, of.dimV},
                          {.dims = of.order, .pad = of.pad, .around = of.around});
   out.lse = allocateOutput(device, DType::F32, {of.batch, of.heads, of.queries}, around);
   a.q = out.q.tensor, a.kCache = out.kCache.tensor, a.vCache = out.vCache.tensor, a.o = out.o.tensor;
@@ -191,6 +191,14 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
     for (const Data &keys : d.keys)
       slopes.insert(slopes.end(), keys.alibi.begin(), keys.alibi.end());
     table(a.alibi, {of.batch, of.heads}, slopes, DType::F32);
+  }
+  for (const auto &[to, factors] : {std::pair(&a.descaleQ, &Data::descaleQ), std::pair(&a.descaleK, &Data::descaleK),
+                                    std::pair(&a.descaleV, &Data::descaleV)}) {
+    Numbers all;
+    for (const Data &keys : d.keys)
+      all.insert(all.end(), (keys.*factors).begin(), (keys.*factors).end());
+    if (of.descale)
+      table(*to, {of.batch, of.keyHeads}, all, DType::F32);
   }
   if (of.scale > 0)
     a.scale = of.scale;

@@ -80,5 +80,22 @@ TEST_P(AttentionDecode, ChunksOfPrompts) {
     }
 }
 
+/// A cache of e4m3 with factors of each sequence and key head: few rows and many, pages, new rows, splits.
+TEST_P(AttentionDecode, Eighths) {
+  unsigned number = 0;
+  for (const std::int64_t tokens : {1, 16})
+    for (const std::int64_t page : {0, 16, 128})
+      for (const std::int64_t splits : {1, 3}) {
+        if (!chosen(number++, 6))
+          continue;
+        DecodeProblem p = decoding(tokens, {0, 1, 130, 300}, DType::F8E4M3);
+        p.of.heads = 16, p.of.keyHeads = 2, p.of.dim = p.of.dimV = number % 2 ? 64 : 128;
+        p.of.causal = tokens > 1, p.of.descale = true, p.pageSize = page, p.splits = splits;
+        if (splits == 3)
+          p.newTokens = 5, p.of.keys += 5, p.of.descale = page > 0;
+        both(p);
+      }
+}
+
 } // namespace
 } // namespace kiln::test
