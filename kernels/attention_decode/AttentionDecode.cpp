@@ -4,8 +4,7 @@
 #include "kernels/attention/Descale.h"
 #include "kernels/attention/OnlineSoftmax.h"
 #include "kernels/attention/Visibility.h"
-#include "kernels/attention_decode/CacheRows.h"
-#include "kernels/attention_decode/Rotary.h"
+#include "kernels/attention_decode/NewRows.h"
 
 #include <algorithm>
 
@@ -52,24 +51,11 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         const auto kvHead = pair % keyHeads, batch = pair / keyHeads;
 
         // The keys: those in the cache, then the new ones.
-        const auto pageRows = c.place == CachePlace::Gathered ? constant<i32>(c.pageSize) : cast<i32>(k.extent(1));
-        const auto part = c.batchIndex ? load(batchIndex.at(batch).pointer()) : batch;
-        const auto leftPad = c.leftPad ? load(leftPads.at(batch).pointer()) : constant<i32>(0);
-        const auto room = c.place == CachePlace::Rows ? cast<i32>(k.extent(1)) : cast<i32>(table.extent(1)) * pageRows;
-        const auto capacity = room - leftPad;
-        const auto length = c.lengths ? load(lengths.at(batch).pointer()) : capacity;
-        const auto count = c.lengths ? min(length, capacity) : capacity;
-        const auto added = append ? cast<i32>(kNew.extent(1)) : constant<i32>(0);
-        if (c.checked && c.batchIndex)
-          deviceAssert((part >= 0) & (cast<i64>(part) < k.extent(0)),
-                       "attention_decode: an entry of cache_batch_idx is no sequence of the cache");
-        if (c.checked && c.leftPad)
-          deviceAssert((leftPad >= 0) & (leftPad <= room),
-                       "attention_decode: an entry of leftpad_k is below 0, or more rows than a sequence has");
-        if (c.checked && c.lengths)
-          deviceAssert((length >= 0) & (length <= capacity - added),
-                       "attention_decode: an entry of cache_seqlens is below 0, or more than there is room for");
-        const CacheRows cache(c, table, pageRows, part, leftPad, count);
+        const SequenceInCache sequence(c, k, table, lengths, batchIndex, leftPads, batch);
+        const auto added = append || c.appended ? cast<i32>(kNew.extent(1)) : constant<i32>(0);
+        const auto before = sequence.count, count = c.appended ? min(before + added, sequence.capacity) : before;
+        sequence.check(c, k.extent(0), added);
+        const CacheRows cache(c, table, sequence, count);
         if (c.checked && c.place != CachePlace::Rows)
           cache.checkPages(k.extent(0), added);
         const Rotary<C> rotate(c, cosines, sines);
@@ -77,15 +63,7 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         // 16 bytes of a row are wholly inside it or wholly outside.
         constexpr std::int64_t unit = headDimUnit(elementOf<T>);
         const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(o.extent(4), unit);
-        const auto newTile = [&](const TensorView<T, 4> &rowsOf, const Scalar<i32> &first, int width,
-                                 const Scalar<i64> &columns) {
-          const auto view = rowsOf.at(batch, all, kvHead, all).withExtents(rowsOf.extent(1), columns);
-          return loadView(view.tiles({c.blockNew, width}), {first, 0});
-        };
-        const auto newKeys = [&](const Scalar<i32> &first) {
-          const auto t = expandDims(first + range(0, c.blockNew), 1);
-          return rotate(newTile(kNew, first, c.dim, headDim), count + t, t < added);
-        };
+        const NewRows<T, C> newRows(c, kNew, vNew, rotate, batch, kvHead, count, added, headDim, valueDim);
 
         // Rows of this program: tokens of all heads of the group.
         const auto row0 = block * c.blockM, token0 = row0 / c.group;
@@ -100,11 +78,11 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         const auto isInside = [&](int width, const Scalar<i64> &columns) {
           return expandDims(isRow, 1) & expandDims(cast<i64>(range(0, width)) < columns, 0);
         };
-        const auto positioned = c.left || c.right ? count + token : full({c.blockM}, count);
+        const auto positioned = c.left || c.right ? before + token : full({c.blockM}, before);
         const auto query = rotate(load(addressOf(q, c.dim), isInside(c.dim, headDim)), expandDims(positioned, 1),
                                   expandDims(isRow, 1));
 
-        const auto keyRows = count + added, shift = keyRows - tokens;
+        const auto keyRows = c.appended ? count : count + added, shift = keyRows - tokens;
         const int blockTokens = tokensOfBlock(c.blockM, c.group);
         const auto visibilityOf = [&](int keys, const Scalar<i32> &until, bool before = false) {
           return Visibility({.left = c.left, .right = c.right, .rows = blockTokens, .keys = keys, .before = before},
@@ -185,8 +163,7 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
           const auto [begin, end] = shareOf(from, visible.end - count, c.blockNew, splits - 1 - split);
           seen = walk(seen, begin, end, c.blockNew, [&](const Scalar<i32> &first, const SoftmaxRows &rows) {
             return step(
-                ofNew, c.blockNew, count + first, newKeys(first),
-                [&] { return newTile(vNew, first, c.dimV, valueDim); }, rows);
+                ofNew, c.blockNew, count + first, newRows.keys(first), [&] { return newRows.values(first); }, rows);
           });
         }
 
@@ -215,17 +192,8 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         // The new rows into the cache: blocks of them, in turn, by the programs of this sequence and key head.
         if (append) {
           const auto programs = c.split ? blocks * splits : blocks, program = c.split ? split * blocks + block : block;
-          loop(over(program * c.blockNew, added, programs * c.blockNew).stages(1), [&](auto first) {
-            const auto t = expandDims(first + range(0, c.blockNew), 1);
-            const auto inside = (t < added) & (count + t < capacity);
-            const auto put = [&](const TensorView<T, 4> &to, const Tile<T> &values, int width,
-                                 const Scalar<i64> &columns) {
-              const auto column = expandDims(range(0, width), 0);
-              store(cache.at(to, kvHead, count + t, inside) + column, values, inside & (cast<i64>(column) < columns));
-            };
-            put(k, newKeys(first), c.dim, headDim);
-            put(v, newTile(vNew, first, c.dimV, valueDim), c.dimV, valueDim);
-          });
+          loop(over(program * c.blockNew, added, programs * c.blockNew).stages(1),
+               [&](auto first) { newRows.put(cache, k, v, first, sequence.capacity); });
         }
       });
 }

@@ -7,7 +7,8 @@
 //
 // The keys of a sequence are its cached ones, 0 .. n - 1, and then the new ones of this call.  A program computes the
 // new keys that it needs itself, from k_new, and each new row is written to the cache by one program: nothing that a
-// launch writes is read in it.
+// launch writes is read in it.  Where the copy engine fetches the cache a launch of its own writes them before
+// (AttentionAppend.h), and they are cached keys.
 //
 // With `split` programs share the keys of a row: each leaves what it has as fp32, and SplitCombine.h puts it together.
 //
@@ -42,7 +43,7 @@ struct AttentionDecodeConfig {
   bool left = false, right = false;
   bool softcap = false, alibi = false, sink = false;
   bool descaleQ = false, descaleK = false, descaleV = false;
-  bool lse = false, split = false, fromEnd = false, checked = false;
+  bool lse = false, split = false, fromEnd = false, appended = false, checked = false;
   bool operator==(const AttentionDecodeConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -74,6 +75,7 @@ struct AttentionDecodeConfig {
     v("lse", &C::lse, anyValue, "lse is an output");
     v("split", &C::split, anyValue, "programs share the keys of a row");
     v("fromEnd", &C::fromEnd, anyValue, "blocks of cached rows are counted back from the last key, not on from row 0");
+    v("appended", &C::appended, anyValue, "the rows of k_new are in the cache: a launch before this one wrote them");
     v("checked", &C::checked, anyValue, "entries of tables that cannot be stop the kernel");
   }
 };

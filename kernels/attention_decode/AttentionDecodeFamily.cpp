@@ -1,5 +1,6 @@
 // `attention_decode` for commands and tests: parameters, tolerance, samples.  The reference is
 // AttentionDecodeReference.cpp.
+#include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionTolerance.h"
 #include "kernels/attention_decode/AttentionDecodeCall.h"
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
@@ -91,10 +92,16 @@ public:
     }
     KILN_ASSIGN(const DecodeSizes s, decodeSizes(types));
     KILN_ASSIGN(const std::vector<DecodeSequence> sequences, decodeSequences(s, tables));
-    double keys = 0;
-    for (const DecodeSequence &sequence : sequences)
-      keys += static_cast<double>(sequence.keys);
-    options[std::string(keysValue)] = keys;
+    KILN_ASSIGN(const auto a, readOptions<AttentionDecodeArguments>("attention_decode", options));
+    AttentionArguments same;
+    same.causal = a.causal, same.windowLeft = a.windowLeft, same.windowRight = a.windowRight;
+    double keys = 0, pairs = 0;
+    for (const DecodeSequence &sequence : sequences) {
+      AttentionSequence rows;
+      rows.queries = static_cast<std::int64_t>(s.tokens), rows.keys = static_cast<std::int64_t>(sequence.keys);
+      keys += static_cast<double>(sequence.keys), pairs += pairsOf(rows, same);
+    }
+    options[std::string(keysValue)] = keys, options[std::string(pairsValue)] = pairs;
     return {};
   }
 
@@ -135,6 +142,14 @@ public:
                         static_cast<double>(k.shape[3] + v.shape[3]);
     return (keys + of(at("q"))) * static_cast<double>(dtypeBytes(k.dtype)) +
            of(at("o")) * static_cast<double>(dtypeBytes(at("o").dtype));
+  }
+
+  /// 2 pairs (D + Dv) of each head, as of attention.
+  double flops(const Call &call) const override {
+    const auto at = [&](const char *name) -> const Tensor & { return call.tensors.find(name)->second; };
+    const Tensor &q = at("q"), &v = at("v_cache");
+    const std::int64_t heads = q.shape[2] * (q.rank == 5 ? q.shape[3] : 1), columns = q.shape[q.rank - 1] + v.shape[3];
+    return 2 * valueOr(call.options, pairsValue, 0.0) * static_cast<double>(heads * columns);
   }
 
   std::vector<FieldInfo> settings() const override { return fieldsOf<AttentionDecodeConfig>(); }

@@ -1,6 +1,7 @@
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
 
 #include "kernels/attention/AttentionShape.h"
+#include "kernels/attention_decode/AttentionAppend.h"
 #include "kernels/attention_decode/AttentionDecodeChecks.h"
 #include "kernels/attention_decode/AttentionDecodeTiling.h"
 
@@ -51,6 +52,7 @@ Result<AttentionDecodeConfig> configOf(const Jit &jit, const AttentionDecodeArgu
       c.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
   }
   c.fromEnd = copiesWholeBlocks(c, targets.code);
+  c.appended = c.fromEnd && c.blockNew > 0;
   return c;
 }
 
@@ -86,6 +88,20 @@ Result<std::int64_t> AttentionDecodeOperation::splitsOf(const AttentionDecodeArg
   return splitsFor(jit(), c, a);
 }
 
+/// New rows into the cache.
+Status AttentionDecodeOperation::planAppend(const AttentionDecodeArguments &a, const AttentionDecodeConfig &call,
+                                            Plan &plan) const {
+  const AttentionDecodeConfig c = configOfAppend(call);
+  const auto element = kernelElement(a.q.dtype);
+  KILN_ASSIGN(JitKernel * kernel, appends.get(jit(), {element}, c, [&] { return attentionAppend(element, c); }));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(newTokensOf(a), c.blockNew) * a.kCache.shape[2] * a.q.shape[0]));
+  return plan.launch(*kernel, grid, named<"k">(a.kCache), named<"v">(a.vCache), named<"k_new">(orNone(a.kNew)),
+                     named<"v_new">(orNone(a.vNew)), named<"rotary_cos">(orNone(a.rotaryCos)),
+                     named<"rotary_sin">(orNone(a.rotarySin)), named<"cache_seqlens">(orNone(a.cacheSeqlens)),
+                     named<"page_table">(orNone(a.pageTable)), named<"cache_batch_idx">(orNone(a.cacheBatchIdx)),
+                     named<"leftpad_k">(orNone(a.leftPadK)));
+}
+
 Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &plan) const {
   const std::int64_t batch = a.q.shape[0], keyHeads = a.kCache.shape[2], rows = rowsOf(a);
   if (batch == 0 || keyHeads == 0 || (rows == 0 && newTokensOf(a) == 0))
@@ -94,6 +110,10 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
   KILN_ASSIGN(const std::int64_t splits, splitsFor(jit(), c, a));
   c.split = splits > 1;
   c.lse = c.lse && !c.split, c.sink = c.sink && !c.split; // the second launch has them
+  if (c.appended) {
+    KILN_TRY(planAppend(a, c, plan));
+    c.blockNew = 0;
+  }
   const AttentionArguments same = asAttention(a);
   const auto element = kernelElement(a.q.dtype);
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attentionDecode(element, c); }));

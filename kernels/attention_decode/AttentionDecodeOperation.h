@@ -1,7 +1,8 @@
 //===- AttentionDecodeOperation.h - Attention over a cache, as users call it ----===//
 //
 // A decoder's step, or a chunk of a prompt: the queries are the last tokens of their sequences, whose keys and values
-// lie in a cache.  One launch; two where programs share the keys of a row.  Lengths are read on the device, and nothing
+// lie in a cache.  One launch; one more where programs share the keys of a row, and one before where the copy engine
+// fetches the cache and new rows go into it.  Lengths are read on the device, and nothing
 // of a launch depends on them: a call can be captured in a graph.
 //
 //===----------------------------------------------------------------------===//
@@ -81,7 +82,9 @@ protected:
   Status plan(const AttentionDecodeArguments &arguments, Plan &plan) const override;
 
 private:
-  mutable KernelTable<AttentionDecodeConfig> variants;
+  Status planAppend(const AttentionDecodeArguments &arguments, const AttentionDecodeConfig &call, Plan &plan) const;
+
+  mutable KernelTable<AttentionDecodeConfig> variants, appends;
   mutable KernelTable<SplitCombineConfig> combines;
 };
 

@@ -56,7 +56,7 @@ void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, con
 
 bool copiesWholeBlocks(const AttentionDecodeConfig &c, const Target &code) {
   return code.has(Capability::Tma) && code.has(Capability::Wgmma) && c.warps >= 8 && c.blockM >= 16 * c.warps &&
-         c.place == CachePlace::Rows && !c.leftPad && !c.blockNew;
+         c.place == CachePlace::Rows && !c.leftPad;
 }
 
 std::int64_t chooseSplits(const AttentionDecodeConfig &c, DType element, std::int64_t programs, std::int64_t keys,

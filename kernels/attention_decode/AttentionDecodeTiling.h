@@ -25,7 +25,7 @@ void chooseDecodeTiles(AttentionDecodeConfig &config, const DecodeExtent &extent
 
 /// Whether the copy engine is to fetch whole blocks of cached rows, counted back from the last key: where several
 /// warpgroups multiply.  Threads that copy meet in each round, and all of a program's warpgroups compute powers at the
-/// same time.  Not with rows of padding, which lie before the first key, nor in a launch that writes to the cache.
+/// same time.  Not with rows of padding, which lie before the first key.
 bool copiesWholeBlocks(const AttentionDecodeConfig &config, const Target &code);
 
 /// Programs that share the keys of a row, at most 256: `programs` there are without, for `keys` keys at most.  Depends

@@ -31,6 +31,16 @@ TEST_P(AttentionDecode, ManyRows) {
     }
 }
 
+/// New rows, rotated or not, which a launch before may have written.
+TEST_P(AttentionDecode, ManyRowsWithNewOnes) {
+  for (const std::int64_t rotary : {0, 32}) {
+    DecodeProblem p = manyRows({0, 3, 127, 240}, rotary ? DType::BF16 : DType::F16);
+    p.newTokens = rotary ? 16 : 21, p.of.keys += p.newTokens, p.rotary = rotary;
+    p.of.causal = rotary || GetParam() % 2, p.splits = rotary ? 2 : 1;
+    both(p);
+  }
+}
+
 /// Without lengths the keys end where the cache does.
 TEST_P(AttentionDecode, ManyRowsOfAFullCache) {
   DecodeProblem p = manyRows({150, 150});
@@ -58,7 +68,11 @@ TEST_P(AttentionDecode, TheCopyEngineFetchesTilesForWarpgroups) {
   EXPECT_GT(fetched(p), 0u);
   p.lengths.clear();
   EXPECT_GT(fetched(p), 0u);
-  p.lengths = {40, 200}, p.pageSize = 16;
+  p.lengths = {40, 200};
+  const std::uint64_t ofCached = fetched(p);
+  p.newTokens = 1, p.of.keys += 1, p.rotary = 32;
+  EXPECT_EQ(fetched(p), ofCached);
+  p.pageSize = 16, p.newTokens = p.rotary = 0;
   EXPECT_EQ(fetched(p), 0u);
 }
 
