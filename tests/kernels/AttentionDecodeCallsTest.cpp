@@ -95,52 +95,17 @@ TEST_P(AttentionDecode, SplitHeads) {
   EXPECT_EQ(split.lse, usual.lse);
 }
 
-/// The usual bits under seeds of every schedule, with every warp late somewhere, and in a workspace of NaN.
 TEST_P(AttentionDecode, SeedsOfEverySchedule) {
-  const std::string name = deviceName();
-  const TemporaryDirectory folder;
-  const DecodeProblem p = busyProblem();
-  const DecodeData d = randomDecodeData(p, random);
-  const auto runOn = [&](Opened &device) {
-    std::mt19937_64 places(5);
-    PreparedDecode call = prepare(*device.device, p, d, places);
-    Opened *const before = std::exchange(on, &device);
-    Results got = runAndCheckCache(p, d, call);
-    on = before;
-    return got;
-  };
-  const Results usual = runOn(*on);
-  compare(p.of, define(p, d), define(p, d, /*roundSteps=*/true), usual);
-  const auto again = [&](const Opening &how, const std::string &what) {
-    SCOPED_TRACE(name + " " + what);
-    const std::unique_ptr<Opened> other = openWith(name, how);
-    ASSERT_TRUE(other);
-    const Results got = runOn(*other);
-    ASSERT_EQ(got.o, usual.o);
-    ASSERT_EQ(got.lse, usual.lse);
-  };
-  const bool emulated = on->emulated();
-  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
-    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
-      Opening how{{}, folder.path() + "/kernels", ""};
-      how.emulator.schedule = schedule;
-      how.emulator.seed = GetParam() + seed;
-      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
-    }
-  again({{}, folder.path() + "/kernels", "1"}, "KILN_STRESS=1");
+  underEverySchedule(busyProblem());
+}
 
-  std::mt19937_64 places(5);
-  const PreparedDecode call = prepare(*on->device, p, d, places);
-  AttentionDecodeOperation operation(*on->jit);
-  const std::size_t bytes = operation.workspaceBytes(call.arguments);
-  EXPECT_GE(bytes, 4u * 3 * 6 * 3 * 65 * sizeof(float)); // sequences, splits, heads, tokens, columns and a sum
-  auto workspace = on->device->allocate(bytes);
-  ASSERT_TRUE(workspace.ok());
-  ASSERT_TRUE((*workspace)->copyFromHost(0, std::vector<std::byte>(bytes, besideInputs)).ok());
-  const Status s = operation.run(call.arguments, {.workspace = (*workspace)->address(), .workspaceBytes = bytes});
-  ASSERT_TRUE(s.ok()) << s.toString();
-  EXPECT_EQ(download(call.o), usual.o);
-  EXPECT_EQ(download(call.lse), usual.lse);
+/// Of many rows, where warps that only copy fetch what a launch before may have written.
+TEST_P(AttentionDecode, SeedsOfEveryScheduleWithCopyingWarps) {
+  if (!isOneOf({2}))
+    return;
+  DecodeProblem p = decoding(16, {3, 300});
+  p.of.heads = 8, p.of.causal = true, p.newTokens = 16, p.of.keys += 16, p.rotary = 32, p.splits = 2;
+  underEverySchedule(p);
 }
 
 /// Lengths and batches compile nothing new; how many launches there are follows from sizes alone.

@@ -1,6 +1,7 @@
 #include "tests/kernels/AttentionDecodeHarness.h"
 
 #include "kernels/support/Rounding.h"
+#include "tests/support/TestTier.h"
 
 #include <algorithm>
 #include <cmath>
@@ -277,6 +278,53 @@ void AttentionDecode::both(const DecodeProblem &p) {
     const DecodeData probe = decodeProbe(p, by, random);
     compareProbe(p.of, define(p, probe), run(prepare(*on->device, p, probe, random)));
   }
+}
+
+void AttentionDecode::underEverySchedule(const DecodeProblem &p) {
+  const std::string name = deviceName();
+  const TemporaryDirectory folder;
+  const DecodeData d = randomDecodeData(p, random);
+  const auto runOn = [&](Opened &device) {
+    std::mt19937_64 places(5);
+    PreparedDecode call = prepare(*device.device, p, d, places);
+    Opened *const before = std::exchange(on, &device);
+    Results got = runAndCheckCache(p, d, call);
+    on = before;
+    return got;
+  };
+  const Results usual = runOn(*on);
+  compare(p.of, define(p, d), define(p, d, /*roundSteps=*/true), usual);
+  const auto again = [&](const Opening &how, const std::string &what) {
+    SCOPED_TRACE(name + " " + what);
+    const std::unique_ptr<Opened> other = openWith(name, how);
+    ASSERT_TRUE(other);
+    const Results got = runOn(*other);
+    ASSERT_EQ(got.o, usual.o);
+    ASSERT_EQ(got.lse, usual.lse);
+  };
+  const bool emulated = on->emulated();
+  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
+    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
+      Opening how{{}, folder.path() + "/kernels", ""};
+      how.emulator.schedule = schedule;
+      how.emulator.seed = GetParam() + seed;
+      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
+    }
+  again({{}, folder.path() + "/kernels", "1"}, "KILN_STRESS=1");
+
+  std::mt19937_64 places(5);
+  const PreparedDecode call = prepare(*on->device, p, d, places);
+  AttentionDecodeOperation operation(*on->jit);
+  const std::size_t bytes = operation.workspaceBytes(call.arguments);
+  const std::int64_t rows = p.of.batch * p.splits * p.of.heads * p.of.queries;
+  EXPECT_GE(bytes, static_cast<std::size_t>(rows * (p.of.dimV + 1)) * sizeof(float)); // columns and a sum
+  auto workspace = on->device->allocate(bytes);
+  ASSERT_TRUE(workspace.ok());
+  ASSERT_TRUE((*workspace)->copyFromHost(0, std::vector<std::byte>(bytes, besideInputs)).ok());
+  const Status s = operation.run(call.arguments, {.workspace = (*workspace)->address(), .workspaceBytes = bytes});
+  ASSERT_TRUE(s.ok()) << s.toString();
+  EXPECT_EQ(download(call.o), usual.o);
+  EXPECT_EQ(download(call.lse), usual.lse);
 }
 
 } // namespace kiln::test

@@ -73,6 +73,8 @@ protected:
                            const std::function<Status()> &launch = {});
   /// Random numbers against the definition, and the probe, twice.
   void both(const DecodeProblem &p);
+  /// The same bits under seeds of every schedule, with every warp late somewhere, and in a workspace of NaN.
+  void underEverySchedule(const DecodeProblem &p);
 };
 
 } // namespace kiln::test
