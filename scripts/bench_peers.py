@@ -86,18 +86,22 @@ def attention(backend, shape, backward=False):
 
 
 def decode(backend, shape):
+    """The last query stands at the last key; is_causal would have the first one at the first key."""
     from torch.nn.attention.bias import causal_lower_right
     batch, tokens, keys, heads, key_heads, dim = shape
     new = lambda rows, count: torch.randn(batch, rows, count, dim, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
-    q, k, v = new(tokens, heads), new(keys, key_heads), new(keys, key_heads)
-    mask = None
-    if tokens > 1:  # the last query stands at the last key; is_causal would have the first one at the first key
-        mask = (causal_lower_right(tokens, keys) if backend == "FlashAttention-2" else
-                torch.ones(tokens, keys, device="cuda", dtype=torch.bool).tril(keys - tokens))
+    k, v = new(keys, key_heads), new(keys, key_heads)
+    if backend == "FlashAttention-2":
+        q, mask = new(tokens, heads), causal_lower_right(tokens, keys) if tokens > 1 else None
+    else:  # it has no such mask of its own: the heads of a group are rows, which read keys and values once
+        group = heads // key_heads
+        q, mask = new(tokens * group, key_heads), None
+        if tokens > 1:
+            mask = torch.ones(tokens, keys, device="cuda", dtype=torch.bool).tril(keys - tokens).repeat_interleave(group, 0)
 
     def call():
         with only(backend):
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=q.shape[1] != key_heads)
     return call
 
 
