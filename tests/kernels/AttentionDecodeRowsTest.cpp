@@ -49,6 +49,19 @@ TEST_P(AttentionDecode, ManyRowsOfAFullCache) {
   both(p);
 }
 
+/// Blocks counted back from the last key without tensor maps as well: rows with a gap that 16 bytes do not divide, and
+/// heads that warpgroups do not multiply.
+TEST_P(AttentionDecode, ManyRowsOfOtherWidths) {
+  unsigned number = 0;
+  for (const std::int64_t dim : {8, 40, 80, 128, 64})
+    if (chosen(number++, 4) || isOneOf({2})) {
+      DecodeProblem p = manyRows({0, 150});
+      p.of.dim = dim, p.of.dimV = dim == 128 ? 64 : dim, p.of.causal = true;
+      p.of.pad = dim == 64 ? 1 : 8, p.of.around = 8;
+      both(p);
+    }
+}
+
 /// Where warpgroups multiply the copy engine fetches the cache's tiles, whatever the lengths; not from pages.
 TEST_P(AttentionDecode, TheCopyEngineFetchesTilesForWarpgroups) {
   if (!on->emulated() || testName(deviceName()) != "sm_90a")
