@@ -64,14 +64,17 @@ def cublas(shape):
     return lambda: a @ b
 
 
-def attention(backend, shape, backward=False):
+def only(backend):
     from torch.nn.attention import SDPBackend, sdpa_kernel
+    return sdpa_kernel({"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}[backend])
+
+
+def attention(backend, shape, backward=False):
     batch, length, heads, dim, causal = shape
     q, k, v = (torch.randn(batch, heads, length, dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
-    chosen = {"cuDNN": SDPBackend.CUDNN_ATTENTION, "FlashAttention-2": SDPBackend.FLASH_ATTENTION}[backend]
 
     def call():
-        with sdpa_kernel(chosen):
+        with only(backend):
             return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
     if not backward:
         return call
@@ -80,6 +83,26 @@ def attention(backend, shape, backward=False):
     o = call()
     do = torch.randn_like(o)
     return lambda: torch.autograd.grad(o, (q, k, v), do, retain_graph=True)
+
+
+def decode(backend, shape):
+    """The last query stands at the last key; is_causal would have the first one at the first key."""
+    from torch.nn.attention.bias import causal_lower_right
+    batch, tokens, keys, heads, key_heads, dim = shape
+    new = lambda rows, count: torch.randn(batch, rows, count, dim, device="cuda", dtype=torch.bfloat16).transpose(1, 2)
+    k, v = new(keys, key_heads), new(keys, key_heads)
+    if backend == "FlashAttention-2":
+        q, mask = new(tokens, heads), causal_lower_right(tokens, keys) if tokens > 1 else None
+    else:  # it has no such mask of its own: the heads of a group are rows, which read keys and values once
+        group = heads // key_heads
+        q, mask = new(tokens * group, key_heads), None
+        if tokens > 1:
+            mask = torch.ones(tokens, keys, device="cuda", dtype=torch.bool).tril(keys - tokens).repeat_interleave(group, 0)
+
+    def call():
+        with only(backend):
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=q.shape[1] != key_heads)
+    return call
 
 
 def triton(shape):
@@ -150,6 +173,8 @@ def peer(name, shape):
         return triton(shape)
     if first == "flash-linear-attention":
         return recurrence(rest[0], rest[1], shape)
+    if rest == ["decode"]:
+        return decode(first, shape)
     return attention(first, shape, backward=bool(rest))
 
 
@@ -157,7 +182,7 @@ def measure(benchmark):
     for name in benchmark.peers:
         if name == "Triton" and "KILN_PEERS" not in os.environ:
             continue
-        row = {"id": benchmark.id, "peer": name.removesuffix(" forward").removesuffix(" backward")}
+        row = {"id": benchmark.id, "peer": name.removesuffix(" forward").removesuffix(" backward").removesuffix(" decode")}
         try:
             row["ms"] = median(peer(name, benchmark.shape))
         except Exception as e:  # a peer that refuses is a row, too

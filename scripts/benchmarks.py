@@ -81,6 +81,20 @@ def gradients():
                         ["cuDNN backward", "FlashAttention-2 backward"], (batch, length, heads, dim, causal))
 
 
+def decoding():
+    batch, keys, heads, key_heads, dim = 32, 8192, 64, 8, 128
+    for tokens in (1, 8, 16):
+        words = ["attention_decode", "--dtype", "bf16", "--with", f"q={batch}x{tokens}x{heads}x{dim}"]
+        for name in ("k_cache", "v_cache"):
+            words += ["--with", f"{name}={batch}x{keys}x{key_heads}x{dim}"]
+        if tokens > 1:
+            words += ["--with", "causal"]
+        moved = 2 * batch * dim * (2 * keys * key_heads + 2 * tokens * heads)  # of k, v, q and o
+        yield Benchmark(f"decode-{tokens}", "Decoding", f"attention_decode bf16, {batch} x {keys} keys, {heads} heads over "
+                        f"{key_heads}, D = {dim}", "1 token" if tokens == 1 else f"{tokens} tokens", "GB/s", moved, words,
+                        ["cuDNN decode", "FlashAttention-2 decode"], (batch, tokens, keys, heads, key_heads, dim))
+
+
 RULES = {  # inputs beyond k and v, and a second list that has no last dimension
     "rwkv7": ("r w a b", ""), "dplr": ("q g a b", ""), "kda": ("q g", "beta"), "gla": ("q g", ""),
 }
@@ -111,4 +125,4 @@ def recurrences():
                             [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
 
 
-ALL = [*memory(), *products(), *gradients(), *recurrences()]
+ALL = [*memory(), *products(), *gradients(), *decoding(), *recurrences()]

@@ -15,12 +15,12 @@ from benchmarks import ALL
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/performance.md"
 README = ROOT / "README.md"
-MOST_LINES = 80
+MOST_LINES = 90
 HEAD = """# Performance
 
 Made by `scripts/performance.py` from the records in [docs/records](records); do not edit. A row is a benchmark or two: Kiln
 and its peers in one run, medians of batches between two events. Higher is better for GB/s and TFLOP/s, lower for ms;
-`x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
+of decoding k, v, q and o count. `x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
 
 A row again, with its peers (they need PyTorch, and flash-linear-attention for the last table):
 

@@ -1,6 +1,7 @@
 #include "kernels/attention/Attention.h"
 
 #include "kernels/attention/BlockWalk.h"
+#include "kernels/attention/Descale.h"
 #include "kernels/attention/OnlineSoftmax.h"
 #include "kernels/attention/PairFunctions.h"
 #include "kernels/attention/PairOptions.h"
@@ -14,9 +15,6 @@ namespace kiln::kernels {
 using namespace language;
 
 namespace {
-
-/// Of 8-bit floats o has the 16 bits of a bfloat.
-template <Element T> using OutputOf = std::conditional_t<std::same_as<T, f8e4m3>, bf16, T>;
 
 template <Element T, typename Options> Kernel attentionOf(const AttentionConfig &c) {
   return kernel(
@@ -64,18 +62,13 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
             const auto query = loadView(qView, {row0, 0});
             const auto i = row0 + range(0, c.blockM);
             const auto p = expandDims(visibility.positionsOf(i), 1);
-            Scalar<f32> scaleOfProducts = scale;
-            if (c.descaleQ)
-              scaleOfProducts = scaleOfProducts * load(descaleQ.at(batch, kvHead).pointer());
-            if (c.descaleK)
-              scaleOfProducts = scaleOfProducts * load(descaleK.at(batch, kvHead).pointer());
-            // Logits stand on a factor above 0 (Logits.h).  So small a one gives what 0 would, but for hidden keys,
-            // which stay at minus infinity.
-            if (c.descaleQ || c.descaleK)
-              scaleOfProducts = select(scaleOfProducts >= 0.0f, max(scaleOfProducts, 0x1p-100f),
-                                       std::numeric_limits<float>::quiet_NaN());
+            const auto factorOf = [&](bool isGiven, const TensorView<f32, 2> &factors) {
+              return isGiven ? std::optional(load(factors.at(batch, kvHead).pointer())) : std::nullopt;
+            };
+            const auto factorOfProducts =
+                scaleOfProducts(scale, factorOf(c.descaleQ, descaleQ), factorOf(c.descaleK, descaleK));
             const PairFunctions functions(c.hooks, batch, head, mine.rows, theirs.rows);
-            Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, scaleOfProducts, cap, functions.hasScore());
+            Logits logits(c.softcap, c.alibi, c.bias != BiasType::None, factorOfProducts, cap, functions.hasScore());
             // Narrow heads leave registers for parts of the sums.
             const OnlineSoftmax softmax(logits, c.blockM, c.blockN, std::max(c.dim, c.dimV) <= 64 ? 8 : 1,
                                         powersFor(elementOf<T>));
@@ -90,7 +83,7 @@ template <Element T, typename Options> Kernel attentionOf(const AttentionConfig 
               const auto first = at.first;
               const auto keyTile = loadView(kView, {first, 0});
               const auto products = dot(query, transpose(keyTile), zeros<f32>({c.blockM, c.blockN}));
-              auto x = functions.hasScore() ? products * scaleOfProducts : logits.capped(products);
+              auto x = functions.hasScore() ? products * factorOfProducts : logits.capped(products);
               const auto j = expandDims(first + range(0, c.blockN), 0);
               if (functions.hasScore())
                 x = functions.score(x, expandDims(i, 1), j);

@@ -116,7 +116,7 @@ Status checkAttention(const Device &device, std::string_view operation, const At
     o.extent(d, a.q.shape[d], "as of q");
   o.extent(a.o.rank - 1, dimV, "the head dim of v").stride(a.o.rank - 1, 1);
   if (isWritten)
-    o.writable().notOverlapping("q", a.q).notOverlapping("k", a.k).notOverlapping("v", a.v);
+    o.writable().notOverlapping("q", a.q).apartFrom("k", a.k).apartFrom("v", a.v);
   KILN_TRY(o.status());
   for (const auto &[name, t] : {std::pair("seqused_q", &a.usedQ), std::pair("seqused_k", &a.usedK)})
     if (*t)

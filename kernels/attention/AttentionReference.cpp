@@ -1,6 +1,7 @@
 #include "kernels/attention/AttentionReference.h"
 
 #include "kernels/attention/AttentionOnHost.h"
+#include "kernels/attention/EighthOnHost.h"
 #include "kernels/support/Sampling.h"
 
 #include <cmath>
@@ -47,8 +48,7 @@ private:
   double roundedOutput(double v) const { return isEighth ? rounded(v, *dtypeFloatFormat(DType::BF16)) : rounded(v); }
   /// A power of a row, the largest being 1, as a share of their sum.
   double shareOf(double power, double total) const {
-    constexpr double unit = 0x1p8;
-    return isEighth ? rounded(power * unit, *dtypeFloatFormat(DType::F8E4M3)) / unit / total : rounded(power / total);
+    return isEighth ? powerOfEighth(power) / total : rounded(power / total);
   }
 
   Status placeOutputs() {
@@ -92,7 +92,7 @@ private:
       const double x = rounded(descaleQK * dot(query, scaledK.data() + keyAt(arguments.k, j), dim));
       if (isEighth) {
         const double *const key = scaledK.data() + keyAt(arguments.k, j);
-        mostOfProducts = std::max(mostOfProducts, std::abs(descaleQK) * lossOf(query, key));
+        mostOfProducts = std::max(mostOfProducts, std::abs(descaleQK) * lossOfEighth(query, key, dim));
       }
       meet(z[static_cast<std::size_t>(j)] = logitOf(x, s, head, p, j).z);
     }
@@ -117,21 +117,6 @@ private:
     for (double &v : values)
       v = roundedOutput(v * descale("v_descale", s, keyHead));
     return total == 0 ? -INFINITY : base + std::log(total) + 0x1p-13 * mostOfProducts;
-  }
-
-  /// What a matrix unit may lose of a product of e4m3, in units of 2^-13: an instruction adds 32 terms to the sum so
-  /// far, of each of which it drops what lies 13 bits below the largest.
-  double lossOf(const double *query, const double *key) const {
-    double sum = 0, loss = 0;
-    for (std::int64_t first = 0; first < dim; first += 32) {
-      double largest = std::abs(sum);
-      for (std::int64_t c = first; c < std::min(dim, first + 32); ++c) {
-        sum += query[c] * key[c];
-        largest = std::max(largest, std::abs(query[c] * key[c]));
-      }
-      loss += 33 * std::max(largest, std::abs(sum));
-    }
-    return loss;
   }
 
   /// Of a sequence's key head; 1 where there is no such table.

@@ -23,6 +23,7 @@ struct VisibilityConfig {
   bool left = false, right = false;
   int rows = 1, keys = 1; ///< of a block
   bool onlyRows = false;  ///< rows after the last one see nothing; else what they would see if they were there
+  bool before = false;    ///< blocks of keys may begin before key 0, and there are no keys
 };
 
 class Visibility {
@@ -70,6 +71,8 @@ public:
   language::Scalar<language::i1> isCut(const Number &row0, const Number &key0) const {
     const auto next = key0 + c.keys;
     language::Scalar<language::i1> cut = next > keyRows;
+    if (c.before)
+      cut = cut | (key0 < 0);
     if (c.right)
       cut = cut | (next > row0 + shift + windowRight + 1);
     if (c.left)
@@ -81,8 +84,11 @@ public:
 
   /// The pairs of rows at `positions`, [rows, 1], and `keys`, [1, keys]; or turned, [1, rows] and [keys, 1].
   language::Tile<language::i1> sees(const Numbers &positions, const Numbers &keys) const {
-    auto visible = broadcastTo(
-        keys < keyRows, {std::max(positions.extent(0), keys.extent(0)), std::max(positions.extent(1), keys.extent(1))});
+    using namespace language;
+    // As an unsigned number one below 0 is after all others.
+    auto visible =
+        broadcastTo(c.before ? cast<u32>(keys) < cast<u32>(keyRows) : keys < keyRows,
+                    {std::max(positions.extent(0), keys.extent(0)), std::max(positions.extent(1), keys.extent(1))});
     if (c.right)
       visible = visible & (keys <= positions + windowRight);
     if (c.left)

@@ -1,9 +1,10 @@
 #include "kernels/attention_decode/AttentionDecode.h"
 
+#include "kernels/attention/Attention.h"
+#include "kernels/attention/Descale.h"
 #include "kernels/attention/OnlineSoftmax.h"
 #include "kernels/attention/Visibility.h"
-#include "kernels/attention_decode/CacheRows.h"
-#include "kernels/attention_decode/Rotary.h"
+#include "kernels/attention_decode/NewRows.h"
 
 #include <algorithm>
 
@@ -12,6 +13,9 @@ namespace kiln::kernels {
 using namespace language;
 
 namespace {
+
+/// Tables, which lie apart from all that is written (AttentionDecodeChecks.cpp): so warps that only copy may read them.
+constexpr TensorTraits unwritten{.noalias = true, .optional = true};
 
 /// Tokens that a block of rows has a row of, at most.
 int tokensOfBlock(int rows, int group) {
@@ -28,13 +32,16 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
        .config = entriesOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 4, "k_new", maybe> kNew,
           TensorArg<T, 4, "v_new", maybe> vNew, TensorArg<C, 2, "rotary_cos", maybe> cosines,
-          TensorArg<C, 2, "rotary_sin", maybe> sines, TensorArg<T, 5, "o"> o, TensorArg<f32, 3, "lse", maybe> lse,
-          TensorArg<f32, 1, "sink", maybe> sink, TensorArg<f32, 2, "alibi", maybe> alibi,
-          TensorArg<i32, 1, "cache_seqlens", maybe> lengths, TensorArg<i32, 2, "page_table", maybe> table,
-          TensorArg<i32, 1, "cache_batch_idx", maybe> batchIndex, TensorArg<i32, 1, "leftpad_k", maybe> leftPads,
-          TensorArg<f32, 4, "partial_o", maybe> partialO, TensorArg<f32, 3, "partial_lse", maybe> partialLse,
-          Arg<i32, "splits"> splits, Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight,
-          Arg<f32, "scale"> scale, Arg<f32, "cap"> cap) {
+          TensorArg<C, 2, "rotary_sin", maybe> sines, TensorArg<OutputOf<T>, 5, "o"> o,
+          TensorArg<f32, 3, "lse", maybe> lse, TensorArg<f32, 1, "sink", maybe> sink,
+          TensorArg<f32, 2, "alibi", maybe> alibi, TensorArg<f32, 2, "q_descale", maybe> descaleQ,
+          TensorArg<f32, 2, "k_descale", maybe> descaleK, TensorArg<f32, 2, "v_descale", maybe> descaleV,
+          TensorArg<i32, 1, "cache_seqlens", unwritten> lengths, TensorArg<i32, 2, "page_table", unwritten> table,
+          TensorArg<i32, 1, "cache_batch_idx", unwritten> batchIndex,
+          TensorArg<i32, 1, "leftpad_k", unwritten> leftPads, TensorArg<f32, 4, "partial_o", maybe> partialO,
+          TensorArg<f32, 3, "partial_lse", maybe> partialLse, Arg<i32, "splits"> splits,
+          Arg<i32, "window_left"> windowLeft, Arg<i32, "window_right"> windowRight, Arg<f32, "scale"> scale,
+          Arg<f32, "cap"> cap) {
         const bool append = c.blockNew > 0;
         const auto tokens = cast<i32>(q.extent(1)), keyHeads = cast<i32>(q.extent(2)), rows = tokens * c.group;
         const auto blocks = max(ceilDiv(rows, c.blockM), 1);
@@ -44,27 +51,19 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         const auto kvHead = pair % keyHeads, batch = pair / keyHeads;
 
         // The keys: those in the cache, then the new ones.
-        const auto pageRows = c.place == CachePlace::Gathered ? constant<i32>(c.pageSize) : cast<i32>(k.extent(1));
-        const auto part = c.batchIndex ? load(batchIndex.at(batch).pointer()) : batch;
-        const auto leftPad = c.leftPad ? load(leftPads.at(batch).pointer()) : constant<i32>(0);
-        const auto capacity =
-            (c.place == CachePlace::Rows ? cast<i32>(k.extent(1)) : cast<i32>(table.extent(1)) * pageRows) - leftPad;
-        const auto count = c.lengths ? min(load(lengths.at(batch).pointer()), capacity) : capacity;
-        const auto added = append ? cast<i32>(kNew.extent(1)) : constant<i32>(0);
-        const CacheRows cache(c, table, pageRows, part, leftPad, count);
+        const SequenceInCache sequence(c, k, table, lengths, batchIndex, leftPads, batch);
+        const auto added = append || c.appended ? cast<i32>(kNew.extent(1)) : constant<i32>(0);
+        const auto before = sequence.count, count = c.appended ? min(before + added, sequence.capacity) : before;
+        sequence.check(c, k.extent(0), added);
+        const CacheRows cache(c, table, sequence, count);
+        if (c.checked && c.place != CachePlace::Rows)
+          cache.checkPages(k.extent(0), added);
         const Rotary<C> rotate(c, cosines, sines);
 
         // 16 bytes of a row are wholly inside it or wholly outside.
-        const auto headDim = multipleOf(q.extent(4), 8), valueDim = multipleOf(o.extent(4), 8);
-        const auto newTile = [&](const TensorView<T, 4> &rowsOf, const Scalar<i32> &first, int width,
-                                 const Scalar<i64> &columns) {
-          const auto view = rowsOf.at(batch, all, kvHead, all).withExtents(rowsOf.extent(1), columns);
-          return loadView(view.tiles({c.blockNew, width}), {first, 0});
-        };
-        const auto newKeys = [&](const Scalar<i32> &first) {
-          const auto t = expandDims(first + range(0, c.blockNew), 1);
-          return rotate(newTile(kNew, first, c.dim, headDim), count + t, t < added);
-        };
+        constexpr std::int64_t unit = headDimUnit(elementOf<T>);
+        const auto headDim = multipleOf(q.extent(4), unit), valueDim = multipleOf(o.extent(4), unit);
+        const NewRows<T, C> newRows(c, kNew, vNew, rotate, batch, kvHead, count, added, headDim, valueDim);
 
         // Rows of this program: tokens of all heads of the group.
         const auto row0 = block * c.blockM, token0 = row0 / c.group;
@@ -79,18 +78,24 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         const auto isInside = [&](int width, const Scalar<i64> &columns) {
           return expandDims(isRow, 1) & expandDims(cast<i64>(range(0, width)) < columns, 0);
         };
-        const auto positioned = c.left || c.right ? count + token : full({c.blockM}, count);
+        const auto positioned = c.left || c.right ? before + token : full({c.blockM}, before);
         const auto query = rotate(load(addressOf(q, c.dim), isInside(c.dim, headDim)), expandDims(positioned, 1),
                                   expandDims(isRow, 1));
 
-        const auto keyRows = count + added, shift = keyRows - tokens;
+        const auto keyRows = c.appended ? count : count + added, shift = keyRows - tokens;
         const int blockTokens = tokensOfBlock(c.blockM, c.group);
-        const auto visibilityOf = [&](int keys, const Scalar<i32> &until) {
-          return Visibility({c.left, c.right, blockTokens, keys}, tokens, until, shift, windowLeft, windowRight);
+        const auto visibilityOf = [&](int keys, const Scalar<i32> &until, bool before = false) {
+          return Visibility({.left = c.left, .right = c.right, .rows = blockTokens, .keys = keys, .before = before},
+                            tokens, until, shift, windowLeft, windowRight);
         };
-        const Visibility ofCached = visibilityOf(c.blockN, count);
+        const Visibility ofCached = visibilityOf(c.blockN, count, c.fromEnd);
         const auto p = expandDims(ofCached.positionsOf(token), 1);
-        Logits logits(c.softcap, c.alibi, /*hasBias=*/false, scale, cap);
+        const auto factorOf = [&](bool isGiven, const TensorView<f32, 2> &factors) {
+          return isGiven ? std::optional(load(factors.at(batch, kvHead).pointer())) : std::nullopt;
+        };
+        const auto factorOfProducts =
+            scaleOfProducts(scale, factorOf(c.descaleQ, descaleQ), factorOf(c.descaleK, descaleK));
+        Logits logits(c.softcap, c.alibi, /*hasBias=*/false, factorOfProducts, cap);
         std::optional<Tile<f32>> slopes;
         if (c.alibi)
           slopes =
@@ -136,7 +141,14 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
           return std::pair{first, min(first + share, end)};
         };
         const Visibility::Keys cached = ofCached.seenBy(token0);
-        const auto [begin, end] = shareOf(cached.begin, cached.end, c.blockN, split);
+        auto firstBlock = cached.begin;
+        if (c.fromEnd) {
+          // Whole blocks but for the first, which may begin before row 0, where tensors read as zero: a tensor map has
+          // them all.  It knows nothing of lengths, and what lies after the last key may be no numbers.
+          const auto origin = count - ceilDiv(count, c.blockN) * c.blockN;
+          firstBlock = origin + (cached.begin - origin) / c.blockN * c.blockN;
+        }
+        const auto [begin, end] = shareOf(firstBlock, cached.end, c.blockN, split);
         SoftmaxRows seen = walk(OnlineSoftmax(logits, c.blockM, c.blockN, parts, powersFor(elementOf<T>)).start(c.dimV),
                                 begin, end, c.blockN, [&](const Scalar<i32> &first, const SoftmaxRows &rows) {
                                   return step(
@@ -151,22 +163,25 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
           const auto [begin, end] = shareOf(from, visible.end - count, c.blockNew, splits - 1 - split);
           seen = walk(seen, begin, end, c.blockNew, [&](const Scalar<i32> &first, const SoftmaxRows &rows) {
             return step(
-                ofNew, c.blockNew, count + first, newKeys(first),
-                [&] { return newTile(vNew, first, c.dimV, valueDim); }, rows);
+                ofNew, c.blockNew, count + first, newRows.keys(first), [&] { return newRows.values(first); }, rows);
           });
         }
 
         SoftmaxEnd softmaxEnd(logits, seen);
+        const auto outputOfRows = [&] {
+          const auto factor = factorOf(c.descaleV, descaleV);
+          return factor ? softmaxEnd.output() * *factor : softmaxEnd.output();
+        };
         if (c.split) {
           const auto to = partialO.at(pair, split, all, all);
           const auto address = to.pointer() + expandDims(cast<i64>(row) * to.stride(0), 1);
-          store(address + expandDims(range(0, c.dimV), 0), softmaxEnd.output(), isInside(c.dimV, valueDim));
+          store(address + expandDims(range(0, c.dimV), 0), outputOfRows(), isInside(c.dimV, valueDim));
           const auto ofRow = partialLse.at(pair, split, all);
           store(ofRow.pointer() + cast<i64>(row) * ofRow.stride(0), softmaxEnd.logSum(), isRow);
         } else {
           if (c.sink)
             softmaxEnd.addSinks(load(sink.at(kvHead * c.group).pointer() + cast<i64>(member) * sink.stride(0), isRow));
-          store(addressOf(o, c.dimV), cast<T>(softmaxEnd.output()), isInside(c.dimV, valueDim));
+          store(addressOf(o, c.dimV), cast<OutputOf<T>>(outputOfRows()), isInside(c.dimV, valueDim));
           if (c.lse) {
             const auto to = lse.at(batch, kvHead * c.group, 0).pointer();
             store(to + cast<i64>(member) * lse.stride(1) + cast<i64>(token) * lse.stride(2), softmaxEnd.logSum(),
@@ -177,17 +192,8 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
         // The new rows into the cache: blocks of them, in turn, by the programs of this sequence and key head.
         if (append) {
           const auto programs = c.split ? blocks * splits : blocks, program = c.split ? split * blocks + block : block;
-          loop(over(program * c.blockNew, added, programs * c.blockNew).stages(1), [&](auto first) {
-            const auto t = expandDims(first + range(0, c.blockNew), 1);
-            const auto inside = (t < added) & (count + t < capacity);
-            const auto put = [&](const TensorView<T, 4> &to, const Tile<T> &values, int width,
-                                 const Scalar<i64> &columns) {
-              const auto column = expandDims(range(0, width), 0);
-              store(cache.at(to, kvHead, count + t, inside) + column, values, inside & (cast<i64>(column) < columns));
-            };
-            put(k, newKeys(first), c.dim, headDim);
-            put(v, newTile(vNew, first, c.dimV, valueDim), c.dimV, valueDim);
-          });
+          loop(over(program * c.blockNew, added, programs * c.blockNew).stages(1),
+               [&](auto first) { newRows.put(cache, k, v, first, sequence.capacity); });
         }
       });
 }
@@ -195,8 +201,12 @@ template <Element T, Element C> Kernel decodeOf(const AttentionDecodeConfig &c) 
 } // namespace
 
 Kernel attentionDecode(DType element, const AttentionDecodeConfig &config) {
-  return withElement<f16, bf16>(element, "attention_decode", [&]<Element T>() {
-    return withElement<f32, T>(config.angles, "attention_decode", [&]<Element C>() { return decodeOf<T, C>(config); });
+  return withElement<f16, bf16, f8e4m3>(element, "attention_decode", [&]<Element T>() {
+    if constexpr (std::same_as<T, f8e4m3>) // nothing of it is rotated
+      return decodeOf<T, f32>(config);
+    else
+      return withElement<f32, T>(config.angles, "attention_decode",
+                                 [&]<Element C>() { return decodeOf<T, C>(config); });
   });
 }
 

@@ -7,7 +7,8 @@
 //
 // The keys of a sequence are its cached ones, 0 .. n - 1, and then the new ones of this call.  A program computes the
 // new keys that it needs itself, from k_new, and each new row is written to the cache by one program: nothing that a
-// launch writes is read in it.
+// launch writes is read in it.  Where the copy engine fetches the cache a launch of its own writes them before
+// (AttentionAppend.h), and they are cached keys.
 //
 // With `split` programs share the keys of a row: each leaves what it has as fp32, and SplitCombine.h puts it together.
 //
@@ -41,7 +42,8 @@ struct AttentionDecodeConfig {
   DType angles = DType::F32;
   bool left = false, right = false;
   bool softcap = false, alibi = false, sink = false;
-  bool lse = false, split = false;
+  bool descaleQ = false, descaleK = false, descaleV = false;
+  bool lse = false, split = false, fromEnd = false, appended = false, checked = false;
   bool operator==(const AttentionDecodeConfig &) const = default;
 
   template <typename Visitor> static constexpr void fields(Visitor &&v) {
@@ -67,16 +69,23 @@ struct AttentionDecodeConfig {
     v("softcap", &C::softcap, anyValue, "logits are capped");
     v("alibi", &C::alibi, anyValue, "logits lose a slope times |p - j|");
     v("sink", &C::sink, anyValue, "one more logit of each head, without a value");
+    v("descaleQ", &C::descaleQ, anyValue, "q_descale: what q is to be multiplied by");
+    v("descaleK", &C::descaleK, anyValue, "k_descale: the same of the cache's keys and of k_new");
+    v("descaleV", &C::descaleV, anyValue, "v_descale: the same of values");
     v("lse", &C::lse, anyValue, "lse is an output");
     v("split", &C::split, anyValue, "programs share the keys of a row");
+    v("fromEnd", &C::fromEnd, anyValue, "blocks of cached rows are counted back from the last key, not on from row 0");
+    v("appended", &C::appended, anyValue, "the rows of k_new are in the cache: a launch before this one wrote them");
+    v("checked", &C::checked, anyValue, "entries of tables that cannot be stop the kernel");
   }
 };
 
-/// f16 or bf16.  Arguments by name: q and o [batch, token, key head, member of its group, dim]; k and v, the cache:
-/// [batch, row, key head, dim], or [page, row, key head, dim] with page_table [batch, pages of a sequence]; k_new and
-/// v_new [batch, token, key head, dim]; rotary_cos and rotary_sin [position, rotary / 2]; lse [batch, head, token],
-/// sink [head], alibi [batch, head], cache_seqlens, cache_batch_idx, leftpad_k [batch]; with `split` partial_o [batch *
-/// key heads, split, row, dim] and partial_lse [batch * key heads, split, row].
+/// f16, bf16 or f8e4m3 (o is bf16 then, and nothing is rotated).  Arguments by name: q and o [batch, token, key head,
+/// member of its group, dim]; k and v, the cache: [batch, row, key head, dim], or [page, row, key head, dim] with
+/// page_table [batch, pages of a sequence]; k_new and v_new [batch, token, key head, dim]; rotary_cos and rotary_sin
+/// [position, rotary / 2]; lse [batch, head, token], sink [head], alibi [batch, head], q_descale, k_descale, v_descale
+/// [batch, key head], cache_seqlens, cache_batch_idx, leftpad_k [batch]; with `split` partial_o [batch * key heads,
+/// split, row, dim] and partial_lse [batch * key heads, split, row].
 language::Kernel attentionDecode(DType element, const AttentionDecodeConfig &config = {});
 
 } // namespace kiln::kernels

@@ -69,6 +69,8 @@ Result<DecodeSizes> decodeSizes(const TensorTypes &inputs) {
   KILN_TRY(fits("page_table", {s.batch, s.pages}));
   for (const char *name : {"cache_seqlens", "cache_batch_idx", "leftpad_k"})
     KILN_TRY(fits(name, {s.batch}));
+  for (const char *name : {"q_descale", "k_descale", "v_descale"})
+    KILN_TRY(fits(name, {s.batch, s.keyHeads}));
   if (const Shape *shape = shapeOf("rotary_cos"))
     KILN_TRY(fits("rotary_sin", *shape));
   if (s.keyHeads == 0 ? s.heads != 0 : s.heads % s.keyHeads != 0)

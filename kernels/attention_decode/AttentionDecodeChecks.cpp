@@ -95,17 +95,12 @@ Status checkNew(const Device &device, const AttentionDecodeArguments &a, std::in
                   "give a larger cache");
   if (a.kCache.address == a.vCache.address && a.kCache.elements() > 0)
     return refuse("k_cache and v_cache are the same memory, and both are written", "give each its own");
-  for (const auto &[name, t] : {std::pair("k_cache", &a.kCache), std::pair("v_cache", &a.vCache)})
-    KILN_TRY(checkTensor(name, *t)
-                 .writable()
-                 .apartFrom("q", a.q)
-                 .apartFrom("o", a.o)
-                 .apartFrom("k_new", *a.kNew)
-                 .apartFrom("v_new", *a.vNew)
-                 .status());
   if (!a.rotaryCos)
     return a.rotaryInterleaved ? refuse("rotary_interleaved is set, and there is no rotary_cos", "leave it out")
                                : Status();
+  if (a.q.dtype == DType::F8E4M3)
+    return refuse("rotary_cos is given, q is f8e4m3: numbers of 8 bits are not rotated",
+                  "rotate q and k_new before they are rounded");
   KILN_TRY(checkTensor("rotary_cos", *a.rotaryCos).on(device).dtype({DType::F32, a.q.dtype}).rank(2).status());
   KILN_TRY(checkTensor("rotary_sin", *a.rotarySin)
                .on(device)
@@ -131,6 +126,48 @@ Status checkNew(const Device &device, const AttentionDecodeArguments &a, std::in
   return {};
 }
 
+/// What a call writes lies apart from all else: programs read, for as long as it runs, what others have written.  Two
+/// may lie together: o where q does, row by row, and the two caches, whose rows may take turns.
+Status checkApart(const AttentionDecodeArguments &a) {
+  struct Part {
+    const char *name;
+    const Tensor *tensor; ///< null: not given
+    bool isWritten;
+  };
+  const auto given = [](const std::optional<Tensor> &t) { return t ? &*t : nullptr; };
+  const bool appends = a.kNew.has_value();
+  const Part parts[] = {{"o", &a.o, true},
+                        {"lse", given(a.lse), true},
+                        {"k_cache", &a.kCache, appends},
+                        {"v_cache", &a.vCache, appends},
+                        {"q", &a.q, false},
+                        {"k_new", given(a.kNew), false},
+                        {"v_new", given(a.vNew), false},
+                        {"rotary_cos", given(a.rotaryCos), false},
+                        {"rotary_sin", given(a.rotarySin), false},
+                        {"cache_seqlens", given(a.cacheSeqlens), false},
+                        {"page_table", given(a.pageTable), false},
+                        {"cache_batch_idx", given(a.cacheBatchIdx), false},
+                        {"leftpad_k", given(a.leftPadK), false},
+                        {"q_descale", given(a.descaleQ), false},
+                        {"k_descale", given(a.descaleK), false},
+                        {"v_descale", given(a.descaleV), false},
+                        {"sink", given(a.sink), false},
+                        {"alibi", given(a.alibi), false}};
+  for (const Part *one = parts; one->isWritten; ++one) { // what is written comes first
+    if (!one->tensor)
+      continue;
+    auto check = checkTensor(one->name, *one->tensor).writable();
+    for (const Part *other = one + 1; other != std::end(parts); ++other)
+      if (one->tensor == &a.o && other->tensor == &a.q)
+        check.notOverlapping(other->name, *other->tensor);
+      else if (other->tensor && !(one->tensor == &a.kCache && other->tensor == &a.vCache))
+        check.apartFrom(other->name, *other->tensor);
+    KILN_TRY(check.status());
+  }
+  return {};
+}
+
 } // namespace
 
 std::int64_t capacityOf(const AttentionDecodeArguments &a) {
@@ -148,17 +185,18 @@ AttentionArguments asAttention(const AttentionDecodeArguments &a) {
   out.lse = a.lse, out.scale = a.scale, out.causal = a.causal;
   out.windowLeft = a.windowLeft, out.windowRight = a.windowRight, out.softcap = a.softcap;
   out.sink = a.sink, out.alibi = a.alibi, out.tiling = a.tiling;
+  out.descaleQ = a.descaleQ, out.descaleK = a.descaleK, out.descaleV = a.descaleV;
   return out;
 }
 
 Status checkAttentionDecode(const Device &device, const AttentionDecodeArguments &a) {
-  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16}).rankBetween(4, 5).status());
+  KILN_TRY(checkTensor("q", a.q).on(device).dtype({DType::F16, DType::BF16, DType::F8E4M3}).rankBetween(4, 5).status());
   const std::int64_t batch = a.q.shape[0];
   KILN_TRY(checkCache(device, a, batch));
   KILN_TRY(checkTables(device, a, batch));
-  KILN_TRY(checkAttention(device, "attention_decode", asAttention(a), /*isWritten=*/true));
-  KILN_TRY(checkTensor("o", a.o).notOverlapping("k_cache", a.kCache).notOverlapping("v_cache", a.vCache).status());
+  KILN_TRY(checkAttention(device, "attention_decode", asAttention(a), /*isWritten=*/false));
   KILN_TRY(checkNew(device, a, batch));
+  KILN_TRY(checkApart(a));
   const std::int64_t keyHeads = a.kCache.shape[2];
   if (keyHeads && a.q.shape[1] * Heads(a.q, false).heads / keyHeads > mostRows)
     return refuse("q has " + std::to_string(a.q.shape[1]) + " tokens of " + std::to_string(Heads(a.q, false).heads) +

@@ -1,5 +1,6 @@
 // `attention_decode` for commands and tests: parameters, tolerance, samples.  The reference is
 // AttentionDecodeReference.cpp.
+#include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionTolerance.h"
 #include "kernels/attention_decode/AttentionDecodeCall.h"
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
@@ -26,7 +27,7 @@ public:
   std::string_view summary() const override {
     return "attention of few queries over a cache of keys and values, contiguous or in pages; appends new rows to it";
   }
-  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16}; }
+  std::vector<DType> dtypes() const override { return {DType::BF16, DType::F16, DType::F8E4M3}; }
 
   std::vector<TensorParameter> tensors() const override {
     const auto table = [](const char *name, const char *text) {
@@ -35,7 +36,7 @@ public:
     const auto number = [](const char *name, const char *text) {
       return TensorParameter{name, false, true, text, DType::F32};
     };
-    return {{"q", false, false, "B x Sq x H x D, f16 or bf16"},
+    return {{"q", false, false, "B x Sq x H x D, f16, bf16 or e4m3"},
             {"k_cache", false, false, "B or more x capacity x Hk x D; with a page table pages x page size x Hk x D"},
             {"v_cache", false, false, "as k_cache, with Dv columns"},
             table("cache_seqlens", "B, int32: how many rows of the cache are keys of each sequence; default: all"),
@@ -48,7 +49,10 @@ public:
             table("leftpad_k", "B, int32: rows of the cache before each sequence's first key"),
             number("sink", "H, f32: a logit of each head that has no value"),
             number("alibi", "H or B x H, f32: slopes"),
-            {"o", true, false, "as q, with the columns of v"},
+            number("q_descale", "B x Hk, f32: what e4m3 numbers of q are multiplied by"),
+            number("k_descale", "B x Hk, f32: the same of keys, new ones included"),
+            number("v_descale", "B x Hk, f32: the same of values"),
+            {"o", true, false, "as q, with the columns of v; bf16 for e4m3"},
             {"lse", true, true, "B x H x Sq, f32"},
             {.name = "k_cache_after",
              .output = true,
@@ -68,7 +72,7 @@ public:
     KILN_ASSIGN(const DecodeSizes s, decodeSizes(inputs));
     const auto at = [&](const char *name) -> const TensorType & { return inputs.find(name)->second; };
     TensorTypes out;
-    out["o"] = at("q");
+    out["o"] = {outputOf(at("q").dtype), at("q").shape};
     out["o"].shape.back() = s.dimV;
     if (isSet(options, "lse"))
       out["lse"] = {DType::F32, {s.batch, s.heads, s.tokens}};
@@ -88,10 +92,16 @@ public:
     }
     KILN_ASSIGN(const DecodeSizes s, decodeSizes(types));
     KILN_ASSIGN(const std::vector<DecodeSequence> sequences, decodeSequences(s, tables));
-    double keys = 0;
-    for (const DecodeSequence &sequence : sequences)
-      keys += static_cast<double>(sequence.keys);
-    options[std::string(keysValue)] = keys;
+    KILN_ASSIGN(const auto a, readOptions<AttentionDecodeArguments>("attention_decode", options));
+    AttentionArguments same;
+    same.causal = a.causal, same.windowLeft = a.windowLeft, same.windowRight = a.windowRight;
+    double keys = 0, pairs = 0;
+    for (const DecodeSequence &sequence : sequences) {
+      AttentionSequence rows;
+      rows.queries = static_cast<std::int64_t>(s.tokens), rows.keys = static_cast<std::int64_t>(sequence.keys);
+      keys += static_cast<double>(sequence.keys), pairs += pairsOf(rows, same);
+    }
+    options[std::string(keysValue)] = keys, options[std::string(pairsValue)] = pairs;
     return {};
   }
 
@@ -107,6 +117,7 @@ public:
       a.rotaryCos = given("rotary_cos"), a.rotarySin = given("rotary_sin"), a.pageTable = given("page_table");
       a.cacheBatchIdx = given("cache_batch_idx"), a.leftPadK = given("leftpad_k");
       a.sink = given("sink"), a.alibi = given("alibi");
+      a.descaleQ = given("q_descale"), a.descaleK = given("k_descale"), a.descaleV = given("v_descale");
       KILN_TRY(readOptions("attention_decode", call.options, a));
       return operation->describe(a, plan);
     };
@@ -129,7 +140,16 @@ public:
     const Tensor &k = at("k_cache"), &v = at("v_cache");
     const double keys = valueOr(call.options, keysValue, 0.0) * static_cast<double>(k.shape[2]) *
                         static_cast<double>(k.shape[3] + v.shape[3]);
-    return (keys + of(at("q")) + of(at("o"))) * static_cast<double>(dtypeBytes(k.dtype));
+    return (keys + of(at("q"))) * static_cast<double>(dtypeBytes(k.dtype)) +
+           of(at("o")) * static_cast<double>(dtypeBytes(at("o").dtype));
+  }
+
+  /// 2 pairs (D + Dv) of each head, as of attention.
+  double flops(const Call &call) const override {
+    const auto at = [&](const char *name) -> const Tensor & { return call.tensors.find(name)->second; };
+    const Tensor &q = at("q"), &v = at("v_cache");
+    const std::int64_t heads = q.shape[2] * (q.rank == 5 ? q.shape[3] : 1), columns = q.shape[q.rank - 1] + v.shape[3];
+    return 2 * valueOr(call.options, pairsValue, 0.0) * static_cast<double>(heads * columns);
   }
 
   std::vector<FieldInfo> settings() const override { return fieldsOf<AttentionDecodeConfig>(); }
@@ -148,8 +168,9 @@ public:
   }
 
   /// o and lse as of attention: f max |base - reference| + a for each element and 1.5 mean |base - reference| + a / 8
-  /// for the mean, a = 2 u max |reference| + 1e-5, f = 2, with softcap 3; lse 1e-4 + 1e-5 |lse|, with softcap X 1e-3 X,
-  /// and with rotated rows, which are rounded, what that costs.  Caches: one unit in the last place where keys were
+  /// for the mean, a = 2 u max |reference| + 1e-5, f = 2, with softcap 3, of e4m3 4 (and 3 in place of 1.5); lse 1e-4 +
+  /// 1e-5 |lse|, with softcap X 1e-3 X, of e4m3 also what the products' 14 bits bring, and with rotated rows, which are
+  /// rounded, what that costs.  Caches: one unit in the last place where keys were
   /// rotated, else exact.
   std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
                               const HostTensors &reference, const OptionValues &options) const override {
@@ -159,11 +180,12 @@ public:
     std::vector<double> limits(wanted.values.size(), 0);
     if (name == "o") {
       const WorkingError base(wanted, dtype);
-      limits.assign(limits.size(), (cap > 0 ? 3 : 2) * base.worst + base.rest);
+      limits.assign(limits.size(), (isEighth(inputs) ? 4 : cap > 0 ? 3 : 2) * base.worst + base.rest);
     } else if (name == "lse") {
       for (std::size_t i = 0; i < limits.size(); ++i)
         if (const double lse = wanted.values[i]; !std::isinf(lse))
-          limits[i] = (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse);
+          limits[i] = (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse) +
+                      (isEighth(inputs) ? std::abs(wanted.rounded[i] - lse) : 0);
     } else if (name == "k_cache_after" && isRotated) {
       const std::vector<double> &before = inputs.find("k_cache")->second.values;
       for (std::size_t i = 0; i < limits.size(); ++i)
@@ -172,25 +194,30 @@ public:
     }
     return limits;
   }
-  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensors &,
+  std::optional<double> allowedMean(std::string_view name, DType dtype, const HostTensors &inputs,
                                     const HostTensor &reference) const override {
     if (name != "o")
       return {};
     const WorkingError base(reference, dtype);
-    return 1.5 * base.mean + base.rest / 8;
+    return (isEighth(inputs) ? 3 : 1.5) * base.mean + base.rest / 8;
   }
+
+private:
+  static bool isEighth(const HostTensors &inputs) { return inputs.find("q")->second.dtype == DType::F8E4M3; }
 };
 
 class AttentionDecodeSamples : public Samples {
 public:
-  /// Room of each sequence in samples that check: tables are valid for it.
+  /// Room of each sequence in samples that check; leftpad_k is at most `padding`.
   static constexpr std::uint64_t room = 160, newTokens = 3, padding = 5;
 
   /// Demo: a step of Llama 3 8B.  Bench: 1, 8 and 16 tokens of 32 sequences of 8,192, and 1 in pages of 16.  Check:
   /// each option somewhere.
   std::vector<Sample> calls(DType dtype, SampleUse use, bool gpu) const override {
+    const auto unit = static_cast<std::uint64_t>(headDimUnit(dtype));
     const auto call = [&](std::uint64_t batch, std::uint64_t tokens, std::uint64_t keys, std::uint64_t heads,
-                          std::uint64_t keyHeads, std::uint64_t dim, OptionValues options) {
+                          std::uint64_t keyHeads, std::uint64_t width, OptionValues options) {
+      const std::uint64_t dim = (width + unit - 1) / unit * unit;
       return Sample{{{"q", {dtype, {batch, tokens, heads, dim}}},
                      {"k_cache", {dtype, {batch, keys, keyHeads, dim}}},
                      {"v_cache", {dtype, {batch, keys, keyHeads, dim}}}},
@@ -234,6 +261,11 @@ public:
     all.push_back(appending(call(3, newTokens, room, 4, 2, 64, {{"causal", true}, {"splits", 2}, {"lse", true}})));
     all.back().inputs["sink"] = {DType::F32, {4}};
     all.back().inputs["cache_batch_idx"] = {DType::I32, {3}};
+    if (dtype == DType::F8E4M3) {
+      for (const char *name : {"k_descale", "v_descale"})
+        all.back().inputs[name] = {DType::F32, {3, 2}};
+      return all;
+    }
     for (const bool interleaved : {false, true}) {
       all.push_back(appending(inPages(call(2, newTokens, room, 4, 1, 64, {{"causal", !interleaved}}), 16)));
       all.back().options["rotary_interleaved"] = interleaved;
@@ -245,20 +277,8 @@ public:
 
   std::optional<Array> input(std::string_view name, const TensorType &type, std::uint64_t seed) const override {
     const std::size_t n = type.elements();
-    std::vector<std::int32_t> values(n);
-    const auto filled = [&](auto value) {
-      for (std::size_t i = 0; i < n; ++i)
-        values[i] = static_cast<std::int32_t>(value(i));
-      return tableOf(type.shape, values);
-    };
-    if (name == "cache_seqlens") // none first; a table and new tokens leave room
-      return filled([&](std::size_t i) { return i * (97 + seed % 3) % (room - newTokens - padding); });
-    if (name == "page_table") // all pages of the cache, of which there is an even number, none twice
-      return filled([&](std::size_t i) { return i ^ 1; });
-    if (name == "cache_batch_idx")
-      return filled([&](std::size_t i) { return n - 1 - i; });
-    if (name == "leftpad_k")
-      return filled([&](std::size_t i) { return (i + 3) % (padding + 1); });
+    if (name == "k_descale") // not below 0
+      return arrayOf(type, std::vector<float>(n, 0.75f));
     if (name != "rotary_cos" && name != "rotary_sin")
       return {};
     std::vector<float> angles;
@@ -268,6 +288,34 @@ public:
       angles.push_back(static_cast<float>(name == "rotary_cos" ? std::cos(angle) : std::sin(angle)));
     }
     return arrayOf(type, angles);
+  }
+
+  std::optional<Array> table(std::string_view name, const TensorTypes &all, std::uint64_t seed) const override {
+    const TensorType &type = all.find(name)->second;
+    const std::size_t n = type.elements();
+    const auto filled = [&](auto value) {
+      std::vector<std::int32_t> values(n);
+      for (std::size_t i = 0; i < n; ++i)
+        values[i] = static_cast<std::int32_t>(value(i));
+      return tableOf(type.shape, values);
+    };
+    if (name == "cache_seqlens") { // from all that there is room for to half of it; of the last sequence none
+      DecodeSizes s;
+      if (all.contains("q") && all.contains("k_cache") && all.contains("v_cache"))
+        if (const auto known = decodeSizes(all); known.ok())
+          s = *known;
+      const std::uint64_t taken = s.newTokens + (all.contains("leftpad_k") ? padding : 0),
+                          most = std::max(s.capacity(), taken) - taken;
+      return filled(
+          [&](std::size_t i) { return i > 0 && i == n - 1 ? 0 : most - i * (97 + seed % 3) % (most / 2 + 1); });
+    }
+    if (name == "page_table") // none twice
+      return filled([&](std::size_t i) { return (i ^ 1) < n ? i ^ 1 : i; });
+    if (name == "cache_batch_idx")
+      return filled([&](std::size_t i) { return n - 1 - i; });
+    if (name == "leftpad_k")
+      return filled([&](std::size_t i) { return (i + 3) % (padding + 1); });
+    return {};
   }
 };
 

@@ -1,6 +1,7 @@
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
 
 #include "kernels/attention/AttentionShape.h"
+#include "kernels/attention_decode/AttentionAppend.h"
 #include "kernels/attention_decode/AttentionDecodeChecks.h"
 #include "kernels/attention_decode/AttentionDecodeTiling.h"
 
@@ -31,13 +32,15 @@ Result<AttentionDecodeConfig> configOf(const Jit &jit, const AttentionDecodeArgu
   c.leftPad = a.leftPadK.has_value();
   c.left = a.windowLeft >= 0, c.right = a.causal || a.windowRight >= 0;
   c.softcap = a.softcap > 0, c.alibi = a.alibi.has_value(), c.sink = a.sink.has_value(), c.lse = a.lse.has_value();
+  c.checked = a.checked;
+  c.descaleQ = a.descaleQ.has_value(), c.descaleK = a.descaleK.has_value(), c.descaleV = a.descaleV.has_value();
   if (a.rotaryCos) {
     c.rotary = static_cast<int>(2 * a.rotaryCos->shape[1]);
     c.pairs = a.rotaryInterleaved ? RotaryPairs::Neighbours : RotaryPairs::Halves;
     c.angles = a.rotaryCos->dtype;
   }
   KILN_ASSIGN(const Targets targets, targetsOf(jit));
-  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a)}, targets.code, targets.device);
+  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a), a.q.dtype}, targets.code, targets.device);
   for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
                                      std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
     if (given)
@@ -48,6 +51,8 @@ Result<AttentionDecodeConfig> configOf(const Jit &jit, const AttentionDecodeArgu
     if (c.place == CachePlace::Gathered)
       c.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
   }
+  c.fromEnd = copiesWholeBlocks(c, targets.code);
+  c.appended = c.fromEnd && c.blockNew > 0;
   return c;
 }
 
@@ -61,7 +66,7 @@ Result<std::int64_t> splitsFor(const Jit &jit, const AttentionDecodeConfig &c, c
     return a.splits;
   KILN_ASSIGN(const Targets targets, targetsOf(jit));
   const std::int64_t room = capacityOf(a), keys = a.maxKeys ? std::min(a.maxKeys, room) : room;
-  return chooseSplits(c, programsOf(c, a), keys, targets.device, jit.device().info().multiprocessors);
+  return chooseSplits(c, a.q.dtype, programsOf(c, a), keys, targets.device, jit.device().info().multiprocessors);
 }
 
 } // namespace
@@ -83,6 +88,20 @@ Result<std::int64_t> AttentionDecodeOperation::splitsOf(const AttentionDecodeArg
   return splitsFor(jit(), c, a);
 }
 
+/// New rows into the cache.
+Status AttentionDecodeOperation::planAppend(const AttentionDecodeArguments &a, const AttentionDecodeConfig &call,
+                                            Plan &plan) const {
+  const AttentionDecodeConfig c = configOfAppend(call);
+  const auto element = kernelElement(a.q.dtype);
+  KILN_ASSIGN(JitKernel * kernel, appends.get(jit(), {element}, c, [&] { return attentionAppend(element, c); }));
+  KILN_ASSIGN(const Dim3 grid, gridOf(name(), ceilDiv(newTokensOf(a), c.blockNew) * a.kCache.shape[2] * a.q.shape[0]));
+  return plan.launch(*kernel, grid, named<"k">(a.kCache), named<"v">(a.vCache), named<"k_new">(orNone(a.kNew)),
+                     named<"v_new">(orNone(a.vNew)), named<"rotary_cos">(orNone(a.rotaryCos)),
+                     named<"rotary_sin">(orNone(a.rotarySin)), named<"cache_seqlens">(orNone(a.cacheSeqlens)),
+                     named<"page_table">(orNone(a.pageTable)), named<"cache_batch_idx">(orNone(a.cacheBatchIdx)),
+                     named<"leftpad_k">(orNone(a.leftPadK)));
+}
+
 Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &plan) const {
   const std::int64_t batch = a.q.shape[0], keyHeads = a.kCache.shape[2], rows = rowsOf(a);
   if (batch == 0 || keyHeads == 0 || (rows == 0 && newTokensOf(a) == 0))
@@ -91,6 +110,10 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
   KILN_ASSIGN(const std::int64_t splits, splitsFor(jit(), c, a));
   c.split = splits > 1;
   c.lse = c.lse && !c.split, c.sink = c.sink && !c.split; // the second launch has them
+  if (c.appended) {
+    KILN_TRY(planAppend(a, c, plan));
+    c.blockNew = 0;
+  }
   const AttentionArguments same = asAttention(a);
   const auto element = kernelElement(a.q.dtype);
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attentionDecode(element, c); }));
@@ -116,22 +139,25 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
   }
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   const Tensor o = byGroup(a.o, same), lse = orNone(a.lse), sink = orNone(a.sink);
-  KILN_TRY(plan.launch(
-      *kernel, grid, named<"q">(byGroup(a.q, same)), named<"k">(a.kCache), named<"v">(a.vCache),
-      named<"k_new">(orNone(a.kNew)), named<"v_new">(orNone(a.vNew)), named<"rotary_cos">(orNone(a.rotaryCos)),
-      named<"rotary_sin">(orNone(a.rotarySin)), named<"o">(o), named<"lse">(lse), named<"sink">(sink),
-      named<"alibi">(inFront(a.alibi, 2, batch)), named<"cache_seqlens">(orNone(a.cacheSeqlens)),
-      named<"page_table">(orNone(a.pageTable)), named<"cache_batch_idx">(orNone(a.cacheBatchIdx)),
-      named<"leftpad_k">(orNone(a.leftPadK)), named<"partial_o">(partialO), named<"partial_lse">(partialLse),
-      named<"splits">(i32(splits)), named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(rightOf(same))),
-      named<"scale">(scaleOf(same)), named<"cap">(a.softcap)));
+  KILN_TRY(plan.launch(*kernel, grid, named<"q">(byGroup(a.q, same)), named<"k">(a.kCache), named<"v">(a.vCache),
+                       named<"k_new">(orNone(a.kNew)), named<"v_new">(orNone(a.vNew)),
+                       named<"rotary_cos">(orNone(a.rotaryCos)), named<"rotary_sin">(orNone(a.rotarySin)),
+                       named<"o">(o), named<"lse">(lse), named<"sink">(sink),
+                       named<"alibi">(inFront(a.alibi, 2, batch)), named<"q_descale">(orNone(a.descaleQ)),
+                       named<"k_descale">(orNone(a.descaleK)), named<"v_descale">(orNone(a.descaleV)),
+                       named<"cache_seqlens">(orNone(a.cacheSeqlens)), named<"page_table">(orNone(a.pageTable)),
+                       named<"cache_batch_idx">(orNone(a.cacheBatchIdx)), named<"leftpad_k">(orNone(a.leftPadK)),
+                       named<"partial_o">(partialO), named<"partial_lse">(partialLse), named<"splits">(i32(splits)),
+                       named<"window_left">(i32(a.windowLeft)), named<"window_right">(i32(rightOf(same))),
+                       named<"scale">(scaleOf(same)), named<"cap">(a.softcap)));
   if (!c.split || rows == 0)
     return {};
+  const auto output = kernelElement(a.o.dtype);
   SplitCombineConfig combine;
   combine.dimV = c.dimV, combine.group = c.group, combine.sink = a.sink.has_value(), combine.lse = a.lse.has_value();
   chooseCombineTiles(combine, splits, rows);
   KILN_ASSIGN(JitKernel * second,
-              combines.get(jit(), {element}, combine, [&] { return splitCombine(element, combine); }));
+              combines.get(jit(), {output}, combine, [&] { return splitCombine(output, combine); }));
   KILN_ASSIGN(const Dim3 gridOfRows, gridOf(name(), ceilDiv(rows, combine.rows) * pairs));
   return plan.launch(*second, gridOfRows, named<"partial_o">(partialO), named<"partial_lse">(partialLse), named<"o">(o),
                      named<"lse">(lse), named<"sink">(sink));

@@ -1,5 +1,6 @@
 #include "kernels/attention_decode/AttentionDecodeReference.h"
 
+#include "kernels/attention/EighthOnHost.h"
 #include "kernels/attention_decode/AttentionDecodeCall.h"
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
 #include "kernels/support/Rounding.h"
@@ -13,7 +14,9 @@ namespace {
 class Definition {
 public:
   Definition(const HostTensors &inputs, const OptionValues &options, std::optional<DType> working)
-      : inputs(inputs), options(options), format(working ? dtypeFloatFormat(*working) : nullptr) {}
+      : inputs(inputs), options(options),
+        format(working && working != DType::F8E4M3 ? dtypeFloatFormat(*working) : nullptr),
+        isEighth(working == DType::F8E4M3) {}
 
   Result<HostTensors> operator()() {
     TensorTypes types;
@@ -76,6 +79,11 @@ private:
     const FloatFormat &type = *dtypeFloatFormat(inputs.find("q")->second.dtype);
     return decodeFloat(encodeFloat(v, type), type);
   }
+  /// Of a sequence's key head; 1 where there is no such table.
+  double descale(std::string_view name, std::uint64_t b, std::uint64_t kvHead) const {
+    const auto found = inputs.find(name);
+    return found == inputs.end() ? 1 : found->second.values[b * s.keyHeads + kvHead];
+  }
   const double *input(std::string_view name, std::uint64_t at) const {
     return inputs.find(name)->second.values.data() + at;
   }
@@ -119,7 +127,10 @@ private:
     const auto p = static_cast<std::int64_t>(i + of.keys) - static_cast<std::int64_t>(s.tokens);
     const std::int64_t right = a.causal ? 0 : a.windowRight;
     std::vector<double> z(of.keys, -INFINITY);
-    double most = -INFINITY;
+    double most = -INFINITY, mostOfProducts = 0;
+    double factor = descale("q_descale", b, kvHead) * descale("k_descale", b, kvHead);
+    if (factor < 0) // AttentionDecodeOperation.h
+      factor = NAN;
     const auto meet = [&](double x) { most = std::isnan(x) || x > most ? x : most; }; // a NaN stays
     for (std::uint64_t j = 0; j < of.keys; ++j) {
       const auto at = static_cast<std::int64_t>(j);
@@ -129,7 +140,11 @@ private:
       double x = 0;
       for (std::uint64_t c = 0; c < s.dim; ++c)
         x += query[c] * rounded(key[c] * scale);
-      x = rounded(x);
+      x = rounded(x * factor);
+      if (isEighth)
+        mostOfProducts =
+            std::max(mostOfProducts,
+                     std::abs(factor * scale) * lossOfEighth(query.data(), key, static_cast<std::int64_t>(s.dim)));
       if (a.softcap > 0)
         x = rounded(a.softcap * std::tanh(x / a.softcap));
       if (const auto alibi = inputs.find("alibi"); alibi != inputs.end())
@@ -148,18 +163,22 @@ private:
     for (std::uint64_t j = 0; j < of.keys && total != 0; ++j) {
       if (z[j] == 0)
         continue;
-      const double share = rounded(z[j] / total);
+      const double share = isEighth ? powerOfEighth(z[j]) / total : rounded(z[j] / total);
       for (std::uint64_t c = 0; c < s.dimV; ++c)
         o[c] += share * (*values)[(of.rowOf[j] * s.keyHeads + kvHead) * s.dimV + c];
     }
-    for (double &v : o)
-      v = rounded(v);
-    return total == 0 ? -INFINITY : base + std::log(total);
+    const FloatFormat &eighths = *dtypeFloatFormat(DType::BF16); // o of e4m3
+    for (double &v : o) {
+      v *= descale("v_descale", b, kvHead);
+      v = isEighth ? decodeFloat(encodeFloat(v, eighths), eighths) : rounded(v);
+    }
+    return total == 0 ? -INFINITY : base + std::log(total) + 0x1p-13 * mostOfProducts;
   }
 
   const HostTensors &inputs;
   const OptionValues &options;
   const FloatFormat *format;
+  bool isEighth; ///< what e4m3 brings is asked for (attention/AttentionReference.h)
   DecodeSizes s;
   AttentionDecodeArguments a; ///< its options
   std::vector<DecodeSequence> sequences;

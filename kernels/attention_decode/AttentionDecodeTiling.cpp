@@ -25,11 +25,11 @@ constexpr Tiles choices[] = {
 constexpr Tiles warpgroupChoices[] = {{16, 128, 16, 64, 4}, {16, 256, 16, 32, 4},          {32, 128, 32, 64, 4},
                                       {64, 128, 64, 64, 4}, {any, 128, 128, 128, 8, true}, {any, 256, 64, 32, 8}};
 
-std::int64_t bytesOfStage(const AttentionDecodeConfig &c) {
-  return 2 * static_cast<std::int64_t>(c.blockN) * (c.dim + c.dimV);
+std::int64_t bytesOfStage(const AttentionDecodeConfig &c, DType element) {
+  return static_cast<std::int64_t>(dtypeBytes(element)) * c.blockN * (c.dim + c.dimV);
 }
-std::int64_t bytesOfQueries(const AttentionDecodeConfig &c) {
-  return 2 * static_cast<std::int64_t>(c.blockM) * c.dim;
+std::int64_t bytesOfQueries(const AttentionDecodeConfig &c, DType element) {
+  return static_cast<std::int64_t>(dtypeBytes(element)) * c.blockM * c.dim;
 }
 
 } // namespace
@@ -49,15 +49,21 @@ void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, con
                                 ? most
                                 : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
   c.stages = code.has(Capability::CpAsync)
-                 ? static_cast<int>(std::clamp<std::int64_t>((room - bytesOfQueries(c)) / bytesOfStage(c), 2, 4))
+                 ? static_cast<int>(std::clamp<std::int64_t>(
+                       (room - bytesOfQueries(c, extent.element)) / bytesOfStage(c, extent.element), 2, 4))
                  : 1;
 }
 
-std::int64_t chooseSplits(const AttentionDecodeConfig &c, std::int64_t programs, std::int64_t keys,
+bool copiesWholeBlocks(const AttentionDecodeConfig &c, const Target &code) {
+  return code.has(Capability::Tma) && code.has(Capability::Wgmma) && c.warps >= 8 && c.blockM >= 16 * c.warps &&
+         c.place == CachePlace::Rows && !c.leftPad;
+}
+
+std::int64_t chooseSplits(const AttentionDecodeConfig &c, DType element, std::int64_t programs, std::int64_t keys,
                           const Target &device, std::int64_t multiprocessors) {
   // What beginning and ending a program costs, and the second launch, in blocks of keys.
   constexpr std::int64_t ofProgram = 2, ofCombine = 2;
-  const std::int64_t shared = bytesOfQueries(c) + c.stages * bytesOfStage(c);
+  const std::int64_t shared = bytesOfQueries(c, element) + c.stages * bytesOfStage(c, element);
   const std::int64_t resident =
       residentBlocks(device, static_cast<unsigned>(c.warps) * 32, static_cast<std::uint64_t>(shared), 128);
   const std::int64_t slots = std::max<std::int64_t>(1, multiprocessors) * std::max<std::int64_t>(1, resident);

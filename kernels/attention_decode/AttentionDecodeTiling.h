@@ -16,15 +16,21 @@ namespace kiln::kernels {
 struct DecodeExtent {
   std::int64_t rows;      ///< tokens of all heads of a group
   std::int64_t newTokens; ///< of k_new
+  DType element;
 };
 
 /// Sets blockM, blockN, blockNew, warps and stages of a configuration whose dim, dimV and options are set.
 void chooseDecodeTiles(AttentionDecodeConfig &config, const DecodeExtent &extent, const Target &code,
                        const Target &device);
 
+/// Whether the copy engine is to fetch whole blocks of cached rows, counted back from the last key: where several
+/// warpgroups multiply.  Threads that copy meet in each round, and all of a program's warpgroups compute powers at the
+/// same time.  Not with rows of padding, which lie before the first key.
+bool copiesWholeBlocks(const AttentionDecodeConfig &config, const Target &code);
+
 /// Programs that share the keys of a row, at most 256: `programs` there are without, for `keys` keys at most.  Depends
 /// on nothing that only the device knows.
-std::int64_t chooseSplits(const AttentionDecodeConfig &config, std::int64_t programs, std::int64_t keys,
+std::int64_t chooseSplits(const AttentionDecodeConfig &config, DType element, std::int64_t programs, std::int64_t keys,
                           const Target &device, std::int64_t multiprocessors);
 
 /// Sets splits, step and rows of a configuration whose dimV is set; `rows`: of a key head.

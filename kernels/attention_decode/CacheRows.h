@@ -15,17 +15,73 @@
 
 namespace kiln::kernels {
 
+/// What tables say of a sequence.
+struct SequenceInCache {
+  using Number = language::Scalar<language::i32>;
+  using Table = language::TensorView<language::i32, 1>;
+
+  Number pageRows;       ///< of a page
+  Number part, leftPad;  ///< the batch of the cache that is this sequence's, and row of the table of pages
+  Number room, capacity; ///< rows, and without those of padding
+  Number length, count;  ///< cached keys, as given and as there is room for
+
+  template <language::Element T>
+  SequenceInCache(const AttentionDecodeConfig &c, const language::TensorView<T, 4> &k,
+                  const language::TensorView<language::i32, 2> &table, const Table &lengths, const Table &batchIndex,
+                  const Table &leftPads, const Number &batch)
+      : pageRows(c.place == CachePlace::Gathered ? language::constant<language::i32>(c.pageSize)
+                                                 : language::cast<language::i32>(k.extent(1))),
+        part(c.batchIndex ? load(batchIndex.at(batch).pointer()) : batch),
+        leftPad(c.leftPad ? load(leftPads.at(batch).pointer()) : language::constant<language::i32>(0)),
+        room(c.place == CachePlace::Rows ? language::cast<language::i32>(k.extent(1))
+                                         : language::cast<language::i32>(table.extent(1)) * pageRows),
+        capacity(room - leftPad), length(c.lengths ? load(lengths.at(batch).pointer()) : capacity),
+        count(c.lengths ? min(length, capacity) : capacity) {}
+
+  /// Of a checked call: stops the kernel if an entry cannot be.  `parts`: batches of the cache; `added`: new rows.
+  void check(const AttentionDecodeConfig &c, const language::Scalar<language::i64> &parts, const Number &added) const {
+    using namespace language;
+    if (c.checked && c.batchIndex)
+      deviceAssert((part >= 0) & (cast<i64>(part) < parts),
+                   "attention_decode: an entry of cache_batch_idx is no sequence of the cache");
+    if (c.checked && c.leftPad)
+      deviceAssert((leftPad >= 0) & (leftPad <= room),
+                   "attention_decode: an entry of leftpad_k is below 0, or more rows than a sequence has");
+    if (c.checked && c.lengths)
+      deviceAssert((length >= 0) & (length <= capacity - added),
+                   "attention_decode: an entry of cache_seqlens is below 0, or more than there is room for");
+  }
+};
+
 class CacheRows {
 public:
   using Number = language::Scalar<language::i32>;
   using Numbers = language::Tile<language::i32>;
 
-  /// `pageRows`: of a page; `part`: the batch of the cache that is this sequence's, and row of the table.
-  CacheRows(const AttentionDecodeConfig &c, const language::TensorView<language::i32, 2> &table, const Number &pageRows,
-            const Number &part, const Number &leftPad, const Number &count)
-      : c(c), table(table), pageRows(pageRows), part(part), leftPad(leftPad), count(count) {}
+  /// `count`: rows that are keys.
+  CacheRows(const AttentionDecodeConfig &c, const language::TensorView<language::i32, 2> &table,
+            const SequenceInCache &sequence, const Number &count)
+      : c(c), table(table), pageRows(sequence.pageRows), part(sequence.part), leftPad(sequence.leftPad), count(count) {}
 
-  /// Rows first .. first + rows - 1, of a block of keys from a multiple of its size on: [rows, width].
+  /// Stops the kernel if a page that counts does not exist; `added`: rows from `count` on that count as well.  Before
+  /// any of them is read: copies are ahead of what uses them.
+  void checkPages(const language::Scalar<language::i64> &pages, const Number &added) const {
+    using namespace language;
+    constexpr int atOnce = 128;
+    const auto rows = count + added;
+    const auto first = leftPad / pageRows, end = select(rows > 0, ceilDiv(leftPad + rows, pageRows), first);
+    const auto entries = table.at(part, all);
+    loop(over(first, end, atOnce).stages(1), [&](auto at) {
+      const auto number = at + range(0, atOnce);
+      const auto counts = number < end;
+      const auto page = load(entries.pointer() + cast<i64>(number) * entries.stride(0), counts);
+      deviceAssert(!counts | ((page >= 0) & (cast<i64>(page) < pages)),
+                   "attention_decode: an entry of page_table is no page of the cache");
+    });
+  }
+
+  /// Rows first .. first + rows - 1: [rows, width].  Of a block of keys from a multiple of its size on; or, with
+  /// `fromEnd`, of one that ends before `count`.
   template <language::Element T>
   language::Tile<T> tile(const language::TensorView<T, 4> &cache, const Number &kvHead, const Number &first, int rows,
                          int width, const language::Scalar<language::i64> &columns) const {
@@ -44,7 +100,7 @@ public:
                       {inPage, 0});
     }
     const auto view = cache.at(part, all, kvHead, all).withExtents(cache.extent(1), columns);
-    return loadView(view.narrow(along(0), leftPad, count).tiles({rows, width}), {first, 0});
+    return loadView((c.fromEnd ? view : view.narrow(along(0), leftPad, count)).tiles({rows, width}), {first, 0});
   }
 
   /// Addresses of rows, [rows, 1], that are there where `inside` is true.

@@ -174,8 +174,10 @@ Array randomInput(const Family &family, std::string_view name, const TensorType 
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed) {
   Arrays out;
   for (const TensorParameter &p : family.callable->tensors())
-    if (auto type = types.find(p.name); !p.output && type != types.end())
-      out[p.name] = randomInput(family, p.name, type->second, seed);
+    if (auto type = types.find(p.name); !p.output && type != types.end()) {
+      std::optional<Array> table = family.samples ? family.samples->table(p.name, types, seed) : std::nullopt;
+      out[p.name] = table ? std::move(*table) : randomInput(family, p.name, type->second, seed);
+    }
   return out;
 }
 

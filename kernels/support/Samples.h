@@ -33,6 +33,10 @@ public:
   virtual std::optional<Array> input(std::string_view name, const TensorType &type, std::uint64_t seed) const {
     return {};
   }
+  /// Those of a table (i32) of a call with `all` these inputs, which they have to fit; nothing: as `input`.
+  virtual std::optional<Array> table(std::string_view name, const TensorTypes &all, std::uint64_t seed) const {
+    return {};
+  }
 };
 
 } // namespace kiln::kernels

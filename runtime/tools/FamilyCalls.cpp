@@ -10,8 +10,8 @@ namespace {
 using namespace kernels;
 
 /// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V in addition to their options.
-Status applyWith(std::span<const std::string> with, const Callable &callable, DType type,
-                 std::vector<Sample> &samples) {
+Status applyWith(std::span<const std::string> with, const Family &family, DType type, std::vector<Sample> &samples) {
+  const Callable &callable = *family.callable;
   std::vector<std::string> words;
   for (const std::string &text : with)
     words.push_back("--" + text);
@@ -38,7 +38,7 @@ Status applyWith(std::span<const std::string> with, const Callable &callable, DT
                                    ": the sizes of outputs follow from the inputs",
                                p.optional ? "write --with " + p.name + "=1 to have it made" : "leave it out");
       const DType own = callable.inputType(p, type, given.options).value_or(type);
-      if (own == DType::I32)
+      if (own == DType::I32 && !family.samples->table(p.name, {{p.name, {own, shape}}}, 1))
         return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
                                "leave it out");
       tensors[p.name] = {own, shape};
@@ -66,9 +66,12 @@ Status applyWith(std::span<const std::string> with, const Callable &callable, DT
   return {};
 }
 
-/// The family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer than the
-/// GPU.
-Array inputOf(const Family &family, std::string_view name, const TensorType &type, std::uint64_t seed) {
+/// A table, or the family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer
+/// than the GPU.
+Array inputOf(const Family &family, std::string_view name, const TensorTypes &all, std::uint64_t seed) {
+  if (std::optional<Array> table = family.samples->table(name, all, seed))
+    return std::move(*table);
+  const TensorType &type = all.find(name)->second;
   const std::uint64_t blockElements = 1u << 20;
   const std::uint64_t columns = type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
   // An odd number of rows: heads, whose number is mostly even, see different ones.
@@ -99,7 +102,7 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
   for (const auto &[family, types] : chosen)
     for (const DType type : types) {
       std::vector<Sample> samples = family->samples->calls(type, SampleUse::Bench, large);
-      KILN_TRY(applyWith(with, *family->callable, type, samples));
+      KILN_TRY(applyWith(with, *family, type, samples));
       for (Sample &sample : samples)
         calls.push_back({family, std::move(sample), type});
     }
@@ -109,7 +112,7 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
 Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call) {
   Arrays drawn;
   for (const auto &[name, t] : call.sample.inputs)
-    drawn[name] = inputOf(*call.family, name, t, drawn.size() + 1);
+    drawn[name] = inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1);
   return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made);
 }
 

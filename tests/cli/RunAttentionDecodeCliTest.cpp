@@ -2,11 +2,14 @@
 #include "tests/cli/Arrays.h"
 #include "tests/cli/Program.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cmath>
 
 namespace kiln::test {
 namespace {
 
+using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
 /// One new token of each sequence.
@@ -116,6 +119,36 @@ TEST_F(RunAttentionDecodeCliTest, SplitsGiveTheSame) {
   }
   for (std::size_t i = 0; i < got[0].size(); ++i)
     ASSERT_NEAR(got[0][i], got[1][i], 2e-3) << i;
+}
+
+/// Tables of benchmarks fit the other inputs; one that cannot is refused by its entry.
+TEST_F(RunAttentionDecodeCliTest, BenchesTakeTables) {
+  const auto bench = [](const Words &tables) {
+    Words out = {"bench",     "attention_decode",
+                 "--dtype",   "e4m3",
+                 "--target",  "sm_80",
+                 "--samples", "1",
+                 "--batch",   "1",
+                 "--with",    "q=3x2x4x32",
+                 "--with",    "k_cache=13x16x2x32",
+                 "--with",    "v_cache=13x16x2x32",
+                 "--with",    "v_descale=3x2"};
+    for (const std::string &table : tables)
+      out.insert(out.end(), {"--with", table});
+    return out;
+  };
+  const Outcome out = kiln(bench({"page_table=3x4", "cache_seqlens=3"}));
+  EXPECT_EQ(out.status, 0) << out.err;
+  EXPECT_NE(out.out.find("good"), std::string::npos) << out.out;
+  const Outcome wrong = kiln(bench({"page_table=3x5"}));
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("page_table[12] = 13: the cache has 13 pages"), std::string::npos) << wrong.err;
+  // Causal: 1 of 2 tokens does not see the last key.
+  const Outcome counted = kiln({"bench", "attention_decode", "--dtype", "f16", "--target", "sm_80", "--samples", "1",
+                                "--batch", "1", "--with", "q=1x2x4x32", "--with", "k_cache=1x16x2x32", "--with",
+                                "v_cache=1x16x2x32", "--with", "causal", "--json"});
+  ASSERT_EQ(counted.status, 0) << counted.err;
+  EXPECT_EQ(Json::parse(counted.out)["results"].back()["flops"], 2.0 * (2 * 16 - 2) * 4 * 64);
 }
 
 TEST_F(RunAttentionDecodeCliTest, WrongTablesAreRefused) {

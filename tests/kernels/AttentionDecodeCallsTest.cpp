@@ -1,5 +1,6 @@
 //===- AttentionDecodeCallsTest.cpp - Attention over a cache: relations, limits, refusals ===//
 #include "tests/kernels/AttentionDecodeHarness.h"
+#include "tests/kernels/StreamGraph.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>
@@ -94,52 +95,17 @@ TEST_P(AttentionDecode, SplitHeads) {
   EXPECT_EQ(split.lse, usual.lse);
 }
 
-/// The usual bits under seeds of every schedule, with every warp late somewhere, and in a workspace of NaN.
 TEST_P(AttentionDecode, SeedsOfEverySchedule) {
-  const std::string name = deviceName();
-  const TemporaryDirectory folder;
-  const DecodeProblem p = busyProblem();
-  const DecodeData d = randomDecodeData(p, random);
-  const auto runOn = [&](Opened &device) {
-    std::mt19937_64 places(5);
-    PreparedDecode call = prepare(*device.device, p, d, places);
-    Opened *const before = std::exchange(on, &device);
-    Results got = runAndCheckCache(p, d, call);
-    on = before;
-    return got;
-  };
-  const Results usual = runOn(*on);
-  compare(p.of, define(p, d), define(p, d, /*roundSteps=*/true), usual);
-  const auto again = [&](const Opening &how, const std::string &what) {
-    SCOPED_TRACE(name + " " + what);
-    const std::unique_ptr<Opened> other = openWith(name, how);
-    ASSERT_TRUE(other);
-    const Results got = runOn(*other);
-    ASSERT_EQ(got.o, usual.o);
-    ASSERT_EQ(got.lse, usual.lse);
-  };
-  const bool emulated = on->emulated();
-  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
-    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
-      Opening how{{}, folder.path() + "/kernels", ""};
-      how.emulator.schedule = schedule;
-      how.emulator.seed = GetParam() + seed;
-      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
-    }
-  again({{}, folder.path() + "/kernels", "1"}, "KILN_STRESS=1");
+  underEverySchedule(busyProblem());
+}
 
-  std::mt19937_64 places(5);
-  const PreparedDecode call = prepare(*on->device, p, d, places);
-  AttentionDecodeOperation operation(*on->jit);
-  const std::size_t bytes = operation.workspaceBytes(call.arguments);
-  EXPECT_GE(bytes, 4u * 3 * 6 * 3 * 65 * sizeof(float)); // sequences, splits, heads, tokens, columns and a sum
-  auto workspace = on->device->allocate(bytes);
-  ASSERT_TRUE(workspace.ok());
-  ASSERT_TRUE((*workspace)->copyFromHost(0, std::vector<std::byte>(bytes, besideInputs)).ok());
-  const Status s = operation.run(call.arguments, {.workspace = (*workspace)->address(), .workspaceBytes = bytes});
-  ASSERT_TRUE(s.ok()) << s.toString();
-  EXPECT_EQ(download(call.o), usual.o);
-  EXPECT_EQ(download(call.lse), usual.lse);
+/// Of many rows, where warps that only copy fetch what a launch before may have written.
+TEST_P(AttentionDecode, SeedsOfEveryScheduleWithCopyingWarps) {
+  if (!isOneOf({2}))
+    return;
+  DecodeProblem p = decoding(16, {3, 300});
+  p.of.heads = 8, p.of.causal = true, p.newTokens = 16, p.of.keys += 16, p.rotary = 32, p.splits = 2;
+  underEverySchedule(p);
 }
 
 /// Lengths and batches compile nothing new; how many launches there are follows from sizes alone.
@@ -156,6 +122,49 @@ TEST_P(AttentionDecode, OneCompileForManyLengths) {
     AttentionDecodeOperation operation(*on->jit);
     EXPECT_EQ(operation.workspaceBytes(call.arguments), 0u);
   }
+}
+
+/// Recorded once, a step of pages, new rows, angles and splits follows the lengths that are on the device when it is
+/// replayed.
+TEST_P(AttentionDecode, ReplaysReadLengthsOnTheDevice) {
+  const DecodeProblem p = busyProblem();
+  const DecodeData d = randomDecodeData(p, random);
+  PreparedDecode call = prepare(*on->device, p, d, random);
+  // Fewer of the same keys, and the same new ones after them.
+  DecodeProblem less = p;
+  less.lengths = {0, 2, 48, 75};
+  DecodeData ofLess = d;
+  for (std::size_t b = 0; b < less.lengths.size(); ++b)
+    for (const auto &[values, width] : {std::pair(&ofLess.keys[b].k, p.of.dim), {&ofLess.keys[b].v, p.of.dimV}}) {
+      const auto row = p.of.keyHeads * width;
+      values->erase(values->begin() + less.lengths[b] * row, values->begin() + p.lengths[b] * row);
+    }
+  const auto table = std::ranges::find_if(
+      call.tables, [&](const Operand &t) { return t.tensor.address == call.arguments.cacheSeqlens->address; });
+  ASSERT_NE(table, call.tables.end());
+
+  const AttentionDecodeOperation operation(*on->jit);
+  ASSERT_TRUE(operation.prepare(call.arguments).ok());
+  const std::size_t bytes = operation.workspaceBytes(call.arguments);
+  ASSERT_GT(bytes, 0u);
+  auto workspace = on->device->allocate(bytes);
+  auto stream = on->device->createStream();
+  ASSERT_TRUE(workspace.ok() && stream.ok());
+  const auto compiles = on->jit->counters().compiles;
+  StreamGraph graph(*on->device, **stream, [&](Stream &stream) {
+    return operation.run(call.arguments,
+                         {.stream = &stream, .workspace = (*workspace)->address(), .workspaceBytes = bytes});
+  });
+  ASSERT_TRUE(graph.status().ok()) << graph.status().toString();
+  for (const auto &[problem, data] : {std::pair(&p, &d), {&less, &ofLess}}) {
+    SCOPED_TRACE(problem->text());
+    const std::vector<std::int32_t> lengths(problem->lengths.begin(), problem->lengths.end());
+    const std::size_t at = table->tensor.address - table->buffer->address();
+    ASSERT_TRUE(table->buffer->copyFromHost(at, std::as_bytes(std::span(lengths))).ok());
+    compare(problem->of, define(*problem, *data), define(*problem, *data, /*roundSteps=*/true),
+            runAndCheckCache(*problem, *data, call, [&] { return graph.replay(); }));
+  }
+  EXPECT_EQ(on->jit->counters().compiles, compiles);
 }
 
 /// The number of splits: enough for a GPU's multiprocessors, one where there are programs enough; never from lengths.
@@ -236,6 +245,52 @@ TEST_P(AttentionDecode, WrongPagesAreFound) {
   }
 }
 
+/// Of a checked call an entry that cannot be stops the kernel, and the message names the table; right ones do not.
+TEST_P(AttentionDecode, CheckedCallsNameTheTable) {
+  if (!on->emulated())
+    GTEST_SKIP() << "the emulator's findings";
+  struct Wrong {
+    std::optional<Tensor> AttentionDecodeArguments::*table;
+    double entry;
+    const char *said;
+  };
+  using A = AttentionDecodeArguments;
+  for (const std::int64_t page : {0, 16, 64}) {
+    DecodeProblem p = decoding(1, {20, 100});
+    p.of.keys = 192, p.pageSize = page, p.newTokens = 2, p.leftPad = {3, 0};
+    if (page == 64) // a tile of keys in a page, which rows of padding are not
+      p.leftPad.clear();
+    if (page == 0)
+      p.batchIndex = {1, 0};
+    PreparedDecode call = prepare(*on->device, p, randomDecodeData(p, random), random);
+    call.arguments.checked = true;
+    run(call);
+    for (const auto &[table, entry, said] : {Wrong{&A::cacheSeqlens, -1, "cache_seqlens"},
+                                             {&A::cacheSeqlens, 191, "cache_seqlens"},
+                                             {&A::leftPadK, -2, "leftpad_k"},
+                                             {&A::leftPadK, 193, "leftpad_k"},
+                                             {&A::cacheBatchIdx, 3, "cache_batch_idx"},
+                                             {&A::cacheBatchIdx, -1, "cache_batch_idx"},
+                                             {&A::pageTable, 1 << 20, "page_table"},
+                                             {&A::pageTable, -1, "page_table"}}) {
+      AttentionDecodeArguments a = call.arguments;
+      const std::optional<Tensor> &given = a.*table;
+      if (!given)
+        continue;
+      const std::vector<std::int64_t> shape(given->shape.begin(), given->shape.begin() + given->rank);
+      const Operand wrong =
+          upload(*on->device, DType::I32, shape, Numbers(static_cast<std::size_t>(given->elements()), entry));
+      a.*table = wrong.tensor;
+      EXPECT_FALSE(AttentionDecodeOperation(*on->jit).run(a).ok()) << said << " " << entry;
+      std::string all;
+      for (const Finding &f : on->device->takeFindings())
+        all += f.toString() + "\n";
+      EXPECT_NE(all.find(std::string("an entry of ") + said), std::string::npos)
+          << said << " " << entry << ", page " << page << ": " << all;
+    }
+  }
+}
+
 /// Wrong arguments: named, with a remedy, before anything is compiled.
 TEST_P(AttentionDecode, WrongArgumentsAreRefused) {
   const DecodeProblem p = [] {
@@ -257,7 +312,15 @@ TEST_P(AttentionDecode, WrongArgumentsAreRefused) {
     expectRefused(AttentionDecodeOperation(*on->jit).run(a), parts, *parts.begin());
   };
   using A = AttentionDecodeArguments;
-  refused([&](A &a) { a.q = eighth.tensor; }, {"'q'", "e4m3"});
+  refused([&](A &a) { a.q = odd.tensor, a.q.rank = 4; }, {"'q'", "f32"});
+  refused([&](A &a) { a.q = eighth.tensor; }, {"'k_cache'", "bf16", "e4m3"});
+  refused([&](A &a) { a.descaleK = odd.tensor; }, {"k_descale", "bf16", "e4m3"});
+  refused(
+      [&](A &a) {
+        for (Tensor *t : {&a.q, &a.kCache, &a.vCache, &*a.kNew, &*a.vNew})
+          t->dtype = DType::F8E4M3;
+      },
+      {"rotary_cos", "e4m3", "rotate"});
   refused([&](A &a) { a.kCache = halves.tensor; }, {"'k_cache'", "f16", "bf16"});
   refused([&](A &a) { a.kCache.rank = 3; }, {"'k_cache'", "rank"});
   refused([&](A &a) { a.kCache.strides[3] = 2; }, {"'k_cache'", "stride"});
@@ -282,6 +345,19 @@ TEST_P(AttentionDecode, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.kNew.reset(), a.vNew.reset(); }, {"rotary_cos", "k_new"});
   refused([&](A &a) { a.rotaryCos.reset(), a.rotarySin.reset(), a.rotaryInterleaved = true; }, {"rotary_interleaved"});
   refused([&](A &a) { a.o = a.kCache; }, {"'o'"});
+  // What is written lies apart.
+  refused(
+      [&](A &a) {
+        a.kNew.reset(), a.vNew.reset(), a.rotaryCos.reset(), a.rotarySin.reset(), a.sink.reset(), a.lse.reset();
+        a.o = a.kCache, a.q = halves.tensor, a.q.dtype = DType::BF16, a.q.shape = a.o.shape; // o and k_cache the same
+      },
+      {"'o'", "'k_cache'"});
+  const auto inside = [](Tensor table, const Tensor &of) { return table.address = of.address, table; };
+  refused([&](A &a) { a.cacheSeqlens = inside(*a.cacheSeqlens, a.o); }, {"'o'", "'cache_seqlens'"});
+  refused([&](A &a) { a.leftPadK = inside(four.tensor, *a.lse); }, {"'lse'", "'leftpad_k'"});
+  refused([&](A &a) { a.rotaryCos = inside(*a.rotaryCos, a.kCache); }, {"'k_cache'", "'rotary_cos'"});
+  refused([&](A &a) { a.lse = inside(*a.lse, a.o); }, {"'o'", "'lse'"});
+  refused([&](A &a) { a.o = inside(a.o, *a.vNew); }, {"'o'", "'v_new'"});
   refused([&](A &a) { a.windowLeft = -2; }, {"window_left", "-2"});
   refused([&](A &a) { a.scale = 0.0f; }, {"scale"});
   refused([&](A &a) { a.softcap = -1; }, {"softcap"});

@@ -1,6 +1,7 @@
 #include "tests/kernels/AttentionDecodeHarness.h"
 
 #include "kernels/support/Rounding.h"
+#include "tests/support/TestTier.h"
 
 #include <algorithm>
 #include <cmath>
@@ -164,7 +165,7 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
   around.around = of.around;
   out.q = upload(device, of.type, {of.batch, of.queries, of.heads, of.dim}, d.q, {.dims = of.order});
   out.kCache = cacheOf(of.dim, &Data::k), out.vCache = cacheOf(of.dimV, &Data::v);
-  out.o = allocateOutput(device, of.type, {of.batch, of.queries, of.heads, of.dimV},
+  out.o = allocateOutput(device, of.output(), {of.batch, of.queries, of.heads, of.dimV},
                          {.dims = of.order, .pad = of.pad, .around = of.around});
   out.lse = allocateOutput(device, DType::F32, {of.batch, of.heads, of.queries}, around);
   a.q = out.q.tensor, a.kCache = out.kCache.tensor, a.vCache = out.vCache.tensor, a.o = out.o.tensor;
@@ -192,6 +193,14 @@ PreparedDecode prepare(Device &device, const DecodeProblem &p, const DecodeData 
       slopes.insert(slopes.end(), keys.alibi.begin(), keys.alibi.end());
     table(a.alibi, {of.batch, of.heads}, slopes, DType::F32);
   }
+  for (const auto &[to, factors] : {std::pair(&a.descaleQ, &Data::descaleQ), std::pair(&a.descaleK, &Data::descaleK),
+                                    std::pair(&a.descaleV, &Data::descaleV)}) {
+    Numbers all;
+    for (const Data &keys : d.keys)
+      all.insert(all.end(), (keys.*factors).begin(), (keys.*factors).end());
+    if (of.descale)
+      table(*to, {of.batch, of.keyHeads}, all, DType::F32);
+  }
   if (of.scale > 0)
     a.scale = of.scale;
   a.causal = of.causal, a.windowLeft = of.left, a.windowRight = of.right, a.softcap = of.softcap;
@@ -210,9 +219,8 @@ Results define(const DecodeProblem &p, const DecodeData &d, bool roundSteps) {
   return out;
 }
 
-Results AttentionDecode::run(const PreparedDecode &call) {
-  AttentionDecodeOperation operation(*on->jit);
-  const Status s = operation.run(call.arguments);
+Results AttentionDecode::run(const PreparedDecode &call, const std::function<Status()> &launch) {
+  const Status s = launch ? launch() : AttentionDecodeOperation(*on->jit).run(call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.toString();
@@ -250,9 +258,10 @@ void checkCache(const DecodeProblem &p, const DecodeData &d, const PreparedDecod
 
 } // namespace
 
-Results AttentionDecode::runAndCheckCache(const DecodeProblem &p, const DecodeData &d, PreparedDecode &call) {
+Results AttentionDecode::runAndCheckCache(const DecodeProblem &p, const DecodeData &d, PreparedDecode &call,
+                                          const std::function<Status()> &launch) {
   const std::vector<std::byte> keys = bytesOf(call.kCache), values = bytesOf(call.vCache);
-  Results got = run(call);
+  Results got = run(call, launch);
   checkCache(p, d, call, true, keys);
   checkCache(p, d, call, false, values);
   return got;
@@ -269,6 +278,53 @@ void AttentionDecode::both(const DecodeProblem &p) {
     const DecodeData probe = decodeProbe(p, by, random);
     compareProbe(p.of, define(p, probe), run(prepare(*on->device, p, probe, random)));
   }
+}
+
+void AttentionDecode::underEverySchedule(const DecodeProblem &p) {
+  const std::string name = deviceName();
+  const TemporaryDirectory folder;
+  const DecodeData d = randomDecodeData(p, random);
+  const auto runOn = [&](Opened &device) {
+    std::mt19937_64 places(5);
+    PreparedDecode call = prepare(*device.device, p, d, places);
+    Opened *const before = std::exchange(on, &device);
+    Results got = runAndCheckCache(p, d, call);
+    on = before;
+    return got;
+  };
+  const Results usual = runOn(*on);
+  compare(p.of, define(p, d), define(p, d, /*roundSteps=*/true), usual);
+  const auto again = [&](const Opening &how, const std::string &what) {
+    SCOPED_TRACE(name + " " + what);
+    const std::unique_ptr<Opened> other = openWith(name, how);
+    ASSERT_TRUE(other);
+    const Results got = runOn(*other);
+    ASSERT_EQ(got.o, usual.o);
+    ASSERT_EQ(got.lse, usual.lse);
+  };
+  const bool emulated = on->emulated();
+  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
+    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
+      Opening how{{}, folder.path() + "/kernels", ""};
+      how.emulator.schedule = schedule;
+      how.emulator.seed = GetParam() + seed;
+      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
+    }
+  again({{}, folder.path() + "/kernels", "1"}, "KILN_STRESS=1");
+
+  std::mt19937_64 places(5);
+  const PreparedDecode call = prepare(*on->device, p, d, places);
+  AttentionDecodeOperation operation(*on->jit);
+  const std::size_t bytes = operation.workspaceBytes(call.arguments);
+  const std::int64_t rows = p.of.batch * p.splits * p.of.heads * p.of.queries;
+  EXPECT_GE(bytes, static_cast<std::size_t>(rows * (p.of.dimV + 1)) * sizeof(float)); // columns and a sum
+  auto workspace = on->device->allocate(bytes);
+  ASSERT_TRUE(workspace.ok());
+  ASSERT_TRUE((*workspace)->copyFromHost(0, std::vector<std::byte>(bytes, besideInputs)).ok());
+  const Status s = operation.run(call.arguments, {.workspace = (*workspace)->address(), .workspaceBytes = bytes});
+  ASSERT_TRUE(s.ok()) << s.toString();
+  EXPECT_EQ(download(call.o), usual.o);
+  EXPECT_EQ(download(call.lse), usual.lse);
 }
 
 } // namespace kiln::test

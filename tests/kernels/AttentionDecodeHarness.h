@@ -11,6 +11,8 @@
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
 #include "tests/kernels/AttentionHarness.h"
 
+#include <functional>
+
 namespace kiln::test {
 
 struct DecodeProblem {
@@ -64,11 +66,15 @@ Results define(const DecodeProblem &p, const DecodeData &d, bool roundSteps = fa
 
 class AttentionDecode : public AttentionForward {
 protected:
-  Results run(const PreparedDecode &call);
+  /// `launch`: does it in place of an operation of its own.
+  Results run(const PreparedDecode &call, const std::function<Status()> &launch = {});
   /// Runs it; the cache is to have the new rows and nothing else new.
-  Results runAndCheckCache(const DecodeProblem &p, const DecodeData &d, PreparedDecode &call);
+  Results runAndCheckCache(const DecodeProblem &p, const DecodeData &d, PreparedDecode &call,
+                           const std::function<Status()> &launch = {});
   /// Random numbers against the definition, and the probe, twice.
   void both(const DecodeProblem &p);
+  /// The same bits under seeds of every schedule, with every warp late somewhere, and in a workspace of NaN.
+  void underEverySchedule(const DecodeProblem &p);
 };
 
 } // namespace kiln::test

@@ -111,6 +111,8 @@ TEST_P(AttentionForward, WrongArgumentsAreRefused) {
   refused([&](A &a) { a.k = odd.tensor; }, {"4 heads", "3"});
   refused([&](A &a) { a.q = thin.tensor; }, {"'q'", "20"});
   refused([&](A &a) { a.o = k.tensor; }, {"'o'"});
+  // The same window: other programs still read it.
+  refused([&](A &a) { a.q = v.tensor, a.o = k.tensor; }, {"'o'", "overlaps 'k'"});
   refused([&](A &a) { a.q.strides[3] = 2; }, {"'q'", "stride"});
   refused([&](A &a) { a.windowLeft = -2; }, {"window_left", "-2"});
   refused([&](A &a) { a.positionOffset = -1; }, {"position_offset", "-1", "2^28"});
