@@ -13,24 +13,6 @@ namespace {
 
 using namespace kernels;
 
-/// Tiles that do not depend on how tensors lie.
-void fixTiles(AttentionBackwardArguments &a) {
-  a.ofKeys.blockM = 32, a.ofKeys.blockN = 64, a.ofKeys.warps = 4;
-  a.ofQueries.blockM = 64, a.ofQueries.blockN = 32, a.ofQueries.warps = 4;
-}
-
-/// The same bits; of dq, whose parts are added in any order, numbers that differ by their last bits.
-void expectSame(const Gradients &got, const Gradients &want, bool deterministic) {
-  if (deterministic)
-    EXPECT_EQ(got.dq, want.dq);
-  ASSERT_EQ(got.dq.size(), want.dq.size());
-  for (std::size_t i = 0; i < got.dq.size(); ++i)
-    ASSERT_NEAR(got.dq[i], want.dq[i], std::ldexp(std::abs(want.dq[i]), -7) + 1e-5) << "dq, element " << i;
-  EXPECT_EQ(got.dk, want.dk);
-  EXPECT_EQ(got.dv, want.dv);
-  EXPECT_EQ(got.dsink, want.dsink);
-}
-
 /// The same bits wherever tensors lie; poison stays between the rows of outputs.
 TEST_P(AttentionBackward, EveryTensorWithStridesOfItsOwn) {
   const bool deterministic = GetParam() % 2;

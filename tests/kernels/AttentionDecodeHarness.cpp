@@ -1,5 +1,7 @@
 #include "tests/kernels/AttentionDecodeHarness.h"
 
+#include "tests/kernels/PoisonedWorkspace.h"
+
 #include "kernels/support/Rounding.h"
 
 #include <algorithm>
@@ -211,8 +213,7 @@ Results define(const DecodeProblem &p, const DecodeData &d, bool roundSteps) {
 }
 
 Results AttentionDecode::run(const PreparedDecode &call) {
-  AttentionDecodeOperation operation(*on->jit);
-  const Status s = operation.run(call.arguments);
+  const Status s = runInPoison(*on->device, AttentionDecodeOperation(*on->jit), call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.toString();

@@ -72,13 +72,6 @@ TEST_P(AttentionForward, HeadDims) {
   }
 }
 
-TEST_P(AttentionForward, GroupsOfHeads) {
-  unsigned number = 0;
-  for (const Problem &p : problemsOfGroups())
-    if (chosen(number++, 3))
-      both(p);
-}
-
 TEST_P(AttentionForward, SoftcapSinkAlibiScale) {
   for (unsigned options = 1; options < 16; ++options) {
     if (!chosen(options, 8))
