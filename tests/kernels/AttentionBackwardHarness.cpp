@@ -180,6 +180,7 @@ void expectSame(const Gradients &got, const Gradients &want, bool deterministic)
   EXPECT_EQ(got.dk, want.dk);
   EXPECT_EQ(got.dv, want.dv);
   EXPECT_EQ(got.dsink, want.dsink);
+  EXPECT_EQ(got.dbias, want.dbias);
 }
 
 } // namespace kiln::test

@@ -46,7 +46,7 @@ protected:
 
 /// Tiles that do not depend on how tensors lie.
 void fixTiles(kernels::AttentionBackwardArguments &a);
-/// The same bits; of dq, unless it is deterministic, numbers that differ by their last bits.
+/// The same bits; of dq, unless it is to be, numbers that differ by their last bits.
 void expectSame(const Gradients &got, const Gradients &want, bool deterministic);
 
 } // namespace kiln::test

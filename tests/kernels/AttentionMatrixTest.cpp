@@ -46,7 +46,7 @@ TEST_P(AttentionMatrix, EveryCombinationOfTheCore) {
   forward(shareOf(casesOfCore(on->emulated() ? 260 : 1024), 160));
 }
 TEST_P(AttentionMatrix, EveryCombinationOfTheCoreBackward) {
-  backward(shareOf(casesOfCore(on->emulated() ? 130 : 1024), 160));
+  backward(shareOf(casesOfCore(on->emulated() ? 130 : 1024, 16), 160));
 }
 
 TEST_P(AttentionMatrix, EveryLengthOfTheList) {
