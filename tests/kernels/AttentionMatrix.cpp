@@ -72,14 +72,14 @@ const std::vector<unsigned> levels = {2, static_cast<unsigned>(headDims.size()),
 
 } // namespace
 
-std::vector<MatrixCase> casesOfCore(std::int64_t longest, std::int64_t leastWithCap) {
+std::vector<MatrixCase> casesOfCore(std::int64_t longest, std::int64_t leastRows) {
   const auto rows = pairwiseOver(levels, core);
   EXPECT_EQ(rows.size(), 2u * 9 * 3 * 3 * 2);
   const std::vector<Lengths> all = lengthsUpTo(longest);
-  std::vector<Lengths> withCap;
+  std::vector<Lengths> longer;
   for (const Lengths &l : all)
-    if (l.first >= leastWithCap)
-      withCap.push_back(l);
+    if (l.first >= leastRows)
+      longer.push_back(l);
   std::vector<MatrixCase> out;
   for (unsigned number = 0; number < rows.size(); ++number) {
     const auto &row = rows[number];
@@ -98,7 +98,7 @@ std::vector<MatrixCase> casesOfCore(std::int64_t longest, std::int64_t leastWith
     p.biasType = std::array{DType::F32, DType::F16, DType::BF16}[number % 3];
     p.dropoutP = row[OfDropout] ? 0.17f : 0;
     p.deterministic = row[OfDeterministic];
-    const std::vector<Lengths> &lengths = p.softcap > 0 ? withCap : all;
+    const std::vector<Lengths> &lengths = p.softcap > 0 || p.dropoutP > 0 ? longer : all;
     const auto at = [&](unsigned i) { return lengths[(number * 5 + i) % lengths.size()]; };
     setLengths(p, at(0), at(9), row[OfBatch]);
     out.push_back({p, row[OfLseGradient] != 0});

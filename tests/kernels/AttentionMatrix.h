@@ -17,10 +17,10 @@ struct MatrixCase {
   bool withLse = false; ///< backward: a gradient of lse
 };
 
-/// Every combination of the core: 324, of lengths of the list up to `longest`.  `leastWithCap`: rows of q of those with
-/// a cap.  There q is large, and so are gradients: of a row or two they are few numbers whose rounding is a matter of
-/// luck, of the reference's too, by which the tolerance is measured.
-std::vector<MatrixCase> casesOfCore(std::int64_t longest, std::int64_t leastWithCap = 1);
+/// Every combination of the core: 324, of lengths of the list up to `longest`.  `leastRows`: of q, with a cap or
+/// dropout.  Backward, these leave of a row or two what rounding leaves (with a cap times a large q): few numbers, and
+/// their sizes are a matter of luck, also in the reference by which the tolerance is measured.
+std::vector<MatrixCase> casesOfCore(std::int64_t longest, std::int64_t leastRows = 1);
 /// Every length of the list up to `longest`, the longest first: each with six cases in a row.
 std::vector<MatrixCase> casesOfLengths(std::int64_t longest);
 /// Long sequences of wide heads, the longest last: 18.
