@@ -59,5 +59,19 @@ TEST_P(AttentionDecode, PairsOfOptions) {
   }
 }
 
+/// The widest rows, all of them rotated: besides keys and values q and new rows fill the least shared memory that there
+/// is (sm_89 and sm_120a).
+TEST_P(AttentionDecode, WideRowsThatAreRotatedFit) {
+  if (!isOneOf({1, 3}))
+    return;
+  for (const bool interleaved : {false, true}) {
+    DecodeProblem p = decoding(16, {0, 77});
+    p.of.dim = p.of.dimV = p.rotary = interleaved ? 192 : 256, p.interleaved = interleaved;
+    p.of.heads = 8, p.of.keyHeads = 2, p.of.causal = true;
+    p.newTokens = p.of.queries, p.of.keys += p.newTokens, p.pageSize = 16, p.splits = 1;
+    both(p);
+  }
+}
+
 } // namespace
 } // namespace kiln::test

@@ -24,8 +24,6 @@ TEST_P(DplrWidths, CompileForManyHeads) {
   // Widths that divide tiles by 2^k and by 3 2^k; in the default tier the widest.
   const std::vector<std::int64_t> widths =
       test::isFullTier() ? std::vector<std::int64_t>{16, 40, 64, 96, 128, 192, 256} : std::vector<std::int64_t>{256};
-  // Without products of bf16 a kernel has thousands of multiply-adds: the full tier compiles them.
-  const DType element = test::isFullTier() || device.about.target->has(Capability::Bf16Mma) ? DType::BF16 : DType::F16;
   for (const std::int64_t width : widths) {
     SCOPED_TRACE(width);
     const NullBuffer in(static_cast<std::size_t>(2 * heads * width)),
@@ -37,10 +35,12 @@ TEST_P(DplrWidths, CompileForManyHeads) {
       return *Tensor::dense(device, *out.back(), type, shape);
     };
     const auto result = [&](DType type) { return made(type, whole); };
-    const Tensor x = *Tensor::dense(device, in, element, whole), g = *Tensor::dense(device, gates, DType::F32, whole);
+    const Tensor x = *Tensor::dense(device, in, DType::BF16, whole),
+                 g = *Tensor::dense(device, gates, DType::F32, whole);
     const Tensor ofHead = *Tensor::dense(device, gates, DType::F32, ofHeads);
     const DeltaRuleOperation delta(**jit);
-    const Status ofDelta = delta.prepare({.q = x, .k = x, .v = x, .beta = ofHead, .g = ofHead, .o = result(element)});
+    const Status ofDelta =
+        delta.prepare({.q = x, .k = x, .v = x, .beta = ofHead, .g = ofHead, .o = result(DType::BF16)});
     EXPECT_TRUE(ofDelta.ok()) << ofDelta.toString();
     const DeltaRuleBackwardOperation deltaBackward(**jit);
     const Status ofDeltaBack = deltaBackward.prepare({.q = x,
@@ -49,14 +49,14 @@ TEST_P(DplrWidths, CompileForManyHeads) {
                                                       .beta = ofHead,
                                                       .g = ofHead,
                                                       .dO = x,
-                                                      .dq = result(element),
-                                                      .dk = result(element),
-                                                      .dv = result(element),
+                                                      .dq = result(DType::BF16),
+                                                      .dk = result(DType::BF16),
+                                                      .dv = result(DType::BF16),
                                                       .dBeta = made(DType::F32, ofHeads),
                                                       .dg = made(DType::F32, ofHeads)});
     EXPECT_TRUE(ofDeltaBack.ok()) << ofDeltaBack.toString();
     const Rwkv7Operation forward(**jit);
-    const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(element)});
+    const Status there = forward.prepare({.r = x, .w = g, .k = x, .v = x, .a = x, .b = x, .o = result(DType::BF16)});
     EXPECT_TRUE(there.ok()) << there.toString();
     const Rwkv7BackwardOperation backward(**jit);
     const Status back = backward.prepare({.q = x,
@@ -66,11 +66,11 @@ TEST_P(DplrWidths, CompileForManyHeads) {
                                           .b = x,
                                           .g = g,
                                           .dO = x,
-                                          .dq = result(element),
-                                          .dk = result(element),
-                                          .dv = result(element),
-                                          .da = result(element),
-                                          .db = result(element),
+                                          .dq = result(DType::BF16),
+                                          .dk = result(DType::BF16),
+                                          .dv = result(DType::BF16),
+                                          .da = result(DType::BF16),
+                                          .db = result(DType::BF16),
                                           .dg = result(DType::F32)});
     EXPECT_TRUE(back.ok()) << back.toString();
   }
