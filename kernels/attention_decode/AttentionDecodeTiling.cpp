@@ -32,6 +32,15 @@ std::int64_t bytesOfQueries(const AttentionDecodeConfig &c, DType element) {
   return static_cast<std::int64_t>(dtypeBytes(element)) * c.blockM * c.dim;
 }
 
+/// Besides keys and values: q, which goes through shared memory once more if columns side by side are rotated, and new
+/// rows that are.
+std::int64_t bytesOfRows(const AttentionDecodeConfig &c, DType element) {
+  const std::int64_t queries = bytesOfQueries(c, element);
+  return c.rotary == 0 ? queries
+                       : queries + (c.pairs == RotaryPairs::Neighbours ? queries : 0) +
+                             2 * static_cast<std::int64_t>(c.blockNew) * c.dim;
+}
+
 } // namespace
 
 void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, const Target &code, const Target &device) {
@@ -44,14 +53,15 @@ void chooseDecodeTiles(AttentionDecodeConfig &c, const DecodeExtent &extent, con
   if (extent.newTokens > 0)
     c.blockNew = static_cast<int>(std::clamp<std::uint64_t>(std::bit_ceil(static_cast<std::uint64_t>(extent.newTokens)),
                                                             16, static_cast<std::uint64_t>(c.blockN)));
-  const std::int64_t most = std::min(code.sharedOptIn, device.sharedOptIn),
-                     room = chosen->isAlone
-                                ? most
-                                : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
-  c.stages = code.has(Capability::CpAsync)
-                 ? static_cast<int>(std::clamp<std::int64_t>(
-                       (room - bytesOfQueries(c, extent.element)) / bytesOfStage(c, extent.element), 2, 4))
-                 : 1;
+  const std::int64_t most = std::min(code.sharedOptIn, device.sharedOptIn);
+  const int least = code.has(Capability::CpAsync) ? 2 : 1; // steps in flight
+  while (c.blockM > 16 && bytesOfRows(c, extent.element) + least * bytesOfStage(c, extent.element) > most)
+    c.blockM /= 2;
+  const std::int64_t room =
+      chosen->isAlone ? most : std::min<std::int64_t>(most, device.sharedPerSm / 2 - device.sharedReserved);
+  c.stages = least == 1 ? 1
+                        : static_cast<int>(std::clamp<std::int64_t>(
+                              (room - bytesOfQueries(c, extent.element)) / bytesOfStage(c, extent.element), least, 4));
 }
 
 bool copiesWholeBlocks(const AttentionDecodeConfig &c, const Target &code) {

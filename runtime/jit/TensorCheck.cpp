@@ -1,5 +1,6 @@
 #include "kiln/Tensor.h"
 
+#include "runtime/jit/TensorOverlap.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -180,12 +181,18 @@ TensorCheck &TensorCheck::dense() {
 }
 
 TensorCheck &TensorCheck::writable() {
-  for (unsigned i = 0; !done() && i < tensor.rank && hasElements(tensor); ++i)
-    if (tensor.strides[i] == 0 && tensor.shape[i] > 1)
-      refuse("is written, but its stride in dimension " + std::to_string(i) + " is 0: its " +
-                 std::to_string(tensor.shape[i]) + " elements there are one",
-             "give an output without a stride of 0");
-  return *this;
+  if (done() || !hasElements(tensor))
+    return *this;
+  const unsigned i = dimensionInsideOthers(tensor);
+  if (i == tensor.rank)
+    return *this;
+  const std::string what = "is written, but its stride in dimension " + std::to_string(i) + " is ";
+  if (tensor.strides[i] == 0)
+    return refuse(what + "0: its " + std::to_string(tensor.shape[i]) + " elements there are one",
+                  "give an output without a stride of 0");
+  return refuse(what + std::to_string(tensor.strides[i]) + ", less than dimensions of smaller strides reach over: (" +
+                    tensor.toString() + ") may have elements at one address",
+                "give an output whose elements lie apart");
 }
 
 TensorCheck &TensorCheck::overlap(std::string_view otherName, const Tensor &other, bool sameWindow) {
@@ -194,11 +201,9 @@ TensorCheck &TensorCheck::overlap(std::string_view otherName, const Tensor &othe
   const bool same = tensor.address == other.address && tensor.dtype == other.dtype && tensor.rank == other.rank &&
                     std::equal(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, other.shape.begin()) &&
                     std::equal(tensor.strides.begin(), tensor.strides.begin() + tensor.rank, other.strides.begin());
-  std::int64_t first = 0, past = 0, otherFirst = 0, otherPast = 0;
-  if ((same && sameWindow) || !spanOf(tensor, first, past) || !spanOf(other, otherFirst, otherPast))
-    return *this;
-  const auto at = [](const Tensor &t, std::int64_t offset) { return t.address + static_cast<std::uint64_t>(offset); };
-  if (at(tensor, past) <= at(other, otherFirst) || at(other, otherPast) <= at(tensor, first))
+  std::int64_t first = 0, past = 0;
+  if ((same && sameWindow) || !spanOf(tensor, first, past) || !spanOf(other, first, past) ||
+      !mayShareBytes(tensor, other))
     return *this;
   return refuse("(" + tensor.toString() + ") overlaps " + quote(otherName) + " (" + other.toString() + ")",
                 sameWindow ? "use memory of its own, or the same window for both" : "use memory of its own");

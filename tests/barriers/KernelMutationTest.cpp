@@ -65,7 +65,7 @@ void check(BarrierHarness &harness, const Subject &s, const char *target, bool a
     return arith::CmpIOp::create(b, f.getLoc(), arith::CmpIPredicate::slt, number, zero);
   };
   forEachBarrierMutant(*module, never, [&](BarrierMutant &mutant) {
-    if (turn++ % pick(barriers < 3 ? 3u : stride, stride > 9 ? 6u : 1u) || testing::Test::HasFatalFailure())
+    if (turn++ % pick(barriers < 3 ? 3u : stride, stride > 18 ? 6u : 1u) || testing::Test::HasFatalFailure())
       return;
     ++tally.mutants;
     const bool accepted = harness.verifies(*mutant.module);
@@ -96,22 +96,35 @@ void check(BarrierHarness &harness, const Subject &s, const char *target, bool a
   });
 }
 
+/// With copies, where there are any; and without.
+void checkBoth(BarrierHarness &harness, MakeSubject make, const char *target, unsigned &turn, unsigned stride = 9) {
+  Tally tally;
+  for (const bool aligned : {true, false})
+    if (aligned || isFullTier() || std::string_view(target) == targets[0])
+      check(harness, make(target, aligned), target, aligned, turn, tally, stride);
+  const Subject subject = make(target, true);
+  std::printf("  %s, %u warps: %u mutants, %u harmful, %u of them in no run\n", subject.name.c_str(),
+              static_cast<unsigned>(subject.kernel.warps()), tally.mutants, tally.harmful, tally.unseen);
+  EXPECT_GT(tally.mutants, tally.unseen);
+}
+
 class KernelBarrierMutations : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(KernelBarrierMutations, TheProofAndTheEmulatorAgree) {
   BarrierHarness harness;
   unsigned turn = static_cast<unsigned>(GetParam()) * 5; // the sample of each target is another one
-  for (const auto make : {matmulOf, attentionOf16Rows, attentionOf32Rows, chunksOf, warpgroupsOf}) {
-    Tally tally;
-    const char *target = targets[GetParam()];
-    for (const bool aligned : {true, false}) // with copies, where there are any; without
-      if (aligned || isFullTier() || GetParam() == 0)
-        check(harness, make(target, aligned), target, aligned, turn, tally);
-    const Subject subject = make(target, true);
-    std::printf("  %s, %u warps: %u mutants, %u harmful, %u of them in no run\n", subject.name.c_str(),
-                static_cast<unsigned>(subject.kernel.warps()), tally.mutants, tally.harmful, tally.unseen);
-    EXPECT_GT(tally.mutants, tally.unseen);
-  }
+  for (const auto make : {matmulOf, attentionOf16Rows, attentionOf32Rows, chunksOf, warpgroupsOf})
+    checkBoth(harness, make, targets[GetParam()], turn);
+}
+
+/// What attention's gradients and its call over a cache have barriers for: tiles that warps exchange, sums over them.
+TEST_P(KernelBarrierMutations, TheyAgreeOnGradientsAndCaches) {
+  BarrierHarness harness;
+  const MakeSubject makes[] = {gradientsOfKeys, gradientsInOnePass, gradientsOfQueries, decodeOf};
+  unsigned turn = static_cast<unsigned>(GetParam()) * 5;
+  for (std::size_t i = 0; i < std::size(makes); ++i)
+    if (isFullTier() || i % 2 == GetParam() % 2)
+      checkBoth(harness, makes[i], targets[GetParam()], turn, 18);
 }
 
 /// Where a chunk's products are of warps, and where they are of warpgroups.

@@ -1,6 +1,7 @@
 #include "tests/barriers/KernelSubjects.h"
 
-#include "kernels/attention/Attention.h"
+#include "tests/barriers/SubjectArguments.h"
+
 #include "kernels/cumsum/Cumsum.h"
 #include "kernels/dplr/Dplr.h"
 #include "kernels/matmul/Matmul.h"
@@ -15,97 +16,9 @@
 
 namespace kiln::test {
 
-using kernels::AttentionConfig;
 using kernels::MatmulConfig;
 
 namespace {
-
-using Role = language::TensorPart::Role;
-
-/// Dense, aligned tensors: all pointers, and (`aligned`) the strides of those that are there but the last.
-std::vector<std::string> divisibleFacts(const language::Kernel &kernel, bool aligned) {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < kernel.arguments().size(); ++i)
-    if (const auto &part = kernel.arguments()[i].part)
-      if (part->role == Role::Pointer ||
-          (aligned && part->role == Role::Stride && part->dim + 1 < part->rank && !part->optional))
-        out.push_back(std::to_string(i) + "=16");
-  return out;
-}
-/// The strides of the last dimensions.
-std::vector<std::string> unitFacts(const language::Kernel &kernel) {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < kernel.arguments().size(); ++i)
-    if (const auto &part = kernel.arguments()[i].part; part && part->role == Role::Stride && !part->optional)
-      if (part->dim + 1 == part->rank)
-        out.push_back(std::to_string(i) + "=1");
-  return out;
-}
-
-struct Whole {
-  Argument address;
-  std::vector<std::int64_t> extents, strides;
-};
-/// In the kernel's order; tensors that are not given are not there.
-std::vector<Argument> argumentsOf(const language::Kernel &kernel, const std::map<std::string, Whole> &tensors,
-                                  const std::map<std::string, Argument> &numbers) {
-  std::vector<Argument> out;
-  for (const auto &a : kernel.arguments()) {
-    if (!a.part) {
-      EXPECT_TRUE(numbers.contains(a.name)) << "no value for the argument '" << a.name << "'";
-      out.push_back(numbers.at(a.name));
-      continue;
-    }
-    const auto found = tensors.find(a.part->tensor);
-    const auto d = static_cast<std::size_t>(a.part->dim);
-    if (found == tensors.end())
-      out.push_back(std::int64_t(0));
-    else if (a.part->role == Role::Pointer)
-      out.push_back(found->second.address);
-    else
-      out.push_back(a.part->role == Role::Extent ? found->second.extents[d] : found->second.strides[d]);
-  }
-  return out;
-}
-
-Subject attentionOf(const char *target, bool aligned, int warps) {
-  // An odd number of rounds without a mask: the last one reads the slot that the next loop's first copy writes.
-  const std::int64_t S = 256, keys = S + 64, D = 64;
-  AttentionConfig c;
-  c.dim = c.dimV = static_cast<int>(D);
-  c.right = true; // a loop without a mask, and one with
-  c.lse = true;
-  c.warps = warps;
-  Subject s{"attention", kernels::attention(DType::F16, c), {target, "attention", {}, {}}, {}, {}, 0, {}};
-  s.facts.divisible = divisibleFacts(s.kernel, aligned);
-  s.facts.noTensorMaps = true; // launched here, with the arguments alone
-  s.facts.equals = unitFacts(s.kernel);
-  s.grid = {2};
-  s.inputs = {std::size_t(S * D), std::size_t(keys * D), std::size_t(keys * D)};
-  s.output = std::size_t(S * D); // o, of f16, in the first half; then lse
-  const auto withKeys = [=, kernel = s.kernel](std::int64_t keys) {
-    return [=](const std::vector<const Buffer *> &in, const Buffer &out) {
-      return argumentsOf(kernel,
-                         {{"q", {*in[0], {1, S, 1, 1, D}, {S * D, D, D, D, 1}}},
-                          {"k", {*in[1], {1, keys, 1, D}, {keys * D, D, D, 1}}},
-                          {"v", {*in[2], {1, keys, 1, D}, {keys * D, D, D, 1}}},
-                          {"o", {out, {1, S, 1, 1, D}, {S * D, D, D, D, 1}}},
-                          {"lse", {std::uint64_t(out.address() + 2 * S * D), {1, 1, S}, {S, S, 1}}}},
-                         {{"queries", static_cast<std::int32_t>(S)},
-                          {"window_left", std::int32_t(-1)},
-                          {"window_right", std::int32_t(0)},
-                          {"position_offset", std::int32_t(0)},
-                          {"scale", 1 / std::sqrt(static_cast<float>(D))},
-                          {"cap", 0.0f}});
-    };
-  };
-  s.arguments = withKeys(keys);
-  // An even number, and few keys: the result's scratch lies where the last round of all reads.
-  s.moreArguments = {withKeys(S), withKeys(S - 64), withKeys(128)};
-  // The warps of a block's only warpgroup have met when its product is done, which the proof does not know.
-  s.coarse = warps == 4 && aligned && (*findTarget(target))->has(Capability::Wgmma);
-  return s;
-}
 
 /// A chunk of DPLR as a map of the state, and the gradients of one: straight code with tens of barriers.
 Subject chunkOfDplr(const char *target, bool gradients) {
@@ -163,13 +76,6 @@ Subject matmulOf(const char *target, bool aligned) {
                        {{"scale", 1.0f}, {"splits", std::int64_t(1)}});
   };
   return s;
-}
-
-Subject attentionOf16Rows(const char *target, bool aligned) {
-  return attentionOf(target, aligned, 8);
-}
-Subject attentionOf32Rows(const char *target, bool aligned) {
-  return attentionOf(target, aligned, 4);
 }
 
 /// Linear attention by chunks: o = q S + tril(q k^T) v, S += k^T v; a round stores its o.  v is only added up: one copy

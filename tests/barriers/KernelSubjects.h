@@ -44,6 +44,11 @@ using MakeSubject = Subject (*)(const char *target, bool aligned);
 Subject matmulOf(const char *target, bool aligned);
 Subject attentionOf16Rows(const char *target, bool aligned);
 Subject attentionOf32Rows(const char *target, bool aligned);
+/// Launches of attention's backward, and attention over a cache.
+Subject gradientsOfKeys(const char *target, bool aligned);
+Subject gradientsInOnePass(const char *target, bool aligned);
+Subject gradientsOfQueries(const char *target, bool aligned);
+Subject decodeOf(const char *target, bool aligned);
 Subject chunksOf(const char *target, bool aligned);
 Subject warpgroupsOf(const char *target, bool aligned);
 Subject mapsOfDplr(const char *target, bool aligned);

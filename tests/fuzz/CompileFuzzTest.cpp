@@ -134,7 +134,7 @@ TEST(CompileFuzz, SeedsReachEveryStage) {
 
 TEST(CompileFuzz, MutationsAreRejectedOrCompiled) {
   const Mutations mutations;
-  const std::uint64_t count = pick<std::uint64_t>(1000, 50000);
+  const std::uint64_t count = pick<std::uint64_t>(600, 50000);
   const WorkerRun run = runTasks(0, count, outcomes, [&](std::uint64_t i) {
     const Program p = mutations(i);
     const Outcome outcome = outcomeOf(compile(p.text, {.target = p.target, .facts = p.facts, .lineInfo = p.lineInfo}));

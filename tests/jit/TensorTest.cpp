@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <random>
+#include <set>
+
 using namespace kiln;
 
 namespace {
@@ -115,6 +119,83 @@ TEST_F(TensorTest, OverlapIsRefusedExceptForTheSameWindow) {
   EXPECT_TRUE(checkTensor("out", c).notOverlapping("x", a).status().ok());
   expectMessage(checkTensor("out", a).notOverlapping("x", b).status(), "overlaps 'x'");
   expectMessage(checkTensor("out", b).notOverlapping("x", a).status(), "overlaps 'x'");
+}
+
+/// Every byte of a tensor, as often as an element has it.
+std::multiset<DeviceAddress> bytesOf(const Tensor &t) {
+  std::multiset<DeviceAddress> out;
+  const std::function<void(unsigned, DeviceAddress)> visit = [&](unsigned d, DeviceAddress at) {
+    if (d == t.rank)
+      for (unsigned i = 0; i < static_cast<unsigned>(dtypeBytes(t.dtype)); ++i)
+        out.insert(at + i);
+    else
+      for (std::int64_t i = 0; i < t.shape[d]; ++i)
+        visit(d + 1, at + static_cast<DeviceAddress>(i * t.strides[d] * dtypeBytes(t.dtype)));
+  };
+  visit(0, t.address);
+  return out;
+}
+
+/// q, k and v cut from one buffer, however it is packed, lie apart; a row too many, and it is seen.
+TEST_F(TensorTest, TensorsCutFromOneBufferLieApart) {
+  constexpr std::int64_t B = 2, S = 3, H = 4, D = 8;
+  using Words = std::vector<std::int64_t>;
+  struct Cut {
+    const char *name;
+    Words strides;      // batch, row, head, column
+    std::int64_t apart; // elements from one to the next
+  };
+  for (const Cut &c :
+       {Cut{"bs3hd", {S * 3 * H * D, 3 * H * D, D, 1}, H * D}, Cut{"sb3hd", {3 * H * D, B * 3 * H * D, D, 1}, H * D},
+        Cut{"bsh3d", {S * 3 * H * D, 3 * H * D, 3 * D, 1}, D}, Cut{"b3shd", {3 * S * H * D, H * D, D, 1}, S * H * D},
+        Cut{"batches padded by 5", {S * 3 * H * D + 5, 3 * H * D, D, 1}, H * D},
+        Cut{"rows backwards", {S * 3 * H * D, -3 * H * D, D, 1}, H * D}}) {
+    Tensor q = tensor(DType::F16, {B, S, H, D}, 1024);
+    std::copy(c.strides.begin(), c.strides.end(), q.strides.begin());
+    Tensor k = q, v = q;
+    k.address += static_cast<DeviceAddress>(2 * c.apart);
+    v.address += static_cast<DeviceAddress>(4 * c.apart);
+    for (const auto &[one, other] : {std::pair(&q, &k), std::pair(&k, &q), std::pair(&v, &q), std::pair(&v, &k)})
+      EXPECT_TRUE(checkTensor("out", *one).apartFrom("x", *other).writable().status().ok()) << c.name;
+    k.address += 2;
+    expectMessage(checkTensor("out", v).apartFrom("x", k).status(), "overlaps 'x'");
+    expectMessage(checkTensor("out", k).apartFrom("x", v).status(), "overlaps 'x'");
+  }
+}
+
+/// What is said to lie apart, and to have elements of their own, does, byte by byte; most of what does is said to.
+TEST_F(TensorTest, WhatLiesApartByEveryByte) {
+  std::mt19937 random(7);
+  const auto pick = [&](const std::vector<std::int64_t> &of) { return of[random() % of.size()]; };
+  unsigned apart = 0, said = 0, own = 0, saidOwn = 0;
+  for (unsigned n = 0; n < 4000; ++n) {
+    const auto make = [&] {
+      Tensor t = tensor(n % 2 ? DType::F32 : DType::F16, {1}, 2048);
+      t.rank = 1 + random() % 3;
+      for (unsigned d = 0; d < t.rank; ++d) {
+        t.shape[d] = pick({1, 2, 3, 4});
+        t.strides[d] = pick({0, 1, 2, 3, 4, 6, 8, 12, 24, -4, -6, -24, 5});
+      }
+      t.address += static_cast<DeviceAddress>(random() % 16) * 4;
+      return t;
+    };
+    const Tensor a = make(), b = make();
+    const auto ofA = bytesOf(a), ofB = bytesOf(b);
+    const bool share = std::any_of(ofA.begin(), ofA.end(), [&](DeviceAddress at) { return ofB.count(at); });
+    const bool ok = checkTensor("a", a).apartFrom("b", b).status().ok();
+    ASSERT_FALSE(ok && share) << a.toString() << " and " << b.toString();
+    ASSERT_EQ(ok, checkTensor("b", b).apartFrom("a", a).status().ok()) << a.toString() << " and " << b.toString();
+    apart += !share, said += ok;
+    const bool distinct = std::set<DeviceAddress>(ofA.begin(), ofA.end()).size() == ofA.size();
+    const bool writable = checkTensor("a", a).writable().status().ok();
+    ASSERT_FALSE(writable && !distinct) << a.toString();
+    own += distinct, saidOwn += writable;
+  }
+  EXPECT_GT(said, apart * 3 / 4) << "of " << apart;
+  EXPECT_GT(saidOwn, own * 3 / 4) << "of " << own;
+  Tensor overlapping = tensor(DType::F32, {4, 6});
+  overlapping.strides[0] = 5;
+  expectMessage(checkTensor("out", overlapping).writable().status(), "its stride in dimension 0 is 5");
 }
 
 } // namespace

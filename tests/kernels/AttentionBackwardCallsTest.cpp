@@ -1,6 +1,5 @@
-//===- AttentionBackwardCallsTest.cpp - Attention's gradients: strides, refusals, limits, repeats ---===//
+//===- AttentionBackwardCallsTest.cpp - Attention's gradients: strides, refusals, limits ---===//
 #include "tests/kernels/AttentionBackwardHarness.h"
-#include "tests/kernels/Repeat.h"
 #include "tests/kernels/SassInFlight.h"
 #include "tests/support/TestTier.h"
 
@@ -12,24 +11,6 @@ namespace kiln::test {
 namespace {
 
 using namespace kernels;
-
-/// Tiles that do not depend on how tensors lie.
-void fixTiles(AttentionBackwardArguments &a) {
-  a.ofKeys.blockM = 32, a.ofKeys.blockN = 64, a.ofKeys.warps = 4;
-  a.ofQueries.blockM = 64, a.ofQueries.blockN = 32, a.ofQueries.warps = 4;
-}
-
-/// The same bits; of dq, whose parts are added in any order, numbers that differ by their last bits.
-void expectSame(const Gradients &got, const Gradients &want, bool deterministic) {
-  if (deterministic)
-    EXPECT_EQ(got.dq, want.dq);
-  ASSERT_EQ(got.dq.size(), want.dq.size());
-  for (std::size_t i = 0; i < got.dq.size(); ++i)
-    ASSERT_NEAR(got.dq[i], want.dq[i], std::ldexp(std::abs(want.dq[i]), -7) + 1e-5) << "dq, element " << i;
-  EXPECT_EQ(got.dk, want.dk);
-  EXPECT_EQ(got.dv, want.dv);
-  EXPECT_EQ(got.dsink, want.dsink);
-}
 
 /// The same bits wherever tensors lie; poison stays between the rows of outputs.
 TEST_P(AttentionBackward, EveryTensorWithStridesOfItsOwn) {
@@ -256,85 +237,6 @@ TEST_P(AttentionBackward, RowsAndWindowsAtTheirLimits) {
     t->shape[1] = most + 1, t->strides[1] = D;
   EXPECT_NE(AttentionBackwardOperation(*on->jit).check(call.arguments).message().find("the limit is 2^29"),
             std::string::npos);
-}
-
-/// The same bits from every run, of dq if asked for; the first is compared with float64.
-TEST_P(AttentionBackward, EveryRunGivesTheSameBits) {
-  Problem causal;
-  causal.lengthsQ = {33, 0, 130, 70}, causal.lengthsK = {64, 10, 150, 20};
-  causal.heads = 4, causal.causal = true, causal.sink = true;
-  Problem wide = with(70, 130, DType::F16);
-  wide.dim = 192, wide.dimV = 128, wide.left = 40, wide.right = 10, wide.heads = wide.keyHeads = 1;
-  Opened *const usual = on;
-  const std::string name = deviceName();
-  unsigned number = 0;
-  for (const Problem &p : {causal, wide}) {
-    if (!chosen(number++, 2) && on->emulated())
-      continue;
-    for (const Opening &how : openingsOfRuns(*usual, GetParam() + 3 * number)) {
-      const std::unique_ptr<Opened> other = openWith(name, how);
-      ASSERT_TRUE(other);
-      on = other.get();
-      SCOPED_TRACE(textOf(how) + ", " + p.text());
-      {
-        const Data d = randomData(p, random);
-        const LossGradients g = randomGradients(p, true, random);
-        PreparedGradients call = prepared(p, d, g);
-        call.arguments.deterministic = number % 2;
-        std::vector<const Operand *> outputs = {&call.dk, &call.dv};
-        if (call.arguments.deterministic)
-          outputs.push_back(&call.dq);
-        if (p.sink)
-          outputs.push_back(&call.dsink);
-        const AttentionBackwardOperation operation(*on->jit);
-        expectSameBits(*on->device, outputs, numberOfRuns(*on), [&] { return operation.run(call.arguments); });
-        compareGradients(
-            p, d, g, call,
-            {download(call.dq), download(call.dk), download(call.dv), p.sink ? download(call.dsink) : Numbers()});
-      }
-      on = usual;
-      if (HasFatalFailure())
-        return;
-    }
-  }
-}
-
-/// The bits of the usual order under seeds of every schedule, and with every warp late somewhere; no findings.
-TEST_P(AttentionBackward, SeedsOfEverySchedule) {
-  const std::string name = deviceName();
-  const TemporaryDirectory folder;
-  Problem p = with(100, 150);
-  p.heads = 2, p.keyHeads = 1, p.causal = true, p.left = 60;
-  const Data d = randomData(p, random);
-  const LossGradients g = randomGradients(p, true, random);
-  const bool emulated = on->emulated();
-  const bool deterministic = GetParam() % 2 == 0;
-  const auto runOn = [&](Opened &device) {
-    Opened *const before = std::exchange(on, &device);
-    PreparedGradients call = prepared(p, d, g);
-    call.arguments.deterministic = deterministic;
-    Gradients got = runGradients(call);
-    on = before;
-    return got;
-  };
-  const Gradients usual = runOn(*on);
-  const auto again = [&](const Opening &how, const std::string &what) {
-    SCOPED_TRACE(name + " " + what);
-    const std::unique_ptr<Opened> other = openWith(name, how);
-    ASSERT_TRUE(other);
-    expectSame(runOn(*other), usual, deterministic);
-  };
-  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
-    for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
-      Opening how{{}, folder.path() + "/kernels", ""};
-      how.emulator.schedule = schedule;
-      how.emulator.seed = GetParam() + seed;
-      again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
-    }
-  const std::vector<const char *> stresses = {"1", "3:2"};
-  for (std::size_t i = 0; i < stresses.size(); ++i)
-    if (isFullTier() || i == GetParam() % 2)
-      again({{}, folder.path() + "/kernels", stresses[i]}, std::string("KILN_STRESS=") + stresses[i]);
 }
 
 /// Types x head dims x every target of the table: compiled and run there, and compared with float64.

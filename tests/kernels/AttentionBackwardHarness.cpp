@@ -1,5 +1,8 @@
 #include "tests/kernels/AttentionBackwardHarness.h"
 
+#include "tests/kernels/PoisonedWorkspace.h"
+#include "tests/support/TestTier.h"
+
 #include <cmath>
 
 namespace kiln::test {
@@ -13,6 +16,7 @@ PreparedGradients prepare(Device &device, const Problem &p, const Data &d, const
   AttentionBackwardArguments &a = out.arguments;
   a.of = out.forward.arguments;
   a.of.tiling = {};
+  a.deterministic = p.deterministic;
   const auto shape = [&](std::int64_t rows, std::int64_t heads, std::int64_t dim) {
     return p.packed() ? std::vector<std::int64_t>{rows, heads, dim}
                       : std::vector<std::int64_t>{p.batch, rows / p.batch, heads, dim};
@@ -63,8 +67,7 @@ PreparedGradients AttentionBackward::prepared(const Problem &p, const Data &d, c
 }
 
 Gradients AttentionBackward::runGradients(const PreparedGradients &call) {
-  AttentionBackwardOperation operation(*on->jit);
-  const Status s = operation.run(call.arguments);
+  const Status s = runInPoison(*on->device, AttentionBackwardOperation(*on->jit), call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.message;
@@ -117,17 +120,20 @@ void AttentionBackward::compareGradients(const Problem &p, const Data &d, const 
         << "dbias " << i;
 }
 
-void AttentionBackward::probeGradients(const Problem &p, GradientProbe probe, std::int64_t by) {
+void AttentionBackward::probeGradients(const Problem &p, GradientProbe probe, std::int64_t by,
+                                       std::mt19937_64 &engine) {
   SCOPED_TRACE(std::string("probe ") + (probe == GradientProbe::A ? "A " : "B ") + std::to_string(by) + ", " +
                deviceName() + ": " + p.text());
-  ProbeOfGradients made = probeOf(p, probe, by, random);
+  ProbeOfGradients made = probeOf(p, probe, by, engine);
   poisonUnused(p, made.d);
   poisonUnused(p, made.g);
   const Gradients got = runGradients(prepare(*on->device, p, made.d, made.g, made.o, made.lse));
   // p and dx are rounded once, and so is the sum of them, all of one sign.
-  const double u = 2 * std::ldexp(1, p.type == DType::BF16 ? -8 : -11);
-  for (const auto &[name, member] :
-       {std::pair("dq", &Gradients::dq), std::pair("dk", &Gradients::dk), std::pair("dv", &Gradients::dv)})
+  const double ofType = 2 * std::ldexp(1, p.type == DType::BF16 ? -8 : -11);
+  const double ofBias = p.biasType == DType::F32 ? 1e-5 : std::ldexp(1, p.biasType == DType::BF16 ? -8 : -11);
+  for (const auto &[name, member, u] :
+       {std::tuple("dq", &Gradients::dq, ofType), std::tuple("dk", &Gradients::dk, ofType),
+        std::tuple("dv", &Gradients::dv, ofType), std::tuple("dbias", &Gradients::dbias, ofBias)})
     for (std::size_t i = 0; i < (got.*member).size(); ++i) {
       const double x = (got.*member)[i], want = (made.want.*member)[i];
       if (std::isnan(want))
@@ -139,25 +145,42 @@ void AttentionBackward::probeGradients(const Problem &p, GradientProbe probe, st
     ASSERT_EQ(x, 0) << "delta is 0";
 }
 
-void AttentionBackward::compareGradientsOf(const Problem &p, const Data &d, bool withLse) {
-  LossGradients g = randomGradients(p, withLse, random);
+void AttentionBackward::compareGradientsOf(const Problem &p, const Data &d, bool withLse, std::mt19937_64 &engine) {
+  LossGradients g = randomGradients(p, withLse, engine);
   poisonUnused(p, g);
   const PreparedGradients call = prepared(p, d, g);
   compareGradients(p, d, g, call, runGradients(call));
 }
 
-void AttentionBackward::compareRandom(const Problem &p, bool withLse) {
-  Data d = randomData(p, random);
+void AttentionBackward::compareRandom(const Problem &p, bool withLse, std::mt19937_64 &engine) {
+  Data d = randomData(p, engine);
   poisonUnused(p, d);
-  compareGradientsOf(p, d, withLse);
+  compareGradientsOf(p, d, withLse, engine);
 }
 
-void AttentionBackward::all(const Problem &p, bool withLse) {
-  compareRandom(p, withLse);
+void AttentionBackward::all(const Problem &p, bool withLse, std::mt19937_64 &engine) {
+  compareRandom(p, withLse, engine);
   for (const GradientProbe probe : {GradientProbe::A, GradientProbe::B})
-    for (const std::int64_t by : {std::int64_t(0), p.dimV / 2})
-      if (!HasFatalFailure())
-        probeGradients(p, probe, by);
+    for (const bool isShifted : {false, true})
+      if (!HasFatalFailure() && (isFullTier() || !on->emulated() || isShifted == (probe == GradientProbe::B)))
+        probeGradients(p, probe, isShifted ? p.dimV / 2 : 0, engine);
+}
+
+void fixTiles(AttentionBackwardArguments &a) {
+  a.ofKeys.blockM = 32, a.ofKeys.blockN = 64, a.ofKeys.warps = 4;
+  a.ofQueries.blockM = 64, a.ofQueries.blockN = 32, a.ofQueries.warps = 4;
+}
+
+void expectSame(const Gradients &got, const Gradients &want, bool deterministic) {
+  if (deterministic)
+    EXPECT_EQ(got.dq, want.dq);
+  ASSERT_EQ(got.dq.size(), want.dq.size());
+  for (std::size_t i = 0; i < got.dq.size(); ++i)
+    ASSERT_NEAR(got.dq[i], want.dq[i], std::ldexp(std::abs(want.dq[i]), -7) + 1e-5) << "dq, element " << i;
+  EXPECT_EQ(got.dk, want.dk);
+  EXPECT_EQ(got.dv, want.dv);
+  EXPECT_EQ(got.dsink, want.dsink);
+  EXPECT_EQ(got.dbias, want.dbias);
 }
 
 } // namespace kiln::test

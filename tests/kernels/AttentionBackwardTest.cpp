@@ -1,6 +1,5 @@
-//===- AttentionBackwardTest.cpp - Attention's gradients: masks, head dims, options, lengths ---===//
+//===- AttentionBackwardTest.cpp - Attention's gradients: head dims, options, lengths, special values ---===//
 #include "tests/kernels/AttentionBackwardHarness.h"
-#include "tests/kernels/Pairwise.h"
 #include "tests/support/TestTier.h"
 
 #include <cmath>
@@ -9,22 +8,6 @@ namespace kiln::test {
 namespace {
 
 using namespace kernels;
-
-TEST_P(AttentionBackward, LengthsAndMasks) {
-  unsigned number = 0;
-  for (const auto &[Q, K] :
-       {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 128}, {3, 97}, {113, 203}, {128, 128}, {200, 70}})
-    for (unsigned mask = 0; mask < 5; ++mask) {
-      if (!chosen(number++, 15))
-        continue;
-      Problem p = with(Q, K, mask % 2 ? DType::F16 : DType::BF16);
-      p.causal = mask == 1 || mask == 2;
-      p.alignment = mask == 2 || mask == 4 ? Alignment::TopLeft : Alignment::BottomRight;
-      if (mask >= 3)
-        p.left = 17, p.right = mask == 3 ? 0 : 5;
-      all(p);
-    }
-}
 
 /// The last row that sees a block of keys is the first of a block of rows.
 TEST_P(AttentionBackward, ABlockOfWhichOneRowSeesTheKeys) {
@@ -76,14 +59,6 @@ TEST_P(AttentionBackward, HeadDims) {
     p.dim = dim, p.dimV = dimV, p.causal = true;
     all(p);
   }
-}
-
-/// dk and dv of a key head are sums over the query heads that it serves, rounded once.
-TEST_P(AttentionBackward, GroupsOfHeads) {
-  unsigned number = 0;
-  for (const Problem &p : problemsOfGroups())
-    if (chosen(number++, 3))
-      all(p);
 }
 
 TEST_P(AttentionBackward, SoftcapSinkAlibiScaleDlse) {
@@ -221,36 +196,6 @@ TEST_P(AttentionBackward, NoQueriesAndNoKeys) {
   a.of.q = a.of.o = a.dO = a.dq = q.tensor, a.of.k = a.of.v = k.tensor, a.of.lse = lse.tensor;
   a.of.cuQ = cuQ.tensor, a.of.cuK = cuK.tensor, a.maxKeys = 5, a.dk = dk.tensor, a.dv = dv.tensor;
   expectZeros(a, {&dk, &dv});
-}
-
-/// Options pairwise over type, head dims, groups and masks.
-TEST_P(AttentionBackward, PairsOfOptions) {
-  enum Factor : std::uint8_t { OfType, OfDims, OfHeads, OfMask, OfBatch, OfSoftcap, OfAlign, OfSink, OfAlibi, OfDlse };
-  const std::vector<std::pair<std::int64_t, std::int64_t>> headDims = {{64, 64},   {96, 96},   {128, 128}, {192, 192},
-                                                                       {256, 256}, {192, 128}, {40, 40},   {8, 8}};
-  const auto rows = pairwise({2, static_cast<unsigned>(headDims.size()), 3, 3, 4, 2, 2, 2, 2, 2});
-  ASSERT_GT(rows.size(), 20u);
-  for (unsigned number = 0; number < rows.size() && !HasFatalFailure(); ++number) {
-    if (!shared(number, static_cast<unsigned>(rows.size() / 2)))
-      continue;
-    const auto &row = rows[number];
-    Problem p = with(45 + 16 * (number % 4), 70, row[OfType] ? DType::F16 : DType::BF16);
-    std::tie(p.dim, p.dimV) = headDims[row[OfDims]];
-    p.heads = row[OfHeads] == 0 ? 2 : row[OfHeads] == 1 ? 4 : 3;
-    p.keyHeads = row[OfHeads] == 2 ? 1 : 2;
-    p.causal = row[OfMask] == 1;
-    if (row[OfMask] == 2)
-      p.left = 20, p.right = 9;
-    p.softcap = row[OfSoftcap] ? 15 : 0;
-    p.alignment = row[OfAlign] ? Alignment::TopLeft : Alignment::BottomRight;
-    p.sink = row[OfSink], p.alibi = row[OfAlibi];
-    if (row[OfBatch] & 1)
-      p.lengthsQ = {0, p.queries, 1, 30}, p.lengthsK = {5, p.keys, 0, 64};
-    if (row[OfBatch] & 2)
-      p.usedQ = p.packed() ? std::vector<std::int64_t>{0, 40, 1, 0} : std::vector<std::int64_t>{40},
-      p.usedK = p.packed() ? std::vector<std::int64_t>{5, 70, 0, 33} : std::vector<std::int64_t>{50};
-    all(p, row[OfDlse]);
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionBackward, testing::Range<std::size_t>(0, deviceNames().size()),

@@ -322,51 +322,6 @@ TEST_P(AttentionBias, WrongArgumentsAreRefused) {
   EXPECT_EQ(on->jit->counters().compiles, before);
 }
 
-/// The bits of the usual order under seeds of every schedule, and with every warp late somewhere; no findings.
-TEST_P(AttentionBias, SeedsOfEverySchedule) {
-  const std::string name = deviceName();
-  const TemporaryDirectory folder;
-  const bool emulated = on->emulated();
-  unsigned number = 0;
-  for (const unsigned of : {12u, 8u, 0u}) {
-    Problem p = with(100, 90);
-    p.biasOf = of, p.heads = 2, p.keyHeads = 1, p.batch = of == 12 ? 2 : 1, p.causal = true, p.dropoutP = 0.17f;
-    const Data d = randomData(p, random);
-    const LossGradients g = randomGradients(p, true, random);
-    const auto runOn = [&](Opened &device) {
-      Opened *const before = std::exchange(on, &device);
-      std::pair out(run(p, d), runGradients(prepared(p, d, g)));
-      on = before;
-      return out;
-    };
-    std::optional<std::pair<Results, Gradients>> usual;
-    const auto again = [&](const Opening &how, const std::string &what) {
-      if (!chosen(number++, 9))
-        return;
-      SCOPED_TRACE(name + " " + what + " " + p.text());
-      if (!usual)
-        usual = runOn(*on);
-      const std::unique_ptr<Opened> other = openWith(name, how);
-      ASSERT_TRUE(other);
-      const auto [forward, gradients] = runOn(*other);
-      EXPECT_EQ(forward.o, usual->first.o);
-      EXPECT_EQ(forward.lse, usual->first.lse);
-      EXPECT_EQ(gradients.dq, usual->second.dq);
-      EXPECT_EQ(gradients.dk, usual->second.dk);
-      EXPECT_EQ(gradients.dv, usual->second.dv);
-      EXPECT_EQ(gradients.dbias, usual->second.dbias);
-    };
-    for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial}) {
-      Opening how{{}, folder.path() + "/kernels", ""};
-      how.emulator.schedule = schedule;
-      how.emulator.seed = GetParam();
-      if (emulated)
-        again(how, std::string(scheduleName(schedule)));
-    }
-    again({{}, folder.path() + "/kernels", "3:2"}, "KILN_STRESS");
-  }
-}
-
 /// Targets that the others leave out: the oldest, and one with instructions of its own for tensors.
 TEST(AttentionBiasTargets, OldestAndNewest) {
   if (!openedDevice(deviceNames()[0])->emulated())

@@ -1,5 +1,7 @@
 #include "tests/kernels/AttentionDecodeHarness.h"
 
+#include "tests/kernels/PoisonedWorkspace.h"
+
 #include "kernels/support/Rounding.h"
 #include "tests/support/TestTier.h"
 
@@ -220,7 +222,7 @@ Results define(const DecodeProblem &p, const DecodeData &d, bool roundSteps) {
 }
 
 Results AttentionDecode::run(const PreparedDecode &call, const std::function<Status()> &launch) {
-  const Status s = launch ? launch() : AttentionDecodeOperation(*on->jit).run(call.arguments);
+  const Status s = launch ? launch() : runInPoison(*on->device, AttentionDecodeOperation(*on->jit), call.arguments);
   EXPECT_TRUE(s.ok()) << s.toString();
   for (const Finding &f : on->device->takeFindings())
     ADD_FAILURE() << f.toString();

@@ -258,10 +258,12 @@ ProbeOfGradients probeOf(const Problem &p, GradientProbe probe, std::int64_t by,
   for (Numbers *x : {&out.d.q, &out.d.k, &out.d.alibi})
     std::fill(x->begin(), x->end(), 0.0);
   std::fill(out.d.v.begin(), out.d.v.end(), 1.0);
+  onlyHide(out.d.bias);
   out.g.dO.assign(static_cast<std::size_t>(p.rowsQ() * p.heads * p.dimV), 0);
   out.o = out.g.dO;
   out.lse.assign(static_cast<std::size_t>(p.rowsQ() * p.heads), NAN);
   out.want = blank(p);
+  out.want.dbias.assign(out.d.bias.size(), 0);
   const double scale = p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.dim));
   const auto place = [](std::int64_t row, std::int64_t heads, std::int64_t head, std::int64_t width, std::int64_t c) {
     return static_cast<std::size_t>((row * heads + head) * width + c % width);
@@ -275,7 +277,9 @@ ProbeOfGradients probeOf(const Problem &p, GradientProbe probe, std::int64_t by,
       for (std::int64_t i = 0; i < s.queries; ++i) {
         const auto [begin, end] = seenBy(p, s, i);
         const double sink = p.sink ? std::exp(out.d.sink[static_cast<std::size_t>(h)]) : 0;
-        const auto sees = [&](std::int64_t j) { return p.hasPair({s.number, h, i, j}); };
+        const auto sees = [&](std::int64_t j) {
+          return p.hasPair({s.number, h, i, j}) && (!p.biasOf || out.d.bias[atBias(p, s.number, h, i, j)] == 0);
+        };
         double total = sink;
         for (std::int64_t j = begin; j < end; ++j)
           total += sees(j);
@@ -286,11 +290,14 @@ ProbeOfGradients probeOf(const Problem &p, GradientProbe probe, std::int64_t by,
         for (std::int64_t j = begin; j < end; ++j) {
           if (!sees(j))
             continue;
-          out.want.dv[place(s.firstK + j, p.keyHeads, kh, p.dimV, i + by)] += 1 / total;
+          const double share = keptShare(p, s.number, h, i, j) / total;
+          out.want.dv[place(s.firstK + j, p.keyHeads, kh, p.dimV, i + by)] += share;
+          if (p.biasOf)
+            out.want.dbias[atBias(p, s.number, h, i, j)] += share;
           if (isA)
-            out.want.dk[place(s.firstK + j, p.keyHeads, kh, p.dim, i + by)] += scale / total;
+            out.want.dk[place(s.firstK + j, p.keyHeads, kh, p.dim, i + by)] += scale * share;
           else
-            out.want.dq[place(s.firstQ + i, p.heads, h, p.dim, j + by)] += scale / total;
+            out.want.dq[place(s.firstQ + i, p.heads, h, p.dim, j + by)] += scale * share;
         }
       }
     }

@@ -24,7 +24,7 @@ void poisonUnused(const Problem &p, LossGradients &g);
 struct Gradients {
   Numbers dq, dk, dv;
   Numbers dsink = {}; ///< of kernels
-  Numbers dbias = {}; ///< of Problem::biasShape; with a bias
+  Numbers dbias = {}; ///< of Problem::biasShape; with a bias, of kernels and probes
 };
 /// `roundSteps`: each step rounded to the problem's type.
 Gradients defineGradients(const Problem &p, const Data &d, const LossGradients &g, bool roundSteps = false);
@@ -40,8 +40,9 @@ SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients 
                            const Numbers &lse);
 
 /// What a mask says alone.  Probe A: k = 0, q[i] one-hot in (i + by) mod D.  Probe B: q = 0, k[j] one-hot so.  In both
-/// v is 1 everywhere, do[i] one-hot in (i + by) mod Dv, and o, which the kernels read, 0: every pair that a row sees
-/// has dx = p = 1 / (keys it sees), so A's dk and dv and B's dq and dv count pairs by class, and the others are 0.
+/// v is 1 everywhere, do[i] one-hot in (i + by) mod Dv, a bias 0 or minus infinity, and o, which the kernels read, 0:
+/// every pair that a row sees has dx = p = 1 / (keys it sees), so A's dk and dv and B's dq and dv count pairs by class
+/// (those that dropout keeps, as much larger as it makes them), and the others are 0.
 enum class GradientProbe : std::uint8_t { A, B };
 struct ProbeOfGradients {
   Data d;

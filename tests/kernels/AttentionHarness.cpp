@@ -234,18 +234,18 @@ void AttentionForward::both(const Problem &p, std::mt19937_64 &engine) {
   probe(p, p.dimV / 2, engine);
 }
 
-void AttentionForward::bothOfAll(const std::vector<Problem> &problems) {
+void AttentionForward::inParallel(std::size_t count, const std::function<void(std::size_t, std::mt19937_64 &)> &work) {
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < problems.size(); i = next++) {
+  const auto some = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
       std::mt19937_64 engine(41 + i);
-      both(problems[i], engine);
+      work(i, engine);
     }
   };
   std::vector<std::thread> helpers;
   for (unsigned i = 1; !on->emulated() && i < std::thread::hardware_concurrency(); ++i)
-    helpers.emplace_back(work);
-  work();
+    helpers.emplace_back(some);
+  some();
   for (std::thread &t : helpers)
     t.join();
 }

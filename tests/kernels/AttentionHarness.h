@@ -60,8 +60,13 @@ protected:
   /// Random numbers, with NaN in rows that are not used; and the probe, twice.
   void both(const Problem &p) { both(p, random); }
   void both(const Problem &p, std::mt19937_64 &engine);
-  /// `both` of each.  On a GPU all the host's cores compute references: float64 takes most of the time there.
-  void bothOfAll(const std::vector<Problem> &problems);
+  /// `work` on each number below `count`, with random numbers of its own.  On a GPU all the host's cores compute
+  /// references: float64 takes most of the time there.
+  void inParallel(std::size_t count, const std::function<void(std::size_t, std::mt19937_64 &)> &work);
+  /// `both` of each, in parallel.
+  void bothOfAll(const std::vector<Problem> &problems) {
+    inParallel(problems.size(), [&](std::size_t i, std::mt19937_64 &engine) { both(problems[i], engine); });
+  }
 
   Opened *on = nullptr;
   std::mt19937_64 random{41};

@@ -1,10 +1,10 @@
-//===- AttentionLargeTest.cpp - Attention forward: more than 2^16 keys, 2^31 elements ---===//
+//===- AttentionLargeTest.cpp - Attention: more than 2^16 keys; forward: 2^31 elements ---===//
 //
 // On a GPU only, as LargeTest.cpp.  The numbers are functions of the index, so that the host holds the slices alone
 // that it compares with float64; of every other element it sees that it was written.
 //
 //===----------------------------------------------------------------------===//
-#include "tests/kernels/AttentionHarness.h"
+#include "tests/kernels/AttentionBackwardHarness.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace kernels;
 
-class LargeAttention : public AttentionForward {
+class LargeAttention : public AttentionBackward {
 protected:
   void SetUp() override {
     AttentionForward::SetUp();
@@ -24,7 +24,7 @@ protected:
   }
 };
 
-TEST_P(LargeAttention, MoreThan2To16Keys) {
+std::vector<Problem> problemsOfManyKeys() {
   std::vector<Problem> problems;
   for (unsigned number = 0; number < 8; ++number) {
     Problem p = with(number % 2 ? 5 : 70, 70003, number % 2 ? DType::F16 : DType::BF16);
@@ -35,7 +35,15 @@ TEST_P(LargeAttention, MoreThan2To16Keys) {
       p.lengthsQ = {3, 70}, p.lengthsK = {66000, 70001};
     problems.push_back(p);
   }
-  bothOfAll(problems);
+  return problems;
+}
+
+TEST_P(LargeAttention, MoreThan2To16Keys) {
+  bothOfAll(problemsOfManyKeys());
+}
+TEST_P(LargeAttention, MoreThan2To16KeysBackward) {
+  const std::vector<Problem> problems = problemsOfManyKeys();
+  inParallel(problems.size(), [&](std::size_t i, std::mt19937_64 &engine) { all(problems[i], i % 2, engine); });
 }
 
 /// q, k and v are parts of one buffer: [tokens, heads, 128], each from another element on.

@@ -67,7 +67,8 @@ std::string Problem::text() const {
   out += !hooks ? "" : std::string(" functions") + (hooks->blocks ? " blocks" : "");
   out += softcap > 0 ? " softcap " + n(softcap) : "";
   out += std::string(sink ? " sink" : "") + (alibi ? " alibi" : "") + (lse ? "" : " no lse") +
-         (descale ? " descale" : "") + (dropoutP > 0 ? " dropout " + n(dropoutP) : "") +
+         (descale ? " descale" : "") + (deterministic ? " deterministic" : "") +
+         (dropoutP > 0 ? " dropout " + n(dropoutP) : "") +
          (biasOf ? " bias " + n(*biasOf) + " " + std::string(dtypeName(biasType)) : "") +
          (lengthsQ.empty() ? "" : " packed of " + n(lengthsQ.size()) + ", T" + n(rowsQ()) + "/" + n(rowsK()));
   return out + (usedQ.empty() ? "" : " used_q") + (usedK.empty() ? "" : " used_k");
@@ -77,15 +78,6 @@ Problem with(std::int64_t queries, std::int64_t keys, DType type) {
   Problem p;
   p.queries = queries, p.keys = keys, p.type = type;
   return p;
-}
-
-std::vector<Problem> problemsOfGroups() {
-  std::vector<Problem> out;
-  for (const auto &[heads, keyHeads] : {std::pair<std::int64_t, std::int64_t>{6, 2}, {5, 1}, {3, 3}}) {
-    Problem &p = out.emplace_back(with(40, 50));
-    p.heads = heads, p.keyHeads = keyHeads, p.batch = 2;
-  }
-  return out;
 }
 
 Problem withOptions(unsigned options) {
@@ -139,11 +131,17 @@ void poisonUnused(const Problem &p, Data &d) {
   poison(d.v, p.keyHeads * p.dimV, p.lengthsK, p.keys, p.usedK);
 }
 
+void onlyHide(Numbers &bias) {
+  for (double &b : bias)
+    b = b == -INFINITY ? b : 0;
+}
+
 Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random) {
   Data d = randomData(p, random);
   std::fill(d.q.begin(), d.q.end(), 0.0);
   std::fill(d.v.begin(), d.v.end(), 0.0);
   std::fill(d.alibi.begin(), d.alibi.end(), 0.0);
+  onlyHide(d.bias);
   std::int64_t k0 = 0;
   const std::int64_t sequences = p.packed() ? std::ssize(p.lengthsK) : p.batch;
   for (std::int64_t b = 0; b < sequences; ++b) {

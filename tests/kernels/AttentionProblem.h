@@ -61,6 +61,7 @@ struct Problem {
   std::vector<unsigned> order = {0, 1, 2, 3}; ///< of the dense tensors' dimensions in memory, outermost first
   std::int64_t pad = 0, around = 0;           ///< elements after each row of o, before and after o and lse
   std::shared_ptr<const Hooks> hooks = {};
+  bool deterministic = false; ///< backward
 
   DType output() const { return kernels::outputOf(type); }
   std::int64_t sequences() const { return packed() ? std::ssize(lengthsQ) : batch; }
@@ -77,8 +78,6 @@ struct Problem {
 /// A dense call with so many queries and keys of one sequence.
 Problem with(std::int64_t queries, std::int64_t keys, DType type = DType::BF16);
 
-/// Query heads that share key heads: some, all, none.
-std::vector<Problem> problemsOfGroups();
 /// A cap (bit 0), a sink (1), slopes (2), a causal mask with another scale (3).
 Problem withOptions(unsigned options);
 
@@ -100,9 +99,12 @@ Data randomData(const Problem &p, std::mt19937_64 &random);
 /// Rows of q, k and v that are not used become NaN.
 void poisonUnused(const Problem &p, Data &d);
 
-/// q = 0, slopes of 0, v[j][c] = 1 where (j + by) mod Dv is c, every key's weight alike: o counts the visible keys by
-/// class.
+/// q = 0, slopes of 0, a bias that only hides, v[j][c] = 1 where (j + by) mod Dv is c, every key's weight alike: o
+/// counts the visible keys by class.
 Data probeData(const Problem &p, std::int64_t by, std::mt19937_64 &random);
+
+/// What a bias adds becomes 0, what it hides stays hidden.
+void onlyHide(Numbers &bias);
 
 /// Where the bias has its element for a pair, counted from its sequence's first row and key.
 std::size_t atBias(const Problem &p, std::int64_t sequence, std::int64_t head, std::int64_t i, std::int64_t j);

@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - Attention forward: masks, head dims, options, schedules ===//
+//===- AttentionTest.cpp - Attention forward: masks, head dims, options, limits ===//
 #include "tests/kernels/AttentionHarness.h"
 #include "tests/support/TestTier.h"
 
@@ -70,13 +70,6 @@ TEST_P(AttentionForward, HeadDims) {
     p.dim = dim, p.dimV = dimV, p.causal = true;
     both(p);
   }
-}
-
-TEST_P(AttentionForward, GroupsOfHeads) {
-  unsigned number = 0;
-  for (const Problem &p : problemsOfGroups())
-    if (chosen(number++, 3))
-      both(p);
 }
 
 TEST_P(AttentionForward, SoftcapSinkAlibiScale) {
@@ -185,48 +178,6 @@ TEST_P(AttentionForward, OneCompileForManyLengths) {
     p.causal = true;
     run(p, randomData(p, random));
     EXPECT_EQ(on->jit->counters().compiles, 1u) << n;
-  }
-}
-
-/// The bits of the usual order under seeds of every schedule, and with every warp late somewhere; no findings.
-TEST_P(AttentionForward, SeedsOfEverySchedule) {
-  const std::string name = deviceName();
-  const TemporaryDirectory folder;
-  Problem p = with(100, 150);
-  p.batch = 2, p.causal = true, p.left = 60;
-  const Data d = randomData(p, random);
-  const bool emulated = on->emulated();
-  for (const Heads heads : everyHeads) {
-    const auto runOn = [&](Opened &device) {
-      PreparedCall call = prepare(*device.device, p, d);
-      call.arguments.tiling = tilingOf(*device.device, call.arguments, heads);
-      Opened *const before = std::exchange(on, &device);
-      Results got = run(call);
-      on = before;
-      return got;
-    };
-    const Results usual = runOn(*on);
-    const auto again = [&](const Opening &how, const std::string &what) {
-      SCOPED_TRACE(name + " " + what +
-                   (heads == Heads::Few    ? ", few"
-                    : heads == Heads::Some ? ", some"
-                                           : ", many") +
-                   " programs");
-      const std::unique_ptr<Opened> other = openWith(name, how);
-      ASSERT_TRUE(other);
-      const Results got = runOn(*other);
-      ASSERT_EQ(got.o, usual.o);
-      ASSERT_EQ(got.lse, usual.lse);
-    };
-    for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
-      for (std::uint64_t seed = 0; emulated && seed < pick(1u, 20u) && !HasFailure(); ++seed) {
-        Opening how{{}, folder.path() + "/kernels", ""};
-        how.emulator.schedule = schedule;
-        how.emulator.seed = GetParam() + seed;
-        again(how, std::string(scheduleName(schedule)) + " " + std::to_string(seed));
-      }
-    for (const char *stress : {"1", "3:2"})
-      again({{}, folder.path() + "/kernels", stress}, std::string("KILN_STRESS=") + stress);
   }
 }
 

@@ -342,6 +342,8 @@ protected:
 TEST_P(DplrCounters, AreAsStated) {
   // Whole chunks, one that is cut, one head and several, two batches.  Few sequences times heads: parts of 16 columns.
   std::vector<Problem> problems{{1, 150, 1, 128, 128, 16}, {2, 70, 1, 64, 64, 16}};
+  if (!hasNumbers() && !isFullTier()) // one on each of the others
+    problems.erase(problems.begin() + (GetParam() / 2 ? 0 : 1));
   if (hasNumbers() || isFullTier())
     problems.insert(problems.end(), {{1, 128, 1, 64, 64, 16}, {1, 150, 2, 64, 64, 16}, {1, 128, 1, 128, 128, 16}});
   // So many that parts of 64 columns keep every multiprocessor busy.

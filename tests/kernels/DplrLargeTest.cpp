@@ -238,7 +238,7 @@ TEST_P(DplrLarge, RowsFarApart) {
                            {Far::Tokens, 64, {0, 70, 70, 110, 140}},
                            {Far::Heads, 128, {0, 128, 150}},
                            {Far::Batches, 128}}) {
-    if (!chosen(number++, 3) || (c.dim > 64 && on->emulated() && !isFullTier()))
+    if (!chosen(number++, 4) || (c.dim > 64 && on->emulated() && !isFullTier()))
       continue;
     DplrProblem p{c.offsets.empty() ? 2u : 1u,
                   c.offsets.empty() ? 140u : c.offsets.back(),

@@ -76,6 +76,8 @@ TEST_P(DplrRepeat, RunsKeepTheBits) {
 
 /// Dense or packed is a variant, and so is the width of what a program of the walk has: few sequences take narrow ones.
 TEST_P(DplrRepeat, TokensAndPackingsCompileNothing) {
+  if (!isFullTier() && GetParam() % 2) // what is compiled depends on no target
+    return;
   const auto fresh = freshDevice(deviceNames()[GetParam()]);
   ASSERT_TRUE(fresh);
   const auto compiles = [&] { return fresh->jit->counters().compiles; };

@@ -99,7 +99,7 @@ void sampled(const std::vector<DplrProblem> &all, unsigned stride, const auto &c
 
 TEST_P(Dplr, DenseRows) {
   sampled(
-      dense(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); },
+      dense(), 4, [&](unsigned n, unsigned s) { return chosen(n, s); },
       [&](DplrProblem p) {
         if (!isFullTier() && on->emulated())
           p.batch = 1, p.tokens = std::min<std::uint64_t>(p.tokens, 150), p.heads = std::min<std::uint64_t>(p.heads, 2);
@@ -109,7 +109,7 @@ TEST_P(Dplr, DenseRows) {
 
 TEST_P(Dplr, PackedRows) {
   sampled(
-      packed(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); },
+      packed(), 4, [&](unsigned n, unsigned s) { return chosen(n, s); },
       [&](DplrProblem p) {
         if (!isFullTier() && on->emulated()) {
           p.heads = 2;
@@ -123,13 +123,13 @@ TEST_P(Dplr, PackedRows) {
 }
 
 TEST_P(Dplr, ExtraRows) {
-  sampled(extra(), 3, [&](unsigned n, unsigned s) { return chosen(n, s); }, [&](const DplrProblem &p) { check(p); });
+  sampled(extra(), 4, [&](unsigned n, unsigned s) { return chosen(n, s); }, [&](const DplrProblem &p) { check(p); });
 }
 
 /// The call that aborts elsewhere: one packed sequence, int64 offsets, a bf16 first state, the last state asked for.
 /// With and without offsets the bits are the same.
 TEST_P(Dplr, HistoricalFailure) {
-  DplrProblem p{1, on->emulated() ? pick(200u, 1024u) : 4096u, 2, 128, 128, {1, 0}, {}, DType::BF16};
+  DplrProblem p{1, on->emulated() ? pick(100u, 1024u) : 4096u, 2, 128, 128, {1, 0}, {}, DType::BF16};
   p.first = DType::BF16;
   p.offsetType = DType::I64;
   const Arrays inputs = inputsOf(p);

@@ -28,8 +28,41 @@ inline std::vector<Opening> openingsOfRuns(const Opened &on, std::size_t number)
   one.push_back(all[number % all.size()]);
   return on.emulated() && !isFullTier() ? one : all;
 }
+/// How a device may order what the text leaves open: on an emulator by seeds of every schedule, 20 of each in the full
+/// tier; and with warps late where they hand shared memory over.  `cache`: a folder of kernels, which all of them
+/// share.
+inline std::vector<Opening> openingsOfSchedules(const Opened &on, std::uint64_t firstSeed, const std::string &cache) {
+  std::vector<Opening> out;
+  for (const Schedule schedule : {Schedule::Random, Schedule::Adversarial})
+    for (std::uint64_t seed = 0; on.emulated() && seed < pick(1u, 20u); ++seed) {
+      Opening &how = out.emplace_back();
+      how.emulator.schedule = schedule, how.emulator.seed = firstSeed + seed;
+    }
+  for (const char *stress : {"1", "3:2"})
+    out.emplace_back().stress = stress;
+  for (Opening &how : out)
+    how.cache = cache;
+  return out;
+}
 inline std::string textOf(const Opening &how) {
-  return "code for " + (how.codeTarget.empty() ? "the device" : how.codeTarget) + ", KILN_STRESS=" + how.stress;
+  return "code for " + (how.codeTarget.empty() ? "the device" : how.codeTarget) + ", KILN_STRESS=" + how.stress +
+         ", schedule " + std::string(scheduleName(how.emulator.schedule)) + " " + std::to_string(how.emulator.seed);
+}
+
+/// `work` on devices opened in the ways that are run many times; `on` is each of them in turn.
+template <typename Work>
+void onEveryDeviceOfRuns(Opened *&on, std::size_t number, const std::string &what, const Work &work) {
+  Opened *const usual = on;
+  for (const Opening &how : openingsOfRuns(*usual, number)) {
+    const std::unique_ptr<Opened> other = openWith(usual->device->info().name, how);
+    ASSERT_TRUE(other);
+    SCOPED_TRACE(textOf(how) + ", " + what);
+    on = other.get();
+    work();
+    on = usual;
+    if (testing::Test::HasFatalFailure())
+      return;
+  }
 }
 
 /// `launch` so many times, with poison in the outputs' buffers before each: all bytes are those of the first run.

@@ -107,8 +107,10 @@ TEST(Repeat, AcrossThreads) {
 TEST(Repeat, AfterOtherCompiles) {
   const std::vector<Request> all = requests();
   const std::string before = expected(all[0]);
+  std::size_t number = 0;
   for (const LibraryKernel &k : libraryKernels(false))
-    (void)compile(k.text, {.target = "sm_80"});
+    if (isFullTier() || number++ % 4 == 0)
+      (void)compile(k.text, {.target = "sm_80"});
   (void)compile("module {", {});
   (void)compile("func.func @f() attributes {tile.kernel} { %x = \"no.op\"() : () -> i32 return }", {});
   EXPECT_EQ(expected(all[0]), before);

@@ -73,9 +73,10 @@ public:
   TensorCheck &stride(unsigned dimension, std::int64_t wanted);
   TensorCheck &aligned(unsigned bytes);
   TensorCheck &dense();
-  /// A kernel writes it: no two elements may share an address through a stride of 0.
+  /// A kernel writes it: strides of 0, and others by which two elements may share an address, are refused.
   TensorCheck &writable();
-  /// The bytes from its first to its last element hold none of the other tensor's, unless both are the same window.
+  /// None of its bytes is one of the other tensor's, unless both are the same window.  Strides decide: tensors cut from
+  /// one buffer may lie between each other's rows.
   TensorCheck &notOverlapping(std::string_view otherName, const Tensor &other) {
     return overlap(otherName, other, true);
   }
