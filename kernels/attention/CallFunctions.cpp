@@ -50,7 +50,8 @@ void seenBy(std::int64_t i, std::int64_t head, const AttentionSequence &s, std::
     return;
   }
   for (std::int64_t first = keys.first; first < keys.end; first += host::mostLanes) {
-    host::Wholes lanes(static_cast<unsigned>(std::min<std::int64_t>(host::mostLanes, keys.end - first)));
+    auto lanes =
+        host::Wholes::several(static_cast<unsigned>(std::min<std::int64_t>(host::mostLanes, keys.end - first)));
     for (unsigned lane = 0; lane < lanes.size(); ++lane)
       lanes[lane] = static_cast<std::int32_t>(first + lane);
     const host::Masks mask = on.functions.mask({static_cast<std::int32_t>(number), static_cast<std::int32_t>(head),

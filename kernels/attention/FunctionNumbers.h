@@ -25,7 +25,12 @@ inline constexpr unsigned mostLanes = 128;
 template <typename T> class Lanes {
 public:
   Lanes(T value) : count(1) { values[0] = value; }
-  explicit Lanes(unsigned count) : count(count) {}
+  /// So many, to be written.
+  static Lanes several(unsigned count) {
+    Lanes out;
+    out.count = count;
+    return out;
+  }
   Lanes(const Lanes &other) : count(other.count) { std::copy_n(other.values.begin(), count, values.begin()); }
   Lanes &operator=(const Lanes &other) {
     count = other.count;
@@ -39,6 +44,7 @@ public:
   const T &at(unsigned i) const { return values[count == 1 ? 0 : i]; }
 
 private:
+  Lanes() = default;
   unsigned count;
   std::array<T, mostLanes> values;
 };
@@ -56,7 +62,7 @@ inline Number number(double value, double slope = 0, double error = 0) {
 
 template <typename R, typename F, typename A, typename... Rest>
 Lanes<R> mapped(F f, const Lanes<A> &a, const Lanes<Rest> &...rest) {
-  Lanes<R> out(std::max({a.size(), rest.size()...}));
+  auto out = Lanes<R>::several(std::max({a.size(), rest.size()...}));
   for (unsigned i = 0; i < out.size(); ++i)
     out[i] = f(a.at(i), rest.at(i)...);
   return out;

@@ -186,12 +186,12 @@ OnHost::Value OnHost::element(const AuxElement &of, const std::vector<Whole> &in
     return tensor.values[place];
   };
   if (isFloat(of.type)) {
-    Number out(count);
+    auto out = Number::several(count);
     for (unsigned i = 0; i < count; ++i)
       out[i] = host::number(read(i));
     return out;
   }
-  Whole out(count);
+  auto out = Whole::several(count);
   for (unsigned i = 0; i < count; ++i)
     out[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(read(i)));
   return out;

@@ -77,7 +77,7 @@ TEST(AttentionFunctionTexts, OnTheHost) {
   const std::vector<double> table = {3, -1, 4, 1, -5, 9};
   const std::vector<std::uint64_t> shape = {2, 3};
   const AuxOnHost aux[] = {{shape, table}};
-  host::Wholes keys(n);
+  auto keys = host::Wholes::several(host::mostLanes);
   for (std::int32_t j = 0; j < n; ++j)
     keys[static_cast<unsigned>(j)] = j;
   const PairsOnHost pairs{1, 2, host::Wholes(7), keys, aux};
