@@ -54,7 +54,7 @@ struct AttentionArguments {
   std::vector<Tensor> aux = {};            ///< what functions read: up to 8, of 1 to 4 dimensions, any strides
   std::optional<BlockMask> blockMask = {}; ///< blocks that are visited; none: all that the built-in mask leaves
   /// What functions read outside of aux, and entries of lists that name no block, stop the kernel with a message in
-  /// place of being read as 0 and left out.  None: on emulator devices.
+  /// place of being read as 0 and left out.  None: on emulator devices that check launches.
   std::optional<bool> checked = {};
   /// As many programs as run at the same time take tile after tile; of dense sequences.  What is computed is the same.
   /// Of up to 1,024 keys without a mask that is chosen where it is faster.

@@ -66,6 +66,19 @@ TEST_P(AttentionBlockMasks, WithScoresAndTheBuiltInMask) {
   all(q);
 }
 
+/// Tiles that are chosen for warpgroups where they divide the blocks, in one pass over the pairs and in two.
+TEST_P(AttentionBlockMasks, TilesOfWarpgroups) {
+  if (!isOneOf({2}))
+    return;
+  Problem p = with(280, 260);
+  p.heads = 2, p.keyHeads = 1, p.dim = p.dimV = 128;
+  const auto someBlocks = [](std::int64_t row, std::int64_t key) { return (row + key) % 2 == 0; };
+  for (const bool isFunction : {true, false}) {
+    const Problem q = listed(p, isFunction ? windowWithSinks(150, 3) : ofBlocks({128, 128}, someBlocks), {128, 128});
+    compareRandom(q, isFunction);
+  }
+}
+
 /// Blocks of rows without a list entry are empty rows; blocks of keys without one have no gradient.
 TEST_P(AttentionBlockMasks, EmptyLists) {
   if (!isOneOf({1, 2}))
@@ -268,7 +281,6 @@ TEST_P(AttentionBlockMasks, Refusals) {
   refused([](A &a) { a.blockMask->full->blocks.strides[3] = 2; }, {"block_mask.full.blocks"});
   refused([](A &a) { a.tiling.blockM = 64; }, {"tiles of 64 rows do not divide blocks of 32"});
   refused([](A &a) { a.tiling.blockN = 128; }, {"tiles of 128 keys do not divide blocks of 64"});
-  refused([](A &a) { a.persistent = true; }, {"persistent", "block mask"});
   using B = AttentionBackwardArguments;
   backwardRefused([](B &b) { b.of.blockMask->fullOfKeys.reset(); }, {"block_mask.full_of_keys is missing"});
   backwardRefused([](B &b) { b.of.blockMask->partialOfKeys.reset(); }, {"block_mask.partial_of_keys is missing"});
