@@ -132,7 +132,7 @@ AttentionHooks hooksOf(const Device &device, const AttentionArguments &a) {
     out.hasPartialBlocks = a.blockMask->partial.has_value(), out.hasFullBlocks = a.blockMask->full.has_value();
   }
   if (a.functions.given() || a.blockMask)
-    out.isChecked = a.checked.value_or(device.info().checks);
+    out.isChecked = a.checked.value_or(device.info().kind == DeviceKind::Emulator);
   return out;
 }
 

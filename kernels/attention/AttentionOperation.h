@@ -54,7 +54,7 @@ struct AttentionArguments {
   std::vector<Tensor> aux = {};            ///< what functions read: up to 8, of 1 to 4 dimensions, any strides
   std::optional<BlockMask> blockMask = {}; ///< blocks that are visited; none: all that the built-in mask leaves
   /// What functions read outside of aux, and entries of lists that name no block, stop the kernel with a message in
-  /// place of being read as 0 and left out.  None: on emulator devices that check launches.
+  /// place of being read as 0 and left out.  None: on emulator devices.
   std::optional<bool> checked = {};
   /// As many programs as run at the same time take tile after tile; of dense sequences.  What is computed is the same.
   /// Of up to 1,024 keys without a mask that is chosen where it is faster.
@@ -76,6 +76,7 @@ struct AttentionArguments {
       a.positionOffset);
     v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, a.softcap);
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
+    v(CallOption{"checked", "what functions read outside of aux stops the kernel; default: on the emulator"}, a.checked);
     v(CallOption{"dropout_p", "share of the probabilities that become 0; the others grow by 1 / (1 - P)", 0.17},
       a.dropoutP);
     v(CallOption{"dropout_seed", "with --dropout-offset: which ones become 0"}, a.seed);

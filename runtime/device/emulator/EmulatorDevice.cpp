@@ -331,7 +331,6 @@ DeviceInfo emulatorInfo(const Target &target, const EmulatorOptions &options) {
   info.name = "emulator:" + std::string(target.name);
   info.description = "PTX emulator";
   info.mma = options.mma;
-  info.checks = options.checks;
   info.target = &target;
   info.sm = target.sm;
   info.multiprocessors = emulator::multiprocessorsOf(target);

@@ -78,7 +78,6 @@ struct DeviceInfo {
   std::string driver;       ///< driver version, or the CPU level that the emulator chose
   unsigned hostThreads = 0; ///< emulator: workers
   MatrixMode mma{};         ///< emulator: how it sums matrix products
-  bool checks = false;      ///< emulator: launches are checked
 };
 
 class Stream {
