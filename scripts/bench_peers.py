@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times what others have for the benchmarks of benchmarks.py: PyTorch, cuBLAS, cuDNN, FlashAttention-2, FLA.
+"""Times what others have for the benchmarks of benchmarks.py: PyTorch, FlexAttention, cuBLAS, cuDNN, FlashAttention-2, FLA.
 
 One JSON object a line: {"id", "peer", "ms"} or {"id", "peer", "error"}; {"id", "done"} after the last of a benchmark.
 Which benchmarks: the arguments, or, without any, lines of the standard input, so that record_benchmarks.py can time Kiln
@@ -105,6 +105,24 @@ def decode(backend, shape):
     return call
 
 
+def flex(shape, backward=False):
+    """Compiled, as its users call it; the mask of blocks is made before."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    batch, length, heads, dim, lengths = shape
+    documents = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths)).cuda()
+    blocks = create_block_mask(lambda b, h, i, j: documents[i] == documents[j], None, None, length, length,
+                               device="cuda", BLOCK_SIZE=128)
+    compiled = torch.compile(flex_attention, dynamic=False)
+    q, k, v = (torch.randn(batch, heads, length, dim, device="cuda", dtype=torch.bfloat16) for _ in range(3))
+    if not backward:
+        return lambda: compiled(q, k, v, block_mask=blocks)
+    for tensor in (q, k, v):
+        tensor.requires_grad_()
+    o = compiled(q, k, v, block_mask=blocks)
+    do = torch.randn_like(o)
+    return lambda: torch.autograd.grad(o, (q, k, v), do, retain_graph=True)
+
+
 def triton(shape):
     sys.path.insert(0, os.environ["KILN_PEERS"])
     if len(shape) == 1:
@@ -171,6 +189,8 @@ def peer(name, shape):
         return cublas(shape)
     if first == "Triton":
         return triton(shape)
+    if first == "FlexAttention":
+        return flex(shape, backward=bool(rest))
     if first == "flash-linear-attention":
         return recurrence(rest[0], rest[1], shape)
     if rest == ["decode"]:

@@ -3,6 +3,8 @@
 record_benchmarks.py runs these, performance.py makes the page of what it recorded.  A row added here is on both.
 """
 import itertools
+import pathlib
+import struct
 from dataclasses import dataclass, field
 
 
@@ -17,10 +19,27 @@ class Benchmark:
     kiln: list  # the words after `kiln bench`
     peers: list = field(default_factory=list)  # names of functions of bench_peers.py
     shape: tuple = ()
+    documents: tuple = ()  # lengths; {documents} among the words is a file that says which one each token belongs to
+
+    def words(self, folder):
+        """Those after `kiln bench`; a file that they name is written to the folder."""
+        if not self.documents:
+            return self.kiln
+        file = pathlib.Path(folder) / f"{self.id}.npy"
+        write_npy(file, [n for n, length in enumerate(self.documents) for _ in range(length)])
+        return [word.replace("{documents}", str(file)) for word in self.kiln]
 
     @property
     def title(self):
         return f"{self.row}, {self.part}" if self.part else self.row
+
+
+def write_npy(file, numbers):
+    """Whole numbers as a .npy file of int32."""
+    head = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({len(numbers)},), }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                     struct.pack(f"<{len(numbers)}i", *numbers))
 
 
 def memory():
@@ -95,6 +114,29 @@ def decoding():
                         ["cuDNN decode", "FlashAttention-2 decode"], (batch, tokens, keys, heads, key_heads, dim))
 
 
+# 16 documents of 16,384 tokens, of which each sees its own document: of the same length, and of a few long ones and many
+# short ones.
+DOCUMENTS = {"equal": (1024,) * 16,
+             "tail": (6144, 3072, 1792, 1216, 896, 704, 560, 448, 352, 288, 240, 192, 160, 128, 112, 80)}
+
+
+def documents():
+    """Masks and lists of blocks of the caller's.  The same work without them: attention-128-16384-full."""
+    heads, dim = 16, 128
+    for backward, (way, lengths) in itertools.product((False, True), DOCUMENTS.items()):
+        length = sum(lengths)
+        name = "attention_backward" if backward else "attention"
+        words = [name, "--dtype", "bf16"]
+        for tensor in ("q", "k", "v") + (("do",) if backward else ()):
+            words += ["--with", f"{tensor}=1x{length}x{heads}x{dim}"]
+        words += ["--with", "mask=d[i] == d[j]", "--with", "aux=d={documents}", "--with", "block_mask=128x128"]
+        pairs = sum(n * n for n in lengths)
+        yield Benchmark(f"{name}-documents-{way}", "Products", f"{name} bf16, D = {dim}, 16 documents", way, "TFLOP/s",
+                        (10 if backward else 4) * heads * pairs * dim, words,
+                        ["FlexAttention backward" if backward else "FlexAttention"], (1, length, heads, dim, lengths),
+                        lengths)
+
+
 RULES = {  # inputs beyond k and v, and a second list that has no last dimension
     "rwkv7": ("r w a b", ""), "dplr": ("q g a b", ""), "kda": ("q g", "beta"), "gla": ("q g", ""),
 }
@@ -125,4 +167,4 @@ def recurrences():
                             [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
 
 
-ALL = [*memory(), *products(), *gradients(), *decoding(), *recurrences()]
+ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences()]

@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from benchmarks import ALL
 from performance import ROOT, figure, newest
@@ -39,8 +40,9 @@ Kernels whose blocks may see what others did (results of atomics, strong loads) 
 
 
 def predict(kiln, benchmark):
-    run = subprocess.run([kiln, "bench", *benchmark.kiln, "--target", TARGET, "--predict", "--json"],
-                         capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([kiln, "bench", *benchmark.words(folder), "--target", TARGET, "--predict", "--json"],
+                             capture_output=True, text=True, check=False)
     if run.returncode:
         sys.exit(f"{benchmark.id}: {run.stderr.strip()}")
     return json.loads(run.stdout)["results"][-1]

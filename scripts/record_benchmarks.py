@@ -10,6 +10,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 from benchmarks import ALL
 
@@ -63,9 +64,10 @@ def main():
     if not words.no_peers:
         peers = subprocess.Popen([sys.executable, str(HERE / "bench_peers.py")], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True)
+    folder = tempfile.TemporaryDirectory()
     for number, benchmark in enumerate(chosen):
         print(f"[{number + 1}/{len(chosen)}] {benchmark.title}", file=sys.stderr, flush=True)
-        command = ["bench", *benchmark.kiln, "--device", words.device, "--json"]
+        command = ["bench", *benchmark.words(folder.name), "--device", words.device, "--json"]
         run = subprocess.run([words.kiln, *command], capture_output=True, text=True)
         try:
             answer = json.loads(run.stdout)

@@ -3,6 +3,7 @@
 #include "kernels/attention/AttentionBackwardReference.h"
 #include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionTolerance.h"
+#include "kernels/attention/CallFunctions.h"
 #include "kernels/support/Family.h"
 
 #include <algorithm>
@@ -63,7 +64,9 @@ public:
     return out;
   }
 
-  std::vector<OptionInfo> options() const override { return optionsOf<BackwardWords, AttentionBackwardArguments>(); }
+  std::vector<OptionInfo> options() const override {
+    return optionsOf<BackwardWords, FunctionWords, AttentionBackwardArguments>();
+  }
 
   std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
                                  const OptionValues &options) const override {
@@ -73,6 +76,7 @@ public:
   Result<TensorTypes> outputs(const TensorTypes &inputs, const OptionValues &options) const override {
     KILN_ASSIGN(const BackwardWords words, readOptions<BackwardWords>(name(), options));
     (void)words; // a layout that is not there is refused
+    KILN_TRY(checkFunctions(inputs, options));
     KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensorsOfTypes(inputs), options));
     TensorTypes out;
     for (const auto &[gradient, of, partial] :
@@ -94,11 +98,18 @@ public:
 
   Status complete(const Arrays &inputs, OptionValues &options) const override { return completeCall(inputs, options); }
 
+  Result<Arrays> tables(const Arrays &inputs, const OptionValues &options) const override {
+    return blockTables(inputs, options);
+  }
+
   Planner bind(Jit &jit) const override {
-    return [operation = std::make_shared<AttentionBackwardOperation>(jit)](const Call &call, Plan &plan) -> Status {
+    return [operation = std::make_shared<AttentionBackwardOperation>(jit),
+            functions = std::make_shared<KnownFunctions>()](const Call &call, Plan &plan) -> Status {
       AttentionBackwardArguments a;
       KILN_TRY(readOptions("attention_backward", call.options, a));
       KILN_ASSIGN(a.of, argumentsOfCall(call.tensors, call.options));
+      KILN_ASSIGN(const AttentionFunctionsText text, functionTextOf(call.tensors, call.options));
+      KILN_ASSIGN(a.of.functions, functions->of(text));
       KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.options));
       const auto optional = [&](std::string_view name) {
         const auto found = call.tensors.find(name);
@@ -131,11 +142,17 @@ public:
            static_cast<double>(3 * e.dim + 2 * e.dimV);
   }
 
-  std::vector<FieldInfo> settings() const override { return fieldsOf(BackwardLaunch(), AttentionBackwardConfig()); }
+  std::vector<FieldInfo> settings() const override {
+    return fieldsOf(BackwardLaunch(), AttentionBackwardConfig(), FunctionSettings());
+  }
   language::Kernel record(DType element, const Settings &settings) const override {
     AttentionBackwardConfig c;
     BackwardLaunch which;
-    if (Status s = applySettings(settings, which, c); !s.ok())
+    FunctionSettings functions;
+    Status s = applySettings(settings, which, c, functions);
+    if (s.ok())
+      s = functions.apply(c.hooks);
+    if (!s.ok())
       return language::Kernel::failed(std::move(s));
     return attentionBackward(which.launch, element, ofLaunch(which.launch, c));
   }
@@ -149,7 +166,8 @@ public:
     });
   }
 
-  /// The specification's section 10, as of `attention`: f = 2; with softcap 3, and 3e-4 besides.  u is that of q's
+  /// The specification's section 10, as of `attention`: f = 2; with softcap or a score function 3, and 3e-4
+  /// besides.  u is that of q's
   /// type, of dsink too.
   std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
                               const HostTensors &reference, const OptionValues &options) const override {
@@ -157,7 +175,7 @@ public:
     const auto arguments = readOptions<AttentionBackwardArguments>("attention_backward", options);
     if (!arguments.ok())
       return {};
-    const bool hasCap = arguments->of.softcap > 0;
+    const bool hasCap = arguments->of.softcap > 0 || hasScore(options);
     const WorkingError base(wanted, inputs.find("q")->second.dtype);
     return std::vector<double>(wanted.values.size(), (hasCap ? 3 : 2) * base.worst + base.rest + (hasCap ? 3e-4 : 0));
   }

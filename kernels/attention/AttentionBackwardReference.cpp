@@ -89,18 +89,17 @@ private:
   };
   Pair pairOf(const Row &row, std::int64_t j) const {
     const AttentionSequence &s = *row.s;
-    if (!sees(row.p, j) || row.lse == -INFINITY)
+    if (!sees(s, row.head, row.p, j) || row.lse == -INFINITY)
       return {};
     const std::int64_t keyHead = row.head / group;
     const std::int64_t k = atKey(arguments.k, s.batchK, s.startK + j, keyHead),
                        v = atKey(arguments.v, s.batchK, s.startK + j, keyHead);
     const Logit logit = logitOf(rounded(dot(row.query, scaledK.data() + k, dim)), s, row.head, row.p, j);
-    const double p = rounded(std::exp(logit.z - row.lse)), cap = arguments.softcap;
+    const double p = rounded(std::exp(logit.z - row.lse));
     const double kept = keptShare(s, row.head, row.p, j);
     const double dp = kept == 0 ? 0 : kept * rounded(dot(row.gradient, vData + v, dimV));
     const double dz = rounded(p * (dp + row.shared));
-    const double inner = cap > 0 ? logit.capped / cap : 0;
-    return {kept * p, dz, rounded(dz * (1 - inner * inner))};
+    return {kept * p, dz, rounded(dz * logit.slope)};
   }
 
   /// `index` counts heads first, then rows of q, then the batch.

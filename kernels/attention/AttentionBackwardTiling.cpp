@@ -8,8 +8,9 @@
 namespace kiln::kernels {
 namespace {
 
-/// Options that leave a thread the registers for a tile.
-enum class With : std::uint8_t { DropoutToo, All, Causal, None };
+/// Options that leave a thread the registers for a tile.  Mask: lists of blocks and a mask function, which is asked in
+/// a branch.
+enum class With : std::uint8_t { DropoutToo, All, Mask, Causal, None };
 
 /// For heads of up to `widest` columns.
 struct Tiles {
@@ -19,8 +20,8 @@ struct Tiles {
 };
 
 /// Good ones first.  Sums of dk and dv take a register for each 32 of blockN (D + Dv) / warps.
-constexpr Tiles ofKeys[] = {{64, 64, 128, 8, With::Causal, true},
-                            {128, 64, 128, 8, With::Causal, true},
+constexpr Tiles ofKeys[] = {{64, 64, 128, 8, With::Mask, true},
+                            {128, 64, 128, 8, With::Mask, true},
                             {256, 64, 64, 8, With::All, true},
                             {64, 64, 64, 4, With::None},
                             {64, 32, 64, 4, With::All},
@@ -37,7 +38,7 @@ constexpr Tiles ofKeys[] = {{64, 64, 128, 8, With::Causal, true},
 /// In one pass; where none fits, there are two: products by mma.sync leave no time for atomics of one number each, and
 /// at 256 columns two passes are faster (H200).
 constexpr Tiles ofPass[] = {
-    {64, 64, 128, 8, With::All, true}, {128, 64, 128, 8, With::Causal, true}, {128, 32, 128, 8, With::All, true}};
+    {64, 64, 128, 8, With::All, true}, {128, 64, 128, 8, With::Mask, true}, {128, 32, 128, 8, With::All, true}};
 constexpr Tiles ofQueries[] = {{64, 128, 64, 8, With::All, true},
                                {128, 128, 64, 8, With::All, true},
                                {256, 64, 64, 8, With::All, true},
@@ -66,11 +67,13 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
                            const Target &code, const Target &device) {
   const bool copied = c.stages > 1;
   const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
-                    c.usedQ || c.usedK || c.hooks.functions.given() || c.hooks.hasLists();
-  const With given = c.dropout ? (some || c.right ? With::DropoutToo : With::All)
-                     : some    ? With::All
-                     : c.right ? With::Causal
-                               : With::None;
+                    c.usedQ || c.usedK || c.hooks.functions.hasScore();
+  const bool isMasked = c.hooks.functions.hasMask() || c.hooks.hasLists();
+  const With given = c.dropout  ? (some || isMasked || c.right ? With::DropoutToo : With::All)
+                     : some     ? With::All
+                     : isMasked ? With::Mask
+                     : c.right  ? With::Causal
+                                : With::None;
   const bool warpgroups = copied && !c.dropout && code.has(Capability::Wgmma) && code.has(Capability::Tma);
   // Smaller than they are here, tiles are none for warpgroups.
   const auto divides = [&](const Tiles &t) {

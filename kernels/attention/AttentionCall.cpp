@@ -1,5 +1,6 @@
 #include "kernels/attention/AttentionCall.h"
 
+#include "kernels/attention/CallFunctions.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -69,11 +70,12 @@ std::vector<TensorParameter> optionalParameters() {
           {"cu_seqlens_q", false, true, "B + 1, int32: where each sequence's queries start", DType::I32},
           {"cu_seqlens_k", false, true, "B + 1, int32: where each sequence's keys start", DType::I32},
           {"seqused_q", false, true, "B, int32: how many queries of each sequence count", DType::I32},
-          {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32}};
+          {"seqused_k", false, true, "B, int32: how many keys of each sequence count", DType::I32},
+          auxParameter()};
 }
 
 std::optional<DType> inputTypeOfCall(const TensorParameter &parameter, std::optional<DType> called) {
-  return parameter.name == "bias" ? std::nullopt : parameter.dtype ? parameter.dtype : called;
+  return parameter.name == "bias" || parameter.isGroup ? std::nullopt : parameter.dtype ? parameter.dtype : called;
 }
 
 Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options) {
@@ -137,6 +139,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionV
                                  std::to_string((*table)->rank) + ", it must be 1: batch + 1 offsets",
                              "reshape it");
   a.maxQueries = valueOr<std::int64_t>(options, maxQueriesValue, 0);
+  addHookTensors(tensors, options, a);
   return a;
 }
 
@@ -170,6 +173,7 @@ AttentionExtents extentsOf(const AttentionArguments &a) {
 }
 
 Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValues &options) {
+  KILN_TRY(checkFunctions(inputs, options));
   const Tensors tensors = tensorsOfTypes(inputs);
   KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensors, options));
   KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
@@ -213,6 +217,7 @@ std::string sizeTextOfCall(const TensorTypes &inputs, const OptionValues &option
     out += " causal";
   if (a->windowLeft >= 0 || a->windowRight >= 0)
     out += " window " + n(a->windowLeft) + "," + n(a->windowRight);
+  out += functionsText(options);
   return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
 }
 
@@ -274,6 +279,14 @@ std::int64_t shiftOf(const AttentionSequence &s, const AttentionArguments &a) {
   return a.positionOffset.value_or(a.alignment == Alignment::BottomRight ? s.keys - s.queries : 0);
 }
 
+KeyRange keysSeenBy(std::int64_t i, const AttentionSequence &s, const AttentionArguments &a) {
+  const std::int64_t right = a.causal ? 0 : a.windowRight, p = i + shiftOf(s, a);
+  KeyRange out;
+  out.first = a.windowLeft < 0 ? 0 : std::clamp<std::int64_t>(p - a.windowLeft, 0, s.keys);
+  out.end = std::max(out.first, right < 0 ? s.keys : std::min(s.keys, p + right + 1));
+  return out;
+}
+
 double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
   const auto queries = static_cast<double>(s.queries), keys = static_cast<double>(s.keys);
   const std::int64_t right = a.causal ? 0 : a.windowRight;
@@ -281,32 +294,36 @@ double pairsOf(const AttentionSequence &s, const AttentionArguments &a) {
     return queries * keys;
   if (a.causal && a.windowLeft < 0 && !a.positionOffset && a.alignment == Alignment::BottomRight)
     return s.queries <= s.keys ? queries * keys - queries * queries / 2 : keys * keys / 2;
-  const std::int64_t shift = shiftOf(s, a);
   double pairs = 0;
   for (std::int64_t i = 0; i < s.queries; ++i) {
-    const std::int64_t first = a.windowLeft < 0 ? 0 : std::max<std::int64_t>(0, i + shift - a.windowLeft);
-    const std::int64_t last = right < 0 ? s.keys - 1 : std::min(s.keys - 1, i + shift + right);
-    pairs += static_cast<double>(std::max<std::int64_t>(0, last - first + 1));
+    const KeyRange seen = keysSeenBy(i, s, a);
+    pairs += static_cast<double>(seen.end - seen.first);
   }
   return pairs;
 }
 
-Status completeCall(const Arrays &inputs, OptionValues &options) {
+Result<CallInputs> callInputs(const Arrays &inputs, const OptionValues &options) {
+  CallInputs out;
   TensorTypes types;
-  HostTensors tables;
+  const TensorParameter aux = auxParameter();
   for (const auto &[name, array] : inputs) {
     types[name] = {array.type, array.shape};
-    if (array.type == DType::I32)
-      tables[name] = toHost(array);
+    if (array.type == DType::I32 || aux.has(name))
+      out.numbers[name] = toHost(array);
   }
-  KILN_ASSIGN(const AttentionArguments arguments, argumentsOfCall(tensorsOfTypes(types), options));
-  KILN_ASSIGN(const std::vector<AttentionSequence> sequences, sequencesOf(arguments, tablesOf(tables)));
-  double pairs = 0;
+  KILN_ASSIGN(out.arguments, argumentsOfCall(tensorsOfTypes(types), options));
+  KILN_ASSIGN(out.sequences, sequencesOf(out.arguments, tablesOf(out.numbers)));
+  return out;
+}
+
+Status completeCall(const Arrays &inputs, OptionValues &options) {
+  KILN_ASSIGN(const CallInputs call, callInputs(inputs, options));
+  KILN_ASSIGN(const CallOnHost on, functionsOnHost(call.numbers, options));
+  const auto &[arguments, numbers, sequences] = call;
+  const double pairs = pairsOfMasks(on, arguments, sequences);
   std::int64_t queries = 1, keys = 1;
-  for (const AttentionSequence &s : sequences) {
-    pairs += pairsOf(s, arguments);
+  for (const AttentionSequence &s : sequences)
     queries = std::max(queries, s.queries), keys = std::max(keys, s.keys);
-  }
   options[std::string(pairsValue)] = pairs;
   options[std::string(maxQueriesValue)] = queries;
   // Without queries no sequences are listed, and keys have gradients.

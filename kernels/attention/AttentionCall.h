@@ -79,6 +79,20 @@ Result<std::vector<AttentionSequence>> sequencesOf(const AttentionArguments &arg
 /// Row i of the sequence's queries stands at i + shift among its keys.
 std::int64_t shiftOf(const AttentionSequence &sequence, const AttentionArguments &arguments);
 
+/// Keys that row i of the sequence sees by the built-in mask.
+struct KeyRange {
+  std::int64_t first = 0, end = 0;
+};
+KeyRange keysSeenBy(std::int64_t i, const AttentionSequence &sequence, const AttentionArguments &arguments);
+
+/// A call's arguments (but o and lse), its inputs as numbers, its sequences.
+struct CallInputs {
+  AttentionArguments arguments;
+  HostTensors numbers; ///< of the inputs whose values say more than what is multiplied: tables and aux tensors
+  std::vector<AttentionSequence> sequences;
+};
+Result<CallInputs> callInputs(const Arrays &inputs, const OptionValues &options);
+
 /// Pairs of a query and a key that it sees, of one head: the full count, Sq Sk - Sq^2 / 2 for causal (of as many
 /// queries as keys half), windows exactly.
 double pairsOf(const AttentionSequence &sequence, const AttentionArguments &arguments);

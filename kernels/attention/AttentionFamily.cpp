@@ -2,6 +2,7 @@
 #include "kernels/attention/AttentionCall.h"
 #include "kernels/attention/AttentionReference.h"
 #include "kernels/attention/AttentionTolerance.h"
+#include "kernels/attention/CallFunctions.h"
 #include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 
@@ -37,7 +38,9 @@ public:
     return out;
   }
 
-  std::vector<OptionInfo> options() const override { return optionsOf<AttentionWords, AttentionArguments>(); }
+  std::vector<OptionInfo> options() const override {
+    return optionsOf<AttentionWords, FunctionWords, AttentionArguments>();
+  }
 
   std::optional<DType> inputType(const TensorParameter &parameter, std::optional<DType> called,
                                  const OptionValues &options) const override {
@@ -50,9 +53,16 @@ public:
 
   Status complete(const Arrays &inputs, OptionValues &options) const override { return completeCall(inputs, options); }
 
+  Result<Arrays> tables(const Arrays &inputs, const OptionValues &options) const override {
+    return blockTables(inputs, options);
+  }
+
   Planner bind(Jit &jit) const override {
-    return [operation = std::make_shared<AttentionOperation>(jit)](const Call &call, Plan &plan) -> Status {
+    return [operation = std::make_shared<AttentionOperation>(jit),
+            functions = std::make_shared<KnownFunctions>()](const Call &call, Plan &plan) -> Status {
       KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.options));
+      KILN_ASSIGN(const AttentionFunctionsText text, functionTextOf(call.tensors, call.options));
+      KILN_ASSIGN(a.functions, functions->of(text));
       KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.options));
       KILN_ASSIGN(a.o, attentionOutputView(layout, call.tensors.at("o"), {a.q, a.k, a.v}));
       if (const auto lse = call.tensors.find("lse"); lse != call.tensors.end())
@@ -75,9 +85,14 @@ public:
            static_cast<double>(e.dim + e.dimV);
   }
 
-  std::vector<FieldInfo> settings() const override { return fieldsOf<AttentionConfig>(); }
+  std::vector<FieldInfo> settings() const override { return fieldsOf(AttentionConfig(), FunctionSettings()); }
   language::Kernel record(DType element, const Settings &settings) const override {
-    return recordWith(settings, AttentionConfig(), [&](const AttentionConfig &c) { return attention(element, c); });
+    AttentionConfig c;
+    FunctionSettings functions;
+    Status s = applySettings(settings, c, functions);
+    if (s.ok())
+      s = functions.apply(c.hooks);
+    return s.ok() ? attention(element, c) : language::Kernel::failed(std::move(s));
   }
 };
 
@@ -91,9 +106,9 @@ public:
 
   /// The specification's section 10: with `base` the same computation in the working type,
   /// f max |base - reference| + a for each element and 1.5 mean |base - reference| + a / 8 for their mean, where
-  /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap 3; of e4m3 f = 4, and 3 in
-  /// place of 1.5.  lse: 1e-4 + 1e-5 |lse|, with softcap X 1e-3 X; of e4m3 also what
-  /// the products' 14 bits bring (AttentionReference.h).
+  /// a = 2 u max |reference| + 1e-5, u = 2^-9 (bf16) or 2^-12 (f16), f = 2, with softcap or a score function 3; of e4m3
+  /// f = 4, and 3 in place of 1.5.  lse: 1e-4 + 1e-5 |lse|, with softcap X 1e-3 X; with a score function also what its
+  /// approximate code may lose (FunctionNumbers.h), of e4m3 what the products' 14 bits bring (AttentionReference.h).
   std::vector<double> allowed(std::string_view name, DType dtype, const HostTensors &inputs,
                               const HostTensors &reference, const OptionValues &options) const override {
     const HostTensor &wanted = reference.find(name)->second;
@@ -101,18 +116,21 @@ public:
     if (!arguments.ok())
       return {};
     const double cap = static_cast<double>(arguments->softcap);
+    const bool isCapped = cap > 0 || hasScore(options);
     if (name == "o") {
       const WorkingError base(wanted, dtype);
       return std::vector<double>(wanted.values.size(), (isEighth(inputs) ? 4
-                                                        : cap > 0        ? 3
+                                                        : isCapped       ? 3
                                                                          : 2) *
                                                                base.worst +
                                                            base.rest);
     }
     std::vector<double> limits;
     for (std::size_t i = 0; i < wanted.values.size(); ++i) {
-      const double lse = wanted.values[i], ofProducts = isEighth(inputs) ? std::abs(wanted.rounded[i] - lse) : 0;
-      limits.push_back(std::isinf(lse) ? 0 : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse) + ofProducts);
+      const double lse = wanted.values[i], ofProducts = isEighth(inputs) ? std::abs(wanted.rounded[i] - lse) : 0,
+                   ofScores = wanted.besides.empty() ? 0 : wanted.besides[i];
+      limits.push_back(std::isinf(lse) ? 0
+                                       : (cap > 0 ? 1e-3 * cap : 1e-4) + 1e-5 * std::abs(lse) + ofProducts + ofScores);
     }
     return limits;
   }

@@ -4,12 +4,21 @@
 #include <cmath>
 
 namespace kiln::kernels {
+namespace {
+
+/// How far a kernel's scaled product is off, about: some roundings of fp32.
+double lossOfScores(double x) {
+  return 0x1p-21 * (std::abs(x) + 1);
+}
+
+} // namespace
 
 Status AttentionOnHost::place() {
   for (const auto &[name, tensor] : inputs)
     types[name] = {DType::U8, tensor.shape};
   KILN_ASSIGN(arguments, argumentsOfCall(tensorsOfTypes(types), options));
   KILN_ASSIGN(sequences, sequencesOf(arguments, tablesOf(inputs)));
+  KILN_ASSIGN(own, functionsOnHost(inputs, options));
   if (arguments.dropoutP > 0)
     dropout.emplace(arguments.dropoutP, arguments.seed, arguments.offset);
   const AttentionExtents e = extentsOf(arguments);
@@ -49,9 +58,16 @@ Status AttentionOnHost::place() {
 AttentionOnHost::Logit AttentionOnHost::logitOf(double x, const AttentionSequence &s, std::int64_t head, std::int64_t p,
                                                 std::int64_t j) const {
   const double cap = arguments.softcap;
-  Logit out{x, x};
-  if (cap > 0)
-    out.capped = out.z = rounded(cap * std::tanh(x / cap));
+  Logit out{x};
+  if (own.functions.hasScore()) {
+    const host::Number y = own.functions.score(host::number(x, 1, lossOfScores(x)), pairOf(s, head, p, j)).at(0);
+    out = {rounded(y.value), y.slope, y.error};
+  }
+  if (cap > 0) {
+    out.z = rounded(cap * std::tanh(x / cap));
+    const double inner = out.z / cap;
+    out.slope = 1 - inner * inner;
+  }
   if (arguments.alibi) {
     const HostTensor &alibi = inputs.find("alibi")->second;
     const std::ptrdiff_t sequence = alibi.shape.size() == 2 ? &s - sequences.data() : 0;

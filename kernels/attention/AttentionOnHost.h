@@ -8,7 +8,7 @@
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONONHOST_H
 #define KILN_KERNELS_ATTENTION_ATTENTIONONHOST_H
 
-#include "kernels/attention/AttentionCall.h"
+#include "kernels/attention/CallFunctions.h"
 #include "kernels/attention/Dropout.h"
 #include "kernels/support/HostTensor.h"
 
@@ -43,14 +43,17 @@ public:
     return arguments.cuQ ? head * rowsQ + row : (batch * heads + head) * rowsQ + row;
   }
 
-  /// Key j of those that a row at position p among them sees, if it exists.
-  bool sees(std::int64_t p, std::int64_t j) const {
+  /// Key j of those that a row of a head at position p among them sees, if it exists.
+  bool sees(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const {
     const std::int64_t right = arguments.causal ? 0 : arguments.windowRight;
-    return (right < 0 || j <= p + right) && (arguments.windowLeft < 0 || j >= p - arguments.windowLeft);
+    return (right < 0 || j <= p + right) && (arguments.windowLeft < 0 || j >= p - arguments.windowLeft) &&
+           (!own.functions.hasMask() || own.functions.mask(pairOf(s, head, p, j)).at(0));
   }
 
   struct Logit {
-    double capped, z; ///< before and after slopes and bias
+    double z;
+    double slope = 1; ///< of z by the scaled score
+    double error = 0; ///< what a score function's approximate code may lose
   };
   /// Of a rounded product times the scale.
   Logit logitOf(double x, const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const;
@@ -75,6 +78,7 @@ public:
   TensorTypes types; ///< of the inputs; an element is a byte
   AttentionArguments arguments;
   std::optional<Dropout> dropout; ///< of the arguments
+  CallOnHost own;                 ///< functions of the call
   std::vector<AttentionSequence> sequences;
   /// Which sequence each row of q, and each row of k, belongs to; none: -1.
   std::vector<std::int64_t> sequenceOfRow, sequenceOfKey;
@@ -84,6 +88,11 @@ public:
   double scale = 0;
 
 private:
+  PairsOnHost pairOf(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const {
+    const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
+    return {i32(&s - sequences.data()), i32(head), host::Wholes(i32(p - shiftOf(s, arguments))), host::Wholes(i32(j)),
+            own.aux};
+  }
   static std::int64_t at(const Tensor &t, bool packed, std::int64_t batch, std::int64_t row) {
     return static_cast<std::int64_t>(t.address) + (packed ? 0 : batch * t.strides[0]) + row * t.strides[packed ? 0 : 1];
   }

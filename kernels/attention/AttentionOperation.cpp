@@ -42,8 +42,6 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
   if (a.persistent && (a.cuQ || a.cuK || a.usedQ || a.usedK))
     return Status::invalid("attention: persistent is set, and the rows of each sequence are in tables",
                            "leave it out, or give dense tensors without used lengths");
-  if (a.persistent && a.blockMask)
-    return Status::invalid("attention: persistent is set, and a block mask is given", "leave one of the two out");
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
     KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));

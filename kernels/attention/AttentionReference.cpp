@@ -37,7 +37,7 @@ public:
     if (whole) {
       o->values.assign(types.at("o").elements(), 0.0);
       if (lse)
-        lse->values.assign(types.at("lse").elements(), -INFINITY);
+        lse->values.assign(types.at("lse").elements(), -INFINITY), lse->besides.assign(lse->values.size(), 0.0);
     }
     for (std::uint64_t i = 0, n = whole ? rows : chosen.size(); i < n; ++i)
       row(static_cast<std::int64_t>(whole ? i : chosen[i]), whole);
@@ -66,11 +66,17 @@ private:
     const std::int64_t head = index % heads, rowAt = index / heads, batch = rowAt / rowsQ, r = rowAt % rowsQ;
     std::vector<double> values(static_cast<std::size_t>(dimV));
     double logSum = -INFINITY;
+    lossOfScores = 0;
     if (const std::int64_t s = sequenceOfRow[static_cast<std::size_t>(rowAt)]; s >= 0)
       logSum = compute(sequences[static_cast<std::size_t>(s)], batch, r, head, values);
     put(*o, atRow(oView, batch, r, head), values, whole);
-    if (lse)
+    if (lse) {
       put(*lse, atNumber(batch, r, head), {&logSum, 1}, whole);
+      if (whole)
+        lse->besides[static_cast<std::size_t>(atNumber(batch, r, head))] = lossOfScores;
+      else
+        lse->besides.push_back(lossOfScores);
+    }
   }
 
   /// One row of o; returns its lse.
@@ -84,17 +90,20 @@ private:
       descaleQK = NAN;
     std::vector<double> z(static_cast<std::size_t>(s.keys), -INFINITY);
     double most = -INFINITY, mostOfProducts = 0;
+    lossOfScores = 0;
     // A NaN stays: nothing is larger than it.
     const auto meet = [&](double x) { most = std::isnan(x) || x > most ? x : most; };
     for (std::int64_t j = 0; j < s.keys; ++j) {
-      if (!sees(p, j))
+      if (!sees(s, head, p, j))
         continue;
       const double x = rounded(descaleQK * dot(query, scaledK.data() + keyAt(arguments.k, j), dim));
       if (isEighth) {
         const double *const key = scaledK.data() + keyAt(arguments.k, j);
         mostOfProducts = std::max(mostOfProducts, std::abs(descaleQK) * lossOfEighth(query, key, dim));
       }
-      meet(z[static_cast<std::size_t>(j)] = logitOf(x, s, head, p, j).z);
+      const Logit logit = logitOf(x, s, head, p, j);
+      meet(z[static_cast<std::size_t>(j)] = logit.z);
+      lossOfScores = std::max(lossOfScores, logit.error);
     }
     const double *const sink =
         arguments.sink ? &inputs.find("sink")->second.values[static_cast<std::size_t>(head)] : nullptr;
@@ -131,6 +140,7 @@ private:
   bool isEighth; ///< what e4m3 brings is asked for
   Tensor oView;
   HostTensor *o = nullptr, *lse = nullptr;
+  double lossOfScores = 0; ///< of the row: what a score function's approximate code may lose of lse
 };
 
 } // namespace

@@ -16,23 +16,34 @@ Status checkBlockSize(std::string_view operation, const BlockSize &block) {
 
 Result<BlockMaskOnHost> BlockMaskOnHost::from(const BlockMaskExtents &extents, const BlockSize &block,
                                               const Predicate &sees) {
+  return fromRows(extents, block, [&](std::int64_t b, std::int64_t h, std::int64_t i, std::span<std::uint8_t> seen) {
+    for (std::size_t j = 0; j < seen.size(); ++j)
+      seen[j] = sees(b, h, i, static_cast<std::int64_t>(j));
+  });
+}
+
+Result<BlockMaskOnHost> BlockMaskOnHost::fromRows(const BlockMaskExtents &extents, const BlockSize &block,
+                                                  const RowPredicate &row) {
   KILN_TRY(checkBlockSize("block mask", block));
   BlockMaskOnHost out;
   out.extents = extents, out.block = block;
+  std::vector<std::uint8_t> seen(static_cast<std::size_t>(extents.keys));
   for (std::int64_t b = 0; b < extents.batch; ++b)
     for (std::int64_t h = 0; h < extents.heads; ++h)
-      for (std::int64_t row0 = 0; row0 < extents.queries; row0 += block.rows)
-        for (std::int64_t key0 = 0; key0 < extents.keys; key0 += block.keys) {
-          const std::int64_t endRow = std::min(row0 + block.rows, extents.queries),
-                             endKey = std::min(key0 + block.keys, extents.keys);
-          std::int64_t seen = 0;
-          for (std::int64_t i = row0; i < endRow; ++i)
-            for (std::int64_t j = key0; j < endKey; ++j)
-              seen += sees(b, h, i, j);
-          out.kinds.push_back(seen == 0                                   ? Kind::Hidden
-                              : seen == (endRow - row0) * (endKey - key0) ? Kind::Full
-                                                                          : Kind::Partial);
+      for (std::int64_t row0 = 0; row0 < extents.queries; row0 += block.rows) {
+        const std::int64_t endRow = std::min(row0 + block.rows, extents.queries);
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(out.keyBlocks()));
+        for (std::int64_t i = row0; i < endRow; ++i) {
+          row(b, h, i, seen);
+          for (std::size_t j = 0; j < seen.size(); ++j)
+            counts[j / static_cast<std::size_t>(block.keys)] += seen[j] != 0;
         }
+        for (std::size_t at = 0; at < counts.size(); ++at) {
+          const std::int64_t key0 = static_cast<std::int64_t>(at) * block.keys,
+                             all = (endRow - row0) * (std::min(key0 + block.keys, extents.keys) - key0);
+          out.kinds.push_back(counts[at] == 0 ? Kind::Hidden : counts[at] == all ? Kind::Full : Kind::Partial);
+        }
+      }
   return out;
 }
 

@@ -70,7 +70,13 @@ public:
   /// What of a block is seen.
   enum class Kind : std::uint8_t { Hidden, Partial, Full };
 
-  /// Asks for every pair.  Refuses wrong sizes of blocks.
+  /// Writes which keys query i sees: not 0.
+  using RowPredicate =
+      std::function<void(std::int64_t batch, std::int64_t head, std::int64_t i, std::span<std::uint8_t> seen)>;
+  /// Asks for every row.  Refuses wrong sizes of blocks.
+  static Result<BlockMaskOnHost> fromRows(const BlockMaskExtents &extents, const BlockSize &block,
+                                          const RowPredicate &row);
+  /// Asks for every pair.
   static Result<BlockMaskOnHost> from(const BlockMaskExtents &extents, const BlockSize &block, const Predicate &sees);
   /// From [batch, heads, queries, keys] in C order: not 0 where a query sees a key.  Refuses another number of
   /// elements.

@@ -1,204 +1,17 @@
 #include "kernels/attention/FunctionText.h"
 
+#include "kernels/attention/FunctionOnHost.h"
+#include "kernels/attention/FunctionTree.h"
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 
 namespace kiln::kernels {
 
-using namespace language;
+using namespace function;
 
 namespace {
-
-enum class Type : std::uint8_t { Whole, Number, Mask };
-constexpr std::string_view typeName(Type t) {
-  constexpr std::string_view names[] = {"a whole number", "a number", "a mask"};
-  return names[static_cast<unsigned>(t)];
-}
-
-struct Node;
-using Tree = std::shared_ptr<const Node>;
-using Parts = std::vector<Tree>;
-
-/// What a tree computes: one of the three.
-struct Value {
-  std::optional<Tile<i32>> whole = {};
-  std::optional<Dual<f32>> number = {};
-  std::optional<Tile<i1>> mask = {};
-
-  Value(const Tile<i32> &x) : whole(x) {}
-  Value(const Dual<f32> &x) : number(x) {}
-  Value(const Tile<i1> &x) : mask(x) {}
-  Dual<f32> asNumber() const { return number ? *number : Dual<f32>(cast<f32>(*whole)); }
-};
-
-/// Where expressions are computed.
-struct Block {
-  const Dual<f32> *x = nullptr;
-  const AttentionPairs &pairs;
-};
-
-struct Node {
-  Type type;
-  std::function<Value(const Block &)> compute;
-};
-
-Tree node(Type type, std::function<Value(const Block &)> compute) {
-  return std::make_shared<const Node>(Node{type, std::move(compute)});
-}
-
-Dual<f32> numberOf(const Tree &t, const Block &at) {
-  return t->compute(at).asNumber();
-}
-Tile<i32> wholeOf(const Tree &t, const Block &at) {
-  return *t->compute(at).whole;
-}
-Tile<i1> maskOf(const Tree &t, const Block &at) {
-  return *t->compute(at).mask;
-}
-
-/// f(a, b), of whole numbers if both are.
-template <typename F> Tree ofBoth(const Parts &p, F f) {
-  const bool areWhole = p[0]->type == Type::Whole && p[1]->type == Type::Whole;
-  if (areWhole)
-    return node(Type::Whole, [=](const Block &at) -> Value { return f(wholeOf(p[0], at), wholeOf(p[1], at)); });
-  return node(Type::Number, [=](const Block &at) -> Value { return f(numberOf(p[0], at), numberOf(p[1], at)); });
-}
-template <typename F> Tree compared(const Parts &p, F f) {
-  if (p[0]->type == Type::Whole && p[1]->type == Type::Whole)
-    return node(Type::Mask, [=](const Block &at) -> Value { return f(wholeOf(p[0], at), wholeOf(p[1], at)); });
-  return node(Type::Mask, [=](const Block &at) -> Value { return f(numberOf(p[0], at), numberOf(p[1], at)); });
-}
-template <typename F> Tree ofWhole(const Parts &p, F f) {
-  return node(Type::Whole, [=](const Block &at) -> Value { return f(wholeOf(p[0], at), wholeOf(p[1], at)); });
-}
-template <typename F> Tree ofNumbers(const Parts &p, F f) {
-  return node(Type::Number, [=](const Block &at) -> Value { return f(numberOf(p[0], at), numberOf(p[1], at)); });
-}
-template <typename F> Tree ofNumber(const Parts &p, F f) {
-  return node(Type::Number, [=](const Block &at) -> Value { return f(numberOf(p[0], at)); });
-}
-template <typename F> Tree ofMasks(const Parts &p, F f) {
-  return node(Type::Mask, [=](const Block &at) -> Value { return f(maskOf(p[0], at), maskOf(p[1], at)); });
-}
-
-/// Operators and functions: what they take and make.
-struct Operation {
-  std::string_view name;
-  std::vector<Type> takes; ///< Number: whole numbers too; Whole, Mask: these alone
-  std::function<Tree(const Parts &)> make;
-};
-
-#define KILN_INFIX(symbol, kind, make)                                                                                 \
-  Operation {                                                                                                          \
-    #symbol, {Type::kind, Type::kind},                                                                                 \
-        [](const Parts &p) { return make(p, [](const auto &a, const auto &b) { return a symbol b; }); }                \
-  }
-#define KILN_FUNCTION(name)                                                                                            \
-  Operation {                                                                                                          \
-    #name, {Type::Number}, [](const Parts &p) { return ofNumber(p, [](const auto &a) { return name(a); }); }           \
-  }
-#define KILN_CHOICE(name)                                                                                              \
-  Operation {                                                                                                          \
-    #name, {Type::Number, Type::Number},                                                                               \
-        [](const Parts &p) { return ofBoth(p, [](const auto &a, const auto &b) { return name(a, b); }); }              \
-  }
-
-/// Those of each level bind tighter than those of the level before.
-const std::vector<std::vector<Operation>> &infix() {
-  static const std::vector<std::vector<Operation>> all = {
-      {KILN_INFIX(|, Mask, ofMasks)},
-      {KILN_INFIX(&, Mask, ofMasks)},
-      {KILN_INFIX(<=, Number, compared), KILN_INFIX(>=, Number, compared), KILN_INFIX(==, Number, compared),
-       KILN_INFIX(!=, Number, compared), KILN_INFIX(<, Number, compared), KILN_INFIX(>, Number, compared)},
-      {KILN_INFIX(+, Number, ofBoth), KILN_INFIX(-, Number, ofBoth)},
-      {KILN_INFIX(*, Number, ofBoth),
-       {"//",
-        {Type::Whole, Type::Whole},
-        [](const Parts &p) { return ofWhole(p, [](const auto &a, const auto &b) { return a / b; }); }},
-       KILN_INFIX(/, Number, ofNumbers),
-       KILN_INFIX(%, Whole, ofWhole)}};
-  return all;
-}
-const std::vector<Operation> &prefix() {
-  static const std::vector<Operation> all = {
-      {"-",
-       {Type::Number},
-       [](const Parts &p) {
-         return p[0]->type == Type::Whole
-                    ? node(Type::Whole, [=](const Block &at) -> Value { return -wholeOf(p[0], at); })
-                    : ofNumber(p, [](const auto &a) { return -a; });
-       }},
-      {"!", {Type::Mask}, [](const Parts &p) {
-         return node(Type::Mask, [=](const Block &at) -> Value { return !maskOf(p[0], at); });
-       }}};
-  return all;
-}
-const std::vector<Operation> &functions() {
-  static const std::vector<Operation> all = {
-      KILN_FUNCTION(exp),
-      KILN_FUNCTION(exp2),
-      KILN_FUNCTION(log),
-      KILN_FUNCTION(log2),
-      KILN_FUNCTION(sqrt),
-      KILN_FUNCTION(tanh),
-      KILN_FUNCTION(floor),
-      KILN_CHOICE(min),
-      KILN_CHOICE(max),
-      Operation{"pow",
-                {Type::Number, Type::Number},
-                [](const Parts &p) { return ofNumbers(p, [](const auto &a, const auto &b) { return pow(a, b); }); }},
-      Operation{"abs",
-                {Type::Number},
-                [](const Parts &p) {
-                  return p[0]->type == Type::Whole
-                             ? node(Type::Whole, [=](const Block &at) -> Value { return abs(wholeOf(p[0], at)); })
-                             : ofNumber(p, [](const auto &a) { return abs(a); });
-                }},
-      Operation{"where", {Type::Mask, Type::Number, Type::Number}, [](const Parts &p) {
-                  const Tree mask = p[0];
-                  if (p[1]->type == Type::Whole && p[2]->type == Type::Whole)
-                    return node(Type::Whole, [=](const Block &at) -> Value {
-                      return select(maskOf(mask, at), wholeOf(p[1], at), wholeOf(p[2], at));
-                    });
-                  return node(Type::Number, [=](const Block &at) -> Value {
-                    return select(maskOf(mask, at), numberOf(p[1], at), numberOf(p[2], at));
-                  });
-                }}};
-  return all;
-}
-#undef KILN_INFIX
-#undef KILN_FUNCTION
-#undef KILN_CHOICE
-
-/// aux[number] at indices: as a whole number, or fp32.
-template <Element T> Value loaded(unsigned number, const std::vector<Tile<i32>> &at, const AttentionPairs &pairs) {
-  const auto value = [&] {
-    switch (at.size()) {
-    case 1:
-      return pairs.load<T>(number, at[0]);
-    case 2:
-      return pairs.load<T>(number, at[0], at[1]);
-    case 3:
-      return pairs.load<T>(number, at[0], at[1], at[2]);
-    default:
-      return pairs.load<T>(number, at[0], at[1], at[2], at[3]);
-    }
-  }();
-  if constexpr (isFloat(elementOf<T>))
-    return Dual<f32>(cast<f32>(value));
-  else
-    return cast<i32>(value);
-}
-template <Element... Ts>
-std::optional<Value> loadedAs(DType element, unsigned number, const std::vector<Tile<i32>> &at,
-                              const AttentionPairs &pairs) {
-  std::optional<Value> out;
-  (void)((elementOf<Ts> == element && (out = loaded<Ts>(number, at, pairs), true)) || ...);
-  return out;
-}
-constexpr DType auxElements[] = {DType::F32, DType::F16, DType::BF16, DType::F64, DType::I8, DType::U8,
-                                 DType::I16, DType::U16, DType::I32,  DType::U32, DType::I64};
 
 class Parser {
 public:
@@ -215,6 +28,9 @@ public:
       return fail("it gives " + std::string(typeName(out->type)) + ", not " + std::string(typeName(wanted)));
     return out;
   }
+
+  /// Those of b, h, i, j that the text names.
+  const std::string &names() const { return seen; }
 
 private:
   Status fail(const std::string &message) const {
@@ -253,14 +69,14 @@ private:
   }
 
   Result<Tree> level(std::size_t n) {
-    if (n == infix().size())
+    if (n == infixOperations().size())
       return unary();
     KILN_ASSIGN(Tree left, level(n + 1));
     for (;;) {
       skip();
       const std::size_t where = at;
       const Operation *found = nullptr;
-      for (const Operation &operation : infix()[n])
+      for (const Operation &operation : infixOperations()[n])
         if (!found && take(operation.name))
           found = &operation;
       if (!found)
@@ -280,7 +96,7 @@ private:
     };
     skip();
     const std::size_t where = at;
-    for (const Operation &operation : prefix())
+    for (const Operation &operation : prefixOperations())
       if (take(operation.name)) {
         KILN_ASSIGN(const Tree part, unary());
         return leave(made(operation, {part}, where));
@@ -308,14 +124,14 @@ private:
       if (error != std::errc())
         return fail("a whole number is below 2^31");
       at += static_cast<std::size_t>(next - first);
-      return node(Type::Whole, [=](const Block &) -> Value { return full<i32>({1, 1}, value); });
+      return node(Type::Whole, [=]<typename A>(const Block<A> &) -> typename A::Value { return A::whole(value); });
     }
     float value = 0;
     const auto [next, error] = std::from_chars(first, last, value);
     if (error != std::errc())
       return fail("this is no number of fp32");
     at += static_cast<std::size_t>(next - first);
-    return node(Type::Number, [=](const Block &) -> Value { return Dual<f32>(full<f32>({1, 1}, value)); });
+    return node(Type::Number, [=]<typename A>(const Block<A> &) -> typename A::Value { return A::number(value); });
   }
 
   Result<Parts> list(std::string_view close) {
@@ -338,7 +154,7 @@ private:
     if (name.empty())
       return fail("a number, a name or '(' is expected");
     if (take("(")) {
-      for (const Operation &operation : functions())
+      for (const Operation &operation : functionOperations())
         if (operation.name == name) {
           KILN_ASSIGN(const Parts parts, list(")"));
           return made(operation, parts, where);
@@ -348,20 +164,18 @@ private:
     }
     if (take("["))
       return element(name, where);
-    const auto index = [](auto member) {
-      return node(Type::Whole, [=](const Block &at) -> Value { return member(at.pairs); });
-    };
-    const auto scalar = [](const Scalar<i32> &x) { return full<i32>({1, 1}, x); };
     if (name == "x" && hasX)
-      return node(Type::Number, [](const Block &at) -> Value { return *at.x; });
+      return node(Type::Number, []<typename A>(const Block<A> &at) -> typename A::Value { return *at.x; });
+    if (name.size() == 1 && std::string_view("bhij").find(name) != std::string_view::npos)
+      seen += name;
     if (name == "b")
-      return index([=](const AttentionPairs &p) { return scalar(p.batch); });
+      return node(Type::Whole, []<typename A>(const Block<A> &at) -> typename A::Value { return A::batch(at.pairs); });
     if (name == "h")
-      return index([=](const AttentionPairs &p) { return scalar(p.head); });
+      return node(Type::Whole, []<typename A>(const Block<A> &at) -> typename A::Value { return A::head(at.pairs); });
     if (name == "i")
-      return index([](const AttentionPairs &p) { return p.query; });
+      return node(Type::Whole, []<typename A>(const Block<A> &at) -> typename A::Value { return A::query(at.pairs); });
     if (name == "j")
-      return index([](const AttentionPairs &p) { return p.key; });
+      return node(Type::Whole, []<typename A>(const Block<A> &at) -> typename A::Value { return A::key(at.pairs); });
     at = where;
     return fail("there is no '" + std::string(name) + "': " + (hasX ? "x, " : "") +
                 "b, h, i, j, and elements of aux tensors are known");
@@ -385,14 +199,14 @@ private:
         return fail("an index of '" + std::string(name) + "' is " + std::string(typeName(i->type)) +
                     ", not a whole number");
       }
-    const auto place = static_cast<unsigned>(found - aux.begin());
-    return node(
-        isFloat(found->element) ? Type::Number : Type::Whole, [=, element = found->element](const Block &at) -> Value {
-          std::vector<Tile<i32>> where;
-          for (const Tree &i : indices)
-            where.push_back(wholeOf(i, at));
-          return *loadedAs<f32, f16, bf16, f64, i8, u8, i16, u16, i32, u32, i64>(element, place, where, at.pairs);
-        });
+    const AuxElement of{static_cast<unsigned>(found - aux.begin()), found->element};
+    return node(isFloat(of.type) ? Type::Number : Type::Whole,
+                [=]<typename A>(const Block<A> &at) -> typename A::Value {
+                  std::vector<typename A::Whole> where;
+                  for (const Tree &i : indices)
+                    where.push_back(wholeOf(i, at));
+                  return A::element(of, where, at.pairs);
+                });
   }
 
   std::string_view what, text;
@@ -400,37 +214,67 @@ private:
   const std::vector<AttentionFunctionsText::Aux> &aux;
   std::size_t at = 0;
   unsigned depth = 0;
+  std::string seen;
 };
 
-} // namespace
+struct Parsed {
+  Tree score, mask; ///< none: not given
+  std::string maskNames;
+};
 
-Result<AttentionFunctions> parseAttentionFunctions(const AttentionFunctionsText &text) {
+Result<Parsed> parsed(const AttentionFunctionsText &text) {
   if (text.aux.size() > maxAux)
     return Status::invalid("attention functions: " + std::to_string(text.aux.size()) + " aux tensors",
                            "give at most " + std::to_string(maxAux));
   for (const AttentionFunctionsText::Aux &a : text.aux)
-    if (std::ranges::find(auxElements, a.element) == std::end(auxElements) || a.rank < 1 ||
+    if (std::ranges::find(elementTypes(), a.element) == elementTypes().end() || a.rank < 1 ||
         a.rank > static_cast<int>(maxAuxRank))
       return Status::invalid("attention functions: aux tensor '" + a.name + "' is " +
                                  std::string(dtypeName(a.element)) + " of " + std::to_string(a.rank) + " dimensions",
                              "floats of 16 to 64 bits and integers up to 64, of 1 to 4 dimensions, are read");
-  AttentionFunctionsDefinition out;
+  Parsed out;
   if (!text.score.empty()) {
-    KILN_ASSIGN(const Tree tree, Parser("score", text.score, true, text.aux).parse(Type::Number));
+    KILN_ASSIGN(out.score, Parser("score", text.score, true, text.aux).parse(Type::Number));
+  }
+  if (!text.mask.empty()) {
+    Parser parser("mask", text.mask, false, text.aux);
+    KILN_ASSIGN(out.mask, parser.parse(Type::Mask));
+    out.maskNames = parser.names();
+  }
+  return out;
+}
+
+} // namespace
+
+Result<AttentionFunctions> parseAttentionFunctions(const AttentionFunctionsText &text) {
+  using namespace language;
+  KILN_ASSIGN(const Parsed trees, parsed(text));
+  AttentionFunctionsDefinition out;
+  if (const Tree tree = trees.score)
     out.score = [tree](const auto &x, const AttentionPairs &pairs) {
       const Dual<f32> dual(x);
-      const Dual<f32> result = numberOf(tree, {&dual, pairs});
+      const Dual<f32> result = numberOf(tree, Block<OnDevice>{&dual, pairs});
       if constexpr (std::same_as<std::remove_cvref_t<decltype(x)>, Tile<f32>>)
         return result.value;
       else
         return result;
     };
-  }
-  if (!text.mask.empty()) {
-    KILN_ASSIGN(const Tree tree, Parser("mask", text.mask, false, text.aux).parse(Type::Mask));
-    out.mask = [tree](const AttentionPairs &pairs) { return maskOf(tree, {nullptr, pairs}); };
-  }
+  if (const Tree tree = trees.mask)
+    out.mask = [tree](const AttentionPairs &pairs) { return maskOf(tree, Block<OnDevice>{nullptr, pairs}); };
   return AttentionFunctions(std::move(out));
+}
+
+Result<FunctionsOnHost> FunctionsOnHost::parse(const AttentionFunctionsText &text) {
+  KILN_ASSIGN(const Parsed trees, parsed(text));
+  FunctionsOnHost out;
+  if (const Tree tree = trees.score)
+    out.scoreOf = [tree](const host::Numbers &x, const PairsOnHost &pairs) {
+      return numberOf(tree, Block<OnHost>{&x, pairs});
+    };
+  if (const Tree tree = trees.mask)
+    out.maskOf = [tree](const PairsOnHost &pairs) { return function::maskOf(tree, Block<OnHost>{nullptr, pairs}); };
+  out.maskNames = trees.maskNames;
+  return out;
 }
 
 } // namespace kiln::kernels

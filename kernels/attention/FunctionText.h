@@ -30,9 +30,11 @@ struct AttentionFunctionsText {
     std::string name;
     DType element = DType::F32;
     int rank = 1;
+    bool operator==(const Aux &) const = default;
   };
   std::string score = {}, mask = {}; ///< empty: none
   std::vector<Aux> aux = {};
+  bool operator==(const AttentionFunctionsText &) const = default;
 };
 
 /// A failure says where in which text, and what was expected.

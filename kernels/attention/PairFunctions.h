@@ -45,14 +45,6 @@ public:
             shaped(slopeOf(out), x.shape(), "the score's gradient")};
   }
 
-  /// The same of the pairs; where they are not asked, all.
-  language::Tile<language::i1> mask(const Places &i, const Places &j, const language::Shape &block,
-                                    const std::optional<language::Scalar<language::i1>> &isPartial) const {
-    using namespace language;
-    const auto asked = [&] { return mask(i, j, block); };
-    return isPartial ? when(*isPartial, asked, [&] { return full<i1>(block, true); }) : asked();
-  }
-
   /// The pairs that there are, of the shape of a block.
   language::Tile<language::i1> mask(const Places &i, const Places &j, const language::Shape &block) const {
     return shaped(functions.definition().mask.value(pairs(i, j)), block, "the mask function");

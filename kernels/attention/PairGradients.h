@@ -51,8 +51,8 @@ public:
     } else {
       capped = logits.capped(products);
     }
-    if (functions && functions->hasMask())
-      exists = functions->mask(*rows, keys, products.shape(), isPartial);
+    if (functions && functions->hasMask() && !isPartial)
+      exists = functions->mask(*rows, keys, products.shape());
     const auto z = logits.of(capped, positions, keys, bias);
     const auto exponent = (logits.scaled ? z : z * logits.toBase2) - lse;
     p = exp2(seen(exponent, -std::numeric_limits<float>::infinity()));
@@ -84,6 +84,9 @@ private:
     using namespace language;
     const auto out =
         when(isCut, [&] { return select(visibility.sees(positions, keys), x, otherwise); }, [&] { return x; });
+    // Asked again where some blocks are full: what a partial one's answers are kept in would be live in full ones too.
+    if (functions && functions->hasMask() && isPartial)
+      return functions->masked(out, *rows, keys, isPartial, otherwise);
     return exists ? select(*exists, out, otherwise) : out;
   }
 
@@ -98,7 +101,7 @@ private:
   std::optional<language::Scalar<language::i1>> isPartial = {};
   Numbers capped, p;                                       ///< capped, or what a function gave
   std::optional<Numbers> slope = {};                       ///< of the function
-  std::optional<language::Tile<language::i1>> exists = {}; ///< by the mask function
+  std::optional<language::Tile<language::i1>> exists = {}; ///< by the mask function, if it is asked in all blocks
 };
 
 } // namespace kiln::kernels

@@ -9,8 +9,8 @@
 //   }
 //
 // An option's type is its field's: bool is a flag, an enumeration (or a word among `choices`) a choice, an integer a
-// whole number, float a float; an optional field has no value if the call gives none.  The default is the struct's
-// initialiser.
+// whole number, float a float, std::string a text; an optional field has no value if the call gives none.  The default
+// is the struct's initialiser.
 //
 // From the list come the parameters of commands, their types and texts, what a call's values are in the struct, and
 // samples that try an option.
@@ -56,10 +56,13 @@ template <typename T> constexpr OptionInfo::Kind optionKind() {
     return OptionInfo::Kind::Flag;
   else if constexpr (std::is_enum_v<T> || std::is_same_v<T, std::string_view>)
     return OptionInfo::Kind::Choice;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return OptionInfo::Kind::Text;
   else if constexpr (std::is_integral_v<T>)
     return OptionInfo::Kind::Whole;
   else {
-    static_assert(std::is_same_v<T, float>, "an option is a bool, an integer, a float, an enumeration or a word");
+    static_assert(std::is_same_v<T, float>,
+                  "an option is a bool, an integer, a float, an enumeration, a word or a text");
     return OptionInfo::Kind::Float;
   }
 }
@@ -72,7 +75,7 @@ template <typename T> std::span<const std::string_view> wordsOf(const CallOption
     return option.choices;
 }
 
-/// A field's value, as a call says it.  A word that is empty is none.
+/// A field's value, as a call says it.  A word or a text that is empty is none.
 template <typename T> std::optional<OptionValue> optionValue(const T &field) {
   if constexpr (OptionField<T>::isOptional)
     return field ? optionValue(*field) : std::nullopt;
@@ -102,6 +105,8 @@ Status readOption(std::string_view operation, const CallOption &option, const Op
     field = static_cast<Type>(whole);
   } else if constexpr (std::is_same_v<Type, float>) {
     KILN_ASSIGN(field, floatOf(operation, option.name, value));
+  } else if constexpr (std::is_same_v<Type, std::string>) {
+    KILN_ASSIGN(field, writtenOf(operation, option.name, value));
   } else {
     const std::span<const std::string_view> words = wordsOf<Type>(option);
     KILN_ASSIGN(const std::size_t place, choiceOf(operation, option.name, value, words));

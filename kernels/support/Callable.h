@@ -35,6 +35,14 @@ struct TensorParameter {
   std::string madeBy = {};
   /// Of an output that is what a call leaves in an input: the input, whose memory it is.
   std::string inPlaceOf = {};
+  /// Any number of inputs, to which the caller gives names: `aux` stands for aux.NAME, aux.OTHER, ..
+  bool isGroup = false;
+
+  /// Whether a tensor of that name is this parameter's.
+  bool has(std::string_view tensor) const {
+    return isGroup ? tensor.size() > name.size() + 1 && tensor.starts_with(name) && tensor[name.size()] == '.'
+                   : tensor == name;
+  }
 };
 
 struct TensorType {
@@ -83,6 +91,9 @@ public:
   /// Refuses values that types do not show to be wrong, such as tables of offsets that fall, and adds values that
   /// follow from the inputs'.  For inputs that `outputs` accepts.
   virtual Status complete(const Arrays &inputs, OptionValues &options) const { return {}; }
+
+  /// Tensors that a call has besides its parameters: tables that the host makes of the inputs' values.
+  virtual Result<Arrays> tables(const Arrays &inputs, const OptionValues &options) const { return Arrays(); }
 
   /// Checks calls and describes them to a plan (kiln/Plan.h).  What it returns keeps an operation that has recorded its
   /// kernels, and lives shorter than `jit`.

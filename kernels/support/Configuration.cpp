@@ -32,6 +32,8 @@ std::string FieldInfo::valuesText() const {
     return "true or false";
   case Kind::Choice:
     return join(choices);
+  case Kind::Text:
+    return "a text";
   case Kind::Opaque:
     break;
   }
@@ -70,6 +72,8 @@ Status detail::readField(const FieldInfo &field, const std::string &text, std::i
     value = number.value_or(0);
     return number && field.values.take(value) ? Status() : refuse();
   }
+  case FieldInfo::Kind::Text:
+    return {};
   case FieldInfo::Kind::Opaque:
     break;
   }

@@ -82,7 +82,7 @@ template <typename E> inline constexpr std::array<std::string_view, 0> words = {
 
 /// A field as commands and tuners see it.
 struct FieldInfo {
-  enum class Kind : std::uint8_t { Integer, Flag, Choice, Opaque }; ///< Opaque: compared, but without a text
+  enum class Kind : std::uint8_t { Integer, Flag, Choice, Text, Opaque }; ///< Opaque: compared, but without a text
   std::string name;
   Kind kind = Kind::Integer;
   Values values;                    ///< of an Integer
@@ -134,6 +134,8 @@ template <typename T> constexpr FieldInfo::Kind kindOf() {
     return FieldInfo::Kind::Integer;
   else if constexpr (std::is_enum_v<T>)
     return FieldInfo::Kind::Choice;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return FieldInfo::Kind::Text;
   else
     return FieldInfo::Kind::Opaque;
 }
@@ -149,7 +151,9 @@ template <typename T> std::string fieldText(const T &value) {
   else if constexpr (std::is_enum_v<T>) {
     static_assert(!words<T>.empty(), "an enumeration in a configuration needs `words`");
     return std::string(words<T>[static_cast<std::size_t>(value)]);
-  } else
+  } else if constexpr (std::is_same_v<T, std::string>)
+    return value;
+  else
     return {};
 }
 
@@ -242,8 +246,12 @@ template <Configuration... C> Status applySettings(const Settings &settings, C &
           [&](std::string_view other, auto member, const Values &, std::string_view) {
             using T = std::remove_cvref_t<decltype(c.*member)>;
             if constexpr (detail::kindOf<T>() != FieldInfo::Kind::Opaque)
-              if (other == field->name)
-                c.*member = static_cast<T>(value);
+              if (other == field->name) {
+                if constexpr (detail::kindOf<T>() == FieldInfo::Kind::Text)
+                  c.*member = text;
+                else
+                  c.*member = static_cast<T>(value);
+              }
           });
     };
     (write(configurations), ...);

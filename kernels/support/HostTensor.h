@@ -22,6 +22,8 @@ struct HostTensor {
   DType dtype = DType::F64; ///< of the array that the values come from
   /// Of a reference whose tolerance is stated in it: the same computation rounded to the call's type at every step.
   std::vector<double> rounded = {};
+  /// Of a reference: what elements may be off by besides what the tolerance states.  Empty: nothing.
+  std::vector<double> besides = {};
 };
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 

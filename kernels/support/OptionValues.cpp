@@ -38,6 +38,8 @@ std::optional<OptionValue> OptionInfo::parse(std::string_view written) const {
     if (const auto found = std::find(choices.begin(), choices.end(), written); found != choices.end())
       return *found;
     return std::nullopt;
+  case Kind::Text:
+    return std::string(written);
   }
   return std::nullopt;
 }
@@ -55,6 +57,8 @@ bool OptionInfo::takes(const OptionValue &value) const {
     if (const std::string *chosen = std::get_if<std::string>(&value))
       return std::find(choices.begin(), choices.end(), *chosen) != choices.end();
     return false;
+  case Kind::Text:
+    return std::holds_alternative<std::string>(value);
   }
   return false;
 }
@@ -91,6 +95,12 @@ Result<float> floatOf(std::string_view operation, std::string_view name, const O
   if (!std::isfinite(rounded) || (rounded == 0) != (wide == 0))
     return refuse(operation, name, value, "give a number that fp32 holds: 0, or from 1e-45 to 3.4e38");
   return rounded;
+}
+
+Result<std::string> writtenOf(std::string_view operation, std::string_view name, const OptionValue &value) {
+  if (const std::string *written = std::get_if<std::string>(&value))
+    return *written;
+  return refuse(operation, name, value, "give a text");
 }
 
 Result<std::size_t> choiceOf(std::string_view operation, std::string_view name, const OptionValue &value,

@@ -22,7 +22,7 @@
 
 namespace kiln::kernels {
 
-/// The string is the word of a choice.
+/// The string is the word of a choice, or a text.
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 using OptionValues = std::map<std::string, OptionValue, std::less<>>;
 
@@ -41,7 +41,7 @@ std::string textOf(const OptionValue &value);
 
 /// An option as commands see it.
 struct OptionInfo {
-  enum class Kind : std::uint8_t { Flag, Whole, Float, Choice };
+  enum class Kind : std::uint8_t { Flag, Whole, Float, Choice, Text };
   std::string name; ///< in OptionValues
   Kind kind = Kind::Whole;
   std::string text;                         ///< what it is
@@ -64,6 +64,7 @@ Result<std::int64_t> wholeOf(std::string_view operation, std::string_view name, 
                              std::int64_t least, std::int64_t most);
 /// A value that f32 does not hold, as it was written, is refused.
 Result<float> floatOf(std::string_view operation, std::string_view name, const OptionValue &value);
+Result<std::string> writtenOf(std::string_view operation, std::string_view name, const OptionValue &value);
 /// The place of the word among `words`.
 Result<std::size_t> choiceOf(std::string_view operation, std::string_view name, const OptionValue &value,
                              std::span<const std::string_view> words);

@@ -70,10 +70,12 @@ Result<PlacedCall> PlacedCall::create(Device &device, const Callable &callable, 
     types[name] = {array.type, array.shape};
   KILN_ASSIGN(out.outputTypes, callable.outputs(types, options));
   KILN_TRY(callable.complete(inputs, out.tensors.options));
-  for (const auto &[name, array] : inputs) {
-    KILN_TRY(out.place(device, name, types[name]));
-    KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
-  }
+  KILN_ASSIGN(const Arrays tables, callable.tables(inputs, options));
+  for (const Arrays *arrays : {&inputs, &tables})
+    for (const auto &[name, array] : *arrays) {
+      KILN_TRY(out.place(device, name, {array.type, array.shape}));
+      KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
+    }
   for (const TensorParameter &p : callable.tensors())
     if (!p.inPlaceOf.empty() && out.outputTypes.contains(p.name)) {
       out.inPlace[p.name] = p.inPlaceOf;
@@ -167,17 +169,18 @@ Array randomInput(const Family &family, std::string_view name, const TensorType 
       return std::move(*own);
   // Inputs of one call differ.
   const std::vector<TensorParameter> all = family.callable->tensors();
-  const auto at = std::find_if(all.begin(), all.end(), [&](const TensorParameter &p) { return p.name == name; });
+  const auto at = std::find_if(all.begin(), all.end(), [&](const TensorParameter &p) { return p.has(name); });
   return randomArray(type, seed + static_cast<std::uint64_t>(at - all.begin()));
 }
 
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed) {
   Arrays out;
   for (const TensorParameter &p : family.callable->tensors())
-    if (auto type = types.find(p.name); !p.output && type != types.end()) {
-      std::optional<Array> table = family.samples ? family.samples->table(p.name, types, seed) : std::nullopt;
-      out[p.name] = table ? std::move(*table) : randomInput(family, p.name, type->second, seed);
-    }
+    for (const auto &[name, type] : types)
+      if (!p.output && p.has(name)) {
+        std::optional<Array> table = family.samples ? family.samples->table(name, types, seed) : std::nullopt;
+        out[name] = table ? std::move(*table) : randomInput(family, name, type, seed);
+      }
   return out;
 }
 
@@ -195,9 +198,9 @@ Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs,
     Arrays theirs;
     OptionValues known;
     for (const TensorParameter &t : maker.tensors()) {
-      const auto found = inputs.find(t.name);
-      if (!t.output && found != inputs.end())
-        theirs[t.name] = found->second;
+      for (const auto &[name, array] : inputs)
+        if (!t.output && t.has(name))
+          theirs[name] = array;
       if (t.output && t.optional && std::find(made.begin(), made.end(), t.name) != made.end())
         known[t.name] = true;
     }
@@ -220,7 +223,10 @@ Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs,
 }
 
 Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed) {
-  return withMadeInputs(jit, *family.callable, randomInputs(family, sample.inputs, seed), sample.options, sample.made);
+  Arrays inputs = randomInputs(family, sample.inputs, seed);
+  for (const auto &[name, array] : sample.given)
+    inputs[name] = array;
+  return withMadeInputs(jit, *family.callable, std::move(inputs), sample.options, sample.made);
 }
 
 std::string Comparison::toString() const {

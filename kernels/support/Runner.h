@@ -64,7 +64,7 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
 /// `inputs` and those named in `made`, from calls of the families that make them, with the options that these have.
 Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
                               const std::vector<std::string> &made);
-/// All inputs of a sample: random ones, and those that are made from them.
+/// All inputs of a sample: random ones, those that it gives, and those that are made from them.
 Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed);
 
 struct Comparison {

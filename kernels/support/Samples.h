@@ -16,6 +16,7 @@ struct Sample {
   TensorTypes inputs;
   OptionValues options = {};
   std::vector<std::string> made = {}; ///< inputs that come from the family that makes them (TensorParameter::madeBy)
+  Arrays given = {};                  ///< values of inputs that are not to be random
 };
 
 /// What samples are for: a look at the kernel, its speed, its defects.

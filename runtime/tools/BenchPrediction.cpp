@@ -86,8 +86,11 @@ Result<std::unique_ptr<Device>> openForPrediction(const RunOptions &options, mod
 Result<Json> predictedRow(Device &device, Jit &jit, const model::Hardware &hardware, const FamilyCall &of) {
   const kernels::Callable &callable = *of.family->callable;
   KILN_ASSIGN(const kernels::Arrays inputs, randomInputsOf(jit, of));
-  KILN_ASSIGN(const kernels::PlacedCall placed,
-              kernels::PlacedCall::create(device, callable, inputs, of.sample.options));
+  kernels::OptionValues options = of.sample.options;
+  for (const kernels::OptionInfo &option : callable.options())
+    if (option.name == "checked") // as it is on a GPU, if nobody asks for it
+      options.emplace(option.name, false);
+  KILN_ASSIGN(const kernels::PlacedCall placed, kernels::PlacedCall::create(device, callable, inputs, options));
   const kernels::Call &call = placed.call();
   const kernels::Callable::Planner planner = callable.bind(jit);
   device.takeCounters(); // of calls that made inputs

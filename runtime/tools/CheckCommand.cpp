@@ -4,6 +4,7 @@
 #include "kiln/Knobs.h"
 #include "runtime/io/File.h"
 #include "runtime/tools/Commands.h"
+#include "runtime/tools/FamilyCalls.h"
 #include "runtime/tools/FamilyWords.h"
 #include "runtime/tools/LibraryRun.h"
 #include "runtime/tools/RunProgram.h"
@@ -30,7 +31,8 @@ constexpr double defaultSeconds = 120;
 
 struct Options {
   Options() { run.emulator.secondsBudget = defaultSeconds; }
-  std::vector<std::string> what, targets, dtypes{"f32", "f16", "bf16"}, schedules{"in-order", "random", "adversarial"};
+  std::vector<std::string> what, with, targets, dtypes{"f32", "f16", "bf16"},
+      schedules{"in-order", "random", "adversarial"};
   std::uint64_t seed = 1;
   RunOptions run; ///< file, --grid, --arg and the like
   bool decode = false;
@@ -85,6 +87,10 @@ private:
       KILN_ASSIGN(const Schedule schedule, parseSchedule(name));
       schedules.push_back(schedule);
     }
+    if (files && !o.with.empty())
+      return Status::invalid("--with " + o.with[0] + ": it is of a kernel of the library, and '" + o.what[0] +
+                                 "' is a file",
+                             "leave it out");
     if (o.decode && (!files || isTextKernel(o.what[0])))
       return Status::invalid("--decode is for PTX, '" + o.what[0] + "' is none", "leave it out");
     if (files) {
@@ -99,27 +105,17 @@ private:
           KILN_TRY(unlessFailed(o.what[0], target, [&] { return checkFile(target, schedule); }));
       return {};
     }
-    KILN_ASSIGN(const std::vector<const Family *> chosen, selectFamilies(o.what, {.reference = true, .samples = true}));
-    std::vector<DType> types;
-    for (const std::string &name : o.dtypes) {
-      KILN_ASSIGN(const DType type, parseDType(name));
-      types.push_back(type);
-    }
-    std::vector<std::pair<const Family *, DType>> what;
-    for (const Family *family : chosen) {
-      KILN_ASSIGN(const std::vector<DType> has, chooseTypes(*family->callable, types));
-      for (const DType type : has)
-        what.emplace_back(family, type);
-    }
+    KILN_ASSIGN(const std::vector<FamilyCall> calls,
+                chooseFamilyCalls(o.what, o.dtypes, o.with, {.reference = true, .samples = true}, SampleUse::Check,
+                                  /*large=*/false));
     for (const std::string &target : o.targets.empty() ? std::vector<std::string>{"sm_80", "sm_90a"} : o.targets) {
       first.clear();
       for (Schedule schedule : schedules) {
         KILN_ASSIGN(const std::unique_ptr<Device> device, openDevice(target, schedule));
         KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device));
-        for (const auto &[family, type] : what)
-          for (const Sample &sample : family->samples->calls(type, SampleUse::Check, false))
-            KILN_TRY(unlessFailed(std::string(family->name()) + " " + std::string(dtypeName(type)), target,
-                                  [&] { return checkLibrary(*jit, *family, type, sample, target, schedule); }));
+        for (const auto &[family, sample, type] : calls)
+          KILN_TRY(unlessFailed(std::string(family->name()) + " " + std::string(dtypeName(type)), target,
+                                [&] { return checkLibrary(*jit, *family, type, sample, target, schedule); }));
       }
     }
     return {};
@@ -341,6 +337,12 @@ void addCheckCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--dtype", o->dtypes, "library kernels: types (default: f32,f16,bf16)")
       ->type_name("DTYPES")
       ->delimiter(',')
+      ->allow_extra_args(false);
+  c->add_option(
+       "--with", o->with,
+       "library kernels: NAME=SHAPE, NAME=FILE.npy or NAME=V of the one kernel's call, as in kiln bench; default: "
+       "its own calls")
+      ->type_name("NAME=V")
       ->allow_extra_args(false);
   c->add_option("--schedule", o->schedules,
                 "orders in which warps and blocks run (default: in-order,random,adversarial)")

@@ -9,7 +9,7 @@ namespace {
 
 using namespace kernels;
 
-/// --with NAME=SHAPE instead of the samples' tensors, --with NAME=V in addition to their options.
+/// --with NAME=SHAPE or NAME=FILE.npy instead of the samples' tensors, --with NAME=V in addition to their options.
 Status applyWith(std::span<const std::string> with, const Family &family, DType type, std::vector<Sample> &samples) {
   const Callable &callable = *family.callable;
   std::vector<std::string> words;
@@ -17,31 +17,39 @@ Status applyWith(std::span<const std::string> with, const Family &family, DType 
     words.push_back("--" + text);
   KILN_ASSIGN(const FamilyWords given, parseFamilyWords(callable, words));
   TensorTypes tensors;
+  Arrays read;
   OptionValues asked;
   std::vector<std::string> made;
   for (const TensorParameter &p : callable.tensors())
-    if (const auto word = given.tensors.find(p.name); word != given.tensors.end()) {
-      if (p.output && p.optional && word->second == "1") {
-        asked[p.name] = true;
+    for (const auto &[name, value] : given.tensors) {
+      if (!p.has(name))
+        continue;
+      if (p.output && p.optional && value == "1") {
+        asked[name] = true;
         continue;
       }
       if (!p.madeBy.empty()) {
-        if (word->second != p.madeBy)
-          return Status::invalid("--with " + p.name + "=" + word->second + ": it is what " + p.madeBy + " makes",
-                                 "write --with " + p.name + "=" + p.madeBy);
-        made.push_back(p.name);
+        if (value != p.madeBy)
+          return Status::invalid("--with " + name + "=" + value + ": it is what " + p.madeBy + " makes",
+                                 "write --with " + name + "=" + p.madeBy);
+        made.push_back(name);
         continue;
       }
-      KILN_ASSIGN(const Shape shape, parseShape(word->second));
+      if (value.ends_with(".npy") && !p.output) {
+        KILN_ASSIGN(Array array, readInput(name, value, callable.inputType(p, type, given.options)));
+        tensors[name] = {array.type, array.shape};
+        read[name] = std::move(array);
+        continue;
+      }
+      KILN_ASSIGN(const Shape shape, parseShape(value));
       if (p.output)
-        return Status::invalid("--with " + p.name + "=" + word->second +
-                                   ": the sizes of outputs follow from the inputs",
-                               p.optional ? "write --with " + p.name + "=1 to have it made" : "leave it out");
+        return Status::invalid("--with " + name + "=" + value + ": the sizes of outputs follow from the inputs",
+                               p.optional ? "write --with " + name + "=1 to have it made" : "leave it out");
       const DType own = callable.inputType(p, type, given.options).value_or(type);
-      if (own == DType::I32 && !family.samples->table(p.name, {{p.name, {own, shape}}}, 1))
-        return Status::invalid("--with " + p.name + "=" + word->second + ": inputs are random, and a table cannot be",
-                               "leave it out");
-      tensors[p.name] = {own, shape};
+      if (own == DType::I32 && !family.samples->table(name, {{name, {own, shape}}}, 1))
+        return Status::invalid("--with " + name + "=" + value + ": such inputs are random, and a table cannot be",
+                               "give a file: --with " + name + "=FILE.npy");
+      tensors[name] = {own, shape};
     }
   if (!tensors.empty()) {
     // What a call needs and another family makes is made.
@@ -54,6 +62,7 @@ Status applyWith(std::span<const std::string> with, const Family &family, DType 
       }
     KILN_TRY(requireInputs(callable, present));
     samples = {{tensors}};
+    samples[0].given = std::move(read);
   }
   for (Sample &sample : samples) {
     for (const auto &[name, value] : given.options)
@@ -92,7 +101,8 @@ Array inputOf(const Family &family, std::string_view name, const TensorTypes &al
 
 Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string> &names,
                                                   const std::vector<std::string> &dtypes,
-                                                  std::span<const std::string> with, Needs needs, bool large) {
+                                                  std::span<const std::string> with, Needs needs, SampleUse use,
+                                                  bool large) {
   if (!with.empty() && names.size() != 1)
     return Status::invalid("--with " + with[0] + ": its parameters are of one kernel, " + std::to_string(names.size()) +
                                " are named",
@@ -101,7 +111,7 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
   std::vector<FamilyCall> calls;
   for (const auto &[family, types] : chosen)
     for (const DType type : types) {
-      std::vector<Sample> samples = family->samples->calls(type, SampleUse::Bench, large);
+      std::vector<Sample> samples = family->samples->calls(type, use, large);
       KILN_TRY(applyWith(with, *family, type, samples));
       for (Sample &sample : samples)
         calls.push_back({family, std::move(sample), type});
@@ -111,8 +121,11 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
 
 Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call) {
   Arrays drawn;
-  for (const auto &[name, t] : call.sample.inputs)
-    drawn[name] = inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1);
+  for (const auto &[name, t] : call.sample.inputs) {
+    const auto given = call.sample.given.find(name);
+    drawn[name] = given == call.sample.given.end() ? inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1)
+                                                   : given->second;
+  }
   return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made);
 }
 

@@ -1,7 +1,7 @@
 //===- FamilyCalls.h - Calls that are timed and predicted ------------------===//
 //
 // The library's kernels with random inputs, at their own sizes or at those that the words of `--with` say: what
-// `kiln bench` times and the performance model predicts.
+// `kiln bench` times, the performance model predicts and `kiln check` runs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TOOLS_FAMILYCALLS_H
@@ -23,13 +23,15 @@ struct FamilyCall {
   DType type;
 };
 
-/// Everything that is to be called, so that a wrong word ends the command before anything runs.  `with`: NAME=SHAPE
-/// instead of the one kernel's tensors, NAME=V in addition to its options.  `large`: sizes that fill a GPU.
+/// Everything that is to be called, so that a wrong word ends the command before anything runs.  `with`: NAME=SHAPE or
+/// NAME=FILE.npy instead of the one kernel's tensors, NAME=V in addition to its options.  `large`: sizes that fill a
+/// GPU.
 Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string> &names,
                                                   const std::vector<std::string> &dtypes,
-                                                  std::span<const std::string> with, kernels::Needs needs, bool large);
+                                                  std::span<const std::string> with, kernels::Needs needs,
+                                                  kernels::SampleUse use, bool large);
 
-/// Random tensors, and what other kernels make of them.
+/// Random tensors, those that are given, and what other kernels make of them.
 Result<kernels::Arrays> randomInputsOf(Jit &jit, const FamilyCall &call);
 
 /// "B2 S8192 H16 D128".

@@ -4,6 +4,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 namespace kiln::tools {
@@ -40,6 +41,12 @@ Status noSuchChoice(const OptionInfo &o, const std::string &text) {
 Status readValue(const Callable &callable, const std::vector<OptionInfo> &options, const std::string &text,
                  OptionValues &values) {
   const OptionInfo &first = options.front();
+  if (first.kind == OptionInfo::Kind::Text) {
+    if (text.empty())
+      return Status::invalid(optionOf(first.word()) + " is empty", "give " + first.text + ", or leave it out");
+    values[first.name] = text;
+    return {};
+  }
   const std::vector<std::string_view> pieces = split(text, ',');
   bool good = pieces.size() == options.size();
   for (std::size_t i = 0; good && i < options.size(); ++i) {
@@ -62,6 +69,20 @@ Status readValue(const Callable &callable, const std::vector<OptionInfo> &option
       first.text + ")");
 }
 
+/// MEMBER=VALUE of a group.
+Status readMember(const TensorParameter &group, const std::string &word, const std::string &text, FamilyWords &words) {
+  const std::size_t equal = text.find('=');
+  const std::string member = text.substr(0, equal);
+  const auto isPart = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  if (equal == std::string::npos || member.empty() || equal + 1 == text.size() ||
+      !std::all_of(member.begin(), member.end(), isPart))
+    return Status::invalid(word + " " + text + ": expected NAME=VALUE",
+                           "NAME, of letters, digits and _, is what the call calls it");
+  if (!words.tensors.emplace(group.name + "." + member, text.substr(equal + 1)).second)
+    return Status::invalid(word + " " + member + "= was given twice", "give it once");
+  return {};
+}
+
 } // namespace
 
 Result<FamilyWords> parseFamilyWords(const Callable &callable, const std::vector<std::string> &words) {
@@ -81,7 +102,9 @@ Result<FamilyWords> parseFamilyWords(const Callable &callable, const std::vector
     std::replace(name.begin(), name.end(), '-', '_');
     if (name == "input")
       name = std::find_if(tensors.begin(), tensors.end(), [](const TensorParameter &p) { return !p.output; })->name;
-    if (std::find(seen.begin(), seen.end(), name) != seen.end())
+    const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const auto &p) { return p.name == name; });
+    const bool isGroup = tensor != tensors.end() && tensor->isGroup;
+    if (!isGroup && std::find(seen.begin(), seen.end(), name) != seen.end())
       return Status::invalid(word + " was given twice", "give it once");
     seen.push_back(name);
     const std::vector<OptionInfo> options = optionsOfWord(callable, name);
@@ -91,7 +114,6 @@ Result<FamilyWords> parseFamilyWords(const Callable &callable, const std::vector
       out.options[name] = true;
       continue;
     }
-    const auto tensor = std::find_if(tensors.begin(), tensors.end(), [&](const auto &p) { return p.name == name; });
     if (options.empty() && tensor == tensors.end())
       return Status::invalid("kernel '" + std::string(callable.name()) + "' has no parameter '" + word.substr(2) + "'",
                              "its parameters are " + parameterList(callable));
@@ -100,7 +122,9 @@ Result<FamilyWords> parseFamilyWords(const Callable &callable, const std::vector
         return Status::invalid(word + " has no value");
       value = words[++i];
     }
-    if (tensor != tensors.end())
+    if (isGroup)
+      KILN_TRY(readMember(*tensor, word, *value, out));
+    else if (tensor != tensors.end())
       out.tensors[name] = *value;
     else
       KILN_TRY(readValue(callable, options, *value, out.options));
@@ -178,7 +202,9 @@ std::string familyHelp(const Callable &callable) {
     column += 1 + word.size();
   };
   const std::vector<TensorParameter> tensors = callable.tensors();
-  const auto wordOf = [](const TensorParameter &p) { return optionOf(p.name) + (p.output ? " OUT.npy" : " FILE.npy"); };
+  const auto wordOf = [](const TensorParameter &p) {
+    return optionOf(p.name) + (p.output ? " OUT.npy" : p.isGroup ? " NAME=FILE.npy .." : " FILE.npy");
+  };
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     std::string word = wordOf(tensors[i]);
     while (i + 1 < tensors.size() && tensors[i].with == tensors[i + 1].name) // one bracket around what goes together
@@ -188,7 +214,10 @@ std::string familyHelp(const Callable &callable) {
   const std::vector<OptionInfo> options = callable.options();
   for (std::size_t i = 0; i < options.size(); ++i) {
     const OptionInfo &o = options[i];
-    std::string value = o.kind == OptionInfo::Kind::Flag ? "" : o.kind == OptionInfo::Kind::Choice ? " NAME" : " V";
+    std::string value = o.kind == OptionInfo::Kind::Flag     ? ""
+                        : o.kind == OptionInfo::Kind::Choice ? " NAME"
+                        : o.kind == OptionInfo::Kind::Text   ? " TEXT"
+                                                             : " V";
     for (; i + 1 < options.size() && options[i + 1].word() == o.word(); ++i)
       value += ",V";
     add("[" + optionOf(o.word()) + value + "]");

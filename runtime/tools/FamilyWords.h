@@ -1,7 +1,7 @@
 //===- FamilyWords.h - The parameters of a library kernel on a command line --------===//
 //
-// --NAME VALUE for tensors and options, --NAME alone for flags; a dash in NAME stands for the underscore of the
-// parameter.  Which names there are, the family says.
+// --NAME VALUE for tensors and options, --NAME alone for flags, --NAME MEMBER=VALUE, as often as there are members, for
+// those of a group; a dash in NAME stands for the underscore of the parameter.  Which names there are, the family says.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TOOLS_FAMILYWORDS_H
@@ -12,7 +12,7 @@
 namespace kiln::tools {
 
 struct FamilyWords {
-  std::map<std::string, std::string, std::less<>> tensors; ///< what was written after --NAME, by parameter
+  std::map<std::string, std::string, std::less<>> tensors; ///< what was written after --NAME, by tensor
   kernels::OptionValues options;
 };
 

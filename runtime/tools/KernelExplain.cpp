@@ -90,8 +90,8 @@ private:
     KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(o.kernel));
     const std::vector<std::string> types = {o.dtype.empty() ? std::string(dtypeName(family->callable->dtypes().front()))
                                                             : o.dtype};
-    KILN_ASSIGN(const std::vector<FamilyCall> calls,
-                chooseFamilyCalls({o.kernel}, types, o.with, {.samples = true}, /*large=*/true));
+    KILN_ASSIGN(const std::vector<FamilyCall> calls, chooseFamilyCalls({o.kernel}, types, o.with, {.samples = true},
+                                                                       kernels::SampleUse::Bench, /*large=*/true));
     KILN_ASSIGN(JitOptions options, chosenJitOptions(run));
     KILN_ASSIGN(const std::unique_ptr<Jit> jit, Jit::create(*device, std::move(options)));
     report["predictedFor"] = hardware.name;

@@ -77,20 +77,20 @@ private:
     if (!o.dtype.empty()) {
       KILN_ASSIGN(type, parseDType(o.dtype));
     }
-    for (const TensorParameter &p : callable->tensors()) {
-      const auto word = words.tensors.find(p.name);
-      if (word == words.tensors.end())
-        continue;
-      if (p.output) {
-        KILN_TRY(addOutput(p.name, word->second));
-        if (p.optional)
-          values[p.name] = true;
-      } else {
-        KILN_ASSIGN(Array array, readInput(p.name, word->second, callable->inputType(p, type, values)));
-        KILN_TRY(checkInputType(*callable, p, word->second, array.type, type, values));
-        inputs[p.name] = std::move(array);
+    for (const TensorParameter &p : callable->tensors())
+      for (const auto &[name, file] : words.tensors) {
+        if (!p.has(name))
+          continue;
+        if (p.output) {
+          KILN_TRY(addOutput(name, file));
+          if (p.optional)
+            values[name] = true;
+        } else {
+          KILN_ASSIGN(Array array, readInput(name, file, callable->inputType(p, type, values)));
+          KILN_TRY(checkInputType(*callable, p, file, array.type, type, values));
+          inputs[name] = std::move(array);
+        }
       }
-    }
     return {};
   }
 

@@ -66,6 +66,19 @@ TEST_P(AttentionBlockMasks, WithScoresAndTheBuiltInMask) {
   all(q);
 }
 
+/// Tiles that are chosen for warpgroups where they divide the blocks, in one pass over the pairs and in two.
+TEST_P(AttentionBlockMasks, TilesOfWarpgroups) {
+  if (!isOneOf({2}))
+    return;
+  Problem p = with(280, 260);
+  p.heads = 2, p.keyHeads = 1, p.dim = p.dimV = 128;
+  const auto someBlocks = [](std::int64_t row, std::int64_t key) { return (row + key) % 2 == 0; };
+  for (const bool isFunction : {true, false}) {
+    const Problem q = listed(p, isFunction ? windowWithSinks(150, 3) : ofBlocks({128, 128}, someBlocks), {128, 128});
+    compareRandom(q, isFunction);
+  }
+}
+
 /// Blocks of rows without a list entry are empty rows; blocks of keys without one have no gradient.
 TEST_P(AttentionBlockMasks, EmptyLists) {
   if (!isOneOf({1, 2}))
@@ -234,6 +247,38 @@ TEST_P(AttentionBlockMasks, WrongEntries) {
   }
 }
 
+/// The same of the lists of blocks of keys.
+TEST_P(AttentionBlockMasks, WrongEntriesBackward) {
+  if (!isOneOf({1, 2}))
+    return;
+  if (!on->emulated())
+    GTEST_SKIP() << "the emulator's findings";
+  const Problem p = listed(with(128, 100), ofBlocks({64, 64}, [](auto, auto) { return true; }), {64, 64});
+  const Data d = randomData(p, random);
+  const LossGradients g = randomGradients(p, false, random);
+  PreparedGradients call = prepared(p, d, g);
+  const Operand counts = upload(*on->device, DType::I32, {1, 1, 2}, {1000000, 3}),
+                blocks = upload(*on->device, DType::I32, {1, 1, 2, 3}, {0, -1, 1, 1 << 30, 1, 0});
+  std::optional<BlockLists> &lists = call.arguments.of.blockMask->fullOfKeys;
+  lists = BlockLists{counts.tensor, blocks.tensor};
+  call.arguments.of.checked = false;
+  compareGradients(p, d, g, call, runGradients(call));
+  for (const auto &[count, first, words] :
+       {std::tuple(4.0, 0.0, "a count of blocks is below 0 or above the list's length"),
+        std::tuple(1.0, -1.0, "a list of blocks names a block that no sequence has"),
+        std::tuple(1.0, 2.0, "a list of blocks names a block that no sequence has")}) {
+    const Operand oneCount = upload(*on->device, DType::I32, {1, 1, 2}, {count, 0}),
+                  oneList = upload(*on->device, DType::I32, {1, 1, 2, 3}, {first, 1, 0, 0, 0, 0});
+    lists = BlockLists{oneCount.tensor, oneList.tensor};
+    call.arguments.of.checked.reset();
+    (void)AttentionBackwardOperation(*on->jit).run(call.arguments);
+    bool said = false;
+    for (const Finding &f : on->device->takeFindings())
+      said |= f.message.find(words) != std::string::npos;
+    EXPECT_TRUE(said) << words;
+  }
+}
+
 TEST_P(AttentionBlockMasks, Refusals) {
   if (GetParam() != 0)
     return; // the same everywhere
@@ -268,7 +313,6 @@ TEST_P(AttentionBlockMasks, Refusals) {
   refused([](A &a) { a.blockMask->full->blocks.strides[3] = 2; }, {"block_mask.full.blocks"});
   refused([](A &a) { a.tiling.blockM = 64; }, {"tiles of 64 rows do not divide blocks of 32"});
   refused([](A &a) { a.tiling.blockN = 128; }, {"tiles of 128 keys do not divide blocks of 64"});
-  refused([](A &a) { a.persistent = true; }, {"persistent", "block mask"});
   using B = AttentionBackwardArguments;
   backwardRefused([](B &b) { b.of.blockMask->fullOfKeys.reset(); }, {"block_mask.full_of_keys is missing"});
   backwardRefused([](B &b) { b.of.blockMask->partialOfKeys.reset(); }, {"block_mask.partial_of_keys is missing"});

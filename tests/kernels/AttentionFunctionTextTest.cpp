@@ -1,7 +1,11 @@
 //===- AttentionFunctionTextTest.cpp - Scores and masks of attention as text ---===//
+#include "kernels/attention/FunctionOnHost.h"
 #include "kernels/attention/FunctionText.h"
 #include "tests/kernels/AttentionBackwardHarness.h"
 #include "tests/kernels/AttentionHookCases.h"
+
+#include <cmath>
+#include <functional>
 
 namespace kiln::test {
 namespace {
@@ -65,6 +69,59 @@ TEST_P(AttentionFunctionText, OperatorsAndFunctions) {
        {.score = "max(x, -2) * exp(-i / 10) + min(x * x, 4) / (1 + exp2(x)) - log(2 + x * x) * log2(j + 2) * 0.25"
                  " + sqrt(abs(x) + 1) + pow(i + 1, .5) * 1e-1 - abs(i - j) / 16 + where(i < j, 0.5 * x, floor(j / 3) * "
                  "0.125)"});
+}
+
+/// On the host the same as C++: values of all lanes, and derivatives against differences.
+TEST(AttentionFunctionTexts, OnTheHost) {
+  constexpr std::int32_t n = host::mostLanes, top = std::numeric_limits<std::int32_t>::max();
+  const std::vector<double> table = {3, -1, 4, 1, -5, 9};
+  const std::vector<std::uint64_t> shape = {2, 3};
+  const AuxOnHost aux[] = {{shape, table}};
+  auto keys = host::Wholes::several(host::mostLanes);
+  for (std::int32_t j = 0; j < n; ++j)
+    keys[static_cast<unsigned>(j)] = j;
+  const PairsOnHost pairs{1, 2, host::Wholes(7), keys, aux};
+  const auto element = [&](std::int64_t a, std::int64_t b) {
+    return a < 0 || a >= 2 || b < 0 || b >= 3 ? 0 : table[static_cast<std::size_t>(a * 3 + b)];
+  };
+  using Wanted = std::function<double(double x, std::int32_t j)>;
+  const auto wraps = [](std::int64_t v) { return static_cast<double>(static_cast<std::int32_t>(v)); };
+  const std::pair<const char *, Wanted> scores[] = {
+      {"t[b, j] * x", [&](double x, std::int32_t j) { return element(1, j) * x; }},
+      {"x + t[j - 2, h]", [&](double x, std::int32_t j) { return x + element(j - 2, 2); }},
+      {"where(j % 3 == 1, tanh(x / 2) * i, -x) + (j - 5) // 2 % 4",
+       [](double x, std::int32_t j) { return (j % 3 == 1 ? std::tanh(x / 2) * 7 : -x) + (j - 5) / 2 % 4; }},
+      {"exp(-abs(x)) + exp2(x / 4) * log(x * x + j + 1) / sqrt(j + 2) - log2(j + 3)",
+       [](double x, std::int32_t j) {
+         return std::exp(-std::abs(x)) + std::exp2(x / 4) * std::log(x * x + j + 1) / std::sqrt(j + 2) -
+                std::log2(j + 3);
+       }},
+      {"min(x, 0.25) + max(x, j / 64) + pow(abs(x) + 1, 1.5) + floor(j / 3)",
+       [](double x, std::int32_t j) {
+         return std::min(x, 0.25) + std::max(x, j / 64.0) + std::pow(std::abs(x) + 1, 1.5) + std::floor(j / 3.0);
+       }},
+      {"x + (2147483647 + j) + j // (i - 7)",
+       [&](double x, std::int32_t j) { return x + wraps(std::int64_t(top) + j); }}};
+  for (const auto &[text, wanted] : scores) {
+    const Result<FunctionsOnHost> on = FunctionsOnHost::parse({.score = text, .aux = {{"t", DType::F32, 2}}});
+    ASSERT_TRUE(on.ok()) << on.status().toString();
+    for (const double x : {-1.75, -0.3, 0.4, 2.2}) {
+      const host::Numbers got = on->score(host::number(x, 1), pairs);
+      ASSERT_EQ(got.size(), static_cast<unsigned>(n)) << text;
+      for (std::int32_t j = 0; j < n; ++j) {
+        const host::Number &at = got.at(static_cast<unsigned>(j));
+        const double value = wanted(x, j), h = 1e-5, scale = 1e-12 * std::abs(value);
+        ASSERT_NEAR(at.value, value, scale) << text << " at " << x << ", " << j;
+        ASSERT_NEAR(at.slope, (wanted(x + h, j) - wanted(x - h, j)) / (2 * h), 1e-6 + scale / h) << text << " " << x;
+      }
+    }
+  }
+  const Result<FunctionsOnHost> mask = FunctionsOnHost::parse({.mask = "!(j > i & j != 9) | h == 2 & j >= 100"});
+  ASSERT_TRUE(mask.ok()) << mask.status().toString();
+  for (std::int32_t j = 0; j < n; ++j)
+    EXPECT_EQ(mask->mask(pairs).at(static_cast<unsigned>(j)), j <= 7 || j == 9 || j >= 100) << j;
+  EXPECT_TRUE(mask->isMaskOfHead());
+  EXPECT_FALSE(mask->isMaskOfBatch());
 }
 
 TEST(AttentionFunctionTexts, SayWhatIsWrong) {

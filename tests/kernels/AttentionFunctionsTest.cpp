@@ -194,12 +194,22 @@ TEST_P(AttentionFunctionsOfCallers, NothingIsReadOutsideOfAux) {
   PreparedCall call = prepare(*on->device, p, d);
   call.arguments.checked = false; // read as 0, and no finding
   compare(p, d, run(call));
+  const auto isFound = [&] {
+    bool said = false;
+    for (const Finding &f : on->device->takeFindings())
+      said |= f.message.find("a function reads outside of an aux tensor") != std::string::npos;
+    return said;
+  };
   call.arguments.checked.reset();
   (void)AttentionOperation(*on->jit).run(call.arguments);
-  bool said = false;
-  for (const Finding &f : on->device->takeFindings())
-    said |= f.message.find("a function reads outside of an aux tensor") != std::string::npos;
-  EXPECT_TRUE(said);
+  EXPECT_TRUE(isFound());
+  const LossGradients g = randomGradients(p, false, random);
+  PreparedGradients backward = prepared(p, d, g);
+  backward.arguments.of.checked = false;
+  compareGradients(p, d, g, backward, runGradients(backward));
+  backward.arguments.of.checked.reset();
+  (void)AttentionBackwardOperation(*on->jit).run(backward.arguments);
+  EXPECT_TRUE(isFound());
 }
 
 TEST_P(AttentionFunctionsOfCallers, Refusals) {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tests/kernels/AttentionHarness.h"
+#include "tests/kernels/AttentionHookCases.h"
 #include "tests/support/TestTier.h"
 
 namespace kiln::test {
@@ -56,6 +57,18 @@ TEST_P(AttentionPersistent, TilesWithoutKeys) {
   Problem p = with(300, 40);
   p.batch = 2, p.heads = 48, p.keyHeads = 8, p.dim = p.dimV = 128;
   p.alignment = Alignment::TopLeft, p.left = 10, p.right = 3; // rows from 51 on see none
+  check(p, true);
+}
+
+/// Lists of blocks, which are empty for some tiles; a mask function is asked in some of their blocks.
+TEST_P(AttentionPersistent, OverListsOfBlocks) {
+  if (!isOneOf({0, 2}))
+    return;
+  Problem p = with(300, 160);
+  p.batch = 2, p.heads = 48, p.keyHeads = 8, p.dim = p.dimV = 128;
+  Hooks hooks = windowWithSinks(60, 0); // rows from 220 on see none
+  hooks.blocks = BlockSize{128, 128};
+  p.hooks = std::make_shared<const Hooks>(std::move(hooks));
   check(p, true);
 }
 
