@@ -137,6 +137,9 @@ def DelayProducts : Pass<"kiln-delay-products", "::mlir::ModuleOp"> {
     after that one's first product, and what uses the sums comes last there.  The first round comes before the loop, the
     last product after it.  A tile that the round makes of what it loads is made in its own round, after the products
     have begun, and carried to the next.
+
+    A product of what warps exchange that the loop only adds to memory, by relaxed atomic operations, is made a round
+    late too, of a carried tile, and added before the round's second product; once more after the loop.
   }];
   let dependentDialects = ["::kiln::tile::TileDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -242,7 +245,8 @@ def RelieveRegisters : Pass<"kiln-relieve-registers", "::mlir::ModuleOp"> {
     has fewer, the store and the load of layout conversions through shared memory are scheduled apart: the tile is
     stored as soon as it can be computed, with the cheap operations that it is computed by, and read just before its
     first use; each product reads on its own, so that lowering can read piece by piece.  This is done as far as there is
-    shared memory, and only if it helps.  Kernels whose tiles fit stay as they are.
+    shared memory, and only if it helps.  Before that, tiles of ranges and scalars (positions) that only arms of
+    conditionals look at are computed in each arm.  Kernels whose tiles fit stay as they are.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }

@@ -135,22 +135,22 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                               // Warpgroups multiply while threads compute.  Sums of dP begin at -delta: the
                               // difference takes no registers and no instructions.
                               std::optional<Tile<f32>> deltas;
-                              Tile<f32> dp, nextValues;
+                              Tile<f32> dp;
                               const auto multiplyGradients = [&] {
                                 deltas = expandDims(loadView(deltaView, {row0}), 0);
                                 dp = c.dropout ? dot(valueTile, transpose(gradient))
                                                : dot(valueTile, transpose(gradient),
                                                      broadcastTo(0.0f - *deltas, {c.blockN, c.blockM}));
                               };
-                              // All products that need nothing else come first.  In one pass there is the one for dq
-                              // besides, of the round before, and memory takes its time to read the sums.
+                              // All products that need nothing else come first.  In one pass powers are computed while
+                              // the round before is multiplied for dq, whose registers dP has after that.
                               if (!c.onePass)
                                 multiplyGradients();
                               const auto products = dot(keyTile, transpose(query));
                               pairs.powers(products, expandDims(loadView(lseView, {row0}), 0), bias.at(row0));
-                              nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
                               if (c.onePass)
                                 multiplyGradients();
+                              const auto nextValues = dot(cast<T>(pairs.kept()), gradient, valueSums);
                               const auto dx = cast<T>(c.dropout ? pairs.gradients(dp, *deltas) : pairs.gradients(dp));
                               if (!c.onePass)
                                 return std::tuple{dot(dx, query, keySums), nextValues};
