@@ -9,30 +9,20 @@ using namespace kernels;
 
 /// Whole, and split into parts that are added in their order.  A product of the same kind is compared with float64.
 TEST_P(Matmul, ThousandRunsGiveTheSameBits) {
-  Opened *const usual = on;
   unsigned number = 0;
   for (const std::int64_t splits : {1, 5})
-    for (const Opening &how : openingsOfRuns(*usual, GetParam() + 3 * number++)) {
-      const std::unique_ptr<Opened> other = openWith(deviceNames()[GetParam()], how);
-      ASSERT_TRUE(other);
-      on = other.get();
+    onEveryDeviceOfRuns(on, GetParam() + 3 * number++, "splits " + std::to_string(splits), [&] {
       const std::int64_t m = on->emulated() ? 150 : 700, n = on->emulated() ? 140 : 520, k = on->emulated() ? 170 : 900;
-      SCOPED_TRACE(textOf(how) + ", splits " + std::to_string(splits));
-      {
-        const Operand a = operand(DType::BF16, {m, k}), b = operand(DType::BF16, {k, n}),
-                      out = output(DType::F32, {m, n});
-        MatmulArguments arguments{a.tensor, b.tensor, out.tensor};
-        arguments.splits = splits;
-        MatmulOperation operation(*on->jit);
-        expectSameBits(*on->device, {&out}, numberOfRuns(*on), [&] { return operation.run(arguments); });
-        Problem p{DType::BF16, DType::F32, 0, m, n, k};
-        p.splits = splits;
-        check(p);
-      }
-      on = usual;
-      if (HasFatalFailure())
-        return;
-    }
+      const Operand a = operand(DType::BF16, {m, k}), b = operand(DType::BF16, {k, n}),
+                    out = output(DType::F32, {m, n});
+      MatmulArguments arguments{a.tensor, b.tensor, out.tensor};
+      arguments.splits = splits;
+      const MatmulOperation operation(*on->jit);
+      expectSameBits(*on->device, {&out}, numberOfRuns(*on), [&] { return operation.run(arguments); });
+      Problem p{DType::BF16, DType::F32, 0, m, n, k};
+      p.splits = splits;
+      check(p);
+    });
 }
 
 } // namespace
