@@ -11,7 +11,7 @@
 // CHECK: tile_gpu.tensor_copy
 // CHECK: %[[A:.*]] = tile_gpu.local_load %[[NOW]]#0 {tile_gpu.read_by_threads} : !tile_gpu.buffer<"p": 64x64xbf16, #[[T]]> to tensor<64x64xbf16, #dot
 // CHECK: %[[B:.*]] = tile_gpu.local_load %[[NOW]]#1 {tile_gpu.read_by_threads} : !tile_gpu.buffer<"q": 64x64xbf16, #[[T]]> to tensor<64x64xbf16, #dot
-// CHECK-NEXT: tile_gpu.release
+// CHECK-NEXT: tile_gpu.release {{.*}}tile_gpu.read_by_threads
 // CHECK-NEXT: tile.dot %[[A]], %[[B]]
 #mma = #tile_gpu.mma<version=2, warpsPerCTA=[2,2], instrN=16>
 #left = #tile_gpu.dot<op=0, kWidth=2, parent=mma<version=2, warpsPerCTA=[2,2], instrN=16>>
