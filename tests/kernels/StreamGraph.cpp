@@ -11,7 +11,8 @@ template <typename... As> Status driverCall(void *driver, const char *name, As..
   if (!function)
     return Status(StatusCode::Unsupported, std::string("the driver has no ") + name);
   const int result = function(arguments...);
-  return result ? Status(StatusCode::DeviceError, std::string(name) + " failed with " + std::to_string(result)) : Status();
+  return result ? Status(StatusCode::DeviceError, std::string(name) + " failed with " + std::to_string(result))
+                : Status();
 }
 
 } // namespace
