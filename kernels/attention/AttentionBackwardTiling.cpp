@@ -8,8 +8,8 @@
 namespace kiln::kernels {
 namespace {
 
-/// Options that leave a thread the registers for a tile.  Mask: lists of blocks and a mask function, which is asked in a
-/// branch.
+/// Options that leave a thread the registers for a tile.  Mask: lists of blocks and a mask function, which is asked in
+/// a branch.
 enum class With : std::uint8_t { DropoutToo, All, Mask, Causal, None };
 
 /// For heads of up to `widest` columns.

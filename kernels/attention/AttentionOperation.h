@@ -76,7 +76,8 @@ struct AttentionArguments {
       a.positionOffset);
     v(CallOption{"softcap", "scores become X tanh(score / X); 0: they stay"}, a.softcap);
     v(CallOption{"scale", "of the scores; default 1 / sqrt(D)"}, a.scale);
-    v(CallOption{"checked", "what functions read outside of aux stops the kernel; default: on the emulator"}, a.checked);
+    v(CallOption{"checked", "what functions read outside of aux stops the kernel; default: on the emulator"},
+      a.checked);
     v(CallOption{"dropout_p", "share of the probabilities that become 0; the others grow by 1 / (1 - P)", 0.17},
       a.dropoutP);
     v(CallOption{"dropout_seed", "with --dropout-offset: which ones become 0"}, a.seed);
