@@ -5,7 +5,7 @@
 // loop, a tile of each step, so that the next tiles are copied across the borders of blocks too: first those of the
 // partial list, in which the mask function is asked, then those of the full one.
 //
-// Invariant: nothing outside the lists is read, whatever they hold.  Counts are cut to 0 .. most; a block behind the
+// Invariant: nothing outside the lists is read, whatever they hold.  Counts are cut to 0 .. most; a block after the
 // sequence's end, where nothing is visible, is walked: lists may be those of the longest sequence.  So is one that no
 // sequence can have, which checked kernels refuse.
 //

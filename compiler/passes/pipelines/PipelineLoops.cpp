@@ -127,7 +127,7 @@ private:
     for (Stage &stage : slots.stages) {
       if (bulk)
         stage.type = stage.bulkType();
-      byProduct[bulk ? sharing(stage) : nullptr].stages.push_back(&stage);
+      byProduct[bulk ? slots.sharing(stage) : nullptr].stages.push_back(&stage);
     }
     for (auto &[product, pipe] : byProduct) {
       pipe.bulk = bulk;
@@ -212,49 +212,6 @@ private:
     else
       rewriter.setInsertionPointAfter(last);
     release(pipe);
-  }
-
-  /// The first product in the body that reads the tile, or what threads make of it; else what reads it first.
-  Operation *firstProduct(const Stage &stage) {
-    Operation *first = nullptr;
-    if (!stage.inPlace) {
-      SetVector<Operation *> after;
-      const auto add = [&](Operation *op) {
-        for (Operation *user : op->getUsers())
-          if (Operation *at = loop.getBody()->findAncestorOpInBlock(*user))
-            after.insert(at);
-      };
-      add(stage.staged.load);
-      Operation *reader = nullptr;
-      for (Operation *op : after)
-        reader = reader && reader->isBeforeInBlock(op) ? reader : op;
-      for (size_t i = 0; i < after.size(); ++i)
-        if (!isa<tile::DotOp>(after[i]))
-          add(after[i]);
-        else
-          first = first && first->isBeforeInBlock(after[i]) ? first : after[i];
-      return first ? first : reader;
-    }
-    for (const WarpgroupOperand &operand : stage.products()) {
-      Operation *at = loop.getBody()->findAncestorOpInBlock(*operand.dot);
-      first = first && first->isBeforeInBlock(at) ? first : at;
-    }
-    return first;
-  }
-
-  /// Tiles of one key share a pipe: those that one product reads first.  Numbers that only threads read go with the
-  /// tiles of the last product before that: one mbarrier less to wait for.
-  Operation *sharing(const Stage &stage) {
-    if (stage.inPlace || feedsProduct(stage.staged.load->getResult(0)))
-      return firstProduct(stage);
-    Operation *reader = nullptr, *product = nullptr;
-    for (Operation *user : stage.staged.load->getUsers())
-      if (Operation *at = loop.getBody()->findAncestorOpInBlock(*user))
-        reader = reader && reader->isBeforeInBlock(at) ? reader : at;
-    for (const Stage &other : slots.stages)
-      if (Operation *at = other.inPlace ? firstProduct(other) : nullptr; at && at->isBeforeInBlock(reader))
-        product = product && at->isBeforeInBlock(product) ? product : at;
-    return product ? product : firstProduct(stage);
   }
 
   static Operation *lastOf(llvm::ArrayRef<Operation *> ops) {

@@ -118,4 +118,53 @@ bool SlotBuffers::choose(llvm::ArrayRef<StagedLoad> loads, unsigned wanted, cons
   return false;
 }
 
+/// Either may be null.
+static Operation *earlier(Operation *a, Operation *b) {
+  return !b || (a && a->isBeforeInBlock(b)) ? a : b;
+}
+
+/// The operations of the block of `op` that use its results.
+static llvm::SmallVector<Operation *> usersIn(Block *block, Operation *op) {
+  llvm::SmallVector<Operation *> out;
+  for (Operation *user : op->getUsers())
+    if (Operation *at = block->findAncestorOpInBlock(*user))
+      out.push_back(at);
+  return out;
+}
+
+Operation *Stage::firstReader() const {
+  Operation *first = nullptr;
+  for (Operation *at : usersIn(staged.load->getBlock(), staged.load))
+    first = earlier(first, at);
+  return first;
+}
+
+Operation *Stage::firstProduct() const {
+  Block *block = staged.load->getBlock();
+  Operation *first = nullptr;
+  if (inPlace) {
+    for (const WarpgroupOperand &operand : products())
+      first = earlier(first, block->findAncestorOpInBlock(*operand.dot));
+    return first;
+  }
+  llvm::SetVector<Operation *> after;
+  after.insert_range(usersIn(block, staged.load));
+  for (size_t i = 0; i < after.size(); ++i)
+    if (isa<tile::DotOp>(after[i]))
+      first = earlier(first, after[i]);
+    else
+      after.insert_range(usersIn(block, after[i]));
+  return first ? first : firstReader();
+}
+
+Operation *SlotBuffers::sharing(const Stage &stage) const {
+  Operation *reader = stage.firstReader(), *product = nullptr;
+  if (stage.inPlace || !reader || feedsProduct(stage.staged.load->getResult(0)))
+    return stage.firstProduct();
+  for (const Stage &other : stages)
+    if (Operation *at = other.inPlace ? other.firstProduct() : nullptr; at && at->isBeforeInBlock(reader))
+      product = product && at->isBeforeInBlock(product) ? product : at;
+  return product ? product : stage.firstProduct();
+}
+
 } // namespace kiln

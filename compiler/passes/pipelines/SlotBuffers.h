@@ -27,6 +27,10 @@ struct Stage {
   llvm::SmallVector<WarpgroupOperand> products() const { return *warpgroupOperands(staged.load->getResult(0)); }
   /// Where the copy engine puts the tile; null: nowhere.
   tile_gpu::BufferType bulkType() const { return inPlace ? type : mapped; }
+  /// The first operation of the load's block that uses the tile, itself or by what is inside of it; null: none.
+  mlir::Operation *firstReader() const;
+  /// The first product there that reads the tile, or what threads make of it; else what reads it first.
+  mlir::Operation *firstProduct() const;
 };
 
 struct SlotBuffers {
@@ -38,6 +42,10 @@ struct SlotBuffers {
   /// Loads that products and conversions take need buffers; the others have what is left, in program order.  False if
   /// there is nothing to stage, or if two slots of what needs them do not fit, which `why` says.
   bool choose(llvm::ArrayRef<StagedLoad> loads, unsigned wanted, const Target &target, std::string &why);
+
+  /// Tiles with the same answer share a pipeline: those that one product reads first.  Numbers that only threads read
+  /// go with the tiles of the last product before that: one mbarrier less to wait for.
+  mlir::Operation *sharing(const Stage &stage) const;
 };
 
 } // namespace kiln
