@@ -117,13 +117,16 @@ TEST_P(AttentionBlockMasks, HiddenBlocksCostNothing) {
     call.arguments.ofKeys = call.arguments.ofQueries = {.blockM = 64, .blockN = 64, .warps = 4};
     return counted([&] { runGradients(call); });
   };
-  const auto check = [&](const char *what, auto countsOf, std::initializer_list<std::size_t> launches) {
+  const auto check = [&](const char *what, auto countsOf, std::initializer_list<std::size_t> launches,
+                         std::optional<std::size_t> onePass = {}) {
     const auto ofPlain = countsOf(plain), ofSome = countsOf(some), ofEvery = countsOf(every), ofNone = countsOf(none);
     for (const std::size_t i : launches) {
       SCOPED_TRACE(std::string(what) + " launch " + std::to_string(i) + ", " + deviceName());
       ASSERT_LT(i, ofNone.size());
-      EXPECT_EQ(ofEvery[i].total.matrixFlops, ofPlain[i].total.matrixFlops);
-      EXPECT_EQ(ofSome[i].total.matrixFlops * 4, ofPlain[i].total.matrixFlops) << "a quarter of the blocks";
+      // Without lists a product that only memory gets (dq) is made a round late: once a program there is none before.
+      const std::uint64_t late = i == onePass ? 2 * (512 / 64) * 2u * 64 * 64 * 64 : 0;
+      EXPECT_EQ(ofEvery[i].total.matrixFlops + late, ofPlain[i].total.matrixFlops);
+      EXPECT_EQ(ofSome[i].total.matrixFlops * 4, ofEvery[i].total.matrixFlops) << "a quarter of the blocks";
       EXPECT_EQ(ofNone[i].total.matrixFlops, 0u);
       EXPECT_LT(ofSome[i].total.instructions * 2, ofEvery[i].total.instructions);
       EXPECT_LT(ofNone[i].total.instructions * 4, ofEvery[i].total.instructions) << "what a program does once";
@@ -141,7 +144,7 @@ TEST_P(AttentionBlockMasks, HiddenBlocksCostNothing) {
   check("forward", forward, {0});
   check("backward in two passes", [&](const Problem &p) { return backward(p, true); }, {1, 2});
   if (on->device->info().target->has(Capability::Wgmma))
-    check("backward in one pass", [&](const Problem &p) { return backward(p, false); }, {1});
+    check("backward in one pass", [&](const Problem &p) { return backward(p, false); }, {1}, 1);
 }
 
 /// dq by atomics of the walk over blocks of rows: where tiles for warpgroups divide the blocks, and not where they do

@@ -328,6 +328,24 @@ func.func @stores(%v: !tile.view<64x32xf16>, %w: !tile.view<64x32xf16>, %p: !til
   return
 }
 
+// Pointers that lanes exchange come from where the stored ones come from: %q is not what the copy reads.
+// expected-remark @+1 {{proved: 3 accesses}}
+func.func @exchanged_pointers(%v: !tile.view<64x32xf16>, %w: !tile.view<64x32xf16>, %q: tensor<64x32x!tile.ptr<f16>, #row>,
+                              %x: tensor<64x32xf16, #col>) {
+  %c0 = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  %s = tile_gpu.local_alloc {offset = 4096 : i32} : !tile_gpu.scratch<16384>
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %t = tile_gpu.async_commit
+  %none = ub.poison : tensor<64x32x!tile.ptr<f16>, #col>
+  tile_gpu.exchange_store %q, %s {pass = 0 : i32} : tensor<64x32x!tile.ptr<f16>, #row> to #col, !tile_gpu.scratch<16384>
+  tile_gpu.barrier
+  %to = tile_gpu.exchange_load %s, %none {pass = 0 : i32} : #row, !tile_gpu.scratch<16384> to tensor<64x32x!tile.ptr<f16>, #col>
+  tile.store %to, %x : tensor<64x32x!tile.ptr<f16>, #col>
+  tile_gpu.async_wait %t ready %a : !tile_gpu.buffer<64x32xf16, #sh>
+  return
+}
+
 // One warp: a barrier of the warp is enough.
 // expected-remark @+1 {{proved: 1 accesses}}
 func.func @stores_of_one_warp(%v: !tile.view<64x32xf16>, %x: tensor<64x32xf16, #other>) attributes {tile.num_warps = 1 : i32} {

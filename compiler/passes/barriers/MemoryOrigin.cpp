@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 
 using namespace mlir;
 
@@ -33,6 +34,14 @@ bool sourcesOf(Value v, llvm::SmallVectorImpl<Value> &out) {
       out.append({loop.getInits()[index], loop.getYieldOp().getOperand(index)});
     else
       out.push_back(loop.getConditionOp().getArgs()[index]);
+    return true;
+  }
+  if (auto load = dyn_cast<tile_gpu::ExchangeLoadOp>(op)) {
+    if (!load.getPrevious().getDefiningOp<ub::PoisonOp>()) // before the first pass
+      out.push_back(load.getPrevious());
+    for (Operation *user : load.getScratch().getUsers())
+      if (auto store = dyn_cast<tile_gpu::ExchangeStoreOp>(user))
+        out.push_back(store.getValue());
     return true;
   }
   if (argument || op->getNumRegions() || !isMemoryEffectFree(op))

@@ -1,8 +1,8 @@
 //===- MemoryOrigin.h - The arguments that addresses come from, for the proof -//
 //
 // For verify-barriers, which shares nothing with insert-barriers: where a pointer or a view comes from, by walking back
-// from it over everything that it is computed from and through scf.for, scf.if and scf.while.  Two addresses of
-// different arguments are different memory; of everything else that is not known.
+// from it over everything that it is computed from and through scf.for, scf.if, scf.while and exchanges.  Two addresses
+// of different arguments are different memory; of everything else that is not known.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_MEMORYORIGIN_H
