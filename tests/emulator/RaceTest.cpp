@@ -458,6 +458,7 @@ TEST(RaceTable, ForgetsAtAResetAndGoesOn) {
   struct Nothing final : emulator::Order {
     bool before(const emulator::Access &) const override { return false; }
     bool visible(const emulator::Access &) const override { return false; }
+    bool mayOverwrite(const emulator::Access &) const override { return false; }
     bool apart(const emulator::Access &) const override { return false; }
   } nothing;
   emulator::RaceTable table(4096, 6);

@@ -134,16 +134,17 @@ TEST(SeededBulk, S27ArrivesBeforeItExpectsBytes) {
   expectSeededBug(b);
 }
 
-TEST(SeededBulk, S28NoWaitForTheStageToBeEmpty) {
-  // One stage of 512 bytes; thread 0 fills it four times, warp 1 reads it.
-  const std::string empty = waitFor("bar+8", "%r31");
-  SeededBug b{.id = "race.shared"};
+/// One stage of 512 bytes; thread 0 fills it four times, each time after `empty`; warp 1 reads it, and does `given`
+/// before it gives it back.
+SeededBug ringOfOneStage(const std::string &empty, const std::string &given) {
+  SeededBug b;
   b.body = R"(
     setp.ne.u32 %p1, %r2, 0; @%p1 bra READY;
     mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.init.shared::cta.b64 [bar+8], 32;
   READY: bar.sync 0; mov.u32 %r30, 0; mov.u32 %r40, 0; setp.eq.u32 %p2, %r3, 1; @%p2 bra CONSUMER; @%p1 bra OUT;
   PRODUCER: xor.b32 %r31, %r30, 1; and.b32 %r31, %r31, 1;
-    @@
+    )" + empty +
+           R"(
     mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
     .loc 1 20 1
     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 512, [bar];
@@ -153,11 +154,61 @@ TEST(SeededBulk, S28NoWaitForTheStageToBeEmpty) {
            R"(
     .loc 1 30 1
     ld.shared.u32 %r20, [%r4+-512]; add.u32 %r40, %r40, %r20;
+    )" + given +
+           R"(
     mbarrier.arrive.shared::cta.b64 _, [bar+8];
     add.u32 %r30, %r30, 1; setp.lt.u32 %p3, %r30, 4; @%p3 bra CONSUMER; st.global.u32 [%rd2], %r40;
   OUT: )";
-  b.right = empty;
   b.result = [](std::uint32_t t) { return t < 32 ? 0xABABABAB : 4 * ((t - 32) * 4 + 1) + (0 + 1 + 2 + 3) * 128; };
+  return b;
+}
+const std::string stageIsEmpty = waitFor("bar+8", "%r31");
+
+TEST(SeededBulk, S28NoWaitForTheStageToBeEmpty) {
+  SeededBug b = ringOfOneStage("@@", "");
+  b.id = "race.shared";
+  b.right = stageIsEmpty;
+  expectSeededBug(b);
+}
+
+TEST(SeededBulk, S28NoProxyFenceBeforeTheStageIsGivenBack) {
+  SeededBug b = ringOfOneStage(stageIsEmpty, "@@");
+  b.id = "proxy.overwrite";
+  b.right = fence;
+  b.lines = {20, 30};
+  b.always = b.strictProxy = true;
+  expectSeededBug(b);
+  // By the one who copies, after the wait.
+  SeededBug late = ringOfOneStage(stageIsEmpty + "@@", "");
+  late.id = b.id, late.right = b.right, late.lines = b.lines;
+  late.always = late.strictProxy = true;
+  expectSeededBug(late);
+  // Compilers leave it out: only on request.
+  b.strictProxy = false;
+  EXPECT_TRUE(runSeeded(b, "", EmulatorOptions()).launched.clean());
+}
+
+/// A barrier of the block between reads and copy is no fence, whatever it lets the checks forget; nor is a store of
+/// tile by the copy engine, which reads what the threads have read.
+TEST(SeededBulk, S28ReadsBeforeABarrierAndAnotherCopy) {
+  SeededBug b{.id = "proxy.overwrite"};
+  b.body = R"(
+    setp.ne.u32 %p1, %r2, 0; @%p1 bra READY;
+    mbarrier.init.shared::cta.b64 [bar], 1;
+  READY: mov.u32 %r21, 5; st.shared.u32 [%r4], %r21; fence.proxy.async.shared::cta; bar.sync 0;
+    .loc 1 10 1
+    ld.shared.u32 %r20, [%r4]; @@ bar.sync 0; @%p1 bra ISSUED;
+    cp.async.bulk.global.shared::cta.bulk_group [%rd2], [tile], 256;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024;
+    .loc 1 20 1
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 1024, [bar];
+  ISSUED: )" +
+           waitFor("bar", "0") + "bar.sync 0; st.global.u32 [%rd2], %r20;";
+  b.right = fence;
+  b.lines = {20, 10};
+  b.always = b.strictProxy = true;
+  b.result = [](std::uint32_t) { return 5; };
   expectSeededBug(b);
 }
 

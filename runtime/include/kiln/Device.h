@@ -311,7 +311,7 @@ Result<Schedule> parseSchedule(std::string_view name);
 /// Options of the emulator; a GPU ignores them.
 struct EmulatorOptions {
   bool checks = true;       ///< uninitialised reads and everything else that costs time; bounds are always checked
-  bool strictProxy = false; ///< also what the PTX manual asks for and no GPU is known to need: proxy.copy_async
+  bool strictProxy = false; ///< also fences that compilers leave out: proxy.copy_async, proxy.overwrite
   unsigned hostThreads = 0; ///< 0: one a core.  Results do not depend on it unless blocks race with plain accesses
   std::uint64_t instructionBudget = 0; ///< warp instructions of one launch; 0: 2^40
   double secondsBudget = 0;            ///< wall-clock seconds of one launch; 0: none

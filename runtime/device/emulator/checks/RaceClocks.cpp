@@ -110,9 +110,11 @@ bool BlockRaces::everythingIsKnown(const ClockRow &own, const Knowledge *others)
   if (!block->worker.launch.program->usesAsyncProxy)
     return true;
   // What the async proxy may not see yet is remembered, or a missing fence would be forgiven.
-  for (unsigned w = 0; w < clocks.size(); ++w)
-    if (clocks[w].lastWrite && !(others && others->reaches(linear | sharedProxyBit, w, clocks[w].lastWrite)))
+  for (unsigned w = 0; w < clocks.size(); ++w) {
+    const std::uint32_t last = block->worker.launch.strictProxy ? clocks[w].lastAccess : clocks[w].lastWrite;
+    if (last && !(others && others->reaches(linear | sharedProxyBit, w, last)))
       return false;
+  }
   for (const auto &[row, clock] : outsiders) {
     const AgentKind kind = kindOfRow(row);
     if (kind != AgentKind::Warp && kind != AgentKind::CopyAsync)
@@ -135,7 +137,8 @@ void BlockRaces::completed(unsigned barrier, std::uint32_t waited, std::uint32_t
 }
 
 bool BlockRaces::settled(const Access &a) const {
-  const bool mayBeUnseen = a.write && !a.asyncProxy && block->worker.launch.program->usesAsyncProxy;
+  const Launch &launched = block->worker.launch;
+  const bool mayBeUnseen = (a.write || launched.strictProxy) && !a.asyncProxy && launched.program->usesAsyncProxy;
   auto inBlock = [&](const BlockRaces &races) {
     for (const WarpState &w : races.block->warps) {
       const WarpClocks &c = races.clocks[w.index];

@@ -145,6 +145,7 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
   // The manual asks for the fence; compilers leave it out, and no GPU has been seen to need it.
   const bool ofCopy =
       unseen && kindOfRow(other.row) == AgentKind::CopyAsync && kindOfRow(t.access.row) == AgentKind::Wgmma;
+  const bool ofRead = unseen && !other.write; // looked for on request only
   if (ofCopy && !w.block->worker.launch.strictProxy)
     return;
   // Warps of a block that hold copies of a tile store them all, and which comes last does not matter.  In global memory
@@ -154,6 +155,7 @@ void BlockRaces::report(Touch &t, const Access &other, std::uint64_t word, bool 
   const char *id = sameValue     ? "race.same_value"
                    : ofMap       ? "proxy.tensormap"
                    : ofCopy      ? "proxy.copy_async"
+                   : ofRead      ? "proxy.overwrite"
                    : unseen      ? "proxy.missing_fence"
                    : missingWait ? "async.missing_wait"
                    : isShared    ? "race.shared"

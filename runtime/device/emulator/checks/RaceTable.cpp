@@ -83,15 +83,20 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
     }
     const bool ordered = order.before(then);
     if (both) {
-      const bool conflict = then.write || now.write;
+      const bool conflict = then.write || now.write, changesProxy = now.asyncProxy && !then.asyncProxy;
+      const bool readUnseen = ordered && changesProxy && !then.write && !order.mayOverwrite(then);
       const bool morallyStrong = then.strong && now.strong && then.asyncProxy == now.asyncProxy &&
                                  (then.block() == block || (then.wide && now.wide));
       if (conflict && !ordered && !morallyStrong) {
         out.collides = p.access + 1;
         out.unseen = false;
-      } else if (ordered && then.write && now.asyncProxy && !then.asyncProxy && !order.visible(then) &&
-                 (!out.collides || (out.unseen && access(out.collides - 1).async()))) {
+      } else if (ordered && then.write && changesProxy && !order.visible(then) &&
+                 (!out.collides ||
+                  (out.unseen && (access(out.collides - 1).async() || !access(out.collides - 1).write)))) {
         // A store rather than a cp.async of the same word, which may not be reported.
+        out.collides = p.access + 1;
+        out.unseen = true;
+      } else if (readUnseen && now.write && !out.collides) {
         out.collides = p.access + 1;
         out.unseen = true;
       }
@@ -101,7 +106,7 @@ Transition RaceTable::compute(std::uint32_t state, std::uint32_t number, std::ui
         out.sameWarp = p.access + 1;
       }
       // After a race was reported its other side is dropped as well: once is enough.
-      const bool replaced = now.write ? ordered || !morallyStrong : !then.write && ordered;
+      const bool replaced = now.write ? ordered || !morallyStrong : !then.write && ordered && !readUnseen;
       if (replaced)
         p.bytes &= static_cast<std::uint8_t>(~bytes);
     }

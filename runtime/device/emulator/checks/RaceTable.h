@@ -67,6 +67,8 @@ public:
   virtual bool before(const Access &earlier) const = 0;
   /// Whether the async proxy may see a generic write that comes before.
   virtual bool visible(const Access &earlier) const = 0;
+  /// Whether the async proxy may write what a generic read that comes before has read.
+  virtual bool mayOverwrite(const Access &earlier) const = 0;
   /// Whether lanes of the current warp made an access that comes before, and each of them knows only of its own part.
   virtual bool apart(const Access &earlier) const = 0;
 

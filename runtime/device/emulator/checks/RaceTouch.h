@@ -18,6 +18,7 @@ struct WarpOrder final : Order {
   void add(const WarpClocks &of, const WarpState &w) {
     clocks[count] = &of;
     syncs = w.syncs;
+    strict = w.block->worker.launch.strictProxy;
     warps[count++] = static_cast<std::uint8_t>(w.index);
   }
   bool knows(std::uint64_t row, unsigned index, std::uint32_t clock) const {
@@ -43,12 +44,14 @@ struct WarpOrder final : Order {
         return false;
     return true;
   }
+  bool mayOverwrite(const Access &then) const override { return !strict || visible(then); }
   static constexpr unsigned mostIssuers = 4;
   const WarpClocks *clocks[mostIssuers];
   std::uint64_t block, proxy = 0; ///< proxy: bit of the space that is accessed
   std::uint32_t lanes;            ///< that access it
   std::uint32_t syncs = 0;        ///< of the warp, if it is one
   std::uint8_t warps[mostIssuers], count = 0;
+  bool strict = false; ///< EmulatorOptions::strictProxy
 };
 
 struct BlockRaces::Touch {
