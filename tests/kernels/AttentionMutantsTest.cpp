@@ -39,7 +39,6 @@ protected:
     Ran out;
     Opening how{.cache = cache.path() + "/kernels", .texts = seen, .swaps = swaps};
     how.emulator.instructionBudget = 20'000'000;
-    how.emulator.strictProxy = true;
     const auto on = openWith(device, how);
     if (!on)
       return out;

@@ -132,7 +132,9 @@ std::string familyAndDevice(const testing::TestParamInfo<FamilyOnDevice> &info) 
 
 std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how) {
   auto out = std::make_unique<Opened>();
-  auto device = openDevice(name, how.emulator);
+  EmulatorOptions emulator = how.emulator;
+  emulator.strictProxy = true; // the library leaves out no fence that PTX asks for
+  auto device = openDevice(name, emulator);
   if (!device.ok()) {
     ADD_FAILURE() << name << ": " << device.status().toString();
     return nullptr;

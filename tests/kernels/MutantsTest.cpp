@@ -28,7 +28,6 @@ Outcome run(const std::string &device, const std::string &cache, const Family &f
   Opening how{.cache = cache + "/kernels", .texts = seen, .swaps = swaps};
   how.emulator.instructionBudget = 3'000'000;
   how.emulator.hostThreads = 1;
-  how.emulator.strictProxy = true;
   const auto on = openWith(device, how);
   if (!on)
     return {"no device", {}};

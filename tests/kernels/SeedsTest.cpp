@@ -92,7 +92,6 @@ TEST_P(KernelSeeds, SameBitsAndNoFindings) {
       EmulatorOptions options;
       options.schedule = schedule;
       options.seed = seed;
-      options.strictProxy = true;
       const std::unique_ptr<Opened> on = open(deviceName, options);
       ASSERT_TRUE(on);
       for (const Expected &e : expected) {
