@@ -18,6 +18,8 @@ packages=(
   libgtest-dev                       # tests
   nlohmann-json3-dev libcli11-dev    # JSON, command line
   libxxhash-dev                      # cache keys
+  libhiredis-dev libsodium-dev       # the cache's server
+  redis-server                       # its tests
   libmlir-22-dev mlir-22-tools       # the compiler: MLIR, its tablegen
   llvm-22-dev llvm-22-tools          # LLVM's NVPTX back end, lit, FileCheck
   zlib1g-dev libzstd-dev             # named by LLVM's packages

@@ -73,7 +73,7 @@ static void compare(const KeyText &wanted, const KeyText &found, Explanation &ou
     out.differences.push_back({"", "the same fields in another order"});
 }
 
-Result<Explanation> KernelCache::explain(const KeyText &key) {
+Result<Explanation> KernelCache::nearest(const KeyText &key) {
   KILN_ASSIGN(const std::vector<EntryInfo> all, list());
   Explanation out;
   out.entries = all.size();
@@ -88,6 +88,16 @@ Result<Explanation> KernelCache::explain(const KeyText &key) {
     }
   }
 
+  out.totalFields = key.fields().size();
+  if (best) {
+    out.nearest = best->fileName;
+    compare(key, best->key, out);
+  }
+  return out;
+}
+
+Result<Explanation> KernelCache::explain(const KeyText &key) {
+  KILN_ASSIGN(Explanation out, nearest(key));
   const std::string text = key.serialise();
   const std::string name = hexText(impl->options.hash(text)) + std::string(entrySuffix);
   KILN_ASSIGN(const Impl::Root at, impl->openRoot());
@@ -97,15 +107,11 @@ Result<Explanation> KernelCache::explain(const KeyText &key) {
   else if (status.code() != StatusCode::NotFound)
     out.damage = status.message();
 
-  if (out.present || !best) {
-    out.totalFields = key.fields().size();
-    out.equalFields = out.present ? out.totalFields : 0;
-    if (out.present)
-      out.nearest = name;
-    return out;
+  if (out.present) {
+    out.totalFields = out.equalFields = key.fields().size();
+    out.nearest = name;
+    out.differences.clear();
   }
-  out.nearest = best->fileName;
-  compare(key, best->key, out);
   return out;
 }
 
@@ -114,10 +120,14 @@ std::string Explanation::toString() const {
     return "in the cache: " + nearest + "\n";
   std::string out = damage.empty() ? "no entry of this key" : "the entry of this key is not used: " + damage;
   out += "; the cache holds " + std::to_string(entries) + (entries == 1 ? " entry\n" : " entries\n");
+  return out + differencesText();
+}
+
+std::string Explanation::differencesText() const {
   if (nearest.empty())
-    return out;
-  out += "nearest: " + nearest + ", " + std::to_string(equalFields) + " of " + std::to_string(totalFields) +
-         " fields equal\n";
+    return {};
+  std::string out = "nearest: " + nearest + ", " + std::to_string(equalFields) + " of " + std::to_string(totalFields) +
+                    " fields equal\n";
   for (const FieldDifference &d : differences)
     out += "  " + (d.field.empty() ? d.text : d.field + ": " + d.text) + "\n";
   return out;

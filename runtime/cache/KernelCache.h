@@ -64,6 +64,8 @@ public:
   Result<PruneReport> prune(const PruneOptions &options);
   /// Why this key hits or misses: the nearest entry and the fields that differ.
   Result<Explanation> explain(const KeyText &key);
+  /// The nearest entry of another key, whether or not this key has one; `present` and `damage` are not looked at.
+  Result<Explanation> nearest(const KeyText &key);
 
   CacheCounters counters() const;
   /// Absolute.

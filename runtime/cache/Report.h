@@ -75,6 +75,8 @@ struct Explanation {
 
   /// Some lines for a terminal.
   std::string toString() const;
+  /// The part of them that is about the nearest entry; empty if there is none.
+  std::string differencesText() const;
 };
 
 } // namespace kiln::cache

@@ -82,6 +82,35 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::fromDisk(bool first, bool &pres
   return out;
 }
 
+std::unique_ptr<LoadedKernel> FirstCall::fromLayers(bool store) {
+  for (const std::unique_ptr<cache::Layer> &layer : service.layers) {
+    const auto since = Clock::now();
+    Result<std::optional<cache::Entry>> entry = layer->lookup(key);
+    stage("lookup in " + layer->name(), since);
+    if (!entry)
+      say(LogTopic::Cache, LogLevel::Info, "not taken from " + layer->name() + ": " + entry.status().toString());
+    if (!entry || !*entry)
+      continue;
+    Result<std::unique_ptr<LoadedKernel>> out = load(**entry, FirstCallReport::Source::Shared);
+    if (!out) {
+      say(LogTopic::Cache, LogLevel::Info,
+          "the entry of " + layer->name() + " does not load: " + out.status().message());
+      continue;
+    }
+    ++service.sharedHits;
+    say(LogTopic::Cache, LogLevel::Info, "hit in " + layer->name());
+    if (store && layer->isRemote())
+      this->store(**entry);
+    return std::move(*out);
+  }
+  return nullptr;
+}
+
+void FirstCall::store(const cache::Entry &entry) {
+  if (Status s = service.disk->store(key, entry); !s.ok())
+    notStored(s);
+}
+
 Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
   using Out = std::optional<std::unique_ptr<LoadedKernel>>;
   const Knobs &knobs = service.options.knobs;
@@ -107,17 +136,22 @@ Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
         return Out(std::move(*hit));
     }
   }
+  const bool useLayers = knobs.dumpDir.empty();
+  if (std::unique_ptr<LoadedKernel> hit = useLayers ? fromLayers(useDisk) : nullptr)
+    return Out(std::move(hit));
   KILN_ASSIGN(std::optional<cache::Entry> entry, compile());
   if (!entry)
     return Out();
   KILN_ASSIGN(std::unique_ptr<LoadedKernel> made, load(*entry, FirstCallReport::Source::Compiled));
   if (useDisk) {
     const auto since = Clock::now();
-    if (Status s = service.disk->store(key, *entry); !s.ok())
-      notStored(s);
+    store(*entry);
     made->firstCall.stages.push_back({"store", millisecondsSince(since)});
     made->firstCall.milliseconds = millisecondsSince(start);
   }
+  for (const std::unique_ptr<cache::Layer> &layer : service.layers)
+    if (useLayers)
+      layer->offer(key, *entry);
   return Out(std::move(made));
 }
 

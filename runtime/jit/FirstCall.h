@@ -23,6 +23,9 @@ public:
 
 private:
   Result<std::unique_ptr<LoadedKernel>> fromDisk(bool first, bool &present);
+  /// Null: nobody has it.  What comes from afar is `store`d in the cache.
+  std::unique_ptr<LoadedKernel> fromLayers(bool store);
+  void store(const cache::Entry &entry);
   Result<std::optional<cache::Entry>> compile();
   Result<std::unique_ptr<LoadedKernel>> load(const cache::Entry &entry, FirstCallReport::Source source);
   void explainMiss(cache::MissReason why);

@@ -72,6 +72,9 @@ std::string FirstCallReport::toString() const {
   case Source::Disk:
     out = "disk hit";
     break;
+  case Source::Shared:
+    out = "shared hit";
+    break;
   case Source::Compiled:
     out = "compiled (" + reason + ")";
     break;

@@ -1,5 +1,7 @@
 #include "runtime/jit/Service.h"
 
+#include "runtime/cache/remote/RedisLayer.h"
+#include "runtime/cache/SharedFolder.h"
 #include "runtime/jit/CompileRequest.h"
 #include "runtime/jit/FirstCall.h"
 #include "support/Text.h"
@@ -45,6 +47,28 @@ static std::shared_ptr<cache::KernelCache> openMemo(const std::shared_ptr<cache:
               : nullptr;
 }
 
+/// A server that cannot be used for want of a secret, say, is left out with a line in the log.
+static Status openServer(const Knobs &knobs, const Log &log, std::vector<std::unique_ptr<cache::Layer>> &out) {
+  cache::RedisOptions how;
+  KILN_ASSIGN(how.address, cache::RedisAddress::parse(knobs.cacheServer));
+  KILN_ASSIGN(how.secret, cache::readSecret(knobs.cacheSecret));
+  KILN_ASSIGN(how.library, cache::openRedisLibrary());
+  how.say = [log](const std::string &line) { log.write(LogTopic::Cache, LogLevel::Error, line); };
+  KILN_ASSIGN(std::unique_ptr<cache::RedisLayer> made, cache::redisLayer(std::move(how)));
+  out.push_back(std::move(made));
+  return {};
+}
+
+static std::vector<std::unique_ptr<cache::Layer>> openLayers(const Knobs &knobs, const Log &log) {
+  std::vector<std::unique_ptr<cache::Layer>> out;
+  for (const std::string &folder : knobs.cacheShared)
+    out.push_back(cache::sharedFolder(folder));
+  if (!knobs.cacheServer.empty())
+    if (const Status s = openServer(knobs, log, out); !s.ok())
+      log.write(LogTopic::Cache, LogLevel::Error, "the cache's server is not used: " + s.toString());
+  return out;
+}
+
 JitService::JitService(Device &device, JitOptions given, Log logValue, std::string target,
                        const std::string &cacheFolder)
     : device(device), options(std::move(given)), log(std::move(logValue)), codeTarget(std::move(target)),
@@ -53,7 +77,8 @@ JitService::JitService(Device &device, JitOptions given, Log logValue, std::stri
       workspaces(device), arch(assemblyArch(device.info())),
       lineInfo(options.knobs.lineInfo == knob::Switch::On ||
                (options.knobs.lineInfo == knob::Switch::Auto && device.info().kind == DeviceKind::Emulator)),
-      disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), hashes(openMemo(disk, log)),
+      disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), layers(openLayers(options.knobs, log)),
+      hashes(openMemo(disk, log)),
       assembler(device.info(), AssemblerSearch{options.knobs.nvJitLink, options.knobs.ptxas}),
       compiler(options.compiler) {}
 
@@ -65,7 +90,7 @@ Status JitService::afterFork() const {
 }
 
 JitCounters JitService::counters() const {
-  return {compiles, diskHits, diskMisses, loads, failures};
+  return {compiles, diskHits, sharedHits, diskMisses, loads, failures};
 }
 
 Result<JitKernel *> JitService::kernel(const KernelSource &source) {

@@ -10,6 +10,7 @@
 
 #include "kiln/Jit.h"
 #include "runtime/cache/KernelCache.h"
+#include "runtime/cache/Layer.h"
 #include "runtime/jit/AssemblerChoice.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/jit/ForkGuard.h"
@@ -91,7 +92,8 @@ private:
 
   const std::string arch;
   const bool lineInfo;
-  std::shared_ptr<cache::KernelCache> disk; ///< null: none
+  std::shared_ptr<cache::KernelCache> disk;                ///< null: none
+  const std::vector<std::unique_ptr<cache::Layer>> layers; ///< asked after `disk`, in this order
   FileHashes hashes;
   AssemblerChoice assembler;
 
@@ -100,7 +102,7 @@ private:
   std::unordered_multimap<std::string, std::unique_ptr<JitKernel>> kernels;    ///< by name
   std::unordered_map<std::string, std::unique_ptr<const LoadedKernel>> loaded; ///< by whole key
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights;            ///< by whole key
-  std::atomic<std::uint64_t> compiles{0}, diskHits{0}, diskMisses{0}, loads{0}, failures{0};
+  std::atomic<std::uint64_t> compiles{0}, diskHits{0}, sharedHits{0}, diskMisses{0}, loads{0}, failures{0};
 };
 
 } // namespace kiln

@@ -86,11 +86,11 @@ private:
     if (o.action != "prune" && (!o.maxSize.empty() || !o.maxIdle.empty() || o.damaged))
       return Status::invalid(
           "--max-size, --max-idle and --damaged are options of kiln cache prune, not of kiln cache " + o.action);
-    const bool ofOne = o.action == "show" || o.action == "extract";
+    const bool ofOne = o.action == "show" || o.action == "extract" || o.action == "why";
     if (ofOne == o.entry.empty())
       return Status::invalid(ofOne ? "kiln cache " + o.action + " needs the name of an entry"
                                    : "kiln cache " + o.action + " takes no entry: " + o.entry,
-                             "kiln cache list names the entries; show and extract take one");
+                             "kiln cache list names the entries; show, why and extract take one");
     if ((o.action == "extract") == o.output.empty())
       return Status::invalid("-o FOLDER is where kiln cache extract writes, and an option of that alone");
     KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
@@ -181,7 +181,7 @@ private:
     return 0;
   }
 
-  /// show and extract.
+  /// show, why and extract.
   Result<int> one(KernelCache &kernels) {
     KILN_ASSIGN(const CacheEntry entry, findCacheEntry(kernels, o.entry));
     if (o.action == "show") {
@@ -190,11 +190,30 @@ private:
         std::fputs(describeCacheEntry(entry).c_str(), stdout);
       return 0;
     }
+    if (o.action == "why")
+      return why(kernels, entry);
     KILN_ASSIGN(const std::vector<std::string> files, extractCacheEntry(entry, o.output));
     report["files"] = files;
     for (const std::string &file : files)
       if (!o.json)
         std::printf("%s\n", file.c_str());
+    return 0;
+  }
+
+  /// What its key has that no other entry's has: so it had to be compiled.
+  Result<int> why(KernelCache &kernels, const CacheEntry &entry) {
+    KILN_ASSIGN(const cache::Explanation e, kernels.nearest(entry.info.key));
+    Json differences = Json::array();
+    for (const cache::FieldDifference &d : e.differences)
+      differences.push_back({{"field", d.field}, {"text", d.text}});
+    report["entry"] = entry.info.fileName;
+    report["nearest"] = e.nearest;
+    report["equalFields"] = e.equalFields;
+    report["totalFields"] = e.totalFields;
+    report["differences"] = std::move(differences);
+    if (!o.json)
+      std::fputs(e.nearest.empty() ? "no other entry has anything in common with it\n" : e.differencesText().c_str(),
+                 stdout);
     return 0;
   }
 
@@ -316,11 +335,13 @@ void addCacheCommand(CLI::App &app, int &exitStatus) {
   c->add_option("action", o->action,
                 "list (default): every entry; show ENTRY: its program, key, resources and times; extract ENTRY -o "
                 "FOLDER: the same "
-                "and its code as files; stats: sums; verify: read every entry whole; clear: remove all; prune: "
+                "and its code as files; why ENTRY: what its key has that the nearest other entry has not, so that it "
+                "was compiled; "
+                "stats: sums; verify: read every entry whole; clear: remove all; prune: "
                 "remove those used least recently")
       ->type_name("ACTION")
-      ->check(CLI::IsMember({"list", "show", "extract", "stats", "verify", "clear", "prune"}));
-  c->add_option("entry", o->entry, "show, extract: the entry's file as list names it, or its first letters")
+      ->check(CLI::IsMember({"list", "show", "why", "extract", "stats", "verify", "clear", "prune"}));
+  c->add_option("entry", o->entry, "show, why, extract: the entry's file as list names it, or its first letters")
       ->type_name("ENTRY");
   c->add_option("-o,--output", o->output, "extract: the folder to write to")->type_name("FOLDER");
   c->add_option("--max-size", o->maxSize,
@@ -336,6 +357,7 @@ void addCacheCommand(CLI::App &app, int &exitStatus) {
             "Examples:\n"
             "  kiln cache\n"
             "  kiln cache stats --json\n"
+            "  kiln cache why 3f9a\n"
             "  kiln cache verify\n"
             "  kiln cache prune --max-size 100M --max-idle 30d\n"
             "  kiln cache clear\n"

@@ -13,6 +13,8 @@ std::string_view sourceName(FirstCallReport::Source source) {
     return "memory";
   case FirstCallReport::Source::Disk:
     return "disk";
+  case FirstCallReport::Source::Shared:
+    return "shared";
   case FirstCallReport::Source::Compiled:
     return "compiled";
   }

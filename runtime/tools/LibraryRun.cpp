@@ -140,6 +140,7 @@ private:
     const JitCounters counters = jit->counters();
     report["compiles"] = counters.compiles;
     report["diskHits"] = counters.diskHits;
+    report["sharedHits"] = counters.sharedHits;
     report["firstCalls"] = firstCalls.toJson();
     if (!result.milliseconds.empty()) {
       std::vector<double> sorted = result.milliseconds;
@@ -160,9 +161,11 @@ private:
       return status;
     }
     std::fputs(firstCalls.toString(o.explainMiss).c_str(), stdout);
-    std::printf("%s: kernel '%s' (%s): %s; %llu compiled, %llu from the cache on disk\n", device->info().name.c_str(),
+    std::printf("%s: kernel '%s' (%s): %s; %llu compiled, %llu from the cache on disk%s\n", device->info().name.c_str(),
                 o.file.c_str(), report.value("size", "").c_str(), defects ? "findings; no output was written" : "good",
-                static_cast<unsigned long long>(counters.compiles), static_cast<unsigned long long>(counters.diskHits));
+                static_cast<unsigned long long>(counters.compiles), static_cast<unsigned long long>(counters.diskHits),
+                counters.sharedHits ? (", " + std::to_string(counters.sharedHits) + " from shared caches").c_str()
+                                    : "");
     recording.print();
     if (report.contains("times")) {
       const Json &times = report["times"];

@@ -54,6 +54,21 @@ TEST_F(Explain, TheNearestEntryAndItsDifferences) {
                               "  target: 'sm_90a', the entry has 'sm_80'\n");
 }
 
+TEST_F(Explain, TheNearestOtherEntryOfOneThatIsThere) {
+  store(key);
+  auto alone = cache->nearest(key);
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ(alone->nearest, "");
+  EXPECT_EQ(alone->differencesText(), "");
+  store(KeyText(key).set("target", "sm_80"));
+  store(KeyText(key).set("target", "sm_80").set("knobs", "x=2"));
+  auto e = cache->nearest(key);
+  ASSERT_TRUE(e.ok());
+  EXPECT_EQ(e->equalFields, 3u);
+  EXPECT_EQ(e->differencesText(),
+            "nearest: " + e->nearest + ", 3 of 4 fields equal\n  target: 'sm_90a', the entry has 'sm_80'\n");
+}
+
 TEST_F(Explain, FieldsThatOnlyOneSideHas) {
   store(KeyText().set("program", "a\nb\nc\n").set("target", "sm_90a").set("knobs", "x=1").set("plugin", "p"));
   const Explanation e = explain(key);

@@ -68,6 +68,28 @@ TEST_F(CacheCliTest, ACacheThatIsNotThereYetIsEmptyAndStaysAway) {
   EXPECT_NE(named.err.find("there is no folder '" + file("nowhere") + "'"), std::string::npos) << named.err;
 }
 
+TEST_F(CacheCliTest, WhyAnEntryWasCompiled) {
+  storeThree();
+  const Json all = json({"list"});
+  const std::string add90 = [&] {
+    for (const Json &e : all["entries"])
+      if (e["key"]["kernel"] == "add" && e["key"]["code target"] == "sm_90a")
+        return e["file"].get<std::string>();
+    return std::string();
+  }();
+  ASSERT_FALSE(add90.empty()) << all.dump(1);
+  const Json why = json({"why", add90});
+  EXPECT_EQ(why["entry"], add90);
+  EXPECT_EQ(why["equalFields"], 2);
+  EXPECT_EQ(why["totalFields"], 3);
+  ASSERT_EQ(why["differences"].size(), 1u) << why.dump(1);
+  EXPECT_EQ(why["differences"][0]["text"], "'sm_90a', the entry has 'sm_80'");
+  const Outcome text = kiln({"cache", "why", add90.substr(0, 8)});
+  EXPECT_EQ(text.out, "nearest: " + why["nearest"].get<std::string>() +
+                          ", 2 of 3 fields equal\n  code target: 'sm_90a', the entry has 'sm_80'\n");
+  expectRefused({"cache", "why"}, "needs the name of an entry");
+}
+
 /// A kernel that was really compiled, taken out of the cache: its first line makes the same code again.
 TEST_F(CacheCliTest, AnEntryIsShownAndTakenApart) {
   const std::string x = floats("x.npy", 64);

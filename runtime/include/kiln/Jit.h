@@ -67,7 +67,8 @@ struct ArgumentFact {
 
 /// Where the code of a first call came from, and what that cost.
 struct FirstCallReport {
-  enum class Source : std::uint8_t { Memory, Disk, Compiled } source = Source::Compiled;
+  /// Shared: a folder or a server that others fill, too.
+  enum class Source : std::uint8_t { Memory, Disk, Shared, Compiled } source = Source::Compiled;
   std::string reason; ///< of a compile, in a line: "no entry", or which fields of the key differ from the nearest entry
   std::string explanation; ///< the same with the texts that differ, a line a field; empty if no entry is near
   struct Stage {
@@ -124,6 +125,7 @@ private:
 struct JitCounters {
   std::uint64_t compiles = 0;   ///< calls of the compiler
   std::uint64_t diskHits = 0;   ///< entries used
+  std::uint64_t sharedHits = 0; ///< entries used of shared folders and of the cache's server
   std::uint64_t diskMisses = 0; ///< lookups without an entry; damaged ones too
   std::uint64_t loads = 0;      ///< modules loaded
   std::uint64_t failures = 0;   ///< first calls that failed
