@@ -20,6 +20,7 @@ struct ProgramNeeds {
   double programs = 0;     ///< of the launch
   double flops = 0;        ///< of a program, products only
   double bytes = 0;        ///< that a program reads and writes
+  double steps = 0;        ///< of its loop
   double rate = 1;         ///< of the products, next to those of 16 bits
   bool overlapped = false; ///< the next tiles are copied while it multiplies
   bool warpgroups = false; ///< products are wgmma's

@@ -106,6 +106,7 @@ public:
     if (n.programs == 0)
       return {};
     n.flops = flops(call) / n.programs;
+    n.steps = std::ceil(n.flops / 2 / t.blockM / static_cast<double>(columns) / t.blockN);
     n.bytes = (n.flops / 2 / t.blockM + t.blockM * static_cast<double>(columns)) * bytes;
     n.rate = 2 / bytes;
     n.warpgroups = t.blockM >= 64 && t.warps % 4 == 0 && code.has(Capability::Wgmma);

@@ -196,6 +196,7 @@ public:
                                      ceilDiv(columns, t.blockN) * std::max<std::int64_t>(1, c->arguments.splits));
     const double steps = depth / static_cast<double>(std::max<std::int64_t>(1, c->arguments.splits));
     n.flops = 2.0 * sums * steps;
+    n.steps = std::ceil(steps / t.blockK);
     n.bytes = (t.blockM + t.blockN) * steps * bytes + sums * static_cast<double>(dtypeBytes(out.dtype));
     n.rate = type == DType::F32 ? (c->arguments.precision == language::Precision::Ieee ? 1.0 / 16 : 0.5) : 2 / bytes;
     n.warpgroups = bytes < 4 && t.blockM >= 64 && t.warps % 4 == 0 && code.has(Capability::Wgmma);

@@ -11,6 +11,8 @@ namespace kiln::model {
 constexpr unsigned registersBesides = 40;
 constexpr double slowedBySpills = 2;
 constexpr unsigned schedulers = 4;
+/// Cycles of a step's wait and barriers, about, in which other programs go on.
+constexpr double stepCycles = 200;
 /// Cycles that bytes of L2 take to shared memory, about.
 constexpr double copyLatency = 700;
 
@@ -23,7 +25,7 @@ double estimateMilliseconds(const ProgramNeeds &n, const Target &target, const H
   const double clock = (n.warpgroups ? hardware.productClock : hardware.clock) * 1e6; // cycles of a millisecond
   const double busy = std::min(1.0, static_cast<double>(n.warps * resident) / schedulers);
   const double share = n.warpgroups || !target.has(Capability::Wgmma) ? 1 : hardware.syncShare;
-  const double product = n.flops / (hardware.matrix * n.rate * share * busy);
+  const double product = n.flops / (hardware.matrix * n.rate * share * busy) + n.steps * stepCycles / resident;
   double rate = hardware.l2 * 1e6 / clock / multiprocessors; // bytes of a cycle
   if (n.overlapped)
     rate = 1 / (1 / rate + copyLatency / (static_cast<double>(n.sharedBytes) * resident));

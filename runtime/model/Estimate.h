@@ -4,7 +4,8 @@
 // (which configurations are worth a compile), not for a time.  As in Prediction.h a launch takes as long as the
 // multiprocessor with the most programs; the units' counts are those of the products and of their operands alone.
 //
-//   product   flops / (matrix rate), more where fewer warps are resident than there are schedulers
+//   product   flops / (matrix rate), more where fewer warps are resident than there are schedulers; plus
+//             what a step waits
 //   copies    bytes / (L2's rate / multiprocessors), and the slower the fewer bytes are in flight
 //   program   norm(product, copies) where copies overlap with products, else their sum; twice that where a thread's
 //             tiles leave it no registers; plus `handOver` where a program is alone on its multiprocessor

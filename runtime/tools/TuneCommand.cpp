@@ -266,7 +266,7 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
       "On a GPU configurations are timed as kiln bench does; on the emulator the time is the performance model's.\n"
       "Each one is compared with float64 before it counts, in processes of its own.\n"
       "Examples:\n"
-      "  kiln tune matmul --dtype bf16 --target sm_90a --dry-run\n"
+      "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
       "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
   c->callback([o, &exitStatus] { exitStatus = Tune(*o)(); });
 }

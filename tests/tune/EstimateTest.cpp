@@ -54,6 +54,13 @@ TEST(EstimateTest, TilesThatLeaveNoRegistersTakeTwice) {
   EXPECT_NEAR((c.ms() - whole) / whole, 1, 0.01);
 }
 
+TEST(EstimateTest, ShortStepsWait) {
+  Case c;
+  const double whole = c.ms();
+  c.n.steps = 1000;
+  EXPECT_NEAR(c.ms() - whole, 2 * 1000 * 200 / (c.hardware.productClock * 1e6), 1e-12);
+}
+
 TEST(EstimateTest, FewWarpsAndOtherInstructionsAreSlower) {
   Case c;
   const double whole = c.ms();
