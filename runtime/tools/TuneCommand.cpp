@@ -106,6 +106,12 @@ private:
     if (pruned.kept.empty())
       return tune::nothingLeft(pruned);
     tune::keepBest(pruned, space, o.keep);
+    std::unique_ptr<tune::Searcher> searcher;
+    std::unique_ptr<tune::Journal> journal;
+    if (!o.dryRun) {
+      KILN_ASSIGN(searcher, tune::makeSearcher(o.search, space, pruned.kept, o.seed));
+      KILN_TRY(openJournal(header, journal));
+    }
     report["space"] = spaceJson(space, pruned);
     if (!o.request.run.json) {
       std::printf("%s %s on %s (%s): %s\n", header.kernel.c_str(), header.dtype.c_str(), header.device.c_str(),
@@ -115,12 +121,6 @@ private:
     }
     if (o.dryRun)
       return {};
-    std::unique_ptr<tune::Journal> journal;
-    if (!o.journal.empty()) {
-      KILN_ASSIGN(journal, tune::Journal::open(o.journal, header));
-      if (journal->wasTorn())
-        std::fprintf(stderr, "kiln tune: the last line of '%s' was torn, and is cut\n", o.journal.c_str());
-    }
     TuneWorker worker;
     worker.request = request;
     worker.dtype = header.dtype, worker.device = call->device().info().name;
@@ -128,12 +128,21 @@ private:
     worker.isPredicted = call->isPredicted();
     worker.seconds = o.timeout;
     worker.target = call->codeTarget();
-    return sweep(space, pruned.kept, journal.get(), [&](const tune::Configuration &c) { return worker(space, c); });
+    return sweep(space, pruned.kept, *searcher, journal.get(),
+                 [&](const tune::Configuration &c) { return worker(space, c); });
   }
 
-  Status sweep(const tune::Space &space, const std::vector<tune::Candidate> &kept, tune::Journal *journal,
-               const tune::Measure &measure) {
-    KILN_ASSIGN(const std::unique_ptr<tune::Searcher> searcher, tune::makeSearcher(o.search, space, kept, o.seed));
+  Status openJournal(const tune::JournalHeader &header, std::unique_ptr<tune::Journal> &journal) const {
+    if (o.journal.empty())
+      return {};
+    KILN_ASSIGN(journal, tune::Journal::open(o.journal, header));
+    if (journal->wasTorn())
+      std::fprintf(stderr, "kiln tune: the last line of '%s' was torn, and is cut\n", o.journal.c_str());
+    return {};
+  }
+
+  Status sweep(const tune::Space &space, const std::vector<tune::Candidate> &kept, tune::Searcher &searcher,
+               tune::Journal *journal, const tune::Measure &measure) {
     report["search"] = o.search;
     report["seed"] = o.seed;
     const tune::SweepOptions how{o.budget, o.seconds, o.jobs, &interrupted};
@@ -143,7 +152,7 @@ private:
       tune::Progress progress(stderr);
       const bool shows = o.replay.empty(); // a replay has no time to show
       KILN_ASSIGN(result,
-                  tune::runSweep(space, kept, *searcher, journal, measure, how, [&](const tune::SweepState &state) {
+                  tune::runSweep(space, kept, searcher, journal, measure, how, [&](const tune::SweepState &state) {
                     if (shows)
                       progress.show(state);
                   }));
@@ -167,7 +176,9 @@ private:
     KILN_ASSIGN(const tune::JournalContents contents, tune::readJournal(o.replay));
     KILN_ASSIGN(const tune::Replay stored, tune::Replay::create(contents));
     report.update({{"kernel", contents.header.kernel}, {"call", contents.header.call}});
-    KILN_TRY(sweep(stored.space(), stored.candidates(), nullptr,
+    KILN_ASSIGN(const std::unique_ptr<tune::Searcher> searcher,
+                tune::makeSearcher(o.search, stored.space(), stored.candidates(), o.seed));
+    KILN_TRY(sweep(stored.space(), stored.candidates(), *searcher, nullptr,
                    [&](const tune::Configuration &c) { return stored.measure(c); }));
     report["trueBest"] = tune::toJson(stored.best());
     if (!o.request.run.json)

@@ -90,6 +90,7 @@ TEST_F(TuneCliTest, BadSpacesAreRefused) {
            "block_n=256", "--set", "block_k=256"},
           "shared memory rejects 6");
   refused({"--keep", "0"}, "--keep 0");
+  refused({"--search", "annealing", "--journal", file("j")}, "the searches are exhaustive, random, model");
   expectRefused({"tune", "softmax", "--target", "sm_90a"}, "no parameter left that a tuner may choose");
   expectRefused({"tune", "attention", "--target", "sm_90a"}, "one call is tuned");
   expectRefused({"tune", "matmul", "softmax", "--target", "sm_90a"}, "one kernel is tuned at a time");
