@@ -75,7 +75,7 @@ void printSpace(const Space &space, const Pruned &pruned, bool withBest) {
   printTable(table);
   if (pruned.slowestMilliseconds > 0)
     std::printf("each rejected in %.3f ms or less\n", pruned.slowestMilliseconds);
-  if (!withBest)
+  if (!withBest || pruned.kept.empty() || !bestEstimates(pruned)[0].estimate)
     return;
   table = {{"estimate ms", "the model's best; for an order, not a time"}};
   for (const Candidate &c : bestEstimates(pruned))

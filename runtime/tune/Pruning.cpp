@@ -83,7 +83,9 @@ Result<Pruned> prune(const Space &space, const Judge &judge) {
 }
 
 void keepBest(Pruned &pruned, const Space &space, std::size_t most) {
-  if (pruned.kept.size() <= most)
+  const bool isOrdered =
+      std::any_of(pruned.kept.begin(), pruned.kept.end(), [](const Candidate &c) { return c.estimate.has_value(); });
+  if (!isOrdered || pruned.kept.size() <= most)
     return;
   const auto cost = [](const Candidate &c) { return c.estimate.value_or(std::numeric_limits<double>::infinity()); };
   std::stable_sort(pruned.kept.begin(), pruned.kept.end(),

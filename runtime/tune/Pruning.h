@@ -75,7 +75,8 @@ using Judge = std::function<Result<std::variant<Rejection, std::optional<double>
 /// Judges the whole space.  A failure of the judge ends it.
 Result<Pruned> prune(const Space &space, const Judge &judge);
 
-/// Leaves the `most` that the model likes best; those without an estimate count as the worst.
+/// Leaves the `most` that the model likes best; those without an estimate count as the worst.  All stay where none has
+/// one: there is no order.
 void keepBest(Pruned &pruned, const Space &space, std::size_t most);
 
 /// Nothing is left: which rules rejected how many, with an example each.

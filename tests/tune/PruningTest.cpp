@@ -74,6 +74,14 @@ TEST(PruningTest, TheModelsBestAreKept) {
   EXPECT_EQ(c.pruned.kept[0].number, 7u);
 }
 
+TEST(PruningTest, WithoutAnOrderNoneIsDropped) {
+  Case c;
+  for (Candidate &k : c.pruned.kept)
+    k.estimate.reset();
+  keepBest(c.pruned, c.space, 2);
+  EXPECT_EQ(c.pruned.kept.size(), 6u);
+}
+
 TEST(PruningTest, NothingLeftNamesTheRules) {
   Case c;
   const std::string text = nothingLeft(c.pruned).toString();
