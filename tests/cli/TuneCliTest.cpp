@@ -138,6 +138,29 @@ TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
   EXPECT_EQ(read("j"), whole);
 }
 
+/// What a configuration is judged by before its compile is a lower bound of what its code has.
+TEST_F(TuneCliTest, CodeHasAtLeastWhatItsTilesNeed) {
+  const Json j = json({"bench",      "matmul",  "--dtype",    "bf16",    "--target", "sm_90a",     "--resources",
+                       "--with",     "a=64x64", "--with",     "b=64x64", "--with",   "block_m=64", "--with",
+                       "block_n=64", "--with",  "block_k=64", "--with",  "warps=4",  "--with",     "stages=2"});
+  ASSERT_EQ(j["results"].size(), 1u) << j.dump();
+  const Json &code = j["results"][0]["kernels"][0];
+  EXPECT_EQ(code["threads"], 128);
+  EXPECT_GE(code["sharedBytes"], 2 * (64 + 64) * 64 * 2);
+  if (code.contains("unknown"))
+    GTEST_SKIP() << code["unknown"];
+  EXPECT_GE(code["registers"], 64 * 64 / 128);
+  EXPECT_LE(code["registers"], 255);
+  EXPECT_EQ(code["spillBytes"], 0);
+  // Sums and scores of 128 rows in four warps: they fit by the bound, and the code spills.
+  const Json spilled =
+      json({"tune", "attention", "--target", "sm_90a", "--with", "q=1x128x1x128", "--with", "k=1x128x1x128", "--with",
+            "v=1x128x1x128", "--set", "block_m=128", "--set", "block_n=64", "--set", "warps=4", "--set", "stages=2"},
+           1);
+  EXPECT_EQ(spilled["sweep"]["failures"], Json({{"refused", 1}})) << spilled.dump();
+  EXPECT_NE(spilled["error"]["message"].get<std::string>().find("spills: attention: "), std::string::npos);
+}
+
 /// The code of one configuration is replaced by one whose sums begin at 1.
 TEST_F(TuneCliTest, WrongResultsDoNotCount) {
   for (const char *name : {"dumps", "edits"})
