@@ -2,13 +2,14 @@
 
 #include "support/Text.h"
 
+#include <cmath>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace kiln::tune {
 
 static std::string duration(double seconds) {
-  const auto s = static_cast<unsigned long>(seconds + 0.5);
+  const auto s = static_cast<unsigned long>(std::lround(seconds));
   return s < 3600 ? format("%lu:%02lu", s / 60, s % 60) : format("%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
 }
 

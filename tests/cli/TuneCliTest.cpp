@@ -90,7 +90,9 @@ TEST_F(TuneCliTest, BadSpacesAreRefused) {
            "block_n=256", "--set", "block_k=256"},
           "shared memory rejects 6");
   refused({"--keep", "0"}, "--keep 0");
-  refused({"--search", "annealing", "--journal", file("j")}, "the searches are exhaustive, random, model");
+  refused({"--with", "a=64x64", "--with", "b=64x64", "--set", "block_k=64", "--set", "stages=2", "--search",
+           "annealing", "--journal", file("j")},
+          "the searches are exhaustive, random, model");
   expectRefused({"tune", "softmax", "--target", "sm_90a"}, "no parameter left that a tuner may choose");
   expectRefused({"tune", "attention", "--target", "sm_90a"}, "one call is tuned");
   expectRefused({"tune", "matmul", "softmax", "--target", "sm_90a"}, "one kernel is tuned at a time");
@@ -186,6 +188,28 @@ TEST_F(TuneCliTest, WrongResultsDoNotCount) {
   EXPECT_EQ(j["sweep"]["failures"], Json({{"wrong", 1}})) << j.dump();
   ASSERT_EQ(j["sweep"]["best"].size(), 1u);
   EXPECT_EQ(j["sweep"]["best"][0]["configuration"]["stages"], 3);
+}
+
+/// The fake GPU loads no code but its own: each configuration fails with the driver's words, and the sweep goes on.
+TEST_F(TuneCliTest, OnAGpuCodeThatDoesNotLoadCostsItselfOnly) {
+  const Words call = {"tune",    "matmul",     "--dtype", "bf16",    "--device",   "cuda:0",     "--with",
+                      "a=64x64", "--with",     "b=64x64", "--set",   "block_m=64", "--set",      "block_n=64",
+                      "--set",   "block_k=64", "--set",   "warps=4", "--set",      "stages=2,3", "--json"};
+  Words words = call;
+  words.insert(words.end(), {"--journal", file("j")});
+  const std::string driver = fakeDriver();
+  Outcome o = kiln(words, driver);
+  EXPECT_EQ(o.status, 1) << o.out << o.err;
+  const Json j = Json::parse(o.out, nullptr, false);
+  EXPECT_EQ(j["objective"], "measured") << o.out;
+  EXPECT_EQ(j["device"], "Fake GPU");
+  EXPECT_EQ(j["sweep"]["measured"], 2) << o.out;
+  EXPECT_NE(read("j").find("has no kernel 'matmul'"), std::string::npos) << read("j");
+  words = call;
+  words.insert(words.end(), {"--jobs", "2"});
+  o = kiln(words, driver);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.err.find("measurements on one GPU would disturb each other"), std::string::npos) << o.err;
 }
 
 TEST_F(TuneCliTest, WhatTakesTooLongCostsItselfOnly) {
