@@ -33,7 +33,8 @@ struct AttentionBackwardArguments {
     tilings(a, v);
   }
   template <typename Self, typename Visitor> static void tilings(Self &a, Visitor &&v) {
-    constexpr Values tile = powersOfTwo(16, 256), warps = powersOfTwo(1, 32), stages = between(1, 8);
+    constexpr Values tile = powersOfTwo(16, 256).tuned(), warps = powersOfTwo(1, 32).tuned(),
+                     stages = between(1, 8).tuned();
     v(CallOption{.name = "keys_block_m", .text = "dk, dv: rows of a step; 0: chosen", .values = tile}, a.ofKeys.blockM);
     v(CallOption{.name = "keys_block_n", .text = "dk, dv: keys of a program; 0: chosen", .values = tile},
       a.ofKeys.blockN);

@@ -4,6 +4,7 @@
 #include "kernels/attention/AttentionTolerance.h"
 #include "kernels/attention/CallFunctions.h"
 #include "kernels/support/Family.h"
+#include "kernels/support/Grid.h"
 #include "kernels/support/Runner.h"
 
 #include <algorithm>
@@ -83,6 +84,33 @@ public:
     const AttentionExtents e = extentsOf(*a);
     return 2 * valueOr(call.options, pairsValue, 0.0) * static_cast<double>(e.heads) *
            static_cast<double>(e.dim + e.dimV);
+  }
+
+  /// Scores of a step and sums are held in registers, keys and values in flight in shared memory.
+  std::optional<ProgramNeeds> needs(const Call &call, const Target &code) const override {
+    const auto a = argumentsOfCall(call.tensors, call.options);
+    const Tiling t = a.ok() ? a->tiling : Tiling();
+    if (!t.blockM || !t.blockN || !t.warps || !t.stages)
+      return {};
+    const AttentionExtents e = extentsOf(*a);
+    const int threads = 32 * t.warps;
+    const std::int64_t queries = a->cuQ ? a->maxQueries : e.rowsQ, columns = e.dim + e.dimV;
+    const auto bytes = static_cast<double>(dtypeBytes(a->q.dtype));
+    ProgramNeeds n;
+    n.warps = static_cast<unsigned>(t.warps);
+    n.registers = static_cast<unsigned>((t.blockM * (e.dimV + t.blockN) + threads - 1) / threads);
+    n.overlapped = t.stages > 1 && code.has(Capability::CpAsync);
+    n.sharedBytes =
+        n.overlapped ? static_cast<std::uint64_t>(t.stages * t.blockN * columns) * dtypeBytes(a->q.dtype) : 0;
+    n.programs = static_cast<double>(ceilDiv(queries, t.blockM) * e.heads * e.batch);
+    if (n.programs == 0)
+      return {};
+    n.flops = flops(call) / n.programs;
+    n.steps = std::ceil(n.flops / 2 / t.blockM / static_cast<double>(columns) / t.blockN);
+    n.bytes = (n.flops / 2 / t.blockM + t.blockM * static_cast<double>(columns)) * bytes;
+    n.rate = 2 / bytes;
+    n.warpgroups = t.blockM >= 64 && t.warps % 4 == 0 && code.has(Capability::Wgmma);
+    return n;
   }
 
   std::vector<FieldInfo> settings() const override { return fieldsOf(AttentionConfig(), FunctionSettings()); }

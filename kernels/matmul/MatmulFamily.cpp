@@ -1,6 +1,7 @@
 // `matmul` for commands and tests: parameters, reference, tolerance.
 #include "kernels/matmul/MatmulOperation.h"
 #include "kernels/support/Family.h"
+#include "kernels/support/Grid.h"
 #include "kernels/support/Rounding.h"
 #include "kernels/support/Sampling.h"
 
@@ -173,6 +174,33 @@ public:
     const auto words = readOptions<MatmulWords>(name(), call.options);
     const bool turned = words.ok() && words->transposeA;
     return 2 * static_cast<double>(out.elements()) * static_cast<double>(a.shape[a.rank - (turned ? 2 : 1)]);
+  }
+
+  /// The sums are held in registers, tiles in flight in shared memory.
+  std::optional<ProgramNeeds> needs(const Call &call, const Target &code) const override {
+    const auto c = matmulCall(call.options);
+    const Tensor &out = call.tensors.at("out");
+    const DType type = call.tensors.at("a").dtype;
+    const Tiling t = c.ok() ? c->arguments.tiling : Tiling();
+    if (!t.blockM || !t.blockN || !t.blockK || !t.warps || !t.stages || out.elements() == 0)
+      return {};
+    const std::int64_t rows = out.shape[out.rank - 2], columns = out.shape[out.rank - 1];
+    const double depth = flops(call) / 2 / static_cast<double>(out.elements()), bytes = dtypeBytes(type);
+    const int threads = 32 * t.warps, sums = t.blockM * t.blockN;
+    ProgramNeeds n;
+    n.warps = static_cast<unsigned>(t.warps);
+    n.registers = static_cast<unsigned>((sums + threads - 1) / threads);
+    n.overlapped = t.stages > 1 && code.has(Capability::CpAsync);
+    n.sharedBytes = n.overlapped ? static_cast<std::uint64_t>(t.stages) * bytesOfStage(type, t) : 0;
+    n.programs = static_cast<double>(out.elements() / (rows * columns) * ceilDiv(rows, t.blockM) *
+                                     ceilDiv(columns, t.blockN) * std::max<std::int64_t>(1, c->arguments.splits));
+    const double steps = depth / static_cast<double>(std::max<std::int64_t>(1, c->arguments.splits));
+    n.flops = 2.0 * sums * steps;
+    n.steps = std::ceil(steps / t.blockK);
+    n.bytes = (t.blockM + t.blockN) * steps * bytes + sums * static_cast<double>(dtypeBytes(out.dtype));
+    n.rate = type == DType::F32 ? (c->arguments.precision == language::Precision::Ieee ? 1.0 / 16 : 0.5) : 2 / bytes;
+    n.warpgroups = bytes < 4 && t.blockM >= 64 && t.warps % 4 == 0 && code.has(Capability::Wgmma);
+    return n;
   }
 
   std::vector<FieldInfo> settings() const override { return fieldsOf<MatmulConfig>(); }

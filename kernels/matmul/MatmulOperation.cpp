@@ -151,7 +151,7 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
   if (a.tiling.given()) {
     KILN_ASSIGN(const MatmulConfig c, configOf(a));
     KILN_TRY(checkStages(jit(), name(), c.stages,
-                         std::int64_t(dtypeBytes(a.a.dtype)) * (c.blockM + c.blockN) * c.blockK,
+                         static_cast<std::int64_t>(bytesOfStage(a.a.dtype, {c.blockM, c.blockN, c.blockK})),
                          "block_m = " + std::to_string(c.blockM) + ", block_n = " + std::to_string(c.blockN) +
                              ", block_k = " + std::to_string(c.blockK)));
   }

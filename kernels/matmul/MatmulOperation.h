@@ -48,6 +48,12 @@ struct MatmulArguments {
   }
 };
 
+/// Of tiles of a and b that a program has in flight.
+inline std::uint64_t bytesOfStage(DType operands, const Tiling &tiles) {
+  return dtypeBytes(operands) * static_cast<std::uint64_t>(tiles.blockM + tiles.blockN) *
+         static_cast<std::uint64_t>(tiles.blockK);
+}
+
 /// The types of out for operands of a type; the first is what it has if nobody chooses.
 std::span<const DType> matmulOutTypes(DType operands);
 /// Ok if `out` is one of them.

@@ -37,7 +37,8 @@ struct CallOption {
   std::optional<OptionValue> tried = {}; ///< a value for a sample that checks the kernel
   const char *pair = nullptr;            ///< options with commas between are one parameter of this name: --window L,R
   std::span<const std::string_view> choices = {}; ///< of a field that is a word
-  Values values = anyValue;                       ///< what the operation takes, where its check reads it from here
+  /// What the operation takes, where its check reads it from here; tuned ones are a tuner's to choose.
+  Values values = anyValue;
 };
 
 namespace detail {
@@ -133,6 +134,9 @@ template <typename List> std::vector<OptionInfo> optionsListedBy(List list) {
     o.standard = detail::optionValue(field);
     o.tried = option.tried;
     o.pair = option.pair ? option.pair : "";
+    if (option.values.isTuned)
+      for (const std::int64_t value : option.values.all())
+        o.candidates.push_back(std::to_string(value));
   });
   return out;
 }

@@ -12,6 +12,7 @@
 #ifndef KILN_KERNELS_SUPPORT_CALLABLE_H
 #define KILN_KERNELS_SUPPORT_CALLABLE_H
 
+#include "compiler/target/ProgramNeeds.h"
 #include "kernels/support/Configuration.h"
 #include "kernels/support/HostTensor.h"
 #include "kernels/support/OptionValues.h"
@@ -111,6 +112,9 @@ public:
   virtual double bytes(const Call &call) const;
   /// Floating-point operations, by the usual count; 0: not what the kernel's speed is measured in.
   virtual double flops(const Call &call) const { return 0; }
+
+  /// What a program of the call needs at the least, for options that choose all of its tiles; nothing: not known.
+  virtual std::optional<ProgramNeeds> needs(const Call &call, const Target &code) const { return {}; }
 
   /// What `record` takes: the fields of the kernel's configuration.
   virtual std::vector<FieldInfo> settings() const = 0;

@@ -49,6 +49,7 @@ struct OptionInfo {
   std::optional<OptionValue> standard = {}; ///< the default; none: a call without it has no value
   std::optional<OptionValue> tried = {};    ///< for a sample that checks the kernel
   std::string pair = {};                    ///< options of one pair stand next to each other
+  std::vector<std::string> candidates = {}; ///< what a tuner tries: it changes the speed and never the result
 
   /// What commands call it: --window L,R of a pair, with - for _.
   const std::string &word() const { return pair.empty() ? name : pair; }

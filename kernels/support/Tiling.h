@@ -21,7 +21,7 @@ struct Tiling {
 
   /// `depth`: whether the kernel has steps of a depth.
   template <typename Self, typename Visitor> static void options(Self &t, Visitor &&v, bool depth = true) {
-    constexpr Values tile = powersOfTwo(16, 256);
+    constexpr Values tile = powersOfTwo(16, 256).tuned();
     v(CallOption{.name = "block_m", .text = "rows of a program's tile; 0: chosen", .values = tile}, t.blockM);
     v(CallOption{.name = "block_n",
                  .text = "columns of a program's tile, attention: keys of a step; 0: chosen",
@@ -29,8 +29,8 @@ struct Tiling {
       t.blockN);
     if (depth)
       v(CallOption{.name = "block_k", .text = "depth of a step; 0: chosen", .values = tile}, t.blockK);
-    v(CallOption{.name = "warps", .text = "of a program; 0: chosen", .values = powersOfTwo(1, 32)}, t.warps);
-    v(CallOption{.name = "stages", .text = "tiles in flight; 0: chosen", .values = between(1, 8)}, t.stages);
+    v(CallOption{.name = "warps", .text = "of a program; 0: chosen", .values = powersOfTwo(1, 32).tuned()}, t.warps);
+    v(CallOption{.name = "stages", .text = "tiles in flight; 0: chosen", .values = between(1, 8).tuned()}, t.stages);
   }
 };
 

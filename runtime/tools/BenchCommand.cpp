@@ -2,6 +2,7 @@
 #include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
 #include "runtime/tools/BenchPrediction.h"
+#include "runtime/tools/BenchResources.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/FamilyCalls.h"
 #include "runtime/tools/LibraryRun.h"
@@ -23,7 +24,8 @@ struct Options {
   RunOptions run;
   std::vector<std::string> kernels, dtypes{"f32", "bf16"}, with;
   unsigned samples = 15, batch = 20;
-  bool check = true, predict = false;
+  bool check = true, predict = false, resources = false;
+  bool measures() const { return !predict && !resources; }
 };
 
 /// Milliseconds of one launch: the median, the least and the most of several batches.
@@ -49,14 +51,20 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
+    if (o.predict && o.resources)
+      return Status::invalid("--predict and --resources exclude each other", "ask for one after the other");
     if (o.predict) {
       KILN_ASSIGN(device, openForPrediction(o.run, hardware));
     } else {
-      KILN_ASSIGN(device, openChosenDevice(o.run));
+      RunOptions run = o.run;
+      run.noChecks |= o.resources; // inputs that others make are samples then
+      KILN_ASSIGN(device, openChosenDevice(run));
+      if (o.resources && device->info().kind == DeviceKind::Emulator)
+        KILN_TRY(recordSample(*device));
     }
-    large = o.predict || device->info().kind == DeviceKind::Cuda;
+    large = !o.measures() || device->info().kind == DeviceKind::Cuda;
     KILN_ASSIGN(const std::vector<FamilyCall> calls,
-                chooseFamilyCalls(o.kernels, o.dtypes, o.with, {.reference = o.check && !o.predict, .samples = true},
+                chooseFamilyCalls(o.kernels, o.dtypes, o.with, {.reference = o.check && o.measures(), .samples = true},
                                   SampleUse::Bench, large));
     KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
     KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
@@ -69,11 +77,11 @@ private:
       report["hardware"] = hardware.name;
       if (!o.run.json)
         std::fputs(predictionHead(hardware.name).c_str(), stdout);
-    } else if (!o.run.json)
+    } else if (!o.run.json && o.measures())
       std::printf("%s (%s)\n%-12s %-5s %-27s %9s %9s %9s %9s %8s  %s\n", device->info().name.c_str(),
                   device->info().description.c_str(), "kernel", "type", "shape", "median ms", "min ms", "max ms",
                   "GB/s", "TFLOP/s", "check");
-    if (!o.predict)
+    if (o.measures())
       KILN_TRY(deviceCopy());
     for (const FamilyCall &call : calls)
       KILN_TRY(one(call).withContext(std::string(call.family->name()) + " " + std::string(dtypeName(call.type))));
@@ -147,6 +155,13 @@ private:
       report["results"].push_back(std::move(row));
       return {};
     }
+    if (o.resources) {
+      KILN_ASSIGN(Json row, resourcesRow(*device, *jit, of));
+      if (!o.run.json)
+        std::fputs(resourcesText(row).c_str(), stdout);
+      report["results"].push_back(std::move(row));
+      return {};
+    }
     const Callable &callable = *of.family->callable;
     const OptionValues &options = of.sample.options;
     KILN_ASSIGN(const Arrays inputs, randomInputsOf(*jit, of));
@@ -196,6 +211,9 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--predict", o->predict,
               "times from the performance model: the emulator runs a sample of blocks at the GPU's sizes; nothing is "
               "timed or compared");
+  c->add_flag("--resources", o->resources,
+              "registers, spills and shared memory of the call's kernels, where an assembler is found; nothing is "
+              "timed or compared");
   addCodeTarget(*c, o->run);
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer(
@@ -211,6 +229,7 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
       "--with causal\n"
       "  kiln bench rwkv7_backward --dtype bf16 --target sm_80 --with saved=rwkv7\n"
       "  kiln bench softmax --dtype f32 --target sm_90a --predict\n"
+      "  kiln bench softmax --dtype f32 --target sm_90a --resources\n"
       "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
       "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Bench(*o)(); });

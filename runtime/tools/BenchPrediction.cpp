@@ -79,18 +79,27 @@ Result<std::unique_ptr<Device>> openForPrediction(const RunOptions &options, mod
   run.emulator.secondsBudget = secondsOfPrediction;
   KILN_ASSIGN(std::unique_ptr<Device> device, openChosenDevice(run));
   KILN_ASSIGN(hardware, hardwareForPrediction(*device));
-  KILN_TRY(device->record({.counters = true, .sampledBlocks = blocksOfPrediction}));
+  KILN_TRY(recordSample(*device));
   return device;
+}
+
+kernels::OptionValues optionsAsOnGpu(const FamilyCall &of) {
+  kernels::OptionValues options = of.sample.options;
+  for (const kernels::OptionInfo &option : of.family->callable->options())
+    if (option.name == "checked")
+      options.emplace(option.name, false);
+  return options;
+}
+
+Status recordSample(Device &device) {
+  return device.record({.counters = true, .sampledBlocks = blocksOfPrediction});
 }
 
 Result<Json> predictedRow(Device &device, Jit &jit, const model::Hardware &hardware, const FamilyCall &of) {
   const kernels::Callable &callable = *of.family->callable;
   KILN_ASSIGN(const kernels::Arrays inputs, randomInputsOf(jit, of));
-  kernels::OptionValues options = of.sample.options;
-  for (const kernels::OptionInfo &option : callable.options())
-    if (option.name == "checked") // as it is on a GPU, if nobody asks for it
-      options.emplace(option.name, false);
-  KILN_ASSIGN(const kernels::PlacedCall placed, kernels::PlacedCall::create(device, callable, inputs, options));
+  KILN_ASSIGN(const kernels::PlacedCall placed,
+              kernels::PlacedCall::create(device, callable, inputs, optionsAsOnGpu(of)));
   const kernels::Call &call = placed.call();
   const kernels::Callable::Planner planner = callable.bind(jit);
   device.takeCounters(); // of calls that made inputs

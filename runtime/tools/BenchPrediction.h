@@ -21,6 +21,12 @@ namespace kiln::tools {
 /// GPU is refused: it can be measured; and schedules of which no sample can be taken.
 Result<std::unique_ptr<Device>> openForPrediction(const RunOptions &options, model::Hardware &hardware);
 
+/// From here on the emulator runs a sample of each launch's blocks.
+Status recordSample(Device &device);
+
+/// The call's options, with those that are others on the emulator as they are on a GPU if nobody asks for them.
+kernels::OptionValues optionsAsOnGpu(const FamilyCall &call);
+
 /// What a call would take on that GPU, and each of its launches.  `jit` is of the device.
 Result<Json> predictedRow(Device &device, Jit &jit, const model::Hardware &hardware, const FamilyCall &call);
 

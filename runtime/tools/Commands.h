@@ -21,6 +21,7 @@ void addExplainCommand(CLI::App &app, int &exitStatus);
 void addCheckCommand(CLI::App &app, int &exitStatus);
 void addCacheCommand(CLI::App &app, int &exitStatus);
 void addDiffCommand(CLI::App &app, int &exitStatus);
+void addTuneCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools

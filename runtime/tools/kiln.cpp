@@ -48,6 +48,7 @@ int run(int argc, char **argv) {
   kiln::tools::addCheckCommand(app, status);
   kiln::tools::addCacheCommand(app, status);
   kiln::tools::addDiffCommand(app, status);
+  kiln::tools::addTuneCommand(app, status);
   kiln::tools::addDevicesCommand(app, status);
   kiln::tools::addKnobOptions(app);
   if (argc == 1) {

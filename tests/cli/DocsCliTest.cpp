@@ -1,5 +1,6 @@
-// docs/commands.md: every command in a ```sh block is run, in order, in a folder that holds docs/examples.  A comment
-// "# exit status N" says what is expected; without one it is 0.  So are the examples of every command's --help.
+// docs/commands.md and docs/tuning.md: every command in a ```sh block is run, in order, in a folder of its own, which
+// holds docs/examples for the former.  A comment "# exit status N" says what is expected; without one it is 0.  So are
+// the examples of every command's --help.
 #include "runtime/io/File.h"
 #include "support/Text.h"
 #include "tests/cli/Program.h"
@@ -25,12 +26,13 @@ protected:
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
   }
   std::string printed() const { return *readTextFile(file("out.txt")); }
+  /// Runs the examples of a page of docs/, at least so many.
+  void runPage(const std::string &name, unsigned least) const;
 };
 
-TEST_F(DocsCliTest, EveryExampleOfThePageRuns) {
-  const auto page = readTextFile(KILN_SOURCE_DIR "/docs/commands.md");
+void DocsCliTest::runPage(const std::string &name, unsigned least) const {
+  const auto page = readTextFile(KILN_SOURCE_DIR "/docs/" + name);
   ASSERT_TRUE(page.ok()) << page.status().toString();
-  std::filesystem::copy(KILN_SOURCE_DIR "/docs/examples", file("examples"));
   bool inside = false;
   unsigned count = 0;
   for (std::string_view line : split(*page, '\n')) {
@@ -47,10 +49,19 @@ TEST_F(DocsCliTest, EveryExampleOfThePageRuns) {
     EXPECT_EQ(shell(line.substr(0, comment)), expected) << line << "\n" << printed();
     ++count;
   }
-  EXPECT_GE(count, 30u);
+  EXPECT_GE(count, least);
+}
+
+TEST_F(DocsCliTest, EveryExampleOfThePageRuns) {
+  std::filesystem::copy(KILN_SOURCE_DIR "/docs/examples", file("examples"));
+  runPage("commands.md", 30);
   for (const char *made : {"x.npy", "y.npy", "z.npy", "half.npy", "tile.svg", "mma.svg", "squares.square.1_0_0.npy"})
     EXPECT_TRUE(std::filesystem::exists(file(made))) << made;
   EXPECT_FALSE(std::filesystem::exists(file("w.npy")));
+}
+
+TEST_F(DocsCliTest, EveryExampleOfTuningRuns) {
+  runPage("tuning.md", 7);
 }
 
 TEST_F(DocsCliTest, TheExamplesOfEveryHelpRun) {

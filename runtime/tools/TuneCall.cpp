@@ -1,0 +1,172 @@
+#include "runtime/tools/TuneCall.h"
+
+#include "kiln/Knobs.h"
+#include "runtime/jit/CompilerLibrary.h"
+#include "runtime/model/Estimate.h"
+#include "runtime/tools/BenchPrediction.h"
+#include "support/Text.h"
+
+#include <algorithm>
+
+namespace kiln::tools {
+namespace {
+
+using namespace kernels;
+
+Status unknownParameter(const Callable &callable, const std::string &name, const std::vector<OptionInfo> &options) {
+  std::vector<std::string> names;
+  for (const OptionInfo &o : options)
+    if (o.kind != OptionInfo::Kind::Text)
+      names.push_back(o.name);
+  const std::vector<std::string> near = nearest(name, names);
+  return Status::invalid("--set " + name + ": kernel '" + std::string(callable.name()) + "' has no such parameter",
+                         near.empty() ? "its parameters are " + join(names)
+                                      : "did you mean " + join(near, " or ") + "?");
+}
+
+/// The parameter of one --set.
+Result<tune::Parameter> parameterOf(const Callable &callable, const std::string &text,
+                                    const std::vector<OptionInfo> &options) {
+  const std::size_t equal = text.find('=');
+  const std::string name = text.substr(0, equal);
+  const auto found = std::find_if(options.begin(), options.end(), [&](const OptionInfo &o) {
+    return o.name == name && o.kind != OptionInfo::Kind::Text;
+  });
+  if (found == options.end())
+    return unknownParameter(callable, name, options);
+  tune::Parameter out{name, {}};
+  if (equal == std::string::npos || equal + 1 == text.size())
+    return Status::invalid("--set " + text + ": it leaves no value of " + name + ": the space is empty",
+                           "write --set " + name + "=V1,V2");
+  for (const std::string_view value : split(std::string_view(text).substr(equal + 1), ',')) {
+    if (!found->parse(value))
+      return Status::invalid("--set " + name + "=" + std::string(value) + ": expected " +
+                                 (found->kind == OptionInfo::Kind::Flag     ? "true or false"
+                                  : found->kind == OptionInfo::Kind::Choice ? join(found->choices)
+                                  : found->kind == OptionInfo::Kind::Whole  ? "a whole number"
+                                                                            : "a number"),
+                             name + " is " + found->text);
+    out.values.emplace_back(value);
+  }
+  return out;
+}
+
+} // namespace
+
+Result<tune::Space> spaceOf(const Callable &callable, const OptionValues &fixed, const std::vector<std::string> &set) {
+  const std::vector<OptionInfo> options = callable.options();
+  std::vector<tune::Parameter> given;
+  for (const std::string &text : set) {
+    KILN_ASSIGN(tune::Parameter p, parameterOf(callable, text, options));
+    if (std::any_of(given.begin(), given.end(), [&](const tune::Parameter &g) { return g.name == p.name; }))
+      return Status::invalid("--set " + text + " contradicts another --set " + p.name,
+                             "give all of its values at once");
+    if (const auto is = fixed.find(p.name); is != fixed.end())
+      return Status::invalid("--set " + text + " contradicts the call, in which " + p.name + " is " +
+                                 textOf(is->second),
+                             "leave one of them out");
+    given.push_back(std::move(p));
+  }
+  std::vector<tune::Parameter> parameters;
+  for (const OptionInfo &o : options) {
+    const auto own =
+        std::find_if(given.begin(), given.end(), [&](const tune::Parameter &g) { return g.name == o.name; });
+    if (own != given.end())
+      parameters.push_back(*own);
+    else if (!o.candidates.empty() && !fixed.contains(o.name))
+      parameters.push_back({o.name, o.candidates});
+  }
+  if (parameters.empty())
+    return Status::invalid("kernel '" + std::string(callable.name()) +
+                               "' has no parameter left that a tuner may choose",
+                           "its calls choose their tiles themselves, or --with fixes them all");
+  return tune::Space::create(std::move(parameters));
+}
+
+Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
+  std::unique_ptr<TuneCall> out(new TuneCall);
+  KILN_ASSIGN(const Family *family, findFamily(r.kernel));
+  std::string dtype = r.dtype;
+  if (dtype.empty())
+    dtype = dtypeName(family->callable->dtypes().front());
+  RunOptions run = r.run;
+  run.noChecks = true; // the values of inputs that others make are samples
+  KILN_ASSIGN(out->owned, openChosenDevice(run));
+  Device &device = *out->owned;
+  const DeviceInfo &about = device.info();
+  if (out->isPredicted())
+    KILN_TRY(recordSample(device));
+  KILN_ASSIGN(std::vector<FamilyCall> calls,
+              chooseFamilyCalls({r.kernel}, {dtype}, r.with, {.reference = true, .samples = true}, SampleUse::Bench,
+                                /*large=*/true));
+  if (calls.size() != 1)
+    return Status::invalid(r.kernel + ": one call is tuned, and the kernel's own are " + std::to_string(calls.size()),
+                           "say which: --with NAME=SHAPE for each of its inputs");
+  out->of = std::move(calls[0]);
+  const Callable &callable = *family->callable;
+  KILN_ASSIGN(out->configurations, spaceOf(callable, out->of.sample.options, r.set));
+  for (const tune::Parameter &p : out->configurations->parameters())
+    for (const OptionInfo &o : callable.options())
+      if (o.name == p.name)
+        out->options.push_back(o);
+  KILN_ASSIGN(JitOptions options, chosenJitOptions(run));
+  KILN_ASSIGN(out->jit, Jit::create(device, std::move(options)));
+  KILN_ASSIGN(const Target *code, findTarget(out->jit->codeTarget()));
+  out->target = *code;
+  if (about.target)
+    out->target.sharedOptIn = std::min(out->target.sharedOptIn, about.target->sharedOptIn);
+  Result<model::Hardware> hardware = model::hardwareOf(about.target ? *about.target : *code);
+  if (hardware)
+    out->hardware = *hardware;
+  else
+    out->known = hardware.takeStatus();
+  KILN_ASSIGN(const Arrays inputs, randomInputsOf(*out->jit, out->of));
+  KILN_ASSIGN(out->placed, PlacedCall::create(device, callable, inputs, out->of.sample.options));
+  out->planner = callable.bind(*out->jit);
+  out->with = r.with;
+  return out;
+}
+
+Result<std::variant<tune::Rejection, std::optional<double>>>
+TuneCall::judge(const tune::Configuration &configuration) const {
+  using Verdict = std::variant<tune::Rejection, std::optional<double>>;
+  const Callable &callable = *of.family->callable;
+  Call call = placed->call();
+  for (std::size_t i = 0; i < options.size(); ++i)
+    call.options[options[i].name] = *options[i].parse(configuration[i]);
+  const std::optional<ProgramNeeds> needs = callable.needs(call, target);
+  if (needs)
+    if (std::optional<tune::Rejection> rejection = tune::judge(*needs, target))
+      return Verdict(std::move(*rejection));
+  WorkspacePlan plan;
+  if (Status s = planner(call, plan); !s.ok())
+    return Verdict(tune::Rejection{tune::Rule::Kernel, s.toString()});
+  if (!needs || !known.ok())
+    return Verdict(std::optional<double>());
+  return Verdict(std::optional(model::estimateMilliseconds(*needs, target, hardware, owned->info().multiprocessors)));
+}
+
+Result<tune::JournalHeader> TuneCall::header() const {
+  std::vector<std::string> parts;
+  for (const auto &[name, type] : of.sample.inputs)
+    parts.push_back(name + "=" + shapeText(type.shape));
+  for (const auto &[name, value] : of.sample.options)
+    parts.push_back(name + "=" + textOf(value));
+  for (const std::string &word : with) // values of files are as good as their names
+    if (word.ends_with(".npy"))
+      parts.push_back(word);
+  KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+  KILN_ASSIGN(const auto compiler, CompilerLibrary::find(knobs.compiler));
+  tune::JournalHeader out;
+  KILN_ASSIGN(out.compiler, compiler->identity(FileHashes(nullptr)));
+  out.kernel = of.family->name();
+  out.dtype = dtypeName(of.type);
+  out.target = jit->codeTarget();
+  // Which GPU of a host it was does not matter; which kind does.
+  out.device = isPredicted() ? owned->info().name : owned->info().description;
+  out.call = join(parts);
+  out.objective = isPredicted() ? "predicted" : "measured";
+  return out;
+}
+
+} // namespace kiln::tools

@@ -1,0 +1,66 @@
+//===- TuneCall.h - The call that `kiln tune` tunes, and its space -----------===//
+//
+// One call of a kernel of the library with the parameters that a tuner may choose for it: the options whose values are
+// marked as tuned (CallOptions.h) and those that the user names.  Judges configurations by what the family and the
+// target table say, without compiling.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_TUNECALL_H
+#define KILN_RUNTIME_TOOLS_TUNECALL_H
+
+#include "kernels/support/Runner.h"
+#include "runtime/model/Hardware.h"
+#include "runtime/tools/FamilyCalls.h"
+#include "runtime/tools/RunOptions.h"
+#include "runtime/tune/Journal.h"
+#include "runtime/tune/Pruning.h"
+
+#include <memory>
+
+namespace kiln::tools {
+
+struct TuneRequest {
+  RunOptions run;
+  std::string kernel, dtype;
+  std::vector<std::string> with, set;
+};
+
+/// The space of a family's options for a call that fixes some.  `set`: NAME=V1,V2, instead of an option's own values,
+/// or of an option that is not tuned.  The failure names the parameter, and what contradicts it.
+Result<tune::Space> spaceOf(const kernels::Callable &callable, const kernels::OptionValues &fixed,
+                            const std::vector<std::string> &set);
+
+class TuneCall {
+public:
+  static Result<std::unique_ptr<TuneCall>> create(const TuneRequest &request);
+
+  const tune::Space &space() const { return *configurations; }
+  const Device &device() const { return *owned; }
+  bool isPredicted() const { return owned->info().kind == DeviceKind::Emulator; }
+  /// Failed if the model knows no GPU of the target.
+  const Status &modelStatus() const { return known; }
+  /// What the code may use, with the shared memory that the device has.
+  const Target &codeTarget() const { return target; }
+  Result<tune::JournalHeader> header() const;
+
+  /// A rejection before any compile, or the model's estimate.
+  Result<std::variant<tune::Rejection, std::optional<double>>> judge(const tune::Configuration &configuration) const;
+
+private:
+  TuneCall() = default;
+  std::unique_ptr<Device> owned; // before what it makes
+  std::unique_ptr<Jit> jit;
+  FamilyCall of;
+  std::optional<kernels::PlacedCall> placed;
+  kernels::Callable::Planner planner;
+  std::vector<kernels::OptionInfo> options; ///< of the space's parameters
+  std::optional<tune::Space> configurations;
+  Target target; ///< what the code may use and the device has
+  Status known;  ///< whether the model knows the target
+  model::Hardware hardware;
+  std::vector<std::string> with;
+};
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_TUNECALL_H

@@ -1,0 +1,285 @@
+// `kiln tune`: the fastest configuration of a kernel for a call, by sweeps that can be interrupted.
+#include "runtime/io/File.h"
+#include "runtime/tools/Commands.h"
+#include "runtime/tools/Report.h"
+#include "runtime/tools/TuneCall.h"
+#include "runtime/tools/TuneReport.h"
+#include "runtime/tools/TuneWorker.h"
+#include "runtime/tune/Export.h"
+#include "runtime/tune/Merge.h"
+#include "runtime/tune/Progress.h"
+#include "runtime/tune/Replay.h"
+#include "support/Text.h"
+
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+
+namespace kiln::tools {
+namespace {
+
+struct Options {
+  TuneRequest request;
+  std::vector<std::string> words, checkWith;
+  std::string search = "model", journal, replay, exported, output;
+  std::uint64_t seed = 1;
+  std::size_t keep = 64, budget = 0;
+  double seconds = 0, timeout = 300;
+  unsigned jobs = 1;
+  bool dryRun = false;
+};
+
+/// A signal handler has nothing else.
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+/// SIGINT and SIGTERM end the sweep after what is on the disk; a second one ends the program.
+class Interruptible {
+public:
+  Interruptible() {
+    struct sigaction action{};
+    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    for (const int signal : {SIGINT, SIGTERM})
+      ::sigaction(signal, &action, &before[signal == SIGTERM]);
+  }
+  ~Interruptible() {
+    for (const int signal : {SIGINT, SIGTERM})
+      ::sigaction(signal, &before[signal == SIGTERM], nullptr);
+  }
+  Interruptible(const Interruptible &) = delete;
+  Interruptible &operator=(const Interruptible &) = delete;
+
+private:
+  struct sigaction before[2]{};
+};
+
+class Tune {
+public:
+  explicit Tune(const Options &options) : o(options) {}
+
+  int operator()() {
+    if (Status s = execute(); !s.ok())
+      return fail("tune", s, o.request.run.json, std::move(report));
+    if (o.request.run.json && !isQuiet) {
+      report["status"] = 0;
+      printJson(report);
+    }
+    return 0;
+  }
+
+private:
+  Status execute() {
+    if (!o.exported.empty())
+      return exportOne();
+    if (!o.words.empty() && o.words[0] == "merge")
+      return merge();
+    if (!o.replay.empty())
+      return replay();
+    if (o.words.size() != 1)
+      return Status::invalid("one kernel is tuned at a time; " + std::to_string(o.words.size()) + " were named",
+                             "write kiln tune KERNEL");
+    return tuneKernel();
+  }
+
+  Status tuneKernel() {
+    KILN_TRY(checkNumbers());
+    TuneRequest request = o.request;
+    request.kernel = o.words[0];
+    KILN_ASSIGN(const std::unique_ptr<TuneCall> call, TuneCall::create(request));
+    const tune::Space &space = call->space();
+    KILN_ASSIGN(const tune::JournalHeader header, call->header());
+    report.update({{"kernel", header.kernel},
+                   {"dtype", header.dtype},
+                   {"target", header.target},
+                   {"device", header.device},
+                   {"call", header.call},
+                   {"objective", header.objective}});
+    if (!o.dryRun && call->isPredicted())
+      KILN_TRY(Status(call->modelStatus()));
+    if (call->isPredicted() == false && o.jobs > 1)
+      return Status::invalid("--jobs " + std::to_string(o.jobs) + ": measurements on one GPU would disturb each other",
+                             "leave it out");
+    KILN_ASSIGN(tune::Pruned pruned, tune::prune(space, [&](const tune::Configuration &c) { return call->judge(c); }));
+    if (pruned.kept.empty())
+      return tune::nothingLeft(pruned);
+    tune::keepBest(pruned, space, o.keep);
+    std::unique_ptr<tune::Searcher> searcher;
+    std::unique_ptr<tune::Journal> journal;
+    if (!o.dryRun) {
+      KILN_ASSIGN(searcher, tune::makeSearcher(o.search, space, pruned.kept, o.seed));
+      KILN_TRY(openJournal(header, journal));
+    }
+    report["space"] = spaceJson(space, pruned);
+    if (!o.request.run.json) {
+      std::printf("%s %s on %s (%s): %s\n", header.kernel.c_str(), header.dtype.c_str(), header.device.c_str(),
+                  header.objective.c_str(), header.call.c_str());
+      printSpace(space, pruned, o.dryRun);
+      std::fflush(stdout);
+    }
+    if (o.dryRun)
+      return {};
+    TuneWorker worker;
+    worker.request = request;
+    worker.dtype = header.dtype, worker.device = call->device().info().name;
+    worker.checkWith = o.checkWith.empty() ? request.with : o.checkWith;
+    worker.isPredicted = call->isPredicted();
+    worker.seconds = o.timeout;
+    worker.target = call->codeTarget();
+    return sweep(space, pruned.kept, *searcher, journal.get(),
+                 [&](const tune::Configuration &c) { return worker(space, c); });
+  }
+
+  Status openJournal(const tune::JournalHeader &header, std::unique_ptr<tune::Journal> &journal) const {
+    if (o.journal.empty())
+      return {};
+    KILN_ASSIGN(journal, tune::Journal::open(o.journal, header));
+    if (journal->wasTorn())
+      std::fprintf(stderr, "kiln tune: the last line of '%s' was torn, and is cut\n", o.journal.c_str());
+    return {};
+  }
+
+  Status sweep(const tune::Space &space, const std::vector<tune::Candidate> &kept, tune::Searcher &searcher,
+               tune::Journal *journal, const tune::Measure &measure) {
+    report["search"] = o.search;
+    report["seed"] = o.seed;
+    const tune::SweepOptions how{o.budget, o.seconds, o.jobs, &interrupted};
+    std::optional<tune::SweepResult> result;
+    {
+      const Interruptible signals;
+      tune::Progress progress(stderr);
+      const bool shows = o.replay.empty(); // a replay has no time to show
+      KILN_ASSIGN(result,
+                  tune::runSweep(space, kept, searcher, journal, measure, how, [&](const tune::SweepState &state) {
+                    if (shows)
+                      progress.show(state);
+                  }));
+    }
+    report["sweep"] = sweepJson(*result);
+    if (!o.request.run.json)
+      printSweep(*result);
+    if (result->end == tune::SweepEnd::Interrupted)
+      return Status(StatusCode::NotReady, "interrupted after " + std::to_string(result->state.done) + " configurations",
+                    journal ? "the same command goes on from '" + o.journal + "'"
+                            : "with --journal FILE a sweep can be continued");
+    if (!result->state.best)
+      return noGood(*result);
+    return {};
+  }
+
+  Status replay() {
+    if (!o.words.empty() || !o.journal.empty() || o.dryRun)
+      return Status::invalid("--replay takes its kernel and its space from the journal",
+                             "leave out the kernel, --journal and --dry-run");
+    KILN_ASSIGN(const tune::JournalContents contents, tune::readJournal(o.replay));
+    KILN_ASSIGN(const tune::Replay stored, tune::Replay::create(contents));
+    report.update({{"kernel", contents.header.kernel}, {"call", contents.header.call}});
+    KILN_ASSIGN(const std::unique_ptr<tune::Searcher> searcher,
+                tune::makeSearcher(o.search, stored.space(), stored.candidates(), o.seed));
+    KILN_TRY(sweep(stored.space(), stored.candidates(), *searcher, nullptr,
+                   [&](const tune::Configuration &c) { return stored.measure(c); }));
+    report["trueBest"] = tune::toJson(stored.best());
+    if (!o.request.run.json)
+      std::printf("the journal's best: %.4f ms  %s\n", stored.best().milliseconds, stored.best().key().c_str());
+    return {};
+  }
+
+  Status merge() {
+    if (o.words.size() < 2)
+      return Status::invalid("merge needs the name of the new journal", "write kiln tune merge OUT A B");
+    KILN_ASSIGN(const tune::Merged merged,
+                tune::mergeJournals(o.words[1], std::vector<std::string>(o.words.begin() + 2, o.words.end())));
+    report.update({{"journal", o.words[1]}, {"entries", merged.entries}, {"duplicates", merged.duplicates}});
+    if (!o.request.run.json)
+      std::printf("%s: %zu configurations, %zu of them in several journals\n", o.words[1].c_str(), merged.entries,
+                  merged.duplicates);
+    return {};
+  }
+
+  Status exportOne() {
+    if (o.words.size() != 1)
+      return Status::invalid("--export takes one journal; " + std::to_string(o.words.size()) + " were named",
+                             "write kiln tune JOURNAL --export t4 -o FILE");
+    KILN_ASSIGN(const tune::JournalContents contents, tune::readJournal(o.words[0]));
+    KILN_ASSIGN(const std::string text, tune::exportJournal(contents, o.exported));
+    if (o.output.empty()) {
+      isQuiet = true; // standard output is the export
+      std::fputs(text.c_str(), stdout);
+      return {};
+    }
+    KILN_ASSIGN(OutputFile file, OutputFile::create(o.output));
+    KILN_TRY(file.write(text));
+    KILN_TRY(file.commit());
+    report.update({{"file", o.output}, {"entries", contents.entries.size()}});
+    return {};
+  }
+
+  Status checkNumbers() const {
+    if (o.keep == 0)
+      return Status::invalid("--keep 0 leaves no configuration", "give at least 1");
+    if (o.jobs == 0 || o.jobs > 256)
+      return Status::invalid("--jobs " + std::to_string(o.jobs) + ": 1 to 256", "give the number of cores");
+    if (!(o.timeout > 0) || o.seconds < 0)
+      return Status::invalid("--timeout is more than 0 seconds, --time 0 or more");
+    return {};
+  }
+
+  const Options &o;
+  bool isQuiet = false;
+  Json report = Json::object();
+};
+
+} // namespace
+
+void addTuneCommand(CLI::App &app, int &exitStatus) {
+  auto o = std::make_shared<Options>();
+  CLI::App *c = app.add_subcommand("tune", "Find the fastest configuration of a library kernel for a call");
+  c->add_option("words", o->words, "a kernel of the library; or merge OUT A B..; or a journal, with --export")
+      ->type_name("KERNEL");
+  c->add_option("--dtype", o->request.dtype, "type (default: the kernel's first)")->type_name("DTYPE");
+  c->add_option("--with", o->request.with, "NAME=SHAPE, NAME=FILE.npy or NAME=V of the call, as in kiln bench")
+      ->type_name("NAME=V")
+      ->allow_extra_args(false);
+  c->add_option("--set", o->request.set,
+                "NAME=V1,V2: the values that are tried of a parameter, in place of its own; also of an option that is "
+                "not tuned")
+      ->type_name("NAME=V1,V2")
+      ->allow_extra_args(false);
+  c->add_option("--check-with", o->checkWith,
+                "on the emulator: NAME=SHAPE or NAME=V of the call that is run whole and checked; default: as --with, "
+                "without --with the kernel's own small calls")
+      ->type_name("NAME=V")
+      ->allow_extra_args(false);
+  c->add_option("--device", o->request.run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
+  c->add_option("--target", o->request.run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
+  addCodeTarget(*c, o->request.run);
+  c->add_flag("--dry-run", o->dryRun, "show the space and what is rejected and why; compile nothing");
+  c->add_option("--keep", o->keep, "configurations that are compiled, the best in the model's order (default: 64)")
+      ->type_name("K");
+  c->add_option("--search", o->search, tune::searchNames() + " (default: model)")->type_name("NAME");
+  c->add_option("--seed", o->seed, "of the search")->type_name("N");
+  c->add_option("--budget", o->budget, "configurations to measure; 0 (default): all that are kept")->type_name("N");
+  c->add_option("--time", o->seconds, "seconds after which no measurement begins; 0 (default): no limit")
+      ->type_name("S");
+  c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
+      ->type_name("S");
+  c->add_option("--jobs", o->jobs, "on the emulator: configurations at a time (default: 1)")->type_name("N");
+  c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
+      ->type_name("FILE");
+  c->add_option("--replay", o->replay, "a journal in place of a device: compares searches")->type_name("JOURNAL");
+  c->add_option("--export", o->exported, "write a journal as t4 (schema T4 1.0.0 of Kernel Tuner) or csv")
+      ->type_name("FORMAT");
+  c->add_option("-o,--output", o->output, "of --export: a file in place of standard output")->type_name("FILE");
+  c->add_flag("--json", o->request.run.json, "one JSON object on standard output");
+  c->footer(
+      "On a GPU configurations are timed as kiln bench does; on the emulator the time is the performance model's.\n"
+      "Each one is compared with float64 before it counts, in processes of its own.\n"
+      "Examples:\n"
+      "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
+      "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
+  c->callback([o, &exitStatus] { exitStatus = Tune(*o)(); });
+}
+
+} // namespace kiln::tools

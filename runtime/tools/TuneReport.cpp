@@ -1,0 +1,129 @@
+#include "runtime/tools/TuneReport.h"
+
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+namespace kiln::tools {
+namespace {
+
+using namespace tune;
+
+/// Configurations that a report lists.
+constexpr std::size_t shown = 5;
+
+std::vector<Candidate> bestEstimates(const Pruned &pruned) {
+  std::vector<Candidate> out = pruned.kept;
+  const auto cost = [](const Candidate &c) { return c.estimate.value_or(std::numeric_limits<double>::infinity()); };
+  std::stable_sort(out.begin(), out.end(), [&](const Candidate &a, const Candidate &b) { return cost(a) < cost(b); });
+  out.resize(std::min(out.size(), shown));
+  return out;
+}
+
+std::vector<Entry> bestMeasured(const SweepResult &result) {
+  std::vector<Entry> out;
+  for (const Entry &e : result.entries)
+    if (e.good())
+      out.push_back(e);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Entry &a, const Entry &b) { return a.milliseconds < b.milliseconds; });
+  out.resize(std::min(out.size(), shown));
+  return out;
+}
+
+std::string_view endName(SweepEnd end) {
+  constexpr std::string_view names[] = {"complete", "budget", "interrupted"};
+  return names[static_cast<unsigned>(end)];
+}
+
+std::string msText(const std::optional<double> &ms) {
+  return ms ? format("%.4f", *ms) : "-";
+}
+
+} // namespace
+
+Json spaceJson(const Space &space, const Pruned &pruned) {
+  Json out = {{"size", space.size()}, {"parameters", Json::object()}, {"rejected", Json::array()}};
+  for (const Parameter &p : space.parameters())
+    out["parameters"][p.name] = p.values;
+  for (unsigned r = 0; r < rules; ++r)
+    if (pruned.rejected[r])
+      out["rejected"].push_back(
+          {{"rule", ruleName(static_cast<Rule>(r))}, {"count", pruned.rejected[r]}, {"example", pruned.example[r]}});
+  out["kept"] = pruned.kept.size();
+  out["slowestRejectionMs"] = pruned.slowestMilliseconds;
+  out["best"] = Json::array();
+  for (const Candidate &c : bestEstimates(pruned)) {
+    Json row = {{"configuration", space.text(space.at(c.number))}};
+    if (c.estimate)
+      row["estimateMs"] = *c.estimate;
+    out["best"].push_back(std::move(row));
+  }
+  return out;
+}
+
+void printSpace(const Space &space, const Pruned &pruned, bool withBest) {
+  std::vector<std::vector<std::string>> table = {{"configurations", "", "the first of them"}};
+  table.push_back({std::to_string(space.size()), "in the space", ""});
+  for (unsigned r = 0; r < rules; ++r)
+    if (pruned.rejected[r])
+      table.push_back({std::to_string(pruned.rejected[r]), "rejected: " + std::string(ruleName(static_cast<Rule>(r))),
+                       pruned.example[r]});
+  table.push_back({std::to_string(pruned.kept.size()), "kept", ""});
+  printTable(table);
+  if (pruned.slowestMilliseconds > 0)
+    std::printf("each rejected in %.3f ms or less\n", pruned.slowestMilliseconds);
+  if (!withBest || pruned.kept.empty() || !bestEstimates(pruned)[0].estimate)
+    return;
+  table = {{"estimate ms", "the model's best; for an order, not a time"}};
+  for (const Candidate &c : bestEstimates(pruned))
+    table.push_back({msText(c.estimate), space.text(space.at(c.number))});
+  printTable(table);
+}
+
+Json sweepJson(const SweepResult &result) {
+  const SweepState &s = result.state;
+  Json out = {{"measured", s.done},          {"known", s.known},           {"end", endName(result.end)},
+              {"seconds", s.seconds},        {"failures", Json::object()}, {"best", Json::array()},
+              {"convergence", Json::array()}};
+  for (unsigned i = 0; i < outcomes; ++i)
+    if (s.failures[i])
+      out["failures"][std::string(outcomeName(static_cast<Outcome>(i)))] = s.failures[i];
+  for (const Entry &e : bestMeasured(result))
+    out["best"].push_back(toJson(e));
+  for (const auto &[count, ms] : s.convergence)
+    out["convergence"].push_back({{"measured", count}, {"ms", ms}});
+  return out;
+}
+
+void printSweep(const SweepResult &result) {
+  const SweepState &s = result.state;
+  std::vector<std::vector<std::string>> table = {{"ms", "estimate ms", "configuration"}};
+  for (const Entry &e : bestMeasured(result))
+    table.push_back({format("%.4f", e.milliseconds), msText(e.estimate), e.key()});
+  printTable(table);
+  std::string counts = std::to_string(s.done) + " measured, " + std::to_string(s.known) + " known before";
+  for (unsigned i = 0; i < outcomes; ++i)
+    if (s.failures[i])
+      counts += ", " + std::to_string(s.failures[i]) + " " + std::string(outcomeName(static_cast<Outcome>(i)));
+  std::printf("%s; %s\n", counts.c_str(), std::string(endName(result.end)).c_str());
+}
+
+Status noGood(const SweepResult &result) {
+  std::vector<std::string> parts;
+  for (unsigned i = 0; i < outcomes; ++i)
+    if (result.state.failures[i])
+      for (const Entry &e : result.entries)
+        if (e.outcome == static_cast<Outcome>(i)) {
+          parts.push_back(std::to_string(result.state.failures[i]) + " " + std::string(outcomeName(e.outcome)) + " (" +
+                          e.key() + ": " + e.message + ")");
+          break;
+        }
+  return Status(StatusCode::Findings,
+                "no configuration is good: " + (parts.empty() ? "none was measured" : join(parts)),
+                "widen the space: --set NAME=V1,V2");
+}
+
+} // namespace kiln::tools

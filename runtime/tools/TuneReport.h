@@ -1,0 +1,23 @@
+//===- TuneReport.h - What `kiln tune` prints ---------------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_TUNEREPORT_H
+#define KILN_RUNTIME_TOOLS_TUNEREPORT_H
+
+#include "runtime/tools/Report.h"
+#include "runtime/tune/Sweep.h"
+
+namespace kiln::tools {
+
+/// The space: its parameters, what each rule rejects, what is kept.
+Json spaceJson(const tune::Space &space, const tune::Pruned &pruned);
+void printSpace(const tune::Space &space, const tune::Pruned &pruned, bool withBest);
+
+/// The sweep: its best configurations, failures, how it ended.
+Json sweepJson(const tune::SweepResult &result);
+void printSweep(const tune::SweepResult &result);
+
+/// Why no configuration is good.
+Status noGood(const tune::SweepResult &result);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_TUNEREPORT_H

@@ -1,0 +1,269 @@
+#include "runtime/tune/Journal.h"
+
+#include "runtime/io/File.h"
+#include "support/ParseNumber.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <libgen.h>
+#include <set>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kiln::tune {
+namespace {
+
+constexpr std::string_view outcomeNames[outcomes] = {"good",   "wrong",   "compile", "refused",
+                                                     "failed", "crashed", "timeout"};
+constexpr std::string_view marker = "kiln-tune journal";
+
+/// Numbers as numbers, flags as flags, so that other programs can calculate with them.
+Json valueOf(const std::string &text) {
+  if (const auto number = parseNumber<std::int64_t>(text))
+    return *number;
+  if (text == "true" || text == "false")
+    return text == "true";
+  return text;
+}
+
+std::string lineOf(const Json &object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string textOf(const Json &value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+Status ioFailure(const std::string &path, const std::string &what) {
+  return {StatusCode::IoError, "journal '" + path + "' cannot be " + what + ": " + std::strerror(errno),
+          "name a file in a folder that can be written: --journal FILE"};
+}
+
+std::optional<Json> parseObject(std::string_view line) {
+  Json out = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (out.is_discarded() || !out.is_object())
+    return {};
+  return out;
+}
+
+std::string textField(const Json &from, const char *name) {
+  const auto found = from.find(name);
+  return found != from.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+double numberField(const Json &from, const char *name) {
+  const auto found = from.find(name);
+  return found != from.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+Status noJournal(const std::string &path) {
+  return Status::invalid("'" + path + "' is no journal of kiln tune: its first line is no header",
+                         "name another file; this one is left as it is");
+}
+
+Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
+  const auto json = parseObject(line);
+  if (!json || textField(*json, "kind") != marker)
+    return noJournal(path);
+  if (const double version = numberField(*json, "version"); version != JournalHeader::version)
+    return Status::invalid("journal '" + path + "' is of version " + format("%g", version) + "; this program reads " +
+                               std::to_string(JournalHeader::version),
+                           "name another file; this one is left as it is");
+  return JournalHeader{textField(*json, "kernel"),  textField(*json, "dtype"), textField(*json, "target"),
+                       textField(*json, "device"),  textField(*json, "call"),  textField(*json, "objective"),
+                       textField(*json, "compiler")};
+}
+
+Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_view line) {
+  const auto json = parseObject(line);
+  const auto refuse = [&](const std::string &what) {
+    return Status::invalid("journal '" + path + "', line " + std::to_string(number) + ": " + what,
+                           "restore the file, or start another one");
+  };
+  if (!json)
+    return refuse("it is no JSON object");
+  Entry out;
+  const auto configuration = json->find("configuration");
+  if (configuration == json->end() || !configuration->is_object() || configuration->empty())
+    return refuse("it has no configuration");
+  for (const auto &[name, value] : configuration->items())
+    out.configuration.emplace_back(name, textOf(value));
+  const std::string name = textField(*json, "outcome");
+  const auto *const found = std::find(std::begin(outcomeNames), std::end(outcomeNames), name);
+  if (found == std::end(outcomeNames))
+    return refuse("the outcome '" + name + "' does not exist");
+  out.outcome = static_cast<Outcome>(found - std::begin(outcomeNames));
+  out.milliseconds = numberField(*json, "ms");
+  if (out.good() && !(out.milliseconds > 0 && std::isfinite(out.milliseconds)))
+    return refuse("a good configuration has no time");
+  out.least = numberField(*json, "minMs"), out.greatest = numberField(*json, "maxMs");
+  if (json->contains("estimateMs"))
+    out.estimate = numberField(*json, "estimateMs");
+  out.message = textField(*json, "message");
+  out.seconds = numberField(*json, "seconds");
+  out.time = textField(*json, "time");
+  return out;
+}
+
+/// A new file's name is on the disk once its folder is.
+Status syncFolder(const std::string &path) {
+  std::string copy = path;
+  const int folder = ::open(::dirname(copy.data()), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0)
+    return {};
+  ::fsync(folder); // some file systems cannot
+  ::close(folder);
+  return {};
+}
+
+} // namespace
+
+std::string_view outcomeName(Outcome outcome) {
+  return outcomeNames[static_cast<unsigned>(outcome)];
+}
+
+std::string Entry::key() const {
+  std::vector<std::string> parts;
+  for (const auto &[name, value] : configuration)
+    parts.push_back(name + "=" + value);
+  return join(parts);
+}
+
+Json toJson(const JournalHeader &h) {
+  return {{"kind", marker},        {"version", JournalHeader::version},
+          {"kernel", h.kernel},    {"dtype", h.dtype},
+          {"target", h.target},    {"device", h.device},
+          {"call", h.call},        {"objective", h.objective},
+          {"compiler", h.compiler}};
+}
+
+Json toJson(const Entry &e) {
+  Json out = {{"configuration", Json::object()}, {"outcome", outcomeName(e.outcome)}};
+  for (const auto &[name, value] : e.configuration)
+    out["configuration"][name] = valueOf(value);
+  if (e.good())
+    out.update({{"ms", e.milliseconds}, {"minMs", e.least}, {"maxMs", e.greatest}});
+  if (e.estimate)
+    out["estimateMs"] = *e.estimate;
+  if (!e.message.empty())
+    out["message"] = e.message;
+  out["seconds"] = e.seconds;
+  out["time"] = e.time;
+  return out;
+}
+
+Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted) {
+  const Json a = toJson(is), b = toJson(wanted);
+  for (const auto &[name, value] : a.items())
+    if (value != b.at(name))
+      return Status::invalid("journal '" + path + "' is of another sweep: its " + name + " is " + value.dump() +
+                                 ", not " + b.at(name).dump(),
+                             "name another file; this one is left as it is");
+  return {};
+}
+
+Result<JournalContents> readJournal(const std::string &path) {
+  KILN_ASSIGN(const std::string text, readTextFile(path));
+  JournalContents out;
+  out.wholeBytes = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  out.torn = out.wholeBytes != text.size();
+  std::string_view rest = std::string_view(text).substr(0, out.wholeBytes);
+  std::set<std::string> seen;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    if (number == 1) {
+      KILN_ASSIGN(out.header, headerOf(path, line));
+      continue;
+    }
+    KILN_ASSIGN(Entry entry, entryOf(path, number, line));
+    if (seen.insert(entry.key()).second)
+      out.entries.push_back(std::move(entry));
+  }
+  if (out.wholeBytes == 0)
+    return noJournal(path);
+  return out;
+}
+
+Result<std::unique_ptr<Journal>> Journal::create(const std::string &path, const JournalHeader &header) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return errno == EEXIST ? Status::invalid("'" + path + "' exists, and a journal is never overwritten",
+                                             "name a file that does not exist")
+                           : ioFailure(path, "made");
+  std::unique_ptr<Journal> out(new Journal(path, descriptor));
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
+    return Status::invalid("journal '" + path + "' is in use by another sweep", "wait for it, or name another file");
+  KILN_TRY(out->write(lineOf(toJson(header))));
+  KILN_TRY(syncFolder(path));
+  return out;
+}
+
+Result<std::unique_ptr<Journal>> Journal::open(const std::string &path, const JournalHeader &header) {
+  struct stat about{};
+  if (::stat(path.c_str(), &about) != 0 && errno == ENOENT)
+    return create(path, header);
+  if (!S_ISREG(about.st_mode))
+    return Status::invalid("'" + path + "' is no regular file", "name another one: --journal FILE");
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor < 0)
+    return ioFailure(path, "opened");
+  std::unique_ptr<Journal> out(new Journal(path, descriptor));
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
+    return Status::invalid("journal '" + path + "' is in use by another sweep", "wait for it, or name another file");
+  KILN_ASSIGN(const std::string text, readTextFile(path));
+  if (const std::string first = lineOf(toJson(header));
+      text != first && first.starts_with(text)) { // ended before its header was whole, and holds nothing
+    out->torn = !text.empty();
+    if (::ftruncate(descriptor, 0) != 0)
+      return ioFailure(path, "written");
+    KILN_TRY(out->write(lineOf(toJson(header))));
+    return out;
+  }
+  KILN_ASSIGN(JournalContents contents, readJournal(path));
+  KILN_TRY(sameSweep(path, contents.header, header));
+  if (contents.torn && ::ftruncate(descriptor, static_cast<off_t>(contents.wholeBytes)) != 0)
+    return ioFailure(path, "cut after its last whole line");
+  out->torn = contents.torn;
+  out->before = std::move(contents.entries);
+  return out;
+}
+
+Journal::~Journal() {
+  ::close(descriptor);
+}
+
+Status Journal::append(const Entry &entry) {
+  const std::lock_guard lock(mutex);
+  return write(lineOf(toJson(entry)));
+}
+
+Status Journal::append(const std::vector<Entry> &entries) {
+  std::string lines;
+  for (const Entry &e : entries)
+    lines += lineOf(toJson(e));
+  const std::lock_guard lock(mutex);
+  return write(lines);
+}
+
+Status Journal::write(const std::string &lines) {
+  std::string_view rest = lines;
+  while (!rest.empty()) {
+    const ssize_t n = ::write(descriptor, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return ioFailure(path, "written");
+    rest.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (::fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS)
+    return ioFailure(path, "brought to the disk");
+  return {};
+}
+
+} // namespace kiln::tune

@@ -1,0 +1,107 @@
+//===- Journal.h - What a sweep measured, kept as it is measured --------------===//
+//
+// A text file of JSON lines: a header that says what was swept, then a line a configuration.  Lines are only appended,
+// each with one write and an fsync; so a process that ends at any point leaves every line that it finished.  A last
+// line without an end is cut when the journal is opened again.
+//
+// Invariants: a journal is never overwritten: one whose header is another sweep's, and a file that is no journal, is
+// refused.  One process at a time has it open for appending.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TUNE_JOURNAL_H
+#define KILN_RUNTIME_TUNE_JOURNAL_H
+
+#include "runtime/tune/Space.h"
+
+#include <nlohmann/json.hpp>
+
+#include <mutex>
+#include <optional>
+
+namespace kiln::tune {
+
+using Json = nlohmann::ordered_json;
+
+/// What became of a configuration.
+enum class Outcome : std::uint8_t {
+  Good,     ///< right, and measured
+  Wrong,    ///< its results are not the reference's, or a check found something
+  Compile,  ///< it did not compile
+  Refused,  ///< the kernel refused it, or it was pruned after its compile
+  Failed,   ///< the launch failed
+  Crashed,  ///< its process ended by a signal
+  TimedOut, ///< it took longer than a configuration may
+};
+constexpr unsigned outcomes = static_cast<unsigned>(Outcome::TimedOut) + 1;
+std::string_view outcomeName(Outcome outcome);
+
+/// What was swept.  Journals of equal headers may be continued and merged.
+struct JournalHeader {
+  static constexpr int version = 1;
+  std::string kernel, dtype, target, device, call;
+  std::string objective; ///< "measured" or "predicted"
+  std::string compiler;  ///< hash of its contents
+  bool operator==(const JournalHeader &) const = default;
+};
+
+struct Entry {
+  std::vector<std::pair<std::string, std::string>> configuration; ///< NAME, VALUE
+  Outcome outcome = Outcome::Failed;
+  double milliseconds = 0;        ///< of a good one: the objective
+  double least = 0, greatest = 0; ///< of its samples
+  std::optional<double> estimate; ///< the model's, before the compile
+  std::string message;            ///< of one that is not good
+  double seconds = 0;             ///< that the configuration took in all
+  std::string time;               ///< "2026-11-28T04:00:00Z"
+
+  bool good() const { return outcome == Outcome::Good; }
+  /// "block_m=64, warps=4": equal ones are the same configuration.
+  std::string key() const;
+};
+
+Json toJson(const JournalHeader &header);
+Json toJson(const Entry &entry);
+
+struct JournalContents {
+  JournalHeader header;
+  std::vector<Entry> entries; ///< of a configuration that stands there twice the first
+  std::size_t wholeBytes = 0; ///< what a torn last line leaves
+  bool torn = false;
+};
+
+/// Refuses the header of journal `path` if it is not `wanted`; names the first field that differs.
+Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted);
+
+/// The failure names the file and the line.
+Result<JournalContents> readJournal(const std::string &path);
+
+class Journal {
+public:
+  /// Opens or makes it.  What an older one holds is `entries`.
+  static Result<std::unique_ptr<Journal>> open(const std::string &path, const JournalHeader &header);
+  /// Makes it; a file that exists is refused.
+  static Result<std::unique_ptr<Journal>> create(const std::string &path, const JournalHeader &header);
+  ~Journal();
+  Journal(const Journal &) = delete;
+  Journal &operator=(const Journal &) = delete;
+
+  const std::vector<Entry> &entries() const { return before; }
+  bool wasTorn() const { return torn; }
+  /// The lines are on the disk when these return.
+  Status append(const Entry &entry);
+  Status append(const std::vector<Entry> &entries);
+
+private:
+  Journal(std::string path, int descriptor) : path(std::move(path)), descriptor(descriptor) {}
+  Status write(const std::string &lines);
+
+  std::string path;
+  int descriptor;
+  bool torn = false;
+  std::vector<Entry> before;
+  std::mutex mutex;
+};
+
+} // namespace kiln::tune
+
+#endif // KILN_RUNTIME_TUNE_JOURNAL_H

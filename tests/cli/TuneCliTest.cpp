@@ -1,0 +1,240 @@
+// `kiln tune`: spaces and their errors, sweeps on the emulator, journals, replays.
+#include "tests/cli/Program.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kiln::test {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+class TuneCliTest : public CliTest {
+protected:
+  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
+  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
+
+  /// A product of 64 x 64 x 64 with the parameters that a test names; the others stay.
+  static Words product(Words more) {
+    Words out = {"tune",   "matmul",  "--dtype", "bf16",       "--target", "sm_90a",     "--with", "a=64x64",
+                 "--with", "b=64x64", "--set",   "block_m=64", "--set",    "block_n=64", "--set",  "block_k=64"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  static Json json(Words words, int status = 0) {
+    words.emplace_back("--json");
+    const Outcome o = kiln(words);
+    EXPECT_EQ(o.status, status) << o.out << o.err;
+    return Json::parse(o.out, nullptr, false);
+  }
+  std::string read(const std::string &name) const {
+    std::ifstream in(file(name), std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+  }
+};
+
+TEST_F(TuneCliTest, DryRunCountsEveryConfigurationOnce) {
+  const Json j = json({"tune", "attention", "--target", "sm_90a", "--with", "q=1x512x4x128", "--with", "k=1x512x4x128",
+                       "--with", "v=1x512x4x128", "--dry-run", "--keep", "10"});
+  const Json &space = j["space"];
+  EXPECT_EQ(space["size"], 5 * 5 * 6 * 8);
+  EXPECT_EQ(space["kept"], 10);
+  std::size_t all = space["kept"];
+  std::set<std::string> rules;
+  for (const Json &r : space["rejected"]) {
+    all += r["count"].get<std::size_t>();
+    rules.insert(r["rule"]);
+  }
+  EXPECT_EQ(all, space["size"]);
+  EXPECT_EQ(rules, (std::set<std::string>{"rank", "registers", "shared memory"}));
+  EXPECT_LT(space["slowestRejectionMs"].get<double>(), 1); // of the processor
+  EXPECT_EQ(space["best"].size(), 5u);
+  const Outcome text = kiln({"tune", "matmul", "--dtype", "bf16", "--target", "sm_90a", "--set", "block_k=256", "--set",
+                             "stages=4", "--dry-run"});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_NE(text.out.find("rejected: shared memory"), std::string::npos) << text.out;
+}
+
+TEST_F(TuneCliTest, WhatTheKernelRefusesIsRejectedWithItsWords) {
+  const Json j = json(product({"--set", "warps=3,4", "--set", "stages=2", "--dry-run"}));
+  ASSERT_EQ(j["space"]["rejected"].size(), 1u) << j.dump();
+  EXPECT_EQ(j["space"]["rejected"][0]["rule"], "kernel");
+  const std::string example = j["space"]["rejected"][0]["example"];
+  EXPECT_NE(example.find("warps = 3: a power of two from 1 to 32"), std::string::npos) << example;
+  EXPECT_EQ(j["space"]["kept"], 1);
+}
+
+TEST_F(TuneCliTest, BadSpacesAreRefused) {
+  const auto refused = [&](Words words, const std::string &part) {
+    words.insert(words.begin(), {"tune", "matmul", "--target", "sm_90a"});
+    expectRefused(words, part);
+  };
+  refused({"--set", "wraps=4"}, "did you mean warps?");
+  refused({"--set", "warps="}, "the space is empty");
+  refused({"--set", "warps=4,many"}, "--set warps=many: expected a whole number");
+  refused({"--set", "warps=4,4"}, "the value 4 twice");
+  refused({"--set", "warps=4", "--set", "warps=8"}, "contradicts another --set warps");
+  refused({"--with", "warps=4", "--set", "warps=8"}, "contradicts the call, in which warps is 4");
+  refused({"--with", "a=64x64", "--with", "b=64x64", "--set", "stages=8", "--set", "block_m=256", "--set",
+           "block_n=256", "--set", "block_k=256"},
+          "shared memory rejects 6");
+  refused({"--keep", "0"}, "--keep 0");
+  refused({"--with", "a=64x64", "--with", "b=64x64", "--set", "block_k=64", "--set", "stages=2", "--search",
+           "annealing", "--journal", file("j")},
+          "the searches are exhaustive, random, model");
+  expectRefused({"tune", "softmax", "--target", "sm_90a"}, "no parameter left that a tuner may choose");
+  expectRefused({"tune", "attention", "--target", "sm_90a"}, "one call is tuned");
+  expectRefused({"tune", "matmul", "softmax", "--target", "sm_90a"}, "one kernel is tuned at a time");
+  expectRefused({"tune", "matmull", "--target", "sm_90a"}, "did you mean matmul?");
+}
+
+TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
+  const Words space = {"--set", "warps=4", "--set", "stages=2,3", "--journal", file("j")};
+  Words first = product(space);
+  first.insert(first.end(), {"--budget", "1"});
+  Json j = json(first);
+  EXPECT_EQ(j["sweep"]["measured"], 1) << j.dump();
+  EXPECT_EQ(j["sweep"]["end"], "budget");
+  const std::string before = read("j");
+  j = json(product(space));
+  EXPECT_EQ(j["sweep"]["measured"], 1);
+  EXPECT_EQ(j["sweep"]["known"], 1);
+  EXPECT_EQ(j["sweep"]["end"], "complete");
+  EXPECT_EQ(j["objective"], "predicted");
+  ASSERT_EQ(j["sweep"]["best"].size(), 2u);
+  EXPECT_LE(j["sweep"]["best"][0]["ms"], j["sweep"]["best"][1]["ms"]);
+  EXPECT_TRUE(read("j").starts_with(before)); // appended only
+  // Another space of the same call: only what is new is measured.
+  j = json(product({"--set", "warps=4", "--set", "stages=3,4", "--journal", file("j")}));
+  EXPECT_EQ(j["sweep"]["measured"], 1);
+  EXPECT_EQ(j["sweep"]["known"], 1);
+
+  j = json({"tune", "--replay", file("j"), "--search", "random", "--seed", "2"});
+  EXPECT_EQ(j["sweep"]["measured"], 3);
+  EXPECT_EQ(j["sweep"]["best"][0]["configuration"], j["trueBest"]["configuration"]);
+
+  const Outcome t4 = kiln({"tune", file("j"), "--export", "t4"});
+  EXPECT_EQ(t4.status, 0) << t4.err;
+  EXPECT_EQ(Json::parse(t4.out)["results"].size(), 3u);
+  EXPECT_EQ(kiln({"tune", file("j"), "--export", "csv", "-o", file("j.csv")}).status, 0);
+  EXPECT_TRUE(read("j.csv").starts_with("block_m,block_n,block_k,warps,stages,outcome,ms,"));
+  std::ofstream(file("copy")) << before;
+  EXPECT_EQ(json({"tune", "merge", file("all"), file("copy"), file("j")})["entries"], 3);
+
+  const std::string whole = read("j");
+  Words other = product({"--journal", file("j")});
+  other[7] = "a=128x64";
+  expectRefused(other, "is of another sweep: its call is");
+  expectRefused({"tune", "merge", file("j"), file("copy"), file("all")}, "never overwritten");
+  EXPECT_EQ(read("j"), whole);
+}
+
+/// What a configuration is judged by before its compile is a lower bound of what its code has.
+TEST_F(TuneCliTest, CodeHasAtLeastWhatItsTilesNeed) {
+  const Json j = json({"bench",      "matmul",  "--dtype",    "bf16",    "--target", "sm_90a",     "--resources",
+                       "--with",     "a=64x64", "--with",     "b=64x64", "--with",   "block_m=64", "--with",
+                       "block_n=64", "--with",  "block_k=64", "--with",  "warps=4",  "--with",     "stages=2"});
+  ASSERT_EQ(j["results"].size(), 1u) << j.dump();
+  const Json &code = j["results"][0]["kernels"][0];
+  EXPECT_EQ(code["threads"], 128);
+  EXPECT_GE(code["sharedBytes"], 2 * (64 + 64) * 64 * 2);
+  if (code.contains("unknown"))
+    GTEST_SKIP() << code["unknown"];
+  EXPECT_GE(code["registers"], 64 * 64 / 128);
+  EXPECT_LE(code["registers"], 255);
+  EXPECT_EQ(code["spillBytes"], 0);
+  // Sums and scores of 128 rows in four warps: they fit by the bound, and the code spills.
+  const Json spilled =
+      json({"tune", "attention", "--target", "sm_90a", "--with", "q=1x128x1x128", "--with", "k=1x128x1x128", "--with",
+            "v=1x128x1x128", "--set", "block_m=128", "--set", "block_n=64", "--set", "warps=4", "--set", "stages=2"},
+           1);
+  EXPECT_EQ(spilled["sweep"]["failures"], Json({{"refused", 1}})) << spilled.dump();
+  EXPECT_NE(spilled["error"]["message"].get<std::string>().find("spills: attention: "), std::string::npos);
+}
+
+/// The code of one configuration is replaced by one whose sums begin at 1.
+TEST_F(TuneCliTest, WrongResultsDoNotCount) {
+  for (const char *name : {"dumps", "edits"})
+    ASSERT_EQ(::mkdir(file(name).c_str(), 0700), 0);
+  const Words call = {"--with", "a=64x64",    "--with", "b=64x64", "--with", "block_m=64", "--with",     "block_n=64",
+                      "--with", "block_k=64", "--with", "warps=4", "--with", "stages=2",   "--dump-dir", file("dumps")};
+  Words check = {"check", "matmul", "--dtype", "bf16", "--target", "sm_90a", "--schedule", "in-order"};
+  check.insert(check.end(), call.begin(), call.end());
+  ASSERT_EQ(kiln(check).status, 0);
+  unsigned edited = 0;
+  for (const auto &dump : std::filesystem::directory_iterator(file("dumps"))) {
+    const std::string name = dump.path().filename().string(), zeros = "dense<0.000000e+00> : tensor<64x64xf32";
+    std::string text = read("dumps/" + name);
+    const std::size_t at = text.find(zeros);
+    if (!name.ends_with(".tile_gpu.mlir") || at == std::string::npos)
+      continue;
+    text[at + 6] = '1';
+    std::ofstream(file("edits/" + name)) << text;
+    ++edited;
+  }
+  ASSERT_EQ(edited, 1u);
+  const Json j = json(product({"--set", "warps=4", "--set", "stages=2,3", "--override-dir", file("edits")}));
+  EXPECT_EQ(j["sweep"]["failures"], Json({{"wrong", 1}})) << j.dump();
+  ASSERT_EQ(j["sweep"]["best"].size(), 1u);
+  EXPECT_EQ(j["sweep"]["best"][0]["configuration"]["stages"], 3);
+}
+
+/// The fake GPU loads no code but its own: each configuration fails with the driver's words, and the sweep goes on.
+TEST_F(TuneCliTest, OnAGpuCodeThatDoesNotLoadCostsItselfOnly) {
+  const Words call = {"tune",    "matmul",     "--dtype", "bf16",    "--device",   "cuda:0",     "--with",
+                      "a=64x64", "--with",     "b=64x64", "--set",   "block_m=64", "--set",      "block_n=64",
+                      "--set",   "block_k=64", "--set",   "warps=4", "--set",      "stages=2,3", "--json"};
+  Words words = call;
+  words.insert(words.end(), {"--journal", file("j")});
+  const std::string driver = fakeDriver();
+  Outcome o = kiln(words, driver);
+  EXPECT_EQ(o.status, 1) << o.out << o.err;
+  const Json j = Json::parse(o.out, nullptr, false);
+  EXPECT_EQ(j["objective"], "measured") << o.out;
+  EXPECT_EQ(j["device"], "Fake GPU");
+  EXPECT_EQ(j["sweep"]["measured"], 2) << o.out;
+  EXPECT_NE(read("j").find("has no kernel 'matmul'"), std::string::npos) << read("j");
+  words = call;
+  words.insert(words.end(), {"--jobs", "2"});
+  o = kiln(words, driver);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.err.find("measurements on one GPU would disturb each other"), std::string::npos) << o.err;
+}
+
+TEST_F(TuneCliTest, WhatTakesTooLongCostsItselfOnly) {
+  const Json j =
+      json(product({"--set", "warps=4", "--set", "stages=2", "--timeout", "0.001", "--journal", file("j")}), 1);
+  EXPECT_EQ(j["sweep"]["failures"]["timeout"], 1) << j.dump();
+  EXPECT_NE(j["error"]["message"].get<std::string>().find("1 timeout"), std::string::npos) << j.dump();
+  EXPECT_NE(read("j").find("\"outcome\":\"timeout\""), std::string::npos);
+}
+
+TEST_F(TuneCliTest, AnInterruptLeavesAGoodJournal) {
+  const pid_t child = startKiln(product({"--set", "warps=4,8", "--set", "stages=2,3,4", "--journal", file("j")}));
+  const auto linesOf = [](const std::string &text) { return std::count(text.begin(), text.end(), '\n'); };
+  for (int waited = 0; linesOf(read("j")) < 2 && waited < 6000; ++waited)
+    ::usleep(20000);
+  ::kill(child, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 4) << status;
+  const std::string text = read("j");
+  EXPECT_EQ(text.back(), '\n');
+  EXPECT_EQ(text.find("crashed"), std::string::npos) << text;
+  const Json j = json({"tune", "--replay", file("j")});
+  EXPECT_EQ(j["sweep"]["measured"], linesOf(text) - 1);
+}
+
+} // namespace
+} // namespace kiln::test
