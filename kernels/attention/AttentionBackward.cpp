@@ -119,7 +119,8 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           const auto valueTile = loadView(viewOf(v, valueDim, c.dimV), {key0, 0});
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
           const auto factor = options.dropoutFactor(c.dropout);
-          const Visibility::Rows rows = visibility.seeing(key0);
+          const Visibility::Rows rows =
+              c.ordered ? SumOrder::counted(visibility.seeing(key0)) : visibility.seeing(key0);
           const auto [keySums, valueSums] = loop(
               over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
               [&](auto member, auto keySums, auto valueSums) {
@@ -149,10 +150,9 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                 const Visibility::Rows steps = walk ? Visibility::Rows{constant<i32>(0), walk->rounds()} : rows;
                 return loop(over(steps.begin, steps.end, walk ? 1 : c.blockM), keySums, valueSums,
                             [&](auto at, auto keySums, auto valueSums) {
-                              const BlockWalk::Tile tile =
-                                  walk    ? walk->at(at)
-                                  : order ? BlockWalk::Tile{SumOrder::row0(steps, at, c.blockM), {}}
-                                          : BlockWalk::Tile{at, {}};
+                              BlockWalk::Tile tile = walk ? walk->at(at) : BlockWalk::Tile{at, {}};
+                              if (order)
+                                tile.first = SumOrder::row0(steps, at, c.blockM);
                               const auto row0 = tile.first;
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
                               const auto i = row0 + range(0, c.blockM);

@@ -46,9 +46,9 @@ public:
   struct Program {
     Number pair, block; ///< sequence and key head, block of keys
   };
-  /// Of `pairs` with `blocks` each.  Those of a head add to a tile of rows one step after the other, so that late ones
-  /// of many that start together wait long.  Of a few heads in turn few start together, and the rows that they read
-  /// stay in the cache.
+  /// Of `pairs` with `blocks` each.  Each program of a head is a few steps behind the one before it, and waits for that
+  /// if they start together.  So programs of many heads start in turn, each head's longest first; of so many that what
+  /// they read stays in the cache.
   static Program next(const Number &blocks, const Number &pairs) {
     using namespace language;
     constexpr int together = 32;
@@ -64,8 +64,16 @@ public:
         counts(language::declaredTensor<language::i32, 3>("dq_counts").at(batch, head, language::all).pointer()),
         key0(key0), keys(keys) {}
 
-  /// Rows that are walked over from the last tile to the first: what blocks of keys that begin later need first, none
-  /// before them has to wait for under a causal mask or in a window.  `at` goes from the first tile to the last.
+  /// Those of `rows` that have counters: none is missing unless a sequence is longer than the call says.
+  static Visibility::Rows counted(const Visibility::Rows &rows) {
+    using namespace language;
+    const auto groups = cast<i32>(declaredTensor<i32, 3>("dq_counts").extent(2));
+    return {rows.begin, min(rows.end, groups * QuerySums::groupRows)};
+  }
+
+  /// Rows are walked over from the last tile to the first, while `at` goes from the first to the last.  Under a causal
+  /// mask all programs of a head begin with the same tile then, and in a window each comes later than the one before it
+  /// to the rows that both see.
   static Number row0(const Visibility::Rows &rows, const Number &at, int step) {
     return rows.begin + ((rows.end - 1 - rows.begin) / step * step - (at - rows.begin));
   }

@@ -46,7 +46,7 @@ TEST(OrderedSums, BitsOfOneOrder) {
   for (const std::string &name : deviceNames()) {
     Opened *const usual = openedDevice(name);
     ASSERT_TRUE(usual);
-    if (usual->emulated() && name != "emulator:sm_75" && name != "emulator:sm_90a" && !isFullTier())
+    if (usual->emulated() && name != "emulator:sm_80" && name != "emulator:sm_90a" && !isFullTier())
       continue;
     for (const Opening &how : openingsOfSchedules(*usual, 3, cache.path() + "/kernels")) {
       SCOPED_TRACE(textOf(how));
