@@ -11,7 +11,6 @@
 #ifndef KILN_KERNELS_ATTENTION_QUERYSUMS_H
 #define KILN_KERNELS_ATTENTION_QUERYSUMS_H
 
-#include "compiler/language/OrderedAtomics.h"
 #include "kernels/attention/SequenceRows.h"
 
 #include <bit>

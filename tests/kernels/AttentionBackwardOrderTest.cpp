@@ -34,16 +34,18 @@ Problem ordered(std::int64_t queries, std::int64_t keys) {
 }
 
 /// At least three blocks of 128 keys: full, causal with fewer and with more rows than keys, windows to both sides,
-/// packed sequences of which some are empty, rows and keys of which some do not count.
+/// packed sequences of which some are empty, rows and keys of which some do not count; more heads than start in turn.
 std::vector<Problem> problems() {
   std::vector<Problem> out = {ordered(100, 300), ordered(150, 390), ordered(330, 260), ordered(400, 400),
-                              ordered(260, 260), ordered(150, 300), ordered(200, 300)};
+                              ordered(260, 260), ordered(150, 300), ordered(200, 300), ordered(20, 140)};
+  out[0].dim = out[0].dimV = 80;
   out[1].causal = true, out[1].batch = 2;
   out[2].causal = true, out[2].keyHeads = 2;
-  out[3].left = 150, out[3].right = 20, out[3].sink = true;
+  out[3].left = 150, out[3].right = 20, out[3].sink = true, out[3].dim = out[3].dimV = 128;
   out[4].left = 10, out[4].right = 140, out[4].alignment = Alignment::TopLeft;
   out[5].causal = true, out[5].lengthsQ = {70, 0, 150, 20}, out[5].lengthsK = {300, 140, 0, 290};
   out[6].batch = 2, out[6].usedQ = {200, 90}, out[6].usedK = {130, 300}, out[6].causal = true;
+  out[7].batch = 17, out[7].keyHeads = 2;
   return out;
 }
 

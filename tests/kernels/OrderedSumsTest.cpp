@@ -4,7 +4,6 @@
 // those with smaller numbers: the bits are those of a sum in that order, in whatever order blocks and warps run.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/language/OrderedAtomics.h"
 #include "kiln/Language.h"
 #include "tests/kernels/Bench.h"
 #include "tests/kernels/Operand.h"
