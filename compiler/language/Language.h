@@ -11,6 +11,7 @@
 #include "Layout.h"
 #include "Math.h"
 #include "Memory.h"
+#include "OrderedAtomics.h"
 #include "Pipeline.h"
 #include "Ptx.h"
 #include "Random.h"

@@ -1,4 +1,5 @@
 // Global memory through pointers and views, and checks.
+#include "OrderedAtomics.h"
 #include "RecorderImpl.h"
 
 #include "support/TileDump.h"
@@ -151,6 +152,26 @@ Handle atomicRmw(Rmw kind, const Operand &pointer, const Operand &value, const O
   r->putAll(" : ", TypeText{r->value(*p).type});
   r->endLine(loc);
   return r->handle(id);
+}
+
+void atomicAddAfter(const Operand &before, const Operand &counter, const Operand &pointer, const Operand &value,
+                    const Operand &mask, Location loc) {
+  Recorder *r = Recorder::open("atomicAddAfter", loc);
+  const auto p = r ? r->find(pointer, "atomicAddAfter", loc) : std::nullopt;
+  const auto v = p ? bringTo(*r, value, *p, "atomicAddAfter", "the value", loc) : std::nullopt;
+  std::optional<ValueId> m;
+  if (!v || !maskText(*r, mask, *p, "atomicAddAfter", loc, m))
+    return;
+  const auto n = r->bring(before, nullptr, "atomicAddAfter", loc);
+  const auto c = n ? r->find(counter, "atomicAddAfter", loc) : std::nullopt;
+  if (!c)
+    return;
+  const ValueId id = r->define(pointeeType(*r, *p), loc);
+  r->indent();
+  r->putAll(ValueText{id}, " = ", Op::AtomicRmw, " add relaxed gpu ", ValueText{*p}, ", ", ValueText{*v});
+  putOptional(*r, " mask ", m);
+  r->putAll(" after ", ValueText{*n}, " of ", ValueText{*c}, " : ", TypeText{r->value(*p).type});
+  r->endLine(loc);
 }
 
 Handle atomicCas(const Operand &pointer, const Operand &expected, const Operand &desired, Order order, Scope scope,

@@ -302,11 +302,63 @@ private:
   }
 };
 
+/// Reads until the count is large enough; `seen`: what was read of it already.
+void awaitCount(const Emit &e, Value counter, Value before, Value seen) {
+  const Type i32 = before.getType();
+  auto loop = scf::WhileOp::create(e.b, e.loc, TypeRange(), ValueRange(seen));
+  OpBuilder::InsertionGuard guard(e.b);
+  Block *ask = e.b.createBlock(&loop.getBefore(), {}, {i32}, {e.loc});
+  scf::ConditionOp::create(e.b, e.loc, e.compare(arith::CmpIPredicate::slt, ask->getArgument(0), before), ValueRange());
+  e.b.createBlock(&loop.getAfter());
+  const Value now = assembly(e, "ld.acquire.gpu.global.b32 $0, [$1];", "=r,l", {counter}, i32);
+  scf::YieldOp::create(e.b, e.loc, ValueRange(now));
+}
+
+struct LowerAwait : Lowering<tile_gpu::AwaitOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::AwaitOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    e.guarded(context.firstThread(), [&](Emit &inside) {
+      awaitCount(inside, adaptor.getCounter().front(), adaptor.getBefore().front(), inside.i32(0));
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerCount : Lowering<tile_gpu::CountOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::CountOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    const Value counter = adaptor.getCounter().front(), counts = adaptor.getCounts().front();
+    const auto count = [&](const Emit &where, const std::string &order) {
+      where.guarded(counts, [&](Emit &inside) {
+        assembly(inside, "red." + order + ".gpu.global.add.u32 [$0], $1;", "l,r", {counter, inside.i32(1)}, Type());
+      });
+    };
+    e.guarded(context.firstThread(), [&](Emit &inside) {
+      if (!op.getNext())
+        return count(inside, "release");
+      // The fence orders what is counted before the count, and what comes after the number that was read.
+      const Value next = adaptor.getNext().front(), before = adaptor.getBefore().front();
+      const Value seen = assembly(inside, "ld.relaxed.gpu.global.b32 $0, [$1];", "=r,l", {next}, before.getType());
+      assembly(inside, "fence.acq_rel.gpu;", "", {}, Type());
+      count(inside, "relaxed");
+      awaitCount(inside, next, before, seen);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void populateAtomicPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                             const LoweringContext &context) {
-  patterns.add<LowerAtomic<tile::AtomicRmwOp>, LowerAtomic<tile::AtomicCasOp>>(converter, context);
+  patterns.add<LowerAtomic<tile::AtomicRmwOp>, LowerAtomic<tile::AtomicCasOp>, LowerAwait, LowerCount>(converter,
+                                                                                                       context);
 }
 
 } // namespace kiln::lowering

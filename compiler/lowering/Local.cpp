@@ -167,6 +167,19 @@ struct LowerLocalStore : Lowering<tile_gpu::LocalStoreOp> {
   }
 };
 
+struct LowerLocalScalar : Lowering<tile_gpu::LocalScalarOp> {
+  using Lowering::Lowering;
+  LogicalResult matchAndRewrite(tile_gpu::LocalScalarOp op, Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    const Emit e(rewriter, op.getLoc());
+    const Type type = op.getType();
+    const Value bits =
+        LLVM::LoadOp::create(rewriter, op.getLoc(), e.i(type.getIntOrFloatBitWidth()), adaptor.getBuffer().front());
+    rewriter.replaceOp(op, isa<FloatType>(type) ? e.fromBits(bits, type) : bits);
+    return success();
+  }
+};
+
 struct LowerLocalLoad : Lowering<tile_gpu::LocalLoadOp> {
   using Lowering::Lowering;
   LogicalResult matchAndRewrite(tile_gpu::LocalLoadOp op, Adaptor adaptor,
@@ -304,7 +317,7 @@ struct LowerExchangeLoad : Lowering<tile_gpu::ExchangeLoadOp> {
 void populateLocalPatterns(RewritePatternSet &patterns, const TileTypeConverter &converter,
                            const LoweringContext &context) {
   patterns.add<LowerLocalAlloc, LowerLocalSubview, LowerLocalTranspose, LowerLocalStore, LowerLocalLoad,
-               LowerExchangeStore, LowerExchangeLoad>(converter, context);
+               LowerLocalScalar, LowerExchangeStore, LowerExchangeLoad>(converter, context);
 }
 
 } // namespace kiln::lowering

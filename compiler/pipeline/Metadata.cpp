@@ -92,7 +92,8 @@ Metadata describeKernel(func::FuncOp kernel) {
     offset += bytes;
   }
   kernel.walk([&](tile::AtomicRmwOp op) {
-    if (isa<FloatType>(tile::elementTypeOf(op.getValue().getType())) && op.getKind() == tile::Rmw::Add)
+    if (isa<FloatType>(tile::elementTypeOf(op.getValue().getType())) && op.getKind() == tile::Rmw::Add &&
+        !op.getCounter()) // in order
       m.reproducible = false;
   });
   return m;

@@ -28,7 +28,7 @@ struct Metadata {
   std::string kernel, target, ptxIsa;
   KernelOptionValues options;
   unsigned sharedBytes = 0;
-  bool reproducible = true; ///< no floating-point atomics
+  bool reproducible = true; ///< no floating-point sums by atomics, but for those in order
   std::vector<Argument> arguments;
   struct Hidden {
     tile_gpu::TensorMapRecipeAttr recipe;

@@ -242,17 +242,26 @@ bool isFloat(Type t) {
 
 ParseResult AtomicRmwOp::parse(OpAsmParser &parser, OperationState &result) {
   Operand pointer, value;
-  std::optional<Operand> mask;
+  std::optional<Operand> mask, before, counter;
   Type type;
   if (parseWord<Rmw>(parser, result, "kind", symbolizeRmw, "add, min, max, umin, umax, and, or, xor, xchg") ||
       parseOrderAndScope(parser, result) || parser.parseOperand(pointer) || parser.parseComma() ||
-      parser.parseOperand(value) || parseAfter(parser, "mask", mask) ||
-      parser.parseOptionalAttrDict(result.attributes) || parsePointerType(parser, type) ||
+      parser.parseOperand(value) || parseAfter(parser, "mask", mask) || parseAfter(parser, "after", before))
+    return failure();
+  if (before && (parser.parseKeyword("of") || parser.parseOperand(counter.emplace())))
+    return failure();
+  if (parser.parseOptionalAttrDict(result.attributes) || parsePointerType(parser, type) ||
       parser.resolveOperand(pointer, type, result.operands) ||
       parser.resolveOperand(value, pointeeOf(type), result.operands))
     return failure();
   if (mask && parser.resolveOperand(*mask, maskOf(type), result.operands))
     return failure();
+  const Type i32 = parser.getBuilder().getI32Type();
+  if (before && (parser.resolveOperand(*counter, PtrType::get(i32.getContext(), i32), result.operands) ||
+                 parser.resolveOperand(*before, i32, result.operands)))
+    return failure();
+  const int32_t inOrder = before.has_value();
+  result.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, mask.has_value(), inOrder, inOrder};
   result.addTypes(pointeeOf(type));
   return success();
 }
@@ -262,7 +271,9 @@ void AtomicRmwOp::print(OpAsmPrinter &printer) {
           << ' ' << getPointer() << ", " << getValue();
   if (getMask())
     printer << " mask " << getMask();
-  printer.printOptionalAttrDict((*this)->getAttrs(), {"kind", "order", "scope"});
+  if (getCounter())
+    printer << " after " << getBefore() << " of " << getCounter();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {"operandSegmentSizes", "kind", "order", "scope"});
   printer << " : " << getPointer().getType();
 }
 
@@ -282,11 +293,22 @@ LogicalResult AtomicRmwOp::verify() {
                          << (kind == Rmw::Add || kind == Rmw::Min || kind == Rmw::Max ? ", f16, bf16, f32 and f64"
                              : kind == Rmw::Exchange                                  ? ", f32 and f64"
                                                                                       : "");
+  if (!getCounter() != !getBefore())
+    return emitOpError() << "has a counter or a number of programs before it, and not both";
+  if (!getCounter())
+    return success();
+  if (getCounter().getType() != PtrType::get(getContext(), IntegerType::get(getContext(), 32)))
+    return emitOpError() << "counts programs by " << getCounter().getType() << ": it takes !tile.ptr<i32>";
+  if (getOrder() != Order::Relaxed || getScope() != Scope::Gpu || !getResult().use_empty())
+    return emitOpError() << "after other programs is relaxed, of the gpu, and its result has no uses";
   return success();
 }
 
 MemoryAccesses AtomicRmwOp::accesses() {
-  return {atomicAccess(getPointer(), getMask(), getOrder())};
+  MemoryAccesses out = {atomicAccess(getPointer(), getMask(), getOrder())};
+  if (getCounter())
+    out.push_back(atomicAccess(getCounter(), {}, Order::Relaxed));
+  return out;
 }
 
 ParseResult AtomicCasOp::parse(OpAsmParser &parser, OperationState &result) {

@@ -85,7 +85,8 @@ def Tile_Scope : I32EnumAttr<"Scope", "who sees an atomic operation in order",
 
 def Tile_AtomicPtr : Arg<Tile_PtrLike, "", [MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>;
 
-def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
+def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw",
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
   let summary = "Atomic read, operation, write; gives the old values";
   let description = [{
     ```mlir
@@ -94,9 +95,19 @@ def Tile_AtomicRmwOp : Tile_Op<"atomic_rmw", [DeclareOpInterfaceMethods<Tile_Acc
     ```
     `add` takes floating-point types too, `min` and `max` signed integers and floating-point types.  Where the mask is
     false nothing happens and the result is zero.  Each element acts once.
+
+    ```mlir
+    %old = tile.atomic_rmw add relaxed gpu %p, %v mask %m after %n of %counter : tensor<128x!tile.ptr<f32>>
+    ```
+    Programs act one after the other, so that sums of floating-point numbers have one order: this one once `counter`, an
+    i32 in global memory that begins at 0, is `n`; then it adds 1 to the counter.  A negative `n`: at once, and the
+    counter stays.  The operation orders nothing else than what programs do to these elements.  It waits, with all
+    threads: programs must not wait for one that starts later.  Relaxed, of the whole GPU, without a result.
   }];
   let arguments = (ins Tile_Rmw:$kind, Tile_Order:$order, Tile_Scope:$scope, Tile_AtomicPtr:$pointer, Tile_Any:$value,
-                       Optional<Tile_MaskLike>:$mask);
+                       Optional<Tile_MaskLike>:$mask,
+                       Arg<Optional<Tile_Ptr>, "", [MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>:$counter,
+                       Optional<I32>:$before);
   let results = (outs Tile_Any:$result);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -53,6 +53,45 @@ def TileGpu_NamedArriveOp : TileGpu_BarrierLike<"named_arrive"> {
   let hasVerifier = 1;
 }
 
+def TileGpu_CounterPtr : Arg<Tile_Ptr, "", [MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>;
+def TileGpu_OrderedPtr : Arg<Tile_PtrLike, "", [MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>;
+
+def TileGpu_AwaitOp : TileGpu_Op<"await", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
+  let summary = "Goes on when so many programs have accessed the elements";
+  let description = [{
+    ```mlir
+    tile_gpu.await %n of %counter for %p : !tile.ptr<i32>, tensor<64x32x!tile.ptr<f32>, #row>
+    ```
+    One thread reads until the counter is `n` or more and acquires (scope gpu); the others know it after a barrier, which
+    insert-barriers puts in front of their accesses to what `p` comes from.  Nothing is read if `n` is 0 or less.
+  }];
+  let arguments = (ins I32:$before, TileGpu_CounterPtr:$counter, TileGpu_OrderedPtr:$pointer);
+  let assemblyFormat = "$before `of` $counter `for` $pointer attr-dict `:` type($counter) `,` type($pointer)";
+  let hasVerifier = 1;
+}
+
+def TileGpu_CountOp : TileGpu_Op<"count", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
+  let summary = "This program has accessed the elements";
+  let description = [{
+    ```mlir
+    tile_gpu.count %counter if %is for %p : !tile.ptr<i32>, tensor<64x32x!tile.ptr<f32>, #row>
+    tile_gpu.count %counter if %is await %n of %next for %p
+      : !tile.ptr<i32>, tensor<64x32x!tile.ptr<f32>, #row>, !tile.ptr<i32>
+    ```
+    One thread adds 1 to the counter and releases (scope gpu) what all did to what `p` comes from: before it
+    insert-barriers puts a barrier.  Then it waits, as `await` does, for accesses after the barrier of the next count:
+    one fence serves both, and others go on meanwhile.
+  }];
+  let arguments = (ins TileGpu_CounterPtr:$counter, I1:$counts, Optional<I32>:$before,
+                       Arg<Optional<Tile_Ptr>, "", [MemRead<Tile_GlobalMemory>, MemWrite<Tile_GlobalMemory>]>:$next,
+                       TileGpu_OrderedPtr:$pointer);
+  let assemblyFormat = [{
+    $counter `if` $counts (`await` $before^ `of` $next)? `for` $pointer attr-dict
+    `:` type($counter) `,` type($pointer) (`,` type($next)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 /// When warps arrive somewhere.
 def TileGpu_Time : Resource<"::kiln::tile_gpu::Time">;
 

@@ -34,7 +34,46 @@ LogicalResult verifyNamed(Operation *op, int64_t id, int64_t threads) {
   return success();
 }
 
+LogicalResult verifyCounter(Operation *op, Type counter) {
+  const Type i32 = IntegerType::get(op->getContext(), 32);
+  return counter == tile::PtrType::get(op->getContext(), i32)
+             ? success()
+             : op->emitOpError() << "counts by " << counter << ": it takes !tile.ptr<i32>";
+}
+tile::MemoryAccess countAccess(Value counter) {
+  tile::MemoryAccess out = tile::detail::throughPointer(counter, {}, /*reads=*/true, /*writes=*/true);
+  out.atomic = true;
+  return out;
+}
+/// Of any element by any thread.
+tile::MemoryAccess anyAccess(Value pointer) {
+  tile::MemoryAccess out = tile::detail::throughPointer(pointer, {}, /*reads=*/true, /*writes=*/true);
+  out.tile = {};
+  return out;
+}
+
 } // namespace
+
+LogicalResult AwaitOp::verify() {
+  return verifyCounter(*this, getCounter().getType());
+}
+tile::MemoryAccesses AwaitOp::accesses() {
+  return {countAccess(getCounter()), anyAccess(getPointer())};
+}
+LogicalResult CountOp::verify() {
+  if (!getNext() != !getBefore())
+    return emitOpError() << "waits for a counter or for a number, and not for both";
+  if (failed(verifyCounter(*this, getCounter().getType())))
+    return failure();
+  return getNext() ? verifyCounter(*this, getNext().getType()) : success();
+}
+tile::MemoryAccesses CountOp::accesses() {
+  tile::MemoryAccesses out = {countAccess(getCounter()), anyAccess(getPointer())};
+  out.back().releases = true;
+  if (getNext())
+    out.push_back(countAccess(getNext()));
+  return out;
+}
 
 LogicalResult LocalStoreOp::verify() {
   return verifyMove(*this, getValue().getType(), getBuffer().getType());
@@ -48,6 +87,16 @@ LogicalResult LocalLoadOp::verify() {
 }
 tile::MemoryAccesses LocalLoadOp::accesses() {
   return {sharedRead(getBuffer(), getType())};
+}
+
+LogicalResult LocalScalarOp::verify() {
+  const auto type = cast<BufferType>(getBuffer().getType());
+  if (type.getCount() == 1 && type.getShape() == ArrayRef<int64_t>{1} && type.getElementType() == getType())
+    return success();
+  return emitOpError() << "reads " << getType() << " from " << type << ": it takes a buffer of one such number";
+}
+tile::MemoryAccesses LocalScalarOp::accesses() {
+  return {sharedRead(getBuffer())};
 }
 
 ParseResult LocalSubviewOp::parse(OpAsmParser &parser, OperationState &result) {

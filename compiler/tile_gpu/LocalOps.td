@@ -110,6 +110,20 @@ def TileGpu_LocalLoadOp : TileGpu_Op<"local_load", [DeclareOpInterfaceMethods<Ti
   let hasVerifier = 1;
 }
 
+def TileGpu_LocalScalarOp : TileGpu_Op<"local_scalar", [DeclareOpInterfaceMethods<Tile_AccessOpInterface>]> {
+  let summary = "Reads the number in a buffer of one";
+  let description = [{
+    ```mlir
+    %n = tile_gpu.local_scalar %b : !tile_gpu.buffer<1xi32, #sh> to i32
+    ```
+    Every thread reads it; between two barriers of the block those of warps that only copy do, too.
+  }];
+  let arguments = (ins TileGpu_ReadFrom<TileGpu_SharedBuffer>:$buffer);
+  let results = (outs AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$result);
+  let assemblyFormat = "$buffer attr-dict `:` qualified(type($buffer)) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 def TileGpu_LocalSubviewOp : TileGpu_Op<"local_subview", [Pure]> {
   let summary = "One of several equal buffers";
   let description = [{

@@ -7,6 +7,7 @@
 #include "kernels/attention/PairOptions.h"
 #include "kernels/attention/QuerySums.h"
 #include "kernels/attention/SequenceRows.h"
+#include "kernels/attention/SumOrder.h"
 
 #include <limits>
 
@@ -16,9 +17,17 @@ using namespace language;
 
 namespace {
 
+/// What a kernel has besides its parameters.
+std::vector<TensorDeclaration> tensorsOf(const AttentionBackwardConfig &c) {
+  std::vector<TensorDeclaration> out = c.hooks.tensors();
+  if (c.ordered)
+    std::ranges::move(SumOrder::tensors(), std::back_inserter(out));
+  return out;
+}
+
 template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
   return kernel(
-      "attention_rows", {.warps = c.warps, .config = entriesOf(c)},
+      "attention_rows", {.warps = c.warps, .config = entriesOf(c), .tensors = tensorsOf(c)},
       [&](TensorArg<T, 5, "o"> o, TensorArg<T, 5, "do"> dO, TensorArg<f32, 3, "lse"> lse,
           TensorArg<f32, 3, "dlse", maybe> dlse, TensorArg<f32, 1, "sink", maybe> sink, TensorArg<f32, 3, "lse2"> lse2,
           TensorArg<f32, 3, "delta"> delta, TensorArg<f32, 3, "dsinks", maybe> dsinks,
@@ -53,6 +62,8 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
         storeView(view(delta, Unit::Last), {row0}, sums);
         if (c.onePass)
           QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).clear(row0);
+        if (c.ordered)
+          SumOrder::clear(batch, head, row0, c.blockM);
         if (c.sink) {
           const auto i = row0 + range(0, c.blockM);
           // Minus infinity less itself is no number: a sink that is it has no share.
@@ -63,10 +74,23 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
       });
 }
 
+struct KeysProgram {
+  Scalar<i32> batch, kvHead, block;
+};
+KeysProgram keysOfProgram(const Scalar<i32> &blocks, const Scalar<i32> &keyHeads, bool isOrdered) {
+  if (isOrdered) {
+    const SumOrder::Program program = SumOrder::next(blocks, numPrograms() / blocks);
+    return {program.pair / keyHeads, program.pair % keyHeads, program.block};
+  }
+  const auto program = programId();
+  const auto batch = program / (blocks * keyHeads), rest = program % (blocks * keyHeads), kvHead = rest / blocks;
+  return {batch, kvHead, rest % blocks};
+}
+
 template <Element T, typename Options> Kernel keysKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_key_gradients",
-      {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c), .tensors = c.hooks.tensors()},
+      {.warps = c.warps, .stages = c.stages, .grade = approx, .config = entriesOf(c), .tensors = tensorsOf(c)},
       [&](TensorArg<T, 5, "q"> q, TensorArg<T, 4, "k"> k, TensorArg<T, 4, "v"> v, TensorArg<T, 5, "do"> dO,
           TensorArg<f32, 3, "lse2"> lse2, TensorArg<f32, 3, "delta"> delta, TensorArg<T, 4, "dk"> dk,
           TensorArg<T, 4, "dv"> dv, TensorArg<f32, 4, "dq_sums", maybe> dqSums, TensorArg<f32, 2, "alibi", maybe> alibi,
@@ -76,10 +100,9 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           Arg<i32, "position_offset"> positionOffset, Arg<f32, "scale"> scale, Arg<f32, "cap"> cap, Options options) {
         const auto group = cast<i32>(q.extent(3)), keyHeads = cast<i32>(q.extent(2));
         const auto blocks = ceilDiv(keys, c.blockN);
-        const auto program = programId();
-        const auto batch = program / (blocks * keyHeads), rest = program % (blocks * keyHeads), kvHead = rest / blocks;
         // The first keys are seen by the most rows under a causal mask: they come first.
-        const auto key0 = rest % blocks * c.blockN;
+        const auto [batch, kvHead, block] = keysOfProgram(blocks, keyHeads, c.ordered);
+        const auto key0 = block * c.blockN;
         const SequenceRows mine =
                                sequenceRows(q.extent(1), cast<i32>(q.extent(1)), batch, cuQ, usedQ, c.packedQ, c.usedQ),
                            theirs = sequenceRows(k.extent(1), keys, batch, cuK, usedK, c.packedK, c.usedK);
@@ -96,7 +119,8 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
           const auto valueTile = loadView(viewOf(v, valueDim, c.dimV), {key0, 0});
           const auto j = expandDims(key0 + range(0, c.blockN), 1);
           const auto factor = options.dropoutFactor(c.dropout);
-          const Visibility::Rows rows = visibility.seeing(key0);
+          const Visibility::Rows rows =
+              c.ordered ? SumOrder::counted(visibility.seeing(key0)) : visibility.seeing(key0);
           const auto [keySums, valueSums] = loop(
               over(0, group), zeros<f32>({c.blockN, c.dim}), zeros<f32>({c.blockN, c.dimV}),
               [&](auto member, auto keySums, auto valueSums) {
@@ -120,10 +144,15 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                 if (c.hooks.hasLists())
                   walk.emplace(c.hooks, batch, head, key0 / c.hooks.blockKeys, c.hooks.blockRows, c.blockM, mine.rows,
                                mine.extent);
+                std::optional<SumOrder> order;
+                if (c.ordered)
+                  order.emplace(visibility, batch, head, key0, c.blockN);
                 const Visibility::Rows steps = walk ? Visibility::Rows{constant<i32>(0), walk->rounds()} : rows;
                 return loop(over(steps.begin, steps.end, walk ? 1 : c.blockM), keySums, valueSums,
                             [&](auto at, auto keySums, auto valueSums) {
-                              const BlockWalk::Tile tile = walk ? walk->at(at) : BlockWalk::Tile{at, {}};
+                              BlockWalk::Tile tile = walk ? walk->at(at) : BlockWalk::Tile{at, {}};
+                              if (order)
+                                tile.first = SumOrder::row0(steps, at, c.blockM);
                               const auto row0 = tile.first;
                               const auto query = loadView(qView, {row0, 0}), gradient = loadView(doView, {row0, 0});
                               const auto i = row0 + range(0, c.blockM);
@@ -156,7 +185,8 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
                               const auto nextKeys = dot(dx, query, keySums);
-                              QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).add(row0, part);
+                              QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim)
+                                  .add(row0, part, order ? std::optional(order->after(row0)) : std::nullopt);
                               return std::tuple{nextKeys, nextValues};
                             });
               });
@@ -275,15 +305,17 @@ Kernel sinkKernel(const AttentionBackwardConfig &c) {
 
 AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const AttentionBackwardConfig &call) {
   AttentionBackwardConfig c = call;
+  c.ordered &= c.onePass && SumOrder::isKnown(c.hooks);
   const AttentionBackwardConfig standard;
   const bool isPairs = launch == AttentionBackwardLaunch::Keys || launch == AttentionBackwardLaunch::Queries;
   if (isPairs) {
     c.sink = c.dlse = c.biasParts = false;
     c.onePass &= launch == AttentionBackwardLaunch::Keys;
+    c.ordered &= launch == AttentionBackwardLaunch::Keys;
     return c;
   }
   if (launch == AttentionBackwardLaunch::Bias) {
-    c.sink = c.dlse = c.onePass = false;
+    c.sink = c.dlse = c.onePass = c.ordered = false;
     return c;
   }
   c.blockN = standard.blockN, c.stages = standard.stages;
@@ -303,7 +335,7 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
   c.bottomRight = standard.bottomRight;
   if (launch != AttentionBackwardLaunch::Rows) {
     c.dimV = standard.dimV, c.bias = standard.bias;
-    c.sink = c.dlse = c.onePass = false;
+    c.sink = c.dlse = c.onePass = c.ordered = false;
   }
   if (launch == AttentionBackwardLaunch::Sink) {
     c.dim = standard.dim;

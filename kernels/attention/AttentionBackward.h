@@ -7,14 +7,15 @@
 //             gradient
 //   keys      dk and dv: a program takes blockN keys of a key head and walks over the rows that see them, of every
 //             query head that the key head serves; sums stay in registers and are rounded once.  In one pass
-//             (`onePass`) each block's part of dq is added to fp32 sums in memory, by atomics
+//             (`onePass`) each block's part of dq is added to fp32 sums in memory, by atomics; `ordered`: one program
+//             after the other (SumOrder.h)
 //   sums      one pass: dq of these sums.  Else
 //   queries   dq: a program takes blockM rows of a head and walks over the keys that they see
 //   sink      the sum of the rows' parts of a head's sink
 //   bias, bias_sums   the bias's gradient (AttentionBiasGradient.h)
 //
-// Without `onePass` gradients are the same bit for bit from run to run; with it all but dq, whose parts come in any
-// order.
+// Gradients are the same bit for bit from run to run, but for dq with `onePass` and not `ordered`, whose parts come in
+// any order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_ATTENTION_ATTENTIONBACKWARD_H
@@ -37,7 +38,7 @@ struct AttentionBackwardConfig {
   bool dropout = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
-  bool onePass = false;
+  bool onePass = false, ordered = false;
   AttentionHooks hooks = {};
   bool operator==(const AttentionBackwardConfig &) const = default;
 
@@ -66,6 +67,7 @@ struct AttentionBackwardConfig {
     v("usedQ", &C::usedQ, anyValue, "used_q: rows of each sequence that count");
     v("usedK", &C::usedK, anyValue, "used_k: keys that count");
     v("onePass", &C::onePass, anyValue, "programs of keys add dq to sums in fp32, by atomics");
+    v("ordered", &C::ordered, anyValue, "onePass: one after the other, in the order of the keys");
     v("hooks", &C::hooks, anyValue, "functions of the caller, and lists of blocks");
   }
 };
@@ -95,7 +97,7 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
 ///   bias_sums parts [batch, head, row or key], dbias [batch or 1, head or 1, row or key or 1], and these numbers
 ///
 /// keys, queries and bias have what hooks have besides (AttentionHooks::tensors): keys the lists of blocks of keys,
-/// bias no lists.
+/// bias no lists.  rows and keys have dq_counts and dq_ticket of an ordered pass (SumOrder.h): rows clears them.
 ///
 /// Grids: [ceil(longest q / blockM) * query heads * batch], of keys [ceil(longest k / blockN) * key heads * batch], of
 /// the sink [query heads], of the bias [blocks of rows * blocks of keys * heads * batch] of what it writes.

@@ -5,7 +5,7 @@
 #include "kernels/attention/AttentionChecks.h"
 #include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
-#include "kernels/attention/QuerySums.h"
+#include "kernels/attention/SumOrder.h"
 
 namespace kiln::kernels {
 namespace {
@@ -22,9 +22,9 @@ struct RowNumbers {
   /// Rows of a head, to whole 16 bytes.
   std::int64_t padded() const { return ceilDiv(rows, 4) * 4; }
   std::size_t bytes() const { return static_cast<std::size_t>(batch * heads * padded()) * sizeof(float); }
-  Tensor at(DeviceAddress address) const {
+  Tensor at(DeviceAddress address, DType type = DType::F32) const {
     Tensor t;
-    t.address = address;
+    t.address = address, t.dtype = type;
     t.rank = 3;
     t.shape = {batch, heads, rows};
     t.strides = {heads * padded(), padded(), 1};
@@ -165,7 +165,8 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   c.hooks = hooksOf(jit().device(), of);
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const bool rowsAligned = isAligned(of.q) && isAligned(a.dO), keysAligned = isAligned(of.k) && isAligned(of.v);
-  c.onePass = !a.deterministic && takesOnePass(c, rowsAligned, targets.code, targets.device);
+  c.ordered = a.deterministic;
+  c.onePass = takesOnePass(c, rowsAligned, targets.code, targets.device);
   c = ofLaunch(launch, c);
   const bool aligned = launch == Launch::Keys      ? rowsAligned
                        : launch == Launch::Queries ? keysAligned
@@ -194,9 +195,10 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
   const bool hasRows = batch > 0 && q.heads > 0 && queries > 0, hasKeys = batch > 0 && keyHeads > 0 && keys > 0;
   const DType element = kernelElement(of.q.dtype);
   KILN_ASSIGN(const AttentionBackwardConfig ofRows, configOf(Launch::Rows, a));
-  const bool onePass = hasRows && ofRows.onePass;
+  const bool onePass = hasRows && ofRows.onePass, isOrdered = onePass && ofRows.ordered;
   const RowNumbers numbers{q.batch, q.heads, q.rows},
       groups{q.batch, q.heads, QuerySums::groups(q.rows, batch, of.cuQ.has_value())},
+      counts{batch, q.heads, SumOrder::countsOfHead(queries)},
       partsOfSinks{batch, q.heads, hasRows ? ceilDiv(queries, ofRows.blockM) : 0};
   const std::int64_t groupNumbers = std::int64_t(QuerySums::groupRows) * ofRows.dim;
   const std::size_t bytes = hasRows ? numbers.bytes() : 0;
@@ -205,8 +207,16 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                               {"delta", bytes},
                               {"dsinks", hasRows && a.dsink ? partsOfSinks.bytes() : 0},
                               {"dbiases", a.dbias && hasBiasParts(a) ? biasPartsOf(a).bytes() : 0},
-                              {"dq_sums", onePass ? groups.bytes() * static_cast<std::size_t>(groupNumbers) : 0}}));
+                              {"dq_sums", onePass ? groups.bytes() * static_cast<std::size_t>(groupNumbers) : 0},
+                              {"dq_counts", isOrdered ? counts.bytes() : 0},
+                              {"dq_ticket", isOrdered ? sizeof(std::int32_t) : 0}}));
   const Tensor lse2 = numbers.at(parts[0]), delta = numbers.at(parts[1]), dsinks = partsOfSinks.at(parts[2]);
+  Tensor dqCounts, dqTicket;
+  if (isOrdered) {
+    dqCounts = counts.at(parts[5], DType::I32);
+    dqTicket = RowNumbers{1, 1, 1}.at(parts[6], DType::I32);
+    dqTicket.rank = 1;
+  }
   const Tensor dqSums = onePass ? groups.rowsAt(parts[4], groupNumbers) : Tensor();
   const auto i32 = [](std::int64_t v) { return static_cast<std::int32_t>(v); };
   if (hasRows) {
@@ -216,8 +226,8 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
                          named<"lse">(inFront(of.lse, 3, 1)), named<"dlse">(inFront(a.dlse, 3, 1)),
                          named<"sink">(a.dsink ? *of.sink : Tensor()), named<"lse2">(lse2), named<"delta">(delta),
                          named<"dsinks">(a.dsink ? dsinks : Tensor()), named<"dq_sums">(dqSums),
-                         named<"cu_q">(orNone(of.cuQ)), named<"used_q">(orNone(of.usedQ)),
-                         named<"queries">(i32(queries))));
+                         named<"dq_counts">(dqCounts), named<"dq_ticket">(dqTicket), named<"cu_q">(orNone(of.cuQ)),
+                         named<"used_q">(orNone(of.usedQ)), named<"queries">(i32(queries))));
   }
   // Both walk over pairs; `own`: what only one of them has.
   const auto launchPairs = [&](Launch launch, const AttentionBackwardConfig &c, std::int64_t programs,
@@ -241,7 +251,8 @@ Status AttentionBackwardOperation::plan(const AttentionBackwardArguments &a, Pla
   if (hasKeys) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Keys, a));
     KILN_TRY(launchPairs(Launch::Keys, c, ceilDiv(keys, c.blockN) * keyHeads * batch, named<"dk">(byKeyHead(a.dk, of)),
-                         named<"dv">(byKeyHead(a.dv, of)), named<"dq_sums">(dqSums), named<"keys">(i32(keys))));
+                         named<"dv">(byKeyHead(a.dv, of)), named<"dq_sums">(dqSums), named<"dq_counts">(dqCounts),
+                         named<"dq_ticket">(dqTicket), named<"keys">(i32(keys))));
   }
   if (onePass) {
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(Launch::Sums, a));

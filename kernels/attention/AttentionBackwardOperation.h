@@ -27,8 +27,7 @@ struct AttentionBackwardArguments {
 
   template <typename Self, typename Visitor> static void options(Self &a, Visitor &&v) {
     AttentionArguments::definition(a.of, v);
-    v(CallOption{"deterministic", "the same bits in every run, of dq too: two passes over the pairs, without atomics",
-                 true},
+    v(CallOption{"deterministic", "the same bits in every run, of dq too: sums of dq have one order", true},
       a.deterministic);
     tilings(a, v);
   }

@@ -1,6 +1,7 @@
 #include "kernels/attention/AttentionBackwardTiling.h"
 
 #include "kernels/attention/AttentionTiling.h"
+#include "kernels/attention/SumOrder.h"
 
 #include <algorithm>
 #include <span>
@@ -90,6 +91,8 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
 } // namespace
 
 bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device) {
+  if (call.ordered && !SumOrder::isKnown(call.hooks))
+    return false;
   call.stages = aligned && code.has(Capability::CpAsync) ? 2 : 1;
   return firstThatFits(ofPass, AttentionBackwardLaunch::Keys, call, code, device) != nullptr;
 }

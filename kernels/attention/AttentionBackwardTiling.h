@@ -12,7 +12,8 @@
 
 namespace kiln::kernels {
 
-/// Whether dq is best added up by the launch of the keys, `aligned` as of that.  `call`: what a call asks for.
+/// Whether dq is best added up by the launch of the keys, `aligned` as of that.  `call`: what a call asks for,
+/// `ordered` if it is to be deterministic.
 bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device);
 
 /// Sets blockM, blockN, warps and stages of a launch whose dim, dimV and options are set.  `aligned`: what its loop

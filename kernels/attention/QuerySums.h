@@ -14,6 +14,7 @@
 #include "kernels/attention/SequenceRows.h"
 
 #include <bit>
+#include <optional>
 
 namespace kiln::kernels {
 
@@ -38,10 +39,18 @@ public:
       first = (mine.start + cast<i64>(batch) * groupRows) / groupRows;
   }
 
+  /// How many programs add to a tile before this one, and who counts them.
+  struct After {
+    Scalar<language::i32> before;
+    language::Pointer<language::i32> counter;
+  };
   /// To the tile of which `row0` is the first row; a multiple of 16.
-  void add(const Scalar<language::i32> &row0, const Numbers &part) const {
+  void add(const Scalar<language::i32> &row0, const Numbers &part, const std::optional<After> &after) const {
     const Place at = placeOf(row0);
-    language::atomicAdd(at.pointers, inOrder(part), at.exist);
+    if (after)
+      language::atomicAddAfter(after->before, after->counter, at.pointers, inOrder(part), at.exist);
+    else
+      language::atomicAdd(at.pointers, inOrder(part), at.exist);
   }
   void clear(const Scalar<language::i32> &row0) const {
     const Place at = placeOf(row0);

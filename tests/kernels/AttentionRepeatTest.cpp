@@ -55,6 +55,8 @@ TEST_P(AttentionBackward, ThousandRunsGiveTheSameBits) {
   const std::size_t sequences = on->emulated() ? 4 : 60;
   std::vector<Problem> problems = {causalProblem(sequences), causalProblem(sequences), windowProblem(sequences)};
   problems[1].sink = problems[1].deterministic = true;
+  Problem &wide = problems.emplace_back(windowProblem(sequences));
+  wide.dim = wide.dimV = 128, wide.heads = 2, wide.deterministic = true;
   Problem &biased = problems.emplace_back(with(100, 120));
   biased.batch = on->emulated() ? 2 : 60, biased.biasOf = 12, biased.dropoutP = 0.17f, biased.heads = 2;
   Problem &listed = problems.emplace_back(causalProblem(sequences));

@@ -214,15 +214,43 @@ func.func @atomics(%p: tensor<16x!tile.ptr<i32>, #copies>, %v: tensor<16xi32, #c
   return %old : tensor<16xi32, #copies>
 }
 
+// After other programs: a wait for these before it, the count of one more after it.
+// CHECK-LABEL: @ordered
+// CHECK-SAME: %[[P:[a-z0-9]*]]: tensor
+// CHECK: tile_gpu.await %[[N:.*]] of %[[C:.*]] for %[[P]] : <i32>, tensor<16x!tile.ptr<i32>
+// CHECK-NEXT: tile.atomic_rmw add relaxed gpu %[[P]], %{{[a-z0-9]*}} : tensor
+// CHECK: %[[IS:.*]] = arith.cmpi sge, %[[N]], %
+// CHECK: tile_gpu.count %[[C]] if %[[IS]] for %[[P]]
+func.func @ordered(%p: tensor<16x!tile.ptr<i32>, #copies>, %v: tensor<16xi32, #copies>, %c: !tile.ptr<i32>, %n: i32) {
+  %unused = tile.atomic_rmw add relaxed gpu %p, %v after %n of %c : tensor<16x!tile.ptr<i32>, #copies>
+  return
+}
+
 // CHECK-LABEL: @scalar_atomic
 // CHECK: %[[O:.*]] = tile.atomic_rmw
 // CHECK-NEXT: %[[T:.*]] = tile.splat %[[O]]
 // CHECK: tile_gpu.local_store %[[T]]
-// CHECK: %[[L:.*]] = tile_gpu.local_load
-// CHECK: %[[R:.*]] = tile.reduce(%[[L]])
-// CHECK: return %[[R]]
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: %[[R:.*]] = tile_gpu.local_scalar
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: return %[[R]]
 func.func @scalar_atomic(%p: !tile.ptr<i32>, %v: i32) -> i32 {
   %old = tile.atomic_rmw add relaxed gpu %p, %v : !tile.ptr<i32>
   return %old : i32
+}
+
+// In a loop those that only copy need not come by.
+// CHECK-LABEL: @scalar_atomic_in_loop
+// CHECK: tile_gpu.local_store
+// CHECK: %[[L:.*]] = tile_gpu.local_load
+// CHECK: %[[R:.*]] = tile.reduce(%[[L]])
+// CHECK-NOT: tile_gpu.barrier
+// CHECK: scf.yield %[[R]]
+func.func @scalar_atomic_in_loop(%p: !tile.ptr<i32>, %v: i32) -> i32 {
+  %last = scf.for %i = %v to %v step %v iter_args(%x = %v) -> i32 : i32 {
+    %old = tile.atomic_rmw add relaxed gpu %p, %v : !tile.ptr<i32>
+    scf.yield %old : i32
+  }
+  return %last : i32
 }
 }

@@ -238,4 +238,31 @@ func.func @release_acquire(%x: !tile.ptr<i32>, %y: !tile.ptr<i32>, %z: !tile.ptr
   return
 }
 
+// What is counted comes before the count, of this memory alone, and nothing has to come after it.  Sums wait for all
+// threads to know that the wait is over.
+// CHECK-LABEL: @counted
+// CHECK: tile.atomic_rmw
+// CHECK-NEXT: tile.store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile_gpu.count
+// CHECK-NEXT: tile.atomic_rmw
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile_gpu.await
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile.atomic_rmw
+// CHECK-NOT: barrier
+// CHECK: tile_gpu.count
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @counted(%p: tensor<512x!tile.ptr<i32>, #vec>, %v: tensor<512xi32, #vec>, %c: !tile.ptr<i32>, %x: !tile.ptr<i32>, %q: !tile.ptr<i32>, %n: i32, %is: i1) {
+  %0 = tile.atomic_rmw add relaxed gpu %p, %v : tensor<512x!tile.ptr<i32>, #vec>
+  tile.store %x, %n : !tile.ptr<i32>
+  tile_gpu.count %c if %is for %p : !tile.ptr<i32>, tensor<512x!tile.ptr<i32>, #vec>
+  %1 = tile.atomic_rmw add relaxed gpu %p, %v : tensor<512x!tile.ptr<i32>, #vec>
+  tile_gpu.await %n of %c for %p : !tile.ptr<i32>, tensor<512x!tile.ptr<i32>, #vec>
+  %2 = tile.atomic_rmw add relaxed gpu %p, %v : tensor<512x!tile.ptr<i32>, #vec>
+  tile_gpu.count %c if %is for %q : !tile.ptr<i32>, !tile.ptr<i32>
+  return
+}
+
 }

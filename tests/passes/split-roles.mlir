@@ -3,6 +3,7 @@
 #map = #tile_gpu.tensor_map<element = "bf16", address = 0, extents = ()[s0, s1] -> (64, s1 * 64), strides = () -> (128), box = [64, 64], swizzle = "128B">
 #tma = #tile_gpu.tma<swizzle=128>
 #row = #tile_gpu.blocked<sizePerThread=[1,8], threadsPerWarp=[4,8], warpsPerCTA=[8,1], order=[1,0]>
+#plain = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
 #flag = #tile_gpu.blocked<sizePerThread=[8], threadsPerWarp=[32], warpsPerCTA=[8], order=[0]>
 
 module attributes {tile_gpu.target = "sm_90a"} {
@@ -122,4 +123,36 @@ func.func @delays() attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy
   }
   return
 }
+// A number that all read between two barriers of the block: warps that copy read it too; what wrote it stays with the
+// others.
+// CHECK-LABEL: @number
+// CHECK: tile_gpu.roles
+// CHECK: tile_gpu.barrier
+// CHECK-NEXT: %[[N:.*]] = tile_gpu.local_scalar
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK: tile_gpu.elected {
+// CHECK: tile_gpu.tensor_copy %{{.*}}[%{{.*}}, %[[N]]]
+// CHECK: } computes
+// CHECK: tile_gpu.local_store
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NEXT: tile_gpu.local_scalar
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK: return
+func.func @number(%x: !tile.ptr<bf16>, %rows: i32, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map = #map})
+    attributes {tile.kernel, tile.num_warps = 8 : i32, tile.copy_warps = 4 : i32} {
+  %c0 = arith.constant 0 : i32
+  %one = arith.constant dense<1> : tensor<1xi32, #flag>
+  %full = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<1>
+  %b = tile_gpu.local_alloc {offset = 16 : i32} : !tile_gpu.buffer<1xi32, #plain>
+  %a = tile_gpu.local_alloc {offset = 1024 : i32} : !tile_gpu.buffer<64x64xbf16, #tma>
+  tile_gpu.local_store %one, %b : tensor<1xi32, #flag>, !tile_gpu.buffer<1xi32, #plain>
+  tile_gpu.barrier
+  %n = tile_gpu.local_scalar %b : !tile_gpu.buffer<1xi32, #plain> to i32
+  tile_gpu.barrier
+  tile_gpu.elected {
+    tile_gpu.tensor_copy %map[%c0, %n] to %a dims [1, 0] counts %full[%c0] : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.mbarriers<1>
+  }
+  return
+}
+
 }

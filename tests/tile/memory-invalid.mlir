@@ -65,6 +65,22 @@ func.func @f(%p: !tile.ptr<i8>, %v: i8) {
 
 // -----
 
+func.func @f(%p: !tile.ptr<f32>, %v: f32, %c: !tile.ptr<i32>, %n: i32) {
+  // expected-error @+1 {{after other programs is relaxed, of the gpu, and its result has no uses}}
+  %0 = tile.atomic_rmw add acquire gpu %p, %v after %n of %c : !tile.ptr<f32>
+  return
+}
+
+// -----
+
+func.func @f(%p: !tile.ptr<f32>, %v: f32, %c: !tile.ptr<i32>, %n: i32) -> f32 {
+  // expected-error @+1 {{after other programs is relaxed, of the gpu, and its result has no uses}}
+  %0 = tile.atomic_rmw add relaxed gpu %p, %v after %n of %c : !tile.ptr<f32>
+  return %0 : f32
+}
+
+// -----
+
 func.func @f(%p: !tile.ptr<i32>, %v: i32) {
   // expected-error @+1 {{'nand' is none of add, min, max, umin, umax, and, or, xor, xchg}}
   %0 = tile.atomic_rmw nand relaxed gpu %p, %v : !tile.ptr<i32>

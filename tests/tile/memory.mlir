@@ -22,6 +22,10 @@ func.func @memory(%p: tensor<8x!tile.ptr<f32>>, %q: !tile.ptr<i32>, %o: tensor<8
   tile.store %p, %v mask %m cache global : tensor<8x!tile.ptr<f32>>
   // CHECK: tile.atomic_rmw add relaxed gpu %{{.*}}, %{{.*}} mask %{{.*}} : tensor<8x!tile.ptr<f32>>
   %6 = tile.atomic_rmw add relaxed gpu %p, %v mask %m : tensor<8x!tile.ptr<f32>>
+  // CHECK: tile.atomic_rmw add relaxed gpu %{{.*}}, %{{.*}} after %{{.*}} of %{{.*}} : tensor<8x!tile.ptr<f32>>
+  %10 = tile.atomic_rmw add relaxed gpu %p, %v after %w of %q : tensor<8x!tile.ptr<f32>>
+  // CHECK: tile.atomic_rmw add relaxed gpu %{{.*}}, %{{.*}} mask %{{.*}} after %{{.*}} of %{{.*}} : tensor<8x!tile.ptr<f32>>
+  %11 = tile.atomic_rmw add relaxed gpu %p, %v mask %m after %w of %q : tensor<8x!tile.ptr<f32>>
   // CHECK: tile.atomic_rmw xchg acq_rel sys %{{.*}}, %{{.*}} : !tile.ptr<i32>
   %7 = tile.atomic_rmw xchg acq_rel sys %q, %w : !tile.ptr<i32>
   // CHECK: tile.atomic_cas acquire cta %{{.*}}, %{{.*}}, %{{.*}} : !tile.ptr<i32>

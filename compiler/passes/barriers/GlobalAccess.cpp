@@ -82,9 +82,11 @@ static ArrayRef<int64_t> shapeOf(Type tile) {
 
 Hazard GlobalAccess::against(const GlobalAccess &later, bool carried) const {
   const Hazard everybody = oneWarp ? Hazard::Lanes : Hazard::Warps;
-  if (acquires || later.releases)
+  if (acquires || (later.releases && later.atomic))
     return everybody;
-  if (writes == later.writes && atomic == later.atomic)
+  if (releases && !atomic)
+    return Hazard::None;
+  if (writes == later.writes && atomic == later.atomic && !later.releases)
     return Hazard::None;
   if (!analysis::mayOverlap(roots, later.roots)) {
     const bool inPlace =

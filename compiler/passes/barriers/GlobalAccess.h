@@ -8,6 +8,8 @@
 // A tensor that is given for two arguments is read and written element for element, in place: then only other copies of
 // a loaded tile than the one that is stored could come too late.
 // An atomic operation that releases comes after everything before it, one that acquires before everything after it.
+// What releases without being atomic (the count of who has accessed elements) comes after accesses to the same memory,
+// and nothing has to come after it.
 // An asynchronous copy reads (or writes) from the operation on, until a wait: that counts as one more read, of
 // everything that the function copies.  In place it needs nothing: a tile is stored only after the wait and the barrier
 // that it came by.

@@ -45,15 +45,22 @@ public:
     llvm::SmallVector<Value> inits = {zeroOf(left), loop.getLowerBound()};
     for (Value v : scalars)
       inits.push_back(zeroOf(v));
+    if (ordered)
+      inits.push_back(loop.getLowerBound());
     loop = carryAlso(rewriter, loop, inits);
     Operation *end = loop.getBody()->getTerminator();
     end->setOperand(added, left);
     end->setOperand(added + 1, loop.getInductionVar());
     for (auto [i, v] : llvm::enumerate(scalars))
       end->setOperand(added + 2 + i, v);
+    const auto value = [&](unsigned i) { return loop.getRegionIterArg(added + i); };
+    if (ordered)
+      end->setOperand(added + 2, value(1));
 
     rewriter.setInsertionPointAfter(first);
     IRMapping map = multiply(ValueRange(loop.getRegionIterArgs()).drop_front(added));
+    if (ordered)
+      count(value(1), value(2), /*goesOn=*/true);
     rewriter.setInsertionPoint(second);
     const Value before =
         arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne, loop.getInductionVar(), loop.getLowerBound());
@@ -64,7 +71,11 @@ public:
     const Value any = arith::CmpIOp::create(
         rewriter, loc, loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt,
         loop.getLowerBound(), loop.getUpperBound());
+    if (ordered)
+      count(loop.getResult(added + 1), loop.getResult(added + 2), /*goesOn=*/false);
     addUp(map, any);
+    if (ordered)
+      countOf(loop.getResult(added + 1), any, {});
 
     for (Operation *op : llvm::reverse(late))
       rewriter.eraseOp(op);
@@ -84,7 +95,7 @@ private:
       return false;
     product = dot;
     left = viewedTile(dot.getLhs()).first;
-    late.clear(), atomics.clear(), again.clear(), scalars.clear();
+    ordered = {}, late.clear(), atomics.clear(), again.clear(), scalars.clear();
     if (!isInside(left.getDefiningOp()))
       return false;
     llvm::DenseSet<Operation *> users(dot->user_begin(), dot->user_end());
@@ -96,6 +107,8 @@ private:
         if (atomic.getOrder() != tile::Order::Relaxed || !atomic.getResult().use_empty())
           return false;
         atomics.push_back(atomic);
+        if (atomic.getCounter())
+          ordered = atomic;
       } else if (op->hasTrait<OpTrait::IsTerminator>() || op->getNumRegions() || isa<tile::DotOp>(op) ||
                  !isMemoryEffectFree(op)) {
         return false;
@@ -112,7 +125,8 @@ private:
       for (Value operand : op->getOperands())
         if (!computeAgain(operand))
           return false;
-    return true;
+    // What is counted two rounds later, and waited for in the round itself, follows from the counter alone.
+    return !ordered || (atomics.size() == 1 && scalars.empty());
   }
 
   /// What it follows from is computed again a round later, or, if it is a scalar that is not computed, carried.
@@ -180,8 +194,35 @@ private:
       if (atomic.getMask())
         mask = arith::AndIOp::create(rewriter, op->getLoc(), atomic.getMask(), mask);
       atomic.getMaskMutable().assign(mask);
+      atomic.getCounterMutable().clear();
+      atomic.getBeforeMutable().clear();
       rewriter.setInsertionPointAfter(copy);
     }
+  }
+
+  /// In the round after `last`, or after the loop: what was added in that one, the sums of the round before it,
+  /// `counted`, is counted; there is none if it was the first.  This round's sums are waited for, whose time comes in
+  /// the next one: by then all threads have met, since that one counts, too.
+  void count(Value last, Value counted, bool goesOn) {
+    const Location loc = product.getLoc();
+    const Value is = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne, last, loop.getLowerBound());
+    IRMapping now;
+    if (goesOn)
+      for (Value operand : {Value(ordered.getBefore()), Value(ordered.getCounter())})
+        repeat(operand, now);
+    countOf(counted, is, goesOn ? std::optional(std::move(now)) : std::nullopt);
+  }
+
+  /// The sums of the round `of`, if `is`; and waits for those whose values `next` maps.
+  void countOf(Value of, Value is, const std::optional<IRMapping> &next) {
+    IRMapping map;
+    map.map(loop.getInductionVar(), of);
+    for (Value operand : {Value(ordered.getCounter()), Value(ordered.getPointer())})
+      repeat(operand, map);
+    CountOp::create(rewriter, product.getLoc(), map.lookupOrDefault(ordered.getCounter()), is,
+                    next ? next->lookupOrDefault(ordered.getBefore()) : Value(),
+                    next ? next->lookupOrDefault(ordered.getCounter()) : Value(),
+                    map.lookupOrDefault(ordered.getPointer()));
   }
 
   void repeat(Value v, IRMapping &map) {
@@ -200,6 +241,7 @@ private:
   Value left;                                   ///< that the product reads, past views
   llvm::SmallVector<Operation *> late;          ///< what follows from the product, in program order
   llvm::SmallVector<tile::AtomicRmwOp> atomics; ///< of these
+  tile::AtomicRmwOp ordered;                    ///< of these: after other programs
   llvm::SetVector<Operation *> again;           ///< computed a round later, too
   llvm::SetVector<Value> scalars;               ///< carried
 };

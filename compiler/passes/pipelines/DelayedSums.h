@@ -14,6 +14,9 @@
 //
 // x is what warps exchange: they need not meet between making it and multiplying it, but once a round, wherever.
 //
+// Sums after those of other programs are counted a round later still, and waited for a round before, at once, right
+// after the product has begun: neither keeps anybody waiting, and the round's barrier serves both.
+//
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_PIPELINES_DELAYEDSUMS_H
 #define KILN_PASSES_PIPELINES_DELAYEDSUMS_H

@@ -69,7 +69,8 @@ bool isZero(Value v) {
 
 Value writtenBy(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp>([](auto access) { return access.getPointer(); })
+      .Case<tile::StoreOp, tile::AtomicRmwOp, tile::AtomicCasOp, tile_gpu::CountOp>(
+          [](auto access) { return access.getPointer(); })
       .Case([](tile::StoreViewOp store) { return store.getView(); })
       .Default([](Operation *) { return Value(); });
 }

@@ -41,8 +41,22 @@ bool staysAsItIs(Operation *load) {
                        .wasInterrupted();
 }
 
+/// Warps that copy meet the others before it and after it; some may sleep besides.
+bool readsBetweenBarriers(Operation *op) {
+  const auto isBarrier = [](Operation *other, auto next) {
+    while (isa_and_nonnull<DelayOp>(other))
+      other = next(other);
+    return isa_and_nonnull<BarrierOp>(other);
+  };
+  return isa<LocalScalarOp>(op) &&
+         isBarrier(op->getPrevNode(), [](Operation *other) { return other->getPrevNode(); }) &&
+         isBarrier(op->getNextNode(), [](Operation *other) { return other->getNextNode(); });
+}
+
 /// Each thread can do it, whatever the others do and whenever: what it loads nobody writes.
 bool isScalar(Operation *op) {
+  if (readsBetweenBarriers(op))
+    return true;
   const auto isTile = [](Type type) { return isa<ShapedType>(type); };
   if (op->getNumRegions() || llvm::any_of(op->getOperandTypes(), isTile) ||
       llvm::any_of(op->getResultTypes(), isTile) || tile::orderingOf(op))

@@ -109,6 +109,14 @@ LogicalResult expandAtomic(Operation *op) {
   const layout::Blocked one{{1}, {layout::warpSize}, {static_cast<int64_t>(warpsOf(op).count)}, {0}};
   auto type = RankedTensorType::get({1}, result.getType(), LayoutAttr::get(op->getContext(), one));
   auto splat = tile::SplatOp::create(b, loc, type, result);
+  if (isa<func::FuncOp>(op->getParentOp())) { // all warps come by, those that only copy too
+    Value buffer = storedTo(b, loc, splat);
+    BarrierOp::create(b, loc);
+    Value all = LocalScalarOp::create(b, loc, result.getType(), buffer);
+    BarrierOp::create(b, loc);
+    result.replaceAllUsesExcept(all, splat);
+    return success();
+  }
   Value all = ownersToAll(b, loc, splat);
   auto reduce = tile::ReduceOp::create(b, loc, TypeRange{result.getType()}, ValueRange{all}, b.getI32IntegerAttr(0));
   Block *body = b.createBlock(&reduce.getCombine(), {}, {result.getType(), result.getType()}, {loc, loc});

@@ -41,6 +41,10 @@ mlir::LogicalResult expandGather(tile::GatherOp op, GatherBuffers &buffers);
 /// transposed, in the layout that is cheapest to store.
 mlir::LogicalResult expandWarpgroupDots(mlir::func::FuncOp f);
 
+/// An atomic operation after those of other programs becomes a wait for these, the operation, and the count of one
+/// more.
+mlir::LogicalResult expandOrder(tile::AtomicRmwOp op);
+
 /// An atomic operation whose result several warps (of a scalar: all threads) need: the threads that act write it to a
 /// buffer from which all read it.
 mlir::LogicalResult expandAtomic(mlir::Operation *op);
