@@ -40,6 +40,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
       // expected-note @+1 {{the sum}}
       tile_gpu.bulk_add %b, %p : !tile_gpu.buffer<4x512xf32, #rows>, tensor<4x512x!tile.ptr<f32>, #runs>
     }
+    tile_gpu.bulk_wait
     return
   }
 }
@@ -64,6 +65,7 @@ module attributes {tile_gpu.target = "sm_90a"} {
       // expected-note @+1 {{the read}}
       tile_gpu.bulk_add %b, %p : !tile_gpu.buffer<4x512xf32, #rows>, tensor<4x512x!tile.ptr<f32>, #runs>
     }
+    tile_gpu.bulk_wait
     return
   }
 }
@@ -131,6 +133,26 @@ module attributes {tile_gpu.target = "sm_90a"} {
     // expected-error @+2 {{accesses memory that the copy engine may still write}}
     // expected-note @+1 {{other accesses than atomic ones to memory that it adds to are for another launch}}
     %y = tile.load %p : tensor<4x512x!tile.ptr<f32>, #runs>
+    return
+  }
+}
+
+// -----
+
+// The kernel ends first.
+#runs = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[1,0],[2,0]], shape=[4,512]>
+#rows = #tile_gpu.tma<swizzle=0, order=[1,0]>
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @no_end(%x: tensor<4x512xf32, #runs>, %p: tensor<4x512x!tile.ptr<f32>, #runs>, %m: i1) attributes {tile.num_warps = 4 : i32} {
+    %b = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<4x512xf32, #rows>
+    tile_gpu.local_store %x, %b : tensor<4x512xf32, #runs>, !tile_gpu.buffer<4x512xf32, #rows>
+    tile_gpu.warp_barrier
+    tile_gpu.bulk_wait
+    scf.if %m {
+      // expected-error @+1 {{the kernel may end while the copy engine reads shared memory here}}
+      tile_gpu.bulk_add %b, %p : !tile_gpu.buffer<4x512xf32, #rows>, tensor<4x512x!tile.ptr<f32>, #runs>
+    }
+    // expected-note @+1 {{wait for all before this}}
     return
   }
 }

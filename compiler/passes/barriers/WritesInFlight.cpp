@@ -23,6 +23,31 @@ std::optional<MemoryOrigin> disturbs(Operation *op, bool atomic) {
   return originOf(op, [&](const tile::MemoryAccess &access) { return atomic ? !access.atomic : access.reads; });
 }
 
+bool isStore(Operation *op) {
+  return llvm::any_of(tile::accessesOf(op), [](const tile::MemoryAccess &access) {
+    return access.inFlight && access.agent == tile::Agent::BulkStore;
+  });
+}
+
+bool awaitsStores(Operation *op) {
+  const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+  return ordering && ordering->awaits == tile::Agent::BulkStore && ordering->tokens.empty() &&
+         ordering->inFlight.value_or(0) == 0;
+}
+
+/// Of those that a block of the function ends with, after all waits: the last one; null if there is none.
+Operation *lastStore(Block &block) {
+  for (Operation &op : llvm::reverse(block)) {
+    if (awaitsStores(&op))
+      return nullptr;
+    Operation *last = nullptr;
+    op.walk([&](Operation *inner) { last = isStore(inner) ? inner : last; });
+    if (last)
+      return last;
+  }
+  return nullptr;
+}
+
 } // namespace
 
 bool checkWritesInFlight(func::FuncOp function) {
@@ -36,6 +61,11 @@ bool checkWritesInFlight(func::FuncOp function) {
   if (all.empty())
     return true;
   bool good = true;
+  if (Operation *last = lastStore(function.getBody().back())) {
+    good = false;
+    InFlightDiagnostic d = last->emitError("the kernel may end while the copy engine reads shared memory here");
+    d.attachNote(function.getBody().back().getTerminator()->getLoc()) << "wait for all before this";
+  }
   function.walk([&](Operation *op) {
     for (const Written &written : all) {
       const std::optional<MemoryOrigin> other = disturbs(op, written.atomic);
