@@ -106,9 +106,11 @@ bool showsStores(Operation *op) {
       ->walk([](Operation *inner) {
         const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(inner);
         const bool tells = (ordering && (ordering->meets() || ordering->arrives)) || isa<NVVM::Barrier0Op>(inner);
-        return tells || llvm::any_of(
-                            tile::accessesOf(inner),
-                            [](const tile::MemoryAccess &access) { return access.agent == tile::Agent::MatrixUnit; })
+        return tells || llvm::any_of(tile::accessesOf(inner),
+                                     [](const tile::MemoryAccess &access) {
+                                       return access.agent != tile::Agent::Threads && access.reads &&
+                                              access.in<tile_gpu::SharedMemory>();
+                                     })
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -102,6 +102,7 @@ LogicalResult lowerFunction(func::FuncOp function) {
   populateConvertPatterns(patterns, converter, *context);
   populateLocalPatterns(patterns, converter, *context);
   populateAsyncPatterns(patterns, converter, *context);
+  populateBulkPatterns(patterns, converter, *context);
   populateBarrierPatterns(patterns, converter, *context);
   populateMbarrierPatterns(patterns, converter, *context);
   populateCheckPatterns(patterns, converter, *context);

@@ -105,6 +105,9 @@ public:
   /// analysis::beginsAtZero of this asynchronous copy's view.
   bool beginsAtZero(mlir::Operation *copy) const { return accesses.lookup(copy).beginsAtZero; }
 
+  /// How many neighbours the copy engine may add at a time: those that lie together in memory for certain.
+  uint32_t contiguousRun(mlir::Operation *bulkAdd) const { return runs.lookup(bulkAdd); }
+
   /// What this copy's map is made by; nothing is known of it once the kernel's arguments are converted.
   const TensorMapRecipe &recipe(tile_gpu::TensorCopyOp copy) const { return recipes.at(copy); }
   /// One thread executes it; what is around it may be converted already.
@@ -147,6 +150,7 @@ private:
     bool beginsAtZero = false;
   };
   llvm::DenseMap<mlir::Operation *, Accesses> accesses;
+  llvm::DenseMap<mlir::Operation *, uint32_t> runs;
   llvm::DenseMap<mlir::Operation *, TensorMapRecipe> recipes;
   llvm::DenseSet<mlir::Operation *> electedOps;
   mutable std::map<std::vector<layout::BitVector>, mlir::Value> linearValues;
@@ -190,6 +194,7 @@ void populateAtomicPatterns(mlir::RewritePatternSet &patterns, const TileTypeCon
 void populateConvertPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateLocalPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateAsyncPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
+void populateBulkPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateBarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateMbarrierPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);
 void populateCheckPatterns(mlir::RewritePatternSet &patterns, const TileTypeConverter &, const LoweringContext &);

@@ -1,5 +1,7 @@
 #include "compiler/lowering/Emit.h"
 
+#include "compiler/analysis/ContiguousRuns.h"
+
 using namespace mlir;
 
 namespace kiln::lowering {
@@ -72,10 +74,13 @@ void LoweringContext::findAccesses() {
     if (auto copy = dyn_cast<tile_gpu::TensorCopyOp>(op))
       if (const Result<TensorMapRecipe> form = copy.recipe().form()) // verified
         recipes[op] = *form;
+    if (auto sum = dyn_cast<tile_gpu::BulkAddOp>(op))
+      runs[op] = analysis::contiguousRun(facts, sum.getPointer(), sum.getMask(), sum.runDim(), ~0u,
+                                         tile_gpu::BulkAddOp::leastBytes);
     if (tile_gpu::isElected(op))
       electedOps.insert(op);
     const std::optional<tile::MemoryAccess> global = tile::globalAccessOf(op);
-    if (!global || global->agent == tile::Agent::BulkCopy)
+    if (!global || global->agent == tile::Agent::BulkCopy || global->agent == tile::Agent::BulkStore)
       return;
     const analysis::VectorAccess vector = facts.vectorAccess(op);
     Accesses found{vector, vector};

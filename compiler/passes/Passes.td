@@ -251,6 +251,19 @@ def RelieveRegisters : Pass<"kiln-relieve-registers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }
 
+def BulkSums : Pass<"kiln-bulk-sums", "::mlir::ModuleOp"> {
+  let summary = "Has the copy engine add tiles to memory that loops sum up there";
+  let description = [{
+    An atomic addition of a tile of f32 in a loop, relaxed, for the GPU, whose old values nobody looks at, becomes a store
+    to a buffer and a `tile_gpu.bulk_add`, on targets with the copy engine: threads need not wait until the memory unit
+    has read their registers.  Where what a warp has of the tile lies together in memory, 512 bytes or more at a time,
+    masked alike; where nothing else in the kernel accesses that memory; and where the buffer leaves the kernel its other
+    shared memory and a multiprocessor as many blocks.  Else the addition stays, and a remark says why.  Sums of one type
+    share a buffer: each waits until the engine has read the one before.
+  }];
+  let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
+}
+
 def AllocateShared : Pass<"kiln-allocate-shared", "::mlir::ModuleOp"> {
   let summary = "Gives every buffer its place in shared memory, by liveness";
   let description = [{

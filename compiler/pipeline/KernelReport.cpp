@@ -220,6 +220,8 @@ private:
           add("asynchronous copies to shared memory (cp.async)");
         else if (access.agent == tile::Agent::BulkCopy)
           add("bulk copies (TMA)", isElected(op));
+        else if (access.agent == tile::Agent::BulkStore)
+          add("sums by the copy engine");
         else if (access.agent == tile::Agent::MatrixUnit)
           addProducts(MatrixUnit::Wgmma);
       if (auto dot = dyn_cast<tile::DotOp>(op))

@@ -44,7 +44,7 @@ std::string decimal(double milliseconds) {
 
 /// Whether PTX has an atomic addition of floating-point numbers: "red.relaxed.gpu.global.add.f32".
 bool addsFloats(llvm::StringRef ptx) {
-  return (ptx.contains("red.") || ptx.contains("atom.")) &&
+  return (ptx.contains("red.") || ptx.contains("atom.") || ptx.contains("cp.reduce.")) &&
          (ptx.contains(".add.f") || ptx.contains(".add.noftz.") || ptx.contains(".add.bf"));
 }
 
@@ -96,6 +96,7 @@ Metadata describeKernel(func::FuncOp kernel) {
         !op.getCounter()) // in order
       m.reproducible = false;
   });
+  kernel.walk([&](tile_gpu::BulkAddOp) { m.reproducible = false; });
   return m;
 }
 

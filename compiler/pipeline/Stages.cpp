@@ -154,6 +154,7 @@ Status buildTileGpuStage(OpPassManager &pm, const StageInsertions &added) {
   pm.addPass(verifyStage("tile_gpu"));
   pm.addPass(createExpandShared());
   pm.addPass(createRelieveRegisters());
+  pm.addPass(createBulkSums());
   pm.addPass(createAllocateShared());
   pm.addPass(createCountGroups());
   pm.addPass(createSpecializeWarps());

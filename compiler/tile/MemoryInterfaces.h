@@ -23,7 +23,8 @@ namespace kiln::tile {
 enum class Agent : unsigned char {
   Threads,    ///< the block's threads, by instructions of their own
   AsyncCopy,  ///< cp.async: each thread's copies
-  BulkCopy,   ///< the copy engine (TMA)
+  BulkCopy,   ///< the copy engine (TMA), to shared memory
+  BulkStore,  ///< the copy engine, from shared memory: what each thread has begun
   MatrixUnit, ///< reads shared memory by itself (wgmma)
 };
 
@@ -64,6 +65,7 @@ struct MemoryOrdering {
   std::optional<Agent> awaits;      ///< waits for groups of that agent
   mlir::ValueRange tokens;          ///< which; none: all
   std::optional<unsigned> inFlight; ///< so many of the last groups may stay in flight; not known yet: none
+  bool readsOnly = false;           ///< what they read has been read; what they write they may write later
   /// The operations whose accesses are waited for; none: not known, any of that agent.
   llvm::SmallVector<mlir::Operation *, 1> awaited = {};
   mlir::ValueRange ready; ///< the buffers that the groups filled; none: all that are ever filled so

@@ -114,6 +114,18 @@ bool sameLayout(Type a, Type b) {
   return lx && ly && *lx == *ly;
 }
 
+layout::LinearLayout ofWarps(const layout::LinearLayout &core) {
+  llvm::SmallVector<layout::BitVector> registers;
+  for (layout::InDim held : {layout::InDim::Register, layout::InDim::Lane})
+    llvm::append_range(registers, core.columns(held));
+  const llvm::SmallVector<layout::BitVector> lanes(core.bits(layout::InDim::Lane), 0);
+  // The same columns, in other places.
+  return *layout::LinearLayout::create(core.shape(), {.registers = registers,
+                                                      .lanes = lanes,
+                                                      .warps = core.columns(layout::InDim::Warp),
+                                                      .blocks = core.columns(layout::InDim::Block)});
+}
+
 Result<const Target *> targetOf(Operation *op) {
   auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
   auto name = module ? module->getAttrOfType<StringAttr>(targetAttr) : StringAttr();

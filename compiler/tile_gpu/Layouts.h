@@ -67,6 +67,9 @@ unsigned planBits(mlir::Type tile);
 layout::PlanOptions planOptions(LayoutAttr destination, uint64_t scratchBytes = layout::defaultScratchBytes);
 /// Both types have layouts that map the same elements to the same places.
 bool sameLayout(mlir::Type a, mlir::Type b);
+/// What a warp's lanes hold as registers of one lane, of which the others have copies: for what a lane does for its
+/// warp.
+layout::LinearLayout ofWarps(const layout::LinearLayout &core);
 
 /// The code target of the module that holds `op` (its attribute tile_gpu.target), or a failure that says what is
 /// missing.

@@ -29,6 +29,11 @@ struct AsyncGroups : mlir::SideEffects::Resource::Base<AsyncGroups> {
   llvm::StringRef getName() final { return "groups of asynchronous copies"; }
 };
 
+/// The groups of each thread's sums by the copy engine.
+struct BulkGroups : mlir::SideEffects::Resource::Base<BulkGroups> {
+  llvm::StringRef getName() final { return "groups of sums by the copy engine"; }
+};
+
 /// The groups of each warpgroup's products.
 struct ProductGroups : mlir::SideEffects::Resource::Base<ProductGroups> {
   llvm::StringRef getName() final { return "groups of products"; }

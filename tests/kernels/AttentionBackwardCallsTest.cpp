@@ -322,6 +322,10 @@ TEST_P(AttentionBackwardSpills, OfTheUsualHeads) {
       // Sums of dk and dv take half of the registers.  Tiles that spill nothing have half the rows (128 columns: slower
       // by 1.2), or one warpgroup's products less in flight.
       const bool warpgroups = text.find("wgmma.mma_async") != std::string::npos;
+      if (warpgroups && dim <= 128) { // one pass: the copy engine adds to dq, and no thread does
+        EXPECT_NE(text.find("cp.reduce.async.bulk.global"), std::string::npos) << name << " " << dim;
+        EXPECT_EQ(text.find("red.relaxed.gpu.global"), std::string::npos) << name << " " << dim;
+      }
       EXPECT_LE(*k->spillStoreBytes + *k->spillLoadBytes, !warpgroups  ? 0u
                                                           : dim == 256 ? 520u
                                                                        : 160u)

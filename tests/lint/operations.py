@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """operations.py SOURCE-TREE: what passes must know of asynchronous operations they ask by interfaces.
 
-No file of compiler/passes and its folders names an operation of AsyncOps.td, but one that makes it (X::create). What an operation does
+No file of compiler/passes and its folders names an operation of AsyncOps.td or BulkOps.td, but one that makes it (X::create). What an operation does
 to memory it states itself (compiler/tile/MemoryInterfaces.h): a list by name would miss the next one.
 """
 import pathlib
@@ -35,7 +35,7 @@ def check_itself():
 def main():
     check_itself()
     root = pathlib.Path(sys.argv[1])
-    names = operations((root / "compiler/tile_gpu/AsyncOps.td").read_text(encoding="utf-8"))
+    names = [n for f in ("AsyncOps.td", "BulkOps.td") for n in operations((root / "compiler/tile_gpu" / f).read_text(encoding="utf-8"))]
     sources = sorted(p for p in (root / "compiler/passes").rglob("*") if p.suffix in (".cpp", ".h"))
     if len(names) < 4 or len(sources) < 30:
         sys.exit(f"found {len(names)} operations and {len(sources)} sources: the lint looks in the wrong place")

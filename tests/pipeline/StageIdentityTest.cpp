@@ -109,6 +109,7 @@ TEST(StageIdentity, TextBetweenAnyTwoPasses) {
                                  "--kiln-verify-stage=stage=tile_gpu",
                                  "--kiln-expand-shared",
                                  "--kiln-relieve-registers",
+                                 "--kiln-bulk-sums",
                                  "--kiln-allocate-shared",
                                  "--kiln-count-groups",
                                  "--kiln-insert-barriers",

@@ -157,6 +157,7 @@ void BarrierPaths::order(Operation *op, const tile::MemoryOrdering &ordering) {
     Event &event = events[add(Event::Wait, op)];
     event.series = *ordering.awaits;
     event.groups = ordering.inFlight.value_or(0);
+    event.readsOnly = ordering.readsOnly;
     mostGroups = std::max(mostGroups, event.groups);
   }
   if (ordering.handoff) {

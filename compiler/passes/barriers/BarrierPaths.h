@@ -53,6 +53,7 @@ struct Event {
   unsigned access = 0;    ///< number in `accesses`; of a GlobalWrite in `writes`
   tile::Agent series{};   ///< of a commit or wait: whose groups
   unsigned groups = 0;    ///< that a wait leaves in flight
+  bool readsOnly = false; ///< the wait says nothing of what they write
   int mbarrier = unknown; ///< number in `mbarriers`; of an access by a copy: that it counts to
   int phase = unknown;    ///< 0 or 1
   llvm::SmallVector<unsigned, 2> next;

@@ -12,12 +12,11 @@ namespace kiln {
 using layout::InDim;
 
 GlobalAccess::GlobalAccess(const tile::MemoryAccess &access, const analysis::PointerRoots &known)
-    : roots(known.of(access.memory)), writes(access.writes), copies(access.inFlight) {
+    : roots(known.of(access.memory)), writes(access.writes), atomic(access.atomic), copies(access.inFlight) {
   if (copies)
     return;
   address = {access.memory};
   llvm::append_range(address, access.coords);
-  atomic = access.atomic;
   acquires = access.acquires;
   releases = access.releases;
   tile = access.tile;
@@ -41,10 +40,12 @@ llvm::SmallVector<GlobalAccess, 1> GlobalAccess::of(Operation *op, const analysi
     GlobalAccess handed[2]; // what was read, what was written
     op->getParentOfType<func::FuncOp>().walk([&](Operation *copy) {
       for (const tile::MemoryAccess &access : tile::accessesOf(copy))
-        if (isNamed(access) && access.inFlight && access.agent == *ordering->awaits) {
+        if (isNamed(access) && access.inFlight && access.agent == *ordering->awaits &&
+            !(ordering->readsOnly && access.writes)) {
           GlobalAccess &same = handed[access.writes];
           same.copies = true;
           same.writes = access.writes;
+          same.atomic = access.atomic;
           same.roots.add(roots.of(access.memory));
         }
     });

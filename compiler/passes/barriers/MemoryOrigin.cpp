@@ -70,8 +70,6 @@ void add(MemoryOrigin &to, Value address) {
 
 } // namespace
 
-namespace {
-/// Of all accesses to global memory that `wanted` takes.
 std::optional<MemoryOrigin> originOf(Operation *op, llvm::function_ref<bool(const tile::MemoryAccess &)> wanted) {
   std::optional<MemoryOrigin> out;
   for (const tile::MemoryAccess &access : tile::accessesOf(op)) {
@@ -86,10 +84,11 @@ std::optional<MemoryOrigin> originOf(Operation *op, llvm::function_ref<bool(cons
   }
   return out;
 }
-} // namespace
 
 std::optional<MemoryOrigin> copiedFrom(Operation *op) {
-  return originOf(op, [](const tile::MemoryAccess &access) { return access.inFlight && access.reads; });
+  // What is written, too, is WritesInFlight.h's.
+  return originOf(op,
+                  [](const tile::MemoryAccess &access) { return access.inFlight && access.reads && !access.writes; });
 }
 
 std::optional<MemoryOrigin> writtenTo(Operation *op) {

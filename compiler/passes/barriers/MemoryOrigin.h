@@ -8,6 +8,8 @@
 #ifndef KILN_PASSES_BARRIERS_MEMORYORIGIN_H
 #define KILN_PASSES_BARRIERS_MEMORYORIGIN_H
 
+#include "compiler/tile/MemoryInterfaces.h"
+
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -22,6 +24,9 @@ struct MemoryOrigin {
 
   bool known() const { return !unknown && !anywhere; }
 };
+
+/// Of an operation's accesses to global memory that `wanted` takes; nothing if it takes none.
+std::optional<MemoryOrigin> originOf(mlir::Operation *op, llvm::function_ref<bool(const tile::MemoryAccess &)> wanted);
 
 /// What an operation reads that goes on reading until a wait (a copy); nothing for other operations.
 std::optional<MemoryOrigin> copiedFrom(mlir::Operation *op);

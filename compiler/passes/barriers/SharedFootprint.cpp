@@ -104,17 +104,27 @@ Access byElement(const layout::LinearLayout &core, const layout::SharedTile &sha
   return out;
 }
 
-/// The buffers that a wait for groups of an agent publishes, and whether they were written: those that it names, else
-/// all that the agent ever fills; and all that it ever reads.  Of operations that it names, if it does.
-llvm::MapVector<Value, bool> publishedBy(Operation *wait, const tile::MemoryOrdering &ordering) {
-  llvm::MapVector<Value, bool> out;
+/// Of a buffer that a wait publishes.
+struct Published {
+  bool written = false;
+  Type readBy; ///< by the threads that this tile's layout says; null: by anyone
+};
+
+/// The buffers that a wait for groups of an agent publishes: those that it names, else all that the agent ever fills;
+/// and all that it ever reads.  Of operations that it names, if it does.
+llvm::MapVector<Value, Published> publishedBy(Operation *wait, const tile::MemoryOrdering &ordering) {
+  llvm::MapVector<Value, Published> out;
   for (Value buffer : ordering.ready)
-    out[buffer] = true;
+    out[buffer].written = true;
   const auto add = [&](Operation *op) {
     for (const tile::MemoryAccess &access : tile::accessesOf(op))
       if (access.in<SharedMemory>() && access.inFlight && access.agent == *ordering.awaits && access.memory &&
-          (!access.writes || ordering.ready.empty()))
-        out[access.memory] |= access.writes;
+          (access.writes ? ordering.ready.empty() && !ordering.readsOnly : access.reads)) {
+        auto [it, fresh] = out.insert({access.memory, {access.writes, access.tile}});
+        if (!fresh)
+          it->second = {it->second.written || access.writes,
+                        it->second.readBy == access.tile ? it->second.readBy : Type()};
+      }
   };
   if (ordering.awaited.empty())
     wait->getParentOfType<func::FuncOp>().walk(add);
@@ -284,10 +294,11 @@ Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
   if (op->getNumRegions() > 0)
     return all;
   if (const auto ordering = tile::orderingOf(op); ordering && ordering->awaits)
-    for (const auto &[buffer, written] : publishedBy(op, *ordering)) {
+    for (const auto &[buffer, what] : publishedBy(op, *ordering)) {
       SharedFootprint &one = all.emplace_back();
-      one.write = written;
-      KILN_TRY(Builder{one}.local(op, buffer, Type(), Builder::By::Everyone));
+      one.write = what.written;
+      const bool known = what.readBy && !what.written;
+      KILN_TRY(Builder{one}.local(op, buffer, what.readBy, known ? Builder::By::Element : Builder::By::Everyone));
     }
   for (const tile::MemoryAccess &access : tile::accessesOf(op)) {
     if (!access.in<SharedMemory>())

@@ -7,7 +7,8 @@
 // What one thread does (`elected`) needs nothing before what it does later, and is anyone's for all others.
 //
 // An access in flight begins at its operation.  A wait publishes what was copied: from there on it counts as written
-// (of what was read: as read) by every thread, at that moment.
+// (of what was read: as read) by every thread, at that moment; what threads have others read for them, as read by
+// these.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_SHAREDFOOTPRINT_H

@@ -1,6 +1,7 @@
 #include "compiler/passes/barriers/BarrierPaths.h"
 #include "compiler/passes/barriers/PhaseCheck.h"
 #include "compiler/passes/barriers/TurnCheck.h"
+#include "compiler/passes/barriers/WritesInFlight.h"
 #include "compiler/passes/Pass.h"
 
 using namespace mlir;
@@ -47,6 +48,8 @@ Words wordsOf(const Event &event, tile::Agent agent) {
     return {"copy", "mbarrier_wait", "wait for its mbarrier first"};
   if (agent == tile::Agent::MatrixUnit)
     return {"product", "warpgroup_wait", "wait for its group first"};
+  if (agent == tile::Agent::BulkStore)
+    return {"sum", "bulk_wait", "wait for its group first"};
   return {"copy", "async_wait", "wait for its group first"};
 }
 
@@ -117,6 +120,8 @@ private:
     return start.kind == Event::Access ? paths.accesses[start.access].agent : tile::Agent();
   }
 
+  bool writes(const Event &start) const { return start.kind == Event::Access && paths.accesses[start.access].write; }
+
   void from(const Event &start) {
     llvm::SmallVector<Reached> reached;
     llvm::DenseSet<std::pair<unsigned, decltype(State().key())>> seen;
@@ -174,7 +179,8 @@ private:
             state.between == noGroup ? lastGroup : std::min(state.between + 1, lastGroup + paths.mostGroups);
       break;
     case Event::Wait: // groups of other series than the access's say nothing of it
-      if (event.series == seriesOf(start) && state.between >= lastGroup + event.groups)
+      if (event.series == seriesOf(start) && state.between >= lastGroup + event.groups &&
+          !(event.readsOnly && writes(start)))
         state.between = nothing;
       break;
     case Event::Arrive:
@@ -432,7 +438,7 @@ struct VerifyBarriers : impl::VerifyBarriersBase<VerifyBarriers> {
       }
       Search search(paths);
       // The search goes by phases: with wrong ones it finds what follows from them.
-      if (!proof::checkTurns(function) || !checkPhases(paths) || !search.run())
+      if (!proof::checkTurns(function) || !proof::checkWritesInFlight(function) || !checkPhases(paths) || !search.run())
         good = false;
       else if (remarks)
         function.emitRemark("proved: ") << paths.accessOps << " accesses, " << search.pairs()

@@ -62,20 +62,21 @@ private:
   llvm::DenseMap<Operation *, std::pair<unsigned, unsigned>> span;
 };
 
-/// It waits for all groups, or each of its arms does.
-bool awaitsAll(Operation *op, tile::Agent agent) {
+/// It waits for all groups, or each of its arms does; for what they write, too, if that is asked.
+bool awaitsAll(Operation *op, tile::Agent agent, bool writes) {
   if (auto branch = dyn_cast<scf::IfOp>(op))
     return branch.elseBlock() && llvm::all_of(branch->getRegions(), [&](Region &region) {
-             return llvm::any_of(region.front(), [&](Operation &inner) { return awaitsAll(&inner, agent); });
+             return llvm::any_of(region.front(), [&](Operation &inner) { return awaitsAll(&inner, agent, writes); });
            });
   const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
-  return ordering && ordering->awaits == agent && ordering->tokens.empty() && ordering->inFlight.value_or(0) == 0;
+  return ordering && ordering->awaits == agent && ordering->tokens.empty() && ordering->inFlight.value_or(0) == 0 &&
+         !(ordering->readsOnly && writes);
 }
 
 /// The wait after which an access in flight has certainly ended: the next on every path that waits for all groups, once
 /// the access belongs to one.  Null if there is none.  `leaving` gets each loop around the access that ends before it:
 /// it may still be in flight in the next round.
-Operation *landing(Operation *access, tile::Agent agent, llvm::function_ref<void(Operation *)> leaving) {
+Operation *landing(Operation *access, tile::Agent agent, bool writes, llvm::function_ref<void(Operation *)> leaving) {
   const auto closes = [&](Operation *op) {
     const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
     return ordering && ordering->closes == agent;
@@ -84,7 +85,7 @@ Operation *landing(Operation *access, tile::Agent agent, llvm::function_ref<void
   for (Operation *level = access; level && !isa<func::FuncOp>(level); level = level->getParentOp()) {
     for (Operation *next = level->getNextNode(); next; next = next->getNextNode()) {
       committed |= closes(next);
-      if (committed && awaitsAll(next, agent))
+      if (committed && awaitsAll(next, agent, writes))
         return next;
     }
     if (Operation *around = level->getParentOp(); isa_and_nonnull<scf::ForOp, scf::WhileOp>(around))
@@ -152,7 +153,7 @@ void findLife(SharedBuffer &buffer, const Order &order) {
         if (access.memory != v || !access.inFlight || countsToMbarrier(user))
           continue;
         // A buffer that the loop makes anew each round: what else lies there in the next round waits as well.
-        Operation *landed = landing(user, access.agent, [&](Operation *loop) {
+        Operation *landed = landing(user, access.agent, access.writes, [&](Operation *loop) {
           from(loop);
           to(loop);
         });

@@ -1,0 +1,85 @@
+// RUN: kiln-opt %s -split-input-file --kiln-bulk-sums | FileCheck %s
+
+#runs = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[1,0],[2,0]], shape=[4,512]>
+#line = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[0,0],[0,0]], shape=[1,512]>
+#row = #tile_gpu.slice<dim=0, parent=linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[0,0],[0,0]], shape=[1,512]>>
+
+// Both sums have the one buffer; the kernel ends when the engine has.
+// CHECK-LABEL: @loop
+// CHECK: %[[B:.*]] = tile_gpu.local_alloc : !tile_gpu.buffer<4x512xf32, #tma>
+// CHECK-NOT: local_alloc
+// CHECK: scf.for
+// CHECK: %[[P:.*]] = tile.addptr
+// CHECK: tile_gpu.bulk_wait read
+// CHECK-NEXT: tile_gpu.local_store %{{.*}}, %[[B]]
+// CHECK-NEXT: tile_gpu.bulk_add %[[B]], %[[P]] mask
+// CHECK-NEXT: tile_gpu.bulk_wait read
+// CHECK-NEXT: tile_gpu.local_store %{{.*}}, %[[B]]
+// CHECK-NEXT: tile_gpu.bulk_add %[[B]], %[[P]] : 
+// CHECK-NEXT: }
+// Where nothing comes round there is nothing to do meanwhile.
+// CHECK-NEXT: tile.atomic_rmw
+// CHECK-NEXT: tile_gpu.bulk_wait{{$}}
+// CHECK-NEXT: return
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @loop(%a: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %x: tensor<4x512xf32, #runs>, %n: i32) attributes {tile.num_warps = 4 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %j = tile.range 0 to 512 : tensor<512xi32, #row>
+    %j1 = tile.expand_dims %j {axis = 0 : i32} : tensor<512xi32, #row> to tensor<1x512xi32, #line>
+    %j2 = tile.broadcast %j1 : tensor<1x512xi32, #line> to tensor<4x512xi32, #runs>
+    %j3 = arith.extsi %j2 : tensor<4x512xi32, #runs> to tensor<4x512xi64, #runs>
+    %s = tile.splat %a : !tile.ptr<f32> to tensor<4x512x!tile.ptr<f32>, #runs>
+    %p = tile.addptr %s, %j3 : tensor<4x512x!tile.ptr<f32>, #runs>, tensor<4x512xi64, #runs>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %few = arith.cmpi slt, %i, %c4 : i32
+      %m = tile.splat %few : i1 to tensor<4x512xi1, #runs>
+      %l = arith.muli %i, %c4 : i32
+      %at = tile.splat %l : i32 to tensor<4x512xi32, #runs>
+      %q = tile.addptr %p, %at : tensor<4x512x!tile.ptr<f32>, #runs>, tensor<4x512xi32, #runs>
+      %old = tile.atomic_rmw add relaxed gpu %q, %x mask %m : tensor<4x512x!tile.ptr<f32>, #runs>
+      %old2 = tile.atomic_rmw add relaxed gpu %q, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+    }
+    %old3 = tile.atomic_rmw add relaxed gpu %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+    return
+  }
+}
+
+// -----
+
+#runs = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[1,0],[2,0]], shape=[4,512]>
+
+// Old values, another order, another scope, other numbers; a target without the engine.
+// CHECK-LABEL: @others
+// CHECK-NOT: bulk_add
+// CHECK-LABEL: @without
+// CHECK-NOT: bulk_add
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @others(%p: tensor<4x512x!tile.ptr<f32>, #runs>, %k: tensor<4x512x!tile.ptr<i32>, #runs>, %x: tensor<4x512xf32, #runs>, %y: tensor<4x512xi32, #runs>, %n: i32) -> tensor<4x512xf32, #runs> attributes {tile.num_warps = 4 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %r = scf.for %i = %c0 to %n step %c1 iter_args(%z = %x) -> (tensor<4x512xf32, #runs>) : i32 {
+      %old = tile.atomic_rmw add relaxed gpu %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+      %a = tile.atomic_rmw add release gpu %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+      %b = tile.atomic_rmw add relaxed sys %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+      %c = tile.atomic_rmw add relaxed gpu %k, %y : tensor<4x512x!tile.ptr<i32>, #runs>
+      scf.yield %old : tensor<4x512xf32, #runs>
+    }
+    return %r : tensor<4x512xf32, #runs>
+  }
+}
+
+// -----
+
+#runs = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[1,0],[2,0]], shape=[4,512]>
+module attributes {tile_gpu.target = "sm_80"} {
+  func.func @without(%p: tensor<4x512x!tile.ptr<f32>, #runs>, %x: tensor<4x512xf32, #runs>, %n: i32) attributes {tile.num_warps = 4 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %old = tile.atomic_rmw add relaxed gpu %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+    }
+    return
+  }
+}
