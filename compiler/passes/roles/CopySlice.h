@@ -19,8 +19,8 @@ public:
   explicit CopySlice(mlir::func::FuncOp kernel);
 
   /// An operation of the slice that takes all warps that compute: a tile, an access to shared memory (but a number's
-  /// that is read between two barriers of the block) or to global memory that the kernel writes, control flow that is not
-  /// cut.  Null: there is none, and the slice may be made.
+  /// that is read between two barriers of the block) or to global memory that the kernel writes, control flow that is
+  /// not cut.  Null: there is none, and the slice may be made.
   mlir::Operation *obstacle() const { return hindrance; }
 
   /// Copies the slice of the kernel's body to where the builder stands.

@@ -34,8 +34,7 @@ struct ExpandShared : impl::ExpandSharedBase<ExpandShared> {
     auto convert = [&](tile_gpu::ConvertLayoutOp op) { return expandConversion(op, static_cast<uint64_t>(budget)); };
     GatherBuffers buffers;
     auto gather = [&](tile::GatherOp op) { return expandGather(op, buffers); };
-    if (failed(each<tile::AtomicRmwOp>(module, expandOrder)) ||
-        failed(each<tile::AtomicRmwOp>(module, expandAtomic)) ||
+    if (failed(each<tile::AtomicRmwOp>(module, expandOrder)) || failed(each<tile::AtomicRmwOp>(module, expandAtomic)) ||
         failed(each<tile::AtomicCasOp>(module, expandAtomic)) || failed(each<tile::ScanOp>(module, expandScan)) ||
         failed(each<tile::ReduceOp>(module, expandReduce)) || failed(each<tile::GatherOp>(module, gather)) ||
         failed(each<func::FuncOp>(module, expandWarpgroupDots)) ||
