@@ -114,7 +114,7 @@ def TileGpu_LocalScalarOp : TileGpu_Op<"local_scalar", [DeclareOpInterfaceMethod
   let summary = "Reads the number in a buffer of one";
   let description = [{
     ```mlir
-    %n = tile_gpu.local_scalar %b : !tile_gpu.buffer<1xi32, #sh> to i32
+    %n = tile_gpu.local_scalar %b : !tile_gpu.buffer<1xi32, #one> to i32
     ```
     Every thread reads it; between two barriers of the block those of warps that only copy do, too.
   }];

@@ -20,6 +20,8 @@ LAYOUTS = """
 #tma = #tile_gpu.tma<swizzle=128>
 #wgmma = #tile_gpu.mma<version=3, warpsPerCTA=[4,1], instrN=64>
 #sh = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4>
+#one = #tile_gpu.swizzled<vec=1, perPhase=1, maxPhase=1>
+#acc = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256],[0,512]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[1,0],[2,0]], shape=[4,1024]>
 #column = #tile_gpu.swizzled<vec=8, perPhase=1, maxPhase=4, order=[0,1]>
 """
 # A map's type with its recipe; such a function has what the recipe takes for its first arguments.
@@ -66,6 +68,12 @@ VALUES = {
     "tile_gpu.async_copy": "tensor<64x32x!tile.ptr<f16>, #row>, !tile_gpu.buffer<64x32xf16, #sh>, tensor<64x32xi1, #row>",
     "tile_gpu.async_copy_view": "!tile.view<64x32xf16>, i32, i32, !tile_gpu.buffer<64x32xf16, #sh>",
     "tile_gpu.async_wait": "!tile_gpu.token, !tile_gpu.buffer<64x32xf16, #sh>",
+    "tile_gpu.await": "i32, !tile.ptr<i32>, tensor<64x32x!tile.ptr<f32>, #row>",
+    "tile_gpu.bulk_add": "!tile_gpu.buffer<4x1024xf32, #tma>, tensor<4x1024x!tile.ptr<f32>, #acc>, tensor<4x1024xi1, #acc>",
+    "tile_gpu.bulk_wait": "",
+    "tile_gpu.count": ["!tile.ptr<i32>, i1, tensor<64x32x!tile.ptr<f32>, #row>",
+                       "!tile.ptr<i32>, i1, i32, !tile.ptr<i32>, tensor<64x32x!tile.ptr<f32>, #row>"],
+    "tile_gpu.local_scalar": "!tile_gpu.buffer<1xi32, #one>",
     "tile_gpu.commit": "!tile_gpu.pipeline<3, !tile_gpu.buffer<64x32xf16, #sh>>",
     "tile_gpu.delay": "",
     "tile_gpu.barrier": "",
