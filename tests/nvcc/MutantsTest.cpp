@@ -78,15 +78,24 @@ public:
   }
   /// The original; learns which case launches what.
   std::string original() {
-    for (const NvccCase &c : cases)
-      if (std::string defect = run(text, c, {Schedule::InOrder, 0}, &launched[c.name]); !defect.empty())
-        return defect;
-    return {};
+    std::string defect = runAll();
+    // A kernel may leave that fence out, as compilers do: then its mutants are judged without it.
+    if (defect.find("proxy.overwrite") != std::string::npos) {
+      isStrict = false;
+      defect = runAll();
+    }
+    return defect;
   }
 
   std::string text, target;
 
 private:
+  std::string runAll() {
+    for (const NvccCase &c : cases)
+      if (std::string defect = run(text, c, {Schedule::InOrder, 0}, &launched[c.name]); !defect.empty())
+        return defect;
+    return {};
+  }
   std::string run(const std::string &ptx, const NvccCase &c, const Order &order, std::set<std::string> *entries) const {
     EmulatorOptions options;
     options.hostThreads = 1;
@@ -94,7 +103,7 @@ private:
     options.secondsBudget = 20;
     options.schedule = order.schedule;
     options.seed = order.seed;
-    options.strictProxy = true;
+    options.strictProxy = isStrict;
     auto device = openDevice("emulator:" + target, options);
     if (!device.ok())
       return device.status().toString();
@@ -110,6 +119,7 @@ private:
 
   std::vector<NvccCase> cases;
   std::map<std::string, std::set<std::string>> launched;
+  bool isStrict = true;
 };
 
 enum class Verdict : unsigned char { Found, Unreached, Survived };
