@@ -192,15 +192,16 @@ public:
       }
       if (!worker->add(worker, task))
         return Status(StatusCode::OutOfMemory, "no thread to ask " + shown);
-      if (!worker->changed.wait_until(lock, task->deadline, [&] { return task->done; }))
+      const bool isDone = worker->changed.wait_until(lock, task->deadline, [&] { return task->done; });
+      if (!isDone)
         worker->fail(Status(StatusCode::IoError,
                             shown + ": no answer in " + std::to_string(worker->options.patience.count()) + " ms"));
       const std::vector<std::string> said = worker->takeLines();
-      if (!task->done || !task->status.ok() || !task->found)
+      if (!isDone || !task->status.ok() || !task->found)
         ++worker->counters.misses;
       lock.unlock();
       worker->sayAll(said);
-      if (!task->done)
+      if (!isDone) // the thread may write to the task from now on
         return Out();
     }
     if (!task->status.ok())
