@@ -63,7 +63,7 @@ def TileGpu_AwaitOp : TileGpu_Op<"await", [DeclareOpInterfaceMethods<Tile_Access
     tile_gpu.await %n of %counter for %p : !tile.ptr<i32>, tensor<64x32x!tile.ptr<f32>, #row>
     ```
     One thread reads until the counter is `n` or more and acquires (scope gpu); the others know it after a barrier, which
-    insert-barriers puts in front of their accesses to what `p` comes from.  Nothing is read if `n` is 0 or less.
+    insert-barriers puts before their accesses to what `p` comes from.  Nothing is read if `n` is 0 or less.
   }];
   let arguments = (ins I32:$before, TileGpu_CounterPtr:$counter, TileGpu_OrderedPtr:$pointer);
   let assemblyFormat = "$before `of` $counter `for` $pointer attr-dict `:` type($counter) `,` type($pointer)";

@@ -46,7 +46,7 @@ public:
   struct Program {
     Number pair, block; ///< sequence and key head, block of keys
   };
-  /// Of `pairs` with `blocks` each.  Each program of a head is a few steps behind the one before it, and waits for that
+  /// Of `pairs` with `blocks` each.  Each program of a head follows the one before it by a few steps, and waits for it
   /// if they start together.  So programs of many heads start in turn, each head's longest first; of so many that what
   /// they read stays in the cache.
   static Program next(const Number &blocks, const Number &pairs) {
