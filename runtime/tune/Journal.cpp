@@ -110,14 +110,13 @@ Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_v
 }
 
 /// A new file's name is on the disk once its folder is.
-Status syncFolder(const std::string &path) {
+void syncFolder(const std::string &path) {
   std::string copy = path;
   const int folder = ::open(::dirname(copy.data()), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0)
-    return {};
+    return;
   ::fsync(folder); // some file systems cannot
   ::close(folder);
-  return {};
 }
 
 } // namespace
@@ -200,7 +199,7 @@ Result<std::unique_ptr<Journal>> Journal::create(const std::string &path, const 
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
     return Status::invalid("journal '" + path + "' is in use by another sweep", "wait for it, or name another file");
   KILN_TRY(out->write(lineOf(toJson(header))));
-  KILN_TRY(syncFolder(path));
+  syncFolder(path);
   return out;
 }
 
