@@ -51,7 +51,7 @@ public:
   /// they read stays in the cache.
   static Program next(const Number &blocks, const Number &pairs) {
     using namespace language;
-    constexpr int together = 32;
+    constexpr int together = 16;
     const auto number = atomicAdd(declaredTensor<i32, 1>("dq_ticket").at(0).pointer(), 1);
     const auto first = number / (blocks * together) * together, size = min(pairs - first, together);
     const auto within = number - first * blocks;

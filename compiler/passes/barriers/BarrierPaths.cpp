@@ -18,6 +18,8 @@ BarrierPaths::BarrierPaths(func::FuncOp function)
   function.walk([&](Operation *op) {
     if (std::optional<MemoryOrigin> from = copiedFrom(op))
       copied[op] = std::move(*from);
+    if (std::optional<MemoryOrigin> about = releasedBy(op))
+      released.push_back(std::move(*about));
   });
   events.emplace_back();
   ends = {0};
@@ -183,7 +185,32 @@ int BarrierPaths::mbarrierOf(Value barriers, Value number) {
   return static_cast<int>(it - mbarriers.begin());
 }
 
+void BarrierPaths::change(Operation *op) {
+  if (released.empty())
+    return;
+  const auto event = [&](Event::Kind kind, MemoryOrigin of) -> Event & {
+    Event &out = events[add(kind, op)];
+    out.access = static_cast<unsigned>(writes.size());
+    writes.push_back(std::move(of));
+    return out;
+  };
+  if (std::optional<MemoryOrigin> about = releasedBy(op)) {
+    event(Event::Release, std::move(*about));
+    return;
+  }
+  std::optional<MemoryOrigin> to = writtenTo(op);
+  if (!to || llvm::none_of(released, [&](const MemoryOrigin &about) { return mayMeet(*to, about); }))
+    return;
+  Event &made = event(Event::Change, std::move(*to));
+  for (const tile::MemoryAccess &access : tile::accessesOf(op))
+    if (access.in<tile::GlobalMemory>() && access.writes && access.inFlight) {
+      made.goesOn = true;
+      made.series = access.agent;
+    }
+}
+
 bool BarrierPaths::access(Operation *op) {
+  change(op);
   if (std::optional<MemoryOrigin> to = copied.empty() ? std::nullopt : writtenTo(op);
       to && llvm::any_of(copied, [&](const auto &from) { return mayMeet(*to, from.second); })) {
     events[add(Event::GlobalWrite, op)].access = static_cast<unsigned>(writes.size());
@@ -410,7 +437,7 @@ bool BarrierPaths::opaque(Operation *op) {
     const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(inner);
     const bool quiet = chosenBy(inner).empty() && !isa<CallOpInterface>(inner) &&
                        !(ordering && (ordering->ordersGroups() || ordering->handoff)) &&
-                       (copied.empty() || !writtenTo(inner));
+                       ((copied.empty() && released.empty()) || !writtenTo(inner));
     return quiet ? WalkResult::advance() : WalkResult::interrupt();
   });
   if (!walked.wasInterrupted())

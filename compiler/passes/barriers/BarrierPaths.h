@@ -1,9 +1,10 @@
 //===- BarrierPaths.h - Every path of a function as a graph of events -------===//
 //
 // For verify-barriers.  Nodes are accesses to shared memory, barriers, the commits and waits of asynchronous copies,
-// arrivals at mbarriers and waits for their phases, and, in a function that has such copies, what may write the global
-// memory that they read; every run of the function, as far as these go, is a path through the graph from its first
-// node.  Conditionals fork it; a loop is skipped or is a cycle.
+// arrivals at mbarriers and waits for their phases, in a function that has such copies what may write the global memory
+// that they read, and in one that tells other programs what it has written (a count) what it tells of; every run of the
+// function, as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is
+// skipped or is a cycle.
 //
 // A loop whose buffers are chosen by numbers that it carries is copied once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of
@@ -35,6 +36,8 @@ struct Event {
     Start,
     Access,
     GlobalWrite,
+    Change, ///< of global memory that a Release is about
+    Release,
     Commit,
     Wait,
     WarpBarrier,
@@ -50,8 +53,9 @@ struct Event {
   bool elected = false; ///< of the one thread
   bool all = true;      ///< a BlockBarrier: the elected thread comes, too
   llvm::StringRef turn;
-  unsigned access = 0;    ///< number in `accesses`; of a GlobalWrite in `writes`
-  tile::Agent series{};   ///< of a commit or wait: whose groups
+  unsigned access = 0;    ///< number in `accesses`; of a GlobalWrite, Change or Release in `writes`
+  bool goesOn = false;    ///< a Change: until a wait for its group
+  tile::Agent series{};   ///< of a commit, a wait or a Change that goes on: whose groups
   unsigned groups = 0;    ///< that a wait leaves in flight
   bool readsOnly = false; ///< the wait says nothing of what they write
   int mbarrier = unknown; ///< number in `mbarriers`; of an access by a copy: that it counts to
@@ -73,7 +77,7 @@ public:
   bool failed = false; ///< reported
   std::vector<Event> events;
   std::deque<SharedAccess> accesses;
-  std::deque<MemoryOrigin> writes;                        ///< of what copies may read
+  std::deque<MemoryOrigin> writes;                        ///< of what copies may read, and counts are about
   std::vector<Mbarrier> mbarriers;                        ///< that are arrived at, waited for or counted to
   llvm::DenseMap<mlir::Operation *, MemoryOrigin> copied; ///< by each asynchronous copy
   unsigned accessOps = 0;                                 ///< operations that access shared memory
@@ -111,12 +115,15 @@ private:
   bool loop(mlir::scf::WhileOp op);
   void order(mlir::Operation *op, const tile::MemoryOrdering &ordering);
   bool access(mlir::Operation *op);
+  void change(mlir::Operation *op);
   int mbarrierOf(mlir::Value barriers, mlir::Value number);
   bool opaque(mlir::Operation *op);
   /// From where the path is now into the loop, `count` bodies one after the other, and from the last to that of `back`.
   std::optional<Exits> rounds(mlir::Operation *op, size_t count, size_t back, llvm::function_ref<bool(size_t)> body);
   /// Where the path goes on after a loop, however it was left.
   void leave(mlir::Operation *op, const Exits &exits);
+
+  llvm::SmallVector<MemoryOrigin> released; ///< what counts are about
 
   unsigned threads;  ///< of the warps that compute
   bool copyWarps;    ///< there are others

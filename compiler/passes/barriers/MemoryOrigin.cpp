@@ -95,6 +95,10 @@ std::optional<MemoryOrigin> writtenTo(Operation *op) {
   return originOf(op, [](const tile::MemoryAccess &access) { return access.writes; });
 }
 
+std::optional<MemoryOrigin> releasedBy(Operation *op) {
+  return originOf(op, [](const tile::MemoryAccess &access) { return access.releases && !access.atomic; });
+}
+
 bool mayMeet(const MemoryOrigin &a, const MemoryOrigin &b) {
   return !a.known() || !b.known() || llvm::any_of(a.arguments, [&](Value v) { return b.arguments.contains(v); });
 }

@@ -34,6 +34,9 @@ std::optional<MemoryOrigin> copiedFrom(mlir::Operation *op);
 /// What an operation writes in global memory; nothing for one that writes none.
 std::optional<MemoryOrigin> writtenTo(mlir::Operation *op);
 
+/// What an operation tells other programs of, without being atomic there: that it was accessed (a count).
+std::optional<MemoryOrigin> releasedBy(mlir::Operation *op);
+
 /// Both may be the same memory.
 bool mayMeet(const MemoryOrigin &a, const MemoryOrigin &b);
 

@@ -81,7 +81,7 @@ public:
   /// Reports each access that races with one before it, once.  False if there was one.
   bool run() {
     for (const Event &event : paths.events)
-      if (event.kind == Event::Access || event.kind == Event::GlobalWrite)
+      if (event.kind == Event::Access || event.kind == Event::GlobalWrite || event.kind == Event::Change)
         from(event);
     if (good) // else it may be the same again
       for (const Event &event : paths.events)
@@ -105,6 +105,8 @@ private:
     case Event::Access:
       return {paths.accesses[start.access].copy ? noGroup : nothing, 0,
               !paths.accesses[start.access].copy && start.elected};
+    case Event::Change:
+      return {start.goesOn ? noGroup : nothing, 0, !start.goesOn && start.elected};
     case Event::Init:
       return {noGroup, 0, false};
     case Event::Arrive: // the phase goes on
@@ -117,10 +119,12 @@ private:
   }
   /// Whose groups an access belongs to.
   tile::Agent seriesOf(const Event &start) const {
-    return start.kind == Event::Access ? paths.accesses[start.access].agent : tile::Agent();
+    return start.kind == Event::Access ? paths.accesses[start.access].agent : start.series;
   }
 
-  bool writes(const Event &start) const { return start.kind == Event::Access && paths.accesses[start.access].write; }
+  bool writes(const Event &start) const {
+    return start.kind == Event::Change || (start.kind == Event::Access && paths.accesses[start.access].write);
+  }
 
   void from(const Event &start) {
     llvm::SmallVector<Reached> reached;
@@ -148,6 +152,8 @@ private:
       flies ? checkCopy(start, reached, at) : check(start, reached, at);
     if ((start.kind == Event::GlobalWrite && copies(event)) || (copies(start) && event.kind == Event::GlobalWrite))
       checkGlobal(start, reached, at);
+    if (start.kind == Event::Change && event.kind == Event::Release)
+      checkCount(start, reached, at);
     if (start.kind == Event::Init && event.kind == Event::Access)
       checkBytes(start, reached, at);
     const bool counts = event.kind == Event::Access && event.mbarrier != Event::unknown;
@@ -342,6 +348,28 @@ private:
     path(d, reached, at);
     d.attachNote() << "put a tile_gpu." << (paths.oneWarp() ? "warp_barrier" : "barrier") << " on this path"
                    << (storeFirst ? "" : ", after the wait");
+  }
+
+  /// Of a count of what has changed, reached from a change.
+  void checkCount(const Event &start, llvm::ArrayRef<Reached> reached, size_t at) {
+    const Event &event = paths.events[reached[at].event];
+    const State &state = reached[at].state;
+    if ((paths.oneWarp() && state.between == warpBarrier) ||
+        !mayMeet(paths.writes[start.access], paths.writes[event.access]) || !reported.insert(event.op).second)
+      return;
+    good = false;
+    const Words words = wordsOf(start, start.series);
+    InFlightDiagnostic d = event.op->emitError("counts what ");
+    if (state.flies())
+      d << "a " << words.what << " in flight may still write: " << words.remedy;
+    else
+      d << "other threads may not have written yet";
+    d.attachNote(start.op->getLoc()) << "the " << (state.flies() ? words.what : "write");
+    if (state.flies())
+      return whyInFlight(d, start, reached, at);
+    path(d, reached, at);
+    d.attachNote() << "put a tile_gpu." << (paths.oneWarp() ? "warp_barrier" : "barrier") << " on this path"
+                   << (start.goesOn ? ", after the wait" : "");
   }
 
   /// Why no wait on the path has ended it.

@@ -18,9 +18,11 @@ bool inFlight(const tile::MemoryAccess &access) {
   return access.inFlight && access.writes;
 }
 
-/// Accesses of an operation that may not meet what is written so.  Of two stores either may stay.
+/// Accesses of an operation that may not meet what is written so.  Of two stores either may stay.  A count accesses
+/// nothing: that it comes after a wait is for who searches the paths.
 std::optional<MemoryOrigin> disturbs(Operation *op, bool atomic) {
-  return originOf(op, [&](const tile::MemoryAccess &access) { return atomic ? !access.atomic : access.reads; });
+  return originOf(
+      op, [&](const tile::MemoryAccess &access) { return atomic ? !access.atomic && !access.releases : access.reads; });
 }
 
 bool isStore(Operation *op) {

@@ -1,9 +1,9 @@
 //===- WritesInFlight.h - Global memory that accesses in flight write -------===//
 //
-// For verify-barriers.  What the copy engine writes in global memory is no thread's until the kernel ends: a wait shows
-// it to the thread that began it, and nothing that the dialect has shows it to others.  So nobody else reads there, nor
-// writes in another way; several sums, atomic all of them, may meet.  And the kernel ends after a wait, since its
-// shared memory is another block's then.
+// For verify-barriers.  What the copy engine writes in global memory is no thread's of the program until the kernel
+// ends: a wait shows it to the thread that began it, and only a count shows it to others, of other programs.  So nobody
+// else reads there, nor writes in another way; several sums, atomic all of them, may meet.  And the kernel ends after a
+// wait, since its shared memory is another block's then.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_WRITESINFLIGHT_H

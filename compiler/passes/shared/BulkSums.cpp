@@ -10,7 +10,7 @@
 #include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -61,11 +61,11 @@ public:
       }
     if (!any)
       return;
+    for (Operation *count : counts)
+      waitBefore(count);
     // The block's shared memory is another block's after it.
-    for (func::ReturnOp end : llvm::make_early_inc_range(function.getOps<func::ReturnOp>())) {
-      OpBuilder b(end);
-      BulkWaitOp::create(b, end.getLoc(), /*read=*/false);
-    }
+    for (func::ReturnOp end : llvm::make_early_inc_range(function.getOps<func::ReturnOp>()))
+      waitForAll(OpBuilder(end), end.getLoc());
   }
 
 private:
@@ -113,21 +113,44 @@ private:
     return best;
   }
 
-  /// What else may access the memory, but for sums.
+  /// What else may access the memory, but for sums and for counts of them, which it adds to `counts`.
   Operation *disturbing(tile::AtomicRmwOp op, const analysis::PointerRoots &roots) {
     const analysis::Roots mine = roots.of(op.getPointer());
     Operation *other = nullptr;
     function.walk([&](Operation *inner) {
-      for (const tile::MemoryAccess &access : tile::accessesOf(inner))
-        if (access.in<tile::GlobalMemory>() && access.memory && !access.atomic &&
-            analysis::mayOverlap(roots.of(access.memory), mine)) {
-          other = inner;
-          return WalkResult::interrupt();
+      for (const tile::MemoryAccess &access : tile::accessesOf(inner)) {
+        if (!access.in<tile::GlobalMemory>() || !access.memory || access.atomic ||
+            !analysis::mayOverlap(roots.of(access.memory), mine))
+          continue;
+        if (access.releases) {
+          counts.insert(inner);
+          continue;
         }
+        other = inner;
+        return WalkResult::interrupt();
+      }
       return WalkResult::advance();
     });
     return other;
   }
+
+  /// As soon as the last sum has begun: barriers from there on are the count's, too.  But after the first product, so
+  /// that the matrix units have something to do meanwhile.
+  static void waitBefore(Operation *count) {
+    const auto begins = [](Operation *op) { return op->walk([](BulkAddOp) { return WalkResult::interrupt(); }); };
+    Operation *at = count, *product = nullptr;
+    for (Operation *op = count->getPrevNode(); op && !begins(op).wasInterrupted(); op = op->getPrevNode()) {
+      at = op;
+      if (isa<WarpgroupDotOp>(op))
+        product = op;
+    }
+    if (product)
+      at = product->getNextNode();
+    waitForAll(OpBuilder(at), count->getLoc());
+  }
+
+  /// Until the sums are in memory.
+  static void waitForAll(OpBuilder b, Location loc) { BulkWaitOp::create(b, loc, /*read=*/false); }
 
   /// Allocates a buffer for each type of sum that there is room for.
   void makeRoom() {
@@ -171,6 +194,7 @@ private:
   func::FuncOp function;
   const Target &target;
   llvm::SmallVector<Sum> sums;
+  llvm::SetVector<Operation *> counts; ///< that come after sums
   llvm::DenseSet<Type> tried;
   llvm::DenseMap<Type, Value> buffers;
 };
