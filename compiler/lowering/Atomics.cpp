@@ -338,7 +338,7 @@ struct LowerCount : Lowering<tile_gpu::CountOp> {
         assembly(inside, "red." + order + ".gpu.global.add.u32 [$0], $1;", "l,r", {counter, inside.i32(1)}, Type());
       });
     };
-    e.guarded(context.firstThread(), [&](Emit &inside) {
+    e.guarded(context.isElected(op) ? Value() : context.firstThread(), [&](Emit &inside) {
       if (!op.getNext())
         return count(inside, "release");
       // The fence orders what is counted before the count, and what comes after the number that was read.

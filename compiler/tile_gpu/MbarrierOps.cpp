@@ -74,10 +74,10 @@ LogicalResult ElectedOp::verify() {
   if (getBody().getNumArguments())
     return emitOpError("has a block with arguments: it takes values from outside as they are");
   const WalkResult walked = getBody().walk([&](Operation *op) {
-    if (isa<TensorCopyOp, MbarrierInitOp, MbarrierInvalidateOp, MbarrierArriveOp, MbarrierWaitOp>(op) ||
+    if (isa<TensorCopyOp, MbarrierInitOp, MbarrierInvalidateOp, MbarrierArriveOp, MbarrierWaitOp, CountOp>(op) ||
         onlyComputes(op) || (isa<scf::IfOp>(op) && !op->getNumResults()) || isa<scf::YieldOp>(op))
       return WalkResult::advance();
-    op->emitOpError("in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there");
+    op->emitOpError("in a tile_gpu.elected: one thread arrives, waits, counts and copies by tensor maps there");
     return WalkResult::interrupt();
   });
   return failure(walked.wasInterrupted());

@@ -34,9 +34,9 @@ def TileGpu_ElectedOp : TileGpu_Op<"elected",
         : !tile_gpu.buffer<128x64xbf16, #tma>, !tile_gpu.mbarriers<2>
     }
     ```
-    It is the same thread everywhere.  Operations on mbarriers, copies by tensor maps, conditionals with these, and what
-    is computed for them; no other accesses to memory.  What follows each other at once becomes one, and a conditional
-    whose arm is one goes inside.
+    It is the same thread everywhere.  Operations on mbarriers, copies by tensor maps, counts, conditionals with these,
+    and what is computed for them; no other accesses to memory.  What follows each other at once becomes one, and a
+    conditional whose arm is one goes inside.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";

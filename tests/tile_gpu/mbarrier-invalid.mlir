@@ -60,7 +60,7 @@ func.func @negative_arrivals(%b: !tile_gpu.mbarriers<2>) {
 #sh = #tile_gpu.swizzled<vec=8, perPhase=2, maxPhase=4>
 func.func @load(%b: !tile_gpu.buffer<64x32xf16, #sh>) {
   tile_gpu.elected {
-    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there}}
+    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits, counts and copies by tensor maps there}}
     %x = tile_gpu.local_load %b : !tile_gpu.buffer<64x32xf16, #sh> to tensor<64x32xf16, #row>
   }
   return
@@ -70,7 +70,7 @@ func.func @load(%b: !tile_gpu.buffer<64x32xf16, #sh>) {
 
 func.func @store(%p: !tile.ptr<f32>, %x: f32) {
   tile_gpu.elected {
-    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there}}
+    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits, counts and copies by tensor maps there}}
     tile.store %p, %x : !tile.ptr<f32>
   }
   return
@@ -80,7 +80,7 @@ func.func @store(%p: !tile.ptr<f32>, %x: f32) {
 
 func.func @loop(%b: !tile_gpu.mbarriers<2>, %s: i32, %c: i32) {
   tile_gpu.elected {
-    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there}}
+    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits, counts and copies by tensor maps there}}
     scf.for %i = %s to %c step %c : i32 {
       tile_gpu.mbarrier_arrive %b[%s] phase %s : !tile_gpu.mbarriers<2>
     }
@@ -92,7 +92,7 @@ func.func @loop(%b: !tile_gpu.mbarriers<2>, %s: i32, %c: i32) {
 
 func.func @nested(%b: !tile_gpu.mbarriers<2>) {
   tile_gpu.elected {
-    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits and copies by tensor maps there}}
+    // expected-error @+1 {{in a tile_gpu.elected: one thread arrives, waits, counts and copies by tensor maps there}}
     tile_gpu.elected {
       tile_gpu.mbarrier_invalidate %b : !tile_gpu.mbarriers<2>
     }

@@ -48,7 +48,7 @@ layout::SharedEncoding rowsAlong(unsigned dim, int64_t rank) {
 
 class BulkSumsOf {
 public:
-  BulkSumsOf(func::FuncOp function, const Target &target) : function(function), target(target) {}
+  BulkSumsOf(func::FuncOp function, const Target &target) : function(function), roots(function), target(target) {}
 
   void run(llvm::ArrayRef<tile::AtomicRmwOp> candidates) {
     find(candidates);
@@ -61,8 +61,8 @@ public:
       }
     if (!any)
       return;
-    for (Operation *count : counts)
-      waitBefore(count);
+    for (CountOp count : counts)
+      waitBefore(byElected(count));
     // The block's shared memory is another block's after it.
     for (func::ReturnOp end : llvm::make_early_inc_range(function.getOps<func::ReturnOp>()))
       waitForAll(OpBuilder(end), end.getLoc());
@@ -71,12 +71,11 @@ public:
 private:
   void find(llvm::ArrayRef<tile::AtomicRmwOp> candidates) {
     const analysis::AxisAnalysis facts(function);
-    const analysis::PointerRoots roots(function);
     for (tile::AtomicRmwOp op : candidates) {
       const BufferType buffer = longestRuns(op, facts);
       if (!buffer) {
         stays(op) << "what a warp has of the tile lies together in memory for less than " << leastRun << " bytes";
-      } else if (Operation *other = disturbing(op, roots)) {
+      } else if (Operation *other = disturbing(op)) {
         stays(op).attachNote(other->getLoc()) << "this may access the same memory";
       } else {
         sums.push_back({op, buffer});
@@ -114,7 +113,7 @@ private:
   }
 
   /// What else may access the memory, but for sums and for counts of them, which it adds to `counts`.
-  Operation *disturbing(tile::AtomicRmwOp op, const analysis::PointerRoots &roots) {
+  Operation *disturbing(tile::AtomicRmwOp op) {
     const analysis::Roots mine = roots.of(op.getPointer());
     Operation *other = nullptr;
     function.walk([&](Operation *inner) {
@@ -122,8 +121,8 @@ private:
         if (!access.in<tile::GlobalMemory>() || !access.memory || access.atomic ||
             !analysis::mayOverlap(roots.of(access.memory), mine))
           continue;
-        if (access.releases) {
-          counts.insert(inner);
+        if (auto count = dyn_cast<CountOp>(inner)) {
+          counts.insert(count);
           continue;
         }
         other = inner;
@@ -132,6 +131,19 @@ private:
       return WalkResult::advance();
     });
     return other;
+  }
+
+  /// The thread that copies counts and waits for other programs, where one can: the others only meet it.  What it
+  /// counts is named by the argument that the pointers come from.
+  Operation *byElected(CountOp count) {
+    const analysis::Roots all = roots.of(count.getPointer());
+    if (!all.known || all.arguments.size() != 1 || !isa<tile::PtrType>(all.arguments.front().getType()))
+      return count;
+    OpBuilder b(count);
+    auto one = ElectedOp::create(b, count.getLoc());
+    count->moveBefore(b.createBlock(&one.getBody()), one.getBody().front().end());
+    count.getPointerMutable().assign(all.arguments.front());
+    return one;
   }
 
   /// As soon as the last sum has begun: barriers from there on are the count's, too.  But after the first product, so
@@ -192,9 +204,10 @@ private:
   }
 
   func::FuncOp function;
+  const analysis::PointerRoots roots;
   const Target &target;
   llvm::SmallVector<Sum> sums;
-  llvm::SetVector<Operation *> counts; ///< that come after sums
+  llvm::SetVector<CountOp> counts; ///< of sums
   llvm::DenseSet<Type> tried;
   llvm::DenseMap<Type, Value> buffers;
 };
