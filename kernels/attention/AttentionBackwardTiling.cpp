@@ -10,7 +10,7 @@ namespace kiln::kernels {
 namespace {
 
 /// Options that leave a thread the registers for a tile.  Mask: lists of blocks and a mask function, which is asked in
-/// a branch.
+/// a branch; sums in an order.
 enum class With : std::uint8_t { DropoutToo, All, Mask, Causal, None };
 
 /// For heads of up to `widest` columns.
@@ -72,11 +72,11 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
   const bool some = !copied || c.left || c.softcap || c.alibi || c.bias != BiasType::None || c.packedQ || c.packedK ||
                     c.usedQ || c.usedK || c.hooks.functions.hasScore();
   const bool isMasked = c.hooks.functions.hasMask() || c.hooks.hasLists();
-  const With given = c.dropout  ? (some || isMasked || c.right ? With::DropoutToo : With::All)
-                     : some     ? With::All
-                     : isMasked ? With::Mask
-                     : c.right  ? With::Causal
-                                : With::None;
+  const With given = c.dropout               ? (some || isMasked || c.right ? With::DropoutToo : With::All)
+                     : some                  ? With::All
+                     : isMasked || c.ordered ? With::Mask
+                     : c.right               ? With::Causal
+                                             : With::None;
   const bool warpgroups = copied && !c.dropout && code.has(Capability::Wgmma) && code.has(Capability::Tma);
   // Smaller than they are here, tiles are none for warpgroups.
   const auto divides = [&](const Tiles &t) {

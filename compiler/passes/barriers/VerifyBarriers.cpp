@@ -398,6 +398,11 @@ private:
       d.attachNote() << "no " << words.wait << " lies on this path";
     } else {
       const Event &weak = paths.events[wait->event];
+      if (weak.readsOnly && writes(start)) {
+        d.attachNote(weak.op->getLoc()) << "this waits until the " << words.what
+                                        << " has read, not until it has written";
+        return path(d, reached, at);
+      }
       Diagnostic &note = d.attachNote(weak.op->getLoc()) << "this wait leaves " << weak.groups << " groups in flight: ";
       if (wait->state.between == noGroup)
         note << "the " << words.what << " is in a later one";
