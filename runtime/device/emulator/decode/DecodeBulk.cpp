@@ -191,7 +191,7 @@ bool decodeReduction(DecodeContext &context, const Form &form, Op &op) {
   op.imm = bulkForm(0, reduction, form.numTypes ? reduceTypeOf(form.type()) : ReduceType::U32);
   // The sum depends on the order of the blocks.
   if (reduction != ReduceOp::None && ptx::typeKind(form.type()) == ptx::TypeKind::Float)
-    context.needsOrder();
+    context.needsOrder(/*seesOthers=*/false);
   return true;
 }
 
@@ -293,7 +293,7 @@ bool decodeTensorStore(DecodeContext &context, const Form &form, const Instructi
   op.imm = bulkForm(rank, reduction);
   // The map may say that elements are floats: then the sum depends on the order of the blocks.
   if (reduction == ReduceOp::Add)
-    context.needsOrder();
+    context.needsOrder(/*seesOthers=*/false);
   return o.order("global", "shared::cta") &&
          o.count(2, "a tensor map with coordinates, a source", BulkOperands::policy) && o.tensor(0, rank) &&
          o.shared(1, bulkSlot::To) && o.rest(2) && o.finish(tensorStore);
