@@ -257,9 +257,12 @@ def BulkSums : Pass<"kiln-bulk-sums", "::mlir::ModuleOp"> {
     An atomic addition of a tile of f32 in a loop, relaxed, for the GPU, whose old values nobody looks at, becomes a store
     to a buffer and a `tile_gpu.bulk_add`, on targets with the copy engine: threads need not wait until the memory unit
     has read their registers.  Where what a warp has of the tile lies together in memory, 512 bytes or more at a time,
-    masked alike; where nothing else in the kernel accesses that memory; and where the buffer leaves the kernel its other
-    shared memory and a multiprocessor as many blocks.  Else the addition stays, and a remark says why.  Sums of one type
-    share a buffer: each waits until the engine has read the one before.
+    masked alike; where nothing else in the kernel accesses that memory but counts; and where the buffer leaves the kernel
+    its other shared memory and a multiprocessor as many blocks.  Else the addition stays, and a remark says why.  Sums of
+    one type share a buffer: each waits until the engine has read the one before.
+
+    Before a `tile_gpu.count` of such sums all threads wait until the engine has added them, and the elected thread
+    counts.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }

@@ -511,7 +511,7 @@ TEST(SampledCounters, NoMoreThanThereAreAndWholeClusters) {
 // Where blocks see what others did, and in an order of a seed's, they all run.
 TEST(SampledCounters, SomeLaunchesRunWhole) {
   const auto blocksRun = [](Emulator &gpu, const std::string &text) {
-    Buffer &sum = gpu.upload(std::vector<float>{0}, "sum");
+    Buffer &sum = gpu.upload(std::vector<float>(4), "sum");
     EXPECT_TRUE(gpu.device().record({.counters = true, .sampledBlocks = 4}).ok());
     const Launched r = gpu.run(text, {64}, {1}, {sum});
     EXPECT_TRUE(r.status.ok()) << r.text();
@@ -527,6 +527,16 @@ TEST(SampledCounters, SomeLaunchesRunWhole) {
   Emulator inOrder("sm_90a"), seeded("sm_90a", {.schedule = Schedule::Random, .seed = 1});
   EXPECT_EQ(blocksRun(inOrder, add), std::pair(std::uint64_t(4 * 4), 4.0f));
   EXPECT_EQ(blocksRun(seeded, add), std::pair(std::uint64_t(64 * 4), 64.0f));
+  // By the copy engine, too.
+  const std::string bulk = kernelText(".param .u64 sum", R"(
+    .shared .align 16 .b8 buffer[16];
+    ld.param.u64 %rd1, [sum];
+    mov.u32 %r1, buffer;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], 16;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+  )");
+  EXPECT_EQ(blocksRun(inOrder, bulk).first, 4 * 6u);
   const std::string ticket = kernelText(".param .u64 sum", R"(
     ld.param.u64 %rd1, [sum];
     mov.f32 %f1, 0f3F800000;
