@@ -37,17 +37,19 @@ public:
         if (whole)
           out[name].values.assign(types.at(name + 1).elements(), 0.0);
       }
-      for (std::uint64_t i = 0, n = whole ? all : chosen.size(); i < n; ++i)
-        one(static_cast<std::int64_t>(whole ? i : chosen[i]), whole);
+      std::vector<HostTensor *> outputs;
+      for (const char *name : names)
+        outputs.push_back(&out[name]);
+      forEach(all, chosen, outputs, [&](std::int64_t i, Outputs to) { one(i, to, whole); });
     };
-    compute({"dq"}, rowsQ * batchOfQ * heads, [&](std::int64_t i, bool whole) { row(i, out["dq"], whole); });
+    compute({"dq"}, rowsQ * batchOfQ * heads, [&](std::int64_t i, Outputs to, bool whole) { row(i, *to[0], whole); });
     compute({"dk", "dv"}, rowsK * batchOfK * keyHeads,
-            [&](std::int64_t i, bool whole) { key(i, out["dk"], out["dv"], whole); });
+            [&](std::int64_t i, Outputs to, bool whole) { key(i, *to[0], *to[1], whole); });
     if (isSet(options, "dsink"))
       out["dsink"] = {{static_cast<std::uint64_t>(heads)}, sinks()};
     if (isSet(options, "dbias"))
       compute({"dbias"}, static_cast<std::int64_t>(types.at("bias").elements()),
-              [&](std::int64_t i, bool whole) { bias(i, out["dbias"], whole); });
+              [&](std::int64_t i, Outputs to, bool whole) { bias(i, *to[0], whole); });
     return out;
   }
 

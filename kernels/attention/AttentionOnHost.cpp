@@ -1,5 +1,7 @@
 #include "kernels/attention/AttentionOnHost.h"
 
+#include "support/Parallel.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -107,6 +109,30 @@ double AttentionOnHost::dot(const double *a, const double *b, std::int64_t n) {
   for (std::int64_t c = n / 4 * 4; c < n; ++c)
     sums[0] += a[c] * b[c];
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+void AttentionOnHost::forEach(std::uint64_t n, const std::vector<std::uint64_t> &chosen, Outputs outputs,
+                              const std::function<void(std::int64_t, Outputs)> &one) const {
+  constexpr std::uint64_t mostParts = 64;
+  const std::uint64_t count = chosen.empty() ? n : chosen.size();
+  const std::uint64_t parts = own.functions.hasScore() || own.functions.hasMask() ? std::min<std::uint64_t>(1, count)
+                                                                                  : std::min(mostParts, count);
+  // Elements of all of a tensor have their places; those of a sample come one after the other.
+  std::vector<std::vector<HostTensor>> sampled(chosen.empty() ? 0 : parts, std::vector<HostTensor>(outputs.size()));
+  inParallel(parts, [&](std::size_t part) {
+    std::vector<HostTensor *> where(outputs.begin(), outputs.end());
+    for (std::size_t o = 0; o < where.size() && !sampled.empty(); ++o)
+      where[o] = &sampled[part][o];
+    for (std::uint64_t i = part * count / parts; i < (part + 1) * count / parts; ++i)
+      one(static_cast<std::int64_t>(chosen.empty() ? i : chosen[i]), where);
+  });
+  const auto append = [](auto &to, const auto &from) { to.insert(to.end(), from.begin(), from.end()); };
+  for (const std::vector<HostTensor> &part : sampled)
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      append(outputs[o]->values, part[o].values);
+      append(outputs[o]->sample, part[o].sample);
+      append(outputs[o]->besides, part[o].besides);
+    }
 }
 
 void AttentionOnHost::put(HostTensor &to, std::int64_t first, std::span<const double> values, bool whole) {

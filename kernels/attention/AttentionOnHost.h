@@ -12,6 +12,7 @@
 #include "kernels/attention/Dropout.h"
 #include "kernels/support/HostTensor.h"
 
+#include <functional>
 #include <span>
 
 namespace kiln::kernels {
@@ -66,6 +67,12 @@ public:
   double keptShare(const AttentionSequence &s, std::int64_t head, std::int64_t p, std::int64_t j) const;
   /// Where the bias, or what is as it, has an element for row i and key j of a sequence, whichever it is the same for.
   std::size_t atBias(const AttentionSequence &s, std::int64_t head, std::int64_t i, std::int64_t j) const;
+
+  /// Calls one(i, where) for each of `chosen`, or if nothing is for each i below n, on several threads unless functions
+  /// of the call are asked; what they put there (below) is in `outputs` then, as if one after the other.
+  using Outputs = std::span<HostTensor *const>;
+  void forEach(std::uint64_t n, const std::vector<std::uint64_t> &chosen, Outputs outputs,
+               const std::function<void(std::int64_t, Outputs)> &one) const;
 
   /// `values` from element `first` on, into all of a tensor (`whole`), or appended to the sample that it is.
   static void put(HostTensor &to, std::int64_t first, std::span<const double> values, bool whole);

@@ -29,18 +29,20 @@ public:
     const bool whole = chosen.empty();
     const bool withLse = isSet(options, "lse");
     HostTensors out;
-    o = &out["o"];
-    o->shape = types.at("o").shape;
-    lse = withLse ? &out["lse"] : nullptr;
-    if (lse)
-      lse->shape = types.at("lse").shape;
+    HostTensor &o = out["o"], none, &lse = withLse ? out["lse"] : none;
+    o.shape = types.at("o").shape;
+    if (withLse)
+      lse.shape = types.at("lse").shape;
     if (whole) {
-      o->values.assign(types.at("o").elements(), 0.0);
-      if (lse)
-        lse->values.assign(types.at("lse").elements(), -INFINITY), lse->besides.assign(lse->values.size(), 0.0);
+      o.values.assign(types.at("o").elements(), 0.0);
+      if (withLse)
+        lse.values.assign(types.at("lse").elements(), -INFINITY), lse.besides.assign(lse.values.size(), 0.0);
     }
-    for (std::uint64_t i = 0, n = whole ? rows : chosen.size(); i < n; ++i)
-      row(static_cast<std::int64_t>(whole ? i : chosen[i]), whole);
+    std::vector<HostTensor *> outputs = {&o};
+    if (withLse)
+      outputs.push_back(&lse);
+    forEach(rows, chosen, outputs,
+            [&](std::int64_t i, Outputs to) { row(i, *to[0], withLse ? to[1] : nullptr, whole); });
     return out;
   }
 
@@ -61,27 +63,31 @@ private:
     return {};
   }
 
+  /// The logarithm of a row's sum, and what a score function's approximate code may lose of it.
+  struct Sum {
+    double log = -INFINITY, loss = 0;
+  };
+
   /// `index` counts heads first, then rows of q, then the batch.
-  void row(std::int64_t index, bool whole) {
+  void row(std::int64_t index, HostTensor &o, HostTensor *lse, bool whole) const {
     const std::int64_t head = index % heads, rowAt = index / heads, batch = rowAt / rowsQ, r = rowAt % rowsQ;
     std::vector<double> values(static_cast<std::size_t>(dimV));
-    double logSum = -INFINITY;
-    lossOfScores = 0;
+    Sum sum;
     if (const std::int64_t s = sequenceOfRow[static_cast<std::size_t>(rowAt)]; s >= 0)
-      logSum = compute(sequences[static_cast<std::size_t>(s)], batch, r, head, values);
-    put(*o, atRow(oView, batch, r, head), values, whole);
+      sum = compute(sequences[static_cast<std::size_t>(s)], batch, r, head, values);
+    put(o, atRow(oView, batch, r, head), values, whole);
     if (lse) {
-      put(*lse, atNumber(batch, r, head), {&logSum, 1}, whole);
+      put(*lse, atNumber(batch, r, head), {&sum.log, 1}, whole);
       if (whole)
-        lse->besides[static_cast<std::size_t>(atNumber(batch, r, head))] = lossOfScores;
+        lse->besides[static_cast<std::size_t>(atNumber(batch, r, head))] = sum.loss;
       else
-        lse->besides.push_back(lossOfScores);
+        lse->besides.push_back(sum.loss);
     }
   }
 
-  /// One row of o; returns its lse.
-  double compute(const AttentionSequence &s, std::int64_t batch, std::int64_t r, std::int64_t head,
-                 std::vector<double> &values) {
+  /// One row of o.
+  Sum compute(const AttentionSequence &s, std::int64_t batch, std::int64_t r, std::int64_t head,
+              std::vector<double> &values) const {
     const std::int64_t keyHead = head / group, i = r - s.startQ, p = i + shiftOf(s, arguments);
     const double *const query = qData + atRow(arguments.q, batch, r, head);
     const auto keyAt = [&](const Tensor &t, std::int64_t j) { return atKey(t, s.batchK, s.startK + j, keyHead); };
@@ -89,8 +95,7 @@ private:
     if (descaleQK < 0) // AttentionOperation.h
       descaleQK = NAN;
     std::vector<double> z(static_cast<std::size_t>(s.keys), -INFINITY);
-    double most = -INFINITY, mostOfProducts = 0;
-    lossOfScores = 0;
+    double most = -INFINITY, mostOfProducts = 0, loss = 0;
     // A NaN stays: nothing is larger than it.
     const auto meet = [&](double x) { most = std::isnan(x) || x > most ? x : most; };
     for (std::int64_t j = 0; j < s.keys; ++j) {
@@ -103,7 +108,7 @@ private:
       }
       const Logit logit = logitOf(x, s, head, p, j);
       meet(z[static_cast<std::size_t>(j)] = logit.z);
-      lossOfScores = std::max(lossOfScores, logit.error);
+      loss = std::max(loss, logit.error);
     }
     const double *const sink =
         arguments.sink ? &inputs.find("sink")->second.values[static_cast<std::size_t>(head)] : nullptr;
@@ -125,7 +130,7 @@ private:
     }
     for (double &v : values)
       v = roundedOutput(v * descale("v_descale", s, keyHead));
-    return total == 0 ? -INFINITY : base + std::log(total) + 0x1p-13 * mostOfProducts;
+    return {total == 0 ? -INFINITY : base + std::log(total) + 0x1p-13 * mostOfProducts, loss};
   }
 
   /// Of a sequence's key head; 1 where there is no such table.
@@ -139,8 +144,6 @@ private:
 
   bool isEighth; ///< what e4m3 brings is asked for
   Tensor oView;
-  HostTensor *o = nullptr, *lse = nullptr;
-  double lossOfScores = 0; ///< of the row: what a score function's approximate code may lose of lse
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "kernels/support/HostTensor.h"
 
+#include "support/Parallel.h"
+
 namespace kiln::kernels {
 
 HostTensor toHost(const Array &array) {
@@ -12,8 +14,10 @@ HostTensor toHost(const Array &array) {
 
 HostTensors toHost(const Arrays &arrays) {
   HostTensors out;
+  std::vector<std::pair<const Array *, HostTensor *>> all;
   for (const auto &[name, array] : arrays)
-    out[name] = toHost(array);
+    all.emplace_back(&array, &out[name]); // nodes of a map stay where they are
+  inParallel(all.size(), [&](std::size_t i) { *all[i].second = toHost(*all[i].first); });
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/support/Runner.h"
 
 #include "kernels/support/Rounding.h"
+#include "support/Parallel.h"
 #include "support/Text.h"
 
 #include <chrono>
@@ -175,12 +176,20 @@ Array randomInput(const Family &family, std::string_view name, const TensorType 
 
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed) {
   Arrays out;
+  std::vector<std::pair<Arrays::value_type *, const TensorType *>> drawn;
   for (const TensorParameter &p : family.callable->tensors())
     for (const auto &[name, type] : types)
       if (!p.output && p.has(name)) {
-        std::optional<Array> table = family.samples ? family.samples->table(name, types, seed) : std::nullopt;
-        out[name] = table ? std::move(*table) : randomInput(family, name, type, seed);
+        Arrays::value_type &one = *out.try_emplace(name).first; // nodes of a map stay where they are
+        if (std::optional<Array> table = family.samples ? family.samples->table(name, types, seed) : std::nullopt)
+          one.second = std::move(*table);
+        else
+          drawn.emplace_back(&one, &type);
       }
+  inParallel(drawn.size(), [&](std::size_t i) {
+    const auto &[one, type] = drawn[i];
+    one->second = randomInput(family, one->first, *type, seed);
+  });
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/jit/FileHash.h"
 
+#include "support/Parallel.h"
 #include "support/Text.h"
 
 #define XXH_INLINE_ALL
@@ -13,8 +14,6 @@
 #include <fcntl.h>
 #include <new>
 #include <sys/stat.h>
-#include <system_error>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -72,32 +71,24 @@ int hashSegment(int fd, std::size_t segment, bool last, XXH128_canonical_t &out)
   }
   XXH128_canonicalFromHash(&out, XXH3_128bits_digest(&state));
   return 0;
-} catch (const std::bad_alloc &) { // in a thread of our own it would end the process
+} catch (const std::bad_alloc &) {
   return ENOMEM;
 }
 
 Result<std::string> contentHash(int fd, std::size_t bytes, const std::string &path) {
   const std::size_t segments = bytes / segmentBytes + 1;
   std::vector<XXH128_canonical_t> hashes(segments);
-  std::atomic<std::size_t> next{0};
   std::atomic<int> failure{0};
-  const auto work = [&] {
-    for (std::size_t s = next++; s < segments && !failure; s = next++)
-      if (const int error = hashSegment(fd, s, s + 1 == segments, hashes[s]))
-        failure = error;
-  };
-  {
-    constexpr std::size_t mostThreads = 8;
-    std::vector<std::jthread> helpers;
-    try {
-      for (std::size_t t = 1; t < std::min({segments, mostThreads, std::size_t(std::thread::hardware_concurrency())});
-           ++t)
-        helpers.emplace_back(work);
-    } catch (const std::system_error &) {
-      // Fewer threads, then.
-    }
-    work();
-  }
+  constexpr std::size_t mostThreads = 8;
+  inParallel(
+      segments,
+      [&](std::size_t s) {
+        if (failure)
+          return;
+        if (const int error = hashSegment(fd, s, s + 1 == segments, hashes[s]))
+          failure = error;
+      },
+      mostThreads);
   if (failure) {
     errno = failure;
     return cannot("read", path);
