@@ -6,6 +6,7 @@
 #include "runtime/tools/TuneReport.h"
 #include "runtime/tools/TuneWorker.h"
 #include "runtime/tune/Export.h"
+#include "runtime/tune/HtmlReport.h"
 #include "runtime/tune/Merge.h"
 #include "runtime/tune/Progress.h"
 #include "runtime/tune/Replay.h"
@@ -23,7 +24,7 @@ namespace {
 struct Options {
   TuneRequest request;
   std::vector<std::string> words, checkWith;
-  std::string search = "model", journal, replay, exported, output;
+  std::string search = "model", journal, replay, exported, compared, output;
   std::uint64_t seed = 1;
   std::size_t keep = 64, budget = 0;
   double seconds = 0, timeout = 300;
@@ -74,6 +75,9 @@ private:
   Status execute() {
     if (!o.exported.empty())
       return exportOne();
+    if (!o.compared.empty())
+      return Status::invalid("--compare goes with --export html",
+                             "write kiln tune JOURNAL --export html --compare OTHER");
     if (!o.words.empty() && o.words[0] == "merge")
       return merge();
     if (!o.replay.empty())
@@ -203,7 +207,7 @@ private:
       return Status::invalid("--export takes one journal; " + std::to_string(o.words.size()) + " were named",
                              "write kiln tune JOURNAL --export t4 -o FILE");
     KILN_ASSIGN(const tune::JournalContents contents, tune::readJournal(o.words[0]));
-    KILN_ASSIGN(const std::string text, tune::exportJournal(contents, o.exported));
+    KILN_ASSIGN(const std::string text, textOf(contents));
     if (o.output.empty()) {
       isQuiet = true; // standard output is the export
       std::fputs(text.c_str(), stdout);
@@ -214,6 +218,18 @@ private:
     KILN_TRY(file.commit());
     report.update({{"file", o.output}, {"entries", contents.entries.size()}});
     return {};
+  }
+
+  Result<std::string> textOf(const tune::JournalContents &contents) {
+    if (o.exported != "html") {
+      if (!o.compared.empty())
+        return Status::invalid("--compare goes with --export html, not with " + o.exported, "leave it out");
+      return tune::exportJournal(contents, o.exported);
+    }
+    if (o.compared.empty())
+      return tune::htmlReport(contents, nullptr);
+    KILN_ASSIGN(const tune::JournalContents other, tune::readJournal(o.compared));
+    return tune::htmlReport(contents, &other);
   }
 
   Status checkNumbers() const {
@@ -269,8 +285,11 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
       ->type_name("FILE");
   c->add_option("--replay", o->replay, "a journal in place of a device: compares searches")->type_name("JOURNAL");
-  c->add_option("--export", o->exported, "write a journal as t4 (schema T4 1.0.0 of Kernel Tuner) or csv")
+  c->add_option("--export", o->exported,
+                "write a journal as t4 (schema T4 1.0.0 of Kernel Tuner), csv, or html: a page to look at")
       ->type_name("FORMAT");
+  c->add_option("--compare", o->compared, "of --export html: a journal of another sweep, shown next to it")
+      ->type_name("JOURNAL");
   c->add_option("-o,--output", o->output, "of --export: a file in place of standard output")->type_name("FILE");
   c->add_flag("--json", o->request.run.json, "one JSON object on standard output");
   c->footer(

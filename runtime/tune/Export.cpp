@@ -101,7 +101,7 @@ Result<std::string> exportJournal(const JournalContents &journal, const std::str
     return t4Of(journal);
   if (format == "csv")
     return csvOf(journal);
-  return Status::invalid("--export " + format + ": there is no such format", "the formats are t4, csv");
+  return Status::invalid("--export " + format + ": there is no such format", "the formats are t4, csv, html");
 }
 
 } // namespace kiln::tune

@@ -129,6 +129,13 @@ TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
   EXPECT_EQ(Json::parse(t4.out)["results"].size(), 3u);
   EXPECT_EQ(kiln({"tune", file("j"), "--export", "csv", "-o", file("j.csv")}).status, 0);
   EXPECT_TRUE(read("j.csv").starts_with("block_m,block_n,block_k,warps,stages,outcome,ms,"));
+  const Outcome page = kiln({"tune", file("j"), "--export", "html", "--compare", file("j")});
+  EXPECT_EQ(page.status, 0) << page.err;
+  EXPECT_NE(page.out.find("3 configurations were measured in both; the other sweep's times are 1.000 times"),
+            std::string::npos);
+  expectRefused({"tune", file("j"), "--export", "csv", "--compare", file("j")}, "--compare goes with --export html");
+  expectRefused({"tune", "matmul", "--compare", file("j")}, "--compare goes with --export html");
+  expectRefused({"tune", file("j"), "--export", "html", "--compare", file("none")}, "none");
   std::ofstream(file("copy")) << before;
   EXPECT_EQ(json({"tune", "merge", file("all"), file("copy"), file("j")})["entries"], 3);
 

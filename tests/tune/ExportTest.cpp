@@ -60,7 +60,7 @@ TEST(ExportTest, CsvQuotesWhatNeedsIt) {
             "16,silu,good,0.25,0.125,0.5,,1.5,2026-11-28T04:00:00Z,\r\n"
             "32,silu,wrong,,,,,1.5,2026-11-28T04:00:00Z,\"off, by ");
   EXPECT_NE(text->find("\"off, by \"\"3\"\"\"\r\n"), std::string::npos);
-  EXPECT_NE(exportJournal({}, "xml").status().toString().find("the formats are t4, csv"), std::string::npos);
+  EXPECT_NE(exportJournal({}, "xml").status().toString().find("the formats are t4, csv, html"), std::string::npos);
 }
 
 } // namespace
