@@ -14,7 +14,8 @@
 namespace kiln {
 
 /// Calls one(i) once for each i below n, on as many threads as the machine has, `most` at most; in no order, and all
-/// are over when this returns.  Where threads cannot be had the caller's does it alone.  What one call throws (no
+/// are over when this returns.  Where threads cannot be had fewer do it, at
+/// worst the caller's.  What one call throws (no
 /// memory) is thrown here; those that have not begun then do not.
 template <typename F> void inParallel(std::size_t n, const F &one, std::size_t most = 16) {
   std::atomic<std::size_t> next{0};

@@ -261,8 +261,8 @@ def BulkSums : Pass<"kiln-bulk-sums", "::mlir::ModuleOp"> {
     its other shared memory and a multiprocessor as many blocks.  Else the addition stays, and a remark says why.  Sums of
     one type share a buffer: each waits until the engine has read the one before.
 
-    Before a `tile_gpu.count` of such sums all threads wait until the engine has added them, and the elected thread
-    counts.
+    Before a `tile_gpu.count` of such sums all threads wait until the engine has added them.  The elected thread counts,
+    if warps that copy can compute what that takes and the pointers come from one argument; else the first one.
   }];
   let dependentDialects = ["::kiln::tile_gpu::TileGpuDialect"];
 }

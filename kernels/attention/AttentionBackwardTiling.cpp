@@ -10,7 +10,7 @@ namespace kiln::kernels {
 namespace {
 
 /// Options that leave a thread the registers for a tile.  Mask: lists of blocks and a mask function, which is asked in
-/// a branch; sums in an order.
+/// a branch; sums in an order, whose counters' addresses take registers.
 enum class With : std::uint8_t { DropoutToo, All, Mask, Causal, None };
 
 /// For heads of up to `widest` columns.

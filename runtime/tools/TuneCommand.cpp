@@ -229,6 +229,10 @@ private:
     if (o.compared.empty())
       return tune::htmlReport(contents, nullptr);
     KILN_ASSIGN(const tune::JournalContents other, tune::readJournal(o.compared));
+    // Times of one call compare, wherever they were measured.
+    tune::JournalHeader wanted = other.header;
+    wanted.kernel = contents.header.kernel, wanted.dtype = contents.header.dtype, wanted.call = contents.header.call;
+    KILN_TRY(tune::sameSweep(o.compared, other.header, wanted));
     return tune::htmlReport(contents, &other);
   }
 

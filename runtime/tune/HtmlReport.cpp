@@ -64,8 +64,9 @@ std::vector<const Entry *> timed(const std::vector<Entry> &entries) {
 std::string whatOf(const JournalHeader &h) {
   std::string rows;
   for (const auto &[name, value] :
-       {std::pair("call", &h.call), std::pair("type", &h.dtype), std::pair("target", &h.target),
-        std::pair("device", &h.device), std::pair("objective", &h.objective), std::pair("compiler", &h.compiler)})
+       {std::pair("kernel", &h.kernel), std::pair("call", &h.call), std::pair("type", &h.dtype),
+        std::pair("target", &h.target), std::pair("device", &h.device), std::pair("objective", &h.objective),
+        std::pair("compiler", &h.compiler)})
     rows += row({cellOf(name), cellOf(*value)});
   return "<table><tbody>\n" + rows + "</tbody></table>\n";
 }
@@ -130,7 +131,10 @@ std::string parameters(const std::vector<Entry> &entries) {
   }
   if (bars.empty())
     return {};
-  return table({"parameter", "of the variance", ""}, bars, "bars") +
+  return "<p>The share of the variance of the times' logarithms that the means by a parameter's values have. Of a "
+         "sweep "
+         "that did not measure the whole space it says what was measured, not what the space is like.</p>\n" +
+         table({"parameter", "of the variance", ""}, bars, "bars") +
          table({"value", "configurations", "best, ms", "median, ms"}, values);
 }
 
@@ -208,32 +212,29 @@ std::vector<Importance> importances(const std::vector<Entry> &entries) {
     std::size_t count = 0;
   };
   std::map<std::string, std::map<std::string, Group>> groups;
-  double sum = 0, squares = 0;
-  std::size_t count = 0;
-  for (const Entry &e : entries) {
-    if (!isTimed(e))
-      continue;
-    const double t = std::log(e.milliseconds);
-    sum += t, squares += t * t, ++count;
-    for (const auto &[name, value] : e.configuration) {
+  const std::vector<const Entry *> good = timed(entries);
+  const auto n = static_cast<double>(good.size());
+  double mean = 0, variance = 0;
+  for (const Entry *e : good)
+    mean += std::log(e->milliseconds) / n;
+  for (const Entry *e : good) {
+    const double t = std::log(e->milliseconds) - mean;
+    variance += t * t / n;
+    for (const auto &[name, value] : e->configuration) {
       Group &group = groups[name][value];
       group.sum += t, ++group.count;
     }
   }
   std::vector<Importance> out;
-  if (!count)
-    return out;
-  const auto n = static_cast<double>(count);
-  const double mean = sum / n, variance = squares / n - mean * mean;
   for (const auto &[name, values] : groups) {
     if (values.size() < 2)
       continue;
     double between = 0;
     for (const auto &[value, group] : values) {
       const auto c = static_cast<double>(group.count);
-      between += c / n * (group.sum / c - mean) * (group.sum / c - mean);
+      between += group.sum * group.sum / c / n;
     }
-    out.push_back({name, variance > 0 ? std::clamp(between / variance, 0.0, 1.0) : 0});
+    out.push_back({name, variance > 1e-18 ? std::clamp(between / variance, 0.0, 1.0) : 0});
   }
   std::stable_sort(out.begin(), out.end(), [](const Importance &a, const Importance &b) { return a.share > b.share; });
   return out;

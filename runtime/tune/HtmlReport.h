@@ -5,8 +5,8 @@
 // sweeps next to each other.
 //
 // The importance of a parameter is the share of the variance of the logarithms of times that the means by its values
-// have (first-order Sobol index of a full factorial; Saltelli et al., "Global Sensitivity Analysis", 2008): those of
-// parameters that act together do not add up to 1.
+// have (of a whole space the first-order Sobol index; Saltelli et al., "Global Sensitivity Analysis", 2008): those of
+// parameters that act together do not add up to 1, and of a part of a space it is that part's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TUNE_HTMLREPORT_H

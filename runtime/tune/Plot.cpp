@@ -18,9 +18,10 @@ public:
     v = of(v);
     least = std::min(least, v), most = std::max(most, v);
   }
-  /// Room around the outermost points.
+  /// Room around the outermost points; numbers that differ by rounding alone have no extent of their own.
   void widen() {
-    const double room = most > least ? (most - least) * 0.05 : std::max(std::abs(most) * 0.1, 0.1);
+    const double size = std::max(std::abs(least), std::abs(most));
+    const double room = most - least > 1e-9 * size ? (most - least) * 0.05 : std::max(size * 0.1, 0.1);
     least -= room, most += room;
   }
   bool isEmpty() const { return least > most; }

@@ -136,6 +136,10 @@ TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
   expectRefused({"tune", file("j"), "--export", "csv", "--compare", file("j")}, "--compare goes with --export html");
   expectRefused({"tune", "matmul", "--compare", file("j")}, "--compare goes with --export html");
   expectRefused({"tune", file("j"), "--export", "html", "--compare", file("none")}, "none");
+  std::string larger = read("j");
+  larger.replace(larger.find("a=64x64"), 7, "a=96x64");
+  std::ofstream(file("larger")) << larger;
+  expectRefused({"tune", file("j"), "--export", "html", "--compare", file("larger")}, "its call is");
   std::ofstream(file("copy")) << before;
   EXPECT_EQ(json({"tune", "merge", file("all"), file("copy"), file("j")})["entries"], 3);
 

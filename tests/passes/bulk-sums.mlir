@@ -124,3 +124,58 @@ module attributes {tile_gpu.target = "sm_90a"} {
     return
   }
 }
+
+// -----
+
+#runs = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[1,0],[2,0]], shape=[4,512]>
+#line = #tile_gpu.linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[0,0],[0,0]], shape=[1,512]>
+#row = #tile_gpu.slice<dim=0, parent=linear<register=[[0,1],[0,2],[0,128],[0,256]], lane=[[0,4],[0,8],[0,16],[0,32],[0,64]], warp=[[0,0],[0,0]], shape=[1,512]>>
+
+// Of two arguments nobody knows which one it is about; and warps that copy could not tell what another thread was told.
+// The first thread counts.
+// CHECK-LABEL: @several_arguments
+// CHECK: tile_gpu.bulk_wait{{$}}
+// CHECK-NOT: elected
+// CHECK: tile_gpu.count
+// CHECK: tile_gpu.bulk_add
+// CHECK-LABEL: @from_memory
+// CHECK: tile_gpu.bulk_wait{{$}}
+// CHECK-NOT: elected
+// CHECK: tile_gpu.count
+// CHECK: tile_gpu.bulk_add
+module attributes {tile_gpu.target = "sm_90a"} {
+  func.func @several_arguments(%a: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %other: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %x: tensor<4x512xf32, #runs>, %count: !tile.ptr<i32>, %n: i32, %is: i1) attributes {tile.num_warps = 4 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %j = tile.range 0 to 512 : tensor<512xi32, #row>
+    %j1 = tile.expand_dims %j {axis = 0 : i32} : tensor<512xi32, #row> to tensor<1x512xi32, #line>
+    %j2 = tile.broadcast %j1 : tensor<1x512xi32, #line> to tensor<4x512xi32, #runs>
+    %j3 = arith.extsi %j2 : tensor<4x512xi32, #runs> to tensor<4x512xi64, #runs>
+    %either = arith.select %is, %a, %other : !tile.ptr<f32>
+    %s = tile.splat %either : !tile.ptr<f32> to tensor<4x512x!tile.ptr<f32>, #runs>
+    %p = tile.addptr %s, %j3 : tensor<4x512x!tile.ptr<f32>, #runs>, tensor<4x512xi64, #runs>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %later = arith.cmpi sgt, %i, %c0 : i32
+      tile_gpu.count %count if %later await %i of %count for %p : !tile.ptr<i32>, tensor<4x512x!tile.ptr<f32>, #runs>, !tile.ptr<i32>
+      %old = tile.atomic_rmw add relaxed gpu %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+    }
+    return
+  }
+  func.func @from_memory(%a: !tile.ptr<f32> {tile.divisibility = 16 : i32}, %x: tensor<4x512xf32, #runs>, %count: !tile.ptr<i32>, %n: i32, %is: i1) attributes {tile.num_warps = 4 : i32} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %j = tile.range 0 to 512 : tensor<512xi32, #row>
+    %j1 = tile.expand_dims %j {axis = 0 : i32} : tensor<512xi32, #row> to tensor<1x512xi32, #line>
+    %j2 = tile.broadcast %j1 : tensor<1x512xi32, #line> to tensor<4x512xi32, #runs>
+    %j3 = arith.extsi %j2 : tensor<4x512xi32, #runs> to tensor<4x512xi64, #runs>
+    %s = tile.splat %a : !tile.ptr<f32> to tensor<4x512x!tile.ptr<f32>, #runs>
+    %p = tile.addptr %s, %j3 : tensor<4x512x!tile.ptr<f32>, #runs>, tensor<4x512xi64, #runs>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %old1 = tile.atomic_rmw add relaxed gpu %count, %c1 : !tile.ptr<i32>
+      %later = arith.cmpi sgt, %i, %c0 : i32
+      tile_gpu.count %count if %later await %old1 of %count for %p : !tile.ptr<i32>, tensor<4x512x!tile.ptr<f32>, #runs>, !tile.ptr<i32>
+      %old = tile.atomic_rmw add relaxed gpu %p, %x : tensor<4x512x!tile.ptr<f32>, #runs>
+    }
+    return
+  }
+}

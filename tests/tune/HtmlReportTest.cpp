@@ -129,6 +129,9 @@ TEST(Plot, PlacesPointsInside) {
       EXPECT_GT(count(svg, "class=\"grid\""), 2u) << y;
       EXPECT_LT(count(svg, "class=\"grid\""), 40u) << y;
     }
+  Plot rounding({"x"}, {"y"});
+  rounding.dots({{1, 1}, {2, std::nextafter(1.0, 2.0)}}, "dot");
+  EXPECT_LT(count(rounding.svg(), "class=\"grid\""), 40u);
   EXPECT_EQ(Plot({"x"}, {"y"}).svg(), "");
 }
 
@@ -140,9 +143,8 @@ TEST(HtmlReport, ABrowserShowsIt) {
   ASSERT_TRUE(::mkdtemp(folder.data()));
   const JournalContents all = sweep();
   std::ofstream(folder + "/report.html") << htmlReport(all, &all);
-  const std::string command =
-      "timeout 60 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir=" + folder +
-      "/profile --dump-dom file://" + folder + "/report.html 2> /dev/null";
+  const std::string command = "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir='" +
+                              folder + "/profile' --dump-dom 'file://" + folder + "/report.html' 2> /dev/null";
   std::FILE *const pipe = ::popen(command.c_str(), "r");
   ASSERT_TRUE(pipe);
   std::string dom;

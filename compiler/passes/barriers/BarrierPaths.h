@@ -4,7 +4,8 @@
 // arrivals at mbarriers and waits for their phases, in a function that has such copies what may write the global memory
 // that they read, and in one that tells other programs what it has written (a count) what it tells of; every run of the
 // function, as far as these go, is a path through the graph from its first node.  Conditionals fork it; a loop is
-// skipped or is a cycle.
+// skipped or is a cycle.  That a program waits for others before it writes what they count is not proved: only that it
+// counts what it has written.
 //
 // A loop whose buffers are chosen by numbers that it carries is copied once for each set of numbers that a round may
 // have (KnownNumbers), so that each access has its buffer.  That is sound: the numbers of a round follow from those of

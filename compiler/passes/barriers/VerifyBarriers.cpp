@@ -359,11 +359,19 @@ private:
       return;
     good = false;
     const Words words = wordsOf(start, start.series);
-    InFlightDiagnostic d = event.op->emitError("counts what ");
+    const proof::MemoryOrigin &written = paths.writes[start.access], &counted = paths.writes[event.access];
+    InFlightDiagnostic d = event.op->emitError();
+    if (!written.known() || !counted.known())
+      d << "cannot be proved: whether this ";
+    d << "counts what ";
     if (state.flies())
-      d << "a " << words.what << " in flight may still write: " << words.remedy;
+      d << "a " << words.what << " in flight may still write";
     else
       d << "other threads may not have written yet";
+    if (const Value unknown = written.unknown ? written.unknown : counted.unknown)
+      d << " depends on where " << unknown << " points to";
+    if (state.flies())
+      d << ": " << words.remedy;
     d.attachNote(start.op->getLoc()) << "the " << (state.flies() ? words.what : "write");
     if (state.flies())
       return whyInFlight(d, start, reached, at);

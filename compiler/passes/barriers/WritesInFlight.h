@@ -5,6 +5,9 @@
 // else reads there, nor writes in another way; several sums, atomic all of them, may meet.  And the kernel ends after a
 // wait, since its shared memory is another block's then.
 //
+// Assumed, since PTX promises it for accesses of one proxy only: a sum that begins after a program has seen another's
+// count comes after the sums that were counted.  These are in L2 then, where all sums are carried out.
+//
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_WRITESINFLIGHT_H
 #define KILN_PASSES_BARRIERS_WRITESINFLIGHT_H

@@ -39,7 +39,7 @@ bool wouldPay(func::FuncOp kernel) {
   if (warps < 2 * warpsOfGroup || warps % warpsOfGroup || kernel->hasAttr(tile::maxRegistersAttr))
     return false;
   return kernel
-      ->walk([](ElectedOp op) {
+      ->walk([](TensorCopyOp op) {
         for (auto loop = op->getParentOfType<scf::ForOp>(); loop; loop = loop->getParentOfType<scf::ForOp>())
           if (isOverPrograms(loop) || computesDuringProducts(loop))
             return WalkResult::interrupt();

@@ -2,6 +2,7 @@
 // addition from registers holds a warp until the memory unit has taken them all: on an H200 14 % of a round of
 // attention's backward.
 #include "compiler/passes/Pass.h"
+#include "compiler/passes/roles/CopySlice.h"
 #include "compiler/passes/shared/SharedBuffers.h"
 
 #include "compiler/analysis/ContiguousRuns.h"
@@ -28,6 +29,7 @@ constexpr uint32_t leastRun = 16 * layout::warpSize;
 struct Sum {
   tile::AtomicRmwOp op;
   BufferType buffer;
+  llvm::SmallVector<CountOp> counts; ///< of programs that have added
 };
 
 bool isSumInLoop(tile::AtomicRmwOp op) {
@@ -57,12 +59,14 @@ public:
     for (Sum &sum : sums)
       if (const Value buffer = buffers.lookup(sum.buffer)) {
         replace(sum.op, buffer);
+        counts.insert(sum.counts.begin(), sum.counts.end());
         any = true;
       }
     if (!any)
       return;
+    electCounts();
     for (CountOp count : counts)
-      waitBefore(byElected(count));
+      waitBefore(isElected(count) ? count->getParentOp() : count.getOperation());
     // The block's shared memory is another block's after it.
     for (func::ReturnOp end : llvm::make_early_inc_range(function.getOps<func::ReturnOp>()))
       waitForAll(OpBuilder(end), end.getLoc());
@@ -73,12 +77,13 @@ private:
     const analysis::AxisAnalysis facts(function);
     for (tile::AtomicRmwOp op : candidates) {
       const BufferType buffer = longestRuns(op, facts);
+      llvm::SmallVector<CountOp> ofSum;
       if (!buffer) {
         stays(op) << "what a warp has of the tile lies together in memory for less than " << leastRun << " bytes";
-      } else if (Operation *other = disturbing(op)) {
+      } else if (Operation *other = disturbing(op, ofSum)) {
         stays(op).attachNote(other->getLoc()) << "this may access the same memory";
       } else {
-        sums.push_back({op, buffer});
+        sums.push_back({op, buffer, ofSum});
       }
     }
   }
@@ -113,7 +118,7 @@ private:
   }
 
   /// What else may access the memory, but for sums and for counts of them, which it adds to `counts`.
-  Operation *disturbing(tile::AtomicRmwOp op) {
+  Operation *disturbing(tile::AtomicRmwOp op, llvm::SmallVectorImpl<CountOp> &counts) {
     const analysis::Roots mine = roots.of(op.getPointer());
     Operation *other = nullptr;
     function.walk([&](Operation *inner) {
@@ -122,7 +127,7 @@ private:
             !analysis::mayOverlap(roots.of(access.memory), mine))
           continue;
         if (auto count = dyn_cast<CountOp>(inner)) {
-          counts.insert(count);
+          counts.push_back(count);
           continue;
         }
         other = inner;
@@ -133,21 +138,36 @@ private:
     return other;
   }
 
-  /// The thread that copies counts and waits for other programs, where one can: the others only meet it.  What it
-  /// counts is named by the argument that the pointers come from.
-  Operation *byElected(CountOp count) {
-    const analysis::Roots all = roots.of(count.getPointer());
-    if (!all.known || all.arguments.size() != 1 || !isa<tile::PtrType>(all.arguments.front().getType()))
-      return count;
-    OpBuilder b(count);
-    auto one = ElectedOp::create(b, count.getLoc());
-    count->moveBefore(b.createBlock(&one.getBody()), one.getBody().front().end());
-    count.getPointerMutable().assign(all.arguments.front());
-    return one;
+  /// The thread that copies counts and waits for other programs; the others only meet it.  Where warps that copy could
+  /// not compute what that takes, the first thread counts.
+  void electCounts() {
+    if (CopySlice(function).obstacle()) // nobody but the warps that compute copies anyway
+      return;
+    llvm::SmallVector<std::pair<ElectedOp, Value>> elected; // and the pointers before
+    for (CountOp count : counts) {
+      // What is counted is named by the argument that the pointers come from.
+      const analysis::Roots all = roots.of(count.getPointer());
+      if (isElected(count) || !all.known || all.arguments.size() != 1 ||
+          !isa<tile::PtrType>(all.arguments.front().getType()))
+        continue;
+      OpBuilder b(count);
+      auto one = ElectedOp::create(b, count.getLoc());
+      elected.emplace_back(one, count.getPointer());
+      count->moveBefore(b.createBlock(&one.getBody()), one.getBody().front().end());
+      count.getPointerMutable().assign(all.arguments.front());
+    }
+    if (!CopySlice(function).obstacle())
+      return;
+    for (auto [one, pointer] : elected) {
+      auto count = cast<CountOp>(one.getBody().front().front());
+      count.getPointerMutable().assign(pointer);
+      count->moveBefore(one);
+      one->erase();
+    }
   }
 
-  /// As soon as the last sum has begun: barriers from there on are the count's, too.  But after the first product, so
-  /// that the matrix units have something to do meanwhile.
+  /// As early as possible after the last sum, so that a barrier that is there anyway serves the count; but after the
+  /// first product, so that the matrix units have something to do meanwhile.
   static void waitBefore(Operation *count) {
     const auto begins = [](Operation *op) { return op->walk([](BulkAddOp) { return WalkResult::interrupt(); }); };
     Operation *at = count, *product = nullptr;
@@ -207,7 +227,7 @@ private:
   const analysis::PointerRoots roots;
   const Target &target;
   llvm::SmallVector<Sum> sums;
-  llvm::SetVector<CountOp> counts; ///< of sums
+  llvm::SetVector<CountOp> counts; ///< of the sums that the engine adds
   llvm::DenseSet<Type> tried;
   llvm::DenseMap<Type, Value> buffers;
 };
