@@ -1,6 +1,7 @@
 #include "compiler/layout/LayoutPicture.h"
 
 #include "compiler/layout/Checks.h"
+#include "support/Markup.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -158,27 +159,8 @@ std::string bankColour(unsigned bank) {
 //===----------------------------------------------------------------------===//
 
 std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&quot;";
-      break;
-    default:
-      // XML has no other control characters; bytes above 127 pass only as ASCII stand-ins.
-      out += c >= ' ' && c <= '~' ? c : c == '\n' || c == '\t' ? ' ' : '?';
-    }
-  }
-  return out;
+  // XML has no other control characters; bytes above 127 pass only as ASCII stand-ins.
+  return escapedMarkup(text, [](char c) { return c >= ' ' && c <= '~' ? c : c == '\n' || c == '\t' ? ' ' : '?'; });
 }
 
 struct Cell {

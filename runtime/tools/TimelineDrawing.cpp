@@ -1,5 +1,6 @@
 #include "runtime/tools/TimelineDrawing.h"
 
+#include "support/Markup.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -62,21 +63,7 @@ const WorkPaint &paintOf(const TimelineWork &work) {
 
 /// Text of a PTX file, which may hold any bytes.
 std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += byte < 0x20 || byte >= 0x7F ? '?' : c;
-  }
-  return out;
+  return escapedMarkup(text, [](char c) { return c < ' ' || c > '~' ? '?' : c; });
 }
 
 std::string number(double v) {

@@ -6,7 +6,6 @@
 #include "runtime/tools/TuneReport.h"
 #include "runtime/tools/TuneWorker.h"
 #include "runtime/tune/Export.h"
-#include "runtime/tune/HtmlReport.h"
 #include "runtime/tune/Merge.h"
 #include "runtime/tune/Progress.h"
 #include "runtime/tune/Replay.h"
@@ -221,19 +220,14 @@ private:
   }
 
   Result<std::string> textOf(const tune::JournalContents &contents) {
-    if (o.exported != "html") {
-      if (!o.compared.empty())
-        return Status::invalid("--compare goes with --export html, not with " + o.exported, "leave it out");
-      return tune::exportJournal(contents, o.exported);
-    }
     if (o.compared.empty())
-      return tune::htmlReport(contents, nullptr);
+      return tune::exportJournal(contents, o.exported);
     KILN_ASSIGN(const tune::JournalContents other, tune::readJournal(o.compared));
     // Times of one call compare, wherever they were measured.
     tune::JournalHeader wanted = other.header;
     wanted.kernel = contents.header.kernel, wanted.dtype = contents.header.dtype, wanted.call = contents.header.call;
     KILN_TRY(tune::sameSweep(o.compared, other.header, wanted));
-    return tune::htmlReport(contents, &other);
+    return tune::exportJournal(contents, o.exported, &other);
   }
 
   Status checkNumbers() const {

@@ -1,5 +1,6 @@
 #include "runtime/tune/Export.h"
 
+#include "runtime/tune/HtmlReport.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -96,7 +97,12 @@ std::string csvOf(const JournalContents &journal) {
 
 } // namespace
 
-Result<std::string> exportJournal(const JournalContents &journal, const std::string &format) {
+Result<std::string> exportJournal(const JournalContents &journal, const std::string &format,
+                                  const JournalContents *other) {
+  if (format == "html")
+    return htmlReport(journal, other);
+  if (other)
+    return Status::invalid("--compare goes with --export html, not with " + format, "leave it out");
   if (format == "t4")
     return t4Of(journal);
   if (format == "csv")

@@ -132,8 +132,7 @@ std::string parameters(const std::vector<Entry> &entries) {
   if (bars.empty())
     return {};
   return "<p>The share of the variance of the times' logarithms that the means by a parameter's values have. Of a "
-         "sweep "
-         "that did not measure the whole space it says what was measured, not what the space is like.</p>\n" +
+         "sweep that did not measure the whole space it says what was measured, not what the space is like.</p>\n" +
          table({"parameter", "of the variance", ""}, bars, "bars") +
          table({"value", "configurations", "best, ms", "median, ms"}, values);
 }

@@ -1,5 +1,6 @@
 #include "runtime/tune/Plot.h"
 
+#include "support/Markup.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -46,26 +47,9 @@ private:
 } // namespace
 
 std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text)
-    switch (c) {
-    case '&':
-      out += "&amp;";
-      break;
-    case '<':
-      out += "&lt;";
-      break;
-    case '>':
-      out += "&gt;";
-      break;
-    case '"':
-      out += "&quot;";
-      break;
-    default:
-      // Controls are in no page.
-      out += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  return out;
+  // Controls are in no page.
+  return escapedMarkup(text,
+                       [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? ' ' : c; });
 }
 
 std::string Plot::svg() const {

@@ -1,13 +1,13 @@
 #include "runtime/tune/HtmlReport.h"
 
 #include "runtime/tune/Plot.h"
+#include "tests/support/TestTier.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 namespace kiln::tune {
@@ -139,8 +139,8 @@ TEST(Plot, PlacesPointsInside) {
 TEST(HtmlReport, ABrowserShowsIt) {
   if (std::system("command -v chromium > /dev/null 2>&1") != 0)
     GTEST_SKIP() << "no chromium (scripts/setup.sh installs it)";
-  std::string folder = std::filesystem::temp_directory_path() / "kiln-report-XXXXXX";
-  ASSERT_TRUE(::mkdtemp(folder.data()));
+  const test::TemporaryDirectory made;
+  const std::string folder = made.path();
   const JournalContents all = sweep();
   std::ofstream(folder + "/report.html") << htmlReport(all, &all);
   const std::string command = "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir='" +
@@ -152,7 +152,6 @@ TEST(HtmlReport, ABrowserShowsIt) {
   for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
     dom.append(buffer, n);
   EXPECT_EQ(::pclose(pipe), 0);
-  std::filesystem::remove_all(folder);
   for (const char *title :
        {"How it went", "The fastest", "Which parameters matter", "The model's order", "What failed", "Another sweep"})
     EXPECT_EQ(count(dom, std::string("<h2>") + title + "</h2>"), 1u) << title;

@@ -185,37 +185,35 @@ int BarrierPaths::mbarrierOf(Value barriers, Value number) {
   return static_cast<int>(it - mbarriers.begin());
 }
 
-void BarrierPaths::change(Operation *op) {
-  if (released.empty())
+void BarrierPaths::accessGlobal(Operation *op) {
+  if (copied.empty() && released.empty())
     return;
-  const auto event = [&](Event::Kind kind, MemoryOrigin of) -> Event & {
+  const auto event = [&](Event::Kind kind, const MemoryOrigin &of) -> Event & {
     Event &out = events[add(kind, op)];
     out.access = static_cast<unsigned>(writes.size());
-    writes.push_back(std::move(of));
+    writes.push_back(of);
     return out;
   };
-  if (std::optional<MemoryOrigin> about = releasedBy(op)) {
-    event(Event::Release, std::move(*about));
+  const std::optional<MemoryOrigin> about = releasedBy(op), to = writtenTo(op);
+  if (about)
+    event(Event::Release, *about);
+  if (!to)
     return;
+  const auto meets = [&](const MemoryOrigin &other) { return mayMeet(*to, other); };
+  if (!about && llvm::any_of(released, meets)) {
+    Event &made = event(Event::Change, *to);
+    for (const tile::MemoryAccess &access : tile::accessesOf(op))
+      if (access.in<tile::GlobalMemory>() && access.writes && access.inFlight) {
+        made.goesOn = true;
+        made.series = access.agent;
+      }
   }
-  std::optional<MemoryOrigin> to = writtenTo(op);
-  if (!to || llvm::none_of(released, [&](const MemoryOrigin &about) { return mayMeet(*to, about); }))
-    return;
-  Event &made = event(Event::Change, std::move(*to));
-  for (const tile::MemoryAccess &access : tile::accessesOf(op))
-    if (access.in<tile::GlobalMemory>() && access.writes && access.inFlight) {
-      made.goesOn = true;
-      made.series = access.agent;
-    }
+  if (llvm::any_of(copied, [&](const auto &from) { return meets(from.second); }))
+    event(Event::GlobalWrite, *to);
 }
 
 bool BarrierPaths::access(Operation *op) {
-  change(op);
-  if (std::optional<MemoryOrigin> to = copied.empty() ? std::nullopt : writtenTo(op);
-      to && llvm::any_of(copied, [&](const auto &from) { return mayMeet(*to, from.second); })) {
-    events[add(Event::GlobalWrite, op)].access = static_cast<unsigned>(writes.size());
-    writes.push_back(std::move(*to));
-  }
+  accessGlobal(op);
   Chosen at;
   for (const Value index : chosenBy(op)) {
     const std::optional<APInt> number = index ? numbers.of(index) : std::nullopt;

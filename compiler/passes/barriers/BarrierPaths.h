@@ -116,7 +116,7 @@ private:
   bool loop(mlir::scf::WhileOp op);
   void order(mlir::Operation *op, const tile::MemoryOrdering &ordering);
   bool access(mlir::Operation *op);
-  void change(mlir::Operation *op);
+  void accessGlobal(mlir::Operation *op);
   int mbarrierOf(mlir::Value barriers, mlir::Value number);
   bool opaque(mlir::Operation *op);
   /// From where the path is now into the loop, `count` bodies one after the other, and from the last to that of `back`.
