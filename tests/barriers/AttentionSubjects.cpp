@@ -82,6 +82,10 @@ Subject gradientsOf(const char *target, bool aligned, AttentionBackwardLaunch la
   s.facts.divisible = divisibleFacts(s.kernel, aligned);
   s.facts.noTensorMaps = true; // launched here, with the arguments alone
   s.facts.equals = unitFacts(s.kernel);
+  s.copiesNumbers = ofKeys; // lse and delta of each step
+  // Without copies of keys they are read before the loops, which needs a barrier before dk where no round follows; but
+  // LLVM moves what only rounds use into them.
+  s.coarse = ofKeys && !aligned;
   s.grid = {static_cast<std::uint32_t>(ofKeys ? 1 : group * ((S + 127) / 128))};
   const auto row = std::size_t(D);
   s.inputs = {N * row,    N * row, N * row, N * row, std::size_t(2 * N), std::size_t(2 * N),

@@ -31,6 +31,7 @@ struct Subject {
   Arguments arguments;
   std::vector<Arguments> moreArguments = {}; ///< of other calls, of the same or fewer elements
   bool pipelined = true;                     ///< has loops whose loads are staged
+  bool copiesNumbers = false;                ///< some of them load fp32, which can be copied at any alignment
   /// The proof takes some reads for more than they are: a gather's for every byte, those of the only warpgroup for
   /// reads that other warps may still be in.
   bool coarse = false;

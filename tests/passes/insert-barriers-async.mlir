@@ -338,6 +338,40 @@ func.func @one_warp(%v: !tile.view<64x32xf16>) attributes {tile.num_warps = 1 : 
   return
 }
 
+// A thread that has waited for its own copies may copy there again.
+// CHECK-LABEL: @refilled
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @refilled(%v: !tile.view<64x32xf16>) {
+  %c0 = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %t = tile_gpu.async_commit
+  tile_gpu.async_wait all
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %u = tile_gpu.async_commit
+  tile_gpu.async_wait all
+  return
+}
+
+// Others' copies it has not waited for.
+// CHECK-LABEL: @refilled_by_others
+// CHECK: async_wait
+// CHECK-NEXT: tile_gpu.barrier
+// CHECK-NOT: barrier
+// CHECK: return
+func.func @refilled_by_others(%v: !tile.view<64x32xf16>) {
+  %c0 = arith.constant 0 : i32
+  %a = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.buffer<64x32xf16, #sh>
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #row : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %t = tile_gpu.async_commit
+  tile_gpu.async_wait all
+  tile_gpu.async_copy_view %v[%c0, %c0], %a by #mix : !tile.view<64x32xf16>, i32, !tile_gpu.buffer<64x32xf16, #sh>
+  %u = tile_gpu.async_commit
+  tile_gpu.async_wait all
+  return
+}
+
 // One tile after the other: after the last wait everyone has read, and the next tile's copies may begin.
 // CHECK-LABEL: @tile_by_tile
 // CHECK: scf.for

@@ -223,6 +223,23 @@ struct BarrierSearch::Walk {
     return checkControlFlow();
   }
 
+  /// From here on a wait says who copied what it publishes.
+  void waitsAreOfOwners() {
+    for (auto &[op, of] : accesses) {
+      if (!publishes(op))
+        continue;
+      if (Result<std::vector<SharedFootprint>> exact = SharedFootprint::of(op, SharedFootprint::Waits::OfOwners))
+        for (auto [access, one] : llvm::zip(of, *exact))
+          access.shared = std::move(one);
+    }
+    llvm::SmallVector<std::pair<PastKey, const Access *>> old;
+    for (const auto &[pair, hazard] : hazards)
+      if (publishes(std::get<0>(pair.first)->op) || publishes(pair.second->op))
+        old.push_back(pair);
+    for (const auto &pair : old)
+      hazards.erase(pair);
+  }
+
   /// There is a hazard.
   bool search() {
     found.reset();
@@ -472,6 +489,7 @@ bool BarrierSearch::empty() const {
 llvm::SmallVector<Operation *> BarrierSearch::insert() {
   walk->mend();
   llvm::SmallVector<Operation *> made = std::exchange(walk->made, {}), kept;
+  walk->waitsAreOfOwners();
   // A barrier that a loop's back edge asked for may do the work of an earlier one: innermost first, try without, and
   // with a cheaper one.
   const unsigned own = walk->apart ? freeBarrier(walk->function) : 0;

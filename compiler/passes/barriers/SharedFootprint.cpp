@@ -107,7 +107,7 @@ Access byElement(const layout::LinearLayout &core, const layout::SharedTile &sha
 /// Of a buffer that a wait publishes.
 struct Published {
   bool written = false;
-  Type readBy; ///< by the threads that this tile's layout says; null: by anyone
+  Type by; ///< the threads that this tile's layout says; null: anyone
 };
 
 /// The buffers that a wait for groups of an agent publishes: those that it names, else all that the agent ever fills;
@@ -122,8 +122,7 @@ llvm::MapVector<Value, Published> publishedBy(Operation *wait, const tile::Memor
           (access.writes ? ordering.ready.empty() && !ordering.readsOnly : access.reads)) {
         auto [it, fresh] = out.insert({access.memory, {access.writes, access.tile}});
         if (!fresh)
-          it->second = {it->second.written || access.writes,
-                        it->second.readBy == access.tile ? it->second.readBy : Type()};
+          it->second = {it->second.written || access.writes, it->second.by == access.tile ? it->second.by : Type()};
       }
   };
   if (ordering.awaited.empty())
@@ -289,7 +288,7 @@ struct SharedFootprint::Builder {
   }
 };
 
-Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
+Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op, Waits waits) {
   std::vector<SharedFootprint> all;
   if (op->getNumRegions() > 0)
     return all;
@@ -297,8 +296,8 @@ Result<std::vector<SharedFootprint>> SharedFootprint::of(Operation *op) {
     for (const auto &[buffer, what] : publishedBy(op, *ordering)) {
       SharedFootprint &one = all.emplace_back();
       one.write = what.written;
-      const bool known = what.readBy && !what.written;
-      KILN_TRY(Builder{one}.local(op, buffer, what.readBy, known ? Builder::By::Element : Builder::By::Everyone));
+      const bool known = what.by && (waits == Waits::OfOwners || !what.written);
+      KILN_TRY(Builder{one}.local(op, buffer, what.by, known ? Builder::By::Element : Builder::By::Everyone));
     }
   for (const tile::MemoryAccess &access : tile::accessesOf(op)) {
     if (!access.in<SharedMemory>())

@@ -8,7 +8,8 @@
 //
 // An access in flight begins at its operation.  A wait publishes what was copied: from there on it counts as written
 // (of what was read: as read) by every thread, at that moment; what threads have others read for them, as read by
-// these.
+// these.  `Waits::OfOwners` has what threads copied written by these, too, where they are known: of a wait for all that
+// was copied by one layout.  That asks for fewer barriers, `Waits::OfAll` puts them where one does for more.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_BARRIERS_SHAREDFOOTPRINT_H
@@ -24,9 +25,12 @@ enum class Hazard { None, Lanes, Warps };
 
 class SharedFootprint {
 public:
+  /// Who has written what a wait publishes.
+  enum class Waits { OfAll, OfOwners };
+
   /// One for each access that the operation states; nothing for an operation that does not touch shared memory.  A
   /// failure names what is wrong with one that does.
-  static Result<std::vector<SharedFootprint>> of(mlir::Operation *op);
+  static Result<std::vector<SharedFootprint>> of(mlir::Operation *op, Waits waits = Waits::OfAll);
   /// Of a wait for a phase of an mbarrier: the buffers that others have done with by then, as written by everyone.
   static Result<std::vector<SharedFootprint>> releasedBy(mlir::Operation *op);
 
