@@ -20,6 +20,7 @@ class Benchmark:
     peers: list = field(default_factory=list)  # names of functions of bench_peers.py
     shape: tuple = ()
     documents: tuple = ()  # lengths; {documents} among the words is a file that says which one each token belongs to
+    modelled: bool = True  # not: programs that wait for each other, of which the model has no time
 
     def words(self, folder):
         """Those after `kiln bench`; a file that they name is written to the folder."""
@@ -87,17 +88,28 @@ def products():
 
 def gradients():
     length = 8192
-    for dim, causal in itertools.product((64, 128, 256), (False, True)):
+
+    def one(dim, causal, name="", what="", extra=(), peers=("cuDNN backward", "FlashAttention-2 backward"), **fields):
         batch, heads = 16384 // length, 2048 // dim
-        words = ["attention_backward", "--dtype", "bf16", "--with", "o=attention", "--with", "lse=attention"]
-        for name in ("q", "k", "v", "do"):
-            words += ["--with", f"{name}={batch}x{length}x{heads}x{dim}"]
+        words = ["attention_backward", "--dtype", "bf16", "--with", "o=attention", "--with", "lse=attention", *extra]
+        for tensor in ("q", "k", "v", "do"):
+            words += ["--with", f"{tensor}={batch}x{length}x{heads}x{dim}"]
         if causal:
             words += ["--with", "causal"]
         way = "causal" if causal else "full"
-        yield Benchmark(f"attention_backward-{dim}-{way}", "Products", f"attention_backward bf16, D = {dim}, S = {length}",
-                        way, "TFLOP/s", 10 * batch * heads * length * length * dim * (0.5 if causal else 1), words,
-                        ["cuDNN backward", "FlashAttention-2 backward"], (batch, length, heads, dim, causal))
+        return Benchmark(f"attention_backward-{dim}{name}-{way}", "Products",
+                         f"attention_backward bf16, D = {dim}, S = {length}{what}", way, "TFLOP/s",
+                         10 * batch * heads * length * length * dim * (0.5 if causal else 1), words, list(peers),
+                         (batch, length, heads, dim, causal), **fields)
+
+    both = (False, True)
+    for dim, causal in itertools.product((64, 128, 256), both):
+        yield one(dim, causal)
+    for causal in both:
+        yield one(128, causal, "-mma_sync", ", code for sm_80", ["--code-target", "sm_80"], ["FlashAttention-2 backward"])
+    for dim, causal in itertools.product((64, 128), both):
+        yield one(dim, causal, "-deterministic", ", deterministic", ["--with", "deterministic", "--no-check"], (),
+                  modelled=False)
 
 
 def decoding():

@@ -32,6 +32,7 @@ these prove less: how much units overlap, the rate of L2, the clock of products,
 was fitted: [the diary](lab/2026-11.md). What the model leaves out:
 
 - latency of instructions that wait for each other, so recurrences take longer than it says;
+- programs that wait for each other (`deterministic` in one pass): they have no row;
 - registers: it takes the blocks that shared memory and warps allow;
 - L1, and what L2 keeps from one launch for the next;
 - how the clock moves under load: the same product is measured at 666 and at up to 771 TFLOP/s on one GPU, as the power limit goes.
@@ -51,10 +52,10 @@ def predict(kiln, benchmark):
 
 
 def measured():
-    """benchmark, milliseconds of its newest record, begin of its row; of all that have one."""
+    """benchmark, milliseconds of its newest record, begin of its row; of all that have one and that the model has."""
     records = newest()
     for b in ALL:
-        if b.id in records and "error" not in records[b.id][1]:
+        if b.modelled and b.id in records and "error" not in records[b.id][1]:
             was = records[b.id][1]["medianMs"]
             yield b, was, f"| {b.title} | {b.unit} | {figure(b, was)} |"
 

@@ -25,6 +25,12 @@ std::vector<TensorDeclaration> tensorsOf(const AttentionBackwardConfig &c) {
   return out;
 }
 
+QuerySums sumsOf(const TensorView<f32, 4> &sums, const SequenceRows &mine, const Scalar<i32> &batch,
+                 const Scalar<i32> &head, const AttentionBackwardConfig &c) {
+  return {sums,      mine,     batch, head,
+          c.packedQ, c.blockM, c.dim, c.vectorSums ? QuerySums::Order::Vectors : QuerySums::Order::Numbers};
+}
+
 template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
   return kernel(
       "attention_rows", {.warps = c.warps, .config = entriesOf(c), .tensors = tensorsOf(c)},
@@ -61,7 +67,7 @@ template <Element T> Kernel rowsKernel(const AttentionBackwardConfig &c) {
         storeView(view(lse2, Unit::Last), {row0}, select(isEmpty, 0.0f, toBase2));
         storeView(view(delta, Unit::Last), {row0}, sums);
         if (c.onePass)
-          QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).clear(row0);
+          sumsOf(dqSums, mine, batch, head, c).clear(row0);
         if (c.ordered)
           SumOrder::clear(batch, head, row0, c.blockM);
         if (c.sink) {
@@ -185,7 +191,7 @@ template <Element T, typename Options> Kernel keysKernel(const AttentionBackward
                                 return std::tuple{dot(dx, query, keySums), nextValues};
                               const auto part = dot(transpose(dx), keyTile);
                               const auto nextKeys = dot(dx, query, keySums);
-                              QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim)
+                              sumsOf(dqSums, mine, batch, head, c)
                                   .add(row0, part, order ? std::optional(order->after(row0)) : std::nullopt);
                               return std::tuple{nextKeys, nextValues};
                             });
@@ -280,7 +286,7 @@ template <Element T> Kernel sumsKernel(const AttentionBackwardConfig &c) {
                   const SequenceRows mine = sequenceRows(dq.extent(1), queries, batch, cuQ, usedQ, c.packedQ, c.usedQ);
                   const auto headDim = multipleOf(dq.extent(4), headDimUnit(elementOf<T>));
                   const auto out = mine.of(dq.at(mine.batch, all, head / group, head % group, all), headDim);
-                  const auto sums = QuerySums(dqSums, mine, batch, head, c.packedQ, c.blockM, c.dim).load(row0);
+                  const auto sums = sumsOf(dqSums, mine, batch, head, c).load(row0);
                   storeView(out.tiles({c.blockM, c.dim}), {row0, 0}, cast<T>(sums * scale));
                 });
 }
@@ -312,13 +318,16 @@ AttentionBackwardConfig ofLaunch(AttentionBackwardLaunch launch, const Attention
     c.sink = c.dlse = c.biasParts = false;
     c.onePass &= launch == AttentionBackwardLaunch::Keys;
     c.ordered &= launch == AttentionBackwardLaunch::Keys;
+    c.vectorSums |= !c.onePass;
     return c;
   }
   if (launch == AttentionBackwardLaunch::Bias) {
     c.sink = c.dlse = c.onePass = c.ordered = false;
+    c.vectorSums = true;
     return c;
   }
   c.blockN = standard.blockN, c.stages = standard.stages;
+  c.vectorSums |= launch != AttentionBackwardLaunch::Sums;
   if (!c.onePass)
     c.dim = standard.dim;
   c.left = c.right = c.softcap = c.alibi = c.packedK = c.usedK = c.dropout = false;

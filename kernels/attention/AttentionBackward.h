@@ -38,7 +38,7 @@ struct AttentionBackwardConfig {
   bool dropout = false;
   bool packedQ = false, packedK = false;
   bool usedQ = false, usedK = false;
-  bool onePass = false, ordered = false;
+  bool onePass = false, ordered = false, vectorSums = true;
   AttentionHooks hooks = {};
   bool operator==(const AttentionBackwardConfig &) const = default;
 
@@ -68,6 +68,7 @@ struct AttentionBackwardConfig {
     v("usedK", &C::usedK, anyValue, "used_k: keys that count");
     v("onePass", &C::onePass, anyValue, "programs of keys add dq to sums in fp32, by atomics");
     v("ordered", &C::ordered, anyValue, "onePass: one after the other, in the order of the keys");
+    v("vectorSums", &C::vectorSums, anyValue, "onePass: a thread adds its four neighbours of dq_sums at once");
     v("hooks", &C::hooks, anyValue, "functions of the caller, and lists of blocks");
   }
 };

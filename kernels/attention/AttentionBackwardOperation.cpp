@@ -167,6 +167,7 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   const bool rowsAligned = isAligned(of.q) && isAligned(a.dO), keysAligned = isAligned(of.k) && isAligned(of.v);
   c.ordered = a.deterministic;
   c.onePass = takesOnePass(c, rowsAligned, targets.code, targets.device);
+  c.vectorSums = targets.code.has(Capability::VectorAtomics);
   c = ofLaunch(launch, c);
   const bool aligned = launch == Launch::Keys      ? rowsAligned
                        : launch == Launch::Queries ? keysAligned

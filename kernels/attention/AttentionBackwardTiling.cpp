@@ -36,12 +36,13 @@ constexpr Tiles ofKeys[] = {{64, 64, 128, 8, With::Mask, true},
                             {256, 32, 64, 8},
                             {256, 32, 32, 8},
                             {256, 16, 32, 8}};
-/// In one pass; where none fits, there are two: products by mma.sync leave no time for atomics of one number each, and
-/// at 256 columns two passes are faster (H200).
+/// In one pass; where none fits, there are two: at 256 columns they are faster (H200).
 constexpr Tiles ofPass[] = {{64, 128, 128, 8, With::Causal, true},
                             {64, 64, 128, 8, With::All, true},
                             {128, 64, 128, 8, With::Mask, true},
-                            {128, 32, 128, 8, With::All, true}};
+                            {128, 32, 128, 8, With::All, true},
+                            {64, 64, 128, 8, With::Causal},
+                            {128, 64, 128, 8, With::Causal}};
 constexpr Tiles ofQueries[] = {{64, 128, 64, 8, With::All, true},
                                {128, 128, 64, 8, With::All, true},
                                {256, 64, 64, 8, With::All, true},

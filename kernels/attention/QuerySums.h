@@ -1,8 +1,9 @@
 //===- QuerySums.h - dq in fp32, while programs add to it ---------------------===//
 //
 // dq_sums [batch, head, group, 16 dim]: a group has 16 rows of a sequence, in the order in which the matrix units leave
-// sums in registers (m16n8 and m64nN, PTX ISA): a lane's four of rows r and r + 8, columns c and c + 1 are neighbours,
-// and so are the 32 lanes'.  A warp adds 512 bytes in a row by one operation.
+// sums in registers (m16n8 and m64nN, PTX ISA).  `Order::Vectors`: a lane's four of rows r and r + 8, columns c and
+// c + 1 are neighbours, and so are the 32 lanes'; a warp adds 512 bytes in a row by one operation.  `Order::Numbers`,
+// where atomics have no vectors: one number of each lane, 128 bytes in a row.
 //
 // Groups of packed sequences lie one after the other: sequence b begins at group (start + 16 b) / 16, rounded down, so
 // that none has rows of two.  Rows of a group after the sequence's last are added to, and never read.
@@ -30,10 +31,14 @@ public:
     return isPacked ? rows / groupRows + sequences : (rows + groupRows - 1) / groupRows;
   }
 
+  enum class Order { Vectors, Numbers };
+
   /// Of a head of the sequence `batch`, whose rows `mine` says, in tiles of `rows` x `columns`.
   QuerySums(const language::TensorView<language::f32, 4> &sums, const SequenceRows &mine,
-            const Scalar<language::i32> &batch, const Scalar<language::i32> &head, bool isPacked, int rows, int columns)
-      : sums(sums.at(mine.batch, head, language::all, language::all)), mine(mine), rows(rows), columns(columns) {
+            const Scalar<language::i32> &batch, const Scalar<language::i32> &head, bool isPacked, int rows, int columns,
+            Order order)
+      : sums(sums.at(mine.batch, head, language::all, language::all)), mine(mine), rows(rows), columns(columns),
+        order(order) {
     using namespace language;
     if (isPacked)
       first = (mine.start + cast<i64>(batch) * groupRows) / groupRows;
@@ -76,15 +81,18 @@ private:
     using namespace language;
     if (!isOrdered())
       return x;
-    const Shape parts = {rows / groupRows, 2, 8, columns / 8, 4, 2};
-    return reshape(transpose(reshape(x, parts), {0, 3, 2, 4, 1, 5}), shape());
+    const Numbers parts = reshape(x, {rows / groupRows, 2, 8, columns / 8, 4, 2});
+    return reshape(
+        order == Order::Vectors ? transpose(parts, {0, 3, 2, 4, 1, 5}) : transpose(parts, {0, 3, 1, 5, 2, 4}), shape());
   }
   Numbers inRows(const Numbers &x) const {
     using namespace language;
     if (!isOrdered())
       return x;
-    const Shape parts = {rows / groupRows, columns / 8, 8, 4, 2, 2};
-    return reshape(transpose(reshape(x, parts), {0, 4, 2, 1, 3, 5}), {rows, columns});
+    const Numbers parts = order == Order::Vectors
+                              ? transpose(reshape(x, {rows / groupRows, columns / 8, 8, 4, 2, 2}), {0, 4, 2, 1, 3, 5})
+                              : transpose(reshape(x, {rows / groupRows, columns / 8, 2, 2, 8, 4}), {0, 2, 4, 1, 5, 3});
+    return reshape(parts, {rows, columns});
   }
 
   Place placeOf(const Scalar<language::i32> &row0) const {
@@ -102,6 +110,7 @@ private:
   language::TensorView<language::f32, 2> sums;
   SequenceRows mine;
   int rows, columns;
+  Order order;
   Scalar<language::i64> first = language::constant<language::i64>(0);
 };
 

@@ -128,8 +128,8 @@ void AttentionBackward::probeGradients(const Problem &p, GradientProbe probe, st
   poisonUnused(p, made.d);
   poisonUnused(p, made.g);
   const Gradients got = runGradients(prepare(*on->device, p, made.d, made.g, made.o, made.lse));
-  // p and dx are rounded once, and so is the sum of them, all of one sign.
-  const double ofType = 2 * std::ldexp(1, p.type == DType::BF16 ? -8 : -11);
+  // p and dx are rounded once, and so is the sum of them, all of one sign.  Below 2^-14 f16 has steps of 2^-24.
+  const double ofType = p.type == DType::BF16 ? 0x1p-7 : 0x1p-11 + std::max(0x1p-11, 0x1p-25 / made.leastShare);
   const double ofBias = p.biasType == DType::F32 ? 1e-5 : std::ldexp(1, p.biasType == DType::BF16 ? -8 : -11);
   for (const auto &[name, member, u] :
        {std::tuple("dq", &Gradients::dq, ofType), std::tuple("dk", &Gradients::dk, ofType),

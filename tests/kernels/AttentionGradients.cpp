@@ -291,6 +291,8 @@ ProbeOfGradients probeOf(const Problem &p, GradientProbe probe, std::int64_t by,
           if (!sees(j))
             continue;
           const double share = keptShare(p, s.number, h, i, j) / total;
+          if (share > 0)
+            out.leastShare = std::min(out.leastShare, share);
           out.want.dv[place(s.firstK + j, p.keyHeads, kh, p.dimV, i + by)] += share;
           if (p.biasOf)
             out.want.dbias[atBias(p, s.number, h, i, j)] += share;

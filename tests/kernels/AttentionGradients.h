@@ -49,6 +49,7 @@ struct ProbeOfGradients {
   LossGradients g;
   Numbers o, lse; ///< what the kernels read
   Gradients want;
+  double leastShare = 1; ///< of a key in a row that sees it: the smallest p and dx of all
 };
 ProbeOfGradients probeOf(const Problem &p, GradientProbe probe, std::int64_t by, std::mt19937_64 &random);
 

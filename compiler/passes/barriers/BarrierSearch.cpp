@@ -1,9 +1,8 @@
 #include "compiler/passes/barriers/BarrierSearch.h"
 
-#include "compiler/passes/barriers/GlobalAccess.h"
+#include "compiler/passes/barriers/PendingAccesses.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/MapVector.h"
 
 #include <map>
 
@@ -21,101 +20,11 @@ bool publishes(Operation *op) {
   return ordering && ordering->awaits;
 }
 
-/// One access of an operation: to a buffer, to global memory, or to both.
-struct Access {
-  Operation *op = nullptr;
-  std::optional<SharedFootprint> shared;
-  std::optional<GlobalAccess> global;
-
-  const SlotNumber *slot() const { return shared && shared->slotNumber() ? &*shared->slotNumber() : nullptr; }
-};
-
 /// The copy engine writes it.
 bool isCopied(const Access &access) {
   return access.shared && access.shared->writes() &&
          llvm::any_of(tile::accessesOf(access.op),
                       [](const tile::MemoryAccess &one) { return one.inFlight && one.agent == tile::Agent::BulkCopy; });
-}
-
-/// An access that comes later on a path.
-struct Past {
-  const Access *access = nullptr;
-  unsigned carried = 0; ///< 1: of an earlier round of a loop that it is in
-  /// Rounds since then of the loop that counts its slot, modulo the number of slots; `unknown` where that loop has been
-  /// entered again.
-  int64_t rounds = 0;
-  /// The loop around that was entered last since then, and which of its rounds this is, from 0 on; of accesses to one
-  /// buffer of several.
-  Operation *entered = nullptr;
-  int64_t round = 0;
-  static constexpr int64_t unknown = -1, mostRounds = 4; ///< that are told apart: a barrier comes soon
-
-  auto key() const { return std::tuple(access, carried, rounds, entered, round); }
-};
-using PastKey = decltype(Past().key());
-/// What lies after an access on every path.
-struct Synced {
-  bool warp = false;     ///< a barrier of the warp
-  bool elected = false;  ///< the elected thread has waited for an mbarrier that says that it is done
-  bool computes = false; ///< the warps that compute have, or a barrier of them; only where others copy
-
-  bool operator==(const Synced &) const = default;
-  Synced operator&(const Synced &o) const { return {warp && o.warp, elected && o.elected, computes && o.computes}; }
-};
-/// Accesses since the last barrier of the block, on some path.
-using Pending = llvm::MapVector<PastKey, Synced>;
-
-bool sameState(const Pending &a, const Pending &b) {
-  return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
-           auto it = b.find(entry.first);
-           return it != b.end() && it->second == entry.second;
-         });
-}
-
-void join(Pending &into, const Pending &other) {
-  for (const auto &[past, synced] : other) {
-    auto [it, fresh] = into.insert({past, synced});
-    if (!fresh)
-      it->second = it->second & synced;
-  }
-}
-
-Past pastOf(const PastKey &key) {
-  return std::make_from_tuple<Past>(key);
-}
-
-/// Another round of the loop begins.
-void nextRound(Pending &state, Operation *loop) {
-  Pending aged;
-  for (const auto &[key, synced] : state) {
-    Past past = pastOf(key);
-    past.carried |= unsigned(loop->isProperAncestor(past.access->op));
-    if (const SlotNumber *slot = past.access->slot(); slot && past.rounds != Past::unknown) {
-      scf::ForOp counts = slot->loop;
-      if (loop == counts)
-        past.rounds = (past.rounds + 1) % slot->count;
-      else if (loop->isProperAncestor(counts))
-        past.rounds = Past::unknown;
-    }
-    if (past.access->shared && past.access->shared->constantNumber()) {
-      if (loop->isProperAncestor(past.access->op)) {
-        past.entered = nullptr;
-        past.round = 0;
-      } else {
-        // The next round of the loop entered last; a round of a loop around that one; else this loop is entered.
-        if (past.entered == loop)
-          past.round =
-              past.round == Past::unknown || past.round + 1 == Past::mostRounds ? Past::unknown : past.round + 1;
-        else
-          past.round = past.entered && loop->isProperAncestor(past.entered) ? Past::unknown : 0;
-        past.entered = loop;
-      }
-    }
-    Pending one;
-    one[past.key()] = synced;
-    join(aged, one);
-  }
-  state = std::move(aged);
 }
 
 /// Two accesses without the barrier they need.
@@ -194,6 +103,8 @@ struct BarrierSearch::Walk {
     const WalkResult walked = function.walk([&](Operation *op) {
       if (isBarrier(op))
         return WalkResult::advance();
+      if (tile::orderingOf(op))
+        orders.insert(op);
       Result<std::vector<SharedFootprint>> footprints = SharedFootprint::of(op);
       if (!footprints) {
         (void)report(op, footprints.status());
@@ -207,6 +118,7 @@ struct BarrierSearch::Walk {
           of.push_back({op, std::nullopt, std::nullopt});
         of[i].global = std::move(global);
       }
+      numberAll(of);
       if (!of.empty())
         accesses[op] = std::move(of);
       Result<std::vector<SharedFootprint>> buffers = SharedFootprint::releasedBy(op);
@@ -214,8 +126,14 @@ struct BarrierSearch::Walk {
         (void)report(op, buffers.status());
         return WalkResult::interrupt();
       }
+      std::vector<Access> ready;
       for (SharedFootprint &one : *buffers)
-        released[op].push_back({op, std::move(one), std::nullopt});
+        ready.push_back({op, std::move(one), std::nullopt});
+      numberAll(ready);
+      if (!ready.empty())
+        released[op] = std::move(ready);
+      if (!op->getNumRegions() && !orders.contains(op) && !accesses.contains(op))
+        others.insert(op);
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
@@ -232,18 +150,13 @@ struct BarrierSearch::Walk {
         for (auto [access, one] : llvm::zip(of, *exact))
           access.shared = std::move(one);
     }
-    llvm::SmallVector<std::pair<PastKey, const Access *>> old;
-    for (const auto &[pair, hazard] : hazards)
-      if (publishes(std::get<0>(pair.first)->op) || publishes(pair.second->op))
-        old.push_back(pair);
-    for (const auto &pair : old)
-      hazards.erase(pair);
+    hazards.assign(hazards.size(), {});
   }
 
   /// There is a hazard.
   bool search() {
     found.reset();
-    Pending state;
+    PendingAccesses state;
     walk(function.getBody().front(), state);
     return found.has_value();
   }
@@ -253,7 +166,7 @@ struct BarrierSearch::Walk {
     mending = true;
     do {
       again.reset();
-      Pending state;
+      PendingAccesses state;
       walk(function.getBody().front(), state);
     } while (again);
     mending = false;
@@ -285,46 +198,68 @@ struct BarrierSearch::Walk {
     return failure(walked.wasInterrupted());
   }
 
-  Hazard between(const Past &past, const Access &now) {
-    auto [it, fresh] = hazards.insert({{past.key(), &now}, Hazard::None});
-    if (fresh) {
-      const Access &before = *past.access;
-      const auto known = [](int64_t n) { return n == Past::unknown ? std::nullopt : std::optional(n); };
-      if (before.shared && now.shared) {
-        const bool inFront = past.entered && now.slot() && now.slot()->loop == past.entered;
-        it->second =
-            before.shared->against(*now.shared, known(past.rounds), known(inFront ? past.round : Past::unknown));
-      }
-      if (before.global && now.global)
-        it->second = std::max(it->second, before.global->against(*now.global, past.carried));
+  void numberAll(std::vector<Access> &of) {
+    for (Access &access : of) {
+      access.number = static_cast<unsigned>(hazards.size());
+      access.elected = isElected(access.op);
+      access.copied = isCopied(access);
+      hazards.emplace_back();
     }
-    return it->second;
   }
 
-  void walk(Block &block, Pending &state) {
+  Hazard between(unsigned pastNumber, const Access &now) {
+    std::vector<std::optional<Hazard>> &known = hazards[now.number];
+    if (known.size() <= pastNumber)
+      known.resize(pastNumber + 1);
+    if (!known[pastNumber])
+      known[pastNumber] = hazardOf(pasts[pastNumber], now);
+    return *known[pastNumber];
+  }
+  static Hazard hazardOf(const Past &past, const Access &now) {
+    Hazard out = Hazard::None;
+    const Access &before = *past.access;
+    const auto known = [](int64_t n) { return n == Past::unknown ? std::nullopt : std::optional(n); };
+    if (before.shared && now.shared) {
+      const bool inFront = past.entered && now.slot() && now.slot()->loop == past.entered;
+      out = before.shared->against(*now.shared, known(past.rounds), known(inFront ? past.round : Past::unknown));
+    }
+    if (before.global && now.global)
+      out = std::max(out, before.global->against(*now.global, past.carried));
+    return out;
+  }
+
+  /// Another round of the loop begins.
+  void nextRound(PendingAccesses &state, Operation *loop) {
+    PendingAccesses aged;
+    state.forEach([&](unsigned past, Synced synced) { aged.join(pasts.inNextRound(past, loop), synced); });
+    state = std::move(aged);
+  }
+
+  void walk(Block &block, PendingAccesses &state) {
     for (Operation &op : block) {
       if (stopped())
         return;
-      step(&op, state);
+      if (!others.contains(&op))
+        step(&op, state);
     }
   }
   bool stopped() const { return found || again; }
 
-  void step(Operation *op, Pending &state) {
+  void step(Operation *op, PendingAccesses &state) {
     if (isBarrier(op))
       return barrier(op, state);
     if (accesses.contains(op))
       return access(op, state);
     if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      Pending other = state;
+      PendingAccesses other = state;
       walk(branch.getThenRegion().front(), state);
       if (!branch.getElseRegion().empty())
         walk(branch.getElseRegion().front(), other);
-      join(state, other);
+      state.join(other);
     } else if (auto one = dyn_cast<ElectedOp>(op)) {
       walk(one.getBody().front(), state);
     } else if (isa<scf::ForOp, scf::WhileOp>(op)) {
-      const Pending entry = around.empty() ? state : Pending();
+      const PendingAccesses entry = around.empty() ? state : PendingAccesses();
       for (;;) {
         around.push_back({op});
         loop(op, state);
@@ -339,9 +274,9 @@ struct BarrierSearch::Walk {
     }
   }
 
-  void loop(Operation *op, Pending &state) {
+  void loop(Operation *op, PendingAccesses &state) {
     if (auto loop = dyn_cast<scf::ForOp>(op))
-      return repeat(state, [&](Pending &s) {
+      return repeat(state, [&](PendingAccesses &s) {
         nextRound(s, op);
         walk(*loop.getBody(), s);
       });
@@ -349,7 +284,7 @@ struct BarrierSearch::Walk {
     auto loop = cast<scf::WhileOp>(op);
     walk(loop.getBefore().front(), state);
     around.back().walked = true;
-    repeat(state, [&](Pending &s) {
+    repeat(state, [&](PendingAccesses &s) {
       walk(loop.getAfter().front(), s);
       nextRound(s, op);
       walk(loop.getBefore().front(), s);
@@ -357,41 +292,42 @@ struct BarrierSearch::Walk {
   }
 
   /// No round of the body, one, two, ...: until the state is stable.
-  void repeat(Pending &state, llvm::function_ref<void(Pending &)> body) {
+  void repeat(PendingAccesses &state, llvm::function_ref<void(PendingAccesses &)> body) {
     for (;;) {
-      Pending after = state;
+      PendingAccesses after = state;
       body(after);
       around.back().walked = true;
-      Pending joined = state;
-      join(joined, after);
-      if (stopped() || sameState(joined, state))
+      PendingAccesses joined = state;
+      joined.join(after);
+      if (stopped() || joined == state)
         return;
       state = std::move(joined);
     }
   }
 
-  void barrier(Operation *op, Pending &state) {
+  void barrier(Operation *op, PendingAccesses &state) {
     const tile::MemoryOrdering ordering = *tile::orderingOf(op);
     if (ordering.joinsBlock(warpsOf(op).count * layout::warpSize)) {
       if (!apart || !ordering.threads)
         return state.clear();
-      for (auto &[past, synced] : state) // the thread that copies does not come
-        if (!isElected(pastOf(past).access->op))
+      state.update([&](unsigned past, Synced &synced) { // the thread that copies does not come
+        if (!pasts[past].access->elected)
           synced.warp = synced.computes = true;
+        return true;
+      });
     } else if (ordering.joinsWarps()) {
       joinWarps(state);
     }
   }
 
-  static void joinWarps(Pending &state) {
-    for (auto &[past, synced] : state)
-      synced.warp = true;
+  static void joinWarps(PendingAccesses &state) {
+    state.update([](unsigned, Synced &synced) { return synced.warp = true; });
   }
 
   /// What an mbarrier hands on: a wait for a phase says of which buffers all is done that came before; an arrival of
   /// each warp comes after all of its lanes.
-  void handOff(Operation *op, Pending &state) {
-    const std::optional<tile::MemoryOrdering> ordering = tile::orderingOf(op);
+  void handOff(Operation *op, PendingAccesses &state) {
+    const auto ordering = orders.contains(op) ? tile::orderingOf(op) : std::nullopt;
     if (!ordering || !ordering->handoff)
       return;
     const bool elected = isElected(op);
@@ -401,47 +337,49 @@ struct BarrierSearch::Walk {
     if (it == released.end())
       return;
     // All wait for what was copied there; for what others read there, one thread does.
-    const auto isReady = [&](const PastKey &key) {
-      const Past past = pastOf(key);
-      return (elected || isCopied(*past.access)) && llvm::any_of(it->second, [&](const Access &ready) {
-               return past.access->shared && past.access->shared->buffer() &&
-                      past.access->shared->buffer() == ready.shared->buffer() && between(past, ready) != Hazard::None;
+    const auto isReady = [&](unsigned number) {
+      const Access &past = *pasts[number].access;
+      return (elected || past.copied) && llvm::any_of(it->second, [&](const Access &ready) {
+               return past.shared && past.shared->buffer() && past.shared->buffer() == ready.shared->buffer() &&
+                      between(number, ready) != Hazard::None;
              });
     };
-    if (!elected && !apart)
-      return state.remove_if([&](const auto &entry) { return isReady(entry.first); });
-    for (auto &[key, synced] : state)
-      (elected ? synced.elected : synced.computes) |= isReady(key);
+    state.update([&](unsigned past, Synced &synced) {
+      const bool ready = isReady(past);
+      if (!elected && !apart)
+        return !ready;
+      (elected ? synced.elected : synced.computes) |= ready;
+      return true;
+    });
   }
 
-  void access(Operation *op, Pending &state) {
+  void access(Operation *op, PendingAccesses &state) {
     const std::vector<Access> &all = accesses.find(op)->second;
     // A wait only publishes: what it waits for accessed memory before, by itself.
     const bool elected = isElected(op);
-    for (const Access &now : publishes(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all)) {
-      for (const auto &[key, synced] : state) {
+    for (const Access &now : publishes(op) ? llvm::ArrayRef<Access>() : llvm::ArrayRef<Access>(all))
+      state.forEach([&](unsigned past, Synced synced) {
         if (elected ? synced.elected : synced.computes)
-          continue;
-        const Past past = pastOf(key);
-        const Found here{past.access->op, op, between(past, now)};
-        if (here.kind == Hazard::Warps || (here.kind == Hazard::Lanes && !synced.warp))
-          if (!found || here.worseThan(*found))
+          return;
+        const Access &before = *pasts[past].access;
+        const Hazard kind = between(past, now);
+        if (kind == Hazard::Warps || (kind == Hazard::Lanes && !synced.warp))
+          if (const Found here{before.op, op, kind}; !found || here.worseThan(*found))
             found = here;
-        if (neighbour && past.access->shared && now.shared)
-          reportNeighbours(*past.access, now);
-      }
-    }
+        if (neighbour && before.shared && now.shared)
+          reportNeighbours(before, now);
+      });
     if (mending && found)
       makeBarrierHere(op, state);
     handOff(op, state);
     for (const Access &now : all)
-      state[Past{&now}.key()] = {};
+      state.set(pasts.number({.access = &now}), {});
   }
 
   /// A new barrier changes nothing that was walked before it, so the walk goes on from there; unless it stands
   /// elsewhere, or an earlier round of a loop around was walked without it.  Then the outermost loop begins again, or
   /// the function.
-  void makeBarrierHere(Operation *op, Pending &state) {
+  void makeBarrierHere(Operation *op, PendingAccesses &state) {
     Operation *place = placeFor(*found);
     Operation *barrier =
         made.emplace_back(makeBarrier(place, op->getLoc(), found->kind == Hazard::Warps ? Joins::Block : Joins::Warp));
@@ -468,7 +406,9 @@ struct BarrierSearch::Walk {
   const bool apart;                                    ///< warps that copy have the elected thread
   std::map<Operation *, std::vector<Access>> accesses; ///< places that stay: pasts point there
   std::map<Operation *, std::vector<Access>> released; ///< by waits for mbarriers
-  llvm::DenseMap<std::pair<PastKey, const Access *>, Hazard> hazards;
+  llvm::DenseSet<Operation *> orders, others;          ///< that order accesses; that have no part in this
+  PastTable pasts;
+  std::vector<std::vector<std::optional<Hazard>>> hazards; ///< by the later access and the number of the past one
   std::optional<Found> found;
   bool mending = false;
   llvm::SmallVector<Operation *> made;

@@ -71,21 +71,34 @@ const layout::TileLayout *LayoutCosts::lowered(Type tile, LayoutAttr attr) {
   return it->second ? &*it->second : nullptr;
 }
 
-double LayoutCosts::convert(Type tile, LayoutAttr from, LayoutAttr to) {
+LayoutCosts::Conversion LayoutCosts::plan(Type tile, LayoutAttr from, LayoutAttr to) {
   if (from == to)
-    return 0;
-  auto [it, isNew] =
-      plans.try_emplace(Key{from.getAsOpaquePointer(), reinterpret_cast<std::uintptr_t>(to.getAsOpaquePointer()),
-                            tile.getAsOpaquePointer()},
-                        unreachable);
+    return {.cost = 0};
+  auto [it, isNew] = plans.try_emplace(Key{
+      from.getAsOpaquePointer(), reinterpret_cast<std::uintptr_t>(to.getAsOpaquePointer()), tile.getAsOpaquePointer()});
   if (isNew) {
     const layout::TileLayout *a = lowered(tile, from), *b = lowered(tile, to);
     if (a && b)
       if (Result<layout::TileConversionPlan> plan =
               layout::planTileConversion(*a, *b, tile_gpu::planBits(tile), target, tile_gpu::planOptions(to)))
-        it->second = plan->core.cost;
+        it->second = {plan->core.cost, plan->barriers > 0 && plan->core.barrier >= layout::Barrier::Cta};
   }
   return it->second;
+}
+
+bool LayoutCosts::isAmongTurns(Operation *op) const {
+  auto loop = op->getParentOfType<scf::ForOp>();
+  if (!loop || warps < 2 * tile_gpu::warpsOfGroup)
+    return false;
+  return llvm::count_if(loop.getBody()->getOps<tile::DotOp>(), [](tile::DotOp dot) {
+           return tile_gpu::isOfWarpgroups(tile_gpu::layoutAttrOf(dot.getType()));
+         }) > 1;
+}
+
+double LayoutCosts::convert(Operation *at, Type tile, LayoutAttr from, LayoutAttr to) {
+  constexpr double turns = 2048; // two products of 128 x 128 x 128
+  const auto [cost, joinsBlock] = plan(tile, from, to);
+  return cost + (joinsBlock && isAmongTurns(at) ? turns : 0);
 }
 
 double LayoutCosts::memory(Operation *op, Type tile, LayoutAttr work) {
@@ -179,7 +192,7 @@ double LayoutCosts::op(Operation *op, LayoutAttr work) {
       return unreachable;
   }
   if (auto conversion = dyn_cast<tile_gpu::ConvertLayoutOp>(op))
-    return convert(conversion.getType(), tile_gpu::layoutAttrOf(conversion.getSource().getType()), work);
+    return convert(op, conversion.getType(), tile_gpu::layoutAttrOf(conversion.getSource().getType()), work);
   if (isa<tile::ReduceOp, tile::ScanOp>(op))
     return reduction(op, work);
   if (const Type tile = analysis::accessedTile(op))

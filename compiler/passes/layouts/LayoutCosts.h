@@ -3,7 +3,8 @@
 // Cycles of one SM for one block: the planner's unit (layouts specification, section 3.8), extended to what moves along
 // with a conversion.  A conversion costs what its plan costs, an elementwise operation half a cycle a register word and
 // warp, an access to memory its instructions and the 32-byte sectors that they touch.  An operation in a loop counts
-// once an iteration (8 times if the count is unknown).  Good for ranking only.
+// once an iteration (8 times if the count is unknown).  A barrier of the block in a loop in which warpgroups could take
+// turns (take-turns) costs what the matrix unit could do meanwhile.  Good for ranking only.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_PASSES_LAYOUTS_LAYOUTCOSTS_H
@@ -26,8 +27,8 @@ public:
   LayoutCosts(mlir::func::FuncOp f, const Target &target);
   void forget(mlir::func::FuncOp f);
 
-  /// One execution of a conversion of such a tile; `unreachable` if there is no plan.
-  double convert(mlir::Type tile, tile_gpu::LayoutAttr from, tile_gpu::LayoutAttr to);
+  /// One execution of a conversion of such a tile where `at` stands; `unreachable` if there is no plan.
+  double convert(mlir::Operation *at, mlir::Type tile, tile_gpu::LayoutAttr from, tile_gpu::LayoutAttr to);
   /// One execution of an operation working in a layout: LayoutInference.h's, but for a reduction that of its operands.
   double op(mlir::Operation *op, tile_gpu::LayoutAttr work);
   /// How often the operation runs.
@@ -37,6 +38,13 @@ public:
   static constexpr double unreachable = 1e12;
 
 private:
+  struct Conversion {
+    double cost = unreachable;
+    bool joinsBlock = false; ///< all warps wait for each other
+  };
+  Conversion plan(mlir::Type tile, tile_gpu::LayoutAttr from, tile_gpu::LayoutAttr to);
+  /// In a loop with several products of more than one warpgroup.
+  bool isAmongTurns(mlir::Operation *op) const;
   double memory(mlir::Operation *op, mlir::Type tile, tile_gpu::LayoutAttr work);
   double memoryNow(mlir::Operation *op, mlir::Type tile, tile_gpu::LayoutAttr work, int64_t number);
   double reduction(mlir::Operation *op, tile_gpu::LayoutAttr work);
@@ -49,7 +57,8 @@ private:
   const Target &target;
   double warps;
   std::vector<analysis::AccessFacts> facts;
-  llvm::DenseMap<Key, double> plans, accesses;
+  llvm::DenseMap<Key, Conversion> plans;
+  llvm::DenseMap<Key, double> accesses;
   std::map<std::tuple<Key, const void *>, double> reductions; ///< and the operation's name
   std::map<Key, std::optional<layout::TileLayout>> layouts;
 };

@@ -37,10 +37,14 @@ bool isPlainLoad(Operation *op) {
 
 } // namespace
 
+/// In the loop and the branch that its conversion would stand in.
+static Operation *placeOf(Value v) {
+  Operation *op = v.getDefiningOp();
+  return op ? op : &cast<BlockArgument>(v).getOwner()->front();
+}
+
 double LayoutMoves::weightAt(Value v) const {
-  if (Operation *op = v.getDefiningOp())
-    return costs.weight(op);
-  return costs.weight(&cast<BlockArgument>(v).getOwner()->front());
+  return costs.weight(placeOf(v));
 }
 
 //===----------------------------------------------------------------------===//
@@ -66,7 +70,7 @@ LayoutMoves::Way LayoutMoves::wayTo(Value v, LayoutAttr layout, unsigned depth) 
   auto it = ways.find({v, layout});
   if (it != ways.end())
     return it->second;
-  Way best{How::Convert, costs.convert(v.getType(), now, layout) * weightAt(v)};
+  Way best{How::Convert, costs.convert(placeOf(v), v.getType(), now, layout) * weightAt(v)};
   Operation *op = v.getDefiningOp();
   if (depth > 0 && op) {
     if (auto conversion = dyn_cast<ConvertLayoutOp>(op)) {
@@ -131,6 +135,26 @@ bool LayoutMoves::hoist(ConvertLayoutOp conversion) {
   const Value out = bring(source, layout);
   conversion.getResult().replaceAllUsesWith(out);
   conversion.erase();
+  return true;
+}
+
+bool LayoutMoves::everyWarp(ConvertLayoutOp conversion) {
+  const Value source = conversion.getSource();
+  const auto *blocked = std::get_if<layout::Blocked>(&layoutOf(source).encoding().kind);
+  const llvm::ArrayRef<int64_t> shape = cast<RankedTensorType>(source.getType()).getShape();
+  const auto *one = llvm::find(shape, 1);
+  if (!blocked || one == shape.end())
+    return false;
+  layout::Blocked every = *blocked;
+  int64_t warps = 1;
+  for (auto &n : every.warpsPerCTA)
+    warps *= std::exchange(n, 1);
+  every.warpsPerCTA[static_cast<size_t>(one - shape.begin())] = warps;
+  const auto layout = LayoutAttr::get(f.getContext(), every);
+  if (layout == layoutOf(source) || !tile_gpu::fits(source.getType(), layout) ||
+      wayTo(source, layout).how == How::Convert)
+    return false;
+  conversion.getSourceMutable().set(bring(source, layout));
   return true;
 }
 

@@ -2,6 +2,7 @@
 //
 //   hoist   up to where it is cheapest: through what is cheap to compute again, above what is narrower, out of loops;
 //           a load that nothing else reads moves along
+//   every   the operand is worked out by every warp, so that no warp waits for another's part of it
 //   sink    down into its users, which then work in the layout of its operand
 //   carry   a tile that a loop or a branch carries changes layout
 //
@@ -28,6 +29,8 @@ public:
 
   /// False if it stays where it is.
   bool hoist(tile_gpu::ConvertLayoutOp conversion);
+  /// Of an operand that has a dimension of extent 1 for the warps to lie along.
+  bool everyWarp(tile_gpu::ConvertLayoutOp conversion);
   bool sink(tile_gpu::ConvertLayoutOp conversion, Reach reach);
   bool carry(const CarriedTile &tile, tile_gpu::LayoutAttr layout, Reach reach);
   /// Of what is only stored: each warp stores rows side by side, which may be those that it has.
