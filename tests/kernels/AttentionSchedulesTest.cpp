@@ -94,6 +94,37 @@ TEST_P(AttentionSchedules, GiveTheUsualBits) {
   }
 }
 
+/// Two warpgroups take turns though a mask function asks some of the blocks that lists name.  Checked code has no
+/// turns.
+TEST_P(AttentionSchedules, TurnsOverListedBlocks) {
+  if (!on->device->info().target->has(Capability::Wgmma))
+    return;
+  Problem p;
+  p.queries = 250, p.keys = 390, p.heads = 2, p.keyHeads = 1, p.dim = p.dimV = 128;
+  Hooks hooks = documents(p, random);
+  hooks.blocks = {128, 128};
+  p.hooks = std::make_shared<const Hooks>(std::move(hooks));
+  const Data d = randomData(p, random);
+  const auto runUnchecked = [&](Opened &device) {
+    Opened *const before = std::exchange(on, &device);
+    PreparedCall call = prepare(*on->device, p, d);
+    call.arguments.checked = false;
+    call.arguments.tiling = {.blockM = 128, .blockN = 128, .warps = 8};
+    const Results got = run(call);
+    on = before;
+    return got;
+  };
+  const Results usual = runUnchecked(*on);
+  compare(p, d, usual);
+  const TemporaryDirectory folder;
+  for (const Opening &how : openingsOfSchedules(*on, GetParam(), folder.path() + "/kernels")) {
+    SCOPED_TRACE(deviceName() + ", " + textOf(how) + ", " + p.text());
+    const std::unique_ptr<Opened> other = openWith(deviceName(), how);
+    ASSERT_TRUE(other);
+    ASSERT_EQ(runUnchecked(*other).o, usual.o);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, AttentionSchedules, testing::Range<std::size_t>(0, deviceNames().size()),
                          [](const auto &info) { return testName(deviceNames()[info.param]); });
 
