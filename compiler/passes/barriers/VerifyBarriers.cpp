@@ -4,6 +4,9 @@
 #include "compiler/passes/barriers/WritesInFlight.h"
 #include "compiler/passes/Pass.h"
 
+#include <map>
+#include <set>
+
 using namespace mlir;
 
 namespace kiln {
@@ -21,11 +24,47 @@ namespace {
 using Between = unsigned;
 constexpr Between nothing = 0, warpBarrier = 1, noGroup = 2, lastGroup = 3;
 
+/// Sets of phases of mbarriers, each with a number.  Many paths have the same few.
+class PhaseSets {
+public:
+  static constexpr unsigned none = 0;
+
+  /// The set with the phase of an arrival as well; the same one where that is not known.
+  unsigned with(unsigned set, const Event &arrival) {
+    const std::optional<int> phase = phaseOf(arrival);
+    if (!phase || sets[set].contains(*phase))
+      return set;
+    auto [next, fresh] = larger.try_emplace({set, *phase}, 0);
+    if (fresh) {
+      std::set<int> both = sets[set];
+      both.insert(*phase);
+      const auto found = llvm::find(sets, both);
+      next->second = static_cast<unsigned>(found - sets.begin());
+      if (found == sets.end())
+        sets.push_back(std::move(both));
+    }
+    return next->second;
+  }
+  bool has(unsigned set, const Event &wait) const {
+    const std::optional<int> phase = phaseOf(wait);
+    return phase && sets[set].contains(*phase);
+  }
+
+private:
+  static std::optional<int> phaseOf(const Event &event) {
+    const bool known = event.mbarrier != Event::unknown && event.phase != Event::unknown;
+    return known ? std::optional(event.mbarrier * 2 + event.phase) : std::nullopt;
+  }
+
+  std::vector<std::set<int>> sets{{}};
+  std::map<std::pair<unsigned, int>, unsigned> larger;
+};
+
 /// All of it, and what mbarriers hand on.
 struct State {
   Between between = nothing;
-  /// Phases of mbarriers that end only after the access has: a bit each, of those that have a bit.
-  uint64_t arrivals = 0;
+  /// Phases of mbarriers that end only after the access has: a number of PhaseSets.
+  unsigned arrivals = PhaseSets::none;
   /// The access comes before what the elected thread does from here on, or the warps that compute.
   bool elected = false, computes = false;
 
@@ -51,14 +90,6 @@ Words wordsOf(const Event &event, tile::Agent agent) {
   if (agent == tile::Agent::BulkStore)
     return {"sum", "bulk_wait", "wait for its group first"};
   return {"copy", "async_wait", "wait for its group first"};
-}
-
-/// Of an arrival or a wait; 0 where it is not known, or there are too many.
-uint64_t bitOf(const Event &event) {
-  const int bit = event.mbarrier * 2 + event.phase;
-  constexpr int bits = 64;
-  const bool known = event.mbarrier != Event::unknown && event.phase != Event::unknown;
-  return known && bit < bits ? uint64_t(1) << bit : 0;
 }
 
 /// From one access forward, to everything that no barrier keeps apart from it.  A barrier does nothing for a copy in
@@ -100,7 +131,7 @@ private:
     int via = noParent;
   };
 
-  State begin(const Event &start) const {
+  State begin(const Event &start) {
     switch (start.kind) {
     case Event::Access:
       return {paths.accesses[start.access].copy ? noGroup : nothing, 0,
@@ -110,7 +141,7 @@ private:
     case Event::Init:
       return {noGroup, 0, false};
     case Event::Arrive: // the phase goes on
-      return {noGroup, bitOf(start), false};
+      return {noGroup, phases.with(PhaseSets::none, start), false};
     case Event::PhaseWait:
       return {nothing, 0, start.elected};
     default:
@@ -167,7 +198,7 @@ private:
   }
 
   /// What lies between once the event is past too; nothing if it keeps all apart that follows.
-  std::optional<State> past(const Event &start, const Event &event, State state) const {
+  std::optional<State> past(const Event &start, const Event &event, State state) {
     const bool ofPhase = start.kind == Event::Arrive || start.kind == Event::PhaseWait;
     switch (event.kind) {
     case Event::BlockBarrier:
@@ -193,10 +224,10 @@ private:
       if (ofPhase && isNextArrival(start, event)) // the search from there goes on
         return std::nullopt;
       if (event.elected ? state.elected || endsWith(start, event) : allComputingKnow(start, state))
-        state.arrivals |= bitOf(event);
+        state.arrivals = phases.with(state.arrivals, event);
       break;
     case Event::PhaseWait:
-      if (!(state.arrivals & bitOf(event)))
+      if (!phases.has(state.arrivals, event))
         break;
       (event.elected ? state.elected : state.computes) = true;
       if (state.computes && (state.elected || !paths.apart()))
@@ -389,7 +420,7 @@ private:
         whyNotKnown(d, reached, at);
       else if (start.mbarrier == Event::unknown)
         d.attachNote() << "nobody knows which mbarrier it counts to";
-      else if (!state.arrivals)
+      else if (state.arrivals == PhaseSets::none)
         d.attachNote() << "no mbarrier_arrive on this path belongs to the phase that it counts to";
       else
         d.attachNote() << "no mbarrier_wait on this path is for the phase that it counts to";
@@ -457,6 +488,7 @@ private:
   }
 
   static constexpr int noParent = -1;
+  PhaseSets phases;
   const BarrierPaths &paths;
   llvm::DenseMap<std::pair<unsigned, unsigned>, Meet> compared; ///< accesses
   llvm::DenseSet<Operation *> reported;
