@@ -10,27 +10,6 @@
 
 module attributes {tile_gpu.target = "sm_90a"} {
 
-// Of many mbarriers the last one is followed as the first one is.
-// expected-remark @+1 {{proved: 5 accesses}}
-func.func @many(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map = #map})
-    attributes {tile.kernel, tile.num_warps = 4 : i32} {
-  %c0 = arith.constant 0 : i32
-  %c39 = arith.constant 39 : i32
-  %full = tile_gpu.local_alloc {offset = 0 : i32} : !tile_gpu.mbarriers<40>
-  %a = tile_gpu.local_alloc {offset = 1024 : i32} : !tile_gpu.buffer<64x64xbf16, #tma>
-  tile_gpu.elected {
-    tile_gpu.mbarrier_init %full arrivals 1 : !tile_gpu.mbarriers<40>
-  }
-  tile_gpu.barrier
-  tile_gpu.elected {
-    tile_gpu.tensor_copy %map[%c0, %c0] to %a dims [1, 0] counts %full[%c39] : !tile_gpu.buffer<64x64xbf16, #tma>, !tile_gpu.mbarriers<40>
-    tile_gpu.mbarrier_arrive %full[%c39] phase %c0 : !tile_gpu.mbarriers<40>
-  }
-  tile_gpu.mbarrier_wait %full[%c39] phase %c0 ready %a : !tile_gpu.mbarriers<40>, !tile_gpu.buffer<64x64xbf16, #tma>
-  %l = tile_gpu.local_load %a : !tile_gpu.buffer<64x64xbf16, #tma> to tensor<64x64xbf16, #row>
-  return
-}
-
 // Two slots, read by loads.
 // expected-remark @+1 {{proved: 13 accesses}}
 func.func @two(%x: !tile.ptr<bf16>, %n: i32, %map: !tile_gpu.tensor_map {tile_gpu.tensor_map = #map})
