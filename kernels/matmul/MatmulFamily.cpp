@@ -200,6 +200,8 @@ public:
     n.bytes = (t.blockM + t.blockN) * steps * bytes + sums * static_cast<double>(dtypeBytes(out.dtype));
     n.rate = type == DType::F32 ? (c->arguments.precision == language::Precision::Ieee ? 1.0 / 16 : 0.5) : 2 / bytes;
     n.warpgroups = bytes < 4 && t.blockM >= 64 && t.warps % 4 == 0 && code.has(Capability::Wgmma);
+    if (n.warpgroups) // each 64 rows read the columns
+      n.operands = steps * bytes * (t.blockM + t.blockM / 64.0 * t.blockN);
     return n;
   }
 

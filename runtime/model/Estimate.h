@@ -7,7 +7,10 @@
 //   product   flops / (matrix rate), more where fewer warps are resident than there are schedulers; plus
 //             what a step waits
 //   copies    bytes / (L2's rate / multiprocessors), and the slower the fewer bytes are in flight
-//   program   norm(product, copies) where copies overlap with products, else their sum; twice that where a thread's
+//   operands  bytes / shared memory's rate: flat tiles are read more often than they are multiplied
+//   special   powers between products / (special functions' rate), of which the most is not hidden
+//   program   norm(norm(product, operands) + special, copies) where copies overlap with products, else with copies
+//   added; twice that where a thread's
 //             tiles leave it no registers; plus `handOver` where a program is alone on its multiprocessor
 //
 //===----------------------------------------------------------------------===//

@@ -127,13 +127,36 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   return out;
 }
 
+Call TuneCall::callOf(const tune::Configuration &configuration) const {
+  Call call = placed->call();
+  for (std::size_t i = 0; i < options.size(); ++i)
+    call.options[options[i].name] = *options[i].parse(configuration[i]);
+  return call;
+}
+
+Status TuneCall::findDefault(std::vector<tune::Candidate> &candidates) const {
+  const auto launchesOf = [&](const Call &call) -> Result<std::vector<std::pair<const JitKernel *, Dim3>>> {
+    PlanListing list;
+    KILN_TRY(planner(call, list));
+    std::vector<std::pair<const JitKernel *, Dim3>> out;
+    for (const PlanListing::Launch &launch : list.launches)
+      out.emplace_back(launch.kernel, launch.grid);
+    return out;
+  };
+  KILN_ASSIGN(const auto usual, launchesOf(placed->call()));
+  for (tune::Candidate &c : candidates) {
+    KILN_ASSIGN(const auto its, launchesOf(callOf(configurations->at(c.number))));
+    if ((c.isDefault = its == usual))
+      break;
+  }
+  return {};
+}
+
 Result<std::variant<tune::Rejection, std::optional<double>>>
 TuneCall::judge(const tune::Configuration &configuration) const {
   using Verdict = std::variant<tune::Rejection, std::optional<double>>;
   const Callable &callable = *of.family->callable;
-  Call call = placed->call();
-  for (std::size_t i = 0; i < options.size(); ++i)
-    call.options[options[i].name] = *options[i].parse(configuration[i]);
+  const Call call = callOf(configuration);
   const std::optional<ProgramNeeds> needs = callable.needs(call, target);
   if (needs)
     if (std::optional<tune::Rejection> rejection = tune::judge(*needs, target))

@@ -45,9 +45,14 @@ public:
 
   /// A rejection before any compile, or the model's estimate.
   Result<std::variant<tune::Rejection, std::optional<double>>> judge(const tune::Configuration &configuration) const;
+  /// Says which candidate is what the call takes where nothing is tuned: the one whose launches are the same.  None
+  /// where the space has no such configuration.
+  Status findDefault(std::vector<tune::Candidate> &candidates) const;
 
 private:
   TuneCall() = default;
+  /// With a configuration's values as options.
+  kernels::Call callOf(const tune::Configuration &configuration) const;
   std::unique_ptr<Device> owned; // before what it makes
   std::unique_ptr<Jit> jit;
   FamilyCall of;

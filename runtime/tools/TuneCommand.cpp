@@ -108,6 +108,7 @@ private:
     KILN_ASSIGN(tune::Pruned pruned, tune::prune(space, [&](const tune::Configuration &c) { return call->judge(c); }));
     if (pruned.kept.empty())
       return tune::nothingLeft(pruned);
+    KILN_TRY(call->findDefault(pruned.kept));
     tune::keepBest(pruned, space, o.keep);
     std::unique_ptr<tune::Searcher> searcher;
     std::unique_ptr<tune::Journal> journal;
@@ -160,9 +161,14 @@ private:
                       progress.show(state);
                   }));
     }
-    report["sweep"] = sweepJson(*result);
+    const tune::Entry *usual = nullptr;
+    for (const tune::Candidate &c : kept)
+      for (const tune::Entry &e : result->entries)
+        if (c.isDefault && e.key() == space.text(space.at(c.number)))
+          usual = &e;
+    report["sweep"] = sweepJson(*result, usual);
     if (!o.request.run.json)
-      printSweep(*result);
+      printSweep(*result, usual);
     if (result->end == tune::SweepEnd::Interrupted)
       return Status(StatusCode::NotReady, "interrupted after " + std::to_string(result->state.done) + " configurations",
                     journal ? "the same command goes on from '" + o.journal + "'"

@@ -54,6 +54,9 @@ Json spaceJson(const Space &space, const Pruned &pruned) {
           {{"rule", ruleName(static_cast<Rule>(r))}, {"count", pruned.rejected[r]}, {"example", pruned.example[r]}});
   out["kept"] = pruned.kept.size();
   out["slowestRejectionMs"] = pruned.slowestMilliseconds;
+  for (const Candidate &c : pruned.kept)
+    if (c.isDefault)
+      out["default"] = space.text(space.at(c.number));
   out["best"] = Json::array();
   for (const Candidate &c : bestEstimates(pruned)) {
     Json row = {{"configuration", space.text(space.at(c.number))}};
@@ -75,6 +78,9 @@ void printSpace(const Space &space, const Pruned &pruned, bool withBest) {
   printTable(table);
   if (pruned.slowestMilliseconds > 0)
     std::printf("each rejected in %.3f ms or less\n", pruned.slowestMilliseconds);
+  for (const Candidate &c : pruned.kept)
+    if (c.isDefault)
+      std::printf("the default: %s\n", space.text(space.at(c.number)).c_str());
   if (!withBest || pruned.kept.empty() || !bestEstimates(pruned)[0].estimate)
     return;
   table = {{"estimate ms", "the model's best; for an order, not a time"}};
@@ -83,7 +89,7 @@ void printSpace(const Space &space, const Pruned &pruned, bool withBest) {
   printTable(table);
 }
 
-Json sweepJson(const SweepResult &result) {
+Json sweepJson(const SweepResult &result, const Entry *usual) {
   const SweepState &s = result.state;
   Json out = {{"measured", s.done},          {"known", s.known},           {"end", endName(result.end)},
               {"seconds", s.seconds},        {"failures", Json::object()}, {"best", Json::array()},
@@ -95,15 +101,23 @@ Json sweepJson(const SweepResult &result) {
     out["best"].push_back(toJson(e));
   for (const auto &[count, ms] : s.convergence)
     out["convergence"].push_back({{"measured", count}, {"ms", ms}});
+  if (usual)
+    out["default"] = toJson(*usual);
   return out;
 }
 
-void printSweep(const SweepResult &result) {
+void printSweep(const SweepResult &result, const Entry *usual) {
   const SweepState &s = result.state;
   std::vector<std::vector<std::string>> table = {{"ms", "estimate ms", "configuration"}};
   for (const Entry &e : bestMeasured(result))
     table.push_back({format("%.4f", e.milliseconds), msText(e.estimate), e.key()});
   printTable(table);
+  if (usual && !usual->good())
+    std::printf("the default, %s, is not good: %s\n", usual->key().c_str(),
+                std::string(outcomeName(usual->outcome)).c_str());
+  else if (usual)
+    std::printf("the default, %s, takes %.4f ms: %.1f %% more than the best\n", usual->key().c_str(),
+                usual->milliseconds, 100 * (usual->milliseconds / s.best->milliseconds - 1));
   std::string counts = std::to_string(s.done) + " measured, " + std::to_string(s.known) + " known before";
   for (unsigned i = 0; i < outcomes; ++i)
     if (s.failures[i])

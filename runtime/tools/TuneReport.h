@@ -11,9 +11,10 @@ namespace kiln::tools {
 Json spaceJson(const tune::Space &space, const tune::Pruned &pruned);
 void printSpace(const tune::Space &space, const tune::Pruned &pruned, bool withBest);
 
-/// The sweep: its best configurations, failures, how it ended.
-Json sweepJson(const tune::SweepResult &result);
-void printSweep(const tune::SweepResult &result);
+/// The sweep: its best configurations, failures, how it ended.  `usual`: the default's entry; null if the sweep has
+/// none.
+Json sweepJson(const tune::SweepResult &result, const tune::Entry *usual);
+void printSweep(const tune::SweepResult &result, const tune::Entry *usual);
 
 /// Why no configuration is good.
 Status noGood(const tune::SweepResult &result);

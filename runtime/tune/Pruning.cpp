@@ -77,9 +77,14 @@ Result<Pruned> prune(const Space &space, const Judge &judge) {
       out.slowestMilliseconds = std::max(out.slowestMilliseconds, threadMilliseconds() - begin);
       out.reject(space, i, *r);
     } else
-      out.kept.push_back({i, std::get<std::optional<double>>(verdict)});
+      out.kept.push_back({.number = i, .estimate = std::get<std::optional<double>>(verdict)});
   }
   return out;
+}
+
+double orderOf(const Candidate &candidate) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return candidate.isDefault ? -infinity : candidate.estimate.value_or(infinity);
 }
 
 void keepBest(Pruned &pruned, const Space &space, std::size_t most) {
@@ -87,9 +92,8 @@ void keepBest(Pruned &pruned, const Space &space, std::size_t most) {
       std::any_of(pruned.kept.begin(), pruned.kept.end(), [](const Candidate &c) { return c.estimate.has_value(); });
   if (!isOrdered || pruned.kept.size() <= most)
     return;
-  const auto cost = [](const Candidate &c) { return c.estimate.value_or(std::numeric_limits<double>::infinity()); };
   std::stable_sort(pruned.kept.begin(), pruned.kept.end(),
-                   [&](const Candidate &a, const Candidate &b) { return cost(a) < cost(b); });
+                   [](const Candidate &a, const Candidate &b) { return orderOf(a) < orderOf(b); });
   for (std::size_t i = most; i < pruned.kept.size(); ++i)
     pruned.reject(space, pruned.kept[i].number,
                   {Rule::Rank,

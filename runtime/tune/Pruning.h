@@ -58,7 +58,11 @@ std::optional<Rejection> judge(const CodeReport &code, const Target &target);
 struct Candidate {
   std::size_t number = 0;         ///< in the space
   std::optional<double> estimate; ///< milliseconds, by the model; for an order only
+  bool isDefault = false;         ///< what the call takes where it is not tuned
 };
+
+/// In the model's order: the default first, those without an estimate last.
+double orderOf(const Candidate &candidate);
 
 struct Pruned {
   std::vector<Candidate> kept; ///< in the space's order
@@ -75,8 +79,8 @@ using Judge = std::function<Result<std::variant<Rejection, std::optional<double>
 /// Judges the whole space.  A failure of the judge ends it.
 Result<Pruned> prune(const Space &space, const Judge &judge);
 
-/// Leaves the `most` that the model likes best; those without an estimate count as the worst.  All stay where none has
-/// one: there is no order.
+/// Leaves the `most` that the model likes best, the default among them; those without an estimate count as the worst.
+/// All stay where none has one: there is no order.
 void keepBest(Pruned &pruned, const Space &space, std::size_t most);
 
 /// Nothing is left: which rules rejected how many, with an example each.

@@ -3,7 +3,6 @@
 #include "support/Text.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <random>
 #include <unordered_map>
@@ -31,15 +30,16 @@ private:
   std::size_t at = 0;
 };
 
-/// The first ones by the model.  Then, of the best measured candidate that has neighbours left, the one that the model
-/// likes best; every fourth time the model's next instead, so that one good region does not hide another.
+/// The default, then the first ones by the model.  Then, of the best measured candidate that has neighbours left, the
+/// one that the model likes best; every fourth time the model's next instead, so that one good region does not hide
+/// another.
 class ModelGuided : public Searcher {
 public:
   ModelGuided(const Space &space, const std::vector<Candidate> &kept, std::uint64_t seed)
       : order(shuffled(kept.size(), seed)), rank(kept.size()), given(kept.size()), near(kept.size()) {
-    const auto cost = [&](std::size_t i) { return kept[i].estimate.value_or(std::numeric_limits<double>::infinity()); };
     // The seed decides between equal ones.
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return orderOf(kept[a]) < orderOf(kept[b]); });
     for (std::size_t i = 0; i < order.size(); ++i)
       rank[order[i]] = i;
     std::unordered_map<std::size_t, std::size_t> places;

@@ -28,7 +28,7 @@ public:
 #define KILN_TUNE_SEARCHES                                                                                             \
   KILN_TUNE_SEARCH("exhaustive", makeExhaustive, "all of them, in the order of the space")                             \
   KILN_TUNE_SEARCH("random", makeRandom, "all of them, in an order that the seed says")                                \
-  KILN_TUNE_SEARCH("model", makeModelGuided, "the model's best, then neighbours of the best measured")
+  KILN_TUNE_SEARCH("model", makeModelGuided, "the default, the model's best, then neighbours of the best measured")
 
 /// A failure lists the searches.  `kept` must outlive the searcher.
 Result<std::unique_ptr<Searcher>> makeSearcher(const std::string &name, const Space &space,

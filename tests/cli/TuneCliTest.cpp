@@ -60,6 +60,7 @@ TEST_F(TuneCliTest, DryRunCountsEveryConfigurationOnce) {
   EXPECT_EQ(rules, (std::set<std::string>{"rank", "registers", "shared memory"}));
   EXPECT_LT(space["slowestRejectionMs"].get<double>(), 1); // of the processor
   EXPECT_EQ(space["best"].size(), 5u);
+  EXPECT_EQ(space["default"], "block_m=64, block_n=64, warps=4, stages=2");
   const Outcome text = kiln({"tune", "matmul", "--dtype", "bf16", "--target", "sm_90a", "--set", "block_k=256", "--set",
                              "stages=4", "--dry-run"});
   EXPECT_EQ(text.status, 0) << text.err;

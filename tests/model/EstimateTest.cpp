@@ -61,6 +61,20 @@ TEST(EstimateTest, ShortStepsWait) {
   EXPECT_NEAR(c.ms() - whole, 2 * 1000 * 200 / (c.hardware.productClock * 1e6), 1e-12);
 }
 
+TEST(EstimateTest, OperandsAndPowersTakeTime) {
+  Case c;
+  const double perCycle = 2 / (c.hardware.productClock * 1e6), p = overlapOfWarpgroups;
+  c.n.operands = 128e6; // a million cycles of shared memory, next to as many of products
+  EXPECT_NEAR(c.ms(), (1e6 * std::pow(2, 1 / p) + handOver) * perCycle + overhead, 1e-12);
+  const double whole = c.ms();
+  c.n.special = 1e6;
+  EXPECT_NEAR(c.ms() - whole, 0.8 * 1e6 / c.hardware.special * perCycle, 1e-12);
+  c.n.carried = 215 - 128; // no register too many
+  EXPECT_NEAR(c.ms() - whole, 0.8 * 1e6 / c.hardware.special * perCycle, 1e-12);
+  c.n.carried += 1;
+  EXPECT_GT(c.ms(), 1.9 * whole);
+}
+
 TEST(EstimateTest, FewWarpsAndOtherInstructionsAreSlower) {
   Case c;
   const double whole = c.ms();

@@ -74,6 +74,14 @@ TEST(PruningTest, TheModelsBestAreKept) {
   EXPECT_EQ(c.pruned.kept[0].number, 7u);
 }
 
+TEST(PruningTest, TheDefaultIsKept) {
+  Case c;
+  c.pruned.kept[0].isDefault = true; // 2, whose estimate is the worst
+  keepBest(c.pruned, c.space, 1);
+  ASSERT_EQ(c.pruned.kept.size(), 1u);
+  EXPECT_EQ(c.pruned.kept[0].number, 2u);
+}
+
 TEST(PruningTest, WithoutAnOrderNoneIsDropped) {
   Case c;
   for (Candidate &k : c.pruned.kept)

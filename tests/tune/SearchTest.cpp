@@ -71,6 +71,14 @@ TEST(SearchTest, TheSeedSaysTheOrder) {
   EXPECT_EQ(bowl.run("exhaustive", 7, 50), bowl.run("exhaustive", 8, 50));
 }
 
+TEST(SearchTest, TheModelGuidedOneStartsWithTheDefault) {
+  Bowl bowl;
+  bowl.kept[3].isDefault = true;
+  const std::vector<std::size_t> order = bowl.run("model", 1, 2);
+  EXPECT_EQ(order[0], 3u);
+  EXPECT_EQ(bowl.space.text(bowl.space.at(bowl.kept[order[1]].number)), "x=8, y=8");
+}
+
 TEST(SearchTest, TheModelGuidedOneStartsWithTheModelsBest) {
   const Bowl bowl;
   EXPECT_EQ(bowl.space.text(bowl.space.at(bowl.kept[bowl.run("model", 1, 1)[0]].number)), "x=8, y=8");
