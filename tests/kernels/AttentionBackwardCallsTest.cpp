@@ -326,7 +326,9 @@ TEST_P(AttentionBackwardSpills, OfTheUsualHeads) {
         EXPECT_NE(text.find("cp.reduce.async.bulk.global"), std::string::npos) << name << " " << dim;
         EXPECT_EQ(text.find("red.relaxed.gpu.global"), std::string::npos) << name << " " << dim;
       }
-      EXPECT_LE(*k->spillStoreBytes + *k->spillLoadBytes, !warpgroups  ? 0u
+      // By mma.sync one pass that spills a little is faster by a quarter than two that do not (128 columns, an H200).
+      const bool spills = warpgroups || text.find("red.relaxed.gpu.global") != std::string::npos;
+      EXPECT_LE(*k->spillStoreBytes + *k->spillLoadBytes, !spills      ? 0u
                                                           : dim == 256 ? 520u
                                                                        : 160u)
           << name << " " << dim;
