@@ -101,6 +101,12 @@ double LayoutCosts::convert(Operation *at, Type tile, LayoutAttr from, LayoutAtt
   return cost + (joinsBlock && isAmongTurns(at) ? turns : 0);
 }
 
+bool LayoutCosts::losesTurns(tile_gpu::ConvertLayoutOp conversion) {
+  const LayoutAttr from = tile_gpu::layoutAttrOf(conversion.getSource().getType()),
+                   to = tile_gpu::layoutAttrOf(conversion.getType());
+  return isAmongTurns(conversion) && plan(conversion.getType(), from, to).joinsBlock;
+}
+
 double LayoutCosts::memory(Operation *op, Type tile, LayoutAttr work) {
   // The number stands for the operation: each that accesses memory has its own.
   auto number = op->getAttrOfType<IntegerAttr>(factsAttr);

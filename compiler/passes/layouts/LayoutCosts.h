@@ -12,6 +12,7 @@
 
 #include "compiler/analysis/AxisAnalysis.h"
 #include "compiler/tile_gpu/Layouts.h"
+#include "compiler/tile_gpu/TileGpu.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -29,6 +30,8 @@ public:
 
   /// One execution of a conversion of such a tile where `at` stands; `unreachable` if there is no plan.
   double convert(mlir::Operation *at, mlir::Type tile, tile_gpu::LayoutAttr from, tile_gpu::LayoutAttr to);
+  /// A conversion with a barrier of the block in a loop with several products of more than one warpgroup.
+  bool losesTurns(tile_gpu::ConvertLayoutOp conversion);
   /// One execution of an operation working in a layout: LayoutInference.h's, but for a reduction that of its operands.
   double op(mlir::Operation *op, tile_gpu::LayoutAttr work);
   /// How often the operation runs.

@@ -110,7 +110,8 @@ private:
       any |= carry(i);
     for (unsigned i = 0; conversion(f, i);) {
       const bool moved =
-          attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.everyWarp(conversion(g, i)); }) ||
+          (costs.losesTurns(conversion(f, i)) &&
+           attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.everyWarp(conversion(g, i)); })) ||
           attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.hoist(conversion(g, i)); }) ||
           attempt(
               [&](func::FuncOp g, LayoutMoves &moves) { return moves.sink(conversion(g, i), Reach::OneOperation); }) ||
