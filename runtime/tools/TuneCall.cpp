@@ -134,7 +134,7 @@ Call TuneCall::callOf(const tune::Configuration &configuration) const {
   return call;
 }
 
-Status TuneCall::findDefault(std::vector<tune::Candidate> &candidates) const {
+void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) const {
   const auto launchesOf = [&](const Call &call) -> Result<std::vector<std::pair<const JitKernel *, Dim3>>> {
     PlanListing list;
     KILN_TRY(planner(call, list));
@@ -143,13 +143,14 @@ Status TuneCall::findDefault(std::vector<tune::Candidate> &candidates) const {
       out.emplace_back(launch.kernel, launch.grid);
     return out;
   };
-  KILN_ASSIGN(const auto usual, launchesOf(placed->call()));
+  const auto usual = launchesOf(placed->call());
+  if (!usual || usual->empty())
+    return;
   for (tune::Candidate &c : candidates) {
-    KILN_ASSIGN(const auto its, launchesOf(callOf(configurations->at(c.number))));
-    if ((c.isDefault = its == usual))
-      break;
+    const auto its = launchesOf(callOf(configurations->at(c.number)));
+    if ((c.isDefault = its.ok() && *its == *usual))
+      return;
   }
-  return {};
 }
 
 Result<std::variant<tune::Rejection, std::optional<double>>>

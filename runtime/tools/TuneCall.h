@@ -46,8 +46,8 @@ public:
   /// A rejection before any compile, or the model's estimate.
   Result<std::variant<tune::Rejection, std::optional<double>>> judge(const tune::Configuration &configuration) const;
   /// Says which candidate is what the call takes where nothing is tuned: the one whose launches are the same.  None
-  /// where the space has no such configuration.
-  Status findDefault(std::vector<tune::Candidate> &candidates) const;
+  /// where the space has no such configuration, or the kernel refuses the call without one.
+  void findDefault(std::vector<tune::Candidate> &candidates) const;
 
 private:
   TuneCall() = default;

@@ -108,7 +108,7 @@ private:
     KILN_ASSIGN(tune::Pruned pruned, tune::prune(space, [&](const tune::Configuration &c) { return call->judge(c); }));
     if (pruned.kept.empty())
       return tune::nothingLeft(pruned);
-    KILN_TRY(call->findDefault(pruned.kept));
+    call->findDefault(pruned.kept);
     tune::keepBest(pruned, space, o.keep);
     std::unique_ptr<tune::Searcher> searcher;
     std::unique_ptr<tune::Journal> journal;
