@@ -4,6 +4,7 @@
 #include "kernels/attention/SumOrder.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 
 namespace kiln::kernels {
@@ -37,12 +38,9 @@ constexpr Tiles ofKeys[] = {{64, 64, 128, 8, With::Mask, true},
                             {256, 32, 32, 8},
                             {256, 16, 32, 8}};
 /// In one pass; where none fits, there are two: at 256 columns they are faster (H200).
-constexpr Tiles ofPass[] = {{64, 128, 128, 8, With::Causal, true},
-                            {64, 64, 128, 8, With::All, true},
-                            {128, 64, 128, 8, With::Mask, true},
-                            {128, 32, 128, 8, With::All, true},
-                            {64, 64, 128, 8, With::Causal},
-                            {128, 64, 128, 8, With::Causal}};
+constexpr Tiles ofPass[] = {{64, 128, 128, 8, With::Causal, true}, {64, 64, 128, 8, With::All, true},
+                            {128, 64, 128, 8, With::Mask, true},   {128, 32, 128, 8, With::All, true},
+                            {64, 64, 128, 8, With::Causal},        {128, 64, 128, 8, With::Causal}};
 constexpr Tiles ofQueries[] = {{64, 128, 64, 8, With::All, true},
                                {128, 128, 64, 8, With::All, true},
                                {256, 64, 64, 8, With::All, true},
@@ -95,6 +93,9 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
 
 bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device) {
   if (call.ordered && !SumOrder::isKnown(call.hooks))
+    return false;
+  // Only sums that lie in the order of lanes are added fast enough by atomics of one number (QuerySums.h).
+  if (!code.has(Capability::VectorAtomics) && !std::has_single_bit(static_cast<unsigned>(call.dim)))
     return false;
   call.stages = aligned && code.has(Capability::CpAsync) ? 2 : 1;
   return firstThatFits(ofPass, AttentionBackwardLaunch::Keys, call, code, device) != nullptr;

@@ -8,7 +8,8 @@
 #b = #tile_gpu.blocked<sizePerThread=[8,1], threadsPerWarp=[16,2], warpsPerCTA=[1,8], order=[0,1]>
 #mma = #tile_gpu.mma<version=3, warpsPerCTA=[8,1], instrN=128>
 
-// CHECK: #[[EVERY:.*]] = #tile_gpu.blocked<sizePerThread=[1,1], threadsPerWarp=[1,32], warpsPerCTA=[8,1], order=[1,0]>
+// CHECK-DAG: #[[ROW:.*]] = #tile_gpu.blocked<sizePerThread=[1,1], threadsPerWarp=[1,32], warpsPerCTA=[2,4], order=[1,0]>
+// CHECK-DAG: #[[EVERY:.*]] = #tile_gpu.blocked<sizePerThread=[1,1], threadsPerWarp=[1,32], warpsPerCTA=[8,1], order=[1,0]>
 
 module attributes {tile_gpu.target = "sm_90a"} {
 
@@ -45,7 +46,7 @@ func.func @turns(%p: !tile.ptr<i32>, %q: tensor<128x128xf16, #a>, %k: tensor<128
 // One product a round: nobody takes turns.
 // CHECK-LABEL: @one_product
 // CHECK: scf.for
-// CHECK: %[[L:.*]] = tile.load {{.*}}#[[ROW:.*]]>
+// CHECK: %[[L:.*]] = tile.load {{.*}}#[[ROW]]>
 // CHECK: convert_layout %[[L]] : tensor<1x128xi32, #[[ROW]]> to tensor<1x128xi32, #mma>
 // CHECK: return
 func.func @one_product(%p: !tile.ptr<i32>, %q: tensor<128x128xf16, #a>, %k: tensor<128x128xf16, #b>, %length: i64, %n: i32) -> tensor<128x128xf32, #mma> attributes {tile.num_warps = 8 : i32} {
