@@ -1,10 +1,10 @@
 #include "kernels/attention/AttentionBackwardTiling.h"
 
 #include "kernels/attention/AttentionTiling.h"
+#include "kernels/attention/QuerySums.h"
 #include "kernels/attention/SumOrder.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 
 namespace kiln::kernels {
@@ -94,8 +94,8 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
 bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device) {
   if (call.ordered && !SumOrder::isKnown(call.hooks))
     return false;
-  // Only sums that lie in the order of lanes are added fast enough by atomics of one number (QuerySums.h).
-  if (!code.has(Capability::VectorAtomics) && !std::has_single_bit(static_cast<unsigned>(call.dim)))
+  // Only sums that lie in the order of lanes are added fast enough by atomics of one number.
+  if (!code.has(Capability::VectorAtomics) && !QuerySums::isOrdered(call.dim))
     return false;
   call.stages = aligned && code.has(Capability::CpAsync) ? 2 : 1;
   return firstThatFits(ofPass, AttentionBackwardLaunch::Keys, call, code, device) != nullptr;

@@ -32,6 +32,9 @@ public:
   }
 
   enum class Order { Vectors, Numbers };
+  /// Whether numbers lie in an order: extents that are no power of two stay whole (docs/design.md, section 3), and rows
+  /// lie as they are then.
+  static constexpr bool isOrdered(int columns) { return std::has_single_bit(static_cast<unsigned>(columns)); }
 
   /// Of a head of the sequence `batch`, whose rows `mine` says, in tiles of `rows` x `columns`.
   QuerySums(const language::TensorView<language::f32, 4> &sums, const SequenceRows &mine,
@@ -72,8 +75,7 @@ private:
     language::Tile<language::i1> exist; ///< by group
   };
 
-  /// Other extents stay whole (docs/design.md, section 3): rows lie as they are then.
-  bool isOrdered() const { return std::has_single_bit(static_cast<unsigned>(columns)); }
+  bool isOrdered() const { return isOrdered(columns); }
   language::Shape shape() const {
     return isOrdered() ? language::Shape{rows / groupRows, groupRows * columns} : language::Shape{rows, columns};
   }
