@@ -214,7 +214,13 @@ SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients
 SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
                            const Numbers &lse) {
   SumsOfGradients out;
-  out.value.assign(d.bias.size(), 0), out.magnitude = out.value;
+  out.value.assign(d.bias.size(), 0), out.magnitude = out.products = out.value;
+  const auto productsOf = [&p](const double *a, const double *b) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < p.dimV; ++c)
+      sum += std::abs(a[c] * b[c]);
+    return sum;
+  };
   const double scale = p.scale > 0 ? p.scale : 1 / std::sqrt(static_cast<double>(p.dim));
   for (const Sequence &s : sequencesOf(p))
     for (std::int64_t h = 0; h < p.heads; ++h)
@@ -227,6 +233,7 @@ SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients 
         };
         const std::size_t q = place(s.firstQ + i, p.heads, h, p.dim), v = place(s.firstQ + i, p.heads, h, p.dimV);
         const double shared = (g.dlse.empty() ? 0 : g.dlse[number]) - dot(&g.dO[v], &o[v], p.dimV);
+        const double productsOfO = productsOf(&g.dO[v], &o[v]);
         const std::int64_t kh = h / (p.heads / p.keyHeads), at = positionOf(p, s, i);
         const auto [begin, end] = seenBy(p, s, i);
         for (std::int64_t j = begin; j < end; ++j) {
@@ -242,10 +249,11 @@ SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients 
             z -= d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j));
           const std::size_t to = atBias(p, s.number, h, i, j);
           const double share = std::exp(z + d.bias[to] - lse[number]);
-          const double dp = keptShare(p, s.number, h, i, j) *
-                            dot(&g.dO[v], &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)], p.dimV);
+          const double *const values = &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)];
+          const double kept = keptShare(p, s.number, h, i, j), dp = kept * dot(&g.dO[v], values, p.dimV);
           out.value[to] += share * (dp + shared);
           out.magnitude[to] += share * (std::abs(dp) + std::abs(shared));
+          out.products[to] += share * (kept * productsOf(&g.dO[v], values) + productsOfO);
         }
       }
   return out;

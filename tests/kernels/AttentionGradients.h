@@ -30,9 +30,9 @@ struct Gradients {
 Gradients defineGradients(const Problem &p, const Data &d, const LossGradients &g, bool roundSteps = false);
 
 /// dsink and dbias by the specification's section 7, of the o and lse that kernels read; and what their terms are in
-/// all, without their signs.
+/// all, without their signs.  dbias: also the products in its terms' inner products so.
 struct SumsOfGradients {
-  Numbers value, magnitude;
+  Numbers value, magnitude, products = {};
 };
 SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
                             const Numbers &lse);
