@@ -214,7 +214,7 @@ SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients
 SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
                            const Numbers &lse) {
   SumsOfGradients out;
-  out.value.assign(d.bias.size(), 0), out.magnitude = out.products = out.value;
+  out.value.assign(d.bias.size(), 0), out.magnitude = out.rounded = out.value;
   const auto productsOf = [&p](const double *a, const double *b) {
     double sum = 0;
     for (std::int64_t c = 0; c < p.dimV; ++c)
@@ -249,11 +249,14 @@ SumsOfGradients defineBias(const Problem &p, const Data &d, const LossGradients 
             z -= d.alibi[static_cast<std::size_t>(h)] * static_cast<double>(std::abs(at - j));
           const std::size_t to = atBias(p, s.number, h, i, j);
           const double share = std::exp(z + d.bias[to] - lse[number]);
+          // Of the exponent's fp32 numbers, in units of the share: a product with log2(e) and a sum round each.
+          const double exponent = share == 0 ? 0 : 2 * (std::abs(z) + std::abs(d.bias[to]) + std::abs(lse[number]));
           const double *const values = &d.v[place(s.firstK + j, p.keyHeads, kh, p.dimV)];
           const double kept = keptShare(p, s.number, h, i, j), dp = kept * dot(&g.dO[v], values, p.dimV);
           out.value[to] += share * (dp + shared);
           out.magnitude[to] += share * (std::abs(dp) + std::abs(shared));
-          out.products[to] += share * (kept * productsOf(&g.dO[v], values) + productsOfO);
+          out.rounded[to] +=
+              share * (kept * productsOf(&g.dO[v], values) + productsOfO + exponent * std::abs(dp + shared));
         }
       }
   return out;

@@ -30,9 +30,10 @@ struct Gradients {
 Gradients defineGradients(const Problem &p, const Data &d, const LossGradients &g, bool roundSteps = false);
 
 /// dsink and dbias by the specification's section 7, of the o and lse that kernels read; and what their terms are in
-/// all, without their signs.  dbias: also the products in its terms' inner products so.
+/// all, without their signs.  `rounded`, dbias only: the same of the numbers that fp32 rounds on the way to each term,
+/// which are the products in its inner products and the logits in its share.
 struct SumsOfGradients {
-  Numbers value, magnitude, products = {};
+  Numbers value, magnitude, rounded = {};
 };
 SumsOfGradients defineSinks(const Problem &p, const Data &d, const LossGradients &g, const Numbers &o,
                             const Numbers &lse);
