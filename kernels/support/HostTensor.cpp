@@ -12,6 +12,14 @@ HostTensor toHost(const Array &array) {
   return out;
 }
 
+std::vector<double> elementsOf(const Array &array, std::span<const std::uint64_t> numbers) {
+  std::vector<double> out;
+  out.reserve(numbers.size());
+  for (const std::uint64_t i : numbers)
+    out.push_back(loadElement(array.data.data() + i * dtypeBytes(array.type), array.type));
+  return out;
+}
+
 HostTensors toHost(const Arrays &arrays) {
   HostTensors out;
   std::vector<std::pair<const Array *, HostTensor *>> all;

@@ -5,6 +5,7 @@
 #include "runtime/io/Npy.h"
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct HostTensor {
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 
 HostTensor toHost(const Array &array);
+/// Elements of it, by number in C order.
+std::vector<double> elementsOf(const Array &array, std::span<const std::uint64_t> numbers);
 HostTensors toHost(const Arrays &arrays);
 
 } // namespace kiln::kernels

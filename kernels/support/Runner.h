@@ -17,12 +17,19 @@ class PlacedCall {
 public:
   static Result<PlacedCall> create(Device &device, const Callable &callable, const Arrays &inputs,
                                    const OptionValues &options);
+  /// For plans, which look at shapes and addresses: the buffers hold anything.  Not to be run.
+  static Result<PlacedCall> createForPlans(Device &device, const Callable &callable, const Arrays &inputs,
+                                           const OptionValues &options);
   const Call &call() const { return tensors; }
   /// The outputs as they are now.
   Result<Arrays> readOutputs() const;
 
 private:
+  /// Everything but what lies in the buffers.
+  static Result<PlacedCall> planned(const Callable &callable, const Arrays &inputs, const OptionValues &options,
+                                    Arrays &tables);
   Status place(Device &device, const std::string &name, const TensorType &type);
+  void putInPlace(const Callable &callable);
   /// Of a tensor; of an output in place its input's.
   const Buffer &bufferOf(const std::string &name) const {
     const auto input = inPlace.find(name);

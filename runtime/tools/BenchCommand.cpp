@@ -3,6 +3,7 @@
 #include "kernels/support/Runner.h"
 #include "runtime/tools/BenchPrediction.h"
 #include "runtime/tools/BenchResources.h"
+#include "runtime/tools/BenchTiming.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/FamilyCalls.h"
 #include "runtime/tools/LibraryRun.h"
@@ -11,8 +12,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 namespace kiln::tools {
@@ -26,11 +25,6 @@ struct Options {
   unsigned samples = 15, batch = 20;
   bool check = true, predict = false, resources = false;
   bool measures() const { return !predict && !resources; }
-};
-
-/// Milliseconds of one launch: the median, the least and the most of several batches.
-struct Spread {
-  double median = 0, least = 0, most = 0;
 };
 
 class Bench {
@@ -88,30 +82,8 @@ private:
     return {};
   }
 
-  /// `launch` in batches between two events (host clock on the emulator), after one launch that compiles.
-  template <typename Launch> Result<Spread> time(Launch launch) {
-    KILN_TRY(launch());
-    Stream &stream = device->defaultStream();
-    KILN_TRY(stream.synchronize());
-    const unsigned batch = large ? o.batch : 1, samples = large ? o.samples : 3;
-    std::vector<double> times;
-    for (unsigned s = 0; s < samples; ++s) {
-      const auto hostBegin = std::chrono::steady_clock::now();
-      KILN_ASSIGN(auto begin, device->createEvent());
-      KILN_ASSIGN(auto end, device->createEvent());
-      KILN_TRY(begin->record(stream));
-      for (unsigned i = 0; i < batch; ++i)
-        KILN_TRY(launch());
-      KILN_TRY(end->record(stream));
-      KILN_TRY(stream.synchronize());
-      double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - hostBegin).count();
-      if (large) {
-        KILN_ASSIGN(ms, end->millisecondsSince(*begin));
-      }
-      times.push_back(ms / batch);
-    }
-    std::sort(times.begin(), times.end());
-    return Spread{(times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2, times.front(), times.back()};
+  Result<Spread> time(const std::function<Status()> &launch) {
+    return timeLaunches(*device, {large ? o.samples : 3, large ? o.batch : 1, /*byEvents=*/large}, launch);
   }
 
   void row(std::string_view kernel, std::string_view type, const std::string &shape, const Spread &t, double bytes,

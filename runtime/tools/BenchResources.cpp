@@ -52,7 +52,7 @@ Result<Json> resourcesRow(Device &device, Jit &jit, const FamilyCall &of) {
   const kernels::Callable &callable = *of.family->callable;
   KILN_ASSIGN(const kernels::Arrays inputs, randomInputsOf(jit, of));
   KILN_ASSIGN(const kernels::PlacedCall placed,
-              kernels::PlacedCall::create(device, callable, inputs, optionsAsOnGpu(of)));
+              kernels::PlacedCall::createForPlans(device, callable, inputs, optionsAsOnGpu(of)));
   const kernels::Callable::Planner planner = callable.bind(jit);
   KILN_ASSIGN(const std::vector<const LoadedKernel *> loaded,
               prepareAll([&](Plan &plan) { return planner(placed.call(), plan); }));

@@ -3,6 +3,7 @@
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TuneCall.h"
+#include "runtime/tools/TuneMeasurer.h"
 #include "runtime/tools/TuneReport.h"
 #include "runtime/tools/TuneWorker.h"
 #include "runtime/tune/Export.h"
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 namespace kiln::tools {
 namespace {
@@ -27,7 +29,8 @@ struct Options {
   std::uint64_t seed = 1;
   std::size_t keep = 64, budget = 0;
   double seconds = 0, timeout = 300;
-  unsigned jobs = 1;
+  unsigned jobs = 0;
+  std::string answer; ///< of a process that measures: predicted or timed
   bool dryRun = false;
 };
 
@@ -102,9 +105,6 @@ private:
                    {"objective", header.objective}});
     if (!o.dryRun && call->isPredicted())
       KILN_TRY(Status(call->modelStatus()));
-    if (call->isPredicted() == false && o.jobs > 1)
-      return Status::invalid("--jobs " + std::to_string(o.jobs) + ": measurements on one GPU would disturb each other",
-                             "leave it out");
     KILN_ASSIGN(tune::Pruned pruned, tune::prune(space, [&](const tune::Configuration &c) { return call->judge(c); }));
     if (pruned.kept.empty())
       return tune::nothingLeft(pruned);
@@ -132,8 +132,15 @@ private:
     worker.isPredicted = call->isPredicted();
     worker.seconds = o.timeout;
     worker.target = call->codeTarget();
+    tune::SweepOptions how{o.budget, o.seconds, o.jobs};
+    // A GPU is one, and the core that it waits for is its own.
+    how.measuresTogether = call->isPredicted();
+    if (!how.jobs)
+      how.jobs = call->isPredicted() ? 1 : std::max(2u, std::thread::hardware_concurrency()) - 1;
     return sweep(space, pruned.kept, *searcher, journal.get(),
-                 [&](const tune::Configuration &c) { return worker(space, c); });
+                 {[&](const tune::Configuration &c) { return worker.measure(space, c); },
+                  [&](const tune::Configuration &c) { return worker.prepare(space, c); }},
+                 how);
   }
 
   Status openJournal(const tune::JournalHeader &header, std::unique_ptr<tune::Journal> &journal) const {
@@ -146,17 +153,17 @@ private:
   }
 
   Status sweep(const tune::Space &space, const std::vector<tune::Candidate> &kept, tune::Searcher &searcher,
-               tune::Journal *journal, const tune::Measure &measure) {
+               tune::Journal *journal, const tune::Measuring &measuring, tune::SweepOptions how) {
     report["search"] = o.search;
     report["seed"] = o.seed;
-    const tune::SweepOptions how{o.budget, o.seconds, o.jobs, &interrupted};
+    how.interrupted = &interrupted;
     std::optional<tune::SweepResult> result;
     {
       const Interruptible signals;
       tune::Progress progress(stderr);
       const bool shows = o.replay.empty(); // a replay has no time to show
       KILN_ASSIGN(result,
-                  tune::runSweep(space, kept, searcher, journal, measure, how, [&](const tune::SweepState &state) {
+                  tune::runSweep(space, kept, searcher, journal, measuring, how, [&](const tune::SweepState &state) {
                     if (shows)
                       progress.show(state);
                   }));
@@ -188,7 +195,7 @@ private:
     KILN_ASSIGN(const std::unique_ptr<tune::Searcher> searcher,
                 tune::makeSearcher(o.search, stored.space(), stored.candidates(), o.seed));
     KILN_TRY(sweep(stored.space(), stored.candidates(), *searcher, nullptr,
-                   [&](const tune::Configuration &c) { return stored.measure(c); }));
+                   {[&](const tune::Configuration &c) { return stored.measure(c); }}, {o.budget, o.seconds}));
     report["trueBest"] = tune::toJson(stored.best());
     if (!o.request.run.json)
       std::printf("the journal's best: %.4f ms  %s\n", stored.best().milliseconds, stored.best().key().c_str());
@@ -239,7 +246,7 @@ private:
   Status checkNumbers() const {
     if (o.keep == 0)
       return Status::invalid("--keep 0 leaves no configuration", "give at least 1");
-    if (o.jobs == 0 || o.jobs > 256)
+    if (o.jobs > 256)
       return Status::invalid("--jobs " + std::to_string(o.jobs) + ": 1 to 256", "give the number of cores");
     if (!(o.timeout > 0) || o.seconds < 0)
       return Status::invalid("--timeout is more than 0 seconds, --time 0 or more");
@@ -285,7 +292,10 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
       ->type_name("S");
   c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
       ->type_name("S");
-  c->add_option("--jobs", o->jobs, "on the emulator: configurations at a time (default: 1)")->type_name("N");
+  c->add_option("--jobs", o->jobs,
+                "configurations that are compiled at a time, ahead of what the GPU measures (default: the cores less "
+                "one); on the emulator also predicted and checked (default: 1)")
+      ->type_name("N");
   c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
       ->type_name("FILE");
   c->add_option("--replay", o->replay, "a journal in place of a device: compares searches")->type_name("JOURNAL");
@@ -296,13 +306,22 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
       ->type_name("JOURNAL");
   c->add_option("-o,--output", o->output, "of --export: a file in place of standard output")->type_name("FILE");
   c->add_flag("--json", o->request.run.json, "one JSON object on standard output");
+  // Not for people: what a sweep starts to measure.
+  c->add_option("--answer", o->answer)->check(CLI::IsMember({"predicted", "timed"}))->group("");
   c->footer(
       "On a GPU configurations are timed as kiln bench does; on the emulator the time is the performance model's.\n"
-      "Each one is compared with float64 before it counts, in processes of its own.\n"
+      "Each one is compared with float64 before it counts, in processes other than the sweep's.\n"
       "Examples:\n"
       "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
       "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
-  c->callback([o, &exitStatus] { exitStatus = Tune(*o)(); });
+  c->callback([o, &exitStatus] {
+    if (o->answer.empty()) {
+      exitStatus = Tune(*o)();
+      return;
+    }
+    o->request.kernel = o->words.empty() ? "" : o->words[0];
+    exitStatus = serveMeasurements(o->request, o->answer == "predicted");
+  });
 }
 
 } // namespace kiln::tools

@@ -42,7 +42,8 @@ std::string errorIn(const Ran &ran, const std::string &output) {
   return lastLine(output);
 }
 
-Result<Ran> runKiln(std::vector<std::string> arguments, double seconds) {
+/// This program with other arguments.
+Result<ProcessSpec> ownProgram(std::vector<std::string> arguments) {
   constexpr std::size_t most = 16u << 20;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -51,20 +52,29 @@ Result<Ran> runKiln(std::vector<std::string> arguments, double seconds) {
   ProcessSpec spec;
   spec.program = program.string();
   spec.arguments = std::move(arguments);
+  spec.maxOutputBytes = spec.maxResponseBytes = most;
+  return spec;
+}
+
+/// What the end of a process says of a configuration, if it was not to end so.
+std::optional<std::pair<Outcome, std::string>> unexpected(const ProcessEnd &end, double seconds) {
+  if (end.timedOut)
+    return std::pair(Outcome::TimedOut, "it took longer than " + format("%g", seconds) + " seconds");
+  if (end.exitStatus < 0)
+    return std::pair(Outcome::Crashed, "ended by " + signalName(end.signal));
+  return {};
+}
+
+Result<Ran> runKiln(std::vector<std::string> arguments, double seconds) {
+  KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(arguments)));
   spec.deadlineSeconds = seconds;
-  spec.maxOutputBytes = most;
   KILN_ASSIGN(const ProcessEnd end, runProcess(spec));
   Ran out;
   out.report = reportIn(end.output);
-  if (end.timedOut) {
-    out.outcome = Outcome::TimedOut;
-    out.message = "it took longer than " + format("%g", seconds) + " seconds";
-  } else if (end.exitStatus < 0) {
-    out.outcome = Outcome::Crashed;
-    out.message = "ended by " + signalName(end.signal);
+  if (auto how = unexpected(end, seconds)) {
+    std::tie(out.outcome, out.message) = std::move(*how);
   } else if (end.exitStatus > 0) {
-    constexpr Outcome outcomeOf[] = {Outcome::Good, Outcome::Wrong, Outcome::Refused, Outcome::Compile};
-    out.outcome = end.exitStatus < 4 ? outcomeOf[end.exitStatus] : Outcome::Failed;
+    out.outcome = outcomeOf(end.exitStatus);
     out.message = errorIn(out, end.output);
   } else if (!out.report.is_object()) {
     out.outcome = Outcome::Failed;
@@ -88,52 +98,61 @@ const Json *rowOf(const Ran &ran) {
   return results != ran.report.end() && results->is_array() && !results->empty() ? &results->back() : nullptr;
 }
 
-class One {
-public:
-  One(const TuneWorker &worker, const tune::Space &space, const tune::Configuration &configuration) : w(worker) {
-    for (const auto &[name, value] : tune::named(space, configuration))
-      if (value != "false")
-        chosen.insert(chosen.end(), {"--with", value == "true" ? name : name + "=" + value});
-  }
+std::vector<std::string> wordsOf(const tune::Space &space, const tune::Configuration &configuration) {
+  std::vector<std::string> out;
+  for (const auto &[name, value] : tune::named(space, configuration))
+    if (value != "false")
+      out.push_back(value == "true" ? name : name + "=" + value);
+  return out;
+}
 
-  Result<tune::Entry> operator()() {
-    const auto begin = std::chrono::steady_clock::now();
-    KILN_TRY(compile());
-    if (entry.good())
-      KILN_TRY(measure());
-    if (entry.good() && w.isPredicted)
-      KILN_TRY(check());
-    entry.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    entry.time = timeNow();
-    return std::move(entry);
-  }
+/// An entry from its steps, with the time that they took.
+template <typename Steps> Result<tune::Entry> entryOf(Steps steps) {
+  const auto begin = std::chrono::steady_clock::now();
+  tune::Entry entry;
+  entry.outcome = Outcome::Good;
+  KILN_TRY(steps(entry));
+  entry.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  entry.time = timeNow();
+  return entry;
+}
 
-private:
-  std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
-                                   std::initializer_list<std::string> more) const {
-    std::vector<std::string> out = {name, w.request.kernel, "--dtype", w.dtype, "--json"};
-    for (const std::string &word : with)
+void fail(tune::Entry &entry, Outcome outcome, std::string message) {
+  entry.outcome = outcome == Outcome::Good ? Outcome::Failed : outcome;
+  entry.message = std::move(message);
+}
+
+} // namespace
+
+Outcome outcomeOf(int exitStatus) {
+  constexpr Outcome known[] = {Outcome::Good, Outcome::Wrong, Outcome::Refused, Outcome::Compile};
+  return exitStatus >= 0 && exitStatus < 4 ? known[exitStatus] : Outcome::Failed;
+}
+
+std::vector<std::string> TuneWorker::command(const char *name, const std::vector<std::string> &with,
+                                             const std::vector<std::string> &chosen) const {
+  std::vector<std::string> out = {name, request.kernel, "--dtype", dtype, "--json"};
+  for (const std::vector<std::string> *words : {&with, &chosen})
+    for (const std::string &word : *words)
       out.insert(out.end(), {"--with", word});
-    out.insert(out.end(), chosen.begin(), chosen.end());
-    out.insert(out.end(), more.begin(), more.end());
-    return out;
-  }
-  std::vector<std::string> bench(std::initializer_list<std::string> more) const {
-    std::vector<std::string> out = command("bench", w.request.with, more);
-    out.insert(out.end(), {"--device", w.device});
-    if (!w.request.run.codeTarget.empty())
-      out.insert(out.end(), {"--code-target", w.request.run.codeTarget});
-    return out;
-  }
-  void fail(Outcome outcome, std::string message) { entry.outcome = outcome, entry.message = std::move(message); }
+  return out;
+}
 
-  /// Compiles all kernels of the call and looks at what they take.
-  Status compile() {
-    entry.outcome = Outcome::Good;
-    KILN_ASSIGN(const Ran ran, runKiln(bench({"--resources"}), w.seconds));
+std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command) const {
+  command.insert(command.end(), {"--device", device});
+  if (!request.run.codeTarget.empty())
+    command.insert(command.end(), {"--code-target", request.run.codeTarget});
+  return command;
+}
+
+Result<tune::Entry> TuneWorker::prepare(const tune::Space &space, const tune::Configuration &configuration) const {
+  return entryOf([&](tune::Entry &entry) -> Status {
+    std::vector<std::string> words = onDevice(command("bench", request.with, wordsOf(space, configuration)));
+    words.emplace_back("--resources");
+    KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds));
     const Json *const row = rowOf(ran);
     if (ran.outcome != Outcome::Good || !row) {
-      fail(ran.outcome == Outcome::Good ? Outcome::Failed : ran.outcome, ran.message);
+      fail(entry, ran.outcome, ran.message);
       return {};
     }
     for (const Json &kernel : row->value("kernels", Json::array())) {
@@ -142,56 +161,82 @@ private:
       code.registers = kernel.value("registers", 0u);
       code.sharedBytes = kernel.value("sharedBytes", std::uint64_t(0));
       code.spillBytes = kernel.value("spillBytes", std::uint64_t(0));
-      if (const auto rejection = tune::judge(code, w.target))
-        fail(Outcome::Refused, std::string(tune::ruleName(rejection->rule)) + ": " + kernel.value("kernel", "") + ": " +
-                                   rejection->reason);
+      if (const auto rejection = tune::judge(code, target))
+        fail(entry, Outcome::Refused,
+             std::string(tune::ruleName(rejection->rule)) + ": " + kernel.value("kernel", "") + ": " +
+                 rejection->reason);
     }
     return {};
-  }
+  });
+}
 
-  Status measure() {
-    KILN_ASSIGN(const Ran ran, runKiln(w.isPredicted ? bench({"--predict"}) : bench({}), w.seconds));
-    const Json *const row = rowOf(ran);
-    if (ran.outcome != Outcome::Good || !row) {
-      fail(ran.outcome == Outcome::Good ? Outcome::Failed : ran.outcome,
-           ran.outcome == Outcome::Wrong && row ? row->value("check", ran.message) : ran.message);
-      return {};
-    }
-    entry.milliseconds = row->value(w.isPredicted ? "predictedMs" : "medianMs", 0.0);
-    entry.least = row->value("minMs", entry.milliseconds), entry.greatest = row->value("maxMs", entry.milliseconds);
+Result<tune::Entry> TuneWorker::measure(const tune::Space &space, const tune::Configuration &configuration) {
+  const std::vector<std::string> chosen = wordsOf(space, configuration);
+  return entryOf([&](tune::Entry &entry) -> Status {
+    KILN_TRY(ask(chosen, entry));
+    return entry.good() && isPredicted ? check(chosen, entry) : Status();
+  });
+}
+
+/// This thread's process.
+Result<Conversation *> TuneWorker::measurer() {
+  std::unique_ptr<Conversation> *place = nullptr;
+  {
+    const std::lock_guard lock(mutex);
+    place = &measurers[std::this_thread::get_id()];
+  }
+  if (!*place) {
+    std::vector<std::string> words = onDevice(command("tune", request.with, {}));
+    words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
+    KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
+    KILN_ASSIGN(*place, Conversation::start(std::move(spec)));
+  }
+  return place->get();
+}
+
+Status TuneWorker::ask(const std::vector<std::string> &chosen, tune::Entry &entry) {
+  KILN_ASSIGN(Conversation *const process, measurer());
+  const std::optional<std::string> answer = process->ask(Json(chosen).dump(), seconds);
+  const Json row = answer ? Json::parse(*answer, nullptr, /*allow_exceptions=*/false) : Json();
+  if (!answer) {
+    const ProcessEnd &end = process->end();
+    if (auto how = unexpected(end, seconds))
+      fail(entry, how->first, std::move(how->second));
+    else
+      fail(entry, outcomeOf(end.exitStatus), lastLine(end.output));
+  } else if (!row.is_object()) {
+    fail(entry, Outcome::Failed, "the process that measures printed no report");
+  } else if (row.contains("outcome")) {
+    fail(entry, tune::outcomeNamed(row.value("outcome", "")).value_or(Outcome::Failed), row.value("message", ""));
+  } else {
+    entry.milliseconds = row.value(isPredicted ? "predictedMs" : "medianMs", 0.0);
+    entry.least = row.value("minMs", entry.milliseconds), entry.greatest = row.value("maxMs", entry.milliseconds);
     if (!(entry.milliseconds > 0))
-      fail(Outcome::Failed, "the measurement has no time");
-    return {};
+      fail(entry, Outcome::Failed, "the measurement has no time");
   }
-
-  /// Results against float64, and every check of the emulator.
-  Status check() {
-    const std::string target = w.device.substr(w.device.find(':') + 1);
-    KILN_ASSIGN(const Ran ran,
-                runKiln(command("check", w.checkWith,
-                                {"--target", target, "--schedule", "in-order", "--timeout", format("%g", w.seconds)}),
-                        w.seconds));
-    if (ran.outcome == Outcome::Good)
-      return {};
-    std::string message = ran.message;
-    if (ran.outcome == Outcome::Wrong)
-      for (const Json &run : ran.report.value("checked", Json::array()))
-        if (!run.value("good", true))
-          message = !run["findings"].empty() ? run["findings"][0].value("message", run["findings"][0].dump())
-                                             : run.value("wrong", message);
-    fail(ran.outcome, std::move(message));
-    return {};
+  if (!entry.good()) {
+    const std::lock_guard lock(mutex);
+    measurers[std::this_thread::get_id()] = nullptr;
   }
+  return {};
+}
 
-  const TuneWorker &w;
-  std::vector<std::string> chosen; ///< --with NAME=VALUE of the configuration
-  tune::Entry entry;
-};
-
-} // namespace
-
-Result<tune::Entry> TuneWorker::operator()(const tune::Space &space, const tune::Configuration &configuration) const {
-  return One(*this, space, configuration)();
+/// Results against float64, and every check of the emulator.
+Status TuneWorker::check(const std::vector<std::string> &chosen, tune::Entry &entry) const {
+  std::vector<std::string> words = command("check", checkWith, chosen);
+  const std::string emulated = device.substr(device.find(':') + 1);
+  words.insert(words.end(), {"--target", emulated, "--schedule", "in-order", "--timeout", format("%g", seconds)});
+  KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds));
+  if (ran.outcome == Outcome::Good)
+    return {};
+  std::string message = ran.message;
+  if (ran.outcome == Outcome::Wrong)
+    for (const Json &run : ran.report.value("checked", Json::array()))
+      if (!run.value("good", true))
+        message = !run["findings"].empty() ? run["findings"][0].value("message", run["findings"][0].dump())
+                                           : run.value("wrong", message);
+  fail(entry, ran.outcome, std::move(message));
+  return {};
 }
 
 } // namespace kiln::tools

@@ -1,29 +1,53 @@
-//===- TuneWorker.h - A configuration in processes of its own -----------------===//
+//===- TuneWorker.h - A configuration in other processes ----------------------===//
 //
-// Compiles, measures and checks one configuration by this program's own commands, each a process with a deadline: what
-// traps, hangs or corrupts memory costs itself only.  On a GPU `kiln bench` times it and compares the results with
-// float64; on the emulator the time is `kiln bench --predict`, and `kiln check` runs it whole with every check on.
+// Compiles, measures and checks configurations by this program's own commands, in processes with deadlines: what traps,
+// hangs or corrupts memory costs itself only.  Each is compiled by a process of its own.  One process measures one
+// after the other (TuneMeasurer.h), and another takes its place after anything but a good answer; on the emulator
+// `kiln check` also runs each whole with every check on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TOOLS_TUNEWORKER_H
 #define KILN_RUNTIME_TOOLS_TUNEWORKER_H
 
+#include "compiler/codegen/Conversation.h"
 #include "compiler/target/Target.h"
 #include "runtime/tools/TuneCall.h"
 #include "runtime/tune/Sweep.h"
 
+#include <map>
+#include <mutex>
+#include <thread>
+
 namespace kiln::tools {
 
-struct TuneWorker {
+/// What an exit status says of a configuration.
+tune::Outcome outcomeOf(int exitStatus);
+
+/// Thread safe: each thread that measures has a process of its own.
+class TuneWorker {
+public:
   TuneRequest request;
   std::string dtype, device;          ///< "bf16", "emulator:sm_90a"
   std::vector<std::string> checkWith; ///< on the emulator: --with of the call that is checked
   bool isPredicted = false;
-  double seconds = 300; ///< that each process may take
+  double seconds = 300; ///< that each step may take
   Target target;
 
-  /// A failure says that no process can be started.
-  Result<tune::Entry> operator()(const tune::Space &space, const tune::Configuration &configuration) const;
+  /// Compiles all kernels of the call and looks at what they take.  A failure says that no process can be started.
+  Result<tune::Entry> prepare(const tune::Space &space, const tune::Configuration &configuration) const;
+  /// What was prepared.
+  Result<tune::Entry> measure(const tune::Space &space, const tune::Configuration &configuration);
+
+private:
+  Result<Conversation *> measurer();
+  Status ask(const std::vector<std::string> &chosen, tune::Entry &entry);
+  Status check(const std::vector<std::string> &chosen, tune::Entry &entry) const;
+  std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
+                                   const std::vector<std::string> &chosen) const;
+  std::vector<std::string> onDevice(std::vector<std::string> command) const;
+  std::mutex mutex; ///< of the map
+  /// A process ends with the thread that started it.
+  std::map<std::thread::id, std::unique_ptr<Conversation>> measurers;
 };
 
 } // namespace kiln::tools

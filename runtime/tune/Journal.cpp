@@ -93,10 +93,10 @@ Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_v
   for (const auto &[name, value] : configuration->items())
     out.configuration.emplace_back(name, textOf(value));
   const std::string name = textField(*json, "outcome");
-  const auto *const found = std::find(std::begin(outcomeNames), std::end(outcomeNames), name);
-  if (found == std::end(outcomeNames))
+  const std::optional<Outcome> outcome = outcomeNamed(name);
+  if (!outcome)
     return refuse("the outcome '" + name + "' does not exist");
-  out.outcome = static_cast<Outcome>(found - std::begin(outcomeNames));
+  out.outcome = *outcome;
   out.milliseconds = numberField(*json, "ms");
   if (out.good() && !(out.milliseconds > 0 && std::isfinite(out.milliseconds)))
     return refuse("a good configuration has no time");
@@ -123,6 +123,12 @@ void syncFolder(const std::string &path) {
 
 std::string_view outcomeName(Outcome outcome) {
   return outcomeNames[static_cast<unsigned>(outcome)];
+}
+std::optional<Outcome> outcomeNamed(std::string_view name) {
+  const auto *const found = std::find(std::begin(outcomeNames), std::end(outcomeNames), name);
+  if (found == std::end(outcomeNames))
+    return {};
+  return static_cast<Outcome>(found - std::begin(outcomeNames));
 }
 
 std::string Entry::key() const {

@@ -34,6 +34,7 @@ enum class Outcome : std::uint8_t {
 };
 constexpr unsigned outcomes = static_cast<unsigned>(Outcome::TimedOut) + 1;
 std::string_view outcomeName(Outcome outcome);
+std::optional<Outcome> outcomeNamed(std::string_view name);
 
 /// What was swept.  Journals of equal headers may be continued and merged.
 struct JournalHeader {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <map>
 #include <thread>
 
@@ -13,8 +15,8 @@ using Clock = std::chrono::steady_clock;
 class Sweep {
 public:
   Sweep(const Space &space, const std::vector<Candidate> &kept, Searcher &searcher, Journal *journal,
-        const Measure &measure, const SweepOptions &options, const std::function<void(const SweepState &)> &seen)
-      : space(space), kept(kept), searcher(searcher), journal(journal), measure(measure), o(options), seen(seen) {
+        const Measuring &how, const SweepOptions &options, const std::function<void(const SweepState &)> &seen)
+      : space(space), kept(kept), searcher(searcher), journal(journal), how(how), o(options), seen(seen) {
     if (journal)
       for (const Entry &e : journal->entries())
         known.emplace(e.key(), e);
@@ -25,45 +27,117 @@ public:
   }
 
   Result<SweepResult> operator()() {
-    std::vector<std::jthread> others;
-    for (unsigned i = 1; i < o.jobs; ++i)
-      others.emplace_back([this] { work(); });
-    work();
-    others.clear();
+    {
+      std::vector<std::jthread> others;
+      preparing = isPipelined ? o.jobs : 0;
+      for (unsigned i = isPipelined ? 0 : 1; i < o.jobs; ++i)
+        others.emplace_back([this] { prepareAll(); });
+      isPipelined ? measureAll() : prepareAll();
+    }
     if (!problem.ok())
       return std::move(problem);
     return std::move(out);
   }
 
 private:
-  void work() {
+  /// A candidate that can be measured.
+  struct Prepared {
+    std::size_t candidate;
+    double seconds; ///< that it took
+  };
+
+  /// Prepares one after the other; measures them too, if nobody else does.
+  void prepareAll() {
     while (const std::optional<std::size_t> candidate = take()) {
-      const Candidate &c = kept[*candidate];
-      const Configuration configuration = space.at(c.number);
-      Result<Entry> entry = measure(configuration);
-      const std::lock_guard lock(mutex);
-      // What the signal did to the measurement is not known.
-      if (isInterrupted()) {
-        out.end = SweepEnd::Interrupted;
-        return;
+      Prepared prepared{*candidate, 0};
+      if (how.prepare) {
+        Result<Entry> entry = how.prepare(configurationOf(*candidate));
+        if (!entry || !entry->good()) {
+          if (!finish(*candidate, std::move(entry)))
+            break;
+          continue;
+        }
+        prepared.seconds = entry->seconds;
       }
-      if (!entry) {
-        if (problem.ok())
-          problem = entry.takeStatus();
-        return;
+      if (!isPipelined) {
+        if (!measure(prepared))
+          break;
+        continue;
       }
-      entry->configuration = named(space, configuration);
-      entry->estimate = c.estimate;
-      if (Status s = journal ? journal->append(*entry) : Status(); !s.ok()) {
-        problem = std::move(s);
-        return;
-      }
-      ++out.state.done;
-      meet(*candidate, *entry);
-      out.state.seconds = secondsSince(begin);
-      if (seen)
-        seen(out.state);
+      std::unique_lock lock(mutex);
+      // Those that wait may never be measured, if the time is over before.
+      changed.wait(lock, [&] { return ready.size() < o.jobs || hasEnded(); });
+      ready.push_back(prepared);
+      changed.notify_all();
     }
+    const std::lock_guard lock(mutex);
+    if (isPipelined)
+      --preparing;
+    changed.notify_all();
+  }
+
+  void measureAll() {
+    for (;;) {
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return !ready.empty() || preparing == 0; });
+      if (ready.empty())
+        return;
+      const Prepared next = ready.front();
+      ready.pop_front();
+      changed.notify_all();
+      if (isOver() && out.end == SweepEnd::Complete)
+        out.end = SweepEnd::Budget; // begun, and never measured
+      if (hasEnded() || isOver())
+        continue;
+      lock.unlock();
+      if (!measure(next))
+        return endWaiting();
+    }
+  }
+  /// Those that prepare may wait for room.
+  void endWaiting() {
+    std::unique_lock lock(mutex);
+    while (preparing) {
+      ready.clear();
+      changed.notify_all();
+      changed.wait(lock);
+    }
+  }
+
+  bool measure(const Prepared &prepared) {
+    Result<Entry> entry = how.measure(configurationOf(prepared.candidate));
+    if (entry)
+      entry->seconds += prepared.seconds;
+    return finish(prepared.candidate, std::move(entry));
+  }
+
+  Configuration configurationOf(std::size_t candidate) const { return space.at(kept[candidate].number); }
+
+  /// Keeps what became of a candidate.  False: the sweep ends.
+  bool finish(std::size_t candidate, Result<Entry> entry) {
+    const std::lock_guard lock(mutex);
+    // What the signal did to the measurement is not known.
+    if (isInterrupted()) {
+      out.end = SweepEnd::Interrupted;
+      return false;
+    }
+    if (!entry) {
+      if (problem.ok())
+        problem = entry.takeStatus();
+      return false;
+    }
+    entry->configuration = named(space, configurationOf(candidate));
+    entry->estimate = kept[candidate].estimate;
+    if (Status s = journal ? journal->append(*entry) : Status(); !s.ok()) {
+      problem = std::move(s);
+      return false;
+    }
+    ++out.state.done;
+    meet(candidate, *entry);
+    out.state.seconds = secondsSince(begin);
+    if (seen)
+      seen(out.state);
+    return true;
   }
 
   /// The next one to measure.
@@ -74,7 +148,7 @@ private:
         out.end = SweepEnd::Interrupted;
         break;
       }
-      if ((o.budget && begun >= o.budget) || (o.seconds > 0 && secondsSince(begin) >= o.seconds)) {
+      if ((o.budget && begun >= o.budget) || isOver()) {
         out.end = SweepEnd::Budget;
         break;
       }
@@ -105,6 +179,9 @@ private:
     out.entries.push_back(entry);
   }
 
+  bool isOver() const { return o.seconds > 0 && secondsSince(begin) >= o.seconds; }
+  /// Nothing that was begun counts any more.
+  bool hasEnded() const { return !problem.ok() || out.end == SweepEnd::Interrupted; }
   bool isInterrupted() const { return o.interrupted && o.interrupted->load(); }
   static double secondsSince(Clock::time_point then) {
     return std::chrono::duration<double>(Clock::now() - then).count();
@@ -114,12 +191,16 @@ private:
   const std::vector<Candidate> &kept;
   Searcher &searcher;
   Journal *journal;
-  const Measure &measure;
+  const Measuring &how;
   const SweepOptions &o;
+  const bool isPipelined = !o.measuresTogether && how.prepare;
   const std::function<void(const SweepState &)> &seen;
   std::map<std::string, Entry> known; ///< by key
   const Clock::time_point begin = Clock::now();
   std::mutex mutex; ///< of everything below, and of the searcher
+  std::condition_variable changed;
+  std::deque<Prepared> ready; ///< waiting to be measured
+  unsigned preparing = 0;     ///< of a pipeline: threads that still prepare
   std::size_t begun = 0;
   Status problem;
   SweepResult out;
@@ -128,9 +209,9 @@ private:
 } // namespace
 
 Result<SweepResult> runSweep(const Space &space, const std::vector<Candidate> &kept, Searcher &searcher,
-                             Journal *journal, const Measure &measure, const SweepOptions &options,
+                             Journal *journal, const Measuring &how, const SweepOptions &options,
                              const std::function<void(const SweepState &)> &seen) {
-  return Sweep(space, kept, searcher, journal, measure, options, seen)();
+  return Sweep(space, kept, searcher, journal, how, options, seen)();
 }
 
 std::vector<std::pair<std::string, std::string>> named(const Space &space, const Configuration &configuration) {

@@ -1,7 +1,8 @@
 //===- Sweep.h - Candidates measured until the budget ends -------------------===//
 //
-// Asks the searcher, measures, tells it and writes the journal.  What the journal holds already is told to the searcher
-// and neither measured nor counted again.  Several threads may measure at the same time.
+// Asks the searcher, prepares (compiles), measures, tells it and writes the journal.  What the journal holds already is
+// told to the searcher and neither measured nor counted again.  Several threads may prepare at the same time, ahead of
+// what is measured.
 //
 // Invariant: an interruption or a failure loses nothing but the configurations that are being measured.
 //
@@ -19,11 +20,19 @@ namespace kiln::tune {
 
 /// What a configuration takes.  A failed Result ends the sweep: it says nothing about the configuration.
 using Measure = std::function<Result<Entry>(const Configuration &)>;
+struct Measuring {
+  Measure measure;
+  /// Before it, and whatever else is measured meanwhile.  An entry that is not good is the answer, and nothing is
+  /// measured.  None: all is in `measure`.
+  Measure prepare = {};
+};
 
 struct SweepOptions {
   std::size_t budget = 0; ///< configurations to measure; 0: all
   double seconds = 0;     ///< after which none is begun; 0: no limit
-  unsigned jobs = 1;      ///< that are measured at the same time
+  unsigned jobs = 1;      ///< that are prepared at the same time
+  /// Whoever prepared a configuration measures it, so as many at a time; else one thread measures what all prepare.
+  bool measuresTogether = true;
   const std::atomic<bool> *interrupted = nullptr;
 };
 
@@ -48,7 +57,7 @@ struct SweepResult {
 
 /// `journal` may be null.  `seen` is called after each configuration, by one thread at a time.
 Result<SweepResult> runSweep(const Space &space, const std::vector<Candidate> &kept, Searcher &searcher,
-                             Journal *journal, const Measure &measure, const SweepOptions &options,
+                             Journal *journal, const Measuring &how, const SweepOptions &options,
                              const std::function<void(const SweepState &)> &seen);
 
 /// NAME, VALUE of a configuration.

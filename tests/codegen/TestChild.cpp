@@ -1,5 +1,6 @@
 // A helper process that does what its request says, well or badly.
 #include "compiler/codegen/Child.h"
+#include "compiler/codegen/Conversation.h"
 
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
@@ -45,6 +46,8 @@ static std::string answer(std::string_view request) {
       ::pause();
   if (request == "exit")
     std::_Exit(0);
+  if (request == "pid")
+    return std::to_string(::getpid());
   if (request == "noise") {
     std::puts("on standard output");
     std::fflush(stdout);
@@ -73,6 +76,8 @@ static std::string answer(std::string_view request) {
   return "what?";
 }
 
-int main() {
+int main(int argc, char **) {
+  if (argc > 1) // a request a line
+    return answerRequests([](const std::string &request) { return std::pair(answer(request), true); });
   return serveChild(answer);
 }

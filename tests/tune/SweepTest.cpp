@@ -9,6 +9,22 @@
 namespace kiln::tune {
 namespace {
 
+/// Counts those that are inside.
+class AtATime {
+public:
+  AtATime(std::atomic<unsigned> &now, std::atomic<unsigned> &most) : now(now) {
+    const unsigned n = ++now;
+    for (unsigned m = most; m < n && !most.compare_exchange_weak(m, n);) {
+    }
+  }
+  ~AtATime() { --now; }
+  AtATime(const AtATime &) = delete;
+  AtATime &operator=(const AtATime &) = delete;
+
+private:
+  std::atomic<unsigned> &now;
+};
+
 class SweepTest : public testing::Test {
 protected:
   SweepTest() {
@@ -24,6 +40,7 @@ protected:
   /// n takes |n - 20| + 1 milliseconds; every seventh is wrong.
   Result<Entry> measure(const Configuration &c) {
     const int n = std::stoi(c[0]);
+    const AtATime counted(measuring, mostAtATime);
     const std::lock_guard lock(mutex);
     ++calls[n];
     Entry e;
@@ -31,11 +48,19 @@ protected:
     e.milliseconds = std::abs(n - 20) + 1;
     return e;
   }
+  Result<Entry> prepare(const Configuration &c) {
+    const AtATime counted(preparing, mostPrepared);
+    std::this_thread::sleep_for(std::chrono::microseconds(200)); // else one thread may take them all
+    Entry e;
+    e.outcome = refused.contains(std::stoi(c[0])) ? Outcome::Refused : Outcome::Good;
+    return e;
+  }
   SweepResult run(Journal *journal, const SweepOptions &options, const std::string &search = "random") {
     const auto searcher = makeSearcher(search, *space, kept, 3);
-    auto result = runSweep(
-        *space, kept, **searcher, journal, [&](const Configuration &c) { return measure(c); }, options,
-        [&](const SweepState &s) { seen.push_back(s.done); });
+    auto result = runSweep(*space, kept, **searcher, journal,
+                           {[&](const Configuration &c) { return measure(c); },
+                            [&](const Configuration &c) -> Result<Entry> { return prepare(c); }},
+                           options, [&](const SweepState &s) { seen.push_back(s.done); });
     EXPECT_TRUE(result.ok());
     return std::move(*result);
   }
@@ -46,6 +71,8 @@ protected:
   test::TemporaryDirectory folder;
   std::mutex mutex;
   std::map<int, int> calls;
+  std::set<int> refused;
+  std::atomic<unsigned> measuring{0}, mostAtATime{0}, preparing{0}, mostPrepared{0};
   std::vector<std::size_t> seen;
 };
 
@@ -80,12 +107,11 @@ TEST_F(SweepTest, AnInterruptionLosesOnlyWhatIsBeingMeasured) {
   const auto searcher = makeSearcher("exhaustive", *space, kept, 1);
   {
     const auto journal = open();
-    const auto r = runSweep(*space, kept, **searcher, journal.get(),
-                            [&](const Configuration &c) {
-                              if (c[0] == "5")
-                                interrupted = true;
-                              return measure(c);
-                            },
+    const auto r = runSweep(*space, kept, **searcher, journal.get(), {[&](const Configuration &c) {
+      if (c[0] == "5")
+        interrupted = true;
+      return measure(c);
+    }},
                             {.interrupted = &interrupted}, {});
     ASSERT_TRUE(r.ok());
     EXPECT_EQ(r->end, SweepEnd::Interrupted);
@@ -108,13 +134,71 @@ TEST_F(SweepTest, SeveralAtATimeGiveTheSame) {
 
 TEST_F(SweepTest, AFailureOfTheMachineryEndsIt) {
   const auto searcher = makeSearcher("exhaustive", *space, kept, 1);
-  const auto r = runSweep(*space, kept, **searcher, nullptr,
-                          [](const Configuration &) -> Result<Entry> {
-                            return Status(StatusCode::OutOfMemory, "no process can be started");
-                          },
+  const auto r = runSweep(*space, kept, **searcher, nullptr, {[](const Configuration &) -> Result<Entry> {
+    return Status(StatusCode::OutOfMemory, "no process can be started");
+  }},
                           {}, {});
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.status().code(), StatusCode::OutOfMemory);
+}
+
+/// One thread measures what four prepare: as many configurations, each measured once, never two at a time.
+TEST_F(SweepTest, PreparingRunsAheadOfOneMeasurer) {
+  refused = {3, 20};
+  const auto journal = open();
+  const SweepResult r = run(journal.get(), {.jobs = 4, .measuresTogether = false});
+  EXPECT_EQ(r.end, SweepEnd::Complete);
+  EXPECT_EQ(r.state.done, 30u);
+  EXPECT_EQ(r.state.best->milliseconds, 2); // 19, for 21 is wrong
+  EXPECT_EQ(r.state.failures[static_cast<unsigned>(Outcome::Refused)], 2u);
+  EXPECT_EQ(calls.size(), 28u);
+  for (const auto &[n, count] : calls)
+    EXPECT_EQ(count, 1) << n;
+  EXPECT_EQ(mostAtATime, 1u);
+  EXPECT_GT(mostPrepared, 1u);
+  EXPECT_EQ(readJournal(folder.path() + "/j")->entries.size(), 30u);
+}
+
+TEST_F(SweepTest, APipelineEndsWithItsBudgetItsTimeAndAnInterruption) {
+  for (unsigned round = 0; round < test::pick(20u, 200u); ++round) {
+    calls.clear();
+    EXPECT_EQ(run(nullptr, {.budget = 9, .jobs = 3, .measuresTogether = false}).state.done, 9u);
+    EXPECT_EQ(calls.size(), 9u);
+  }
+  const SweepResult late = run(nullptr, {.seconds = 1e-9, .jobs = 3, .measuresTogether = false});
+  EXPECT_EQ(late.end, SweepEnd::Budget);
+  EXPECT_EQ(late.state.done, 0u);
+  for (unsigned last = 1; last < 30; last += 4) {
+    std::atomic<bool> interrupted{false};
+    std::atomic<unsigned> measured{0};
+    const auto searcher = makeSearcher("exhaustive", *space, kept, 1);
+    const auto r = runSweep(*space, kept, **searcher, nullptr,
+                            {[&](const Configuration &c) {
+                               if (++measured == last)
+                                 interrupted = true;
+                               return measure(c);
+                             },
+                             [&](const Configuration &c) -> Result<Entry> { return prepare(c); }},
+                            {.jobs = 3, .measuresTogether = false, .interrupted = &interrupted}, {});
+    ASSERT_TRUE(r.ok());
+    EXPECT_EQ(r->end, SweepEnd::Interrupted);
+    EXPECT_EQ(r->state.done, last - 1);
+  }
+}
+
+TEST_F(SweepTest, AFailureOfTheMachineryEndsAPipeline) {
+  for (const bool measures : {false, true}) {
+    const auto searcher = makeSearcher("exhaustive", *space, kept, 1);
+    const auto fails = [](const Configuration &) -> Result<Entry> {
+      return Status(StatusCode::OutOfMemory, "no process can be started");
+    };
+    const auto r =
+        runSweep(*space, kept, **searcher, nullptr,
+                 {fails, [&](const Configuration &c) -> Result<Entry> { return measures ? prepare(c) : fails(c); }},
+                 {.jobs = 3, .measuresTogether = false}, {});
+    ASSERT_FALSE(r.ok());
+    EXPECT_EQ(r.status().code(), StatusCode::OutOfMemory);
+  }
 }
 
 } // namespace

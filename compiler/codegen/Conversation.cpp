@@ -1,0 +1,168 @@
+#include "compiler/codegen/Conversation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace kiln {
+
+using Clock = std::chrono::steady_clock;
+
+Result<std::unique_ptr<Conversation>> Conversation::start(ProcessSpec spec) {
+  spec.channel = true;
+  std::unique_ptr<Conversation> out(new Conversation);
+  KILN_ASSIGN(out->started, startProcess(spec));
+  out->mostOutput = spec.maxOutputBytes;
+  out->mostAnswer = spec.maxResponseBytes;
+  return out;
+}
+
+Conversation::~Conversation() {
+  finish(/*kill=*/true);
+}
+
+/// Takes what is left of the program's words, and its end.
+void Conversation::finish(bool kill) {
+  if (started.process < 0)
+    return;
+  started.channel.close(); // it may be waiting for a request
+  if (kill)
+    ::kill(started.process, SIGKILL);
+  // A program that closed its channel is about to end; one that does not is killed.
+  const auto deadline = Clock::now() + std::chrono::seconds(1);
+  int status = 0;
+  for (;;) {
+    const pid_t ended = ::waitpid(started.process, &status, kill ? 0 : WNOHANG);
+    if (ended == started.process || (ended < 0 && errno != EINTR))
+      break;
+    if (started.printed.open() && !kill) {
+      pollfd wait = {started.printed.get(), POLLIN, 0};
+      ::poll(&wait, 1, 10);
+      readOutput();
+    } else if (!kill) {
+      ::usleep(1000);
+    }
+    if (!kill && Clock::now() >= deadline) {
+      ::kill(started.process, SIGKILL);
+      kill = true;
+    }
+  }
+  readOutput();
+  started.printed.close();
+  started.process = -1;
+  if (WIFSIGNALED(status))
+    how.signal = WTERMSIG(status);
+  else if (WIFEXITED(status))
+    how.exitStatus = WEXITSTATUS(status);
+}
+
+void Conversation::readOutput() {
+  char buffer[1 << 12];
+  while (started.printed.open()) {
+    const ssize_t n = ::read(started.printed.get(), buffer, sizeof buffer);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+      return;
+    if (n <= 0)
+      return started.printed.close();
+    how.output.append(buffer, static_cast<std::size_t>(n));
+    if (how.output.size() > mostOutput)
+      how.output.erase(0, how.output.size() - mostOutput);
+  }
+}
+
+bool Conversation::waitFor(short events, double seconds) {
+  pollfd waits[2] = {{started.channel.get(), events, 0}, {started.printed.get(), POLLIN, 0}};
+  const int ready = ::poll(waits, 2, static_cast<int>(std::clamp(seconds * 1e3 + 1, 0.0, 1e9)));
+  if (ready < 0)
+    return errno == EINTR;
+  if (waits[1].revents)
+    readOutput();
+  return ready > 0;
+}
+
+std::optional<std::string> Conversation::ask(std::string_view request, double seconds) {
+  if (started.process < 0)
+    return {};
+  how.output.clear();
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)));
+  const auto left = [&] { return std::chrono::duration<double>(deadline - Clock::now()).count(); };
+  std::string line(request);
+  line += '\n';
+  for (std::size_t sent = 0;;) {
+    if (sent < line.size()) {
+      const ssize_t n = ::send(started.channel.get(), line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+      if (n > 0) {
+        sent += static_cast<std::size_t>(n);
+        continue;
+      }
+      if (errno != EAGAIN && errno != EINTR)
+        sent = line.size(); // it is gone: what it said before still counts
+    }
+    char buffer[1 << 16];
+    const ssize_t n = ::recv(started.channel.get(), buffer, sizeof buffer, 0);
+    if (n > 0) {
+      received.append(buffer, static_cast<std::size_t>(n));
+      if (const std::size_t end = received.find('\n'); end != std::string::npos) {
+        std::string answer = received.substr(0, end);
+        received.erase(0, end + 1);
+        return answer;
+      }
+      if (received.size() > mostAnswer) {
+        how.overflow = true;
+        finish(/*kill=*/true);
+        return {};
+      }
+      continue;
+    }
+    if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+      finish(/*kill=*/false);
+      return {};
+    }
+    if (!waitFor(static_cast<short>(POLLIN | (sent < line.size() ? POLLOUT : 0)), left()) || left() <= 0) {
+      how.timedOut = true;
+      finish(/*kill=*/true);
+      return {};
+    }
+  }
+}
+
+int answerRequests(const std::function<std::pair<std::string, bool>(const std::string &request)> &handler) {
+  constexpr int channel = 3;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL); // also while a request is worked on
+  std::string received;
+  char buffer[1 << 12];
+  for (;;) {
+    const std::size_t end = received.find('\n');
+    if (end == std::string::npos) {
+      const ssize_t n = ::recv(channel, buffer, sizeof buffer, 0);
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        return n == 0 ? 0 : 2;
+      received.append(buffer, static_cast<std::size_t>(n));
+      continue;
+    }
+    auto [answer, goesOn] = handler(received.substr(0, end));
+    received.erase(0, end + 1);
+    answer += '\n';
+    for (std::size_t sent = 0; sent < answer.size();) {
+      const ssize_t n = ::send(channel, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
+      if (n < 0 && errno == EINTR)
+        continue;
+      if (n <= 0)
+        return 0;
+      sent += static_cast<std::size_t>(n);
+    }
+    if (!goesOn)
+      return 0;
+  }
+}
+
+} // namespace kiln

@@ -1,0 +1,105 @@
+#include "runtime/tools/TuneMeasurer.h"
+
+#include "compiler/codegen/Conversation.h"
+#include "runtime/tools/BenchPrediction.h"
+#include "runtime/tools/BenchTiming.h"
+#include "runtime/tools/TuneWorker.h"
+
+#include <algorithm>
+
+namespace kiln::tools {
+
+using namespace kernels;
+
+Status TuneMeasurer::open() {
+  if (device)
+    return {};
+  const RunOptions &run = request.run;
+  KILN_ASSIGN(std::unique_ptr<Device> opened, isPredicted ? openForPrediction(run, hardware) : openChosenDevice(run));
+  KILN_ASSIGN(JitOptions options, chosenJitOptions(run));
+  KILN_ASSIGN(jit, Jit::create(*opened, std::move(options)));
+  device = std::move(opened);
+  return {};
+}
+
+Result<FamilyCall> TuneMeasurer::callOf(const std::vector<std::string> &configuration) const {
+  std::vector<std::string> with = request.with;
+  with.insert(with.end(), configuration.begin(), configuration.end());
+  KILN_ASSIGN(std::vector<FamilyCall> calls,
+              chooseFamilyCalls({request.kernel}, {request.dtype}, with, {.reference = !isPredicted, .samples = true},
+                                SampleUse::Bench, /*large=*/true));
+  if (calls.size() != 1)
+    return Status::invalid(request.kernel + ": one call is measured, not " + std::to_string(calls.size()));
+  return std::move(calls[0]);
+}
+
+Result<Json> TuneMeasurer::measure(const std::vector<std::string> &configuration) {
+  KILN_TRY(open());
+  KILN_ASSIGN(const FamilyCall of, callOf(configuration));
+  return isPredicted ? predictedRow(*device, *jit, hardware, of) : timed(of);
+}
+
+Status TuneMeasurer::makeInputs(const FamilyCall &of) {
+  if (inputs)
+    return {};
+  KILN_ASSIGN(Arrays made, randomInputsOf(*jit, of));
+  host = toHost(made);
+  inputs = std::move(made);
+  return {};
+}
+
+Result<const HostTensors *> TuneMeasurer::referenceOf(const FamilyCall &of) {
+  std::string key;
+  const std::vector<OptionInfo> all = of.family->callable->options();
+  for (const auto &[name, value] : of.sample.options) {
+    const auto info = std::find_if(all.begin(), all.end(), [&, &n = name](const OptionInfo &o) { return o.name == n; });
+    if (info == all.end() || info->candidates.empty()) // what is tuned never changes the result
+      key += name + "=" + textOf(value) + "\n";
+  }
+  const auto found = reference.find(key);
+  if (found != reference.end())
+    return &found->second;
+  KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
+  KILN_ASSIGN(HostTensors wanted, definition->compute(host, of.sample.options));
+  return &(reference[key] = std::move(wanted));
+}
+
+Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
+  KILN_TRY(makeInputs(of));
+  const Callable &callable = *of.family->callable;
+  const OptionValues &options = of.sample.options;
+  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, callable, *inputs, options)); // poison in outputs
+  const Call &call = placed.call();
+  const Callable::Planner planner = callable.bind(*jit);
+  const Timing how{.byEvents = device->info().kind == DeviceKind::Cuda, .enough = 0.005, .batchMilliseconds = 5};
+  KILN_ASSIGN(const Spread t, timeLaunches(*device, how, [&] { return callable.run(*jit, planner, call, {}); }));
+  KILN_ASSIGN(const Arrays outputs, placed.readOutputs());
+  KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
+  KILN_ASSIGN(const HostTensors *wanted, referenceOf(of));
+  KILN_ASSIGN(const Comparison comparison, compareWith(*wanted, *definition, host, options, outputs));
+  if (!comparison.good())
+    return Json{{"outcome", tune::outcomeName(tune::Outcome::Wrong)}, {"message", "WRONG: " + comparison.toString()}};
+  return Json{{"medianMs", t.median}, {"minMs", t.least}, {"maxMs", t.most}, {"halfIntervalMs", t.halfInterval},
+              {"samples", t.samples}, {"check", "good"}};
+}
+
+int serveMeasurements(const TuneRequest &request, bool isPredicted) {
+  TuneMeasurer measurer(request, isPredicted);
+  return answerRequests([&](const std::string &line) {
+    const Json words = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    std::vector<std::string> configuration;
+    if (words.is_array())
+      for (const Json &word : words)
+        configuration.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+    Result<Json> row = measurer.measure(configuration);
+    Json answer;
+    if (row)
+      answer = std::move(*row);
+    else
+      answer = {{"outcome", tune::outcomeName(outcomeOf(row.status().exitCode()))},
+                {"message", row.status().toString()}};
+    return std::pair(answer.dump(-1, ' ', false, Json::error_handler_t::replace), !answer.contains("outcome"));
+  });
+}
+
+} // namespace kiln::tools

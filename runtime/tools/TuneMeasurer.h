@@ -1,0 +1,51 @@
+//===- TuneMeasurer.h - Configurations measured by one process ----------------===//
+//
+// A process that measures one configuration of a call after the other: the device is opened once, inputs are made once
+// and the reference is computed once.  On a GPU it times the call and compares the results with float64; on the
+// emulator the time is the performance model's.  After anything but a good answer the process ends: the next
+// configuration meets memory and a device that nothing has touched.
+//
+// A request is a line, the configuration as a JSON array of the words of --with; an answer is the row of `kiln bench`,
+// or {"outcome": .., "message": ..}.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_TUNEMEASURER_H
+#define KILN_RUNTIME_TOOLS_TUNEMEASURER_H
+
+#include "runtime/model/Hardware.h"
+#include "runtime/tools/Report.h"
+#include "runtime/tools/TuneCall.h"
+
+namespace kiln::tools {
+
+class TuneMeasurer {
+public:
+  /// `isPredicted`: by the performance model, of an emulator; else by a clock, an emulator's by the host's.
+  TuneMeasurer(const TuneRequest &request, bool isPredicted) : request(request), isPredicted(isPredicted) {}
+
+  /// What a configuration takes.
+  Result<Json> measure(const std::vector<std::string> &configuration);
+
+private:
+  Status open();
+  Result<FamilyCall> callOf(const std::vector<std::string> &configuration) const;
+  Result<Json> timed(const FamilyCall &of);
+  Status makeInputs(const FamilyCall &of);
+  Result<const kernels::HostTensors *> referenceOf(const FamilyCall &of);
+
+  TuneRequest request;
+  const bool isPredicted;
+  model::Hardware hardware;       ///< of a prediction
+  std::unique_ptr<Device> device; // before what it makes
+  std::unique_ptr<Jit> jit;
+  std::optional<kernels::Arrays> inputs;
+  kernels::HostTensors host;                             ///< the inputs in float64
+  std::map<std::string, kernels::HostTensors> reference; ///< by the options that results depend on
+};
+
+/// In the process: answers until it is to end; main's exit status.
+int serveMeasurements(const TuneRequest &request, bool isPredicted);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_TUNEMEASURER_H
