@@ -124,6 +124,7 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   KILN_ASSIGN(out->placed, PlacedCall::createForPlans(device, callable, inputs, out->of.sample.options));
   out->planner = callable.bind(*out->jit);
   out->with = r.with;
+  out->isRestricted = !r.set.empty();
   return out;
 }
 
@@ -134,7 +135,7 @@ Call TuneCall::callOf(const tune::Configuration &configuration) const {
   return call;
 }
 
-void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) const {
+void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) {
   const auto launchesOf = [&](const Call &call) -> Result<std::vector<std::pair<const JitKernel *, Dim3>>> {
     PlanListing list;
     KILN_TRY(planner(call, list));
@@ -151,6 +152,17 @@ void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) const {
     if ((c.isDefault = its.ok() && *its == *usual))
       return;
   }
+  if (isRestricted)
+    return;
+  tune::Configuration standard;
+  for (const OptionInfo &o : options)
+    if (o.standard)
+      standard.push_back(textOf(*o.standard));
+  // One of the combinations that was rejected would be there twice.
+  if (standard.size() != options.size() || configurations->numberOf(standard))
+    return;
+  if (const auto its = launchesOf(callOf(standard)); its && *its == *usual)
+    candidates.push_back({configurations->add(std::move(standard)), std::nullopt, /*isDefault=*/true});
 }
 
 Result<std::variant<tune::Rejection, std::optional<double>>>

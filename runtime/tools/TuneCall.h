@@ -45,9 +45,11 @@ public:
 
   /// A rejection before any compile, or the model's estimate.
   Result<std::variant<tune::Rejection, std::optional<double>>> judge(const tune::Configuration &configuration) const;
-  /// Says which candidate is what the call takes where nothing is tuned: the one whose launches are the same.  None
-  /// where the space has no such configuration, or the kernel refuses the call without one.
-  void findDefault(std::vector<tune::Candidate> &candidates) const;
+  /// Says which candidate is what the call takes where nothing is tuned: the one whose launches are the same.  Where
+  /// none is (its limits may be no parameter's, or a rule rejected it), the space gets one more configuration, of the
+  /// options' defaults, unless --set says what is tried.  Nothing, if the kernel refuses the call without a
+  /// configuration.
+  void findDefault(std::vector<tune::Candidate> &candidates);
 
 private:
   TuneCall() = default;
@@ -64,6 +66,7 @@ private:
   Status known;  ///< whether the model knows the target
   model::Hardware hardware;
   std::vector<std::string> with;
+  bool isRestricted = false; ///< by --set
 };
 
 } // namespace kiln::tools

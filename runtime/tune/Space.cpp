@@ -32,7 +32,14 @@ Result<Space> Space::create(std::vector<Parameter> parameters) {
   return out;
 }
 
+std::size_t Space::add(Configuration configuration) {
+  added = std::move(configuration);
+  return count;
+}
+
 Configuration Space::at(std::size_t number) const {
+  if (added && number == count)
+    return *added;
   Configuration out(all.size());
   for (std::size_t i = all.size(); i-- > 0; number /= all[i].values.size())
     out[i] = all[i].values[number % all[i].values.size()];
@@ -41,6 +48,8 @@ Configuration Space::at(std::size_t number) const {
 
 std::optional<std::size_t> Space::numberOf(const Configuration &configuration) const {
   std::size_t out = 0;
+  if (added && configuration == *added)
+    return count;
   if (configuration.size() != all.size())
     return {};
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -54,6 +63,8 @@ std::optional<std::size_t> Space::numberOf(const Configuration &configuration) c
 
 std::vector<std::size_t> Space::neighbours(std::size_t number) const {
   std::vector<std::size_t> out;
+  if (number >= count)
+    return out;
   std::size_t step = 1; // between neighbours of the parameter
   for (std::size_t i = all.size(); i-- > 0; step *= all[i].values.size()) {
     const std::size_t place = number / step % all[i].values.size();

@@ -1,6 +1,7 @@
 //===- Space.h - The configurations that a sweep may try ---------------------===//
 //
-// Every combination of the parameters' values, numbered as if the last parameter were the last digit.
+// Every combination of the parameters' values, numbered as if the last parameter were the last digit; and, if one is
+// added, a configuration after them all, whose values are none of those: what the call takes where nothing is tuned.
 //
 // Invariant: parameters have distinct names, and each at least one value and no value twice.
 //
@@ -35,18 +36,21 @@ public:
   static Result<Space> create(std::vector<Parameter> parameters);
 
   const std::vector<Parameter> &parameters() const { return all; }
-  std::size_t size() const { return count; }
+  std::size_t size() const { return count + (added ? 1 : 0); }
+  /// One configuration more, and its number; at most one.  It must have a value of each parameter.
+  std::size_t add(Configuration configuration);
   Configuration at(std::size_t number) const;
   /// Nothing: a value is not among its parameter's.
   std::optional<std::size_t> numberOf(const Configuration &configuration) const;
-  /// Those that differ in one parameter, by one place in the list of its values.
+  /// Those that differ in one parameter, by one place in the list of its values; of the added one none.
   std::vector<std::size_t> neighbours(std::size_t number) const;
   /// "block_m=64, warps=4".
   std::string text(const Configuration &configuration) const;
 
 private:
   std::vector<Parameter> all;
-  std::size_t count = 1;
+  std::size_t count = 1; ///< combinations
+  std::optional<Configuration> added;
 };
 
 } // namespace kiln::tune

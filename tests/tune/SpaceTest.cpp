@@ -35,6 +35,21 @@ TEST(SpaceTest, NeighboursDifferInOnePlace) {
   EXPECT_EQ(textsOf({"3", "y"}), (std::set<std::string>{"a=2, b=y", "a=3, b=x"}));
 }
 
+TEST(SpaceTest, OneConfigurationMayBeAdded) {
+  Space space = *Space::create({{"a", {"1", "2"}}, {"b", {"x", "y", "z"}}});
+  const std::size_t number = space.add({"0", "x"});
+  EXPECT_EQ(number, 6u);
+  EXPECT_EQ(space.size(), 7u);
+  EXPECT_EQ(space.at(number), (Configuration{"0", "x"}));
+  EXPECT_EQ(space.numberOf({"0", "x"}), number);
+  EXPECT_EQ(space.numberOf({"0", "y"}), std::nullopt);
+  EXPECT_EQ(space.at(5), (Configuration{"2", "z"}));
+  EXPECT_TRUE(space.neighbours(number).empty());
+  for (std::size_t n = 0; n < number; ++n)
+    for (const std::size_t other : space.neighbours(n))
+      EXPECT_LT(other, number);
+}
+
 TEST(SpaceTest, RefusesWhatIsNoSpace) {
   const auto message = [](std::vector<Parameter> p) { return Space::create(std::move(p)).status().toString(); };
   EXPECT_NE(message({}).find("no parameters"), std::string::npos);
