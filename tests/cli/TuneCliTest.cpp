@@ -2,10 +2,12 @@
 #include "tests/cli/Program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <sstream>
 #include <sys/stat.h>
@@ -278,6 +280,56 @@ TEST_F(TuneCliTest, AMeasurerThatIsKilledCostsItselfOnly) {
   EXPECT_EQ(j["sweep"]["measured"], 6);
   EXPECT_EQ(j["sweep"]["failures"], Json({{"crashed", 1}})) << read("j");
   EXPECT_NE(read("j").find("ended by SIGKILL"), std::string::npos) << read("j");
+}
+
+/// Wherever the sweep is killed, the journal holds each result that was reported, once; the same command ends it.
+TEST_F(TuneCliTest, KilledAtAnyPointItGoesOn) {
+  const Words command =
+      product({"--set", "warps=4,8", "--set", "stages=2,3,4", "--check-with", "a=64x64", "--check-with", "b=64x64"});
+  ASSERT_EQ(kiln(command).status, 0); // the kernels are in the cache from here on
+  std::mt19937 random(7);
+  std::size_t killed = 0, torn = 0;
+  for (unsigned sweep = 0; killed < pick(6u, 200u); ++sweep) {
+    Words words = command;
+    words.insert(words.end(), {"--journal", file("j" + std::to_string(sweep))});
+    std::set<std::string> seen; // lines that were whole
+    unsigned longer = 0;        // a slow build comes to its end, too
+    for (bool isDone = false; !isDone; longer += 200) {
+      const pid_t child = startKiln(words);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(random() % (1000 + longer));
+      int status = 0;
+      pid_t ended = 0;
+      while (ended == 0 && std::chrono::steady_clock::now() < end) {
+        ::usleep(1000);
+        ended = ::waitpid(child, &status, WNOHANG);
+      }
+      if (ended == 0) {
+        ::kill(child, SIGKILL);
+        ASSERT_EQ(::waitpid(child, &status, 0), child);
+        ++killed;
+      } else {
+        ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+        isDone = true;
+      }
+      std::istringstream text(read("j" + std::to_string(sweep)));
+      std::multiset<std::string> now;
+      for (std::string line; std::getline(text, line);)
+        if (!text.eof()) // else it has no newline: torn, and cut by the next
+          now.insert(line);
+        else
+          ++torn;
+      for (const std::string &line : seen)
+        EXPECT_EQ(now.count(line), 1u) << line;
+      seen = {now.begin(), now.end()};
+      EXPECT_EQ(seen.size(), now.size());
+    }
+    const Json whole = json({"tune", "--replay", file("j" + std::to_string(sweep))});
+    EXPECT_EQ(whole["sweep"]["measured"], 6);
+    EXPECT_EQ(seen.size(), 7u) << "a header and each configuration once";
+    EXPECT_EQ(whole["sweep"]["failures"], Json::object());
+  }
+  RecordProperty("killed", static_cast<int>(killed));
+  RecordProperty("torn", static_cast<int>(torn));
 }
 
 TEST_F(TuneCliTest, AnInterruptLeavesAGoodJournal) {

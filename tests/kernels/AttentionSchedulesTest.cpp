@@ -98,7 +98,7 @@ TEST_P(AttentionSchedules, GiveTheUsualBits) {
 /// turns.
 TEST_P(AttentionSchedules, TurnsOverListedBlocks) {
   if (!on->device->info().target->has(Capability::Wgmma))
-    return;
+    GTEST_SKIP() << "only warpgroups take turns";
   Problem p;
   p.queries = 250, p.keys = 390, p.heads = 2, p.keyHeads = 1, p.dim = p.dimV = 128;
   Hooks hooks = documents(p, random);
@@ -114,8 +114,15 @@ TEST_P(AttentionSchedules, TurnsOverListedBlocks) {
     on = before;
     return got;
   };
-  const Results usual = runUnchecked(*on);
+  std::vector<std::string> texts;
+  const std::unique_ptr<Opened> told = openWith(deviceName(), {.texts = &texts});
+  ASSERT_TRUE(told);
+  const Results usual = runUnchecked(*told);
   compare(p, d, usual);
+  // A warpgroup arrives at the barrier where the next one waits; nothing else of a forward kernel arrives at one.
+  const bool hasTurns = std::any_of(
+      texts.begin(), texts.end(), [](const std::string &text) { return text.find("bar.arrive") != std::string::npos; });
+  EXPECT_TRUE(hasTurns);
   const TemporaryDirectory folder;
   for (const Opening &how : openingsOfSchedules(*on, GetParam(), folder.path() + "/kernels")) {
     SCOPED_TRACE(deviceName() + ", " + textOf(how) + ", " + p.text());
