@@ -28,6 +28,7 @@ struct Options {
   std::string search = "model", journal, replay, exported, compared, output;
   std::uint64_t seed = 1;
   std::size_t keep = 64, budget = 0;
+  std::optional<std::size_t> confirm;
   double seconds = 0, timeout = 300;
   unsigned jobs = 0;
   std::string answer; ///< of a process that measures: predicted or timed
@@ -137,10 +138,11 @@ private:
     how.measuresTogether = call->isPredicted();
     if (!how.jobs)
       how.jobs = call->isPredicted() ? 1 : std::max(2u, std::thread::hardware_concurrency()) - 1;
-    return sweep(space, pruned.kept, *searcher, journal.get(),
-                 {[&](const tune::Configuration &c) { return worker.measure(space, c); },
-                  [&](const tune::Configuration &c) { return worker.prepare(space, c); }},
-                 how);
+    const tune::Measure measure = [&](const tune::Configuration &c) { return worker.measure(space, c); };
+    KILN_ASSIGN(const tune::SweepResult result,
+                sweep(space, pruned.kept, *searcher, journal.get(),
+                      {measure, [&](const tune::Configuration &c) { return worker.prepare(space, c); }}, how));
+    return confirmBest(result.entries, measure, o.confirm.value_or(call->isPredicted() ? 0 : 3));
   }
 
   Status openJournal(const tune::JournalHeader &header, std::unique_ptr<tune::Journal> &journal) const {
@@ -152,8 +154,9 @@ private:
     return {};
   }
 
-  Status sweep(const tune::Space &space, const std::vector<tune::Candidate> &kept, tune::Searcher &searcher,
-               tune::Journal *journal, const tune::Measuring &measuring, tune::SweepOptions how) {
+  Result<tune::SweepResult> sweep(const tune::Space &space, const std::vector<tune::Candidate> &kept,
+                                  tune::Searcher &searcher, tune::Journal *journal, const tune::Measuring &measuring,
+                                  tune::SweepOptions how) {
     report["search"] = o.search;
     report["seed"] = o.seed;
     how.interrupted = &interrupted;
@@ -182,6 +185,19 @@ private:
                             : "with --journal FILE a sweep can be continued");
     if (!result->state.best)
       return noGood(*result);
+    return std::move(*result);
+  }
+
+  /// Of what a sweep found.  `entries` are of the sweep, or of the journal that it continued.
+  Status confirmBest(const std::vector<tune::Entry> &entries, const tune::Measure &measure, std::size_t best) {
+    const Interruptible signals;
+    KILN_ASSIGN(const std::vector<tune::Confirmed> confirmed,
+                tune::confirm(entries, measure, {.best = best, .interrupted = &interrupted}));
+    if (confirmed.empty())
+      return {};
+    report["sweep"]["confirmed"] = confirmedJson(confirmed);
+    if (!o.request.run.json)
+      printConfirmed(confirmed);
     return {};
   }
 
@@ -194,8 +210,11 @@ private:
     report.update({{"kernel", contents.header.kernel}, {"call", contents.header.call}});
     KILN_ASSIGN(const std::unique_ptr<tune::Searcher> searcher,
                 tune::makeSearcher(o.search, stored.space(), stored.candidates(), o.seed));
-    KILN_TRY(sweep(stored.space(), stored.candidates(), *searcher, nullptr,
-                   {[&](const tune::Configuration &c) { return stored.measure(c); }}, {o.budget, o.seconds}));
+    if (Result<tune::SweepResult> r =
+            sweep(stored.space(), stored.candidates(), *searcher, nullptr,
+                  {[&](const tune::Configuration &c) { return stored.measure(c); }}, {o.budget, o.seconds});
+        !r)
+      return r.takeStatus();
     report["trueBest"] = tune::toJson(stored.best());
     if (!o.request.run.json)
       std::printf("the journal's best: %.4f ms  %s\n", stored.best().milliseconds, stored.best().key().c_str());
@@ -290,6 +309,9 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--budget", o->budget, "configurations to measure; 0 (default): all that are kept")->type_name("N");
   c->add_option("--time", o->seconds, "seconds after which no measurement begins; 0 (default): no limit")
       ->type_name("S");
+  c->add_option("--confirm", o->confirm,
+                "the best K are measured again, in turn, six rounds; 0: none (default: 3, on the emulator 0)")
+      ->type_name("K");
   c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
       ->type_name("S");
   c->add_option("--jobs", o->jobs,

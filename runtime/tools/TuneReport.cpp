@@ -125,6 +125,33 @@ void printSweep(const SweepResult &result, const Entry *usual) {
   std::printf("%s; %s\n", counts.c_str(), std::string(endName(result.end)).c_str());
 }
 
+Json confirmedJson(const std::vector<Confirmed> &confirmed) {
+  Json out = Json::array();
+  for (const Confirmed &c : confirmed) {
+    Json row = {{"configuration", toJson(c.entry)["configuration"]},
+                {"ms", c.median},
+                {"rounds", c.rounds},
+                {"sweepMs", c.entry.milliseconds}};
+    if (&c != &confirmed.front())
+      row["tied"] = c.isTied;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void printConfirmed(const std::vector<Confirmed> &confirmed) {
+  std::vector<std::vector<std::string>> table = {{"again, ms", "least", "most", "", "measured in turn"}};
+  for (const Confirmed &c : confirmed) {
+    const auto [least, most] = std::minmax_element(c.rounds.begin(), c.rounds.end());
+    table.push_back({format("%.4f", c.median), format("%.4f", *least), format("%.4f", *most),
+                     &c == &confirmed.front() ? "the winner"
+                     : c.isTied               ? "as fast"
+                                              : format("+%.1f %%", 100 * (c.median / confirmed[0].median - 1)),
+                     c.entry.key()});
+  }
+  printTable(table);
+}
+
 Status noGood(const SweepResult &result) {
   std::vector<std::string> parts;
   for (unsigned i = 0; i < outcomes; ++i)

@@ -3,7 +3,7 @@
 #define KILN_RUNTIME_TOOLS_TUNEREPORT_H
 
 #include "runtime/tools/Report.h"
-#include "runtime/tune/Sweep.h"
+#include "runtime/tune/Confirm.h"
 
 namespace kiln::tools {
 
@@ -15,6 +15,10 @@ void printSpace(const tune::Space &space, const tune::Pruned &pruned, bool withB
 /// none.
 Json sweepJson(const tune::SweepResult &result, const tune::Entry *usual);
 void printSweep(const tune::SweepResult &result, const tune::Entry *usual);
+
+/// The best few, measured again in turn.
+Json confirmedJson(const std::vector<tune::Confirmed> &confirmed);
+void printConfirmed(const std::vector<tune::Confirmed> &confirmed);
 
 /// Why no configuration is good.
 Status noGood(const tune::SweepResult &result);

@@ -282,6 +282,18 @@ TEST_F(TuneCliTest, AMeasurerThatIsKilledCostsItselfOnly) {
   EXPECT_NE(read("j").find("ended by SIGKILL"), std::string::npos) << read("j");
 }
 
+TEST_F(TuneCliTest, TheBestAreMeasuredAgainInTurn) {
+  const Json sweep = json(product({"--set", "warps=4", "--set", "stages=2,3,4", "--confirm", "2"}))["sweep"];
+  EXPECT_EQ(sweep["measured"], 3);
+  ASSERT_EQ(sweep["confirmed"].size(), 2u) << sweep.dump();
+  EXPECT_EQ(sweep["confirmed"][0]["rounds"].size(), 6u);
+  // The model's time is always the same.
+  EXPECT_EQ(sweep["confirmed"][0]["rounds"][5], sweep["best"][0]["ms"]);
+  EXPECT_NEAR(sweep["confirmed"][0]["ms"].get<double>(), sweep["best"][0]["ms"].get<double>(), 1e-12);
+  EXPECT_TRUE(sweep["confirmed"][1].contains("tied"));
+  EXPECT_FALSE(json(product({"--set", "warps=4", "--set", "stages=2,3"}))["sweep"].contains("confirmed"));
+}
+
 /// Wherever the sweep is killed, the journal holds each result that was reported, once; the same command ends it.
 TEST_F(TuneCliTest, KilledAtAnyPointItGoesOn) {
   const Words command =

@@ -1,0 +1,81 @@
+#include "runtime/tune/Confirm.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace kiln::tune {
+namespace {
+
+double medianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/// Between the quartiles: one round that something disturbed says nothing.
+double rangeOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() - 1 - values.size() / 4] - values[values.size() / 4];
+}
+
+} // namespace
+
+Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const Measure &measure,
+                                       const ConfirmOptions &options) {
+  std::vector<Confirmed> out;
+  for (const Entry &e : entries)
+    if (e.good())
+      out.push_back({e, {}, 0, false});
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Confirmed &a, const Confirmed &b) { return a.entry.milliseconds < b.entry.milliseconds; });
+  out.resize(std::min(out.size(), options.best));
+  const auto isInterrupted = [&] { return options.interrupted && options.interrupted->load(); };
+  std::size_t whole = 0; // rounds
+  for (unsigned round = 0; round < options.rounds && out.size() > 1; ++round) {
+    std::vector<std::size_t> failed;
+    for (std::size_t i = 0; i < out.size() && !isInterrupted(); ++i) {
+      const std::size_t at = round % 2 ? out.size() - 1 - i : i;
+      Configuration configuration;
+      for (const auto &[name, value] : out[at].entry.configuration)
+        configuration.push_back(value);
+      KILN_ASSIGN(const Entry again, measure(configuration));
+      if (again.good())
+        out[at].rounds.push_back(again.milliseconds);
+      else
+        failed.push_back(at);
+    }
+    if (isInterrupted()) // what the signal did to the last measurement is not known
+      break;
+    ++whole;
+    std::sort(failed.rbegin(), failed.rend());
+    for (const std::size_t at : failed)
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  if (whole == 0 || out.size() < 2)
+    return std::vector<Confirmed>();
+  for (Confirmed &c : out)
+    c.rounds.resize(whole);
+
+  // What a round is slower than another is the same for all in it.
+  std::vector<double> means(whole);
+  double mean = 0;
+  for (std::size_t round = 0; round < whole; ++round) {
+    for (const Confirmed &c : out)
+      means[round] += c.rounds[round] / static_cast<double>(out.size());
+    mean += means[round] / static_cast<double>(whole);
+  }
+  const auto levelled = [&](const Confirmed &c) {
+    std::vector<double> values;
+    for (std::size_t round = 0; round < whole; ++round)
+      values.push_back(c.rounds[round] / means[round] * mean);
+    return values;
+  };
+  for (Confirmed &c : out)
+    c.median = medianOf(levelled(c));
+  std::stable_sort(out.begin(), out.end(), [](const Confirmed &a, const Confirmed &b) { return a.median < b.median; });
+  for (std::size_t i = 1; i < out.size(); ++i)
+    out[i].isTied = out[i].median - out[0].median <= std::max(rangeOf(levelled(out[i])), rangeOf(levelled(out[0])));
+  return out;
+}
+
+} // namespace kiln::tune

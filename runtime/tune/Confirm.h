@@ -1,0 +1,36 @@
+//===- Confirm.h - The best few, measured again in turn -----------------------===//
+//
+// A sweep measures each configuration once, minutes apart: clocks and temperature change meanwhile, and of many equal
+// ones the luckiest looks best.  So the best few are measured again, one after the other and back again, round by
+// round: what drifts is the same for all of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_TUNE_CONFIRM_H
+#define KILN_RUNTIME_TUNE_CONFIRM_H
+
+#include "runtime/tune/Sweep.h"
+
+namespace kiln::tune {
+
+struct Confirmed {
+  Entry entry;                ///< of the sweep
+  std::vector<double> rounds; ///< milliseconds of each
+  double median = 0;          ///< of the rounds, each divided by what it was slower than their mean
+  /// Its median is not further from the winner's than the middle half of the rounds of either is wide.
+  bool isTied = false;
+};
+
+struct ConfirmOptions {
+  std::size_t best = 3;
+  unsigned rounds = 6;                            ///< an even number: as many there as back
+  const std::atomic<bool> *interrupted = nullptr; ///< ends it; the rounds before count
+};
+
+/// The best of `entries`, the fastest first.  A configuration that is not good any more is not among them.  Fewer than
+/// two: nothing is measured, and nothing returned.
+Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const Measure &measure,
+                                       const ConfirmOptions &options);
+
+} // namespace kiln::tune
+
+#endif // KILN_RUNTIME_TUNE_CONFIRM_H
