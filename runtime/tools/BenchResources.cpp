@@ -50,7 +50,7 @@ Status addAssembled(const LoadedKernel &kernel, std::string_view arch, Json &row
 
 Result<Json> resourcesRow(Device &device, Jit &jit, const FamilyCall &of) {
   const kernels::Callable &callable = *of.family->callable;
-  KILN_ASSIGN(const kernels::Arrays inputs, randomInputsOf(jit, of));
+  KILN_ASSIGN(const kernels::Arrays inputs, randomInputsOf(jit, of, InputValues::Any));
   KILN_ASSIGN(const kernels::PlacedCall placed,
               kernels::PlacedCall::createForPlans(device, callable, inputs, optionsAsOnGpu(of)));
   const kernels::Callable::Planner planner = callable.bind(jit);

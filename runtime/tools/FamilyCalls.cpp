@@ -77,20 +77,22 @@ Status applyWith(std::span<const std::string> with, const Family &family, DType 
 
 /// A table, or the family's random data: a block of rows, repeated, because drawing a gigabyte takes the host longer
 /// than the GPU.
-Array inputOf(const Family &family, std::string_view name, const TensorTypes &all, std::uint64_t seed) {
+Array inputOf(const Family &family, std::string_view name, const TensorTypes &all, std::uint64_t seed,
+              InputValues values) {
   if (std::optional<Array> table = family.samples->table(name, all, seed))
     return std::move(*table);
   const TensorType &type = all.find(name)->second;
-  const std::uint64_t blockElements = 1u << 20;
-  const std::uint64_t columns = type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
-  // An odd number of rows: heads, whose number is mostly even, see different ones.
-  Array block = randomInput(family, name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
-  Array out{type.dtype, type.shape, {}};
   std::uint64_t n = 1;
   for (std::uint64_t extent : type.shape)
     n *= extent;
   const std::uint64_t bytes = n * dtypeBytes(type.dtype);
-  out.data.resize(bytes);
+  Array out{type.dtype, type.shape, std::vector<std::byte>(bytes)};
+  if (values == InputValues::Any || n == 0)
+    return out;
+  const std::uint64_t blockElements = std::min<std::uint64_t>(n, 1u << 20);
+  const std::uint64_t columns = type.shape.empty() ? 1 : std::clamp<std::uint64_t>(type.shape.back(), 1, blockElements);
+  // An odd number of rows: heads, whose number is mostly even, see different ones.
+  const Array block = randomInput(family, name, {type.dtype, {(blockElements / columns) | 1, columns}}, seed);
   for (std::uint64_t at = 0; at < bytes; at += block.data.size())
     std::copy_n(block.data.begin(), std::min<std::uint64_t>(block.data.size(), bytes - at),
                 out.data.begin() + static_cast<std::ptrdiff_t>(at));
@@ -119,12 +121,13 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
   return calls;
 }
 
-Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call) {
+Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call, InputValues values) {
   Arrays drawn;
   for (const auto &[name, t] : call.sample.inputs) {
     const auto given = call.sample.given.find(name);
-    drawn[name] = given == call.sample.given.end() ? inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1)
-                                                   : given->second;
+    drawn[name] = given == call.sample.given.end()
+                      ? inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1, values)
+                      : given->second;
   }
   return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made);
 }

@@ -31,8 +31,11 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
                                                   std::span<const std::string> with, kernels::Needs needs,
                                                   kernels::SampleUse use, bool large);
 
+/// Any: zeros in the place of random values, for calls that are planned and never run.
+enum class InputValues : std::uint8_t { Random, Any };
+
 /// Random tensors, those that are given, and what other kernels make of them.
-Result<kernels::Arrays> randomInputsOf(Jit &jit, const FamilyCall &call);
+Result<kernels::Arrays> randomInputsOf(Jit &jit, const FamilyCall &call, InputValues values = InputValues::Random);
 
 /// "B2 S8192 H16 D128".
 std::string sizeTextOf(const FamilyCall &call);

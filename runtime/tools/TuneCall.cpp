@@ -120,7 +120,7 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
     out->hardware = *hardware;
   else
     out->known = hardware.takeStatus();
-  KILN_ASSIGN(const Arrays inputs, randomInputsOf(*out->jit, out->of));
+  KILN_ASSIGN(const Arrays inputs, randomInputsOf(*out->jit, out->of, InputValues::Any));
   KILN_ASSIGN(out->placed, PlacedCall::createForPlans(device, callable, inputs, out->of.sample.options));
   out->planner = callable.bind(*out->jit);
   out->with = r.with;
