@@ -1,4 +1,5 @@
 // `kiln tune`: the fastest configuration of a kernel for a call, by sweeps that can be interrupted.
+#include "runtime/cache/Hash.h"
 #include "runtime/io/File.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
@@ -17,6 +18,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 namespace kiln::tools {
@@ -25,7 +27,7 @@ namespace {
 struct Options {
   TuneRequest request;
   std::vector<std::string> words, checkWith;
-  std::string search = "model", journal, replay, exported, compared, output;
+  std::string search = "model", shapes, journal, replay, exported, compared, output;
   std::uint64_t seed = 1;
   std::size_t keep = 64, budget = 0;
   std::optional<std::size_t> confirm;
@@ -88,13 +90,47 @@ private:
     if (o.words.size() != 1)
       return Status::invalid("one kernel is tuned at a time; " + std::to_string(o.words.size()) + " were named",
                              "write kiln tune KERNEL");
-    return tuneKernel();
-  }
-
-  Status tuneKernel() {
     KILN_TRY(checkNumbers());
     TuneRequest request = o.request;
     request.kernel = o.words[0];
+    return o.shapes.empty() ? tuneCall(request) : tuneShapes(request);
+  }
+
+  /// One sweep after the other, each with a journal in the folder; one that finds nothing does not end the rest.
+  Status tuneShapes(const TuneRequest &request) {
+    KILN_ASSIGN(const std::string text, readTextFile(o.shapes));
+    Json sweeps = Json::array();
+    Status problem;
+    std::size_t number = 0;
+    for (const std::string_view line : split(text, '\n')) {
+      ++number;
+      TuneRequest one = request;
+      for (const std::string_view word : split(line.substr(0, line.find('#')), ' '))
+        if (const std::size_t begin = word.find_first_not_of("\t\r"); begin != std::string_view::npos)
+          one.with.emplace_back(word.substr(begin, word.find_last_not_of("\t\r") + 1 - begin));
+      if (one.with.size() == request.with.size()) // an empty line, or a comment
+        continue;
+      report = Json::object();
+      Status s = tuneCall(one).withContext(o.shapes + ", line " + std::to_string(number));
+      if (!s.ok()) {
+        report["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
+        if (!o.request.run.json)
+          std::fprintf(stderr, "kiln tune: %s\n", s.toString().c_str());
+      }
+      report["line"] = number;
+      sweeps.push_back(std::move(report));
+      if (problem.ok())
+        problem = std::move(s);
+      if (interrupted)
+        break;
+    }
+    report = {{"sweeps", std::move(sweeps)}};
+    if (report["sweeps"].empty())
+      return Status::invalid("'" + o.shapes + "' names no call", "write the words of --with of a call on each line");
+    return problem;
+  }
+
+  Status tuneCall(const TuneRequest &request) {
     KILN_ASSIGN(const std::unique_ptr<TuneCall> call, TuneCall::create(request));
     const tune::Space &space = call->space();
     KILN_ASSIGN(const tune::JournalHeader header, call->header());
@@ -148,9 +184,21 @@ private:
   Status openJournal(const tune::JournalHeader &header, std::unique_ptr<tune::Journal> &journal) const {
     if (o.journal.empty())
       return {};
-    KILN_ASSIGN(journal, tune::Journal::open(o.journal, header));
+    std::string file = o.journal;
+    if (!o.shapes.empty()) {
+      std::error_code error;
+      std::filesystem::create_directories(o.journal, error);
+      if (error)
+        return Status(StatusCode::IoError, "the folder '" + o.journal + "' cannot be made: " + error.message());
+      // Where a call stands in the list does not matter.
+      const std::string what =
+          header.kernel + "\n" + header.dtype + "\n" + header.target + "\n" + header.device + "\n" + header.call;
+      file += "/" + header.kernel + "-" + header.dtype + "-" + cache::hexText(cache::hash128(what)).substr(0, 16) +
+              ".jsonl";
+    }
+    KILN_ASSIGN(journal, tune::Journal::open(file, header));
     if (journal->wasTorn())
-      std::fprintf(stderr, "kiln tune: the last line of '%s' was torn, and is cut\n", o.journal.c_str());
+      std::fprintf(stderr, "kiln tune: the last line of '%s' was torn, and is cut\n", file.c_str());
     return {};
   }
 
@@ -288,6 +336,11 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--with", o->request.with, "NAME=SHAPE, NAME=FILE.npy or NAME=V of the call, as in kiln bench")
       ->type_name("NAME=V")
       ->allow_extra_args(false);
+  c->add_option(
+       "--shapes", o->shapes,
+       "a text file with a call a line, each the words of --with with blanks between them; # begins a comment. "
+       "The calls are tuned one after the other; --journal names a folder then")
+      ->type_name("FILE");
   c->add_option("--set", o->request.set,
                 "NAME=V1,V2: the values that are tried of a parameter, in place of its own; also of an option that is "
                 "not tuned")

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sys/wait.h>
 
 namespace kiln::test {
@@ -26,7 +27,7 @@ protected:
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
   }
   std::string printed() const { return *readTextFile(file("out.txt")); }
-  /// Runs the examples of a page of docs/, at least so many.
+  /// Runs the examples of a page of docs/, at least so many.  A block that begins with ```text NAME is that file.
   void runPage(const std::string &name, unsigned least) const;
 };
 
@@ -34,12 +35,18 @@ void DocsCliTest::runPage(const std::string &name, unsigned least) const {
   const auto page = readTextFile(KILN_SOURCE_DIR "/docs/" + name);
   ASSERT_TRUE(page.ok()) << page.status().toString();
   bool inside = false;
+  std::ofstream written;
   unsigned count = 0;
   for (std::string_view line : split(*page, '\n')) {
     if (line.starts_with("```")) {
       inside = line == "```sh";
+      written.close();
+      if (line.starts_with("```text "))
+        written.open(file(std::string(line.substr(8))));
       continue;
     }
+    if (written.is_open())
+      written << line << '\n';
     if (!inside)
       continue;
     ASSERT_TRUE(line.starts_with("kiln ")) << line;

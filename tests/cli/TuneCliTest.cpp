@@ -282,6 +282,34 @@ TEST_F(TuneCliTest, AMeasurerThatIsKilledCostsItselfOnly) {
   EXPECT_NE(read("j").find("ended by SIGKILL"), std::string::npos) << read("j");
 }
 
+/// A call a line; what is done already is not done again, wherever it stands in the list.
+TEST_F(TuneCliTest, AListOfCallsIsTunedOneAfterTheOther) {
+  const auto tuned = [&](const std::string &list, int status = 0) {
+    std::ofstream(file("list")) << list;
+    return json({"tune",       "matmul",     "--dtype",    "bf16",       "--target",   "sm_90a",        "--set",
+                 "block_m=64", "--set",      "block_n=64", "--set",      "block_k=64", "--set",         "warps=4",
+                 "--set",      "stages=2,3", "--shapes",   file("list"), "--journal",  file("journals")},
+                status)["sweeps"];
+  };
+  const Json first = tuned("# sizes of a model\n\n a=64x64  b=64x64 # the smallest\n");
+  ASSERT_EQ(first.size(), 1u) << first.dump();
+  EXPECT_EQ(first[0]["line"], 3);
+  EXPECT_EQ(first[0]["call"], "a=64x64, b=64x64");
+  EXPECT_EQ(first[0]["sweep"]["measured"], 2);
+  const Json both = tuned("a=64x128 b=128x64\r\na=64x64 b=64x64\n");
+  ASSERT_EQ(both.size(), 2u) << both.dump();
+  EXPECT_EQ(both[0]["sweep"]["measured"], 2);
+  EXPECT_EQ(both[1]["sweep"]["measured"], 0);
+  EXPECT_EQ(both[1]["sweep"]["known"], 2);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(file("journals")), {}), 2);
+  // A wrong line is the answer of the command, and the others are tuned.
+  const Json wrong = tuned("a=64x64\na=128x64 b=64x64\n", 2);
+  ASSERT_EQ(wrong.size(), 2u) << wrong.dump();
+  EXPECT_NE(wrong[0]["error"]["message"].get<std::string>().find("line 1"), std::string::npos) << wrong.dump();
+  EXPECT_EQ(wrong[1]["sweep"]["measured"], 2);
+  EXPECT_TRUE(tuned("# nothing\n", 2).empty());
+}
+
 TEST_F(TuneCliTest, TheBestAreMeasuredAgainInTurn) {
   const Json sweep = json(product({"--set", "warps=4", "--set", "stages=2,3,4", "--confirm", "2"}))["sweep"];
   EXPECT_EQ(sweep["measured"], 3);
