@@ -27,53 +27,64 @@ Conversation::~Conversation() {
   finish(/*kill=*/true);
 }
 
+bool Conversation::hasEnded() const {
+  char byte;
+  return started.process < 0 || ::recv(started.channel.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /// Takes what is left of the program's words, and its end.
 void Conversation::finish(bool kill) {
   if (started.process < 0)
     return;
   started.channel.close(); // it may be waiting for a request
-  if (kill)
-    ::kill(started.process, SIGKILL);
   // A program that closed its channel is about to end; one that does not is killed.
   const auto deadline = Clock::now() + std::chrono::seconds(1);
   int status = 0;
-  for (;;) {
-    const pid_t ended = ::waitpid(started.process, &status, kill ? 0 : WNOHANG);
+  pid_t ended = 0;
+  for (bool isKilled = false;;) {
+    if (!isKilled && (kill || Clock::now() >= deadline)) {
+      ::kill(started.process, SIGKILL);
+      isKilled = true;
+    }
+    ended = ::waitpid(started.process, &status, isKilled ? 0 : WNOHANG);
     if (ended == started.process || (ended < 0 && errno != EINTR))
       break;
-    if (started.printed.open() && !kill) {
+    if (started.printed.open()) {
       pollfd wait = {started.printed.get(), POLLIN, 0};
       ::poll(&wait, 1, 10);
       readOutput();
-    } else if (!kill) {
+    } else if (!isKilled) {
       ::usleep(1000);
     }
-    if (!kill && Clock::now() >= deadline) {
-      ::kill(started.process, SIGKILL);
-      kill = true;
-    }
   }
-  readOutput();
+  // What lies in the pipe; whoever else has it open may go on writing.
+  for (unsigned pieces = 0; pieces < 1024 && readOutput(); ++pieces) {
+  }
   started.printed.close();
   started.process = -1;
+  if (ended < 0) // the application waits for all children itself or ignores SIGCHLD: the end stays unknown
+    return;
   if (WIFSIGNALED(status))
     how.signal = WTERMSIG(status);
   else if (WIFEXITED(status))
     how.exitStatus = WEXITSTATUS(status);
 }
 
-void Conversation::readOutput() {
-  char buffer[1 << 12];
-  while (started.printed.open()) {
-    const ssize_t n = ::read(started.printed.get(), buffer, sizeof buffer);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-      return;
-    if (n <= 0)
-      return started.printed.close();
-    how.output.append(buffer, static_cast<std::size_t>(n));
-    if (how.output.size() > mostOutput)
-      how.output.erase(0, how.output.size() - mostOutput);
+bool Conversation::readOutput() {
+  if (!started.printed.open())
+    return false;
+  char buffer[1 << 14];
+  const ssize_t n = ::read(started.printed.get(), buffer, sizeof buffer);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    return false;
+  if (n <= 0) {
+    started.printed.close();
+    return false;
   }
+  how.output.append(buffer, static_cast<std::size_t>(n));
+  if (how.output.size() > 2 * mostOutput)
+    how.output.erase(0, how.output.size() - mostOutput);
+  return true;
 }
 
 bool Conversation::waitFor(short events, double seconds) {

@@ -27,13 +27,16 @@ public:
   /// The answer to a request, both without a newline.  None: the program has ended, and end() says how.
   std::optional<std::string> ask(std::string_view request, double seconds);
   const ProcessEnd &end() const { return how; }
+  /// Whether the program has ended, or closed its channel, since it was asked last.
+  bool hasEnded() const;
 
 private:
   Conversation() = default;
   void finish(bool kill);
   /// Until one of the two has something to read.  False at the deadline.
   bool waitFor(short events, double seconds);
-  void readOutput();
+  /// A piece of what it printed; false: there is no more now.
+  bool readOutput();
   StartedProcess started;
   std::size_t mostOutput = 0, mostAnswer = 0;
   std::string received; ///< of the next answer

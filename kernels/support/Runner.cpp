@@ -222,7 +222,7 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
 }
 
 Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
-                              const std::vector<std::string> &made) {
+                              const std::vector<std::string> &made, bool isPlanned) {
   const auto isMade = [&](const TensorParameter &p) {
     return std::find(made.begin(), made.end(), p.name) != made.end();
   };
@@ -244,7 +244,19 @@ Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs,
     for (const OptionInfo &o : maker.options())
       if (const auto found = options.find(o.name); found != options.end())
         known.insert(*found);
-    KILN_ASSIGN(RunnerResult result, runCall(jit, maker, theirs, known));
+    RunnerResult result;
+    if (isPlanned) {
+      TensorTypes types;
+      for (const auto &[name, array] : theirs)
+        types[name] = {array.type, array.shape};
+      KILN_ASSIGN(const TensorTypes outputs, maker.outputs(types, known));
+      for (const auto &[name, type] : outputs) {
+        KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(type.shape, dtypeBytes(type.dtype)));
+        result.outputs[name] = {type.dtype, type.shape, std::vector<std::byte>(bytes)};
+      }
+    } else {
+      KILN_ASSIGN(result, runCall(jit, maker, theirs, known));
+    }
     // All that it makes, in one run.
     for (const TensorParameter &other : all) {
       if (!isMade(other) || other.madeBy != p.madeBy)

@@ -69,8 +69,9 @@ Array randomInput(const Family &family, std::string_view name, const TensorType 
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
 
 /// `inputs` and those named in `made`, from calls of the families that make them, with the options that these have.
+/// `isPlanned`: zeros in the place of what those calls would make; nothing runs.
 Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
-                              const std::vector<std::string> &made);
+                              const std::vector<std::string> &made, bool isPlanned = false);
 /// All inputs of a sample: random ones, those that it gives, and those that are made from them.
 Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample, std::uint64_t seed);
 

@@ -129,7 +129,8 @@ Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call, InputValues valu
                       ? inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1, values)
                       : given->second;
   }
-  return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made);
+  return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made,
+                        values == InputValues::Any);
 }
 
 std::string sizeTextOf(const FamilyCall &call) {

@@ -31,7 +31,7 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
                                                   std::span<const std::string> with, kernels::Needs needs,
                                                   kernels::SampleUse use, bool large);
 
-/// Any: zeros in the place of random values, for calls that are planned and never run.
+/// Any: zeros in the place of random values and of what other kernels make, for calls that are planned and never run.
 enum class InputValues : std::uint8_t { Random, Any };
 
 /// Random tensors, those that are given, and what other kernels make of them.

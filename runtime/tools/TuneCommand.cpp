@@ -173,11 +173,13 @@ private:
     // A GPU is one, and the core that it waits for is its own.
     how.measuresTogether = call->isPredicted();
     if (!how.jobs)
-      how.jobs = call->isPredicted() ? 1 : std::max(2u, std::thread::hardware_concurrency()) - 1;
+      how.jobs = call->isPredicted() ? 1 : std::clamp(std::thread::hardware_concurrency(), 2u, 9u) - 1;
     const tune::Measure measure = [&](const tune::Configuration &c) { return worker.measure(space, c); };
     KILN_ASSIGN(const tune::SweepResult result,
                 sweep(space, pruned.kept, *searcher, journal.get(),
                       {measure, [&](const tune::Configuration &c) { return worker.prepare(space, c); }}, how));
+    if (o.seconds > 0 && result.state.seconds >= o.seconds)
+      return {}; // nothing is begun any more
     return confirmBest(result.entries, measure, o.confirm.value_or(call->isPredicted() ? 0 : 3));
   }
 
@@ -241,12 +243,14 @@ private:
     const Interruptible signals;
     KILN_ASSIGN(const std::vector<tune::Confirmed> confirmed,
                 tune::confirm(entries, measure, {.best = best, .interrupted = &interrupted}));
-    if (confirmed.empty())
+    if (confirmed.empty() && !interrupted)
       return {};
     report["sweep"]["confirmed"] = confirmedJson(confirmed);
     if (!o.request.run.json)
       printConfirmed(confirmed);
-    return {};
+    return interrupted ? Status(StatusCode::NotReady, "interrupted while the best were measured again",
+                                "the same command measures them again")
+                       : Status();
   }
 
   Status replay() {
@@ -313,6 +317,8 @@ private:
   Status checkNumbers() const {
     if (o.keep == 0)
       return Status::invalid("--keep 0 leaves no configuration", "give at least 1");
+    if (o.confirm == std::size_t(1))
+      return Status::invalid("--confirm 1: one configuration has none to be compared with", "give 0, or 2 or more");
     if (o.jobs > 256)
       return Status::invalid("--jobs " + std::to_string(o.jobs) + ": 1 to 256", "give the number of cores");
     if (!(o.timeout > 0) || o.seconds < 0)
@@ -369,7 +375,7 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
       ->type_name("S");
   c->add_option("--jobs", o->jobs,
                 "configurations that are compiled at a time, ahead of what the GPU measures (default: the cores less "
-                "one); on the emulator also predicted and checked (default: 1)")
+                "one, at most 8); on the emulator also predicted and checked (default: 1)")
       ->type_name("N");
   c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
       ->type_name("FILE");
@@ -383,12 +389,12 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--json", o->request.run.json, "one JSON object on standard output");
   // Not for people: what a sweep starts to measure.
   c->add_option("--answer", o->answer)->check(CLI::IsMember({"predicted", "timed"}))->group("");
-  c->footer(
-      "On a GPU configurations are timed as kiln bench does; on the emulator the time is the performance model's.\n"
-      "Each one is compared with float64 before it counts, in processes other than the sweep's.\n"
-      "Examples:\n"
-      "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
-      "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
+  c->footer("On a GPU batches are timed until the median is known to half a percent; on the emulator the time is the "
+            "performance model's.\n"
+            "Each one is compared with float64 before it counts, in processes other than the sweep's.\n"
+            "Examples:\n"
+            "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
+            "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
   c->callback([o, &exitStatus] {
     if (o->answer.empty()) {
       exitStatus = Tune(*o)();

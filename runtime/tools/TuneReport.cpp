@@ -128,6 +128,12 @@ void printSweep(const SweepResult &result, const Entry *usual) {
 Json confirmedJson(const std::vector<Confirmed> &confirmed) {
   Json out = Json::array();
   for (const Confirmed &c : confirmed) {
+    if (c.failure) {
+      out.push_back({{"configuration", toJson(c.entry)["configuration"]},
+                     {"outcome", outcomeName(c.failure->outcome)},
+                     {"message", c.failure->message}});
+      continue;
+    }
     Json row = {{"configuration", toJson(c.entry)["configuration"]},
                 {"ms", c.median},
                 {"rounds", c.rounds},
@@ -142,6 +148,11 @@ Json confirmedJson(const std::vector<Confirmed> &confirmed) {
 void printConfirmed(const std::vector<Confirmed> &confirmed) {
   std::vector<std::vector<std::string>> table = {{"again, ms", "least", "most", "", "measured in turn"}};
   for (const Confirmed &c : confirmed) {
+    if (c.failure) {
+      table.push_back(
+          {"-", "-", "-", std::string(outcomeName(c.failure->outcome)), c.entry.key() + ": " + c.failure->message});
+      continue;
+    }
     const auto [least, most] = std::minmax_element(c.rounds.begin(), c.rounds.end());
     table.push_back({format("%.4f", c.median), format("%.4f", *least), format("%.4f", *most),
                      &c == &confirmed.front() ? "the winner"

@@ -61,7 +61,7 @@ std::optional<std::pair<Outcome, std::string>> unexpected(const ProcessEnd &end,
   if (end.timedOut)
     return std::pair(Outcome::TimedOut, "it took longer than " + format("%g", seconds) + " seconds");
   if (end.exitStatus < 0)
-    return std::pair(Outcome::Crashed, "ended by " + signalName(end.signal));
+    return std::pair(Outcome::Crashed, end.signal ? "ended by " + signalName(end.signal) : "ended in an unknown way");
   return {};
 }
 
@@ -151,6 +151,10 @@ Result<tune::Entry> TuneWorker::prepare(const tune::Space &space, const tune::Co
     words.emplace_back("--resources");
     KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds));
     const Json *const row = rowOf(ran);
+    // The device may have failed for want of memory, which the others take that run at the same time: whoever measures
+    // finds out.
+    if (ran.outcome == Outcome::Failed)
+      return {};
     if (ran.outcome != Outcome::Good || !row) {
       fail(entry, ran.outcome, ran.message);
       return {};
@@ -185,7 +189,7 @@ Result<Conversation *> TuneWorker::measurer() {
     const std::lock_guard lock(mutex);
     place = &measurers[std::this_thread::get_id()];
   }
-  if (!*place) {
+  if (!*place || (*place)->hasEnded()) { // one that ended unasked says nothing of the next configuration
     std::vector<std::string> words = onDevice(command("tune", request.with, {}));
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
@@ -202,8 +206,9 @@ Status TuneWorker::ask(const std::vector<std::string> &chosen, tune::Entry &entr
     const ProcessEnd &end = process->end();
     if (auto how = unexpected(end, seconds))
       fail(entry, how->first, std::move(how->second));
-    else
-      fail(entry, outcomeOf(end.exitStatus), lastLine(end.output));
+    else // a verdict is an answer
+      fail(entry, Outcome::Failed,
+           "its process ended with status " + std::to_string(end.exitStatus) + ": " + lastLine(end.output));
   } else if (!row.is_object()) {
     fail(entry, Outcome::Failed, "the process that measures printed no report");
   } else if (row.contains("outcome")) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace kiln::tune {
 namespace {
@@ -31,6 +32,7 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
   out.resize(std::min(out.size(), options.best));
   const auto isInterrupted = [&] { return options.interrupted && options.interrupted->load(); };
   std::size_t whole = 0; // rounds
+  std::vector<Confirmed> failures;
   for (unsigned round = 0; round < options.rounds && out.size() > 1; ++round) {
     std::vector<std::size_t> failed;
     for (std::size_t i = 0; i < out.size() && !isInterrupted(); ++i) {
@@ -42,16 +44,18 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
       if (again.good())
         out[at].rounds.push_back(again.milliseconds);
       else
-        failed.push_back(at);
+        failed.push_back(at), out[at].failure = again;
     }
     if (isInterrupted()) // what the signal did to the last measurement is not known
       break;
     ++whole;
     std::sort(failed.rbegin(), failed.rend());
-    for (const std::size_t at : failed)
+    for (const std::size_t at : failed) {
+      failures.push_back(std::move(out[at]));
       out.erase(out.begin() + static_cast<std::ptrdiff_t>(at));
+    }
   }
-  if (whole == 0 || out.size() < 2)
+  if (whole == 0 || out.size() + failures.size() < 2)
     return std::vector<Confirmed>();
   for (Confirmed &c : out)
     c.rounds.resize(whole);
@@ -75,6 +79,7 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
   std::stable_sort(out.begin(), out.end(), [](const Confirmed &a, const Confirmed &b) { return a.median < b.median; });
   for (std::size_t i = 1; i < out.size(); ++i)
     out[i].isTied = out[i].median - out[0].median <= std::max(rangeOf(levelled(out[i])), rangeOf(levelled(out[0])));
+  out.insert(out.end(), std::make_move_iterator(failures.begin()), std::make_move_iterator(failures.end()));
   return out;
 }
 

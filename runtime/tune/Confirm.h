@@ -18,6 +18,7 @@ struct Confirmed {
   double median = 0;          ///< of the rounds, each divided by what it was slower than their mean
   /// Its median is not further from the winner's than the middle half of the rounds of either is wide.
   bool isTied = false;
+  std::optional<Entry> failure = {}; ///< what it was when it was measured again, if not good: it is no winner
 };
 
 struct ConfirmOptions {
@@ -26,8 +27,8 @@ struct ConfirmOptions {
   const std::atomic<bool> *interrupted = nullptr; ///< ends it; the rounds before count
 };
 
-/// The best of `entries`, the fastest first.  A configuration that is not good any more is not among them.  Fewer than
-/// two: nothing is measured, and nothing returned.
+/// The best of `entries`, the fastest first, those that are not good any more last.  Fewer than two: nothing is
+/// measured, and nothing returned.
 Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const Measure &measure,
                                        const ConfirmOptions &options);
 

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <system_error>
 #include <thread>
 
 namespace kiln::tune {
@@ -29,9 +30,7 @@ public:
   Result<SweepResult> operator()() {
     {
       std::vector<std::jthread> others;
-      preparing = isPipelined ? o.jobs : 0;
-      for (unsigned i = isPipelined ? 0 : 1; i < o.jobs; ++i)
-        others.emplace_back([this] { prepareAll(); });
+      startPreparing(others);
       isPipelined ? measureAll() : prepareAll();
     }
     if (!problem.ok())
@@ -40,6 +39,25 @@ public:
   }
 
 private:
+  /// As many threads as the system gives; this one also prepares, unless it measures what the others prepare.
+  void startPreparing(std::vector<std::jthread> &others) {
+    try {
+      while (others.size() + (isPipelined ? 0 : 1) < o.jobs) {
+        if (isPipelined) {
+          const std::lock_guard lock(mutex);
+          ++preparing;
+        }
+        others.emplace_back([this] { prepareAll(); });
+      }
+    } catch (const std::system_error &e) {
+      const std::lock_guard lock(mutex);
+      if (isPipelined)
+        --preparing;
+      if (isPipelined && others.empty())
+        problem = Status(StatusCode::OutOfMemory, std::string("no thread can be started: ") + e.what());
+    }
+  }
+
   /// A candidate that can be measured.
   struct Prepared {
     std::size_t candidate;
@@ -65,8 +83,8 @@ private:
         continue;
       }
       std::unique_lock lock(mutex);
-      // Those that wait may never be measured, if the time is over before.
-      changed.wait(lock, [&] { return ready.size() < o.jobs || hasEnded(); });
+      // Those that wait are not measured if the time is over before, and a search that learns knows nothing of them.
+      changed.wait(lock, [&] { return ready.size() < mostReady || hasEnded(); });
       ready.push_back(prepared);
       changed.notify_all();
     }
@@ -85,6 +103,8 @@ private:
       const Prepared next = ready.front();
       ready.pop_front();
       changed.notify_all();
+      if (isInterrupted())
+        out.end = SweepEnd::Interrupted;
       if (isOver() && out.end == SweepEnd::Complete)
         out.end = SweepEnd::Budget; // begun, and never measured
       if (hasEnded() || isOver())
@@ -187,6 +207,7 @@ private:
     return std::chrono::duration<double>(Clock::now() - then).count();
   }
 
+  static constexpr std::size_t mostReady = 2;
   const Space &space;
   const std::vector<Candidate> &kept;
   Searcher &searcher;

@@ -64,10 +64,10 @@ TEST_F(TuneAnswerCliTest, AFailureEndsIt) {
   const auto process = measurer("timed");
   EXPECT_EQ(ask(*process, words(2)).value("check", ""), "good");
   Json refused = words(2);
-  refused.push_back("block_m=63");
+  refused[0] = "block_m=63";
   const Json row = ask(*process, refused);
   EXPECT_EQ(row.value("outcome", ""), "refused") << row.dump();
-  EXPECT_FALSE(row.value("message", "").empty());
+  EXPECT_NE(row.value("message", "").find("63"), std::string::npos) << row.dump();
   EXPECT_EQ(process->ask(words(2).dump(), 100), std::nullopt);
   EXPECT_EQ(process->end().exitStatus, 0);
 }

@@ -256,30 +256,40 @@ TEST_F(TuneCliTest, WhatTakesTooLongCostsItselfOnly) {
   EXPECT_NE(read("j").find("\"outcome\":\"timeout\""), std::string::npos);
 }
 
-/// One process measures all; another takes its place.
-TEST_F(TuneCliTest, AMeasurerThatIsKilledCostsItselfOnly) {
-  const pid_t sweep = startKiln(product({"--set", "warps=4,8", "--set", "stages=2,3,4", "--journal", file("j")}));
+/// One process measures all; another takes its place if it is killed, or stopped for longer than a step may take.
+TEST_F(TuneCliTest, AMeasurerThatIsKilledOrHangsCostsItselfOnly) {
   const auto textOf = [](const std::string &path) {
     std::ifstream in(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(in), {});
   };
-  pid_t measurer = 0;
-  for (int waited = 0; !measurer && waited < 6000; ++waited, ::usleep(5000))
-    for (const auto &process : std::filesystem::directory_iterator("/proc")) {
-      const std::string path = process.path().string();
-      if (textOf(path + "/cmdline").find("--answer") != std::string::npos &&
-          textOf(path + "/status").find("PPid:\t" + std::to_string(sweep) + "\n") != std::string::npos)
-        measurer = std::stoi(process.path().filename().string());
-    }
-  ASSERT_GT(measurer, 0);
-  ASSERT_EQ(::kill(measurer, SIGKILL), 0);
-  int status = 0;
-  ASSERT_EQ(::waitpid(sweep, &status, 0), sweep);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  const Json j = json({"tune", "--replay", file("j")});
-  EXPECT_EQ(j["sweep"]["measured"], 6);
-  EXPECT_EQ(j["sweep"]["failures"], Json({{"crashed", 1}})) << read("j");
-  EXPECT_NE(read("j").find("ended by SIGKILL"), std::string::npos) << read("j");
+  const Words words = product({"--set", "warps=4,8", "--set", "stages=2,3,4"});
+  ASSERT_EQ(kiln(words).status, 0); // a step does not compile from here on
+  for (const auto &[signal, outcome, message] : {std::tuple(SIGKILL, "crashed", "ended by SIGKILL"),
+                                                 std::tuple(SIGSTOP, "timeout", "it took longer than 20 seconds")}) {
+    Words with = words;
+    with.insert(with.end(), {"--timeout", "20", "--journal", file(outcome)});
+    const pid_t sweep = startKiln(with);
+    pid_t measurer = 0;
+    for (int waited = 0; !measurer && waited < 24000; ++waited, ::usleep(5000))
+      for (const auto &process : std::filesystem::directory_iterator("/proc")) {
+        const std::string path = process.path().string();
+        if (textOf(path + "/cmdline").find("--answer") != std::string::npos &&
+            textOf(path + "/status").find("PPid:\t" + std::to_string(sweep) + "\n") != std::string::npos) {
+          measurer = std::stoi(process.path().filename().string());
+          ::kill(measurer, signal); // at its first request
+          break;
+        }
+      }
+    int status = 0;
+    ASSERT_EQ(::waitpid(sweep, &status, 0), sweep);
+    ASSERT_GT(measurer, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    const Json j = json({"tune", "--replay", file(outcome)});
+    EXPECT_EQ(j["sweep"]["measured"], 6);
+    EXPECT_EQ(j["sweep"]["failures"], Json({{outcome, 1}})) << read(outcome);
+    EXPECT_NE(read(outcome).find(message), std::string::npos) << read(outcome);
+    EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(measurer)));
+  }
 }
 
 /// A call a line; what is done already is not done again, wherever it stands in the list.

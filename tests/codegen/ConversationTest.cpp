@@ -2,8 +2,10 @@
 #include "tests/support/TestTier.h"
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace kiln;
 using namespace kiln::test;
@@ -61,6 +63,27 @@ TEST(Conversation, TheDeadlineIsOfEachRequest) {
     EXPECT_TRUE(talk->end().timedOut || std::string(request) == "close");
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+}
+
+TEST(Conversation, AnEndBetweenRequestsIsSeen) {
+  const auto talk = startChild();
+  const std::string process = *talk->ask("pid", 20);
+  EXPECT_FALSE(talk->hasEnded());
+  ASSERT_EQ(::kill(std::stoi(process), SIGKILL), 0);
+  for (int waited = 0; !talk->hasEnded() && waited < 20000; ++waited)
+    ::usleep(1000);
+  EXPECT_TRUE(talk->hasEnded());
+  EXPECT_EQ(talk->ask("echo x", 20), std::nullopt);
+  EXPECT_EQ(talk->end().signal, SIGKILL);
+}
+
+/// It may print faster than anyone reads.
+TEST(Conversation, WhatPrintsWithoutEndHasADeadline) {
+  const auto talk = startChild();
+  EXPECT_EQ(talk->ask("print", 0.5), std::nullopt);
+  EXPECT_TRUE(talk->end().timedOut);
+  EXPECT_NE(talk->end().output.find("on and on"), std::string::npos);
+  EXPECT_LE(talk->end().output.size(), 2u * (64 << 10));
 }
 
 TEST(Conversation, LeavesNoProgramRunning) {

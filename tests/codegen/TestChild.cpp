@@ -48,6 +48,9 @@ static std::string answer(std::string_view request) {
     std::_Exit(0);
   if (request == "pid")
     return std::to_string(::getpid());
+  if (request == "print")
+    for (;;)
+      std::puts("on and on");
   if (request == "noise") {
     std::puts("on standard output");
     std::fflush(stdout);

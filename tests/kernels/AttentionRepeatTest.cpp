@@ -58,7 +58,7 @@ protected:
 /// emulator takes one of three; the first has the number `first`.
 void AttentionBackwardRuns::expectSameBitsOf(const std::vector<Problem> &problems, unsigned first) {
   for (unsigned number = first; number < first + problems.size(); ++number) {
-    if (on->emulated() && !chosen(number, 3))
+    if (on->emulated() && !isFullTier() && number % 3 != GetParam() % 3)
       continue;
     const Problem &p = problems[number - first];
     onEveryDeviceOfRuns(on, GetParam() + 3 * number, p.text(), [&] {

@@ -91,8 +91,12 @@ TEST(ConfirmTest, WhatFailsIsNoWinner) {
   const auto measure = [&](const Configuration &c) { return device.measure(c); };
   const auto r = confirm({entryOf(0, 1), entryOf(1, 1), entryOf(2, 1)}, measure, {});
   ASSERT_TRUE(r.ok());
-  ASSERT_EQ(r->size(), 2u);
+  ASSERT_EQ(r->size(), 3u);
   EXPECT_EQ((*r)[0].entry.key(), "n=1");
+  EXPECT_FALSE((*r)[1].failure);
+  EXPECT_EQ((*r)[2].entry.key(), "n=0");
+  ASSERT_TRUE((*r)[2].failure);
+  EXPECT_EQ((*r)[2].failure->outcome, Outcome::Failed);
   EXPECT_EQ(std::count(device.order.begin(), device.order.end(), 0), 1);
   EXPECT_TRUE(confirm({entryOf(1, 1)}, measure, {})->empty());
   Entry wrong = entryOf(2, 0.5);

@@ -50,7 +50,8 @@ protected:
   }
   Result<Entry> prepare(const Configuration &c) {
     const AtATime counted(preparing, mostPrepared);
-    std::this_thread::sleep_for(std::chrono::microseconds(200)); // else one thread may take them all
+    for (unsigned waited = 0; awaitsTwo && mostPrepared < 2 && waited < 20000; ++waited)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     Entry e;
     e.outcome = refused.contains(std::stoi(c[0])) ? Outcome::Refused : Outcome::Good;
     return e;
@@ -72,6 +73,7 @@ protected:
   std::mutex mutex;
   std::map<int, int> calls;
   std::set<int> refused;
+  bool awaitsTwo = false; ///< the first that is prepared waits for a second one
   std::atomic<unsigned> measuring{0}, mostAtATime{0}, preparing{0}, mostPrepared{0};
   std::vector<std::size_t> seen;
 };
@@ -144,7 +146,7 @@ TEST_F(SweepTest, AFailureOfTheMachineryEndsIt) {
 
 /// One thread measures what four prepare: as many configurations, each measured once, never two at a time.
 TEST_F(SweepTest, PreparingRunsAheadOfOneMeasurer) {
-  refused = {3, 20};
+  refused = {3, 20}, awaitsTwo = true;
   const auto journal = open();
   const SweepResult r = run(journal.get(), {.jobs = 4, .measuresTogether = false});
   EXPECT_EQ(r.end, SweepEnd::Complete);
@@ -168,6 +170,27 @@ TEST_F(SweepTest, APipelineEndsWithItsBudgetItsTimeAndAnInterruption) {
   const SweepResult late = run(nullptr, {.seconds = 1e-9, .jobs = 3, .measuresTogether = false});
   EXPECT_EQ(late.end, SweepEnd::Budget);
   EXPECT_EQ(late.state.done, 0u);
+  // The time ends in the third measurement, when others wait: none is begun any more.
+  std::atomic<unsigned> begun{0};
+  std::atomic<bool> signal{false};
+  for (const bool alsoInterrupted : {false, true}) {
+    begun = 0;
+    const auto searcher = makeSearcher("exhaustive", *space, kept, 1);
+    const auto r = runSweep(*space, kept, **searcher, nullptr,
+                            {[&](const Configuration &c) {
+                               if (++begun == 3) {
+                                 std::this_thread::sleep_for(std::chrono::seconds(2));
+                                 signal = alsoInterrupted;
+                               }
+                               return measure(c);
+                             },
+                             [&](const Configuration &c) -> Result<Entry> { return prepare(c); }},
+                            {.seconds = 1, .jobs = 3, .measuresTogether = false, .interrupted = &signal}, {});
+    ASSERT_TRUE(r.ok());
+    EXPECT_EQ(r->end, alsoInterrupted ? SweepEnd::Interrupted : SweepEnd::Budget);
+    EXPECT_EQ(begun, 3u);
+    EXPECT_EQ(r->state.done, alsoInterrupted ? 2u : 3u);
+  }
   for (unsigned last = 1; last < 30; last += 4) {
     std::atomic<bool> interrupted{false};
     std::atomic<unsigned> measured{0};
