@@ -1,6 +1,6 @@
 #include "compiler/codegen/Child.h"
 
-#include "compiler/codegen/Process.h"
+#include "compiler/codegen/ProcessStart.h"
 #include "support/Text.h"
 
 #include <cerrno>
@@ -19,7 +19,6 @@ namespace {
 // A frame: magic, 64-bit little-endian size, bytes.  Both ends are one build on one machine.
 constexpr std::string_view magic = "kilnchd1";
 constexpr std::size_t headerBytes = 16;
-constexpr int channelDescriptor = 3; // as Process.h gives it
 
 std::string frame(std::string_view bytes) {
   std::string out(magic);
@@ -106,16 +105,7 @@ int serveChild(const std::function<std::string(std::string_view)> &handler) {
     (void)!::write(2, text.data(), text.size());
     return 2;
   }
-  const std::string answer = frame(handler(*bytes));
-  for (std::size_t sent = 0; sent < answer.size();) {
-    const ssize_t n = ::send(channelDescriptor, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return 1;
-    sent += static_cast<std::size_t>(n);
-  }
-  return 0;
+  return sendToStarter(frame(handler(*bytes))) ? 0 : 1;
 }
 
 std::string programBeside(const void *addressWithin, std::string_view name) {

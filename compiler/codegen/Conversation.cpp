@@ -1,6 +1,5 @@
 #include "compiler/codegen/Conversation.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -11,8 +10,6 @@
 #include <unistd.h>
 
 namespace kiln {
-
-using Clock = std::chrono::steady_clock;
 
 Result<std::unique_ptr<Conversation>> Conversation::start(ProcessSpec spec) {
   spec.channel = true;
@@ -64,32 +61,16 @@ void Conversation::finish(bool kill) {
   started.process = -1;
   if (ended < 0) // the application waits for all children itself or ignores SIGCHLD: the end stays unknown
     return;
-  if (WIFSIGNALED(status))
-    how.signal = WTERMSIG(status);
-  else if (WIFEXITED(status))
-    how.exitStatus = WEXITSTATUS(status);
+  setEnd(how, status);
 }
 
 bool Conversation::readOutput() {
-  if (!started.printed.open())
-    return false;
-  char buffer[1 << 14];
-  const ssize_t n = ::read(started.printed.get(), buffer, sizeof buffer);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR))
-    return false;
-  if (n <= 0) {
-    started.printed.close();
-    return false;
-  }
-  how.output.append(buffer, static_cast<std::size_t>(n));
-  if (how.output.size() > 2 * mostOutput)
-    how.output.erase(0, how.output.size() - mostOutput);
-  return true;
+  return readPiece(started.printed, how.output, mostOutput);
 }
 
-bool Conversation::waitFor(short events, double seconds) {
+bool Conversation::waitFor(short events, Clock::time_point deadline) {
   pollfd waits[2] = {{started.channel.get(), events, 0}, {started.printed.get(), POLLIN, 0}};
-  const int ready = ::poll(waits, 2, static_cast<int>(std::clamp(seconds * 1e3 + 1, 0.0, 1e9)));
+  const int ready = ::poll(waits, 2, millisecondsLeft(deadline));
   if (ready < 0)
     return errno == EINTR;
   if (waits[1].revents)
@@ -101,9 +82,7 @@ std::optional<std::string> Conversation::ask(std::string_view request, double se
   if (started.process < 0)
     return {};
   how.output.clear();
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)));
-  const auto left = [&] { return std::chrono::duration<double>(deadline - Clock::now()).count(); };
+  const auto deadline = deadlineAfter(seconds);
   std::string line(request);
   line += '\n';
   for (std::size_t sent = 0;;) {
@@ -136,7 +115,8 @@ std::optional<std::string> Conversation::ask(std::string_view request, double se
       finish(/*kill=*/false);
       return {};
     }
-    if (!waitFor(static_cast<short>(POLLIN | (sent < line.size() ? POLLOUT : 0)), left()) || left() <= 0) {
+    if (!waitFor(static_cast<short>(POLLIN | (sent < line.size() ? POLLOUT : 0)), deadline) ||
+        Clock::now() >= deadline) {
       how.timedOut = true;
       finish(/*kill=*/true);
       return {};
@@ -145,14 +125,13 @@ std::optional<std::string> Conversation::ask(std::string_view request, double se
 }
 
 int answerRequests(const std::function<std::pair<std::string, bool>(const std::string &request)> &handler) {
-  constexpr int channel = 3;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL); // also while a request is worked on
   std::string received;
   char buffer[1 << 12];
   for (;;) {
     const std::size_t end = received.find('\n');
     if (end == std::string::npos) {
-      const ssize_t n = ::recv(channel, buffer, sizeof buffer, 0);
+      const ssize_t n = ::recv(channelDescriptor, buffer, sizeof buffer, 0);
       if (n < 0 && errno == EINTR)
         continue;
       if (n <= 0)
@@ -160,18 +139,9 @@ int answerRequests(const std::function<std::pair<std::string, bool>(const std::s
       received.append(buffer, static_cast<std::size_t>(n));
       continue;
     }
-    auto [answer, goesOn] = handler(received.substr(0, end));
+    const auto [answer, goesOn] = handler(received.substr(0, end));
     received.erase(0, end + 1);
-    answer += '\n';
-    for (std::size_t sent = 0; sent < answer.size();) {
-      const ssize_t n = ::send(channel, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
-      if (n < 0 && errno == EINTR)
-        continue;
-      if (n <= 0)
-        return 0;
-      sent += static_cast<std::size_t>(n);
-    }
-    if (!goesOn)
+    if (!sendToStarter(answer + '\n') || !goesOn)
       return 0;
   }
 }

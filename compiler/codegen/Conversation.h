@@ -34,7 +34,7 @@ private:
   Conversation() = default;
   void finish(bool kill);
   /// Until one of the two has something to read.  False at the deadline.
-  bool waitFor(short events, double seconds);
+  bool waitFor(short events, Clock::time_point deadline);
   /// A piece of what it printed; false: there is no more now.
   bool readOutput();
   StartedProcess started;

@@ -16,18 +16,9 @@
 namespace kiln {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-int millisecondsLeft(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return static_cast<int>(std::clamp<long long>(left + 1, 0, 1 << 30));
-}
-
 class Run {
 public:
-  explicit Run(const ProcessSpec &spec)
-      : spec(spec), deadline(Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                                                std::clamp(spec.deadlineSeconds, 0.0, 1e6)))) {}
+  explicit Run(const ProcessSpec &spec) : spec(spec), deadline(deadlineAfter(spec.deadlineSeconds)) {}
 
   Status start() {
     KILN_ASSIGN(StartedProcess started, startProcess(spec));
@@ -42,7 +33,6 @@ public:
 private:
   void send();
   void receive();
-  void readOutput();
   void kill() { ::kill(process, SIGKILL); }
 
   const ProcessSpec &spec;
@@ -83,20 +73,6 @@ void Run::receive() {
   }
 }
 
-void Run::readOutput() {
-  char buffer[1 << 12];
-  for (;;) {
-    const ssize_t n = ::read(printed.get(), buffer, sizeof buffer);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-      return;
-    if (n <= 0)
-      return printed.close();
-    end.output.append(buffer, static_cast<std::size_t>(n));
-    if (end.output.size() > 2 * spec.maxOutputBytes)
-      end.output.erase(0, end.output.size() - spec.maxOutputBytes);
-  }
-}
-
 void Run::exchange() {
   if (channel.open())
     send();
@@ -108,7 +84,7 @@ void Run::exchange() {
     const int ready = ::poll(waits, 2, millisecondsLeft(deadline));
     if (ready < 0 && errno == EINTR)
       continue;
-    if (ready <= 0) {
+    if (ready <= 0 || Clock::now() >= deadline) { // it may print without end
       end.timedOut = true;
       kill();
       return;
@@ -118,7 +94,7 @@ void Run::exchange() {
     if (waits[0].revents & (POLLIN | POLLHUP | POLLERR))
       receive();
     if (waits[1].revents)
-      readOutput();
+      readPiece(printed, end.output, spec.maxOutputBytes);
   }
 }
 
@@ -140,10 +116,7 @@ void Run::wait() {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, std::chrono::microseconds(10000));
   }
-  if (WIFSIGNALED(status))
-    end.signal = WTERMSIG(status);
-  else if (WIFEXITED(status))
-    end.exitStatus = WEXITSTATUS(status);
+  setEnd(end, status);
 }
 
 } // namespace

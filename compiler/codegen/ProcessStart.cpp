@@ -1,11 +1,13 @@
 #include "compiler/codegen/ProcessStart.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -36,11 +38,11 @@ Status startFailure(const std::string &program, int error) {
   return {error == ENOENT || error == EACCES ? StatusCode::NotFound : StatusCode::Internal, message};
 }
 
-/// Descriptors below 4 would be overwritten while the child's are arranged: moves `fd` out of the way.
+/// Lower descriptors would be overwritten while the child's are arranged: moves `fd` out of the way.
 Status moveUp(Descriptor &fd) {
-  if (fd.get() >= 4)
+  if (fd.get() > channelDescriptor)
     return {};
-  Descriptor moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 4));
+  Descriptor moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, channelDescriptor + 1));
   if (!moved.open())
     return {StatusCode::Internal, std::string("a file descriptor cannot be copied: ") + std::strerror(errno)};
   fd = std::move(moved);
@@ -79,8 +81,8 @@ Result<StartedProcess> startProcess(const ProcessSpec &spec) {
   posix_spawn_file_actions_adddup2(&actions.files, childPrinted.get(), 1);
   posix_spawn_file_actions_adddup2(&actions.files, childPrinted.get(), 2);
   if (spec.channel)
-    posix_spawn_file_actions_adddup2(&actions.files, childChannel.get(), 3);
-  posix_spawn_file_actions_addclosefrom_np(&actions.files, spec.channel ? 4 : 3);
+    posix_spawn_file_actions_adddup2(&actions.files, childChannel.get(), channelDescriptor);
+  posix_spawn_file_actions_addclosefrom_np(&actions.files, channelDescriptor + (spec.channel ? 1 : 0));
   sigset_t all, none;
   sigfillset(&all);
   sigemptyset(&none);
@@ -96,6 +98,52 @@ Result<StartedProcess> startProcess(const ProcessSpec &spec) {
           ::posix_spawnp(&out.process, spec.program.c_str(), &actions.files, &actions.attributes, argv.data(), environ))
     return startFailure(spec.program, error);
   return out;
+}
+
+Clock::time_point deadlineAfter(double seconds) {
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6)));
+}
+
+int millisecondsLeft(Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left + 1, 0, 1 << 30));
+}
+
+bool readPiece(Descriptor &printed, std::string &output, std::size_t most) {
+  if (!printed.open())
+    return false;
+  char buffer[1 << 14];
+  const ssize_t n = ::read(printed.get(), buffer, sizeof buffer);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    return false;
+  if (n <= 0) {
+    printed.close();
+    return false;
+  }
+  output.append(buffer, static_cast<std::size_t>(n));
+  if (output.size() > 2 * most)
+    output.erase(0, output.size() - most);
+  return true;
+}
+
+void setEnd(ProcessEnd &end, int status) {
+  if (WIFSIGNALED(status))
+    end.signal = WTERMSIG(status);
+  else if (WIFEXITED(status))
+    end.exitStatus = WEXITSTATUS(status);
+}
+
+bool sendToStarter(std::string_view text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t n = ::send(channelDescriptor, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return false;
+    sent += static_cast<std::size_t>(n);
+  }
+  return true;
 }
 
 } // namespace kiln

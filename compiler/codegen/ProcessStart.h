@@ -1,6 +1,7 @@
 //===- ProcessStart.h - A program started with pipes to it --------------------===//
 //
-// What runProcess and Conversation share: descriptors that close themselves, and the start itself.
+// What runProcess and Conversation share: descriptors that close themselves, the start itself, deadlines, what the
+// program prints, how it ended; and what programs that are started so share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_CODEGEN_PROCESSSTART_H
@@ -8,10 +9,14 @@
 
 #include "compiler/codegen/Process.h"
 
+#include <chrono>
 #include <sys/types.h>
 #include <utility>
 
 namespace kiln {
+
+/// The socket's number in the program.
+inline constexpr int channelDescriptor = 3;
 
 /// Owns a file descriptor.
 class Descriptor {
@@ -42,6 +47,21 @@ struct StartedProcess {
 
 /// As Process.h says, but for the deadline.
 Result<StartedProcess> startProcess(const ProcessSpec &spec);
+
+using Clock = std::chrono::steady_clock;
+Clock::time_point deadlineAfter(double seconds);
+/// As poll takes it; 0: over.
+int millisecondsLeft(Clock::time_point deadline);
+
+/// Reads a piece of what the program printed, if there is any now; the last `most` bytes are kept, at times twice as
+/// many.  One piece: who prints without end must not keep its reader.  False: there is no more now.
+bool readPiece(Descriptor &printed, std::string &output, std::size_t most);
+
+/// What waitpid said.
+void setEnd(ProcessEnd &end, int status);
+
+/// In the program: all of `text` to whoever started it.  False: that one is gone.
+bool sendToStarter(std::string_view text);
 
 } // namespace kiln
 

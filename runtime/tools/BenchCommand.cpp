@@ -51,7 +51,7 @@ private:
       KILN_ASSIGN(device, openForPrediction(o.run, hardware));
     } else {
       RunOptions run = o.run;
-      run.noChecks |= o.resources; // inputs that others make are samples then
+      run.noChecks |= o.resources; // nothing runs
       KILN_ASSIGN(device, openChosenDevice(run));
       if (o.resources && device->info().kind == DeviceKind::Emulator)
         KILN_TRY(recordSample(*device));

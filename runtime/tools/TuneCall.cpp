@@ -90,7 +90,7 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   if (dtype.empty())
     dtype = dtypeName(family->callable->dtypes().front());
   RunOptions run = r.run;
-  run.noChecks = true; // the values of inputs that others make are samples
+  run.noChecks = true; // nothing runs
   KILN_ASSIGN(out->owned, openChosenDevice(run));
   Device &device = *out->owned;
   const DeviceInfo &about = device.info();

@@ -9,10 +9,8 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-class BenchCliTest : public CliTest {
+class BenchCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
   Json bench(Words words) {
     words.insert(words.begin(), "bench");
     words.insert(words.end(), {"--target", "sm_80", "--json"});

@@ -11,10 +11,8 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-class CheckCliTest : public CliTest {
+class CheckCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
   static Words check(Words words, const Words &more = {}) {
     words.insert(words.begin(), "check");
     words.insert(words.end(), more.begin(), more.end());

@@ -9,10 +9,8 @@
 namespace kiln::test {
 namespace {
 
-class CompileCliTest : public CliTest {
+class CompileCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
   std::string scale() { return std::string(KILN_SOURCE_DIR) + "/docs/examples/scale.mlir"; }
 };
 

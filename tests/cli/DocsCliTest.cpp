@@ -14,11 +14,8 @@ namespace kiln::test {
 namespace {
 
 /// The page empties the cache: one of its own.
-class DocsCliTest : public CliTest {
+class DocsCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   /// Runs a line as a user types it; what it printed is in out.txt.
   int shell(std::string_view line) const {
     const std::string command =

@@ -12,10 +12,8 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-class ExplainKernelCliTest : public CliTest {
+class ExplainKernelCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
   static Outcome explain(Words words) {
     words.insert(words.begin(), "explain");
     return kiln(words);

@@ -11,11 +11,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class MessagesCliTest : public CliTest {
+class MessagesCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   std::string save(const std::string &name, DType type, const Shape &shape, const std::vector<double> &values = {}) {
     std::size_t n = 1;
     for (const std::uint64_t e : shape)

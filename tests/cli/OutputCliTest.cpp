@@ -17,11 +17,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-class OutputCliTest : public CliTest {
+class OutputCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   /// A run of `add` whose two buffers have `n` elements of fp32.
   Words addRun(unsigned n, const std::string &first, const std::string &second) {
     return {"run",      write("add.ptx", addPtx),

@@ -116,6 +116,24 @@ std::vector<std::string> kilnCommands() {
   return out;
 }
 
+unsigned CliTest::makeSumsWrong(const std::string &from, const std::string &to) const {
+  std::filesystem::create_directory(file(to));
+  std::filesystem::permissions(file(to), std::filesystem::perms::owner_all);
+  unsigned edited = 0;
+  for (const auto &dump : std::filesystem::directory_iterator(file(from))) {
+    const std::string name = dump.path().filename().string(), zeros = "dense<0.000000e+00> : tensor<64x64xf32";
+    std::ifstream in(dump.path(), std::ios::binary);
+    std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::size_t at = text.find(zeros);
+    if (!name.ends_with(".tile_gpu.mlir") || at == std::string::npos)
+      continue;
+    text[at + 6] = '1';
+    write(to + "/" + name, text);
+    ++edited;
+  }
+  return edited;
+}
+
 std::string CliTest::write(const std::string &name, const std::string &text) const {
   std::ofstream(file(name), std::ios::binary) << text;
   return file(name);

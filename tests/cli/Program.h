@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,17 @@ protected:
   /// Status 2, `part` in the message, nothing on standard output, no file made (but in the folder "cache").
   void expectRefused(const std::vector<std::string> &arguments, const std::string &part) const;
 
+  /// Makes the folder `to` with the dumps of `from` whose sums of 64 x 64 begin at 0; there they begin at 1, so what
+  /// they compute is wrong.  How many.
+  unsigned makeSumsWrong(const std::string &from, const std::string &to) const;
+
   test::TemporaryDirectory folder;
+};
+/// With a kernel cache of its own.
+class CachedCliTest : public CliTest {
+protected:
+  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
+  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
 };
 
 /// add(u64 x, u64 y, u32 n): y[i] = 2 x[i].

@@ -33,11 +33,8 @@ struct Problem {
   }
 };
 
-class RunAttentionBackwardCliTest : public CliTest {
+class RunAttentionBackwardCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   std::string save(const std::string &name, const Shape &shape, const std::vector<double> &values,
                    DType type = DType::F16) {
     return saveArray(file(name), type, shape, values);

@@ -25,11 +25,8 @@ struct Inputs {
   }
 };
 
-class RunAttentionCliTest : public CliTest {
+class RunAttentionCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   std::string save(const std::string &name, DType type, const Shape &shape, const std::vector<double> &values) {
     return saveArray(file(name), type, shape, values);
   }

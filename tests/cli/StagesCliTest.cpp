@@ -15,11 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class StagesCliTest : public CliTest {
+class StagesCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   static std::string scale() { return KILN_SOURCE_DIR "/docs/examples/scale.mlir"; }
 
   /// Runs a line in the folder of dumps; standard output.

@@ -3,7 +3,6 @@
 #include "tests/cli/Program.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kiln::test {
@@ -11,11 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-class TuneAnswerCliTest : public CliTest {
+class TuneAnswerCliTest : public CachedCliTest {
 protected:
-  void SetUp() override { setenv("KILN_CACHE_DIR", file("cache").c_str(), 1); }
-  void TearDown() override { unsetenv("KILN_CACHE_DIR"); }
-
   static std::unique_ptr<Conversation> measurer(const std::string &how, std::vector<std::string> more = {}) {
     ProcessSpec spec;
     spec.program = KILN_BINARY_DIR "/bin/kiln";
@@ -74,25 +70,12 @@ TEST_F(TuneAnswerCliTest, AFailureEndsIt) {
 
 /// Sums that begin at 1 are wrong by any clock.
 TEST_F(TuneAnswerCliTest, ComparesWhatItTimed) {
-  for (const char *name : {"dumps", "edits"})
-    std::filesystem::create_directory(file(name));
+  std::filesystem::create_directory(file("dumps"));
   {
     const auto process = measurer("timed", {"--dump-dir", file("dumps")});
     EXPECT_EQ(ask(*process, words(2)).value("check", ""), "good");
   }
-  unsigned edited = 0;
-  for (const auto &dump : std::filesystem::directory_iterator(file("dumps"))) {
-    const std::string name = dump.path().filename().string(), zeros = "dense<0.000000e+00> : tensor<64x64xf32";
-    std::ifstream in(dump.path());
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    const std::size_t at = text.find(zeros);
-    if (!name.ends_with(".tile_gpu.mlir") || at == std::string::npos)
-      continue;
-    text[at + 6] = '1';
-    std::ofstream(file("edits/" + name)) << text;
-    ++edited;
-  }
-  ASSERT_GE(edited, 1u);
+  ASSERT_GE(makeSumsWrong("dumps", "edits"), 1u);
   const auto process = measurer("timed", {"--override-dir", file("edits")});
   const Json row = ask(*process, words(2));
   EXPECT_EQ(row.value("outcome", ""), "wrong") << row.dump();
