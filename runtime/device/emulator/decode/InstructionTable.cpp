@@ -1,6 +1,8 @@
 // Picks the rows of a CPU level.  KILN_LEVELS lists the levels built in, worst first: KILN_LEVEL(v2)KILN_LEVEL(v3)...
 #include "runtime/device/emulator/decode/InstructionTable.h"
 
+#include "runtime/device/emulator/decode/LevelNames.h"
+
 #include <array>
 #include <iterator>
 
@@ -15,9 +17,12 @@ KILN_LEVELS
 
 namespace {
 
-using Table = const InstructionTable &(*)();
-constexpr Table tables[] = {
-#define KILN_LEVEL(level) level::levelTable,
+struct Level {
+  std::string_view name;
+  const InstructionTable &(*table)(); ///< code of the level: only for a CPU that runs it
+};
+constexpr Level levels[] = {
+#define KILN_LEVEL(level) {KILN_LEVEL_NAME(level), level::levelTable},
     KILN_LEVELS
 #undef KILN_LEVEL
 };
@@ -37,20 +42,18 @@ bool cpuRuns(std::string_view level) {
 
 } // namespace
 
-const InstructionTable *instructionTable(std::string_view level) {
-  for (auto table = std::rbegin(tables); table != std::rend(tables); ++table) {
-    const InstructionTable &candidate = (*table)();
-    if ((level.empty() || level == candidate.level) && cpuRuns(candidate.level))
-      return &candidate;
-  }
+const InstructionTable *instructionTable(std::string_view name) {
+  for (auto level = std::rbegin(levels); level != std::rend(levels); ++level)
+    if ((name.empty() || name == level->name) && cpuRuns(level->name))
+      return &level->table();
   return nullptr;
 }
 
 std::span<const std::string_view> builtLevels() {
   static const auto names = [] {
-    std::array<std::string_view, std::size(tables)> list;
+    std::array<std::string_view, std::size(levels)> list;
     for (std::size_t i = 0; i < list.size(); ++i)
-      list[i] = tables[i]().level;
+      list[i] = levels[i].name;
     return list;
   }();
   return names;

@@ -1,13 +1,7 @@
 // The table of one CPU level: the rows of every family in Families.def.
+#include "runtime/device/emulator/decode/LevelNames.h"
 #include "runtime/device/emulator/insn/Families.h"
 #include "runtime/device/emulator/insn/MatrixTile.h"
-
-#define KILN_LEVEL_NAME_v2 "x86-64-v2"
-#define KILN_LEVEL_NAME_v3 "x86-64-v3"
-#define KILN_LEVEL_NAME_v4 "x86-64-v4"
-#define KILN_LEVEL_NAME_baseline "baseline"
-#define KILN_LEVEL_NAME_OF(level) KILN_LEVEL_NAME_##level
-#define KILN_LEVEL_NAME(level) KILN_LEVEL_NAME_OF(level)
 
 namespace kiln::emulator::KILN_EMULATOR_LEVEL {
 
