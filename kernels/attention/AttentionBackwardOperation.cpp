@@ -172,14 +172,27 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   const bool aligned = launch == Launch::Keys      ? rowsAligned
                        : launch == Launch::Queries ? keysAligned
                                                    : rowsAligned && keysAligned;
-  chooseBackwardTiles(launch, c, aligned, targets.code, targets.device);
+  Tiling given;
   if (launch == Launch::Keys || launch == Launch::Queries) {
-    const Tiling &given = launch == Launch::Keys ? a.ofKeys : a.ofQueries;
+    const auto number = static_cast<std::size_t>(launch);
+    given = launch == Launch::Keys ? a.ofKeys : a.ofQueries;
+    if (!given.given())
+      given = tuned[number].get(
+          jit(), {.operation = name(), .part = words<Launch>[number], .types = {kernelElement(of.q.dtype)}}, c,
+          {{"queries", queriesOf(of)},
+           {"keys", keysOf(a)},
+           {"heads", batchOf(of) * Heads(of.q, c.packedQ).heads},
+           {"key_heads", batchOf(of) * keyHeadsOf(of)},
+           {"left", of.windowLeft},
+           {"right", rightOf(of)},
+           {"aligned", aligned}});
+  }
+  chooseBackwardTiles(launch, c, aligned, targets.code, targets.device);
+  if (given.given())
     for (const auto &[field, value] : {std::pair(&c.blockM, given.blockM), std::pair(&c.blockN, given.blockN),
                                        std::pair(&c.warps, given.warps), std::pair(&c.stages, given.stages)})
       if (value)
         *field = value;
-  }
   return c;
 }
 

@@ -68,7 +68,9 @@ private:
   Result<AttentionBackwardConfig> configOf(AttentionBackwardLaunch launch,
                                            const AttentionBackwardArguments &arguments) const;
 
-  mutable KernelTable<AttentionBackwardConfig> variants[words<AttentionBackwardLaunch>.size()]; ///< by launch
+  // By launch.
+  mutable KernelTable<AttentionBackwardConfig> variants[words<AttentionBackwardLaunch>.size()];
+  mutable TunedTable<AttentionBackwardConfig> tuned[words<AttentionBackwardLaunch>.size()];
 };
 
 } // namespace kiln::kernels

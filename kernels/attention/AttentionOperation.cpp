@@ -6,10 +6,9 @@
 #include "kernels/attention/AttentionTiling.h"
 
 namespace kiln::kernels {
-namespace {
 
 /// The code for a call, with what the caller leaves open chosen.
-Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
+Result<AttentionConfig> AttentionOperation::configOf(const AttentionArguments &a) const {
   AttentionConfig c;
   describeCall(a, c);
   c.sink = a.sink.has_value();
@@ -17,16 +16,25 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   c.descaleK = a.descaleK.has_value();
   c.descaleV = a.descaleV.has_value();
   c.lse = a.lse.has_value();
-  c.hooks = hooksOf(jit.device(), a);
-  if (a.tiling.stages)
-    c.stages = a.tiling.stages;
-  KILN_ASSIGN(const Targets targets, targetsOf(jit));
+  c.hooks = hooksOf(jit().device(), a);
+  KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const AttentionExtent extent{queriesOf(a), a.k.shape[c.packedK ? 0 : 1], batchOf(a) * Heads(a.q, c.packedQ).heads,
                                isAligned(a.k) && isAligned(a.v), a.q.dtype};
-  const std::int64_t multiprocessors = jit.device().info().multiprocessors;
+  const Tiling tiling = a.tiling.given() ? a.tiling
+                                         : tuned.get(jit(), {.operation = name(), .types = {kernelElement(a.q.dtype)}}, c,
+                                                     {{"queries", extent.queries},
+                                                      {"keys", extent.keys},
+                                                      {"heads", extent.heads},
+                                                      {"left", a.windowLeft},
+                                                      {"right", rightOf(a)},
+                                                      {"aligned", extent.aligned},
+                                                      {"persistent", a.persistent}});
+  if (tiling.stages)
+    c.stages = tiling.stages;
+  const std::int64_t multiprocessors = jit().device().info().multiprocessors;
   chooseTiles(c, extent, targets.code, targets.device, multiprocessors);
-  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
-                                     std::pair(&c.warps, a.tiling.warps)})
+  for (const auto &[field, given] :
+       {std::pair(&c.blockM, tiling.blockM), std::pair(&c.blockN, tiling.blockN), std::pair(&c.warps, tiling.warps)})
     if (given) {
       *field = given;
       c.maxRegisters = 0; // they were for the tiles that were chosen
@@ -35,15 +43,13 @@ Result<AttentionConfig> configOf(const Jit &jit, const AttentionArguments &a) {
   return c;
 }
 
-} // namespace
-
 Status AttentionOperation::check(const AttentionArguments &a) const {
   KILN_TRY(checkAttention(jit().device(), name(), a, /*isWritten=*/true));
   if (a.persistent && (a.cuQ || a.cuK || a.usedQ || a.usedK))
     return Status::invalid("attention: persistent is set, and the rows of each sequence are in tables",
                            "leave it out, or give dense tensors without used lengths");
   if (a.tiling.given()) {
-    KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
+    KILN_ASSIGN(const AttentionConfig c, configOf(a));
     KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
     KILN_TRY(checkStages(jit(), name(), c.stages,
                          static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
@@ -57,7 +63,7 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
   const std::int64_t batch = batchOf(a), heads = Heads(a.q, a.cuQ.has_value()).heads, queries = queriesOf(a);
   if (batch == 0 || heads == 0 || queries == 0)
     return {};
-  KILN_ASSIGN(const AttentionConfig c, configOf(jit(), a));
+  KILN_ASSIGN(const AttentionConfig c, configOf(a));
   const auto element = kernelElement(a.q.dtype);
   KILN_ASSIGN(JitKernel * kernel, variants.get(jit(), {element}, c, [&] { return attention(element, c); }));
   std::int64_t programs = ceilDiv(queries, c.blockM) * heads * batch;

@@ -7,6 +7,7 @@
 #include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
+#include "kernels/support/TunedTable.h"
 
 #include <optional>
 
@@ -95,7 +96,10 @@ protected:
   Status plan(const AttentionArguments &arguments, Plan &plan) const override;
 
 private:
+  Result<AttentionConfig> configOf(const AttentionArguments &arguments) const;
+
   mutable KernelTable<AttentionConfig> variants;
+  mutable TunedTable<AttentionConfig> tuned;
 };
 
 } // namespace kiln::kernels

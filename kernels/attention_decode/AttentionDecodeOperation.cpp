@@ -22,40 +22,6 @@ std::int64_t newTokensOf(const AttentionDecodeArguments &a) {
   return a.kNew ? a.kNew->shape[1] : 0;
 }
 
-/// The code for a call, with what the caller leaves open chosen, but for `split`.
-Result<AttentionDecodeConfig> configOf(const Jit &jit, const AttentionDecodeArguments &a) {
-  AttentionDecodeConfig c;
-  c.dim = tileWidth(a.kCache.shape[3], a.q.dtype), c.dimV = tileWidth(a.vCache.shape[3], a.q.dtype);
-  c.group = static_cast<int>(std::max<std::int64_t>(1, groupOf(a)));
-  c.lengths = a.cacheSeqlens.has_value();
-  c.batchIndex = a.cacheBatchIdx.has_value();
-  c.leftPad = a.leftPadK.has_value();
-  c.left = a.windowLeft >= 0, c.right = a.causal || a.windowRight >= 0;
-  c.softcap = a.softcap > 0, c.alibi = a.alibi.has_value(), c.sink = a.sink.has_value(), c.lse = a.lse.has_value();
-  c.checked = a.checked;
-  c.descaleQ = a.descaleQ.has_value(), c.descaleK = a.descaleK.has_value(), c.descaleV = a.descaleV.has_value();
-  if (a.rotaryCos) {
-    c.rotary = static_cast<int>(2 * a.rotaryCos->shape[1]);
-    c.pairs = a.rotaryInterleaved ? RotaryPairs::Neighbours : RotaryPairs::Halves;
-    c.angles = a.rotaryCos->dtype;
-  }
-  KILN_ASSIGN(const Targets targets, targetsOf(jit));
-  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a), a.q.dtype}, targets.code, targets.device);
-  for (const auto &[field, given] : {std::pair(&c.blockM, a.tiling.blockM), std::pair(&c.blockN, a.tiling.blockN),
-                                     std::pair(&c.warps, a.tiling.warps), std::pair(&c.stages, a.tiling.stages)})
-    if (given)
-      *field = given;
-  if (a.pageTable) {
-    const std::int64_t pageSize = a.kCache.shape[1];
-    c.place = pageSize % c.blockN == 0 && !a.leftPadK ? CachePlace::Pages : CachePlace::Gathered;
-    if (c.place == CachePlace::Gathered)
-      c.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
-  }
-  c.fromEnd = copiesWholeBlocks(c, targets.code);
-  c.appended = c.fromEnd && c.blockNew > 0;
-  return c;
-}
-
 /// Programs of a launch whose rows have their keys for themselves.
 std::int64_t programsOf(const AttentionDecodeConfig &c, const AttentionDecodeArguments &a) {
   return std::max<std::int64_t>(1, ceilDiv(rowsOf(a), c.blockM)) * a.kCache.shape[2] * a.q.shape[0];
@@ -71,10 +37,53 @@ Result<std::int64_t> splitsFor(const Jit &jit, const AttentionDecodeConfig &c, c
 
 } // namespace
 
+Result<AttentionDecodeConfig> AttentionDecodeOperation::configOf(const AttentionDecodeArguments &a) const {
+  AttentionDecodeConfig c;
+  c.dim = tileWidth(a.kCache.shape[3], a.q.dtype), c.dimV = tileWidth(a.vCache.shape[3], a.q.dtype);
+  c.group = static_cast<int>(std::max<std::int64_t>(1, groupOf(a)));
+  c.lengths = a.cacheSeqlens.has_value();
+  c.batchIndex = a.cacheBatchIdx.has_value();
+  c.leftPad = a.leftPadK.has_value();
+  c.left = a.windowLeft >= 0, c.right = a.causal || a.windowRight >= 0;
+  c.softcap = a.softcap > 0, c.alibi = a.alibi.has_value(), c.sink = a.sink.has_value(), c.lse = a.lse.has_value();
+  c.checked = a.checked;
+  c.descaleQ = a.descaleQ.has_value(), c.descaleK = a.descaleK.has_value(), c.descaleV = a.descaleV.has_value();
+  if (a.rotaryCos) {
+    c.rotary = static_cast<int>(2 * a.rotaryCos->shape[1]);
+    c.pairs = a.rotaryInterleaved ? RotaryPairs::Neighbours : RotaryPairs::Halves;
+    c.angles = a.rotaryCos->dtype;
+  }
+  KILN_ASSIGN(const Targets targets, targetsOf(jit()));
+  const Tiling tiling =
+      a.tiling.given() ? a.tiling
+                       : tuned.get(jit(), {.operation = name(), .types = {kernelElement(a.q.dtype)}}, c,
+                                   {{"rows", rowsOf(a)},
+                                    {"new_tokens", newTokensOf(a)},
+                                    {"keys", a.maxKeys ? std::min(a.maxKeys, capacityOf(a)) : capacityOf(a)},
+                                    {"heads", a.kCache.shape[2] * a.q.shape[0]},
+                                    {"page", a.pageTable ? a.kCache.shape[1] : 0},
+                                    {"left", a.windowLeft},
+                                    {"splits", a.splits}});
+  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a), a.q.dtype}, targets.code, targets.device);
+  for (const auto &[field, given] : {std::pair(&c.blockM, tiling.blockM), std::pair(&c.blockN, tiling.blockN),
+                                     std::pair(&c.warps, tiling.warps), std::pair(&c.stages, tiling.stages)})
+    if (given)
+      *field = given;
+  if (a.pageTable) {
+    const std::int64_t pageSize = a.kCache.shape[1];
+    c.place = pageSize % c.blockN == 0 && !a.leftPadK ? CachePlace::Pages : CachePlace::Gathered;
+    if (c.place == CachePlace::Gathered)
+      c.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
+  }
+  c.fromEnd = copiesWholeBlocks(c, targets.code);
+  c.appended = c.fromEnd && c.blockNew > 0;
+  return c;
+}
+
 Status AttentionDecodeOperation::check(const AttentionDecodeArguments &a) const {
   KILN_TRY(checkAttentionDecode(jit().device(), a));
   if (a.tiling.given()) {
-    KILN_ASSIGN(const AttentionDecodeConfig c, configOf(jit(), a));
+    KILN_ASSIGN(const AttentionDecodeConfig c, configOf(a));
     KILN_TRY(checkStages(jit(), name(), c.stages,
                          static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
                          "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
@@ -84,7 +93,7 @@ Status AttentionDecodeOperation::check(const AttentionDecodeArguments &a) const 
 }
 
 Result<std::int64_t> AttentionDecodeOperation::splitsOf(const AttentionDecodeArguments &a) const {
-  KILN_ASSIGN(const AttentionDecodeConfig c, configOf(jit(), a));
+  KILN_ASSIGN(const AttentionDecodeConfig c, configOf(a));
   return splitsFor(jit(), c, a);
 }
 
@@ -106,7 +115,7 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
   const std::int64_t batch = a.q.shape[0], keyHeads = a.kCache.shape[2], rows = rowsOf(a);
   if (batch == 0 || keyHeads == 0 || (rows == 0 && newTokensOf(a) == 0))
     return {};
-  KILN_ASSIGN(AttentionDecodeConfig c, configOf(jit(), a));
+  KILN_ASSIGN(AttentionDecodeConfig c, configOf(a));
   KILN_ASSIGN(const std::int64_t splits, splitsFor(jit(), c, a));
   c.split = splits > 1;
   c.lse = c.lse && !c.split, c.sink = c.sink && !c.split; // the second launch has them

@@ -82,10 +82,13 @@ protected:
   Status plan(const AttentionDecodeArguments &arguments, Plan &plan) const override;
 
 private:
+  /// The code for a call, with what the caller leaves open chosen, but for `split`.
+  Result<AttentionDecodeConfig> configOf(const AttentionDecodeArguments &arguments) const;
   Status planAppend(const AttentionDecodeArguments &arguments, const AttentionDecodeConfig &call, Plan &plan) const;
 
   mutable KernelTable<AttentionDecodeConfig> variants, appends;
   mutable KernelTable<SplitCombineConfig> combines;
+  mutable TunedTable<AttentionDecodeConfig> tuned;
 };
 
 } // namespace kiln::kernels

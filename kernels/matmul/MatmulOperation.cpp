@@ -198,6 +198,29 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   // 8-bit floats that no unit takes are multiplied as f16.
   const bool matrixUnit = elements && (*elements == MatrixElements::F8 || multipliesMatrices(*target, *elements));
   MatmulConfig c;
+  c.aUnit = x.unit(), c.bUnit = y.unit(), c.outUnit = z.unit();
+  c.otherUnit = a.other ? Matrices(*a.other).unit() : 1;
+  c.bias = a.bias.has_value();
+  c.other = a.other.has_value();
+  c.scaled = a.scale != 1;
+  c.activation = a.activation;
+  c.precision = a.precision;
+  c.epilogue = epilogue;
+  const Tiling t = a.tiling.given()
+                       ? a.tiling
+                       : tuned.get(jit(),
+                                   {.operation = name(),
+                                    .types = {kernelElement(type), kernelElement(a.out.dtype)},
+                                    .depth = true},
+                                   c,
+                                   {{"rows", z.rows},
+                                    {"columns", z.columns},
+                                    {"depth", x.columns},
+                                    {"batch", z.batch},
+                                    {"aligned", x.aligned(a.a) && y.aligned(a.b)},
+                                    {"splits", a.splits},
+                                    {"programs", a.programs},
+                                    {"deterministic", a.deterministic}});
   if (!matrixUnit) // each thread holds all of blockK
     c.blockM = c.blockN = 64, c.blockK = 8, c.warps = 4;
   else if (z.rows <= 64 || z.columns <= 64)
@@ -206,7 +229,6 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
     c.blockK = type == DType::F32 ? 16 : dtypeBytes(type) == 1 ? 64 : 32;
   if (matrixUnit && dtypeBytes(type) == 1 && c.blockM == 128)
     c.warps = 8; // operands that lie across are put together byte by byte: 64 x 64 a warp would spill
-  const Tiling &t = a.tiling;
   // Warpgroups read 8-bit floats with K contiguous only; threads would have to turn others.
   const bool eighths =
       elements == MatrixElements::F8 && target->has(Capability::Wgmma) && x.unit() == 1 && y.unit() == 0;
@@ -241,14 +263,6 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
       c.persistent &= field == &c.stages;
     }
   c.persistent |= a.programs != 0;
-  c.aUnit = x.unit(), c.bUnit = y.unit(), c.outUnit = z.unit();
-  c.otherUnit = a.other ? Matrices(*a.other).unit() : 1;
-  c.bias = a.bias.has_value();
-  c.other = a.other.has_value();
-  c.scaled = a.scale != 1;
-  c.activation = a.activation;
-  c.precision = a.precision;
-  c.epilogue = epilogue;
   return c;
 }
 

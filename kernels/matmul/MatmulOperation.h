@@ -6,6 +6,7 @@
 #include "kernels/support/CallOptions.h"
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
+#include "kernels/support/TunedTable.h"
 
 #include <optional>
 #include <span>
@@ -83,6 +84,7 @@ private:
 
   std::shared_ptr<const Epilogue> epilogue;
   mutable KernelTable<MatmulConfig> variants, finishers;
+  mutable TunedTable<MatmulConfig> tuned;
   mutable KernelTable<NoConfig> zeros;
 };
 

@@ -212,6 +212,19 @@ template <Configuration C> std::vector<language::ConfigEntry> entriesOf(const C 
   return out;
 }
 
+/// Whether a field without a text has another value than its default: the text does not say what the code is then.
+template <Configuration C> bool hasOpaqueFields(const C &c) {
+  bool out = false;
+  C::fields([&](std::string_view, auto member, const Values &, std::string_view) {
+    using T = std::remove_cvref_t<decltype(c.*member)>;
+    if constexpr (detail::kindOf<T>() == FieldInfo::Kind::Opaque) {
+      static const C standard;
+      out |= !(c.*member == standard.*member);
+    }
+  });
+  return out;
+}
+
 /// Equal ones have equal hashes.
 template <typename T> std::size_t hashOf(const T &value) {
   if constexpr (Configuration<T>) {

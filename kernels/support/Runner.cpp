@@ -221,6 +221,24 @@ Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_
   return out;
 }
 
+Result<MakerCall> makerOf(const TensorParameter &p, const Arrays &inputs, const OptionValues &options,
+                          const std::vector<std::string> &made) {
+  MakerCall out;
+  KILN_ASSIGN(out.family, findFamily(p.madeBy));
+  const Callable &maker = *out.family->callable;
+  for (const TensorParameter &t : maker.tensors()) {
+    for (const auto &[name, array] : inputs)
+      if (!t.output && t.has(name))
+        out.inputs[name] = array;
+    if (t.output && t.optional && std::find(made.begin(), made.end(), t.name) != made.end())
+      out.options[t.name] = true;
+  }
+  for (const OptionInfo &o : maker.options())
+    if (const auto found = options.find(o.name); found != options.end())
+      out.options.insert(*found);
+  return out;
+}
+
 Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,
                               const std::vector<std::string> &made, bool isPlanned) {
   const auto isMade = [&](const TensorParameter &p) {
@@ -230,32 +248,20 @@ Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs,
   for (const TensorParameter &p : all) {
     if (!isMade(p) || inputs.count(p.name))
       continue;
-    KILN_ASSIGN(const Family *family, findFamily(p.madeBy));
-    const Callable &maker = *family->callable;
-    Arrays theirs;
-    OptionValues known;
-    for (const TensorParameter &t : maker.tensors()) {
-      for (const auto &[name, array] : inputs)
-        if (!t.output && t.has(name))
-          theirs[name] = array;
-      if (t.output && t.optional && std::find(made.begin(), made.end(), t.name) != made.end())
-        known[t.name] = true;
-    }
-    for (const OptionInfo &o : maker.options())
-      if (const auto found = options.find(o.name); found != options.end())
-        known.insert(*found);
+    KILN_ASSIGN(const MakerCall call, makerOf(p, inputs, options, made));
+    const Callable &maker = *call.family->callable;
     RunnerResult result;
     if (isPlanned) {
       TensorTypes types;
-      for (const auto &[name, array] : theirs)
+      for (const auto &[name, array] : call.inputs)
         types[name] = {array.type, array.shape};
-      KILN_ASSIGN(const TensorTypes outputs, maker.outputs(types, known));
+      KILN_ASSIGN(const TensorTypes outputs, maker.outputs(types, call.options));
       for (const auto &[name, type] : outputs) {
         KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(type.shape, dtypeBytes(type.dtype)));
         result.outputs[name] = {type.dtype, type.shape, std::vector<std::byte>(bytes)};
       }
     } else {
-      KILN_ASSIGN(result, runCall(jit, maker, theirs, known));
+      KILN_ASSIGN(result, runCall(jit, maker, call.inputs, call.options));
     }
     // All that it makes, in one run.
     for (const TensorParameter &other : all) {

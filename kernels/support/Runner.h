@@ -68,6 +68,16 @@ Array randomInput(const Family &family, std::string_view name, const TensorType 
 /// Those of every input among `types`.
 Arrays randomInputs(const Family &family, const TensorTypes &types, std::uint64_t seed);
 
+/// The call whose outputs are inputs of another one.
+struct MakerCall {
+  const Family *family;
+  Arrays inputs;
+  OptionValues options;
+};
+/// What makes input `p` of a call with these inputs, of which those named in `made` are made.
+Result<MakerCall> makerOf(const TensorParameter &p, const Arrays &inputs, const OptionValues &options,
+                          const std::vector<std::string> &made);
+
 /// `inputs` and those named in `made`, from calls of the families that make them, with the options that these have.
 /// `isPlanned`: zeros in the place of what those calls would make; nothing runs.
 Result<Arrays> withMadeInputs(Jit &jit, const Callable &callable, Arrays inputs, const OptionValues &options,

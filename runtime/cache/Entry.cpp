@@ -24,7 +24,7 @@ static Status damaged(std::string why) {
 }
 
 std::string_view entryKindName(EntryKind kind) {
-  return kind == EntryKind::Ptx ? "ptx" : "cubin";
+  return kind == EntryKind::Ptx ? "ptx" : kind == EntryKind::Cubin ? "cubin" : "tuned";
 }
 
 std::string encodeEntry(std::string_view keyText, const Entry &entry) {
@@ -56,8 +56,8 @@ Result<EntryHeader> decodeEntryHeader(std::string_view header, std::uint64_t fil
   if (version != entryFormatVersion)
     return damaged("its format is version " + std::to_string(version) + ", this program reads version " +
                    std::to_string(entryFormatVersion));
-  if (kind != std::uint64_t(EntryKind::Ptx) && kind != std::uint64_t(EntryKind::Cubin))
-    return damaged("its kind is " + std::to_string(kind) + ", not ptx (1) or cubin (2)");
+  if (kind < std::uint64_t(EntryKind::Ptx) || kind > std::uint64_t(EntryKind::Tuned))
+    return damaged("its kind is " + std::to_string(kind) + ", not ptx (1), cubin (2) or tuned (3)");
   EntryHeader out{static_cast<EntryKind>(kind), number(header, 16, 8), number(header, 24, 8), number(header, 32, 8)};
   // One after the other: the sum of three arbitrary numbers may overflow.
   std::uint64_t left = fileBytes - entryHeaderBytes - entryChecksumBytes;

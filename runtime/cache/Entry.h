@@ -23,14 +23,14 @@
 
 namespace kiln::cache {
 
-enum class EntryKind : std::uint32_t { Ptx = 1, Cubin = 2 };
+enum class EntryKind : std::uint32_t { Ptx = 1, Cubin = 2, Tuned = 3 };
 
-/// "ptx", "cubin".
+/// "ptx", "cubin", "tuned".
 std::string_view entryKindName(EntryKind kind);
 
 struct Entry {
   EntryKind kind = EntryKind::Ptx;
-  std::string payload;  ///< PTX text, or the bytes of a cubin
+  std::string payload;  ///< PTX text, the bytes of a cubin, or the values of tuned options as JSON
   std::string metadata; ///< JSON; the cache does not look into it
   bool operator==(const Entry &) const = default;
 };

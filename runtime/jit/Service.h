@@ -54,6 +54,9 @@ public:
 
   Result<const LoadedKernel *> compile(const KernelSource &source, std::span<const ArgumentFact> facts);
 
+  std::optional<TunedValues> tuned(const TunedQuestion &question);
+  Status keepTuned(const TunedQuestion &question, const TunedValues &values, const TunedOrigin &origin);
+
   Status afterFork() const;
   Stream &streamOf(Stream *stream) const { return stream ? *stream : device.defaultStream(); }
   JitCounters counters() const;
@@ -86,6 +89,7 @@ private:
     bool operator==(const PluginState &) const = default;
   };
 
+  Result<cache::KeyText> tunedKey(const TunedQuestion &question);
   Result<KeyParts> keyParts(const KernelSource &source, std::string classes);
   Result<PluginState> pluginState() const;
   Result<std::shared_ptr<CompilerLibrary>> compilerLibrary();

@@ -1,6 +1,7 @@
 // `kiln bench`: the library's kernels at sizes that fill a GPU, next to the device's own copy in the same run.
 #include "kernels/support/Family.h"
 #include "kernels/support/Runner.h"
+#include "runtime/tools/BenchFirstCall.h"
 #include "runtime/tools/BenchPrediction.h"
 #include "runtime/tools/BenchResources.h"
 #include "runtime/tools/BenchTiming.h"
@@ -23,8 +24,10 @@ struct Options {
   RunOptions run;
   std::vector<std::string> kernels, dtypes{"f32", "bf16"}, with;
   unsigned samples = 15, batch = 20;
+  unsigned firstCalls = 0; ///< processes
+  std::optional<unsigned> firstCallHere; ///< of such a process: which of the calls
   bool check = true, predict = false, resources = false;
-  bool measures() const { return !predict && !resources; }
+  bool measures() const { return !predict && !resources && !firstCalls && !firstCallHere; }
 };
 
 class Bench {
@@ -45,8 +48,10 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
-    if (o.predict && o.resources)
-      return Status::invalid("--predict and --resources exclude each other", "ask for one after the other");
+    if (o.predict + o.resources + (o.firstCalls > 0) > 1)
+      return Status::invalid("--predict, --resources and --first-call exclude each other", "ask for one after the other");
+    if (o.firstCalls > 100)
+      return Status::invalid("--first-call " + std::to_string(o.firstCalls) + ": 1 to 100 processes");
     if (o.predict) {
       KILN_ASSIGN(device, openForPrediction(o.run, hardware));
     } else {
@@ -60,8 +65,8 @@ private:
     KILN_ASSIGN(const std::vector<FamilyCall> calls,
                 chooseFamilyCalls(o.kernels, o.dtypes, o.with, {.reference = o.check && o.measures(), .samples = true},
                                   SampleUse::Bench, large));
-    KILN_ASSIGN(JitOptions options, chosenJitOptions(o.run));
-    KILN_ASSIGN(jit, Jit::create(*device, std::move(options)));
+    KILN_ASSIGN(jitOptions, chosenJitOptions(o.run));
+    KILN_ASSIGN(jit, Jit::create(*device, JitOptions(jitOptions)));
     report["codeTarget"] = jit->codeTarget();
     report["device"] = device->info().name;
     report["description"] = device->info().description;
@@ -77,8 +82,13 @@ private:
                   "GB/s", "TFLOP/s", "check");
     if (o.measures())
       KILN_TRY(deviceCopy());
-    for (const FamilyCall &call : calls)
-      KILN_TRY(one(call).withContext(std::string(call.family->name()) + " " + std::string(dtypeName(call.type))));
+    unsigned number = 0; ///< among the calls of one kernel and type
+    for (const FamilyCall *last = nullptr; const FamilyCall &call : calls) {
+      number = last && last->family == call.family && last->type == call.type ? number + 1 : 0;
+      last = &call;
+      if (o.firstCallHere.value_or(number) == number)
+        KILN_TRY(one(call, number).withContext(std::string(call.family->name()) + " " + std::string(dtypeName(call.type))));
+    }
     return {};
   }
 
@@ -117,7 +127,7 @@ private:
     return {};
   }
 
-  Status one(const FamilyCall &of) {
+  Status one(const FamilyCall &of, unsigned number) {
     if (o.predict) {
       KILN_ASSIGN(Json row, predictedRow(*device, *jit, hardware, of));
       if (!o.run.json) {
@@ -131,6 +141,18 @@ private:
       KILN_ASSIGN(Json row, resourcesRow(*device, *jit, of));
       if (!o.run.json)
         std::fputs(resourcesText(row).c_str(), stdout);
+      report["results"].push_back(std::move(row));
+      return {};
+    }
+    if (o.firstCallHere) {
+      KILN_ASSIGN(Json row, firstCallHere(*device, jitOptions, of));
+      report["results"].push_back(std::move(row));
+      return {};
+    }
+    if (o.firstCalls) {
+      KILN_ASSIGN(Json row, firstCallRow(firstCallWords(of, number), o.firstCalls, of));
+      if (!o.run.json)
+        std::fputs(firstCallText(row).c_str(), stdout);
       report["results"].push_back(std::move(row));
       return {};
     }
@@ -152,7 +174,19 @@ private:
     return {};
   }
 
+  /// The command whose process makes one first call of it.
+  std::vector<std::string> firstCallWords(const FamilyCall &of, unsigned number) const {
+    std::vector<std::string> out = {"bench", std::string(of.family->name()), "--dtype", std::string(dtypeName(of.type)),
+                                    "--device", device->info().name, "--first-call-here", std::to_string(number)};
+    if (!o.run.codeTarget.empty())
+      out.insert(out.end(), {"--code-target", o.run.codeTarget});
+    for (const std::string &word : o.with)
+      out.insert(out.end(), {"--with", word});
+    return out;
+  }
+
   const Options &o;
+  JitOptions jitOptions;
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
   bool large = false;
@@ -186,6 +220,11 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--resources", o->resources,
               "registers, spills and shared memory of the call's kernels, where an assembler is found; nothing is "
               "timed or compared");
+  c->add_option("--first-call", o->firstCalls,
+                "what the first call costs, of each kernel's call and of those that make its inputs, compiled side by "
+                "side: the median of N new processes with an empty cache, and from the cache; nothing is run")
+      ->type_name("N");
+  c->add_option("--first-call-here", o->firstCallHere)->group(""); // not for people: what --first-call starts
   addCodeTarget(*c, o->run);
   c->add_flag("--json", o->run.json, "one JSON object on standard output");
   c->footer(
@@ -202,6 +241,7 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
       "  kiln bench rwkv7_backward --dtype bf16 --target sm_80 --with saved=rwkv7\n"
       "  kiln bench softmax --dtype f32 --target sm_90a --predict\n"
       "  kiln bench softmax --dtype f32 --target sm_90a --resources\n"
+      "  kiln bench add --dtype f32 --target sm_90a --first-call 3\n"
       "  kiln bench copy add --device cuda:0 --samples 31 --json\n"
       "Exit status: 0 good, 1 wrong results, 2 input, 3 compile, 4 device.");
   c->callback([o, &exitStatus] { exitStatus = Bench(*o)(); });

@@ -50,6 +50,11 @@ std::string field(const EntryInfo &e, std::string_view name) {
 }
 
 /// What tells two entries of one kernel apart.
+/// The kernel, or the operation whose tuned values it has.
+std::string nameOf(const EntryInfo &e) {
+  return e.kind == cache::EntryKind::Tuned ? field(e, "operation") + " (tuned)" : field(e, "kernel");
+}
+
 std::string configuration(const EntryInfo &e) {
   const std::string *settings = e.key.find("configuration");
   return settings && !settings->empty() ? *settings : "-";
@@ -164,8 +169,11 @@ private:
       report["entries"].push_back(describe(e));
       const std::string age = e.age ? timeText(*e.age) : "unknown";
       if (e.damage.empty())
-        rows.push_back({field(e, "kernel"), field(e, "code target"),
-                        e.kind == cache::EntryKind::Cubin ? field(e, "assembly arch") : "no (PTX)", sizeText(e.bytes),
+        rows.push_back({nameOf(e), field(e, "code target"),
+                        e.kind == cache::EntryKind::Cubin   ? field(e, "assembly arch")
+                        : e.kind == cache::EntryKind::Tuned ? "-"
+                                                            : "no (PTX)",
+                        sizeText(e.bytes),
                         age, timeText(e.idle), configuration(e), e.fileName});
       else
         rows.push_back(
@@ -236,7 +244,7 @@ private:
         add(bad, e);
         continue;
       }
-      add(byKernel[field(e, "kernel")], e);
+      add(byKernel[nameOf(e)], e);
       add(byTarget[field(e, "code target")], e);
     }
     report["entries"] = total.entries;

@@ -75,6 +75,13 @@ std::string describeCacheEntry(const CacheEntry &e) {
     if (f.name != "program")
       out += "  " + f.name + ": " + f.text + "\n";
   const Json metadata = metadataOf(e);
+  if (e.entry.kind == cache::EntryKind::Tuned) {
+    out += "\nvalues\n  " + e.entry.payload + "\n\nmeasured\n";
+    if (metadata.is_object())
+      for (const auto &[name, value] : metadata.items())
+        out += "  " + name + ": " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n";
+    return out;
+  }
   if (metadata.is_object()) {
     out += "\nresources\n";
     for (const char *name : {"num_warps", "shared_bytes", "ptx_isa", "assembler_level", "reproducible", "guards"})
@@ -90,12 +97,18 @@ Json cacheEntryJson(const CacheEntry &e) {
   Json out{{"file", e.info.fileName}, {"kind", cache::entryKindName(e.entry.kind)}};
   for (const cache::KeyText::Field &f : e.info.key.fields())
     out["key"][f.name] = f.text;
-  out["codeBytes"] = e.entry.payload.size();
+  if (e.entry.kind == cache::EntryKind::Tuned)
+    out["values"] = Json::parse(e.entry.payload, nullptr, /*allow_exceptions=*/false);
+  else
+    out["codeBytes"] = e.entry.payload.size();
   out["metadata"] = metadataOf(e);
   return out;
 }
 
 Result<std::vector<std::string>> extractCacheEntry(const CacheEntry &e, const std::string &folder) {
+  if (e.entry.kind == cache::EntryKind::Tuned)
+    return Status::invalid("the entry '" + e.info.fileName + "' has tuned values and no program",
+                           "kiln cache show prints them");
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error)

@@ -4,6 +4,7 @@
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/model/Estimate.h"
 #include "runtime/tools/BenchPrediction.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -110,6 +111,8 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
       if (o.name == p.name)
         out->options.push_back(o);
   KILN_ASSIGN(JitOptions options, chosenJitOptions(run));
+  options.knobs.tuned = false;
+  options.onTunedQuestion = [call = out.get()](const TunedQuestion &question) { call->questions.push_back(question); };
   KILN_ASSIGN(out->jit, Jit::create(device, std::move(options)));
   KILN_ASSIGN(const Target *code, findTarget(out->jit->codeTarget()));
   out->target = *code;
@@ -163,6 +166,43 @@ void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) {
     return;
   if (const auto its = launchesOf(callOf(standard)); its && *its == *usual)
     candidates.push_back({configurations->add(std::move(standard)), std::nullopt, /*isDefault=*/true});
+}
+
+Result<std::vector<TuneCall::Kept>> TuneCall::keep(const tune::Entry &winner, const tune::Entry *usual,
+                                                   std::size_t configurations) {
+  const auto isAsked = [&](const std::string &name) {
+    return std::any_of(questions.begin(), questions.end(), [&](const TunedQuestion &q) {
+      return std::find(q.options.begin(), q.options.end(), name) != q.options.end();
+    });
+  };
+  for (const auto &[name, value] : winner.configuration) {
+    const auto option =
+        std::find_if(options.begin(), options.end(), [&](const OptionInfo &o) { return o.name == name; });
+    const bool isDefault = option != options.end() && option->standard && textOf(*option->standard) == value;
+    if (!isAsked(name) && !isDefault)
+      return Status::invalid("the winner has " + name + " = " + value + ", which no call takes from the cache",
+                             questions.empty() ? "name the winner's options in the call"
+                                               : "name it in the call: --with " + name + "=" + value);
+  }
+  TunedOrigin origin;
+  KILN_ASSIGN(const tune::JournalHeader about, header());
+  origin.call = about.call;
+  origin.milliseconds = winner.milliseconds;
+  if (usual && usual->good())
+    origin.untuned = usual->milliseconds;
+  origin.configurations = configurations;
+  origin.time = winner.time;
+  std::vector<Kept> out;
+  for (const TunedQuestion &question : questions) {
+    Kept one{question, TunedValues(question.options.size())};
+    for (std::size_t i = 0; i < question.options.size(); ++i)
+      for (const auto &[name, value] : winner.configuration)
+        if (name == question.options[i])
+          one.values[i] = parseNumber<std::int64_t>(value).value_or(0);
+    KILN_TRY(jit->keepTuned(one.question, one.values, origin));
+    out.push_back(std::move(one));
+  }
+  return out;
 }
 
 Result<std::variant<tune::Rejection, std::optional<double>>>

@@ -51,6 +51,14 @@ public:
   /// configuration.
   void findDefault(std::vector<tune::Candidate> &candidates);
 
+  struct Kept {
+    TunedQuestion question;
+    TunedValues values;
+  };
+  /// Keeps the winner in the kernel cache, for calls that ask as this one does; after findDefault.  Refused if the
+  /// winner says something that no call is asked for, such as splits.
+  Result<std::vector<Kept>> keep(const tune::Entry &winner, const tune::Entry *usual, std::size_t configurations);
+
 private:
   TuneCall() = default;
   /// With a configuration's values as options.
@@ -67,6 +75,7 @@ private:
   model::Hardware hardware;
   std::vector<std::string> with;
   bool isRestricted = false; ///< by --set
+  std::vector<TunedQuestion> questions; ///< of the call where nothing is tuned
 };
 
 } // namespace kiln::tools

@@ -31,8 +31,10 @@ struct Options {
   std::uint64_t seed = 1;
   std::size_t keep = 64, budget = 0;
   std::optional<std::size_t> confirm;
+  std::optional<bool> save;
   double seconds = 0, timeout = 300;
   unsigned jobs = 0;
+  std::string devices; ///< "0-3"
   std::string answer; ///< of a process that measures: predicted or timed
   bool dryRun = false;
 };
@@ -93,6 +95,12 @@ private:
     KILN_TRY(checkNumbers());
     TuneRequest request = o.request;
     request.kernel = o.words[0];
+    if (!o.devices.empty()) {
+      if (!request.run.device.empty() || !request.run.target.empty())
+        return Status::invalid("--devices " + o.devices + " goes with no --device or --target", "leave one of them out");
+      KILN_ASSIGN(devices, gpusNamed(o.devices));
+      request.run.device = devices.front();
+    }
     return o.shapes.empty() ? tuneCall(request) : tuneShapes(request);
   }
 
@@ -164,23 +172,84 @@ private:
       return {};
     TuneWorker worker;
     worker.request = request;
-    worker.dtype = header.dtype, worker.device = call->device().info().name;
+    worker.dtype = header.dtype;
+    worker.devices = devices;
+    if (devices.empty())
+      worker.devices = {call->device().info().name};
+    else
+      KILN_TRY(checkDevices(devices, call->device().info()));
     worker.checkWith = o.checkWith.empty() ? request.with : o.checkWith;
     worker.isPredicted = call->isPredicted();
     worker.seconds = o.timeout;
     worker.target = call->codeTarget();
     tune::SweepOptions how{o.budget, o.seconds, o.jobs};
-    // A GPU is one, and the core that it waits for is its own.
-    how.measuresTogether = call->isPredicted();
+    // On a GPU one configuration is measured at a time, and the core that waits for it is its own.
+    how.measurers = call->isPredicted() ? 0 : static_cast<unsigned>(worker.devices.size());
     if (!how.jobs)
-      how.jobs = call->isPredicted() ? 1 : std::clamp(std::thread::hardware_concurrency(), 2u, 9u) - 1;
-    const tune::Measure measure = [&](const tune::Configuration &c) { return worker.measure(space, c); };
+      how.jobs = call->isPredicted() ? 1 : jobsFor(how.measurers);
+    const tune::Measure measure = [&](const tune::Configuration &c, unsigned measurer) {
+      return worker.measure(space, c, measurer);
+    };
     KILN_ASSIGN(const tune::SweepResult result,
                 sweep(space, pruned.kept, *searcher, journal.get(),
                       {measure, [&](const tune::Configuration &c) { return worker.prepare(space, c); }}, how));
-    if (o.seconds > 0 && result.state.seconds >= o.seconds)
-      return {}; // nothing is begun any more
-    return confirmBest(result.entries, measure, o.confirm.value_or(call->isPredicted() ? 0 : 3));
+    tune::Entry winner = *result.state.best;
+    const bool isOver = o.seconds > 0 && result.state.seconds >= o.seconds; // nothing is begun any more
+    if (!isOver)
+      KILN_TRY(confirmBest(result.entries, measure, o.confirm.value_or(call->isPredicted() ? 0 : 3), winner));
+    return keep(*call, winner, usualOf(space, pruned.kept, result), result.entries.size());
+  }
+
+  /// The entry of what the call takes where nothing is tuned; null: it was not measured.
+  static const tune::Entry *usualOf(const tune::Space &space, const std::vector<tune::Candidate> &kept,
+                                    const tune::SweepResult &result) {
+    for (const tune::Candidate &c : kept)
+      for (const tune::Entry &e : result.entries)
+        if (c.isDefault && e.key() == space.text(space.at(c.number)))
+          return &e;
+    return nullptr;
+  }
+
+  /// A sweep without the call's default may have found nothing better than that, so its winner is kept only if that is
+  /// asked for.
+  Status keep(TuneCall &call, const tune::Entry &winner, const tune::Entry *usual, std::size_t configurations) {
+    if (!o.save.value_or(usual != nullptr))
+      return {};
+    Result<std::vector<TuneCall::Kept>> kept = call.keep(winner, usual, configurations);
+    if (!kept) { // what was measured is not lost
+      if (o.save)
+        return kept.takeStatus().withContext("the winner is not kept");
+      report["notKept"] = kept.status().toString();
+      if (!o.request.run.json)
+        std::printf("not kept for later calls: %s\n", kept.status().toString().c_str());
+      return {};
+    }
+    report["kept"] = keptJson(*kept);
+    if (!o.request.run.json)
+      printKept(*kept);
+    return {};
+  }
+
+  /// Compiles that run ahead of so many devices.
+  static unsigned jobsFor(unsigned devices) {
+    const unsigned most = 8 * devices, cores = std::thread::hardware_concurrency();
+    return std::clamp(cores > devices ? cores - devices : 1, 1u, most);
+  }
+
+  /// Those of --devices are of the first one's kind, or what they measure does not compare.
+  Status checkDevices(const std::vector<std::string> &names, const DeviceInfo &first) const {
+    for (const std::string &name : names) {
+      if (name == first.name)
+        continue;
+      const Result<std::unique_ptr<Device>> device = openDevice(name);
+      if (!device)
+        return Status(device.status()).withContext("--devices " + o.devices);
+      if (const DeviceInfo &other = (*device)->info(); other.description != first.description)
+        return Status::invalid("--devices " + o.devices + ": " + name + " is " + other.description + ", and " + first.name +
+                                   " is " + first.description,
+                               "tune each kind by itself");
+    }
+    return {};
   }
 
   Status openJournal(const tune::JournalHeader &header, std::unique_ptr<tune::Journal> &journal) const {
@@ -221,11 +290,7 @@ private:
                       progress.show(state);
                   }));
     }
-    const tune::Entry *usual = nullptr;
-    for (const tune::Candidate &c : kept)
-      for (const tune::Entry &e : result->entries)
-        if (c.isDefault && e.key() == space.text(space.at(c.number)))
-          usual = &e;
+    const tune::Entry *const usual = usualOf(space, kept, *result);
     report["sweep"] = sweepJson(*result, usual);
     if (!o.request.run.json)
       printSweep(*result, usual);
@@ -239,7 +304,8 @@ private:
   }
 
   /// Of what a sweep found.  `entries` are of the sweep, or of the journal that it continued.
-  Status confirmBest(const std::vector<tune::Entry> &entries, const tune::Measure &measure, std::size_t best) {
+  Status confirmBest(const std::vector<tune::Entry> &entries, const tune::Measure &measure, std::size_t best,
+                     tune::Entry &winner) {
     const Interruptible signals;
     KILN_ASSIGN(const std::vector<tune::Confirmed> confirmed,
                 tune::confirm(entries, measure, {.best = best, .interrupted = &interrupted}));
@@ -248,6 +314,8 @@ private:
     report["sweep"]["confirmed"] = confirmedJson(confirmed);
     if (!o.request.run.json)
       printConfirmed(confirmed);
+    if (!confirmed.empty() && !confirmed[0].failure)
+      winner = confirmed[0].entry, winner.milliseconds = confirmed[0].median;
     return interrupted ? Status(StatusCode::NotReady, "interrupted while the best were measured again",
                                 "the same command measures them again")
                        : Status();
@@ -264,7 +332,7 @@ private:
                 tune::makeSearcher(o.search, stored.space(), stored.candidates(), o.seed));
     if (Result<tune::SweepResult> r =
             sweep(stored.space(), stored.candidates(), *searcher, nullptr,
-                  {[&](const tune::Configuration &c) { return stored.measure(c); }}, {o.budget, o.seconds});
+                  {[&](const tune::Configuration &c, unsigned) { return stored.measure(c); }}, {o.budget, o.seconds});
         !r)
       return r.takeStatus();
     report["trueBest"] = tune::toJson(stored.best());
@@ -328,6 +396,7 @@ private:
 
   const Options &o;
   bool isQuiet = false;
+  std::vector<std::string> devices; ///< of --devices
   Json report = Json::object();
 };
 
@@ -360,6 +429,10 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--device", o->request.run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->request.run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   addCodeTarget(*c, o->request.run);
+  c->add_option("--devices", o->devices,
+                "GPUs of this host that measure, each one configuration at a time: 0-3 or 0,2; all of one kind. What is "
+                "the best is confirmed on the first one")
+      ->type_name("N-M");
   c->add_flag("--dry-run", o->dryRun, "show the space and what is rejected and why; compile nothing");
   c->add_option("--keep", o->keep, "configurations that are compiled, the best in the model's order (default: 64)")
       ->type_name("K");
@@ -371,6 +444,9 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--confirm", o->confirm,
                 "the best K are measured again, in turn, six rounds; 0: none (default: 3, on the emulator 0)")
       ->type_name("K");
+  c->add_flag("--save,!--no-save", o->save,
+              "keep the winner in the kernel cache, for later calls that leave their tuned options open (default: if the "
+              "call's default was measured too)");
   c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
       ->type_name("S");
   c->add_option("--jobs", o->jobs,

@@ -17,6 +17,7 @@ Status TuneMeasurer::open() {
   const RunOptions &run = request.run;
   KILN_ASSIGN(std::unique_ptr<Device> opened, isPredicted ? openForPrediction(run, hardware) : openChosenDevice(run));
   KILN_ASSIGN(JitOptions options, chosenJitOptions(run));
+  options.knobs.tuned = false;
   KILN_ASSIGN(jit, Jit::create(*opened, std::move(options)));
   device = std::move(opened);
   return {};

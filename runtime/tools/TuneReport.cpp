@@ -163,6 +163,30 @@ void printConfirmed(const std::vector<Confirmed> &confirmed) {
   printTable(table);
 }
 
+Json keptJson(const std::vector<TuneCall::Kept> &kept) {
+  Json out = Json::array();
+  for (const TuneCall::Kept &k : kept) {
+    Json row = {{"operation", k.question.operation}};
+    if (!k.question.part.empty())
+      row["part"] = k.question.part;
+    row.update({{"types", k.question.types}, {"configuration", k.question.configuration}, {"sizes", k.question.sizes}});
+    for (std::size_t i = 0; i < k.values.size(); ++i)
+      row["values"][k.question.options[i]] = k.values[i];
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+void printKept(const std::vector<TuneCall::Kept> &kept) {
+  for (const TuneCall::Kept &k : kept) {
+    std::vector<std::string> values;
+    for (std::size_t i = 0; i < k.values.size(); ++i)
+      values.push_back(k.question.options[i] + "=" + std::to_string(k.values[i]));
+    std::printf("kept for later calls of %s with sizes to %s: %s\n", k.question.operation.c_str(),
+                k.question.sizes.c_str(), join(values).c_str());
+  }
+}
+
 Status noGood(const SweepResult &result) {
   std::vector<std::string> parts;
   for (unsigned i = 0; i < outcomes; ++i)

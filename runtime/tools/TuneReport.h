@@ -3,6 +3,7 @@
 #define KILN_RUNTIME_TOOLS_TUNEREPORT_H
 
 #include "runtime/tools/Report.h"
+#include "runtime/tools/TuneCall.h"
 #include "runtime/tune/Confirm.h"
 
 namespace kiln::tools {
@@ -19,6 +20,10 @@ void printSweep(const tune::SweepResult &result, const tune::Entry *usual);
 /// The best few, measured again in turn.
 Json confirmedJson(const std::vector<tune::Confirmed> &confirmed);
 void printConfirmed(const std::vector<tune::Confirmed> &confirmed);
+
+/// What later calls take.
+Json keptJson(const std::vector<TuneCall::Kept> &kept);
+void printKept(const std::vector<TuneCall::Kept> &kept);
 
 /// Why no configuration is good.
 Status noGood(const tune::SweepResult &result);

@@ -1,12 +1,12 @@
 #include "runtime/tools/TuneWorker.h"
 
-#include "compiler/codegen/Process.h"
-#include "runtime/tools/Report.h"
+#include "runtime/tools/OwnProgram.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
-#include <filesystem>
 
 namespace kiln::tools {
 namespace {
@@ -20,16 +20,6 @@ struct Ran {
   Json report;
 };
 
-/// The JSON object among the lines of a command, which may say other things on standard error.
-Json reportIn(const std::string &output) {
-  const std::size_t begin = output.starts_with('{') ? 0 : output.find("\n{");
-  const std::size_t end = output.rfind("\n}");
-  if (begin == std::string::npos || end == std::string::npos || end < begin)
-    return Json();
-  Json out = Json::parse(output.substr(begin, end + 2 - begin), nullptr, /*allow_exceptions=*/false);
-  return out.is_discarded() ? Json() : out;
-}
-
 std::string lastLine(std::string text) {
   while (!text.empty() && text.back() == '\n')
     text.pop_back();
@@ -40,20 +30,6 @@ std::string errorIn(const Ran &ran, const std::string &output) {
   if (const auto error = ran.report.find("error"); error != ran.report.end())
     return error->is_string() ? error->get<std::string>() : error->value("message", error->dump());
   return lastLine(output);
-}
-
-/// This program with other arguments.
-Result<ProcessSpec> ownProgram(std::vector<std::string> arguments) {
-  constexpr std::size_t most = 16u << 20;
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error)
-    return Status(StatusCode::IoError, "this program's own file cannot be found: " + error.message());
-  ProcessSpec spec;
-  spec.program = program.string();
-  spec.arguments = std::move(arguments);
-  spec.maxOutputBytes = spec.maxResponseBytes = most;
-  return spec;
 }
 
 /// What the end of a process says of a configuration, if it was not to end so.
@@ -129,17 +105,38 @@ Outcome outcomeOf(int exitStatus) {
   return exitStatus >= 0 && exitStatus < 4 ? known[exitStatus] : Outcome::Failed;
 }
 
+Result<std::vector<std::string>> gpusNamed(const std::string &text) {
+  constexpr unsigned most = 1024;
+  std::vector<std::string> out;
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const std::optional<unsigned> first = parseNumber<unsigned>(part.substr(0, dash)),
+                                  last = dash == part.npos ? first : parseNumber<unsigned>(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last >= most)
+      return Status::invalid("--devices " + text + ": '" + std::string(part) + "' names no GPUs",
+                             "write the numbers of GPUs, with commas or as a range: 0-3 or 0,2");
+    for (unsigned number = *first; number <= *last; ++number) {
+      const std::string name = "cuda:" + std::to_string(number);
+      if (std::find(out.begin(), out.end(), name) != out.end())
+        return Status::invalid("--devices " + text + " names " + name + " twice", "name each GPU once");
+      out.push_back(name);
+    }
+  }
+  return out;
+}
+
 std::vector<std::string> TuneWorker::command(const char *name, const std::vector<std::string> &with,
                                              const std::vector<std::string> &chosen) const {
-  std::vector<std::string> out = {name, request.kernel, "--dtype", dtype, "--json"};
+  // A configuration of zeros is what the operation chooses, not what was kept.
+  std::vector<std::string> out = {name, request.kernel, "--dtype", dtype, "--json", "--tuned", "0"};
   for (const std::vector<std::string> *words : {&with, &chosen})
     for (const std::string &word : *words)
       out.insert(out.end(), {"--with", word});
   return out;
 }
 
-std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command) const {
-  command.insert(command.end(), {"--device", device});
+std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command, unsigned measurer) const {
+  command.insert(command.end(), {"--device", devices[measurer % devices.size()]});
   if (!request.run.codeTarget.empty())
     command.insert(command.end(), {"--code-target", request.run.codeTarget});
   return command;
@@ -174,23 +171,23 @@ Result<tune::Entry> TuneWorker::prepare(const tune::Space &space, const tune::Co
   });
 }
 
-Result<tune::Entry> TuneWorker::measure(const tune::Space &space, const tune::Configuration &configuration) {
+Result<tune::Entry> TuneWorker::measure(const tune::Space &space, const tune::Configuration &configuration,
+                                        unsigned measurer) {
   const std::vector<std::string> chosen = wordsOf(space, configuration);
   return entryOf([&](tune::Entry &entry) -> Status {
-    KILN_TRY(ask(chosen, entry));
+    KILN_TRY(ask(chosen, measurer, entry));
     return entry.good() && isPredicted ? check(chosen, entry) : Status();
   });
 }
 
-/// This thread's process.
-Result<Conversation *> TuneWorker::measurer() {
+Result<Conversation *> TuneWorker::processOf(unsigned measurer) {
   std::unique_ptr<Conversation> *place = nullptr;
   {
     const std::lock_guard lock(mutex);
-    place = &measurers[std::this_thread::get_id()];
+    place = &processes[{measurer, std::this_thread::get_id()}];
   }
   if (!*place || (*place)->hasEnded()) { // one that ended unasked says nothing of the next configuration
-    std::vector<std::string> words = onDevice(command("tune", request.with, {}));
+    std::vector<std::string> words = onDevice(command("tune", request.with, {}), measurer);
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
     KILN_ASSIGN(*place, Conversation::start(std::move(spec)));
@@ -198,8 +195,8 @@ Result<Conversation *> TuneWorker::measurer() {
   return place->get();
 }
 
-Status TuneWorker::ask(const std::vector<std::string> &chosen, tune::Entry &entry) {
-  KILN_ASSIGN(Conversation *const process, measurer());
+Status TuneWorker::ask(const std::vector<std::string> &chosen, unsigned measurer, tune::Entry &entry) {
+  KILN_ASSIGN(Conversation *const process, processOf(measurer));
   const std::optional<std::string> answer = process->ask(Json(chosen).dump(), seconds);
   const Json row = answer ? Json::parse(*answer, nullptr, /*allow_exceptions=*/false) : Json();
   if (!answer) {
@@ -221,7 +218,7 @@ Status TuneWorker::ask(const std::vector<std::string> &chosen, tune::Entry &entr
   }
   if (!entry.good()) {
     const std::lock_guard lock(mutex);
-    measurers[std::this_thread::get_id()] = nullptr;
+    processes[{measurer, std::this_thread::get_id()}] = nullptr;
   }
   return {};
 }
@@ -229,7 +226,7 @@ Status TuneWorker::ask(const std::vector<std::string> &chosen, tune::Entry &entr
 /// Results against float64, and every check of the emulator.
 Status TuneWorker::check(const std::vector<std::string> &chosen, tune::Entry &entry) const {
   std::vector<std::string> words = command("check", checkWith, chosen);
-  const std::string emulated = device.substr(device.find(':') + 1);
+  const std::string &device = devices.front(), emulated = device.substr(device.find(':') + 1);
   words.insert(words.end(), {"--target", emulated, "--schedule", "in-order", "--timeout", format("%g", seconds)});
   KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds));
   if (ran.outcome == Outcome::Good)

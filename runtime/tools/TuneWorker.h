@@ -23,11 +23,15 @@ namespace kiln::tools {
 /// What an exit status says of a configuration.
 tune::Outcome outcomeOf(int exitStatus);
 
-/// Thread safe: each thread that measures has a process of its own.
+/// "cuda:0", "cuda:1", "cuda:3" of "0-1,3".  The failure names the part that is no number, or is there twice.
+Result<std::vector<std::string>> gpusNamed(const std::string &text);
+
+/// Thread safe: each measurer has a process of its own, on its device.
 class TuneWorker {
 public:
   TuneRequest request;
-  std::string dtype, device;          ///< "bf16", "emulator:sm_90a"
+  std::string dtype;                  ///< "bf16"
+  std::vector<std::string> devices;   ///< "emulator:sm_90a"; measurer N is on the Nth, where there are several
   std::vector<std::string> checkWith; ///< on the emulator: --with of the call that is checked
   bool isPredicted = false;
   double seconds = 300; ///< that each step may take
@@ -36,18 +40,18 @@ public:
   /// Compiles all kernels of the call and looks at what they take.  A failure says that no process can be started.
   Result<tune::Entry> prepare(const tune::Space &space, const tune::Configuration &configuration) const;
   /// What was prepared.
-  Result<tune::Entry> measure(const tune::Space &space, const tune::Configuration &configuration);
+  Result<tune::Entry> measure(const tune::Space &space, const tune::Configuration &configuration, unsigned measurer);
 
 private:
-  Result<Conversation *> measurer();
-  Status ask(const std::vector<std::string> &chosen, tune::Entry &entry);
+  Result<Conversation *> processOf(unsigned measurer);
+  Status ask(const std::vector<std::string> &chosen, unsigned measurer, tune::Entry &entry);
   Status check(const std::vector<std::string> &chosen, tune::Entry &entry) const;
   std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
                                    const std::vector<std::string> &chosen) const;
-  std::vector<std::string> onDevice(std::vector<std::string> command) const;
+  std::vector<std::string> onDevice(std::vector<std::string> command, unsigned measurer = 0) const;
   std::mutex mutex; ///< of the map
-  /// A process ends with the thread that started it.
-  std::map<std::thread::id, std::unique_ptr<Conversation>> measurers;
+  /// By measurer, and who started it: a process ends with that thread.
+  std::map<std::pair<unsigned, std::thread::id>, std::unique_ptr<Conversation>> processes;
 };
 
 } // namespace kiln::tools

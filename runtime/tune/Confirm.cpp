@@ -40,7 +40,7 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
       Configuration configuration;
       for (const auto &[name, value] : out[at].entry.configuration)
         configuration.push_back(value);
-      KILN_ASSIGN(const Entry again, measure(configuration));
+      KILN_ASSIGN(const Entry again, measure(configuration, 0));
       if (again.good())
         out[at].rounds.push_back(again.milliseconds);
       else

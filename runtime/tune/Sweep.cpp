@@ -31,7 +31,8 @@ public:
     {
       std::vector<std::jthread> others;
       startPreparing(others);
-      isPipelined ? measureAll() : prepareAll();
+      startMeasuring(others);
+      isPipelined ? measureAll(0) : prepareAll(0);
     }
     if (!problem.ok())
       return std::move(problem);
@@ -47,7 +48,8 @@ private:
           const std::lock_guard lock(mutex);
           ++preparing;
         }
-        others.emplace_back([this] { prepareAll(); });
+        const auto number = static_cast<unsigned>(others.size() + 1);
+        others.emplace_back([this, number] { prepareAll(number); });
       }
     } catch (const std::system_error &e) {
       const std::lock_guard lock(mutex);
@@ -58,6 +60,15 @@ private:
     }
   }
 
+  /// This thread is the first one that measures; with fewer than there are devices the sweep takes longer.
+  void startMeasuring(std::vector<std::jthread> &others) {
+    try {
+      for (unsigned number = 1; isPipelined && number < o.measurers; ++number)
+        others.emplace_back([this, number] { measureAll(number); });
+    } catch (const std::system_error &) {
+    }
+  }
+
   /// A candidate that can be measured.
   struct Prepared {
     std::size_t candidate;
@@ -65,7 +76,7 @@ private:
   };
 
   /// Prepares one after the other; measures them too, if nobody else does.
-  void prepareAll() {
+  void prepareAll(unsigned number) {
     while (const std::optional<std::size_t> candidate = take()) {
       Prepared prepared{*candidate, 0};
       if (how.prepare) {
@@ -78,13 +89,13 @@ private:
         prepared.seconds = entry->seconds;
       }
       if (!isPipelined) {
-        if (!measure(prepared))
+        if (!measure(prepared, number))
           break;
         continue;
       }
       std::unique_lock lock(mutex);
       // Those that wait are not measured if the time is over before, and a search that learns knows nothing of them.
-      changed.wait(lock, [&] { return ready.size() < mostReady || hasEnded(); });
+      changed.wait(lock, [&] { return ready.size() < 2 * o.measurers || hasEnded(); });
       ready.push_back(prepared);
       changed.notify_all();
     }
@@ -94,7 +105,7 @@ private:
     changed.notify_all();
   }
 
-  void measureAll() {
+  void measureAll(unsigned number) {
     for (;;) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return !ready.empty() || preparing == 0; });
@@ -110,7 +121,7 @@ private:
       if (hasEnded() || isOver())
         continue;
       lock.unlock();
-      if (!measure(next))
+      if (!measure(next, number))
         return endWaiting();
     }
   }
@@ -124,8 +135,8 @@ private:
     }
   }
 
-  bool measure(const Prepared &prepared) {
-    Result<Entry> entry = how.measure(configurationOf(prepared.candidate));
+  bool measure(const Prepared &prepared, unsigned number) {
+    Result<Entry> entry = how.measure(configurationOf(prepared.candidate), number);
     if (entry)
       entry->seconds += prepared.seconds;
     return finish(prepared.candidate, std::move(entry));
@@ -207,14 +218,13 @@ private:
     return std::chrono::duration<double>(Clock::now() - then).count();
   }
 
-  static constexpr std::size_t mostReady = 2;
   const Space &space;
   const std::vector<Candidate> &kept;
   Searcher &searcher;
   Journal *journal;
   const Measuring &how;
   const SweepOptions &o;
-  const bool isPipelined = !o.measuresTogether && how.prepare;
+  const bool isPipelined = o.measurers && how.prepare;
   const std::function<void(const SweepState &)> &seen;
   std::map<std::string, Entry> known; ///< by key
   const Clock::time_point begin = Clock::now();

@@ -18,21 +18,23 @@
 
 namespace kiln::tune {
 
-/// What a configuration takes.  A failed Result ends the sweep: it says nothing about the configuration.
-using Measure = std::function<Result<Entry>(const Configuration &)>;
+/// What a configuration takes, by the measurer of that number.  A failed Result ends the sweep: it says nothing about
+/// the configuration.
+using Measure = std::function<Result<Entry>(const Configuration &, unsigned measurer)>;
 struct Measuring {
   Measure measure;
   /// Before it, and whatever else is measured meanwhile.  An entry that is not good is the answer, and nothing is
   /// measured.  None: all is in `measure`.
-  Measure prepare = {};
+  std::function<Result<Entry>(const Configuration &)> prepare = {};
 };
 
 struct SweepOptions {
   std::size_t budget = 0; ///< configurations to measure; 0: all
   double seconds = 0;     ///< after which none is begun; 0: no limit
   unsigned jobs = 1;      ///< that are prepared at the same time
-  /// Whoever prepared a configuration measures it, so as many at a time; else one thread measures what all prepare.
-  bool measuresTogether = true;
+  /// Threads that only measure, one for each device, each with a number; what `jobs` others prepare.  0: whoever
+  /// prepared a configuration measures it, so as many at a time.
+  unsigned measurers = 0;
   const std::atomic<bool> *interrupted = nullptr;
 };
 

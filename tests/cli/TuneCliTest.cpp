@@ -80,12 +80,49 @@ TEST_F(TuneCliTest, ADefaultThatIsNoCombinationIsTriedToo) {
   words.insert(words.end(), {"--budget", "1", "--journal", file("j")});
   for (const char *name : {"q", "k", "v"})
     words.insert(words.end(), {"--check-with", std::string(name) + "=1x80x2x64"});
-  const Json sweep = json(words)["sweep"];
+  const Json tuned = json(words), &sweep = tuned["sweep"];
+  ASSERT_EQ(tuned["kept"].size(), 1u) << tuned.dump(); // now it is known to be good
+  EXPECT_EQ(tuned["kept"][0]["values"]["block_m"], 0);
   EXPECT_EQ(sweep["best"][0]["configuration"]["block_m"], 0) << sweep.dump();
   EXPECT_EQ(sweep["default"], sweep["best"][0]) << sweep.dump();
   // Only what --set names.
   dry.insert(dry.end(), {"--set", "block_m=128", "--set", "block_n=64", "--set", "warps=4", "--set", "stages=2,3"});
   EXPECT_EQ(json(dry)["space"]["size"], 2);
+}
+
+/// One configuration is the whole space, and not the call's default.
+TEST_F(TuneCliTest, WinnersAreKeptForLaterCalls) {
+  const Words one = product({"--set", "warps=4", "--set", "stages=2", "--confirm", "0"});
+  EXPECT_FALSE(json(one).contains("kept")); // the default was not among what was tried
+  const Words call = {"bench", "matmul", "--dtype", "bf16", "--target", "sm_90a", "--with", "a=60x64",
+                      "--with", "b=64x50", "--repeat", "1", "--log", "cache=info"};
+  const std::string taken = "matmul: tuned values of the cache: block_m=64, block_n=64, block_k=64, warps=4, stages=2";
+  EXPECT_EQ(kiln(call).err.find("tuned values"), std::string::npos);
+  Words saved = one;
+  saved.emplace_back("--save");
+  const Json kept = json(saved)["kept"];
+  ASSERT_EQ(kept.size(), 1u) << kept.dump();
+  EXPECT_EQ(kept[0]["operation"], "matmul");
+  EXPECT_EQ(kept[0]["values"]["stages"], 2);
+  EXPECT_EQ(kept[0]["sizes"].get<std::string>().find("rows 64, columns 64, depth 64"), 0u) << kept.dump();
+  const Outcome later = kiln(call);
+  EXPECT_EQ(later.status, 0) << later.err;
+  EXPECT_NE(later.err.find(taken), std::string::npos) << later.err;
+  Words off = call;
+  off.insert(off.end(), {"--tuned", "0"});
+  EXPECT_EQ(kiln(off).err.find("tuned values"), std::string::npos);
+  Words larger = call;
+  larger[7] = "a=65x64";
+  EXPECT_EQ(kiln(larger).err.find("tuned values"), std::string::npos);
+  const Outcome list = kiln({"cache", "list"});
+  EXPECT_NE(list.out.find("matmul (tuned)"), std::string::npos) << list.out;
+  // What no call can ask for is measured and not kept.
+  Words split = one;
+  split.insert(split.end(), {"--set", "splits=2", "--save"});
+  const Outcome refused = kiln(split);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("the winner has splits = 2, which no call takes from the cache"), std::string::npos)
+      << refused.err;
 }
 
 TEST_F(TuneCliTest, WhatTheKernelRefusesIsRejectedWithItsWords) {
@@ -115,6 +152,11 @@ TEST_F(TuneCliTest, BadSpacesAreRefused) {
   refused({"--with", "a=64x64", "--with", "b=64x64", "--set", "block_k=64", "--set", "stages=2", "--search",
            "annealing", "--journal", file("j")},
           "the searches are exhaustive, random, model");
+  for (const auto &[devices, part] :
+       {std::pair("1-0", "'1-0' names no GPUs"), {"0,x", "'x' names no GPUs"}, {"0,", "'' names no GPUs"},
+        {"0-2,1", "names cuda:1 twice"}, {"0-99999", "names no GPUs"}, {"-1", "names no GPUs"}})
+    expectRefused({"tune", "matmul", std::string("--devices=") + devices}, part);
+  expectRefused({"tune", "matmul", "--devices", "0-1", "--target", "sm_90a"}, "goes with no --device or --target");
   expectRefused({"tune", "softmax", "--target", "sm_90a"}, "no parameter left that a tuner may choose");
   expectRefused({"tune", "attention", "--target", "sm_90a"}, "one call is tuned");
   expectRefused({"tune", "matmul", "softmax", "--target", "sm_90a"}, "one kernel is tuned at a time");

@@ -39,7 +39,7 @@ private:
 TEST(ConfirmTest, MeasuresTheBestInTurnThereAndBack) {
   Device device(1, 0);
   const auto r = confirm({entryOf(4, 9), entryOf(2, 5), entryOf(3, 6), entryOf(0, 7)},
-                         [&](const Configuration &c) { return device.measure(c); }, {.best = 3, .rounds = 3});
+                         [&](const Configuration &c, unsigned) { return device.measure(c); }, {.best = 3, .rounds = 3});
   ASSERT_TRUE(r.ok());
   EXPECT_EQ(device.order, (std::vector<int>{2, 3, 0, 0, 3, 2, 2, 3, 0}));
   ASSERT_EQ(r->size(), 3u);
@@ -58,7 +58,7 @@ TEST(ConfirmTest, FindsTheFastestUnderADriftOfTheClock) {
     bySweep += std::min_element(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) {
                  return a.milliseconds < b.milliseconds;
                })->key() == "n=0";
-    const auto r = confirm(entries, [&](const Configuration &c) { return device.measure(c); }, {});
+    const auto r = confirm(entries, [&](const Configuration &c, unsigned) { return device.measure(c); }, {});
     ASSERT_TRUE(r.ok());
     byRounds += r->front().entry.key() == "n=0";
   }
@@ -72,7 +72,7 @@ TEST(ConfirmTest, EqualOnesAreTiedAndSlowerOnesAreNot) {
     std::mt19937 random(seed);
     std::normal_distribution<double> noise{1, 0.01};
     const auto r = confirm({entryOf(0, 1), entryOf(1, 1), entryOf(2, 1)},
-                           [&](const Configuration &c) -> Result<Entry> {
+                           [&](const Configuration &c, unsigned) -> Result<Entry> {
                              return entryOf(std::stoi(c[0]), (c[0] == "2" ? 1.1 : 1) * noise(random));
                            },
                            {});
@@ -88,7 +88,7 @@ TEST(ConfirmTest, EqualOnesAreTiedAndSlowerOnesAreNot) {
 TEST(ConfirmTest, WhatFailsIsNoWinner) {
   Device device(1, 0);
   device.broken = 0;
-  const auto measure = [&](const Configuration &c) { return device.measure(c); };
+  const auto measure = [&](const Configuration &c, unsigned) { return device.measure(c); };
   const auto r = confirm({entryOf(0, 1), entryOf(1, 1), entryOf(2, 1)}, measure, {});
   ASSERT_TRUE(r.ok());
   ASSERT_EQ(r->size(), 3u);
@@ -108,7 +108,7 @@ TEST(ConfirmTest, AnInterruptionKeepsWholeRounds) {
   std::atomic<bool> interrupted{false};
   Device device(1, 0);
   const auto r = confirm({entryOf(0, 1), entryOf(1, 1)},
-                         [&](const Configuration &c) {
+                         [&](const Configuration &c, unsigned) {
                            interrupted = device.order.size() == 4;
                            return device.measure(c);
                          },

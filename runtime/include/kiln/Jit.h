@@ -25,6 +25,7 @@
 #include "kiln/Knobs.h"
 #include "kiln/LaunchArguments.h"
 #include "kiln/NamedArguments.h"
+#include "kiln/Tuned.h"
 
 #include <atomic>
 #include <functional>
@@ -49,6 +50,8 @@ struct JitOptions {
   std::function<void(std::string_view line)> log; ///< where log lines go; empty: standard error
   /// Told of every kernel that this Jit loads, by the thread that served its first call.
   std::function<void(const LoadedKernel &loaded)> onFirstCall;
+  /// Told of what operations ask for before they choose, whether or not anything is kept.
+  std::function<void(const TunedQuestion &question)> onTunedQuestion;
   std::shared_ptr<CompilerLibrary> compiler; ///< empty: found by the knobs, opened at the first miss
 
   static Result<JitOptions> fromEnvironment();
@@ -149,6 +152,14 @@ public:
 
   /// A workspace for work on `stream`, kept and reused from call to call: see Operation.h.
   Result<DeviceAddress> workspace(std::size_t bytes, Stream *stream);
+
+  /// Whether operations are to ask for tuned values at all (KILN_TUNED).
+  bool asksForTuned() const;
+  /// What a sweep kept; reads the cache, so operations remember the answer.
+  std::optional<TunedValues> tuned(const TunedQuestion &question);
+  /// For later calls and processes, in the place of what was kept before.  Operations of this Jit that have asked
+  /// already do not see it.
+  Status keepTuned(const TunedQuestion &question, const TunedValues &values, const TunedOrigin &origin);
 
   JitCounters counters() const;
 

@@ -1,0 +1,114 @@
+//===- TunedTable.h - Tilings that sweeps found for an operation's calls -------===//
+//
+// A call that leaves its tiling open asks here before the operation chooses one.  What decides is the configuration
+// before any choice (head dims, options), the element types, and a bucket for each size: a power of two, never the size
+// itself.  The first call of a bucket reads the kernel cache (kiln/Tuned.h), and the answer is remembered, also that
+// there is none.
+//
+// Invariants: a remembered answer is found without a lock or an allocation; values that no option takes are as none.
+// Calls with functions of their own (members of the configuration that have no text) have no tuned values: nothing would
+// tell one function from another.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_KERNELS_SUPPORT_TUNEDTABLE_H
+#define KILN_KERNELS_SUPPORT_TUNEDTABLE_H
+
+#include "kernels/support/KernelTable.h"
+#include "kernels/support/Tiling.h"
+
+#include <bit>
+#include <initializer_list>
+
+namespace kiln::kernels {
+
+/// A size of a call, or another number that the best tiles follow from.
+struct TunedSize {
+  const char *name;
+  std::int64_t value;
+};
+
+/// The power of two that is not below: 4097 to 8192 share one.  0 of what is none.
+constexpr std::int64_t bucketOf(std::int64_t value) {
+  constexpr std::int64_t most = std::int64_t(1) << 62;
+  return value <= 0 ? 0 : static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(value, most))));
+}
+
+/// "queries 8192, keys 8192".
+std::string bucketsText(std::span<const TunedSize> sizes);
+
+/// What `Tiling::options` lists, each name after `part` and an underscore if there is one.
+std::vector<std::string> tilingOptions(std::string_view part, bool depth);
+
+/// The tiling of a question's answer; nothing: a value is none that the option takes.
+std::optional<Tiling> tilingOf(const TunedValues &values, bool depth);
+
+template <Configuration C> class TunedTable {
+public:
+  using Types = typename KernelTable<C>::Types;
+  static constexpr std::size_t mostSizes = 8;
+
+  TunedTable() = default;
+  TunedTable(const TunedTable &) = delete;
+  TunedTable &operator=(const TunedTable &) = delete;
+  ~TunedTable() {
+    for (const Entry *e = newest.load(); e;)
+      delete std::exchange(e, e->older);
+  }
+
+  struct Question {
+    std::string_view operation, part = {}; ///< "attention_backward", "keys"
+    Types types;
+    bool depth = false; ///< whether its tilings have one
+  };
+
+  /// `config`: before anything that a tiling says is chosen.  Zeros: the operation chooses.
+  Tiling get(Jit &jit, const Question &question, const C &config, std::initializer_list<TunedSize> sizes) {
+    if (!jit.asksForTuned() || hasOpaqueFields(config))
+      return {};
+    std::array<std::int64_t, mostSizes> buckets{};
+    std::size_t hash = hashOf(config), count = 0;
+    for (const TunedSize &size : sizes) {
+      buckets[count] = bucketOf(size.value);
+      hash = (hash ^ static_cast<std::size_t>(buckets[count++])) * 0x9E3779B97F4A7C15u;
+    }
+    for (const Entry *e = newest.load(std::memory_order_acquire); e; e = e->older)
+      if (e->hash == hash && e->buckets == buckets && e->types == question.types && e->config == config)
+        return e->tiling;
+    const Tiling tiling = ask(jit, question, config, {sizes.begin(), sizes.size()});
+    // If another thread adds it too, both are the same but for what was kept meanwhile; the newest is found.
+    auto *const entry = new Entry{hash, buckets, question.types, config, tiling, newest.load()};
+    while (!newest.compare_exchange_weak(entry->older, entry, std::memory_order_acq_rel))
+      ;
+    return tiling;
+  }
+
+private:
+  struct Entry {
+    std::size_t hash;
+    std::array<std::int64_t, mostSizes> buckets;
+    Types types;
+    C config;
+    Tiling tiling;
+    const Entry *older;
+  };
+
+  static Tiling ask(Jit &jit, const Question &question, const C &config, std::span<const TunedSize> sizes) {
+    TunedQuestion asked;
+    asked.operation = question.operation, asked.part = question.part;
+    asked.types = dtypeName(question.types.element);
+    if (question.types.out != question.types.element)
+      asked.types += " to " + std::string(dtypeName(question.types.out));
+    for (const language::ConfigEntry &field : entriesOf(config))
+      asked.configuration += (asked.configuration.empty() ? "" : ", ") + field.name + "=" + field.value.text;
+    asked.sizes = bucketsText(sizes);
+    asked.options = tilingOptions(question.part, question.depth);
+    const std::optional<TunedValues> values = jit.tuned(asked);
+    return values ? tilingOf(*values, question.depth).value_or(Tiling()) : Tiling();
+  }
+
+  std::atomic<const Entry *> newest{nullptr};
+};
+
+} // namespace kiln::kernels
+
+#endif // KILN_KERNELS_SUPPORT_TUNEDTABLE_H
