@@ -20,6 +20,7 @@ class Benchmark:
     peers: list = field(default_factory=list)  # names of functions of bench_peers.py
     shape: tuple = ()
     documents: tuple = ()  # lengths; {documents} among the words is a file that says which one each token belongs to
+    measure: str = "medianMs"  # of what `kiln bench` says of the call
     modelled: bool = True  # not: programs that wait for each other, of which the model has no time
 
     def words(self, folder):
@@ -62,7 +63,7 @@ def products():
         yield Benchmark(name, "Products", f"matmul bf16, {n}^3", "", "TFLOP/s", 2 * n**3,
                         ["matmul", "--dtype", "bf16", "--with", f"a=1x{n}x{n}", "--with", f"b=1x{n}x{n}"],
                         ["cuBLAS", "Triton"], (n,))
-    for dim, length, causal in itertools.product((64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384), (False, True)):
+    for dim, causal, length in itertools.product((64, 128, 256), (False, True), (512, 1024, 2048, 4096, 8192, 16384)):
         called = "" if length == 8192 else f"-{length}"
         batch, heads = 16384 // length, 2048 // dim
         tensor = f"{batch}x{length}x{heads}x{dim}"
@@ -75,8 +76,8 @@ def products():
         way = "causal" if causal else "full"
         # Triton's tutorial takes head dims up to 128, and tunes itself for seconds a length.
         peers = ["cuDNN", "FlashAttention-2"] + (["Triton"] if dim < 256 and length == 8192 else [])
-        yield Benchmark(f"attention-{dim}{called}-{way}", "Products", f"attention bf16, D = {dim}, S = {length}", way,
-                        "TFLOP/s", flops, words, peers, (batch, length, heads, dim, causal))
+        yield Benchmark(f"attention-{dim}{called}-{way}", "Products", f"attention bf16, D = {dim}, {way}",
+                        f"S = {length}", "TFLOP/s", flops, words, peers, (batch, length, heads, dim, causal))
     for dim in (64, 128, 256):  # PyTorch has no attention of such types to time
         length, heads = 16384, 2048 // dim
         words = ["attention", "--dtype", "e4m3"]
@@ -179,4 +180,23 @@ def recurrences():
                             [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
 
 
-ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences()]
+def first_calls():
+    """Compiled, assembled and loaded by a new process with an empty cache, and by another one from the cache; median of five."""
+    tensor = "2x8192x16x128"
+    qkv = [word for name in "qkv" for word in ("--with", f"{name}={tensor}")]
+    calls = (("add", "add f32", ["add", "--dtype", "f32"]),
+             ("attention", "attention bf16, D = 128", ["attention", "--dtype", "bf16", *qkv]),
+             ("attention_backward", "attention bf16, D = 128, forward and backward",
+              ["attention_backward", "--dtype", "bf16", *qkv, "--with", f"do={tensor}", "--with", "o=attention", "--with",
+               "lse=attention"]),
+             ("rwkv7", "RWKV7 bf16, D = 64, forward and backward",
+              ["rwkv7_backward", "--dtype", "bf16", *(word for name in ("r", "w", "k", "v", "a", "b", "do") for word in
+                                                      ("--with", f"{name}=8x4096x32x64")),
+               "--with", "lower_bound=-0.6066", "--with", "saved=rwkv7"]))
+    for name, what, words in calls:
+        for part, measure in (("empty cache", "coldMs"), ("from disk", "diskMs")):
+            yield Benchmark(f"first_call-{name}-{part.split()[-1]}", "First calls", what, part, "ms", 0,
+                            [*words, "--first-call", "5"], measure=measure, modelled=False)
+
+
+ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences(), *first_calls()]

@@ -6,6 +6,7 @@ Of each benchmark the newest record counts, by its date and then its name.  --ch
 is not what the records say.
 """
 import json
+import os
 import pathlib
 import re
 import sys
@@ -69,7 +70,7 @@ def cells(benchmarks, rows):
         best = min((p["ms"] for p in peers if "ms" in p), default=None)
         ratios.append(f"{best / row['medianMs']:.2f}" if best and "error" not in row else "")
     found = [peers_of(b, rows) for b in benchmarks]
-    told = ", ".join(f"{peer} " + " / ".join(of.get(peer, "") for of in found)
+    told = ", ".join(f"{peer} " + " / ".join(of.get(peer, "-") for of in found)
                      for peer in dict.fromkeys(p for of in found for p in of))
     return " / ".join(kiln), told, " / ".join(ratios) if any(ratios) else ""
 
@@ -83,11 +84,17 @@ def together(benchmarks):
 
 
 def ids(benchmarks):
-    """As a shell takes them: a-{b,c}-d."""
+    """As a shell takes them: a-{b,c}-d, or a-{b-,}c where one has no word there."""
     if len(benchmarks) == 1:
         return benchmarks[0].id
-    words = [b.id.split("-") for b in benchmarks]  # those of a row have as many words, and differ in one
-    return "-".join(same[0] if len(set(same)) == 1 else "{" + ",".join(same) + "}" for same in zip(*words))
+    words = [b.id.split("-") for b in benchmarks]
+    head = os.path.commonprefix(words)
+    rest = [w[len(head):] for w in words]
+    tail = os.path.commonprefix([w[::-1] for w in rest])[::-1]
+    middles = ["-".join(w[:len(w) - len(tail)]) for w in rest]
+    if all(middles):
+        return "-".join([*head, "{" + ",".join(middles) + "}", *tail])
+    return "-".join(head) + "-{" + ",".join(m and m + "-" for m in middles) + "}" + "-".join(tail)
 
 
 def excerpt(wanted, rows):
@@ -100,8 +107,12 @@ def excerpt(wanted, rows):
 
 
 def title(benchmarks):
-    parts = " / ".join(b.part for b in benchmarks)
-    return f"{benchmarks[0].row}, {parts}" if parts else benchmarks[0].row
+    """The row and its parts; what these begin with, up to an equals sign, stands there once."""
+    parts = [b.part for b in benchmarks]
+    begin = os.path.commonprefix(parts)
+    begin = begin[:begin.rfind("= ") + 2] if "= " in begin else ""
+    told = begin + " / ".join(part[len(begin):] for part in parts)
+    return f"{benchmarks[0].row}, {told}" if told else benchmarks[0].row
 
 
 def page(rows):

@@ -104,9 +104,12 @@ struct Comparison {
 /// A failure if the family has no reference.
 Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const OptionValues &options,
                                         const Arrays &outputs);
-/// The same with `wanted`, wherever it comes from, in the place of what the reference computes.
+/// What is allowed for the elements of each output.
+using Limits = std::map<std::string, std::vector<double>, std::less<>>;
+/// The same with `wanted`, wherever it comes from, in the place of what the reference computes.  `known`: limits of
+/// comparisons before, with the same reference and options that give the same; those that it lacks are added.
 Result<Comparison> compareWith(const HostTensors &wanted, const Reference &reference, const HostTensors &inputs,
-                               const OptionValues &options, const Arrays &outputs);
+                               const OptionValues &options, const Arrays &outputs, Limits *known = nullptr);
 
 } // namespace kiln::kernels
 

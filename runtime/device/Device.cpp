@@ -2,6 +2,7 @@
 
 #include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/emulator/EmulatorDevice.h"
+#include "runtime/device/offline/OfflineDevice.h"
 #include "support/ParseNumber.h"
 #include "support/Text.h"
 
@@ -34,6 +35,8 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
     return openEmulator(defaultTarget, options);
   if (name.starts_with("emulator:"))
     return openEmulator(name.substr(9), options);
+  if (name.starts_with("offline:"))
+    return openOffline(name);
   if (name.starts_with("cuda:")) {
     const std::string_view digits = name.substr(5);
     if (const std::optional<int> ordinal = parseNumber<int>(digits); ordinal && *ordinal >= 0)
@@ -42,7 +45,7 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
                   "device '" + std::string(name) + "': '" + std::string(digits) + "' is not the number of a GPU",
                   "use cuda:0, cuda:1, ...");
   }
-  std::string remedy = "use auto, cuda:N, or emulator:TARGET with TARGET one of " + targetNames();
+  std::string remedy = "use auto, cuda:N, emulator:TARGET, or offline:TARGET with TARGET one of " + targetNames();
   if (findTarget(name))
     remedy = "to emulate it use emulator:" + std::string(name);
   return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);

@@ -3,6 +3,8 @@
 #include "runtime/jit/CompileRequest.h"
 #include "support/Text.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <future>
 #include <system_error>
@@ -180,6 +182,18 @@ static std::future<void> warmUp(const std::shared_ptr<const Assembler> &assemble
   }
 }
 
+/// The compiler's metadata with what the assembler says of the code: "registers" and "spill_bytes" of a thread.
+static void addResources(std::string &metadata, const AssembledModule &module) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::parse(metadata, nullptr, /*allow_exceptions=*/false);
+  if (!all.is_object() || module.resources.kernels.size() != 1)
+    return;
+  const KernelResources &of = module.resources.kernels.front();
+  all["registers"] = of.registers;
+  if (of.spillStoreBytes && of.spillLoadBytes)
+    all["spill_bytes"] = *of.spillStoreBytes + *of.spillLoadBytes;
+  metadata = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 /// Nothing: what was opened is not what the key says.
 Result<std::optional<cache::Entry>> FirstCall::compile() {
   using Out = std::optional<cache::Entry>;
@@ -231,6 +245,7 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
     if (!cubin)
       return cubin.takeStatus().withContext("kernel '" + kernel.source.name + "' for " + service.codeTarget);
     stage("assemble", since);
+    addResources(entry.metadata, *cubin);
     entry.kind = cache::EntryKind::Cubin;
     entry.payload.assign(reinterpret_cast<const char *>(cubin->cubin.data()), cubin->cubin.size());
   } else
@@ -275,7 +290,8 @@ Result<std::unique_ptr<LoadedKernel>> FirstCall::load(const cache::Entry &entry,
   const KernelInfo &info = out->entry->info();
   const unsigned threads = 32 * metadata->warps;
   const bool sameBlock = info.requiredBlock.x == 0 || info.requiredBlock == Dim3{threads, 1, 1};
-  if (metadata->hidden && info.parameters.empty() && device.info().kind == DeviceKind::Cuda)
+  const bool isOffline = device.info().driver.empty();
+  if (metadata->hidden && info.parameters.empty() && device.info().kind == DeviceKind::Cuda && !isOffline)
     return fail(Status(StatusCode::Unsupported,
                        "it has tensor maps for parameters, and this driver does not say where parameters lie",
                        "install a driver of CUDA 12.4 or newer"));

@@ -65,7 +65,12 @@ Result<Json> resourcesRow(Device &device, Jit &jit, const FamilyCall &of) {
     Json one = {{"kernel", shortName(kernel->name())},
                 {"threads", kernel->threads()},
                 {"sharedBytes", info.staticSharedBytes + kernel->dynamicSharedBytes()}};
-    if (device.info().kind == DeviceKind::Cuda) {
+    if (device.info().driver.empty()) { // nothing was loaded
+      const Json said = Json::parse(kernel->metadata(), nullptr, /*allow_exceptions=*/false);
+      for (const auto &[to, from] : {std::pair("registers", "registers"), std::pair("spillBytes", "spill_bytes")})
+        if (said.is_object() && said.contains(from))
+          one[to] = said[from];
+    } else if (device.info().kind == DeviceKind::Cuda) {
       one["registers"] = info.registersPerThread;
       one["spillBytes"] = info.localBytesPerThread;
     } else if (Status s = addAssembled(*kernel, jit.codeTarget(), one); !s.ok())

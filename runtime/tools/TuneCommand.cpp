@@ -35,7 +35,7 @@ struct Options {
   double seconds = 0, timeout = 300;
   unsigned jobs = 0;
   std::string devices; ///< "0-3"
-  std::string answer; ///< of a process that measures: predicted or timed
+  std::string answer;  ///< of a process that measures: predicted or timed
   bool dryRun = false;
 };
 
@@ -97,7 +97,8 @@ private:
     request.kernel = o.words[0];
     if (!o.devices.empty()) {
       if (!request.run.device.empty() || !request.run.target.empty())
-        return Status::invalid("--devices " + o.devices + " goes with no --device or --target", "leave one of them out");
+        return Status::invalid("--devices " + o.devices + " goes with no --device or --target",
+                               "leave one of them out");
       KILN_ASSIGN(devices, gpusNamed(o.devices));
       request.run.device = devices.front();
     }
@@ -178,6 +179,8 @@ private:
       worker.devices = {call->device().info().name};
     else
       KILN_TRY(checkDevices(devices, call->device().info()));
+    KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+    worker.compiler = compilerFor(call->device().info(), knobs);
     worker.checkWith = o.checkWith.empty() ? request.with : o.checkWith;
     worker.isPredicted = call->isPredicted();
     worker.seconds = o.timeout;
@@ -245,8 +248,8 @@ private:
       if (!device)
         return Status(device.status()).withContext("--devices " + o.devices);
       if (const DeviceInfo &other = (*device)->info(); other.description != first.description)
-        return Status::invalid("--devices " + o.devices + ": " + name + " is " + other.description + ", and " + first.name +
-                                   " is " + first.description,
+        return Status::invalid("--devices " + o.devices + ": " + name + " is " + other.description + ", and " +
+                                   first.name + " is " + first.description,
                                "tune each kind by itself");
     }
     return {};
@@ -429,9 +432,10 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--device", o->request.run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->request.run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   addCodeTarget(*c, o->request.run);
-  c->add_option("--devices", o->devices,
-                "GPUs of this host that measure, each one configuration at a time: 0-3 or 0,2; all of one kind. What is "
-                "the best is confirmed on the first one")
+  c->add_option(
+       "--devices", o->devices,
+       "GPUs of this host that measure, each one configuration at a time: 0-3 or 0,2; all of one kind. What is "
+       "the best is confirmed on the first one")
       ->type_name("N-M");
   c->add_flag("--dry-run", o->dryRun, "show the space and what is rejected and why; compile nothing");
   c->add_option("--keep", o->keep, "configurations that are compiled, the best in the model's order (default: 64)")
@@ -444,9 +448,10 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_option("--confirm", o->confirm,
                 "the best K are measured again, in turn, six rounds; 0: none (default: 3, on the emulator 0)")
       ->type_name("K");
-  c->add_flag("--save,!--no-save", o->save,
-              "keep the winner in the kernel cache, for later calls that leave their tuned options open (default: if the "
-              "call's default was measured too)");
+  c->add_flag(
+      "--save,!--no-save", o->save,
+      "keep the winner in the kernel cache, for later calls that leave their tuned options open (default: if the "
+      "call's default was measured too)");
   c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
       ->type_name("S");
   c->add_option("--jobs", o->jobs,

@@ -49,7 +49,7 @@ Status TuneMeasurer::makeInputs(const FamilyCall &of) {
   return {};
 }
 
-Result<const HostTensors *> TuneMeasurer::referenceOf(const FamilyCall &of) {
+Result<TuneMeasurer::Expected *> TuneMeasurer::expectedOf(const FamilyCall &of) {
   std::string key;
   const std::vector<OptionInfo> all = of.family->callable->options();
   for (const auto &[name, value] : of.sample.options) {
@@ -57,12 +57,12 @@ Result<const HostTensors *> TuneMeasurer::referenceOf(const FamilyCall &of) {
     if (info == all.end() || info->candidates.empty()) // what is tuned never changes the result
       key += name + "=" + textOf(value) + "\n";
   }
-  const auto found = reference.find(key);
-  if (found != reference.end())
+  const auto found = expected.find(key);
+  if (found != expected.end())
     return &found->second;
   KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
-  KILN_ASSIGN(HostTensors wanted, definition->compute(host, of.sample.options));
-  return &(reference[key] = std::move(wanted));
+  KILN_ASSIGN(HostTensors values, definition->compute(host, of.sample.options));
+  return &(expected[key] = {std::move(values), {}});
 }
 
 Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
@@ -76,8 +76,9 @@ Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
   KILN_ASSIGN(const Spread t, timeLaunches(*device, how, [&] { return callable.run(*jit, planner, call, {}); }));
   KILN_ASSIGN(const Arrays outputs, placed.readOutputs());
   KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
-  KILN_ASSIGN(const HostTensors *wanted, referenceOf(of));
-  KILN_ASSIGN(const Comparison comparison, compareWith(*wanted, *definition, host, options, outputs));
+  KILN_ASSIGN(Expected *const wanted, expectedOf(of));
+  KILN_ASSIGN(const Comparison comparison,
+              compareWith(wanted->values, *definition, host, options, outputs, &wanted->limits));
   if (!comparison.good())
     return Json{{"outcome", tune::outcomeName(tune::Outcome::Wrong)}, {"message", "WRONG: " + comparison.toString()}};
   return Json{{"medianMs", t.median}, {"minMs", t.least}, {"maxMs", t.most}, {"halfIntervalMs", t.halfInterval},

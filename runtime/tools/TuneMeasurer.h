@@ -31,7 +31,11 @@ private:
   Result<FamilyCall> callOf(const std::vector<std::string> &configuration) const;
   Result<Json> timed(const FamilyCall &of);
   Status makeInputs(const FamilyCall &of);
-  Result<const kernels::HostTensors *> referenceOf(const FamilyCall &of);
+  struct Expected {
+    kernels::HostTensors values;
+    kernels::Limits limits; ///< of products they cost as much as the values
+  };
+  Result<Expected *> expectedOf(const FamilyCall &of);
 
   TuneRequest request;
   const bool isPredicted;
@@ -39,8 +43,8 @@ private:
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
   std::optional<kernels::Arrays> inputs;
-  kernels::HostTensors host;                             ///< the inputs in float64
-  std::map<std::string, kernels::HostTensors> reference; ///< by the options that results depend on
+  kernels::HostTensors host;                ///< the inputs in float64
+  std::map<std::string, Expected> expected; ///< by the options that results depend on
 };
 
 /// In the process: answers until it is to end; main's exit status.

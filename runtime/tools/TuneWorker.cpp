@@ -1,5 +1,6 @@
 #include "runtime/tools/TuneWorker.h"
 
+#include "compiler/codegen/Assembler.h"
 #include "runtime/tools/OwnProgram.h"
 #include "support/ParseNumber.h"
 #include "support/Text.h"
@@ -135,8 +136,16 @@ std::vector<std::string> TuneWorker::command(const char *name, const std::vector
   return out;
 }
 
-std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command, unsigned measurer) const {
-  command.insert(command.end(), {"--device", devices[measurer % devices.size()]});
+std::string compilerFor(const DeviceInfo &device, const Knobs &knobs) {
+  AssemblerSearch search;
+  search.nvJitLink = knobs.nvJitLink, search.ptxas = knobs.ptxas;
+  if (device.kind != DeviceKind::Cuda || !device.target || !findAssembler(search))
+    return device.name;
+  return "offline:" + std::string(device.target->name) + ":" + std::to_string(device.multiprocessors);
+}
+
+std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command, const std::string &device) const {
+  command.insert(command.end(), {"--device", device});
   if (!request.run.codeTarget.empty())
     command.insert(command.end(), {"--code-target", request.run.codeTarget});
   return command;
@@ -144,7 +153,7 @@ std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command, 
 
 Result<tune::Entry> TuneWorker::prepare(const tune::Space &space, const tune::Configuration &configuration) const {
   return entryOf([&](tune::Entry &entry) -> Status {
-    std::vector<std::string> words = onDevice(command("bench", request.with, wordsOf(space, configuration)));
+    std::vector<std::string> words = onDevice(command("bench", request.with, wordsOf(space, configuration)), compiler);
     words.emplace_back("--resources");
     KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds));
     const Json *const row = rowOf(ran);
@@ -187,7 +196,7 @@ Result<Conversation *> TuneWorker::processOf(unsigned measurer) {
     place = &processes[{measurer, std::this_thread::get_id()}];
   }
   if (!*place || (*place)->hasEnded()) { // one that ended unasked says nothing of the next configuration
-    std::vector<std::string> words = onDevice(command("tune", request.with, {}), measurer);
+    std::vector<std::string> words = onDevice(command("tune", request.with, {}), devices[measurer % devices.size()]);
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
     KILN_ASSIGN(*place, Conversation::start(std::move(spec)));

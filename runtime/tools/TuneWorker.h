@@ -23,6 +23,9 @@ namespace kiln::tools {
 /// What an exit status says of a configuration.
 tune::Outcome outcomeOf(int exitStatus);
 
+/// Where code for a device is compiled: "offline:sm_90a:132", or the device where no assembler is found.
+std::string compilerFor(const DeviceInfo &device, const Knobs &knobs);
+
 /// "cuda:0", "cuda:1", "cuda:3" of "0-1,3".  The failure names the part that is no number, or is there twice.
 Result<std::vector<std::string>> gpusNamed(const std::string &text);
 
@@ -32,6 +35,7 @@ public:
   TuneRequest request;
   std::string dtype;                  ///< "bf16"
   std::vector<std::string> devices;   ///< "emulator:sm_90a"; measurer N is on the Nth, where there are several
+  std::string compiler;               ///< the device that compiles: no GPU's time, where an assembler is found
   std::vector<std::string> checkWith; ///< on the emulator: --with of the call that is checked
   bool isPredicted = false;
   double seconds = 300; ///< that each step may take
@@ -48,7 +52,7 @@ private:
   Status check(const std::vector<std::string> &chosen, tune::Entry &entry) const;
   std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
                                    const std::vector<std::string> &chosen) const;
-  std::vector<std::string> onDevice(std::vector<std::string> command, unsigned measurer = 0) const;
+  std::vector<std::string> onDevice(std::vector<std::string> command, const std::string &device) const;
   std::mutex mutex; ///< of the map
   /// By measurer, and who started it: a process ends with that thread.
   std::map<std::pair<unsigned, std::thread::id>, std::unique_ptr<Conversation>> processes;

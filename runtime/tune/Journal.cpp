@@ -103,6 +103,7 @@ Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_v
   out.least = numberField(*json, "minMs"), out.greatest = numberField(*json, "maxMs");
   if (json->contains("estimateMs"))
     out.estimate = numberField(*json, "estimateMs");
+  out.isDefault = json->value("default", Json()) == Json(true);
   out.message = textField(*json, "message");
   out.seconds = numberField(*json, "seconds");
   out.time = textField(*json, "time");
@@ -154,6 +155,8 @@ Json toJson(const Entry &e) {
     out.update({{"ms", e.milliseconds}, {"minMs", e.least}, {"maxMs", e.greatest}});
   if (e.estimate)
     out["estimateMs"] = *e.estimate;
+  if (e.isDefault)
+    out["default"] = true;
   if (!e.message.empty())
     out["message"] = e.message;
   out["seconds"] = e.seconds;

@@ -51,6 +51,7 @@ struct Entry {
   double milliseconds = 0;        ///< of a good one: the objective
   double least = 0, greatest = 0; ///< of its samples
   std::optional<double> estimate; ///< the model's, before the compile
+  bool isDefault = false;         ///< what the call takes where nothing is tuned
   std::string message;            ///< of one that is not good
   double seconds = 0;             ///< that the configuration took in all
   std::string time;               ///< "2026-11-28T04:00:00Z"

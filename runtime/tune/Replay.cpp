@@ -41,7 +41,7 @@ Result<Replay> Replay::create(const JournalContents &journal) {
   }
   bool any = false;
   for (const auto &[number, e] : out.entries) {
-    out.kept.push_back({number, e.estimate});
+    out.kept.push_back({number, e.estimate, e.isDefault});
     if (e.good() && (!any || e.milliseconds < out.best().milliseconds))
       out.fastest = number, any = true;
   }

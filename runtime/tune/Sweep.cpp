@@ -159,6 +159,7 @@ private:
     }
     entry->configuration = named(space, configurationOf(candidate));
     entry->estimate = kept[candidate].estimate;
+    entry->isDefault = kept[candidate].isDefault;
     if (Status s = journal ? journal->append(*entry) : Status(); !s.ok()) {
       problem = std::move(s);
       return false;

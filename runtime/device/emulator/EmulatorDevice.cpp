@@ -6,6 +6,7 @@
 #include "runtime/device/emulator/execute/Executor.h"
 #include "runtime/device/emulator/observe/OpTraits.h"
 #include "runtime/device/emulator/observe/TimelineRecorder.h"
+#include "runtime/device/Multiprocessors.h"
 #include "support/Names.h"
 #include "support/Text.h"
 
@@ -41,33 +42,6 @@ std::vector<std::uint64_t> sampleOf(std::uint64_t clusters, std::uint64_t blocks
   }
   std::sort(out.begin(), out.end());
   return out;
-}
-
-/// Streaming multiprocessors of a usual GPU of the target: what %nsmid says and how many blocks are resident.
-unsigned multiprocessorsOf(const Target &target) {
-  switch (target.sm) {
-  case 75:
-    return 40; // T4
-  case 80:
-    return 108; // A100
-  case 86:
-    return 84; // A40, RTX 3090
-  case 87:
-    return 16; // Orin
-  case 89:
-    return 142; // L40
-  case 90:
-    return 132; // H100, H200
-  case 100:
-  case 103:
-    return 148; // B200, B300
-  case 110:
-    return 20; // Thor
-  case 120:
-    return 170; // RTX 5090
-  default:
-    return 64;
-  }
 }
 
 class EmulatorStream final : public Stream {
@@ -333,7 +307,7 @@ DeviceInfo emulatorInfo(const Target &target, const EmulatorOptions &options) {
   info.mma = options.mma;
   info.target = &target;
   info.sm = target.sm;
-  info.multiprocessors = emulator::multiprocessorsOf(target);
+  info.multiprocessors = multiprocessorsOf(target);
   info.memoryBytes = emulator::hostMemory();
   if (const auto *table = emulator::instructionTable(options.cpuLevel))
     info.driver = std::string(table->level);
