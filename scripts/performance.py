@@ -29,7 +29,8 @@ A row again, with its peers (they need PyTorch, and flash-linear-attention for t
     python3 scripts/record_benchmarks.py build/release/bin/kiln record.json --only attention-128-causal
 
 What Kiln timed was compared with float64 in the same run, but for the rows with a star; of these the kernels' tests compare every
-rule and shape class. Forward calls with a state keep what the backward call takes.
+rule and shape class. Forward calls with a state keep what the backward call takes. First calls: the host's time from making the Jit until
+all kernels are loaded, by new processes.
 """
 
 

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Device>> openDevice(std::string_view name, const Emulator
                   "device '" + std::string(name) + "': '" + std::string(digits) + "' is not the number of a GPU",
                   "use cuda:0, cuda:1, ...");
   }
-  std::string remedy = "use auto, cuda:N, emulator:TARGET, or offline:TARGET with TARGET one of " + targetNames();
+  std::string remedy = "use auto, cuda:N, offline:TARGET, or emulator:TARGET with TARGET one of " + targetNames();
   if (findTarget(name))
     remedy = "to emulate it use emulator:" + std::string(name);
   return Status(StatusCode::NotFound, "unknown device '" + std::string(name) + "'", remedy);

@@ -31,7 +31,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::size_t keep = 64, budget = 0;
   std::optional<std::size_t> confirm;
-  std::optional<bool> save;
+  bool save = false, noSave = false;
   double seconds = 0, timeout = 300;
   unsigned jobs = 0;
   std::string devices; ///< "0-3"
@@ -151,6 +151,9 @@ private:
                    {"objective", header.objective}});
     if (!o.dryRun && call->isPredicted())
       KILN_TRY(Status(call->modelStatus()));
+    if (!o.dryRun && call->device().info().driver.empty())
+      return Status(StatusCode::Unsupported, call->device().info().name + " compiles and measures nothing",
+                    "name a GPU, cuda:N, or --target for times of the performance model");
     KILN_ASSIGN(tune::Pruned pruned, tune::prune(space, [&](const tune::Configuration &c) { return call->judge(c); }));
     if (pruned.kept.empty())
       return tune::nothingLeft(pruned);
@@ -216,7 +219,7 @@ private:
   /// A sweep without the call's default may have found nothing better than that, so its winner is kept only if that is
   /// asked for.
   Status keep(TuneCall &call, const tune::Entry &winner, const tune::Entry *usual, std::size_t configurations) {
-    if (!o.save.value_or(usual != nullptr))
+    if (o.noSave || (!o.save && !usual))
       return {};
     Result<std::vector<TuneCall::Kept>> kept = call.keep(winner, usual, configurations);
     if (!kept) { // what was measured is not lost
@@ -449,9 +452,10 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
                 "the best K are measured again, in turn, six rounds; 0: none (default: 3, on the emulator 0)")
       ->type_name("K");
   c->add_flag(
-      "--save,!--no-save", o->save,
+      "--save", o->save,
       "keep the winner in the kernel cache, for later calls that leave their tuned options open (default: if the "
       "call's default was measured too)");
+  c->add_flag("--no-save", o->noSave, "keep no winner")->excludes("--save");
   c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
       ->type_name("S");
   c->add_option("--jobs", o->jobs,

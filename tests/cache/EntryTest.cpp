@@ -66,7 +66,7 @@ TEST(Entry, LyingHeadersAreRefused) {
   EXPECT_NE(with(0, "X").find("does not begin like an entry"), std::string::npos);
   EXPECT_NE(with(8, std::string_view("\2", 1)).find("version 2, this program reads version 1"), std::string::npos);
   EXPECT_NE(with(12, std::string_view("\0", 1)).find("kind is 0"), std::string::npos);
-  EXPECT_NE(with(12, std::string_view("\3", 1)).find("kind is 3"), std::string::npos);
+  EXPECT_NE(with(12, std::string_view("\4", 1)).find("kind is 4"), std::string::npos);
   for (std::size_t at : {16, 24, 32}) {
     EXPECT_NE(with(at, huge).find("cut short"), std::string::npos);
     EXPECT_NE(with(at, half).find("cut short"), std::string::npos);

@@ -195,5 +195,50 @@ TEST_F(BenchCliTest, PredictionsKnowTheirGpu) {
   EXPECT_NE(o.err.find("target sm_75: the performance model has no numbers"), std::string::npos) << o.err;
 }
 
+/// What a GPU machine would have in its cache is made where there is none.
+TEST_F(BenchCliTest, OfflineDevicesCompileAndRunNothing) {
+  const std::vector<std::string> call = {"bench",     "matmul", "--dtype",   "bf16",     "--with",
+                                         "a=256x256", "--with", "b=256x256", "--device", "offline:sm_90a"};
+  std::vector<std::string> words = call;
+  words.insert(words.end(), {"--resources", "--json"});
+  const Outcome o = kiln(words);
+  ASSERT_EQ(o.status, 0) << o.err;
+  const Json kernel = Json::parse(o.out)["results"][0]["kernels"][0];
+  EXPECT_GT(kernel["threads"], 0);
+  EXPECT_GT(kernel["sharedBytes"], 0);
+  const Outcome list = kiln({"cache", "list", "--json"});
+  const Json entry = Json::parse(list.out)["entries"][0];
+  EXPECT_EQ(entry["key"]["assembly arch"], "sm_90a");
+  EXPECT_EQ(entry["key"]["line info"], "off");
+  if (entry["kind"] == "cubin") // an assembler was found
+    EXPECT_GT(kernel["registers"], 0) << kernel.dump();
+  const Outcome run = kiln(call);
+  EXPECT_EQ(run.status, 3);
+  EXPECT_NE(run.err.find("offline:sm_90a compiles and has no memory"), std::string::npos) << run.err;
+  const Outcome tune = kiln({"tune", "matmul", "--dtype", "bf16", "--device", "offline:sm_90a"});
+  EXPECT_EQ(tune.status, 3);
+  EXPECT_NE(tune.err.find("offline:sm_90a compiles and measures nothing"), std::string::npos) << tune.err;
+}
+
+TEST_F(BenchCliTest, FirstCallsAreMadeByNewProcesses) {
+  const Outcome o = kiln({"bench", "layer_norm", "--dtype", "f32", "--target", "sm_80", "--first-call", "1", "--json"});
+  ASSERT_EQ(o.status, 0) << o.err;
+  const Json results = Json::parse(o.out)["results"];
+  ASSERT_FALSE(results.empty());
+  for (const Json &row : results) {
+    EXPECT_EQ(row["kernel"], "layer_norm");
+    EXPECT_GT(row["coldMs"], row["diskMs"]) << row.dump();
+    EXPECT_GT(row["diskMs"], 0);
+    EXPECT_EQ(row["coldRuns"].size(), 1u);
+    for (const Json &kernel : row["kernels"]) {
+      EXPECT_EQ(kernel["compiled"], true);
+      EXPECT_GT(kernel["stages"]["compile"], 0);
+    }
+  }
+  EXPECT_NE(kiln({"bench", "add", "--target", "sm_80", "--first-call", "101"}).err.find("1 to 100 processes"),
+            std::string::npos);
+  EXPECT_EQ(kiln({"bench", "add", "--target", "sm_90a", "--first-call", "1", "--predict"}).status, 2);
+}
+
 } // namespace
 } // namespace kiln::test

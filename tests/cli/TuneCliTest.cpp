@@ -94,8 +94,8 @@ TEST_F(TuneCliTest, ADefaultThatIsNoCombinationIsTriedToo) {
 TEST_F(TuneCliTest, WinnersAreKeptForLaterCalls) {
   const Words one = product({"--set", "warps=4", "--set", "stages=2", "--confirm", "0"});
   EXPECT_FALSE(json(one).contains("kept")); // the default was not among what was tried
-  const Words call = {"bench", "matmul", "--dtype", "bf16", "--target", "sm_90a", "--with", "a=60x64",
-                      "--with", "b=64x50", "--repeat", "1", "--log", "cache=info"};
+  const Words call = {"bench",  "matmul",  "--dtype", "bf16",    "--target", "sm_90a",
+                      "--with", "a=60x64", "--with",  "b=64x56", "--log",    "cache=info"};
   const std::string taken = "matmul: tuned values of the cache: block_m=64, block_n=64, block_k=64, warps=4, stages=2";
   EXPECT_EQ(kiln(call).err.find("tuned values"), std::string::npos);
   Words saved = one;
@@ -152,9 +152,12 @@ TEST_F(TuneCliTest, BadSpacesAreRefused) {
   refused({"--with", "a=64x64", "--with", "b=64x64", "--set", "block_k=64", "--set", "stages=2", "--search",
            "annealing", "--journal", file("j")},
           "the searches are exhaustive, random, model");
-  for (const auto &[devices, part] :
-       {std::pair("1-0", "'1-0' names no GPUs"), {"0,x", "'x' names no GPUs"}, {"0,", "'' names no GPUs"},
-        {"0-2,1", "names cuda:1 twice"}, {"0-99999", "names no GPUs"}, {"-1", "names no GPUs"}})
+  for (const auto &[devices, part] : {std::pair("1-0", "'1-0' names no GPUs"),
+                                      {"0,x", "'x' names no GPUs"},
+                                      {"0,", "'' names no GPUs"},
+                                      {"0-2,1", "names cuda:1 twice"},
+                                      {"0-99999", "names no GPUs"},
+                                      {"-1", "names no GPUs"}})
     expectRefused({"tune", "matmul", std::string("--devices=") + devices}, part);
   expectRefused({"tune", "matmul", "--devices", "0-1", "--target", "sm_90a"}, "goes with no --device or --target");
   expectRefused({"tune", "softmax", "--target", "sm_90a"}, "no parameter left that a tuner may choose");
