@@ -139,19 +139,22 @@ Status AttentionBackwardOperation::check(const AttentionBackwardArguments &a) co
     KILN_TRY(checkBiasExtent(name(), *of.bias, 3, "max_keys", a.maxKeys, /*orMore=*/true));
   KILN_TRY(checkBackwardHooks(device, name(), of, keysOf(a)));
   KILN_TRY(checkTilings(name(), a));
-  for (const auto &[launch, tiling, step] :
-       {std::tuple(Launch::Keys, &a.ofKeys, "block_m"), std::tuple(Launch::Queries, &a.ofQueries, "block_n")}) {
+  for (const auto &[launch, tiling] : {std::pair(Launch::Keys, &a.ofKeys), std::pair(Launch::Queries, &a.ofQueries)}) {
     if (!tiling->given())
       continue;
     KILN_ASSIGN(const AttentionBackwardConfig c, configOf(launch, a));
-    KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
-    const int rows = launch == Launch::Keys ? c.blockM : c.blockN;
-    KILN_TRY(checkStages(jit(), name(), c.stages, std::int64_t(2) * rows * (c.dim + c.dimV),
-                         std::string(words<Launch>[static_cast<std::size_t>(launch)]) + "_" + step + " = " +
-                             std::to_string(rows) + " rows with " + std::to_string(c.dim) + " + " +
-                             std::to_string(c.dimV) + " columns"));
+    KILN_TRY(checkTiles(launch, c));
   }
   return {};
+}
+
+Status AttentionBackwardOperation::checkTiles(Launch launch, const AttentionBackwardConfig &c) const {
+  KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
+  const auto &[rows, step] = launch == Launch::Keys ? std::pair(c.blockM, "block_m") : std::pair(c.blockN, "block_n");
+  return checkStages(jit(), name(), c.stages, std::int64_t(2) * rows * (c.dim + c.dimV),
+                     std::string(words<Launch>[static_cast<std::size_t>(launch)]) + "_" + step + " = " +
+                         std::to_string(rows) + " rows with " + std::to_string(c.dim) + " + " + std::to_string(c.dimV) +
+                         " columns");
 }
 
 Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch launch,
@@ -172,28 +175,30 @@ Result<AttentionBackwardConfig> AttentionBackwardOperation::configOf(Launch laun
   const bool aligned = launch == Launch::Keys      ? rowsAligned
                        : launch == Launch::Queries ? keysAligned
                                                    : rowsAligned && keysAligned;
-  Tiling given;
-  if (launch == Launch::Keys || launch == Launch::Queries) {
-    const auto number = static_cast<std::size_t>(launch);
-    given = launch == Launch::Keys ? a.ofKeys : a.ofQueries;
-    if (!given.given())
-      given = tuned[number].get(
-          jit(), {.operation = name(), .part = words<Launch>[number], .types = {kernelElement(of.q.dtype)}}, c,
-          {{"queries", queriesOf(of)},
-           {"keys", keysOf(a)},
-           {"heads", batchOf(of) * Heads(of.q, c.packedQ).heads},
-           {"key_heads", batchOf(of) * keyHeadsOf(of)},
-           {"left", of.windowLeft},
-           {"right", rightOf(of)},
-           {"aligned", aligned}});
-  }
-  chooseBackwardTiles(launch, c, aligned, targets.code, targets.device);
-  if (given.given())
-    for (const auto &[field, value] : {std::pair(&c.blockM, given.blockM), std::pair(&c.blockN, given.blockN),
-                                       std::pair(&c.warps, given.warps), std::pair(&c.stages, given.stages)})
+  const auto with = [&](const Tiling &tiling) {
+    AttentionBackwardConfig out = c;
+    chooseBackwardTiles(launch, out, aligned, targets.code, targets.device);
+    for (const auto &[field, value] : {std::pair(&out.blockM, tiling.blockM), std::pair(&out.blockN, tiling.blockN),
+                                       std::pair(&out.warps, tiling.warps), std::pair(&out.stages, tiling.stages)})
       if (value)
         *field = value;
-  return c;
+    return out;
+  };
+  if (launch != Launch::Keys && launch != Launch::Queries)
+    return with({});
+  if (const Tiling &given = launch == Launch::Keys ? a.ofKeys : a.ofQueries; given.given())
+    return with(given);
+  const auto number = static_cast<std::size_t>(launch);
+  return with(tuned[number].get(
+      jit(), {.operation = name(), .part = words<Launch>[number], .types = {kernelElement(of.q.dtype)}}, c,
+      {{"queries", queriesOf(of)},
+       {"keys", keysOf(a)},
+       {"heads", batchOf(of) * Heads(of.q, c.packedQ).heads},
+       {"key_heads", batchOf(of) * keyHeadsOf(of)},
+       {"left", of.windowLeft},
+       {"right", rightOf(of)},
+       {"aligned", aligned}},
+      [&](const Tiling &tiling) { return checkTiles(launch, with(tiling)).ok(); }));
 }
 
 Result<JitKernel *> AttentionBackwardOperation::kernelOf(Launch launch, DType element,

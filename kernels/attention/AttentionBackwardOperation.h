@@ -65,6 +65,8 @@ private:
   /// The launches for dbias; `parts`: of the workspace, as `biasParts` says.
   Status planBias(const AttentionBackwardArguments &arguments, const Tensor &lse2, const Tensor &delta,
                   const Tensor &parts, Plan &plan) const;
+  /// Of a tiling that somebody gave.
+  Status checkTiles(AttentionBackwardLaunch launch, const AttentionBackwardConfig &config) const;
   Result<AttentionBackwardConfig> configOf(AttentionBackwardLaunch launch,
                                            const AttentionBackwardArguments &arguments) const;
 

@@ -20,27 +20,40 @@ Result<AttentionConfig> AttentionOperation::configOf(const AttentionArguments &a
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
   const AttentionExtent extent{queriesOf(a), a.k.shape[c.packedK ? 0 : 1], batchOf(a) * Heads(a.q, c.packedQ).heads,
                                isAligned(a.k) && isAligned(a.v), a.q.dtype};
-  const Tiling tiling = a.tiling.given() ? a.tiling
-                                         : tuned.get(jit(), {.operation = name(), .types = {kernelElement(a.q.dtype)}}, c,
-                                                     {{"queries", extent.queries},
-                                                      {"keys", extent.keys},
-                                                      {"heads", extent.heads},
-                                                      {"left", a.windowLeft},
-                                                      {"right", rightOf(a)},
-                                                      {"aligned", extent.aligned},
-                                                      {"persistent", a.persistent}});
-  if (tiling.stages)
-    c.stages = tiling.stages;
-  const std::int64_t multiprocessors = jit().device().info().multiprocessors;
-  chooseTiles(c, extent, targets.code, targets.device, multiprocessors);
-  for (const auto &[field, given] :
-       {std::pair(&c.blockM, tiling.blockM), std::pair(&c.blockN, tiling.blockN), std::pair(&c.warps, tiling.warps)})
-    if (given) {
-      *field = given;
-      c.maxRegisters = 0; // they were for the tiles that were chosen
-    }
-  c.persistent = a.persistent || takesSeveralTiles(c, extent, targets.code, multiprocessors);
-  return c;
+  const auto with = [&](const Tiling &tiling) {
+    AttentionConfig out = c;
+    if (tiling.stages)
+      out.stages = tiling.stages;
+    const std::int64_t multiprocessors = jit().device().info().multiprocessors;
+    chooseTiles(out, extent, targets.code, targets.device, multiprocessors);
+    for (const auto &[field, given] : {std::pair(&out.blockM, tiling.blockM), std::pair(&out.blockN, tiling.blockN),
+                                       std::pair(&out.warps, tiling.warps)})
+      if (given) {
+        *field = given;
+        out.maxRegisters = 0; // they were for the tiles that were chosen
+      }
+    out.persistent = a.persistent || takesSeveralTiles(out, extent, targets.code, multiprocessors);
+    return out;
+  };
+  if (a.tiling.given())
+    return with(a.tiling);
+  return with(tuned.get(jit(), {.operation = name(), .types = {kernelElement(a.q.dtype)}}, c,
+                        {{"queries", extent.queries},
+                         {"keys", extent.keys},
+                         {"heads", extent.heads},
+                         {"left", a.windowLeft},
+                         {"right", rightOf(a)},
+                         {"aligned", extent.aligned},
+                         {"persistent", a.persistent}},
+                        [&](const Tiling &tiling) { return checkTiles(a, with(tiling)).ok(); }));
+}
+
+Status AttentionOperation::checkTiles(const AttentionArguments &a, const AttentionConfig &c) const {
+  KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
+  return checkStages(jit(), name(), c.stages,
+                     static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
+                     "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
+                         std::to_string(c.dimV) + " columns");
 }
 
 Status AttentionOperation::check(const AttentionArguments &a) const {
@@ -50,11 +63,7 @@ Status AttentionOperation::check(const AttentionArguments &a) const {
                            "leave it out, or give dense tensors without used lengths");
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionConfig c, configOf(a));
-    KILN_TRY(checkTilesOfBlocks(name(), c.hooks, c.blockM, c.blockN));
-    KILN_TRY(checkStages(jit(), name(), c.stages,
-                         static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
-                         "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
-                             std::to_string(c.dimV) + " columns"));
+    KILN_TRY(checkTiles(a, c));
   }
   return {};
 }

@@ -97,6 +97,8 @@ protected:
 
 private:
   Result<AttentionConfig> configOf(const AttentionArguments &arguments) const;
+  /// Of a tiling that somebody gave.
+  Status checkTiles(const AttentionArguments &arguments, const AttentionConfig &config) const;
 
   mutable KernelTable<AttentionConfig> variants;
   mutable TunedTable<AttentionConfig> tuned;

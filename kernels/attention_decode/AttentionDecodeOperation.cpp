@@ -54,40 +54,48 @@ Result<AttentionDecodeConfig> AttentionDecodeOperation::configOf(const Attention
     c.angles = a.rotaryCos->dtype;
   }
   KILN_ASSIGN(const Targets targets, targetsOf(jit()));
-  const Tiling tiling =
-      a.tiling.given() ? a.tiling
-                       : tuned.get(jit(), {.operation = name(), .types = {kernelElement(a.q.dtype)}}, c,
-                                   {{"rows", rowsOf(a)},
-                                    {"new_tokens", newTokensOf(a)},
-                                    {"keys", a.maxKeys ? std::min(a.maxKeys, capacityOf(a)) : capacityOf(a)},
-                                    {"heads", a.kCache.shape[2] * a.q.shape[0]},
-                                    {"page", a.pageTable ? a.kCache.shape[1] : 0},
-                                    {"left", a.windowLeft},
-                                    {"splits", a.splits}});
-  chooseDecodeTiles(c, {rowsOf(a), newTokensOf(a), a.q.dtype}, targets.code, targets.device);
-  for (const auto &[field, given] : {std::pair(&c.blockM, tiling.blockM), std::pair(&c.blockN, tiling.blockN),
-                                     std::pair(&c.warps, tiling.warps), std::pair(&c.stages, tiling.stages)})
-    if (given)
-      *field = given;
-  if (a.pageTable) {
-    const std::int64_t pageSize = a.kCache.shape[1];
-    c.place = pageSize % c.blockN == 0 && !a.leftPadK ? CachePlace::Pages : CachePlace::Gathered;
-    if (c.place == CachePlace::Gathered)
-      c.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
-  }
-  c.fromEnd = copiesWholeBlocks(c, targets.code);
-  c.appended = c.fromEnd && c.blockNew > 0;
-  return c;
+  const auto with = [&](const Tiling &tiling) {
+    AttentionDecodeConfig out = c;
+    chooseDecodeTiles(out, {rowsOf(a), newTokensOf(a), a.q.dtype}, targets.code, targets.device);
+    for (const auto &[field, given] : {std::pair(&out.blockM, tiling.blockM), std::pair(&out.blockN, tiling.blockN),
+                                       std::pair(&out.warps, tiling.warps), std::pair(&out.stages, tiling.stages)})
+      if (given)
+        *field = given;
+    if (a.pageTable) {
+      const std::int64_t pageSize = a.kCache.shape[1];
+      out.place = pageSize % out.blockN == 0 && !a.leftPadK ? CachePlace::Pages : CachePlace::Gathered;
+      if (out.place == CachePlace::Gathered)
+        out.pageSize = static_cast<int>(std::max<std::int64_t>(1, pageSize));
+    }
+    out.fromEnd = copiesWholeBlocks(out, targets.code);
+    out.appended = out.fromEnd && out.blockNew > 0;
+    return out;
+  };
+  if (a.tiling.given())
+    return with(a.tiling);
+  return with(tuned.get(jit(), {.operation = name(), .types = {kernelElement(a.q.dtype)}}, c,
+                        {{"rows", rowsOf(a)},
+                         {"new_tokens", newTokensOf(a)},
+                         {"keys", a.maxKeys ? std::min(a.maxKeys, capacityOf(a)) : capacityOf(a)},
+                         {"heads", a.kCache.shape[2] * a.q.shape[0]},
+                         {"page", a.pageTable ? a.kCache.shape[1] : 0},
+                         {"left", a.windowLeft},
+                         {"splits", a.splits}},
+                        [&](const Tiling &tiling) { return checkTiles(a, with(tiling)).ok(); }));
+}
+
+Status AttentionDecodeOperation::checkTiles(const AttentionDecodeArguments &a, const AttentionDecodeConfig &c) const {
+  return checkStages(jit(), name(), c.stages,
+                     static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
+                     "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
+                         std::to_string(c.dimV) + " columns");
 }
 
 Status AttentionDecodeOperation::check(const AttentionDecodeArguments &a) const {
   KILN_TRY(checkAttentionDecode(jit().device(), a));
   if (a.tiling.given()) {
     KILN_ASSIGN(const AttentionDecodeConfig c, configOf(a));
-    KILN_TRY(checkStages(jit(), name(), c.stages,
-                         static_cast<std::int64_t>(dtypeBytes(a.q.dtype)) * c.blockN * (c.dim + c.dimV),
-                         "block_n = " + std::to_string(c.blockN) + " keys with " + std::to_string(c.dim) + " + " +
-                             std::to_string(c.dimV) + " columns"));
+    KILN_TRY(checkTiles(a, c));
   }
   return {};
 }

@@ -84,6 +84,8 @@ protected:
 private:
   /// The code for a call, with what the caller leaves open chosen, but for `split`.
   Result<AttentionDecodeConfig> configOf(const AttentionDecodeArguments &arguments) const;
+  /// Of a tiling that somebody gave.
+  Status checkTiles(const AttentionDecodeArguments &arguments, const AttentionDecodeConfig &config) const;
   Status planAppend(const AttentionDecodeArguments &arguments, const AttentionDecodeConfig &call, Plan &plan) const;
 
   mutable KernelTable<AttentionDecodeConfig> variants, appends;

@@ -150,10 +150,7 @@ Status MatmulOperation::check(const MatmulArguments &a) const {
                            "leave precision out");
   if (a.tiling.given()) {
     KILN_ASSIGN(const MatmulConfig c, configOf(a));
-    KILN_TRY(checkStages(jit(), name(), c.stages,
-                         static_cast<std::int64_t>(bytesOfStage(a.a.dtype, {c.blockM, c.blockN, c.blockK})),
-                         "block_m = " + std::to_string(c.blockM) + ", block_n = " + std::to_string(c.blockN) +
-                             ", block_k = " + std::to_string(c.blockK)));
+    KILN_TRY(checkTiles(a, c));
   }
   return {};
 }
@@ -192,11 +189,7 @@ const WarpgroupTile *warpgroupTile(const Matrices &out, DType type, const Tiling
 
 Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   const Matrices x(a.a), y(a.b), z(a.out);
-  KILN_ASSIGN(const Target *target, findTarget(jit().codeTarget()));
   const DType type = a.a.dtype;
-  const std::optional<MatrixElements> elements = matrixElements(type, a.precision != language::Precision::Ieee);
-  // 8-bit floats that no unit takes are multiplied as f16.
-  const bool matrixUnit = elements && (*elements == MatrixElements::F8 || multipliesMatrices(*target, *elements));
   MatmulConfig c;
   c.aUnit = x.unit(), c.bUnit = y.unit(), c.outUnit = z.unit();
   c.otherUnit = a.other ? Matrices(*a.other).unit() : 1;
@@ -206,21 +199,39 @@ Result<MatmulConfig> MatmulOperation::configOf(const MatmulArguments &a) const {
   c.activation = a.activation;
   c.precision = a.precision;
   c.epilogue = epilogue;
-  const Tiling t = a.tiling.given()
-                       ? a.tiling
-                       : tuned.get(jit(),
-                                   {.operation = name(),
-                                    .types = {kernelElement(type), kernelElement(a.out.dtype)},
-                                    .depth = true},
-                                   c,
-                                   {{"rows", z.rows},
-                                    {"columns", z.columns},
-                                    {"depth", x.columns},
-                                    {"batch", z.batch},
-                                    {"aligned", x.aligned(a.a) && y.aligned(a.b)},
-                                    {"splits", a.splits},
-                                    {"programs", a.programs},
-                                    {"deterministic", a.deterministic}});
+  if (a.tiling.given())
+    return withTiling(a, a.tiling, c);
+  const Tiling kept = tuned.get(
+      jit(), {.operation = name(), .types = {kernelElement(type), kernelElement(a.out.dtype)}, .depth = true}, c,
+      {{"rows", z.rows},
+       {"columns", z.columns},
+       {"depth", x.columns},
+       {"batch", z.batch},
+       {"aligned", x.aligned(a.a) && y.aligned(a.b)},
+       {"splits", a.splits},
+       {"programs", a.programs},
+       {"deterministic", a.deterministic}},
+      [&](const Tiling &t) {
+        const Result<MatmulConfig> with = withTiling(a, t, c);
+        return with && checkTiles(a, *with).ok();
+      });
+  return withTiling(a, kept, c);
+}
+
+Status MatmulOperation::checkTiles(const MatmulArguments &a, const MatmulConfig &c) const {
+  return checkStages(jit(), name(), c.stages,
+                     static_cast<std::int64_t>(bytesOfStage(a.a.dtype, {c.blockM, c.blockN, c.blockK})),
+                     "block_m = " + std::to_string(c.blockM) + ", block_n = " + std::to_string(c.blockN) +
+                         ", block_k = " + std::to_string(c.blockK));
+}
+
+Result<MatmulConfig> MatmulOperation::withTiling(const MatmulArguments &a, const Tiling &t, MatmulConfig c) const {
+  const Matrices x(a.a), y(a.b), z(a.out);
+  KILN_ASSIGN(const Target *target, findTarget(jit().codeTarget()));
+  const DType type = a.a.dtype;
+  const std::optional<MatrixElements> elements = matrixElements(type, a.precision != language::Precision::Ieee);
+  // 8-bit floats that no unit takes are multiplied as f16.
+  const bool matrixUnit = elements && (*elements == MatrixElements::F8 || multipliesMatrices(*target, *elements));
   if (!matrixUnit) // each thread holds all of blockK
     c.blockM = c.blockN = 64, c.blockK = 8, c.warps = 4;
   else if (z.rows <= 64 || z.columns <= 64)

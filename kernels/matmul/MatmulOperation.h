@@ -77,6 +77,10 @@ protected:
 
 private:
   Result<MatmulConfig> configOf(const MatmulArguments &arguments) const;
+  /// `config` with what `tiling` leaves open chosen.
+  Result<MatmulConfig> withTiling(const MatmulArguments &arguments, const Tiling &tiling, MatmulConfig config) const;
+  /// Of a tiling that somebody gave.
+  Status checkTiles(const MatmulArguments &arguments, const MatmulConfig &config) const;
   std::int64_t splitsOf(const MatmulArguments &arguments, const MatmulConfig &config) const;
   /// The second launch of a split product.
   Status finish(const MatmulArguments &arguments, const MatmulConfig &config, std::int64_t parts, DeviceAddress sums,

@@ -6,8 +6,8 @@
 // there is none.
 //
 // Invariants: a remembered answer is found without a lock or an allocation; values that no option takes are as none.
-// Calls with functions of their own (members of the configuration that have no text) have no tuned values: nothing would
-// tell one function from another.
+// Calls with functions of their own (members of the configuration that have no text) have no tuned values: nothing
+// would tell one function from another.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_TUNEDTABLE_H
@@ -17,7 +17,6 @@
 #include "kernels/support/Tiling.h"
 
 #include <bit>
-#include <initializer_list>
 
 namespace kiln::kernels {
 
@@ -61,36 +60,55 @@ public:
     bool depth = false; ///< whether its tilings have one
   };
 
-  /// `config`: before anything that a tiling says is chosen.  Zeros: the operation chooses.
-  Tiling get(Jit &jit, const Question &question, const C &config, std::initializer_list<TunedSize> sizes) {
+  /// `config`: before anything that a tiling says is chosen.  `fits`: whether the call takes a tiling, asked once a
+  /// bucket; what was kept for other code may not fit this one.  Zeros: the operation chooses.
+  template <std::size_t N, typename Fits>
+  Tiling get(Jit &jit, const Question &question, const C &config, const TunedSize (&sizes)[N], Fits fits) {
+    static_assert(N <= mostSizes);
     if (!jit.asksForTuned() || hasOpaqueFields(config))
       return {};
-    std::array<std::int64_t, mostSizes> buckets{};
-    std::size_t hash = hashOf(config), count = 0;
-    for (const TunedSize &size : sizes) {
-      buckets[count] = bucketOf(size.value);
-      hash = (hash ^ static_cast<std::size_t>(buckets[count++])) * 0x9E3779B97F4A7C15u;
+    Key key{hashOf(config), {}, question.types};
+    for (std::size_t i = 0; i < N; ++i) {
+      key.buckets[i] = bucketOf(sizes[i].value);
+      key.hash = (key.hash ^ static_cast<std::size_t>(key.buckets[i])) * 0x9E3779B97F4A7C15u;
     }
-    for (const Entry *e = newest.load(std::memory_order_acquire); e; e = e->older)
-      if (e->hash == hash && e->buckets == buckets && e->types == question.types && e->config == config)
-        return e->tiling;
-    const Tiling tiling = ask(jit, question, config, {sizes.begin(), sizes.size()});
-    // If another thread adds it too, both are the same but for what was kept meanwhile; the newest is found.
-    auto *const entry = new Entry{hash, buckets, question.types, config, tiling, newest.load()};
-    while (!newest.compare_exchange_weak(entry->older, entry, std::memory_order_acq_rel))
-      ;
-    return tiling;
+    if (const Entry *known = find(newest.load(std::memory_order_acquire), key, config))
+      return known->tiling;
+    Tiling tiling = ask(jit, question, config, sizes);
+    if (tiling.given() && !fits(tiling))
+      tiling = {};
+    return add({key, config, tiling, nullptr});
   }
 
 private:
-  struct Entry {
+  struct Key {
     std::size_t hash;
     std::array<std::int64_t, mostSizes> buckets;
     Types types;
+    bool operator==(const Key &) const = default;
+  };
+  struct Entry {
+    Key key;
     C config;
     Tiling tiling;
     const Entry *older;
   };
+
+  static const Entry *find(const Entry *from, const Key &key, const C &config) {
+    while (from && !(from->key == key && from->config == config))
+      from = from->older;
+    return from;
+  }
+  /// Of threads that ask at the same time the first one's answer counts: a call's workspace and its launches agree.
+  Tiling add(Entry &&made) {
+    auto entry = std::make_unique<Entry>(std::move(made));
+    entry->older = newest.load(std::memory_order_acquire);
+    do {
+      if (const Entry *known = find(entry->older, entry->key, entry->config))
+        return known->tiling;
+    } while (!newest.compare_exchange_weak(entry->older, entry.get(), std::memory_order_acq_rel));
+    return entry.release()->tiling;
+  }
 
   static Tiling ask(Jit &jit, const Question &question, const C &config, std::span<const TunedSize> sizes) {
     TunedQuestion asked;

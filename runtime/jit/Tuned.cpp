@@ -54,6 +54,7 @@ Result<cache::KeyText> JitService::tunedKey(const TunedQuestion &question) {
       .set("code target", codeTarget)
       // Which GPU of a host it is does not matter, which kind does.
       .set("device", about.kind == DeviceKind::Emulator ? about.name : about.description)
+      .set("assembler", assembler.identity(hashes))
       .set("compiler", compilerHash)
       .set("plugins", pluginsNow.hashes)
       .set("passes", options.knobs.passes);

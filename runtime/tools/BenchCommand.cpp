@@ -24,7 +24,7 @@ struct Options {
   RunOptions run;
   std::vector<std::string> kernels, dtypes{"f32", "bf16"}, with;
   unsigned samples = 15, batch = 20;
-  unsigned firstCalls = 0; ///< processes
+  std::optional<unsigned> firstCalls;    ///< processes
   std::optional<unsigned> firstCallHere; ///< of such a process: which of the calls
   bool check = true, predict = false, resources = false;
   bool measures() const { return !predict && !resources && !firstCalls && !firstCallHere; }
@@ -48,10 +48,11 @@ private:
   Status execute() {
     if (o.samples == 0 || o.samples > 1000 || o.batch == 0 || o.batch > 10000)
       return Status::invalid("--samples is 1 to 1000, --batch 1 to 10000");
-    if (o.predict + o.resources + (o.firstCalls > 0) > 1)
-      return Status::invalid("--predict, --resources and --first-call exclude each other", "ask for one after the other");
-    if (o.firstCalls > 100)
-      return Status::invalid("--first-call " + std::to_string(o.firstCalls) + ": 1 to 100 processes");
+    if (o.predict + o.resources + o.firstCalls.has_value() > 1)
+      return Status::invalid("--predict, --resources and --first-call exclude each other",
+                             "ask for one after the other");
+    if (o.firstCalls && (*o.firstCalls == 0 || *o.firstCalls > 100))
+      return Status::invalid("--first-call " + std::to_string(*o.firstCalls) + ": 1 to 100 processes");
     if (o.predict) {
       KILN_ASSIGN(device, openForPrediction(o.run, hardware));
     } else {
@@ -87,7 +88,8 @@ private:
       number = last && last->family == call.family && last->type == call.type ? number + 1 : 0;
       last = &call;
       if (o.firstCallHere.value_or(number) == number)
-        KILN_TRY(one(call, number).withContext(std::string(call.family->name()) + " " + std::string(dtypeName(call.type))));
+        KILN_TRY(
+            one(call, number).withContext(std::string(call.family->name()) + " " + std::string(dtypeName(call.type))));
     }
     return {};
   }
@@ -150,7 +152,7 @@ private:
       return {};
     }
     if (o.firstCalls) {
-      KILN_ASSIGN(Json row, firstCallRow(firstCallWords(of, number), o.firstCalls, of));
+      KILN_ASSIGN(Json row, firstCallRow(firstCallWords(of, number), *o.firstCalls, of));
       if (!o.run.json)
         std::fputs(firstCallText(row).c_str(), stdout);
       report["results"].push_back(std::move(row));
@@ -176,8 +178,14 @@ private:
 
   /// The command whose process makes one first call of it.
   std::vector<std::string> firstCallWords(const FamilyCall &of, unsigned number) const {
-    std::vector<std::string> out = {"bench", std::string(of.family->name()), "--dtype", std::string(dtypeName(of.type)),
-                                    "--device", device->info().name, "--first-call-here", std::to_string(number)};
+    std::vector<std::string> out = {"bench",
+                                    std::string(of.family->name()),
+                                    "--dtype",
+                                    std::string(dtypeName(of.type)),
+                                    "--device",
+                                    device->info().name,
+                                    "--first-call-here",
+                                    std::to_string(number)};
     if (!o.run.codeTarget.empty())
       out.insert(out.end(), {"--code-target", o.run.codeTarget});
     for (const std::string &word : o.with)

@@ -74,7 +74,9 @@ double median(std::vector<double> values) {
 
 Result<Json> runOne(std::vector<std::string> words, const std::string &cache) {
   constexpr double patience = 600;
-  words.insert(words.end(), {"--cache-dir", cache, "--json"});
+  // No other cache, or what it has is not compiled.
+  words.insert(words.end(),
+               {"--cache-dir", cache, "--cache-shared", "", "--cache-server", "", "--tuned", "0", "--json"});
   KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
   spec.deadlineSeconds = patience;
   KILN_ASSIGN(const ProcessEnd end, runProcess(spec));
@@ -82,8 +84,8 @@ Result<Json> runOne(std::vector<std::string> words, const std::string &cache) {
   if (end.exitStatus == 0 && report.is_object() && report.contains("results") && !report["results"].empty())
     return report["results"].back();
   if (report.is_object() && report.contains("error"))
-    return Status(StatusCode::CompileError, report["error"].is_object() ? report["error"].value("message", "")
-                                                                        : report["error"].dump());
+    return Status(StatusCode::CompileError,
+                  report["error"].is_object() ? report["error"].value("message", "") : report["error"].dump());
   return Status(StatusCode::Internal, end.timedOut ? "the first call took longer than " + format("%g s", patience)
                                                    : "the process of a first call ended with " +
                                                          std::to_string(end.exitStatus) + ": " + end.output);
@@ -131,19 +133,26 @@ Result<Json> firstCallRow(const std::vector<std::string> &words, unsigned proces
     KILN_ASSIGN(Json first, runOne(words, cache.name()));
     KILN_ASSIGN(const Json second, runOne(words, cache.name()));
     const auto compiled = [](const Json &row) {
-      return std::count_if(row["kernels"].begin(), row["kernels"].end(), [](const Json &k) { return k.value("compiled", false); });
+      return std::count_if(row["kernels"].begin(), row["kernels"].end(),
+                           [](const Json &k) { return k.value("compiled", false); });
     };
     // A kernel that two launches share is compiled once and named twice.
     if (compiled(first) == 0 || compiled(second) != 0)
-      return Status(StatusCode::Internal, "the first process compiled " + std::to_string(compiled(first)) +
-                                              " kernels and the second one " + std::to_string(compiled(second)),
+      return Status(StatusCode::Internal,
+                    "the first process compiled " + std::to_string(compiled(first)) + " kernels and the second one " +
+                        std::to_string(compiled(second)),
                     "see whether the cache works: kiln cache list");
     cold.push_back(first["milliseconds"]), disk.push_back(second["milliseconds"]);
     kernels = std::move(first["kernels"]);
   }
-  return Json{{"kernel", of.family->name()},  {"dtype", dtypeName(of.type)}, {"shape", sizeTextOf(of)},
-              {"coldMs", median(cold)},       {"diskMs", median(disk)},      {"coldRuns", cold},
-              {"diskRuns", disk},             {"kernels", std::move(kernels)}};
+  return Json{{"kernel", of.family->name()},
+              {"dtype", dtypeName(of.type)},
+              {"shape", sizeTextOf(of)},
+              {"coldMs", median(cold)},
+              {"diskMs", median(disk)},
+              {"coldRuns", cold},
+              {"diskRuns", disk},
+              {"kernels", std::move(kernels)}};
 }
 
 std::string firstCallText(const Json &row) {
@@ -157,7 +166,8 @@ std::string firstCallText(const Json &row) {
                            row["shape"].get<std::string>().c_str(), row["coldMs"].get<double>(),
                            range("coldRuns").c_str(), row["diskMs"].get<double>(), range("diskRuns").c_str());
   for (const Json &kernel : row["kernels"]) {
-    out += format("  %-28s %8.1f ms:", kernel["kernel"].get<std::string>().c_str(), kernel["milliseconds"].get<double>());
+    out +=
+        format("  %-28s %8.1f ms:", kernel["kernel"].get<std::string>().c_str(), kernel["milliseconds"].get<double>());
     for (const auto &[name, milliseconds] : kernel["stages"].items())
       if (!name.starts_with("compile: ") && milliseconds.get<double>() >= 0.1)
         out += format(" %s %.1f", name.c_str(), milliseconds.get<double>());

@@ -49,12 +49,12 @@ std::string field(const EntryInfo &e, std::string_view name) {
   return text ? *text : "?";
 }
 
-/// What tells two entries of one kernel apart.
 /// The kernel, or the operation whose tuned values it has.
 std::string nameOf(const EntryInfo &e) {
   return e.kind == cache::EntryKind::Tuned ? field(e, "operation") + " (tuned)" : field(e, "kernel");
 }
 
+/// What tells two entries of one kernel apart.
 std::string configuration(const EntryInfo &e) {
   const std::string *settings = e.key.find("configuration");
   return settings && !settings->empty() ? *settings : "-";
@@ -173,8 +173,7 @@ private:
                         e.kind == cache::EntryKind::Cubin   ? field(e, "assembly arch")
                         : e.kind == cache::EntryKind::Tuned ? "-"
                                                             : "no (PTX)",
-                        sizeText(e.bytes),
-                        age, timeText(e.idle), configuration(e), e.fileName});
+                        sizeText(e.bytes), age, timeText(e.idle), configuration(e), e.fileName});
       else
         rows.push_back(
             {"(not used: " + e.damage + ")", "", "", sizeText(e.bytes), age, timeText(e.idle), "", e.fileName});

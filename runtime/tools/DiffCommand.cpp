@@ -32,6 +32,9 @@ Result<std::string> ptxOf(const std::string &word, const Options &o, const Knobs
     how.create = false;
     KILN_ASSIGN(const std::unique_ptr<cache::KernelCache> kernels, cache::KernelCache::open(std::move(how)));
     KILN_ASSIGN(CacheEntry found, findCacheEntry(*kernels, word));
+    if (found.entry.kind == cache::EntryKind::Tuned)
+      return Status::invalid("the entry '" + word + "' has tuned values and no program",
+                             "kiln cache list says which entries are kernels");
     if (found.entry.kind != cache::EntryKind::Ptx)
       return Status::invalid("the entry '" + word + "' holds a cubin, no PTX",
                              "kiln cache extract gives its program, with the command that makes the PTX");

@@ -8,6 +8,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <map>
 
 namespace kiln::tools {
 namespace {
@@ -138,20 +139,23 @@ Call TuneCall::callOf(const tune::Configuration &configuration) const {
   return call;
 }
 
+/// Which kernels a call launches, and over how many programs.
+static Result<std::vector<std::pair<const JitKernel *, Dim3>>> launchesOf(const Callable::Planner &planner,
+                                                                          const Call &call) {
+  PlanListing list;
+  KILN_TRY(planner(call, list));
+  std::vector<std::pair<const JitKernel *, Dim3>> out;
+  for (const PlanListing::Launch &launch : list.launches)
+    out.emplace_back(launch.kernel, launch.grid);
+  return out;
+}
+
 void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) {
-  const auto launchesOf = [&](const Call &call) -> Result<std::vector<std::pair<const JitKernel *, Dim3>>> {
-    PlanListing list;
-    KILN_TRY(planner(call, list));
-    std::vector<std::pair<const JitKernel *, Dim3>> out;
-    for (const PlanListing::Launch &launch : list.launches)
-      out.emplace_back(launch.kernel, launch.grid);
-    return out;
-  };
-  const auto usual = launchesOf(placed->call());
+  const auto usual = launchesOf(planner, placed->call());
   if (!usual || usual->empty())
     return;
   for (tune::Candidate &c : candidates) {
-    const auto its = launchesOf(callOf(configurations->at(c.number)));
+    const auto its = launchesOf(planner, callOf(configurations->at(c.number)));
     if ((c.isDefault = its.ok() && *its == *usual))
       return;
   }
@@ -164,25 +168,43 @@ void TuneCall::findDefault(std::vector<tune::Candidate> &candidates) {
   // One of the combinations that was rejected would be there twice.
   if (standard.size() != options.size() || configurations->numberOf(standard))
     return;
-  if (const auto its = launchesOf(callOf(standard)); its && *its == *usual)
+  if (const auto its = launchesOf(planner, callOf(standard)); its && *its == *usual)
     candidates.push_back({configurations->add(std::move(standard)), std::nullopt, /*isDefault=*/true});
 }
 
 Result<std::vector<TuneCall::Kept>> TuneCall::keep(const tune::Entry &winner, const tune::Entry *usual,
                                                    std::size_t configurations) {
-  const auto isAsked = [&](const std::string &name) {
-    return std::any_of(questions.begin(), questions.end(), [&](const TunedQuestion &q) {
-      return std::find(q.options.begin(), q.options.end(), name) != q.options.end();
-    });
-  };
-  for (const auto &[name, value] : winner.configuration) {
-    const auto option =
-        std::find_if(options.begin(), options.end(), [&](const OptionInfo &o) { return o.name == name; });
-    const bool isDefault = option != options.end() && option->standard && textOf(*option->standard) == value;
-    if (!isAsked(name) && !isDefault)
-      return Status::invalid("the winner has " + name + " = " + value + ", which no call takes from the cache",
-                             questions.empty() ? "name the winner's options in the call"
-                                               : "name it in the call: --with " + name + "=" + value);
+  // An operation that has asked for nothing yet says what the call asks for.
+  questions.clear();
+  const Callable::Planner fresh = of.family->callable->bind(*jit);
+  KILN_TRY(launchesOf(fresh, placed->call()).status());
+  std::map<std::string, std::string> values(winner.configuration.begin(), winner.configuration.end());
+  // The default was chosen for these very sizes; others in the bucket have their own.
+  const bool isUsual = usual && usual->key() == winner.key();
+  std::vector<Kept> out;
+  Call asked = placed->call();
+  for (const TunedQuestion &question : std::vector(questions)) {
+    Kept &one = out.emplace_back(question, TunedValues(question.options.size()));
+    for (std::size_t i = 0; i < question.options.size() && !isUsual; ++i) {
+      one.values[i] = parseNumber<std::int64_t>(values[question.options[i]]).value_or(0);
+      asked.options[question.options[i]] = one.values[i];
+      values.erase(question.options[i]);
+    }
+  }
+  // The rest of what the winner says must not matter: tiles of a launch that the call does not make.
+  tune::Configuration whole;
+  for (const tune::Parameter &p : space().parameters())
+    for (const auto &[name, value] : winner.configuration)
+      if (name == p.name)
+        whole.push_back(value);
+  KILN_ASSIGN(const auto its, launchesOf(planner, callOf(whole)));
+  KILN_ASSIGN(const auto kept, launchesOf(fresh, asked));
+  if (its != kept) {
+    std::vector<std::string> others;
+    for (const auto &[name, value] : values)
+      others.push_back(name + " = " + value);
+    return Status::invalid("the winner has " + join(others) + ", which no call takes from the cache",
+                           "name it in the call that is tuned (--with), and in later ones");
   }
   TunedOrigin origin;
   KILN_ASSIGN(const tune::JournalHeader about, header());
@@ -192,16 +214,8 @@ Result<std::vector<TuneCall::Kept>> TuneCall::keep(const tune::Entry &winner, co
     origin.untuned = usual->milliseconds;
   origin.configurations = configurations;
   origin.time = winner.time;
-  std::vector<Kept> out;
-  for (const TunedQuestion &question : questions) {
-    Kept one{question, TunedValues(question.options.size())};
-    for (std::size_t i = 0; i < question.options.size(); ++i)
-      for (const auto &[name, value] : winner.configuration)
-        if (name == question.options[i])
-          one.values[i] = parseNumber<std::int64_t>(value).value_or(0);
+  for (const Kept &one : out)
     KILN_TRY(jit->keepTuned(one.question, one.values, origin));
-    out.push_back(std::move(one));
-  }
   return out;
 }
 

@@ -55,8 +55,8 @@ public:
     TunedQuestion question;
     TunedValues values;
   };
-  /// Keeps the winner in the kernel cache, for calls that ask as this one does; after findDefault.  Refused if the
-  /// winner says something that no call is asked for, such as splits.
+  /// Keeps the winner in the kernel cache, for calls that ask as this one does.  Refused if the winner says something
+  /// that no call asks for, such as splits.
   Result<std::vector<Kept>> keep(const tune::Entry &winner, const tune::Entry *usual, std::size_t configurations);
 
 private:
@@ -74,8 +74,8 @@ private:
   Status known;  ///< whether the model knows the target
   model::Hardware hardware;
   std::vector<std::string> with;
-  bool isRestricted = false; ///< by --set
-  std::vector<TunedQuestion> questions; ///< of the call where nothing is tuned
+  bool isRestricted = false;            ///< by --set
+  std::vector<TunedQuestion> questions; ///< that operations asked
 };
 
 } // namespace kiln::tools

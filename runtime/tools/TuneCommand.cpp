@@ -320,6 +320,11 @@ private:
     report["sweep"]["confirmed"] = confirmedJson(confirmed);
     if (!o.request.run.json)
       printConfirmed(confirmed);
+    if (!interrupted && !confirmed.empty() && confirmed[0].failure)
+      return Status(StatusCode::Findings,
+                    "none of the best was good when it was measured again: " + confirmed[0].entry.key() + ": " +
+                        confirmed[0].failure->message,
+                    "look at what the GPU does besides; the same command measures them again");
     if (!confirmed.empty() && !confirmed[0].failure)
       winner = confirmed[0].entry, winner.milliseconds = confirmed[0].median;
     return interrupted ? Status(StatusCode::NotReady, "interrupted while the best were measured again",
@@ -328,9 +333,9 @@ private:
   }
 
   Status replay() {
-    if (!o.words.empty() || !o.journal.empty() || o.dryRun)
-      return Status::invalid("--replay takes its kernel and its space from the journal",
-                             "leave out the kernel, --journal and --dry-run");
+    if (!o.words.empty() || !o.journal.empty() || o.dryRun || o.save || !o.devices.empty())
+      return Status::invalid("--replay takes its kernel and its space from the journal, and measures nothing",
+                             "leave out the kernel, --journal, --dry-run, --save and --devices");
     KILN_ASSIGN(const tune::JournalContents contents, tune::readJournal(o.replay));
     KILN_ASSIGN(const tune::Replay stored, tune::Replay::create(contents));
     report.update({{"kernel", contents.header.kernel}, {"call", contents.header.call}});
@@ -460,7 +465,7 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
       ->type_name("S");
   c->add_option("--jobs", o->jobs,
                 "configurations that are compiled at a time, ahead of what the GPU measures (default: the cores less "
-                "one, at most 8); on the emulator also predicted and checked (default: 1)")
+                "one for each GPU, at most 8 for each); on the emulator also predicted and checked (default: 1)")
       ->type_name("N");
   c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
       ->type_name("FILE");

@@ -226,8 +226,9 @@ Status TuneWorker::ask(const std::vector<std::string> &chosen, unsigned measurer
       fail(entry, Outcome::Failed, "the measurement has no time");
   }
   if (!entry.good()) {
+    std::unique_ptr<Conversation> ended; // outside of the lock: it may wait for the process
     const std::lock_guard lock(mutex);
-    processes[{measurer, std::this_thread::get_id()}] = nullptr;
+    ended = std::move(processes[{measurer, std::this_thread::get_id()}]);
   }
   return {};
 }

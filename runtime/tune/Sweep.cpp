@@ -125,14 +125,11 @@ private:
         return endWaiting();
     }
   }
-  /// Those that prepare may wait for room.
+  /// The sweep has ended: those that prepare wait for no room any more.
   void endWaiting() {
     std::unique_lock lock(mutex);
-    while (preparing) {
-      ready.clear();
-      changed.notify_all();
-      changed.wait(lock);
-    }
+    changed.notify_all();
+    changed.wait(lock, [&] { return preparing == 0; });
   }
 
   bool measure(const Prepared &prepared, unsigned number) {

@@ -35,6 +35,7 @@ std::vector<Recorded> recorded() {
     if (replay)
       out.push_back({std::filesystem::path(file).stem().string(), std::move(*journal), std::move(*replay)});
   }
+  EXPECT_GE(out.size(), 6u);
   return out;
 }
 
@@ -50,9 +51,7 @@ double foundBy(const std::string &search, const Recorded &space, std::uint64_t s
 }
 
 TEST(RecordedSpaces, HaveADefaultWithinATenthOfTheBest) {
-  const std::vector<Recorded> all = recorded();
-  EXPECT_GE(all.size(), 6u);
-  for (const Recorded &space : all) {
+  for (const Recorded &space : recorded()) {
     EXPECT_EQ(space.journal.header.objective, "measured");
     EXPECT_EQ(space.journal.entries.size(), 200u) << space.name;
     unsigned defaults = 0;
@@ -76,15 +75,17 @@ TEST(RecordedSpaces, TheFirstFiveHoldTheBest) {
 }
 
 TEST(RecordedSpaces, TwentySearchesEndWithinTwoPercent) {
-  for (const auto &[search, wanted] : {std::pair("model", 0.95), {"random", 0.0}}) {
-    unsigned good = 0, tried = 0;
-    for (const Recorded &space : recorded())
-      for (std::uint64_t seed = 1; seed <= 20; ++seed, ++tried)
-        good += foundBy(search, space, seed, 20) <= 1.02 * space.replay.best().milliseconds;
-    EXPECT_GT(tried, 0u);
-    EXPECT_GE(good, wanted * tried);
-    std::printf("%s, 20 of 200 measured: %u of %u within 2 %%\n", search, good, tried);
-  }
+  unsigned model = 0, random = 0, tried = 0;
+  for (const Recorded &space : recorded())
+    for (std::uint64_t seed = 1; seed <= 20; ++seed, ++tried) {
+      const auto isNear = [&](const char *search) {
+        return foundBy(search, space, seed, 20) <= 1.02 * space.replay.best().milliseconds;
+      };
+      model += isNear("model"), random += isNear("random");
+    }
+  EXPECT_GE(model, 0.95 * tried);
+  EXPECT_GT(model, 2 * random); // it is no matter of twenty tries
+  std::printf("20 of 200 measured, within 2 %% of the best: model %u, random %u of %u\n", model, random, tried);
 }
 
 /// All of them are measured in the end, whatever the order.
