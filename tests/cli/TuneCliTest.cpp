@@ -125,6 +125,22 @@ TEST_F(TuneCliTest, WinnersAreKeptForLaterCalls) {
       << refused.err;
 }
 
+/// In one pass the backward has no launch over queries, whose options are in the space all the same.
+TEST_F(TuneCliTest, OptionsOfALaunchThatIsNotMadeAreNotKept) {
+  Words words = {"tune",   "attention_backward", "--dtype", "bf16",         "--target", "sm_90a", "--save",
+                 "--with", "o=attention",        "--with",  "lse=attention"};
+  for (const char *name : {"q", "k", "v", "do"})
+    words.insert(words.end(), {"--with", std::string(name) + "=1x128x1x64"});
+  for (const char *set : {"keys_block_m=64", "keys_block_n=128", "keys_warps=8", "keys_stages=2", "queries_block_m=64",
+                          "queries_block_n=64", "queries_warps=4", "queries_stages=1"})
+    words.insert(words.end(), {"--set", set});
+  const Json kept = json(words)["kept"];
+  ASSERT_EQ(kept.size(), 1u) << kept.dump();
+  EXPECT_EQ(kept[0]["part"], "keys");
+  EXPECT_EQ(kept[0]["values"]["keys_block_n"], 128);
+  EXPECT_EQ(kept[0]["values"].size(), 4u);
+}
+
 TEST_F(TuneCliTest, WhatTheKernelRefusesIsRejectedWithItsWords) {
   const Json j = json(product({"--set", "warps=3,4", "--set", "stages=2", "--dry-run"}));
   ASSERT_EQ(j["space"]["rejected"].size(), 1u) << j.dump();
