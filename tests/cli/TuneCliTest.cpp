@@ -312,29 +312,38 @@ TEST_F(TuneCliTest, AMeasurerThatIsKilledOrHangsCostsItselfOnly) {
   ASSERT_EQ(kiln(words).status, 0); // a step does not compile from here on
   for (const auto &[signal, outcome, message] : {std::tuple(SIGKILL, "crashed", "ended by SIGKILL"),
                                                  std::tuple(SIGSTOP, "timeout", "it took longer than 20 seconds")}) {
-    Words with = words;
-    with.insert(with.end(), {"--timeout", "20", "--journal", file(outcome)});
-    const pid_t sweep = startKiln(with);
-    pid_t measurer = 0;
-    for (int waited = 0; !measurer && waited < 24000; ++waited, ::usleep(5000))
-      for (const auto &process : std::filesystem::directory_iterator("/proc")) {
-        const std::string path = process.path().string();
-        if (textOf(path + "/cmdline").find("--answer") != std::string::npos &&
-            textOf(path + "/status").find("PPid:\t" + std::to_string(sweep) + "\n") != std::string::npos) {
-          measurer = std::stoi(process.path().filename().string());
-          ::kill(measurer, signal); // at its first request
-          break;
+    unsigned hit = 0;
+    // One that is killed between two requests costs nothing at all: the next try.
+    for (unsigned tried = 0; !hit && tried < 20; ++tried) {
+      const std::string journal = outcome + std::to_string(tried);
+      Words with = words;
+      with.insert(with.end(), {"--timeout", "20", "--journal", file(journal)});
+      const pid_t sweep = startKiln(with);
+      pid_t measurer = 0;
+      for (int waited = 0; !measurer && waited < 24000; ++waited, ::usleep(5000))
+        for (const auto &process : std::filesystem::directory_iterator("/proc")) {
+          const std::string path = process.path().string();
+          if (textOf(path + "/cmdline").find("--answer") != std::string::npos &&
+              textOf(path + "/status").find("PPid:\t" + std::to_string(sweep) + "\n") != std::string::npos) {
+            measurer = std::stoi(process.path().filename().string());
+            ::kill(measurer, signal); // at its first request, if this process comes to it in time
+            break;
+          }
         }
-      }
-    int status = 0;
-    ASSERT_EQ(::waitpid(sweep, &status, 0), sweep);
-    ASSERT_GT(measurer, 0);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-    const Json j = json({"tune", "--replay", file(outcome)});
-    EXPECT_EQ(j["sweep"]["measured"], 6);
-    EXPECT_EQ(j["sweep"]["failures"], Json({{outcome, 1}})) << read(outcome);
-    EXPECT_NE(read(outcome).find(message), std::string::npos) << read(outcome);
-    EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(measurer)));
+      int status = 0;
+      ASSERT_EQ(::waitpid(sweep, &status, 0), sweep);
+      ASSERT_GT(measurer, 0);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+      const Json j = json({"tune", "--replay", file(journal)});
+      EXPECT_EQ(j["sweep"]["measured"], 6);
+      EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(measurer)));
+      if (j["sweep"]["failures"].empty())
+        continue;
+      ++hit;
+      EXPECT_EQ(j["sweep"]["failures"], Json({{outcome, 1}})) << read(journal);
+      EXPECT_NE(read(journal).find(message), std::string::npos) << read(journal);
+    }
+    EXPECT_EQ(hit, 1u) << outcome;
   }
 }
 
