@@ -95,6 +95,10 @@ public:
 
 } // namespace
 
+ssize_t FileLayer::readAt(int file, void *into, std::size_t bytes, std::int64_t offset) {
+  return retried([&] { return ::pread(file, into, bytes, offset); });
+}
+
 int FileLayer::bornAt(int, const char *, std::int64_t &) {
   return -ENOTSUP;
 }

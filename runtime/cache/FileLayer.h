@@ -23,6 +23,8 @@ public:
   virtual int openAt(int directory, const char *name, int flags, mode_t mode) = 0;
   virtual int close(int file) = 0;
   virtual ssize_t read(int file, void *into, std::size_t bytes) = 0;
+  /// Where the file stands does not matter, and stays.
+  virtual ssize_t readAt(int file, void *into, std::size_t bytes, std::int64_t offset);
   virtual ssize_t write(int file, const void *from, std::size_t bytes) = 0;
   virtual int status(int file, struct stat &out) = 0;
   /// Of the name itself: a symbolic link is not followed.

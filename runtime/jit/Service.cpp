@@ -1,5 +1,6 @@
 #include "runtime/jit/Service.h"
 
+#include "runtime/cache/Pack.h"
 #include "runtime/cache/remote/RedisLayer.h"
 #include "runtime/cache/SharedFolder.h"
 #include "runtime/jit/CompileRequest.h"
@@ -61,8 +62,8 @@ static Status openServer(const Knobs &knobs, const Log &log, std::vector<std::un
 
 static std::vector<std::unique_ptr<cache::Layer>> openLayers(const Knobs &knobs, const Log &log) {
   std::vector<std::unique_ptr<cache::Layer>> out;
-  for (const std::string &folder : knobs.cacheShared)
-    out.push_back(cache::sharedFolder(folder));
+  for (const std::string &path : knobs.cacheShared)
+    out.push_back(path.ends_with(cache::packSuffix) ? cache::packLayer(path) : cache::sharedFolder(path));
   if (!knobs.cacheServer.empty())
     if (const Status s = openServer(knobs, log, out); !s.ok())
       log.write(LogTopic::Cache, LogLevel::Error, "the cache's server is not used: " + s.toString());

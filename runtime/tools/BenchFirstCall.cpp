@@ -1,45 +1,17 @@
 #include "runtime/tools/BenchFirstCall.h"
 
 #include "runtime/tools/OwnProgram.h"
+#include "runtime/tools/TemporaryFolder.h"
 #include "support/Text.h"
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <set>
 
 namespace kiln::tools {
 namespace {
 
 using namespace kernels;
-
-/// A folder that goes with it.
-class Folder {
-public:
-  static Result<Folder> create() {
-    std::error_code error;
-    std::string path = (std::filesystem::temp_directory_path(error) / "kiln-first-call-XXXXXX").string();
-    if (error || !::mkdtemp(path.data()))
-      return Status(StatusCode::IoError, "no folder can be made for an empty cache: '" + path + "'",
-                    "name another place with TMPDIR");
-    return Folder(std::move(path));
-  }
-  Folder(Folder &&other) noexcept : path(std::exchange(other.path, {})) {}
-  Folder &operator=(Folder &&other) noexcept {
-    std::swap(path, other.path);
-    return *this;
-  }
-  ~Folder() {
-    std::error_code error;
-    if (!path.empty())
-      std::filesystem::remove_all(path, error);
-  }
-  const std::string &name() const { return path; }
-
-private:
-  explicit Folder(std::string path) : path(std::move(path)) {}
-  std::string path;
-};
 
 struct Planned {
   const Callable *callable;
@@ -129,7 +101,7 @@ Result<Json> firstCallRow(const std::vector<std::string> &words, unsigned proces
   std::vector<double> cold, disk;
   Json kernels;
   for (unsigned i = 0; i < processes; ++i) {
-    KILN_ASSIGN(const Folder cache, Folder::create());
+    KILN_ASSIGN(const TemporaryFolder cache, TemporaryFolder::create());
     KILN_ASSIGN(Json first, runOne(words, cache.name()));
     KILN_ASSIGN(const Json second, runOne(words, cache.name()));
     const auto compiled = [](const Json &row) {

@@ -22,6 +22,7 @@ void addCheckCommand(CLI::App &app, int &exitStatus);
 void addCacheCommand(CLI::App &app, int &exitStatus);
 void addDiffCommand(CLI::App &app, int &exitStatus);
 void addTuneCommand(CLI::App &app, int &exitStatus);
+void addPackCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools
