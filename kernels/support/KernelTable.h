@@ -7,13 +7,12 @@
 #ifndef KILN_KERNELS_SUPPORT_KERNELTABLE_H
 #define KILN_KERNELS_SUPPORT_KERNELTABLE_H
 
+#include "kernels/support/AddOnlyList.h"
 #include "kernels/support/Configuration.h"
 #include "kiln/Language.h"
 #include "kiln/Operation.h"
 #include "kiln/Tensor.h"
 #include "runtime/io/DType.h"
-
-#include <atomic>
 
 namespace kiln::kernels {
 
@@ -31,27 +30,15 @@ public:
     bool operator==(const Types &) const = default;
   };
 
-  KernelTable() = default;
-  KernelTable(const KernelTable &) = delete;
-  KernelTable &operator=(const KernelTable &) = delete;
-  ~KernelTable() {
-    for (const Entry *e = newest.load(); e;)
-      delete std::exchange(e, e->older);
-  }
-
   /// The kernel for these; `record` is called if they were not asked for before.  A failure is not kept.
   template <typename Record> Result<JitKernel *> get(Jit &jit, const Types &types, const C &config, Record record) {
     const std::size_t hash = hashOf(config);
-    for (const Entry *e = newest.load(std::memory_order_acquire); e; e = e->older)
-      if (e->hash == hash && e->types == types && e->config == config)
-        return e->kernel;
+    const auto is = [&](const Entry &e) { return e.hash == hash && e.types == types && e.config == config; };
+    if (const Entry *known = entries.find(is))
+      return known->kernel;
     KILN_ASSIGN(const KernelSource source, sourceOf(record()));
     KILN_ASSIGN(JitKernel * kernel, jit.kernel(source));
-    // Equal sources give the same object: if another thread adds it too, nothing is wrong.
-    auto *const entry = new Entry{hash, types, config, kernel, newest.load()};
-    while (!newest.compare_exchange_weak(entry->older, entry, std::memory_order_acq_rel))
-      ;
-    return kernel;
+    return entries.add({hash, types, config, kernel}, is).kernel;
   }
 
 private:
@@ -60,9 +47,8 @@ private:
     Types types;
     C config;
     JitKernel *kernel;
-    const Entry *older;
   };
-  std::atomic<const Entry *> newest{nullptr};
+  AddOnlyList<Entry> entries;
 };
 
 } // namespace kiln::kernels

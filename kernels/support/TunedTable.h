@@ -46,14 +46,6 @@ public:
   using Types = typename KernelTable<C>::Types;
   static constexpr std::size_t mostSizes = 8;
 
-  TunedTable() = default;
-  TunedTable(const TunedTable &) = delete;
-  TunedTable &operator=(const TunedTable &) = delete;
-  ~TunedTable() {
-    for (const Entry *e = newest.load(); e;)
-      delete std::exchange(e, e->older);
-  }
-
   struct Question {
     std::string_view operation, part = {}; ///< "attention_backward", "keys"
     Types types;
@@ -72,12 +64,14 @@ public:
       key.buckets[i] = bucketOf(sizes[i].value);
       key.hash = (key.hash ^ static_cast<std::size_t>(key.buckets[i])) * 0x9E3779B97F4A7C15u;
     }
-    if (const Entry *known = find(newest.load(std::memory_order_acquire), key, config))
+    const auto is = [&](const Entry &e) { return e.key == key && e.config == config; };
+    if (const Entry *known = entries.find(is))
       return known->tiling;
     Tiling tiling = ask(jit, question, config, sizes);
     if (tiling.given() && !fits(tiling))
       tiling = {};
-    return add({key, config, tiling, nullptr});
+    // The first answer counts: a call's workspace and its launches agree.
+    return entries.add({key, config, tiling}, is).tiling;
   }
 
 private:
@@ -91,24 +85,7 @@ private:
     Key key;
     C config;
     Tiling tiling;
-    const Entry *older;
   };
-
-  static const Entry *find(const Entry *from, const Key &key, const C &config) {
-    while (from && !(from->key == key && from->config == config))
-      from = from->older;
-    return from;
-  }
-  /// Of threads that ask at the same time the first one's answer counts: a call's workspace and its launches agree.
-  Tiling add(Entry &&made) {
-    auto entry = std::make_unique<Entry>(std::move(made));
-    entry->older = newest.load(std::memory_order_acquire);
-    do {
-      if (const Entry *known = find(entry->older, entry->key, entry->config))
-        return known->tiling;
-    } while (!newest.compare_exchange_weak(entry->older, entry.get(), std::memory_order_acq_rel));
-    return entry.release()->tiling;
-  }
 
   static Tiling ask(Jit &jit, const Question &question, const C &config, std::span<const TunedSize> sizes) {
     TunedQuestion asked;
@@ -124,7 +101,7 @@ private:
     return values ? tilingOf(*values, question.depth).value_or(Tiling()) : Tiling();
   }
 
-  std::atomic<const Entry *> newest{nullptr};
+  AddOnlyList<Entry> entries;
 };
 
 } // namespace kiln::kernels

@@ -1,23 +1,11 @@
 #include "runtime/cache/Entry.h"
 
-#include "runtime/cache/Hash.h"
+#include "runtime/cache/LittleEndian.h"
 
 namespace kiln::cache {
 
 // As PNG does it: a byte above 127 and both line endings, so that a transfer as text shows.
 static constexpr std::string_view magic("\x89KILN\r\n\x1a", 8);
-
-static void append(std::string &out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i)
-    out += static_cast<char>(value >> (8 * i));
-}
-
-static std::uint64_t number(std::string_view at, std::size_t offset, int bytes) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < bytes; ++i)
-    value |= std::uint64_t(static_cast<unsigned char>(at[offset + i])) << (8 * i);
-  return value;
-}
 
 static Status damaged(std::string why) {
   return Status::invalid(std::move(why));
@@ -39,9 +27,7 @@ std::string encodeEntry(std::string_view keyText, const Entry &entry) {
   out += keyText;
   out += entry.metadata;
   out += entry.payload;
-  const Hash128 checksum = hash128(out);
-  append(out, checksum.low, 8);
-  append(out, checksum.high, 8);
+  append(out, hash128(out));
   return out;
 }
 
@@ -74,7 +60,7 @@ Result<EntryHeader> decodeEntryHeader(std::string_view header, std::uint64_t fil
 Result<EntryView> decodeEntry(std::string_view file) {
   KILN_ASSIGN(const EntryHeader header, decodeEntryHeader(file, file.size()));
   const std::size_t body = file.size() - entryChecksumBytes;
-  if (hash128(file.substr(0, body)) != Hash128{number(file, body + 8, 8), number(file, body, 8)})
+  if (hash128(file.substr(0, body)) != hashAt(file, body))
     return damaged("its checksum does not hold");
   EntryView out;
   out.kind = header.kind;

@@ -1,11 +1,10 @@
 #include "runtime/cache/Pack.h"
 
-#include "runtime/cache/Hash.h"
+#include "runtime/cache/LittleEndian.h"
 #include "runtime/cache/OwnedFile.h"
 #include "runtime/cache/TrustedFile.h"
 
 #include <algorithm>
-#include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -18,17 +17,6 @@ constexpr std::uint32_t formatVersion = 1;
 constexpr std::uint64_t headerBytes = 16, rowBytes = 32, checksumBytes = 16;
 /// More are no pack: bounds what opening one allocates.
 constexpr std::uint64_t mostEntries = std::uint64_t(1) << 20;
-
-void append(std::string &out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i)
-    out += static_cast<char>(value >> (8 * i));
-}
-std::uint64_t number(std::string_view at, std::size_t offset, int bytes) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < bytes; ++i)
-    value |= std::uint64_t(static_cast<unsigned char>(at[offset + i])) << (8 * i);
-  return value;
-}
 
 struct Row {
   std::uint64_t low = 0, high = 0, offset = 0, bytes = 0;
@@ -90,17 +78,11 @@ private:
   }
 
   Status open() {
-    KILN_ASSIGN(const std::string trusted, trustedFile(path, "the pack"));
-    OwnedFile opened(files, files.openAt(AT_FDCWD, trusted.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
-    if (!opened)
-      return systemError("read", trusted, opened.get());
-    struct stat info;
-    if (const int error = files.status(opened.get(), info); error < 0)
-      return systemError("read", trusted, error);
-    if (!S_ISREG(info.st_mode))
+    KILN_ASSIGN(OpenedFile opened, openTrusted(files, path, "the pack"));
+    if (!opened.isRegular)
       return damaged("it is no file");
-    file = std::move(opened);
-    if (Status s = readIndex(static_cast<std::uint64_t>(info.st_size)); !s.ok()) {
+    file = std::move(opened.file);
+    if (Status s = readIndex(opened.bytes); !s.ok()) {
       file = OwnedFile();
       rows.clear();
       return s;
@@ -124,8 +106,7 @@ private:
       return damaged("it has no room for its " + std::to_string(count) + " entries");
     std::string index(indexBytes + checksumBytes, '\0');
     KILN_TRY(read(index, 0));
-    const Hash128 sum = hash128(std::string_view(index).substr(0, indexBytes));
-    if (number(index, indexBytes, 8) != sum.low || number(index, indexBytes + 8, 8) != sum.high)
+    if (hash128(std::string_view(index).substr(0, indexBytes)) != hashAt(index, indexBytes))
       return damaged("the checksum of its index is wrong");
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint64_t at = headerBytes + i * rowBytes;
@@ -182,9 +163,7 @@ std::string encodePack(std::span<const std::pair<KeyText, Entry>> entries) {
     for (const std::uint64_t value : {p.row.low, p.row.high, p.row.offset, p.row.bytes})
       append(index, value, 8);
   }
-  const Hash128 sum = hash128(index);
-  append(index, sum.low, 8);
-  append(index, sum.high, 8);
+  append(index, hash128(index));
   return index + data;
 }
 

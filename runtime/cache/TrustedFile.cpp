@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 
 namespace kiln::cache {
@@ -53,6 +54,21 @@ Result<std::string> trustedFile(const std::string &path, std::string_view what) 
   if (const std::string why = libraryObjection(info); !why.empty())
     return refuse("it " + why, real);
   return real.string();
+}
+
+Result<OpenedFile> openTrusted(FileLayer &files, const std::string &path, std::string_view what) {
+  OpenedFile out;
+  KILN_ASSIGN(out.path, trustedFile(path, what));
+  out.file =
+      OwnedFile(files, files.openAt(AT_FDCWD, out.path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
+  if (!out.file)
+    return systemError("read", out.path, out.file.get());
+  struct stat info;
+  if (const int error = files.status(out.file.get(), info); error < 0)
+    return systemError("read", out.path, error);
+  out.bytes = static_cast<std::uint64_t>(info.st_size);
+  out.isRegular = S_ISREG(info.st_mode);
+  return out;
 }
 
 } // namespace kiln::cache

@@ -8,6 +8,7 @@
 #ifndef KILN_RUNTIME_CACHE_TRUSTEDFILE_H
 #define KILN_RUNTIME_CACHE_TRUSTEDFILE_H
 
+#include "runtime/cache/OwnedFile.h"
 #include "support/Status.h"
 
 #include <string>
@@ -19,6 +20,15 @@ namespace kiln::cache {
 /// it by.  Fails if it is missing or if others could have written or could replace it; `what` names it in the message,
 /// as in "the pass plugin".
 Result<std::string> trustedFile(const std::string &path, std::string_view what);
+
+/// Such a file, opened for reading.
+struct OpenedFile {
+  OwnedFile file;
+  std::string path; ///< without links
+  std::uint64_t bytes = 0;
+  bool isRegular = false;
+};
+Result<OpenedFile> openTrusted(FileLayer &files, const std::string &path, std::string_view what);
 
 } // namespace kiln::cache
 

@@ -49,18 +49,16 @@ Result<Json> runOne(std::vector<std::string> words, const std::string &cache) {
   // No other cache, or what it has is not compiled.
   words.insert(words.end(),
                {"--cache-dir", cache, "--cache-shared", "", "--cache-server", "", "--tuned", "0", "--json"});
-  KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
-  spec.deadlineSeconds = patience;
-  KILN_ASSIGN(const ProcessEnd end, runProcess(spec));
-  const Json report = reportIn(end.output);
-  if (end.exitStatus == 0 && report.is_object() && report.contains("results") && !report["results"].empty())
+  KILN_ASSIGN(const OwnRun run, runOwnProgram(std::move(words), patience));
+  const Json &report = run.report;
+  if (run.end.exitStatus == 0 && report.is_object() && report.contains("results") && !report["results"].empty())
     return report["results"].back();
   if (report.is_object() && report.contains("error"))
-    return Status(StatusCode::CompileError,
-                  report["error"].is_object() ? report["error"].value("message", "") : report["error"].dump());
-  return Status(StatusCode::Internal, end.timedOut ? "the first call took longer than " + format("%g s", patience)
-                                                   : "the process of a first call ended with " +
-                                                         std::to_string(end.exitStatus) + ": " + end.output);
+    return run.failure(StatusCode::CompileError);
+  return Status(StatusCode::Internal, run.end.timedOut
+                                          ? "the first call took longer than " + format("%g s", patience)
+                                          : "the process of a first call ended with " +
+                                                std::to_string(run.end.exitStatus) + ": " + run.end.output);
 }
 
 } // namespace

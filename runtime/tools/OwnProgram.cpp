@@ -17,13 +17,40 @@ Result<ProcessSpec> ownProgram(std::vector<std::string> arguments) {
   return spec;
 }
 
-Json reportIn(const std::string &output) {
+/// A command may say other things on standard error.
+static Json reportIn(const std::string &output) {
   const std::size_t begin = output.starts_with('{') ? 0 : output.find("\n{");
   const std::size_t end = output.rfind("\n}");
   if (begin == std::string::npos || end == std::string::npos || end < begin)
     return Json();
   Json out = Json::parse(output.substr(begin, end + 2 - begin), nullptr, /*allow_exceptions=*/false);
   return out.is_discarded() ? Json() : out;
+}
+
+std::string lastLine(std::string text) {
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  return text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+}
+
+std::string OwnRun::message() const {
+  if (const auto error = report.find("error"); error != report.end())
+    return error->is_string() ? error->get<std::string>() : error->value("message", error->dump());
+  return lastLine(end.output);
+}
+
+Status OwnRun::failure(StatusCode code) const {
+  const auto error = report.find("error");
+  return Status(code, message(), error != report.end() && error->is_object() ? error->value("remedy", "") : "");
+}
+
+Result<OwnRun> runOwnProgram(std::vector<std::string> arguments, double seconds) {
+  KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(arguments)));
+  spec.deadlineSeconds = seconds;
+  OwnRun out;
+  KILN_ASSIGN(out.end, runProcess(spec));
+  out.report = reportIn(out.end.output);
+  return out;
 }
 
 } // namespace kiln::tools

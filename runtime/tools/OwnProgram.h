@@ -9,8 +9,17 @@ namespace kiln::tools {
 
 Result<ProcessSpec> ownProgram(std::vector<std::string> arguments);
 
-/// The JSON object among the lines of a command, which may say other things on standard error; null: there is none.
-Json reportIn(const std::string &output);
+/// The end of it, and what it printed.
+struct OwnRun {
+  ProcessEnd end;
+  Json report; ///< the JSON object among its lines; null: there is none
+  /// Why it failed: what the report says, else the last line.
+  std::string message() const;
+  Status failure(StatusCode code) const;
+};
+Result<OwnRun> runOwnProgram(std::vector<std::string> arguments, double seconds);
+
+std::string lastLine(std::string text);
 
 } // namespace kiln::tools
 

@@ -2,6 +2,7 @@
 #include "runtime/cache/KernelCache.h"
 #include "runtime/cache/Pack.h"
 #include "runtime/io/File.h"
+#include "runtime/tools/CallList.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/OwnProgram.h"
 #include "runtime/tools/Report.h"
@@ -76,17 +77,9 @@ private:
       add({}, words);
     }
     if (!o.calls.empty()) {
-      KILN_ASSIGN(const std::string text, readTextFile(o.calls));
-      std::size_t number = 0;
-      for (const std::string_view line : split(text, '\n')) {
-        ++number;
-        std::vector<std::string> words;
-        for (const std::string_view word : split(line.substr(0, line.find('#')), ' '))
-          if (const std::size_t begin = word.find_first_not_of("\t\r"); begin != word.npos)
-            words.emplace_back(word.substr(begin, word.find_last_not_of("\t\r") + 1 - begin));
-        if (!words.empty())
-          add(o.calls + ", line " + std::to_string(number), words);
-      }
+      KILN_ASSIGN(const std::vector<ListedCall> calls, readCallList(o.calls));
+      for (const ListedCall &call : calls)
+        add(call.where, call.words);
     }
     if (out.empty())
       return Status::invalid("there is nothing to compile", "name kernels, or a file of calls with --calls");
@@ -131,21 +124,15 @@ private:
     // No other cache: what it has would not be in the folder.
     words.insert(words.end(), {"--device", "offline:" + job.target, "--resources", "--json", "--cache-dir", cache,
                                "--cache-shared", "", "--cache-server", ""});
-    KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
-    spec.deadlineSeconds = o.timeout;
-    KILN_ASSIGN(const ProcessEnd end, runProcess(spec));
-    if (end.exitStatus == 0)
+    KILN_ASSIGN(const OwnRun run, runOwnProgram(std::move(words), o.timeout));
+    if (run.end.exitStatus == 0)
       return {};
-    if (end.timedOut)
+    if (run.end.timedOut)
       return Status(StatusCode::CompileError, job.text() + ": it took longer than " + format("%g s", o.timeout),
                     "give it more with --timeout");
-    if (end.exitStatus < 0)
-      return Status(StatusCode::CompileError, job.text() + ": its process ended by " + signalName(end.signal));
-    const Json said = reportIn(end.output);
-    const Json error = said.is_object() ? said.value("error", Json()) : Json();
-    const std::string message = error.is_object() ? error.value("message", "") : end.output;
-    return Status(end.exitStatus == 2 ? StatusCode::InvalidArgument : StatusCode::CompileError, message,
-                  error.is_object() ? error.value("remedy", "") : "");
+    if (run.end.exitStatus < 0)
+      return Status(StatusCode::CompileError, job.text() + ": its process ended by " + signalName(run.end.signal));
+    return run.failure(run.end.exitStatus == 2 ? StatusCode::InvalidArgument : StatusCode::CompileError);
   }
 
   Status write(const std::string &folder) {

@@ -183,7 +183,7 @@ Result<std::vector<TuneCall::Kept>> TuneCall::keep(const tune::Entry &winner, co
   const bool isUsual = usual && usual->key() == winner.key();
   std::vector<Kept> out;
   Call asked = placed->call();
-  for (const TunedQuestion &question : std::vector(questions)) {
+  for (const TunedQuestion &question : questions) {
     Kept &one = out.emplace_back(question, TunedValues(question.options.size()));
     for (std::size_t i = 0; i < question.options.size() && !isUsual; ++i) {
       one.values[i] = parseNumber<std::int64_t>(values[question.options[i]]).value_or(0);

@@ -1,6 +1,7 @@
 // `kiln tune`: the fastest configuration of a kernel for a call, by sweeps that can be interrupted.
 #include "runtime/cache/Hash.h"
 #include "runtime/io/File.h"
+#include "runtime/tools/CallList.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TuneCall.h"
@@ -107,26 +108,20 @@ private:
 
   /// One sweep after the other, each with a journal in the folder; one that finds nothing does not end the rest.
   Status tuneShapes(const TuneRequest &request) {
-    KILN_ASSIGN(const std::string text, readTextFile(o.shapes));
+    KILN_ASSIGN(const std::vector<ListedCall> calls, readCallList(o.shapes));
     Json sweeps = Json::array();
     Status problem;
-    std::size_t number = 0;
-    for (const std::string_view line : split(text, '\n')) {
-      ++number;
+    for (const ListedCall &call : calls) {
       TuneRequest one = request;
-      for (const std::string_view word : split(line.substr(0, line.find('#')), ' '))
-        if (const std::size_t begin = word.find_first_not_of("\t\r"); begin != std::string_view::npos)
-          one.with.emplace_back(word.substr(begin, word.find_last_not_of("\t\r") + 1 - begin));
-      if (one.with.size() == request.with.size()) // an empty line, or a comment
-        continue;
+      one.with.insert(one.with.end(), call.words.begin(), call.words.end());
       report = Json::object();
-      Status s = tuneCall(one).withContext(o.shapes + ", line " + std::to_string(number));
+      Status s = tuneCall(one).withContext(call.where);
       if (!s.ok()) {
         report["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
         if (!o.request.run.json)
           std::fprintf(stderr, "kiln tune: %s\n", s.toString().c_str());
       }
-      report["line"] = number;
+      report["line"] = call.line;
       sweeps.push_back(std::move(report));
       if (problem.ok())
         problem = std::move(s);
@@ -203,16 +198,14 @@ private:
     const bool isOver = o.seconds > 0 && result.state.seconds >= o.seconds; // nothing is begun any more
     if (!isOver)
       KILN_TRY(confirmBest(result.entries, measure, o.confirm.value_or(call->isPredicted() ? 0 : 3), winner));
-    return keep(*call, winner, usualOf(space, pruned.kept, result), result.entries.size());
+    return keep(*call, winner, usualOf(result), result.entries.size());
   }
 
   /// The entry of what the call takes where nothing is tuned; null: it was not measured.
-  static const tune::Entry *usualOf(const tune::Space &space, const std::vector<tune::Candidate> &kept,
-                                    const tune::SweepResult &result) {
-    for (const tune::Candidate &c : kept)
-      for (const tune::Entry &e : result.entries)
-        if (c.isDefault && e.key() == space.text(space.at(c.number)))
-          return &e;
+  static const tune::Entry *usualOf(const tune::SweepResult &result) {
+    for (const tune::Entry &e : result.entries)
+      if (e.isDefault)
+        return &e;
     return nullptr;
   }
 
@@ -296,7 +289,7 @@ private:
                       progress.show(state);
                   }));
     }
-    const tune::Entry *const usual = usualOf(space, kept, *result);
+    const tune::Entry *const usual = usualOf(*result);
     report["sweep"] = sweepJson(*result, usual);
     if (!o.request.run.json)
       printSweep(*result, usual);

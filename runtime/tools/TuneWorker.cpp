@@ -21,18 +21,6 @@ struct Ran {
   Json report;
 };
 
-std::string lastLine(std::string text) {
-  while (!text.empty() && text.back() == '\n')
-    text.pop_back();
-  return text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-}
-
-std::string errorIn(const Ran &ran, const std::string &output) {
-  if (const auto error = ran.report.find("error"); error != ran.report.end())
-    return error->is_string() ? error->get<std::string>() : error->value("message", error->dump());
-  return lastLine(output);
-}
-
 /// What the end of a process says of a configuration, if it was not to end so.
 std::optional<std::pair<Outcome, std::string>> unexpected(const ProcessEnd &end, double seconds) {
   if (end.timedOut)
@@ -43,20 +31,18 @@ std::optional<std::pair<Outcome, std::string>> unexpected(const ProcessEnd &end,
 }
 
 Result<Ran> runKiln(std::vector<std::string> arguments, double seconds) {
-  KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(arguments)));
-  spec.deadlineSeconds = seconds;
-  KILN_ASSIGN(const ProcessEnd end, runProcess(spec));
+  KILN_ASSIGN(OwnRun run, runOwnProgram(std::move(arguments), seconds));
   Ran out;
-  out.report = reportIn(end.output);
-  if (auto how = unexpected(end, seconds)) {
+  if (auto how = unexpected(run.end, seconds)) {
     std::tie(out.outcome, out.message) = std::move(*how);
-  } else if (end.exitStatus > 0) {
-    out.outcome = outcomeOf(end.exitStatus);
-    out.message = errorIn(out, end.output);
-  } else if (!out.report.is_object()) {
+  } else if (run.end.exitStatus > 0) {
+    out.outcome = outcomeOf(run.end.exitStatus);
+    out.message = run.message();
+  } else if (!run.report.is_object()) {
     out.outcome = Outcome::Failed;
     out.message = "the command printed no report";
   }
+  out.report = std::move(run.report);
   return out;
 }
 

@@ -190,7 +190,9 @@ private:
         return candidate;
       }
       ++out.state.known;
-      meet(*candidate, found->second);
+      Entry entry = found->second;
+      entry.isDefault = kept[*candidate].isDefault; // journals that were written before this was known
+      meet(*candidate, entry);
     }
     return {};
   }

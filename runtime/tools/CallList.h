@@ -1,0 +1,23 @@
+//===- CallList.h - A text file with a call a line ---------------------------===//
+#ifndef KILN_RUNTIME_TOOLS_CALLLIST_H
+#define KILN_RUNTIME_TOOLS_CALLLIST_H
+
+#include "support/Status.h"
+
+#include <string>
+#include <vector>
+
+namespace kiln::tools {
+
+struct ListedCall {
+  std::string where; ///< "calls.txt, line 3"
+  std::size_t line = 0;
+  std::vector<std::string> words;
+};
+
+/// The lines that have words, with blanks between them; # begins a comment.
+Result<std::vector<ListedCall>> readCallList(const std::string &file);
+
+} // namespace kiln::tools
+
+#endif // KILN_RUNTIME_TOOLS_CALLLIST_H
