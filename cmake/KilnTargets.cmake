@@ -3,8 +3,12 @@ include(GoogleTest)
 find_package(GTest REQUIRED)
 
 # Headers that nearly every file includes, parsed once: kiln-pch of libraries, kiln-untimed-pch of those that nobody times,
-# kiln-test-pch of tests.  Files still include what they use: the preset tsan builds without these.
+# kiln-test-pch of tests; folders with heavy headers of their own have one more, which their targets name with PRECOMPILED.
+# Files still include what they use: the preset tsan builds without these.
 function(kiln_add_precompiled name)
+  if(NOT KILN_PRECOMPILE AND NOT name STREQUAL "kiln-mlir-pch") # MLIR without would take five times as long
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "" "HEADERS;DEPS;FLAGS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/${name}.cpp)
   if(NOT EXISTS ${source})
@@ -19,7 +23,7 @@ endfunction()
 
 # Compiles `name` with the precompiled header of `pch`, whose flags must be the same.
 function(kiln_use_precompiled name pch)
-  if(NOT KILN_PRECOMPILE AND NOT pch STREQUAL "kiln-mlir-pch") # MLIR without would take five times as long
+  if(NOT TARGET ${pch})
     return()
   endif()
   get_target_property(type ${name} TYPE)
@@ -32,26 +36,27 @@ function(kiln_use_precompiled name pch)
 endfunction()
 
 separate_arguments(KILN_UNTIMED_OPTIONS UNIX_COMMAND "${KILN_UNTIMED_FLAGS}")
-if(KILN_PRECOMPILE)
-  kiln_add_precompiled(kiln-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags)
-  kiln_add_precompiled(kiln-test-pch HEADERS ${CMAKE_SOURCE_DIR}/tests/support/Precompiled.h DEPS kiln-flags GTest::gtest
-    FLAGS ${KILN_UNTIMED_OPTIONS})
-  kiln_add_precompiled(kiln-untimed-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags
-    FLAGS ${KILN_UNTIMED_OPTIONS})
-endif()
+kiln_add_precompiled(kiln-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags)
+kiln_add_precompiled(kiln-test-pch HEADERS ${CMAKE_SOURCE_DIR}/tests/support/Precompiled.h DEPS kiln-flags GTest::gtest
+  FLAGS ${KILN_UNTIMED_OPTIONS})
+kiln_add_precompiled(kiln-untimed-pch HEADERS ${CMAKE_SOURCE_DIR}/support/Precompiled.h DEPS kiln-flags
+  FLAGS ${KILN_UNTIMED_OPTIONS})
 
 # UNTIMED: nobody times it in a build of developers.
 function(kiln_add_library name)
-  cmake_parse_arguments(ARG "UNTIMED" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "UNTIMED" "PRECOMPILED" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   # Kiln's own flags are not for those who use the installed library.
   target_link_libraries(${name} PUBLIC $<BUILD_INTERFACE:kiln-flags> ${ARG_DEPS})
+  set(precompiled kiln-pch)
   if(ARG_UNTIMED)
     target_compile_options(${name} PRIVATE ${KILN_UNTIMED_OPTIONS})
-    kiln_use_precompiled(${name} kiln-untimed-pch)
-  else()
-    kiln_use_precompiled(${name} kiln-pch)
+    set(precompiled kiln-untimed-pch)
   endif()
+  if(ARG_PRECOMPILED)
+    set(precompiled ${ARG_PRECOMPILED})
+  endif()
+  kiln_use_precompiled(${name} ${precompiled})
 endfunction()
 
 function(kiln_add_program name)
@@ -66,7 +71,7 @@ endfunction()
 # LABELS full: runs only in 'scripts/test.sh --full'.  TIMEOUT: seconds a test.  MLIR: includes MLIR and has its flags.
 # OPTIMISED: its own files calculate for seconds.
 function(kiln_add_test name)
-  cmake_parse_arguments(ARG "MLIR;OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;PROGRAMS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR;OPTIMISED" "TIMEOUT;PRECOMPILED" "SOURCES;DEPS;LABELS;PROGRAMS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
@@ -81,14 +86,17 @@ function(kiln_add_test name)
   endif()
   target_compile_definitions(${name} PRIVATE KILN_SOURCE_DIR="${source_dir}" KILN_BINARY_DIR="${binary_dir}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  set(precompiled kiln-pch)
   if(ARG_MLIR)
-    kiln_use_precompiled(${name} kiln-mlir-pch)
-  elseif(ARG_OPTIMISED)
-    kiln_use_precompiled(${name} kiln-pch)
-  else()
+    set(precompiled kiln-mlir-pch)
+  elseif(NOT ARG_OPTIMISED)
     target_compile_options(${name} PRIVATE ${KILN_UNTIMED_OPTIONS})
-    kiln_use_precompiled(${name} kiln-test-pch)
+    set(precompiled kiln-test-pch)
   endif()
+  if(ARG_PRECOMPILED)
+    set(precompiled ${ARG_PRECOMPILED})
+  endif()
+  kiln_use_precompiled(${name} ${precompiled})
   if(ARG_PROGRAMS)
     add_dependencies(${name} ${ARG_PROGRAMS})
   endif()

@@ -69,8 +69,8 @@ if [ "$sanitize" != no ] && [ "$preset" = dev ]; then
   # passes and lowering; tests that compile and run kernels are left to the preset dev.
   export ASAN_OPTIONS=allow_user_poisoning=0:use_sigaltstack=0:handle_segv=0:handle_sigbus=0:handle_sigill=0:handle_sigfpe=0
   export LSAN_OPTIONS=suppressions=$PWD/tests/support/leaks.supp:print_suppressions=0
-  programs=(cache jit runtime io emulator layout ptx language target)
-  [ "$sanitize" = all ] && programs+=(assembler cli emulator-fuzz nvcc parity softfloat)
+  programs=(cache jit runtime io emulator layout ptx target)
+  [ "$sanitize" = all ] && programs+=(assembler cli emulator-fuzz language nvcc parity softfloat)
   targets="${programs[*]/%/-tests} opt"
   filter="kiln-($(IFS='|'; echo "${programs[*]}"))-tests/|tile/|tile_gpu/|passes/"
   run asan 0 "$targets" -R "^($filter)"

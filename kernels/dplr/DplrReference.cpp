@@ -6,11 +6,11 @@
 namespace kiln::kernels {
 namespace {
 
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 
 /// S^T x of a state [K, V].
-Values read(const Values &state, const double *x, std::size_t dim, std::size_t dimV) {
-  Values out(dimV);
+Doubles read(const Doubles &state, const double *x, std::size_t dim, std::size_t dimV) {
+  Doubles out(dimV);
   for (std::size_t i = 0; i < dim; ++i)
     for (std::size_t j = 0; j < dimV; ++j)
       out[j] += state[i * dimV + j] * x[i];
@@ -18,8 +18,8 @@ Values read(const Values &state, const double *x, std::size_t dim, std::size_t d
 }
 
 /// S x of a state [K, V].
-Values across(const Values &state, const double *x, std::size_t dim, std::size_t dimV) {
-  Values out(dim);
+Doubles across(const Doubles &state, const double *x, std::size_t dim, std::size_t dimV) {
+  Doubles out(dim);
   for (std::size_t i = 0; i < dim; ++i)
     for (std::size_t j = 0; j < dimV; ++j)
       out[i] += state[i * dimV + j] * x[j];
@@ -27,10 +27,10 @@ Values across(const Values &state, const double *x, std::size_t dim, std::size_t
 }
 
 /// The state after token t.
-void step(const DplrHead &h, std::size_t t, Values &state) {
+void step(const DplrHead &h, std::size_t t, Doubles &state) {
   const double *const a = &h.a[t * h.dim], *const b = &h.b[t * h.dim], *const k = &h.k[t * h.dim],
                       *const g = &h.g[t * h.dim], *const v = &h.v[t * h.dimV];
-  const Values p = read(state, a, h.dim, h.dimV);
+  const Doubles p = read(state, a, h.dim, h.dimV);
   for (std::size_t i = 0; i < h.dim; ++i) {
     const double decay = std::exp(g[i]);
     for (std::size_t j = 0; j < h.dimV; ++j)
@@ -38,8 +38,8 @@ void step(const DplrHead &h, std::size_t t, Values &state) {
   }
 }
 
-Values firstOf(const DplrHead &h) {
-  return h.first.empty() ? Values(h.dim * h.dimV) : h.first;
+Doubles firstOf(const DplrHead &h) {
+  return h.first.empty() ? Doubles(h.dim * h.dimV) : h.first;
 }
 
 } // namespace
@@ -58,8 +58,8 @@ DplrHeadGradients dplrBackward(const DplrHead &h, std::span<const double> dO, st
   const std::size_t K = h.dim, V = h.dimV;
   // Every 256th state is kept, those after it are made again: a long sequence's would take gigabytes.
   constexpr std::size_t apart = 256;
-  std::vector<Values> kept, states;
-  for (Values state = firstOf(h); kept.size() * apart < h.tokens;) {
+  std::vector<Doubles> kept, states;
+  for (Doubles state = firstOf(h); kept.size() * apart < h.tokens;) {
     kept.push_back(state);
     for (std::size_t t = (kept.size() - 1) * apart; t < std::min(h.tokens, kept.size() * apart); ++t)
       step(h, t, state);
@@ -68,7 +68,7 @@ DplrHeadGradients dplrBackward(const DplrHead &h, std::span<const double> dO, st
   out.q.resize(h.tokens * K);
   out.k = out.a = out.b = out.g = out.q;
   out.v.resize(h.tokens * V);
-  Values &d = out.first = dLast.empty() ? Values(K * V) : Values(dLast.begin(), dLast.end());
+  Doubles &d = out.first = dLast.empty() ? Doubles(K * V) : Doubles(dLast.begin(), dLast.end());
   for (std::size_t t = h.tokens; t-- > 0;) {
     const std::size_t from = t / apart * apart;
     if (states.empty() || t + 1 == from + apart) {
@@ -78,15 +78,15 @@ DplrHeadGradients dplrBackward(const DplrHead &h, std::span<const double> dO, st
         step(h, s, states.back());
       }
     }
-    const Values &before = states[t - from], &after = states[t - from + 1];
+    const Doubles &before = states[t - from], &after = states[t - from + 1];
     const double *const q = &h.q[t * K], *const k = &h.k[t * K], *const a = &h.a[t * K], *const b = &h.b[t * K],
                         *const g = &h.g[t * K], *const v = &h.v[t * V], *const o = &dO[t * V];
     for (std::size_t i = 0; i < K; ++i)
       for (std::size_t j = 0; j < V; ++j)
         d[i * V + j] += h.scale * q[i] * o[j];
-    const Values p = read(before, a, K, V), dp = read(d, b, K, V), dv = read(d, k, K, V);
-    const Values dq = across(after, o, K, V), dk = across(d, v, K, V), db = across(d, p.data(), K, V),
-                 da = across(before, dp.data(), K, V);
+    const Doubles p = read(before, a, K, V), dp = read(d, b, K, V), dv = read(d, k, K, V);
+    const Doubles dq = across(after, o, K, V), dk = across(d, v, K, V), db = across(d, p.data(), K, V),
+                  da = across(before, dp.data(), K, V);
     for (std::size_t j = 0; j < V; ++j)
       out.v[t * V + j] = dv[j];
     for (std::size_t i = 0; i < K; ++i) {

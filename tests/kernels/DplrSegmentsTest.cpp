@@ -35,7 +35,7 @@ std::vector<DplrProblem> problems() {
 TEST_P(DplrSegments, BothDirections) {
   const std::vector<DplrProblem> all = problems();
   for (std::size_t n = 0; n < all.size(); ++n)
-    if (chosen(static_cast<unsigned>(n), 3)) {
+    if (chosen(static_cast<unsigned>(n), 4)) {
       SCOPED_TRACE(n);
       ASSERT_NO_FATAL_FAILURE(check(all[n]));
     }

@@ -127,12 +127,16 @@ Value LayoutMoves::bring(Value v, LayoutAttr layout) {
   return out;
 }
 
-bool LayoutMoves::hoist(ConvertLayoutOp conversion) {
-  const LayoutAttr layout = layoutOf(conversion.getResult());
+bool LayoutMoves::canHoist(ConvertLayoutOp conversion) {
   const Value source = conversion.getSource();
-  if (wayTo(source, layout).how == How::Convert && weightAt(source) == costs.weight(conversion))
+  return wayTo(source, layoutOf(conversion.getResult())).how != How::Convert ||
+         weightAt(source) != costs.weight(conversion);
+}
+
+bool LayoutMoves::hoist(ConvertLayoutOp conversion) {
+  if (!canHoist(conversion))
     return false;
-  const Value out = bring(source, layout);
+  const Value out = bring(conversion.getSource(), layoutOf(conversion.getResult()));
   conversion.getResult().replaceAllUsesWith(out);
   conversion.erase();
   return true;
@@ -246,6 +250,7 @@ void LayoutMoves::flow(llvm::ArrayRef<Changed> start, Reach reach) {
       changed(results);
       continue;
     }
+    cutShort |= !carrier && !may;
     const llvm::SmallVector<CarriedTile> carried = carrier ? carriedTiles(carrier) : llvm::SmallVector<CarriedTile>();
     for (auto [use, old] : uses) {
       const CarriedTile *tile = tileFedBy(carried, *use);
@@ -281,11 +286,11 @@ bool LayoutMoves::carry(const CarriedTile &tile, LayoutAttr layout, Reach reach)
   return true;
 }
 
-bool LayoutMoves::storeApart(ConvertLayoutOp conversion) {
+LayoutAttr LayoutMoves::layoutApart(ConvertLayoutOp conversion) {
   const Value tile = conversion.getResult();
   const auto *blocked = std::get_if<layout::Blocked>(&layoutOf(tile).encoding().kind);
   if (!blocked || !tile.hasOneUse() || !isa<tile::StoreViewOp>(*tile.user_begin()))
-    return false;
+    return {};
   layout::Blocked apart = *blocked;
   const llvm::ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -294,11 +299,15 @@ bool LayoutMoves::storeApart(ConvertLayoutOp conversion) {
     if (apart.warpsPerCTA[d] > 1 && static_cast<int64_t>(d) != apart.order.front() && core > once)
       apart.sizePerThread[d] *= core / once;
   }
-  const auto layout = LayoutAttr::get(f.getContext(), apart);
-  if (layout == layoutOf(tile) || !tile_gpu::fits(tile.getType(), layout))
-    return false;
-  setLayout(tile, layout);
-  return true;
+  const auto layout = LayoutAttr::get(tile.getContext(), apart);
+  return layout == layoutOf(tile) || !tile_gpu::fits(tile.getType(), layout) ? LayoutAttr() : layout;
+}
+
+bool LayoutMoves::storeApart(ConvertLayoutOp conversion) {
+  const LayoutAttr layout = layoutApart(conversion);
+  if (layout)
+    setLayout(conversion.getResult(), layout);
+  return static_cast<bool>(layout);
 }
 
 //===----------------------------------------------------------------------===//

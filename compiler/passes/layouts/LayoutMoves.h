@@ -28,12 +28,16 @@ public:
   enum class Reach : unsigned char { None, OneOperation, AsFarAsPossible };
 
   /// False if it stays where it is.
+  bool canHoist(tile_gpu::ConvertLayoutOp conversion);
   bool hoist(tile_gpu::ConvertLayoutOp conversion);
   /// Of an operand that has a dimension of extent 1 for the warps to lie along.
   bool everyWarp(tile_gpu::ConvertLayoutOp conversion);
   bool sink(tile_gpu::ConvertLayoutOp conversion, Reach reach);
+  /// Whether the last move would have gone on with a longer reach.
+  bool couldReachFurther() const { return cutShort; }
   bool carry(const CarriedTile &tile, tile_gpu::LayoutAttr layout, Reach reach);
-  /// Of what is only stored: each warp stores rows side by side, which may be those that it has.
+  /// Of what is only stored: each warp stores rows side by side, which may be those that it has; null: no other layout.
+  static tile_gpu::LayoutAttr layoutApart(tile_gpu::ConvertLayoutOp conversion);
   bool storeApart(tile_gpu::ConvertLayoutOp conversion);
 
   /// Removes conversions to the same layout, of conversions, and doubles; and what is dead.
@@ -62,6 +66,7 @@ private:
   LayoutCosts &costs;
   llvm::DenseMap<Wanted, Way> ways;
   llvm::DenseMap<Wanted, mlir::Value> brought;
+  bool cutShort = false;
 };
 
 } // namespace kiln

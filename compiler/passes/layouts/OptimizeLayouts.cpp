@@ -6,6 +6,9 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <set>
+#include <tuple>
+
 using namespace mlir;
 
 namespace kiln {
@@ -33,12 +36,17 @@ private:
   /// A kernel has a few conversions, and each is tried a few times; this is the end of the pathological.
   static constexpr unsigned maxTrials = 400;
 
-  template <typename Move> bool attempt(Move &&move) {
-    if (++trials > maxTrials)
+  /// A move, the number of the conversion or carried tile in the function's order, and the layout, if it chooses one.
+  enum class Move { CarryHere, CarryFar, EveryWarp, Hoist, SinkOne, SinkFar, StoreApart };
+  using Tried = std::tuple<Move, unsigned, const void *>;
+
+  /// What failed is not tried again before the function has changed.
+  template <typename Apply> bool attempt(const Tried &what, Apply &&apply) {
+    if (++trials > maxTrials || failed.contains(what))
       return false;
     func::FuncOp clone = f.clone();
     LayoutMoves moves(clone, costs);
-    bool better = move(clone, moves);
+    bool better = apply(clone, moves);
     if (better) {
       moves.clean();
       const double cost = costs.total(clone);
@@ -50,6 +58,10 @@ private:
       }
     }
     clone->erase();
+    if (better)
+      failed.clear();
+    else
+      failed.insert(what);
     return better;
   }
 
@@ -109,16 +121,32 @@ private:
     for (unsigned i = 0; i < everyCarried(f).size(); ++i)
       any |= carry(i);
     for (unsigned i = 0; conversion(f, i);) {
+      const auto attemptHere = [&](Move move, auto apply) {
+        return attempt({move, i, nullptr},
+                       [&](func::FuncOp g, LayoutMoves &moves) { return apply(moves, conversion(g, i)); });
+      };
+      // That most conversions cannot be hoisted or stored apart shows without a clone; such a trial counts as well.
+      const auto attemptIf = [&](bool can, Move move, auto apply) {
+        if (!can)
+          failed.insert({move, i, nullptr});
+        return attemptHere(move, apply);
+      };
+      bool further = true; // than one operation: else the longer reach gives the same
       const bool moved =
           (costs.losesTurns(conversion(f, i)) &&
-           attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.everyWarp(conversion(g, i)); })) ||
-          attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.hoist(conversion(g, i)); }) ||
-          attempt(
-              [&](func::FuncOp g, LayoutMoves &moves) { return moves.sink(conversion(g, i), Reach::OneOperation); }) ||
-          attempt([&](func::FuncOp g, LayoutMoves &moves) {
-            return moves.sink(conversion(g, i), Reach::AsFarAsPossible);
-          }) ||
-          attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.storeApart(conversion(g, i)); });
+           attemptHere(Move::EveryWarp, [](LayoutMoves &m, ConvertLayoutOp op) { return m.everyWarp(op); })) ||
+          attemptIf(LayoutMoves(f, costs).canHoist(conversion(f, i)), Move::Hoist,
+                    [](LayoutMoves &m, ConvertLayoutOp op) { return m.hoist(op); }) ||
+          attemptHere(Move::SinkOne,
+                      [&](LayoutMoves &m, ConvertLayoutOp op) {
+                        const bool sunk = m.sink(op, Reach::OneOperation);
+                        further = m.couldReachFurther();
+                        return sunk;
+                      }) ||
+          attemptIf(further, Move::SinkFar,
+                    [](LayoutMoves &m, ConvertLayoutOp op) { return m.sink(op, Reach::AsFarAsPossible); }) ||
+          attemptIf(static_cast<bool>(LayoutMoves::layoutApart(conversion(f, i))), Move::StoreApart,
+                    [](LayoutMoves &m, ConvertLayoutOp op) { return m.storeApart(op); });
       any |= moved;
       i += !moved;
     }
@@ -128,7 +156,8 @@ private:
   bool carry(unsigned i) {
     for (LayoutAttr layout : suggestions(everyCarried(f)[i]))
       for (Reach reach : {Reach::None, Reach::AsFarAsPossible})
-        if (attempt([&](func::FuncOp g, LayoutMoves &moves) { return moves.carry(everyCarried(g)[i], layout, reach); }))
+        if (attempt({reach == Reach::None ? Move::CarryHere : Move::CarryFar, i, layout.getAsOpaquePointer()},
+                    [&](func::FuncOp g, LayoutMoves &moves) { return moves.carry(everyCarried(g)[i], layout, reach); }))
           return true;
     return false;
   }
@@ -137,6 +166,7 @@ private:
   LayoutCosts costs;
   double best = 0;
   unsigned trials = 0;
+  std::set<Tried> failed; ///< for the function as it is
 };
 
 struct OptimizeLayouts : impl::OptimizeLayoutsBase<OptimizeLayouts> {
