@@ -23,7 +23,7 @@ endfunction()
 
 # Compiles `name` with the precompiled header of `pch`, whose flags must be the same.
 function(kiln_use_precompiled name pch)
-  if(NOT TARGET ${pch})
+  if(NOT KILN_PRECOMPILE AND NOT TARGET ${pch})
     return()
   endif()
   get_target_property(type ${name} TYPE)
