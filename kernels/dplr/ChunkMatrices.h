@@ -305,12 +305,6 @@ language::Kernel withTypesOfChunks(DType element, const DplrConfig &c, const cha
   });
 }
 
-/// Of a program that works on one chunk.  Narrow heads by few warps: addresses and the inverse take each of them as
-/// many instructions, whatever it has of the rows; gradients have more tiles at once than these have registers.
-inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
-  return c.warps ? c.warps : std::max(c.dim, c.dimV) > 64 || gradients ? 8 : 4;
-}
-
 /// How a kernel that works on one chunk, and one that walks along chunks, are launched.
 inline language::KernelOptions optionsOfChunks(const DplrConfig &c, bool gradients = false) {
   return {.warps = warpsOfChunks(c, gradients),

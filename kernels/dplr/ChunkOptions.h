@@ -6,7 +6,7 @@
 #ifndef KILN_KERNELS_DPLR_CHUNKOPTIONS_H
 #define KILN_KERNELS_DPLR_CHUNKOPTIONS_H
 
-#include "kernels/support/CallOptions.h"
+#include "kernels/dplr/ChunkTiling.h"
 
 namespace kiln::kernels {
 
@@ -19,7 +19,7 @@ template <typename Arguments, typename Visitor>
 void chunkOptions(Arguments &a, Visitor &&v, bool gated = true, const char *scale = scaleText) {
   v(CallOption{"scale", scale}, a.scale);
   v(CallOption{"chunk_size", "tokens of a chunk: 16, 32, 64; 0: chosen"}, a.chunkSize);
-  v(CallOption{"warps", "of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen"}, a.warps);
+  ChunkTiling::options(a.tiling, v);
   v(CallOption{"segment_size", "chunks of a segment of a long sequence, a power of two (up to 128 columns); 0: chosen"},
     a.segmentSize);
   if (!gated)

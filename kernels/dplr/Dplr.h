@@ -125,6 +125,11 @@ inline bool isThin(const DplrConfig &c) {
 inline int rowsOfF(const DplrConfig &c) {
   return isThin(c) ? 2 * c.chunk : c.dim;
 }
+/// Of a program that works on one chunk.  Narrow heads by few warps: addresses and the inverse take each of them as
+/// many instructions, whatever it has of the rows; gradients have more tiles at once than these have registers.
+inline int warpsOfChunks(const DplrConfig &c, bool gradients) {
+  return c.warps ? c.warps : std::max(c.dim, c.dimV) > 64 || gradients ? 8 : 4;
+}
 /// Whether gradients are sums over K: those of gates of a head, and of beta.
 inline bool sumsOverK(const DplrConfig &c) {
   return c.gate == GateKind::Head || c.rule == ChunkRule::Delta;

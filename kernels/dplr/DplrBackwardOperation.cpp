@@ -11,7 +11,7 @@ template <typename Arguments> ChunkBackwardCall common(const Arguments &a, Chunk
   DplrInputs &in = out.in;
   in.q = a.q, in.k = a.k, in.v = a.v, in.g = a.g.value_or(Tensor());
   in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
-  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
+  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.tiling = a.tiling;
   in.segmentSize = a.segmentSize;
   in.rule = rule;
   in.gate = gateOf(a.g);
@@ -49,7 +49,7 @@ Status ChunkBackward::check(ChunkBackwardCall call) const {
   const Device &device = jit.device();
   const DplrInputs &in = call.in;
   KILN_TRY(checkInputs(device, words, in));
-  KILN_TRY(checkChunks(device, words, in));
+  KILN_TRY(checkChunks(jit, words, in, /*gradients=*/true, call.saved.has_value()));
   KILN_TRY(checkTensor("do", call.dO).on(device).dtypeOf("v", in.v).shapeOf("v", in.v).stride(3, 1).status());
   if (call.saved)
     KILN_TRY(checkSaved(device, words, in, *call.saved, /*isOutput=*/false));
@@ -104,13 +104,14 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
     in.scale = scale;
   if (in.sequences() == 0 || in.heads() == 0)
     return {};
-  DplrConfig c = configOf(jit.device(), in, /*gradients=*/true);
+  DplrConfig c = untiled(jit.device(), in, /*gradients=*/true);
   c.final = call.dFinal.has_value();
   c.wantsFirst = call.dInitial.has_value();
   c.lastState = call.dFinal ? call.dFinal->dtype : DType::F32;
   c.saved = call.saved.has_value();
   if (c.saved) // no walk starts there
     c.initial = false, c.state = DType::F32;
+  c = tiled(jit, words, in, c, tuned);
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
   const auto element = dtype;

@@ -29,7 +29,7 @@ struct DplrBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0; ///< of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen
+  ChunkTiling tiling = {};
   /// Chunks of a segment, a power of two: longer sequences are walked along in segments side by side (Dplr.h; up to
   /// 128 columns).  0: chosen.  Rounding is all that differs.
   std::int64_t segmentSize = 0;
@@ -51,7 +51,7 @@ struct DeltaRuleBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0;
+  ChunkTiling tiling = {};
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
 
@@ -70,7 +70,7 @@ struct LinearAttentionBackwardArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0;
+  ChunkTiling tiling = {};
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
 
@@ -99,6 +99,7 @@ public:
 private:
   Jit &jit;
   const std::optional<float> scale;
+  mutable TunedTable<DplrConfig, ChunkTiling> tuned;
   mutable KernelTable<DplrConfig> maps, chains, valueGrads, grads;
   mutable SegmentKernels segmentKernels;
 };

@@ -143,21 +143,19 @@ Status checkInputs(const Device &device, const DplrWords &words, const DplrInput
   return {};
 }
 
-Status checkChunks(const Device &device, const DplrWords &words, const DplrInputs &in) {
+Status checkChunks(const Jit &jit, const DplrWords &words, const DplrInputs &in, bool gradients, bool saved) {
   if (in.dimV() > largestDim)
     return badColumns(words, "v", in.dimV());
   if (in.chunkSize != 0 && in.chunkSize != 16 && in.chunkSize != 32 && in.chunkSize != 64)
     return Status::invalid(std::string(words.operation) + ": chunk_size = " + std::to_string(in.chunkSize) +
                                ": 16, 32 or 64",
                            "give 0 to have it chosen");
-  if (in.warps != 0 && in.warps != 4 && in.warps != 8 && in.warps != 16)
-    return Status::invalid(std::string(words.operation) + ": warps = " + std::to_string(in.warps) + ": 4, 8 or 16",
-                           "give 0 to have it chosen");
   if (in.segmentSize < 0 || in.segmentSize > 4096 || (in.segmentSize & (in.segmentSize - 1)) != 0)
     return Status::invalid(std::string(words.operation) + ": segment_size = " + std::to_string(in.segmentSize) +
                                ": a power of two up to 4096",
                            "give 0 to have it chosen");
-  const DplrConfig c = configOf(device, in);
+  DplrConfig c = untiled(jit.device(), in, gradients);
+  c.saved = saved;
   if (in.segmentSize && isThin(c))
     return Status::invalid(std::string(words.operation) + ": segment_size = " + std::to_string(in.segmentSize) +
                                " for heads of more than 128 columns of K: they are walked along whole",
@@ -166,11 +164,7 @@ Status checkChunks(const Device &device, const DplrWords &words, const DplrInput
     return Status::invalid(format("%s: a workspace of %lld rows a head; the limit is 2^31 - 1", words.operation,
                                   static_cast<long long>(rows)),
                            "split the call");
-  if (in.warps && std::max(c.dim, c.dimV) > widestWhole && in.warps != 8 && in.warps != 16)
-    return Status::invalid(std::string(words.operation) + ": warps = " + std::to_string(in.warps) +
-                               " for heads of more than 128 columns: 8 or 16",
-                           "give 0 to have it chosen");
-  return {};
+  return checkTiling(jit, words, in, c, in.tiling);
 }
 
 Status checkOutput(const Device &device, const DplrWords &words, const DplrInputs &in, const char *name,
@@ -219,30 +213,16 @@ DplrConfig tilesOf(const DplrInputs &in) {
   return c;
 }
 
-DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) {
+DplrConfig untiled(const Device &device, const DplrInputs &in, bool gradients) {
   DplrConfig c = tilesOf(in);
   c.gradients = gradients;
   c.exact = c.dim == in.dim() && c.dimV == in.dimV();
-  c.warps = in.warps;
   // A safe gate promises -5 (S4).  Where half a chunk of the bound sums up to too much, each chunk is looked at.
   const std::optional<float> bound = in.lowerBound ? in.lowerBound : in.safeGate ? std::optional(-5.0f) : std::nullopt;
   c.bounded = in.gate == GateKind::None || (bound && *bound * static_cast<float>(c.chunk / 2) >= lowestSum);
   c.packed = in.cuSeqlens.has_value();
   c.initial = in.initialState.has_value();
-  // The widest power of two that divides the tile and keeps every multiprocessor busy.  Of wide heads at most 32: of 64
-  // columns each of four warps has more of the state than registers hold.
   c.segment = segmentOf(device, in, c);
-  c.blockV = std::min(c.dim > widestWhole ? 32 : 64, c.dimV & -c.dimV);
-  const std::int64_t walks = in.sequences() * in.heads() * (c.segment ? fewestSegments : 1);
-  while (c.blockV > 16 && walks * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
-    c.blockV /= 2;
-  // Programs that compose maps take columns of K as of V.
-  if (c.segment)
-    c.blockV = std::min(c.blockV, c.dim & -c.dim);
-  // Rows of more than 64 columns are divided among warps too: a step is shorter, and so is a program's text.  Not in
-  // whole walks forward of up to 128 columns, which were slower (B2 T16384 H16 D128, 1.65 to 1.75 ms).
-  const bool divided = c.dim > widestWhole || (c.dim > 64 && (c.segment || c.gradients));
-  c.chainWarps = std::max(c.blockV / 16, divided ? 4 : 1);
   if (in.gate != GateKind::None)
     c.gates = in.g.dtype;
   if (in.rule == ChunkRule::Delta)
@@ -250,6 +230,75 @@ DplrConfig configOf(const Device &device, const DplrInputs &in, bool gradients) 
   c.state = in.initialState ? in.initialState->dtype : DType::F32;
   c.offsets = elementOfOffsets(in.cuSeqlens);
   return c;
+}
+
+namespace {
+/// Columns of V that a program which walks may have: a power of two that divides the tile.  Of wide heads at most 32:
+/// of 64 columns each of four warps has more of the state than registers hold.  Programs that compose maps take columns
+/// of K as of V.
+int widestBlockV(const DplrConfig &c) {
+  const int ofV = std::min(c.dim > widestWhole ? 32 : 64, c.dimV & -c.dimV);
+  return c.segment ? std::min(ofV, c.dim & -c.dim) : ofV;
+}
+} // namespace
+
+DplrConfig withTiling(const Device &device, const DplrInputs &in, DplrConfig c, const ChunkTiling &tiling) {
+  c.warps = tiling.warps;
+  c.warps = warpsOfChunks(c, c.gradients);
+  // As wide as keeps every multiprocessor busy.
+  c.blockV = widestBlockV(c);
+  const std::int64_t walks = in.sequences() * in.heads() * (c.segment ? fewestSegments : 1);
+  while (c.blockV > 16 && walks * ceilDiv(in.dimV(), c.blockV) < device.info().multiprocessors)
+    c.blockV /= 2;
+  if (tiling.blockV)
+    c.blockV = tiling.blockV;
+  // Rows of more than 64 columns are divided among warps too: a step is shorter, and so is a program's text.  Not in
+  // whole walks forward of up to 128 columns, which were slower (B2 T16384 H16 D128, 1.65 to 1.75 ms).
+  const bool divided = c.dim > widestWhole || (c.dim > 64 && (c.segment || c.gradients));
+  c.chainWarps = tiling.chainWarps ? tiling.chainWarps : std::max(c.blockV / 16, divided ? 4 : 1);
+  if (tiling.stages)
+    c.stages = tiling.stages;
+  return c;
+}
+
+Status checkTiling(const Jit &jit, const DplrWords &words, const DplrInputs &in, const DplrConfig &untiled,
+                   const ChunkTiling &tiling) {
+  Status problem;
+  ChunkTiling::options(tiling, [&](const CallOption &option, int value) {
+    if (problem.ok())
+      problem = checkTile(words.operation, option, value);
+  });
+  KILN_TRY(std::move(problem));
+  const auto refused = [&](const char *name, int value, const std::string &what) {
+    return Status::invalid(std::string(words.operation) + ": " + name + " = " + std::to_string(value) + what,
+                           "give 0 to have it chosen");
+  };
+  if (tiling.warps && tiling.warps < 8 && std::max(untiled.dim, untiled.dimV) > widestWhole)
+    return refused("warps", tiling.warps, " for heads of more than 128 columns: 8 or 16");
+  if (tiling.blockV > widestBlockV(untiled))
+    return refused("block_v", tiling.blockV,
+                   " for tiles of " + std::to_string(untiled.dim) + " columns of " + words.q + " and " +
+                       std::to_string(untiled.dimV) + " of v: at most " + std::to_string(widestBlockV(untiled)));
+  if (!tiling.stages)
+    return {};
+  const DplrConfig c = withTiling(jit.device(), in, untiled, tiling);
+  // What a step reads of its chunk: F and R, or Qh and columns of dO; where outputs are made Qh and Oh too.
+  const bool withR = !makesRht(c), withQ = !c.gradients || makesRht(c);
+  const std::int64_t rows = (reads(c.rule) ? rowsOfF(c) : 0) + (withR ? c.blockV : 0) + (withQ ? c.chunk : 0),
+                     numbers = rows * c.dim + (withQ ? c.blockV * c.chunk : 0);
+  return checkStages(jit, words.operation, c.stages, static_cast<std::int64_t>(dtypeBytes(in.q.dtype)) * numbers,
+                     std::to_string(numbers) + " numbers of a chunk");
+}
+
+DplrConfig tiled(Jit &jit, const DplrWords &words, const DplrInputs &in, const DplrConfig &c,
+                 TunedTable<DplrConfig, ChunkTiling> &tuned) {
+  if (in.tiling.given())
+    return withTiling(jit.device(), in, c, in.tiling);
+  const ChunkTiling kept =
+      tuned.get(jit, {.operation = words.operation, .types = {in.q.dtype}}, c,
+                {{"sequences", in.sequences()}, {"tokens", in.tokens()}, {"heads", in.heads()}, {"columns", in.dimV()}},
+                [&](const ChunkTiling &tiling) { return checkTiling(jit, words, in, c, tiling).ok(); });
+  return withTiling(jit.device(), in, c, kept);
 }
 
 } // namespace kiln::kernels

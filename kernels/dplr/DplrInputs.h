@@ -6,8 +6,9 @@
 #ifndef KILN_KERNELS_DPLR_DPLRINPUTS_H
 #define KILN_KERNELS_DPLR_DPLRINPUTS_H
 
+#include "kernels/dplr/ChunkTiling.h"
 #include "kernels/dplr/Dplr.h"
-#include "kernels/support/KernelTable.h"
+#include "kernels/support/TunedTable.h"
 
 #include <array>
 #include <optional>
@@ -27,7 +28,7 @@ struct DplrInputs {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0;
+  ChunkTiling tiling = {};
   std::int64_t segmentSize = 0;
   ChunkRule rule = ChunkRule::Dplr;
   GateKind gate = GateKind::Channel;
@@ -64,8 +65,10 @@ inline constexpr std::int64_t largestDim = 256;
 /// `types`: of q, k, v, a, b.
 Status checkInputs(const Device &device, const DplrWords &words, const DplrInputs &inputs,
                    std::initializer_list<DType> types = {DType::F16, DType::BF16});
-/// Limits of the chunked forms, of inputs that checkInputs accepts.
-Status checkChunks(const Device &device, const DplrWords &words, const DplrInputs &inputs);
+/// Limits of the chunked forms, of inputs that checkInputs accepts.  `gradients`: of such a call; `saved`: from what
+/// was saved.
+Status checkChunks(const Jit &jit, const DplrWords &words, const DplrInputs &inputs, bool gradients = false,
+                   bool saved = false);
 /// 2^k or 3 2^k, at least 16: a tile that holds so many columns.
 int tileWidth(std::int64_t columns);
 /// An output lies in no input's memory: rows are read after others have been written.
@@ -78,9 +81,17 @@ Status checkState(const Device &device, const DplrWords &words, const DplrInputs
                   const Tensor &state, std::initializer_list<DType> types, bool isOutput);
 /// Rule, gate and the tiles of chunks, which depend on no device.
 DplrConfig tilesOf(const DplrInputs &inputs);
-/// The tiles, by extents and the device, never by the number of tokens; and whether sequences are walked along in
-/// segments, by both.
-DplrConfig configOf(const Device &device, const DplrInputs &inputs, bool gradients = false);
+/// What is in the code besides a tiling: types, and whether sequences are walked along in segments (by the number of
+/// tokens, extents and the device).
+DplrConfig untiled(const Device &device, const DplrInputs &inputs, bool gradients = false);
+/// With this tiling; what that leaves open follows from extents and the device, never from the number of tokens.
+DplrConfig withTiling(const Device &device, const DplrInputs &inputs, DplrConfig config, const ChunkTiling &tiling);
+/// Refuses a tiling that the call does not take, by name.
+Status checkTiling(const Jit &jit, const DplrWords &words, const DplrInputs &inputs, const DplrConfig &config,
+                   const ChunkTiling &tiling);
+/// With the tiling that the call says, or the one that a sweep kept.
+DplrConfig tiled(Jit &jit, const DplrWords &words, const DplrInputs &inputs, const DplrConfig &config,
+                 TunedTable<DplrConfig, ChunkTiling> &tuned);
 /// The gate that an operation of optional gates has: [B, T, H] is a head's, anything else a channel's.
 GateKind gateOf(const std::optional<Tensor> &g);
 /// Slots of chunks (Chunks.h).

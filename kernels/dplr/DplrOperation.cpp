@@ -11,7 +11,7 @@ template <typename Arguments> ChunkForwardCall common(const Arguments &a, ChunkR
   DplrInputs &in = out.in;
   in.k = a.k, in.v = a.v;
   in.initialState = a.initialState, in.cuSeqlens = a.cuSeqlens, in.scale = a.scale;
-  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.warps = a.warps;
+  in.safeGate = a.safeGate, in.lowerBound = a.lowerBound, in.chunkSize = a.chunkSize, in.tiling = a.tiling;
   in.segmentSize = a.segmentSize;
   in.rule = rule;
   out.o = a.o, out.finalState = a.finalState, out.saved = a.saved;
@@ -51,7 +51,7 @@ ChunkForwardCall forwardCallOf(const LinearAttentionArguments &a) {
 Status ChunkForward::check(const ChunkForwardCall &call) const {
   const Device &device = jit.device();
   KILN_TRY(checkInputs(device, words, call.in));
-  KILN_TRY(checkChunks(device, words, call.in));
+  KILN_TRY(checkChunks(jit, words, call.in));
   KILN_TRY(checkOutput(device, words, call.in, "o", call.o, "v", call.in.v));
   if (call.in.initialState)
     KILN_TRY(checkTensor("o", call.o).apartFrom("initial_state", *call.in.initialState).status());
@@ -75,9 +75,10 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
   const DplrInputs &in = call.in;
   if (in.sequences() == 0 || in.heads() == 0)
     return {};
-  DplrConfig c = configOf(jit.device(), in);
+  DplrConfig c = untiled(jit.device(), in);
   c.final = call.finalState.has_value();
   c.saved = call.saved.has_value();
+  c = tiled(jit, words, in, c, tuned);
   const std::int64_t slots = slotsOf(in, c.chunk);
   const DType dtype = in.q.dtype;
   const auto element = dtype;

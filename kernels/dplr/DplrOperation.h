@@ -33,7 +33,7 @@ struct DplrArguments {
   bool safeGate = false;                ///< promises g >= -5
   std::optional<float> lowerBound = {}; ///< promises g >= this, below 0
   std::int64_t chunkSize = 0;           ///< 16, 32, 64; 0: chosen.  Rounding is all that differs
-  int warps = 0; ///< of a program that works on one chunk: 4 (up to 128 columns), 8, 16; 0: chosen
+  ChunkTiling tiling = {};
   /// Chunks of a segment, a power of two: longer sequences are walked along in segments side by side (Dplr.h; up to
   /// 128 columns).  0: chosen.  Rounding is all that differs.
   std::int64_t segmentSize = 0;
@@ -52,7 +52,7 @@ struct Rwkv7Arguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0;
+  ChunkTiling tiling = {};
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
 
@@ -74,7 +74,7 @@ struct DeltaRuleArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0;
+  ChunkTiling tiling = {};
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
 
@@ -94,7 +94,7 @@ struct LinearAttentionArguments {
   bool safeGate = false;
   std::optional<float> lowerBound = {};
   std::int64_t chunkSize = 0;
-  int warps = 0;
+  ChunkTiling tiling = {};
   std::int64_t segmentSize = 0;
   std::optional<Tensor> saved = {};
 
@@ -123,6 +123,7 @@ public:
 private:
   Jit &jit;
   mutable KernelTable<DplrConfig> maps, outs;
+  mutable TunedTable<DplrConfig, ChunkTiling> tuned;
   mutable SegmentKernels segmentKernels;
 };
 

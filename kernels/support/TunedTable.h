@@ -35,13 +35,40 @@ constexpr std::int64_t bucketOf(std::int64_t value) {
 /// "queries 8192, keys 8192".
 std::string bucketsText(std::span<const TunedSize> sizes);
 
-/// What `Tiling::options` lists, each name after `part` and an underscore if there is one.
-std::vector<std::string> tilingOptions(std::string_view part, bool depth);
+/// What a kind of tilings lists; `depth` is for those that may have one.
+template <typename T, typename Visitor> void visitTiling(T &tiling, bool depth, Visitor visit) {
+  if constexpr (requires { std::remove_const_t<T>::options(tiling, visit, depth); })
+    std::remove_const_t<T>::options(tiling, visit, depth);
+  else
+    std::remove_const_t<T>::options(tiling, visit);
+}
+
+/// The names that it lists, each after `part` and an underscore if there is one.
+template <typename T> std::vector<std::string> tilingOptions(std::string_view part, bool depth) {
+  std::vector<std::string> out;
+  const T none;
+  visitTiling(none, depth, [&](const CallOption &option, int) {
+    out.push_back(part.empty() ? option.name : std::string(part) + "_" + option.name);
+  });
+  return out;
+}
 
 /// The tiling of a question's answer; nothing: a value is none that the option takes.
-std::optional<Tiling> tilingOf(const TunedValues &values, bool depth);
+template <typename T> std::optional<T> tilingOf(const TunedValues &values, bool depth) {
+  T out;
+  std::size_t next = 0;
+  bool isRight = true;
+  visitTiling(out, depth, [&](const CallOption &option, int &field) {
+    const std::int64_t value = next < values.size() ? values[next] : -1;
+    ++next;
+    isRight &= value == 0 || (value > 0 && option.values.take(value));
+    field = isRight ? static_cast<int>(value) : 0;
+  });
+  return isRight && next == values.size() ? std::optional(out) : std::nullopt;
+}
 
-template <Configuration C> class TunedTable {
+/// `T`: what is tuned, a struct that lists options.
+template <Configuration C, typename T = Tiling> class TunedTable {
 public:
   using Types = typename KernelTable<C>::Types;
   static constexpr std::size_t mostSizes = 8;
@@ -55,7 +82,7 @@ public:
   /// `config`: before anything that a tiling says is chosen.  `fits`: whether the call takes a tiling, asked once a
   /// bucket; what was kept for other code may not fit this one.  Zeros: the operation chooses.
   template <std::size_t N, typename Fits>
-  Tiling get(Jit &jit, const Question &question, const C &config, const TunedSize (&sizes)[N], Fits fits) {
+  T get(Jit &jit, const Question &question, const C &config, const TunedSize (&sizes)[N], Fits fits) {
     static_assert(N <= mostSizes);
     if (!jit.asksForTuned() || hasOpaqueFields(config))
       return {};
@@ -67,7 +94,7 @@ public:
     const auto is = [&](const Entry &e) { return e.key == key && e.config == config; };
     if (const Entry *known = entries.find(is))
       return known->tiling;
-    Tiling tiling = ask(jit, question, config, sizes);
+    T tiling = ask(jit, question, config, sizes);
     if (tiling.given() && !fits(tiling))
       tiling = {};
     // The first answer counts: a call's workspace and its launches agree.
@@ -84,10 +111,10 @@ private:
   struct Entry {
     Key key;
     C config;
-    Tiling tiling;
+    T tiling;
   };
 
-  static Tiling ask(Jit &jit, const Question &question, const C &config, std::span<const TunedSize> sizes) {
+  static T ask(Jit &jit, const Question &question, const C &config, std::span<const TunedSize> sizes) {
     TunedQuestion asked;
     asked.operation = question.operation, asked.part = question.part;
     asked.types = dtypeName(question.types.element);
@@ -96,9 +123,9 @@ private:
     for (const language::ConfigEntry &field : entriesOf(config))
       asked.configuration += (asked.configuration.empty() ? "" : ", ") + field.name + "=" + field.value.text;
     asked.sizes = bucketsText(sizes);
-    asked.options = tilingOptions(question.part, question.depth);
+    asked.options = tilingOptions<T>(question.part, question.depth);
     const std::optional<TunedValues> values = jit.tuned(asked);
-    return values ? tilingOf(*values, question.depth).value_or(Tiling()) : Tiling();
+    return values ? tilingOf<T>(*values, question.depth).value_or(T()) : T();
   }
 
   AddOnlyList<Entry> entries;

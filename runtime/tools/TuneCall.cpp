@@ -240,6 +240,9 @@ Result<tune::JournalHeader> TuneCall::header() const {
   std::vector<std::string> parts;
   for (const auto &[name, type] : of.sample.inputs)
     parts.push_back(name + "=" + shapeText(type.shape));
+  for (const TensorParameter &p : of.family->callable->tensors()) // calls without it launch other kernels
+    if (p.optional && std::ranges::count(of.sample.made, p.name))
+      parts.push_back(p.name + "=" + p.madeBy);
   for (const auto &[name, value] : of.sample.options)
     parts.push_back(name + "=" + textOf(value));
   for (const std::string &word : with) // values of files are as good as their names

@@ -69,6 +69,19 @@ std::vector<std::string> wordsOf(const tune::Space &space, const tune::Configura
   return out;
 }
 
+/// What a row of --resources says of its kernels.
+std::vector<std::pair<std::string, tune::CodeReport>> codeOf(const Json &row) {
+  std::vector<std::pair<std::string, tune::CodeReport>> out;
+  for (const Json &kernel : row.value("kernels", Json::array())) {
+    tune::CodeReport &code = out.emplace_back(kernel.value("kernel", ""), tune::CodeReport()).second;
+    code.threads = kernel.value("threads", 0u);
+    code.registers = kernel.value("registers", 0u);
+    code.sharedBytes = kernel.value("sharedBytes", std::uint64_t(0));
+    code.spillBytes = kernel.value("spillBytes", std::uint64_t(0));
+  }
+  return out;
+}
+
 /// An entry from its steps, with the time that they took.
 template <typename Steps> Result<tune::Entry> entryOf(Steps steps) {
   const auto begin = std::chrono::steady_clock::now();
@@ -151,19 +164,27 @@ Result<tune::Entry> TuneWorker::prepare(const tune::Space &space, const tune::Co
       fail(entry, ran.outcome, ran.message);
       return {};
     }
-    for (const Json &kernel : row->value("kernels", Json::array())) {
-      tune::CodeReport code;
-      code.threads = kernel.value("threads", 0u);
-      code.registers = kernel.value("registers", 0u);
-      code.sharedBytes = kernel.value("sharedBytes", std::uint64_t(0));
-      code.spillBytes = kernel.value("spillBytes", std::uint64_t(0));
-      if (const auto rejection = tune::judge(code, target))
+    for (const auto &[kernel, code] : codeOf(*row))
+      if (const auto rejection = tune::judge(code, target, code.spillBytes ? spillOfDefault() : 0))
         fail(entry, Outcome::Refused,
-             std::string(tune::ruleName(rejection->rule)) + ": " + kernel.value("kernel", "") + ": " +
-                 rejection->reason);
-    }
+             std::string(tune::ruleName(rejection->rule)) + ": " + kernel + ": " + rejection->reason);
     return {};
   });
+}
+
+/// The default is mostly among the configurations, so its code is there or is being made.
+std::uint64_t TuneWorker::spillOfDefault() const {
+  std::call_once(defaultIsKnown, [&] {
+    std::vector<std::string> words = onDevice(command("bench", request.with, {}), compiler);
+    words.emplace_back("--resources");
+    const Result<Ran> ran = runKiln(std::move(words), seconds);
+    if (!ran || ran->outcome != Outcome::Good)
+      return;
+    if (const Json *const row = rowOf(*ran))
+      for (const auto &[kernel, code] : codeOf(*row))
+        defaultSpill = std::max(defaultSpill, code.spillBytes);
+  });
+  return defaultSpill;
 }
 
 Result<tune::Entry> TuneWorker::measure(const tune::Space &space, const tune::Configuration &configuration,

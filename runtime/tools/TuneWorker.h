@@ -47,12 +47,15 @@ public:
   Result<tune::Entry> measure(const tune::Space &space, const tune::Configuration &configuration, unsigned measurer);
 
 private:
+  std::uint64_t spillOfDefault() const;
   Result<Conversation *> processOf(unsigned measurer);
   Status ask(const std::vector<std::string> &chosen, unsigned measurer, tune::Entry &entry);
   Status check(const std::vector<std::string> &chosen, tune::Entry &entry) const;
   std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
                                    const std::vector<std::string> &chosen) const;
   std::vector<std::string> onDevice(std::vector<std::string> command, const std::string &device) const;
+  mutable std::once_flag defaultIsKnown;
+  mutable std::uint64_t defaultSpill = 0;
   std::mutex mutex; ///< of the map
   /// By measurer, and who started it: a process ends with that thread.
   std::map<std::pair<unsigned, std::thread::id>, std::unique_ptr<Conversation>> processes;

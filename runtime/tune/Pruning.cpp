@@ -44,9 +44,10 @@ std::optional<Rejection> judge(const ProgramNeeds &needs, const Target &target) 
   return {};
 }
 
-std::optional<Rejection> judge(const CodeReport &code, const Target &target) {
-  if (code.spillBytes > 0)
-    return Rejection{Rule::Spills, std::to_string(code.spillBytes) + " bytes of a thread are spilled"};
+std::optional<Rejection> judge(const CodeReport &code, const Target &target, std::uint64_t spillBytes) {
+  if (code.spillBytes > spillBytes)
+    return Rejection{Rule::Spills, std::to_string(code.spillBytes) + " bytes of a thread are spilled; of the default " +
+                                       std::to_string(spillBytes)};
   if (residentBlocks(target, code.threads, code.sharedBytes, code.registers) == 0)
     return Rejection{Rule::Occupancy, std::to_string(code.threads) + " threads of " + std::to_string(code.registers) +
                                           " registers and " + std::to_string(code.sharedBytes) +

@@ -26,7 +26,7 @@ namespace kiln::tune {
   KILN_TUNE_RULE(Registers, "registers", "tiles that the registers of a program's threads do not hold")                \
   KILN_TUNE_RULE(Kernel, "kernel", "what the kernel itself refuses")                                                   \
   KILN_TUNE_RULE(Rank, "rank", "configurations after the best of the model's order (--keep)")                          \
-  KILN_TUNE_RULE(Spills, "spills", "code that spills registers to memory")                                             \
+  KILN_TUNE_RULE(Spills, "spills", "code that spills more registers to memory than the call's default")                \
   KILN_TUNE_RULE(Occupancy, "occupancy", "code of which no block fits a multiprocessor")
 
 enum class Rule : std::uint8_t {
@@ -52,7 +52,8 @@ struct CodeReport {
   unsigned registers = 0; ///< 0: not known
   std::uint64_t sharedBytes = 0, spillBytes = 0;
 };
-std::optional<Rejection> judge(const CodeReport &code, const Target &target);
+/// `spillBytes`: that any kernel of the call's default spills; what is as fast as possible may spill a little.
+std::optional<Rejection> judge(const CodeReport &code, const Target &target, std::uint64_t spillBytes);
 
 /// A configuration that is worth a measurement.
 struct Candidate {

@@ -65,15 +65,27 @@ TEST_P(DplrCalls, AnyStrides) {
   }
 }
 
-TEST_P(DplrCalls, WarpsAsAskedFor) {
+TEST_P(DplrCalls, TilesAsAskedFor) {
+  struct Tiles {
+    std::int64_t warps, blockV, chainWarps, stages;
+    std::uint64_t dim;
+    std::int64_t segment = 0;
+  };
+  const Tiles all[] = {{4, 16, 1, 1, 32},    {4, 64, 4, 3, 64},     {8, 32, 8, 2, 32},    {8, 16, 4, 4, 64},
+                       {16, 32, 1, 3, 32},   {16, 32, 2, 1, 64},    {4, 32, 4, 1, 64, 1}, {8, 16, 8, 3, 32, 1},
+                       {8, 64, 8, 2, 128},   {16, 16, 2, 1, 128},   {8, 32, 4, 1, 256},   {4, 16, 4, 2, 48},
+                       {8, 64, 1, 1, 64, 2}, {16, 64, 2, 1, 128, 1}};
   unsigned number = 0;
-  for (const int warps : {4, 8, 16})
-    for (const std::uint64_t dim : {32, 64}) {
-      if (!chosen(number++, 4))
-        continue;
-      DplrProblem p{1, 130, 1, dim, dim, {1, .2}, {{"warps", warps}}, DType::BF16};
-      ASSERT_NO_FATAL_FAILURE(check(p));
-    }
+  for (const Tiles &t : all) {
+    if (!chosen(number++, 8))
+      continue;
+    OptionValues options{
+        {"warps", t.warps}, {"block_v", t.blockV}, {"chain_warps", t.chainWarps}, {"stages", t.stages}};
+    if (t.segment)
+      options["segment_size"] = t.segment;
+    const DplrProblem p{1, 130, 1, t.dim, t.dim, {1, .2}, options, DType::BF16};
+    ASSERT_NO_FATAL_FAILURE(check(p));
+  }
 }
 
 TEST_P(DplrCalls, WrongArgumentsAreRefused) {
@@ -117,6 +129,12 @@ TEST_P(DplrCalls, WrongArgumentsAreRefused) {
       {"lower_bound = 0.5", option("lower_bound", .5)},
       {"chunk_size = 48", option("chunk_size", 48)},
       {"warps = 3", option("warps", 3)},
+      {"warps = 32", option("warps", 32)},
+      {"block_v = 128", option("block_v", 128)},
+      {"block_v = 32 for tiles of 32 columns of q and 16 of v: at most 16", option("block_v", 32)},
+      {"chain_warps = 16", option("chain_warps", 16)},
+      {"stages = 5", option("stages", 5)},
+      {"stages = -1", option("stages", -1)},
       {"segment_size = 3", option("segment_size", 3)},
       {"segment_size = -2", option("segment_size", -2)},
       {"scale", option("scale", std::numeric_limits<double>::infinity())},

@@ -3,6 +3,7 @@
 #include "kernels/attention/AttentionBackwardOperation.h"
 #include "kernels/attention/AttentionOperation.h"
 #include "kernels/attention_decode/AttentionDecodeOperation.h"
+#include "kernels/dplr/DplrOperation.h"
 #include "kernels/matmul/MatmulOperation.h"
 #include "tests/support/TestTier.h"
 
@@ -22,20 +23,26 @@ TEST(TunedTable, BucketsArePowersOfTwo) {
 }
 
 TEST(TunedTable, TilingsAreReadBack) {
-  EXPECT_EQ(tilingOptions("", true), (std::vector<std::string>{"block_m", "block_n", "block_k", "warps", "stages"}));
-  EXPECT_EQ(tilingOptions("keys", false),
+  EXPECT_EQ(tilingOptions<Tiling>("", true),
+            (std::vector<std::string>{"block_m", "block_n", "block_k", "warps", "stages"}));
+  EXPECT_EQ(tilingOptions<Tiling>("keys", false),
             (std::vector<std::string>{"keys_block_m", "keys_block_n", "keys_warps", "keys_stages"}));
-  const std::optional<Tiling> t = tilingOf({64, 128, 8, 3}, false);
+  const std::optional<Tiling> t = tilingOf<Tiling>({64, 128, 8, 3}, false);
   ASSERT_TRUE(t);
   EXPECT_EQ(t->blockM, 64);
   EXPECT_EQ(t->blockN, 128);
   EXPECT_EQ(t->blockK, 0);
   EXPECT_EQ(t->warps, 8);
   EXPECT_EQ(t->stages, 3);
-  EXPECT_TRUE(tilingOf({0, 0, 0, 0}, false));
-  for (const TunedValues &wrong : {TunedValues{65, 128, 8, 3}, {64, 128, 8, 9}, {64, 128, -8, 3}, {64, 128, 8}, {},
-                                   {64, 128, 8, 3, 1}, {(std::int64_t(1) << 32) + 64, 128, 8, 3}})
-    EXPECT_FALSE(tilingOf(wrong, false));
+  EXPECT_TRUE(tilingOf<Tiling>({0, 0, 0, 0}, false));
+  for (const TunedValues &wrong : {TunedValues{65, 128, 8, 3},
+                                   {64, 128, 8, 9},
+                                   {64, 128, -8, 3},
+                                   {64, 128, 8},
+                                   {},
+                                   {64, 128, 8, 3, 1},
+                                   {(std::int64_t(1) << 32) + 64, 128, 8, 3}})
+    EXPECT_FALSE(tilingOf<Tiling>(wrong, false));
 }
 
 /// The device of the tensors that a test makes.
@@ -217,6 +224,43 @@ TEST_F(TunedCalls, Decoding) {
   const auto tuned = launches(after, a);
   EXPECT_NE(tuned, usual);
   EXPECT_EQ(tuned, launches(after, told));
+}
+
+TEST_F(TunedCalls, Recurrences) {
+  const auto arguments = [](std::int64_t tokens) {
+    Rwkv7Arguments a;
+    a.r = a.k = a.v = a.a = a.b = a.o = tensor(DType::BF16, {8, tokens, 32, 64});
+    a.w = tensor(DType::F32, {8, tokens, 32, 64});
+    std::uint64_t next = 1;
+    for (Tensor *t : {&a.w, &a.k, &a.v, &a.a, &a.b, &a.o})
+      t->address += next++ << 30;
+    return a;
+  };
+  const Rwkv7Operation before(*jit);
+  const auto usual = launches(before, arguments(4096));
+  ASSERT_EQ(asked.size(), 1u);
+  const TunedQuestion question = asked[0];
+  EXPECT_EQ(question.operation, "rwkv7");
+  EXPECT_EQ(question.options, (std::vector<std::string>{"warps", "block_v", "chain_warps", "stages"}));
+  EXPECT_NE(question.sizes.find("sequences 8, tokens 4096, heads 32"), std::string::npos) << question.sizes;
+  keep(question, {8, 32, 4, 3});
+  const Rwkv7Operation after(*jit);
+  Rwkv7Arguments told = arguments(4096);
+  told.tiling = {8, 32, 4, 3};
+  const auto tuned = launches(after, arguments(4096));
+  EXPECT_NE(tuned, usual);
+  EXPECT_EQ(tuned, launches(after, told));
+  EXPECT_EQ(launches(after, arguments(3000)).at(1).first, tuned.at(1).first);
+  // What the call does not take is none: no blocks of 128 columns, no two warps.
+  for (const TunedValues &wrong : {TunedValues{8, 128, 4, 3}, {2, 32, 4, 3}}) {
+    keep(question, wrong);
+    const Rwkv7Operation again(*jit);
+    EXPECT_EQ(launches(again, arguments(4096)), launches(again, [&] {
+                auto a = arguments(4096);
+                a.tiling.warps = 4; // as chosen
+                return a;
+              }()));
+  }
 }
 
 } // namespace

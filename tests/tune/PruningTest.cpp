@@ -33,9 +33,11 @@ TEST(PruningTest, WhatAProgramNeedsAtTheLimits) {
 
 TEST(PruningTest, WhatCodeHas) {
   const Target t = hopper();
-  EXPECT_FALSE(judge(CodeReport{256, 255, 200000, 0}, t));
-  EXPECT_EQ(ruleOf(judge(CodeReport{256, 255, 200000, 4}, t)), Rule::Spills);
-  EXPECT_EQ(ruleOf(judge(CodeReport{1024, 128, 0, 0}, t)), Rule::Occupancy);
+  EXPECT_FALSE(judge(CodeReport{256, 255, 200000, 0}, t, 0));
+  EXPECT_EQ(ruleOf(judge(CodeReport{256, 255, 200000, 4}, t, 0)), Rule::Spills);
+  EXPECT_FALSE(judge(CodeReport{256, 255, 200000, 4}, t, 4));
+  EXPECT_EQ(ruleOf(judge(CodeReport{256, 255, 200000, 5}, t, 4)), Rule::Spills);
+  EXPECT_EQ(ruleOf(judge(CodeReport{1024, 128, 0, 0}, t, 0)), Rule::Occupancy);
 }
 
 struct Case {
