@@ -74,6 +74,9 @@ bool CompileFuture::waitFor(std::chrono::nanoseconds time) const {
   return std::all_of(tasks.begin(), tasks.end(), [&](const auto &task) { return task->waitUntil(end); });
 }
 
+CompileQueue::CompileQueue(unsigned threads)
+    : most(threads ? threads : std::clamp(std::thread::hardware_concurrency(), 1u, 16u)) {}
+
 CompileQueue::~CompileQueue() {
   std::deque<Item> left;
   {
@@ -90,7 +93,6 @@ CompileQueue::~CompileQueue() {
 }
 
 CompileFuture CompileQueue::add(std::string what, Work work) {
-  static const std::size_t most = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
   Item item{std::make_shared<CompileTask>(std::move(what)), std::move(work)};
   CompileFuture out(item.task);
   std::unique_lock lock(mutex);

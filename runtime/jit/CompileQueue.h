@@ -48,7 +48,8 @@ class CompileQueue {
 public:
   using Work = std::function<Status()>;
 
-  CompileQueue() = default;
+  /// `threads`: at most; 0: the cores, at most 16.
+  explicit CompileQueue(unsigned threads);
   ~CompileQueue();
   CompileQueue(const CompileQueue &) = delete;
   CompileQueue &operator=(const CompileQueue &) = delete;
@@ -64,6 +65,7 @@ private:
   void serve();
   static void run(Item item);
 
+  const std::size_t most;
   std::mutex mutex; ///< everything below
   std::condition_variable changed;
   std::deque<Item> items;

@@ -81,7 +81,7 @@ JitService::JitService(Device &device, JitOptions given, Log logValue, std::stri
       disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), layers(openLayers(options.knobs, log)),
       hashes(openMemo(disk, log)),
       assembler(device.info(), AssemblerSearch{options.knobs.nvJitLink, options.knobs.ptxas}),
-      compiler(options.compiler) {}
+      compiler(options.compiler), queue(std::make_unique<CompileQueue>(options.backgroundThreads)) {}
 
 Status JitService::afterFork() const {
   return {StatusCode::Unsupported,

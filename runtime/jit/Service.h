@@ -123,7 +123,7 @@ private:
   std::unordered_map<std::string, std::unique_ptr<const LoadedKernel>> loaded; ///< by whole key
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights;            ///< by whole key
   std::atomic<std::uint64_t> compiles{0}, diskHits{0}, sharedHits{0}, diskMisses{0}, loads{0}, failures{0};
-  std::unique_ptr<CompileQueue> queue = std::make_unique<CompileQueue>(); ///< last: it ends before the rest goes
+  std::unique_ptr<CompileQueue> queue; ///< last: it ends before the rest goes
 };
 
 } // namespace kiln

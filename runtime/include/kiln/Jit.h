@@ -46,6 +46,7 @@ struct JitOptions {
   Knobs knobs;            ///< `fromEnvironment` reads the environment; a JitOptions made by hand does not
   std::string codeTarget; ///< what the code may use, "sm_80"; empty: the device's own target
   bool diskCache = true;
+  unsigned backgroundThreads = 0; ///< of prepareAsync, at most; 0: the cores, at most 16
   bool explainMisses =
       false; ///< reports say how a missing key differs from the nearest entry; always with KILN_LOG=cache=info
   std::function<void(std::string_view line)> log; ///< where log lines go; empty: standard error
