@@ -83,7 +83,7 @@ public:
     for (std::size_t i = 0; i < images.size(); ++i)
       KILN_TRY(readImage(i));
     for (const Argument &a : arguments)
-      parameters += ", " + a.cType + " " + a.spoken;
+      parameters += ",\n    " + a.cType + " " + a.spoken;
     return CFiles{header(), source()};
   }
 
@@ -153,9 +153,17 @@ private:
     }
     // What every kernel relies on: elements lie at multiples of their size.
     for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (arguments[i].type.type == ArgumentType::Pointer && arguments[i].type.elementBytes > 1)
-        facts[{i, false, arguments[i].type.elementBytes}] |= 1u << number;
+      if (const unsigned size = arguments[i].type.elementBytes;
+          arguments[i].type.type == ArgumentType::Pointer && size > 1 && !implied(i, size, number))
+        facts[{i, false, size}] |= 1u << number;
     return {};
+  }
+
+  /// Whether another fact of the image's code says that the argument is a multiple of `size`, a power of two.
+  bool implied(std::size_t argument, unsigned size, std::size_t image) const {
+    return std::any_of(facts.begin(), facts.end(), [&](const auto &f) {
+      return f.first.argument == argument && (f.second >> image & 1) && f.first.value % size == 0;
+    });
   }
 
   unsigned all() const { return images.size() == 32 ? ~0u : (1u << images.size()) - 1; }
