@@ -138,6 +138,25 @@ TEST_F(ExportCliTest, AnAssemblersCodeIsForItsGenerationAlone) {
   EXPECT_NE(shell("CAPABILITY=90 ./program"), 0);
 }
 
+TEST_F(ExportCliTest, ThePagesProgramIsGood) {
+  const std::string page = *readTextFile(KILN_SOURCE_DIR "/docs/commands.md"), open = "```c\n";
+  const std::size_t from = page.find(open);
+  ASSERT_NE(from, std::string::npos);
+  const std::string code = page.substr(from + open.size(), page.find("```", from + 3) - from - open.size());
+  const Outcome made = exported({"--target", "sm_80,sm_90a", "--divisible", "x=16", "--divisible", "out=16",
+                                 "--nvjitlink", "none", "--ptxas", "none", "-o", file("scale_by")});
+  ASSERT_EQ(made.status, 0) << made.err;
+  std::ofstream(file("driver.c")) << driver;
+  std::ofstream(file("page.c")) << "#include \"scale_by.h\"\n#include <stdio.h>\nint main(void) {\n"
+                                   "CUstream stream = 0;\nuint64_t x = 8, out = 16;\nint32_t n = 600;\n"
+                                << code << "}\n";
+  EXPECT_EQ(shell("cc -std=c11 -Wall -Werror page.c scale_by.c -c && cc -std=c11 -c driver.c && "
+                  "cc page.o scale_by.o driver.o -o page && CAPABILITY=80 ./page"),
+            0)
+      << printed();
+  EXPECT_NE(printed().find("argument 0 'x' must be a multiple of 16\n"), std::string::npos) << printed();
+}
+
 TEST_F(ExportCliTest, WrongWordsAreRefused) {
   const auto refused = [&](const Outcome &o, const std::string &part) {
     EXPECT_EQ(o.status, 2) << o.out << o.err;
