@@ -21,6 +21,11 @@ Status Callable::run(Jit &jit, const Planner &planner, const Call &call, const R
   return described(launches);
 }
 
+CompileFuture Callable::prepareAsync(Jit &jit, const Call &call) const {
+  const Planner planner = bind(jit);
+  return prepareAllAsync([&](Plan &plan) { return planner(call, plan); });
+}
+
 std::string Callable::sizeText(const TensorTypes &inputs, const OptionValues &) const {
   for (const TensorParameter &p : tensors())
     if (const auto found = inputs.find(p.name); found != inputs.end() && !p.output)

@@ -106,6 +106,10 @@ public:
   /// As `run`, by an operation that was bound before.
   Status run(Jit &jit, const Planner &planner, const Call &call, const RunOptions &options) const;
 
+  /// Checks one call and has what `run` would launch compiled, without waiting (kiln/Future.h).  So a program warms up by
+  /// the names of its operations: findFamily(name), PlacedCall::createForPlans, this.
+  CompileFuture prepareAsync(Jit &jit, const Call &call) const;
+
   /// The call's size in a few words; by default the shape of the first input.
   virtual std::string sizeText(const TensorTypes &inputs, const OptionValues &options) const;
   /// Bytes that must cross the memory bus: what bandwidths are counted with.  By default each tensor once.

@@ -110,6 +110,9 @@ Result<JitKernel *> Jit::kernel(const KernelSource &source) {
 Result<const LoadedKernel *> Jit::compile(const KernelSource &source, std::span<const ArgumentFact> facts) {
   return service->compile(source, facts);
 }
+CompileFuture Jit::compileAsync(const KernelSource &source, std::span<const ArgumentFact> facts) {
+  return service->compileAsync(source, facts);
+}
 JitCounters Jit::counters() const {
   return service->counters();
 }
@@ -128,27 +131,65 @@ const KernelSource &JitKernel::source() const {
   return self->source;
 }
 
-Result<const LoadedKernel *> JitKernel::prepare(ArgumentView arguments, Stream *stream) {
-  Implementation &k = *self;
-  if (!k.layout.accepts(arguments)) [[unlikely]]
-    if (Status s = k.layout.checkTypes(arguments); !s.ok())
-      return std::move(s).withContext("kernel '" + k.source.name + "'");
-  if (k.service.forkGuard.forked()) [[unlikely]]
-    return k.service.afterFork();
+Result<const LoadedKernel *> JitKernel::Implementation::known(ArgumentView arguments, ClassKey &key) {
+  if (!layout.accepts(arguments)) [[unlikely]]
+    if (Status s = layout.checkTypes(arguments); !s.ok())
+      return std::move(s).withContext("kernel '" + source.name + "'");
+  if (service.forkGuard.forked()) [[unlikely]]
+    return service.afterFork();
+  if (!layout.classify(arguments.data, key)) [[unlikely]]
+    return layout.checkPointers(arguments.data, source.name);
+  const LoadedKernel *loaded = variants.find(key);
+  if (!loaded || !loaded->mapsByPasses || loaded->hidden->fits(layout, arguments.data)) [[likely]]
+    return loaded;
+  ClassKey other = key;
+  other.withoutMaps = true;
+  return variants.find(other);
+}
+
+Result<const LoadedKernel *> JitKernel::Implementation::prepare(ArgumentView arguments, Requester by) {
   ClassKey key;
-  if (!k.layout.classify(arguments.data, key)) [[unlikely]]
-    return k.layout.checkPointers(arguments.data, k.source.name);
-  const LoadedKernel *loaded = k.variants.find(key);
-  if (!loaded) [[unlikely]] {
-    KILN_ASSIGN(loaded, k.service.firstCall(k, key, stream));
-  }
-  if (loaded->mapsByPasses && !loaded->hidden->fits(k.layout, arguments.data)) [[unlikely]]
-    return k.withoutMaps(*loaded, key, arguments.data, stream, nullptr);
+  KILN_ASSIGN(const LoadedKernel *const there, known(arguments, key));
+  if (there)
+    return there;
+  KILN_ASSIGN(const LoadedKernel *const loaded, service.firstCall(*this, key, by));
+  if (loaded->mapsByPasses && !loaded->hidden->fits(layout, arguments.data))
+    return withoutMaps(*loaded, key, arguments.data, by, nullptr);
   return loaded;
 }
 
+Result<const LoadedKernel *> JitKernel::prepare(ArgumentView arguments, Stream *stream) {
+  return self->prepare(arguments, {.stream = stream});
+}
+
+CompileFuture JitKernel::prepareAsync(ArgumentView arguments, Stream *stream) {
+  Implementation &k = *self;
+  ClassKey key;
+  const Result<const LoadedKernel *> there = k.known(arguments, key);
+  if (!there || *there)
+    return CompileFuture(there.status());
+  if (Status s = k.service.checkFirstCall(k, key, stream); !s.ok())
+    return CompileFuture(std::move(s));
+  struct Packed {
+    alignas(16) std::byte data[LaunchArguments::maxBytes];
+    std::vector<ArgumentType> types;
+    std::vector<std::uint8_t> elements;
+  };
+  auto packed = std::make_shared<Packed>();
+  std::memcpy(packed->data, arguments.data, arguments.bytes);
+  packed->types.assign(arguments.types, arguments.types + arguments.count);
+  if (arguments.elements)
+    packed->elements.assign(arguments.elements, arguments.elements + arguments.count);
+  return k.service.background().add(
+      "kernel '" + k.source.name + "'", [&k, packed, bytes = arguments.bytes, count = arguments.count] {
+        const ArgumentView view{packed->data, packed->types.data(), bytes, count,
+                                packed->elements.empty() ? nullptr : packed->elements.data()};
+        return k.prepare(view, {.background = true}).status();
+      });
+}
+
 Result<const LoadedKernel *> JitKernel::Implementation::withoutMaps(const LoadedKernel &with, ClassKey key,
-                                                                    const std::byte *arguments, Stream *stream,
+                                                                    const std::byte *arguments, Requester by,
                                                                     MissHandler *onMiss) {
   if (service.log.wants(LogTopic::Launch, LogLevel::Info) && !saidWithoutMaps.exchange(true))
     service.log.write(LogTopic::Launch, LogLevel::Info,
@@ -160,7 +201,7 @@ Result<const LoadedKernel *> JitKernel::Implementation::withoutMaps(const Loaded
     return known;
   if (onMiss)
     onMiss->missed();
-  return service.firstCall(*this, key, stream);
+  return service.firstCall(*this, key, by);
 }
 
 /// Calls `use` with the packed arguments.
@@ -187,6 +228,11 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, const GivenArguments &argume
 }
 Result<const LoadedKernel *> JitKernel::prepare(const GivenArguments &arguments, Stream *stream) {
   return withPacked(*self, arguments, [&](ArgumentView view) { return prepare(view, stream); });
+}
+CompileFuture JitKernel::prepareAsync(const GivenArguments &arguments, Stream *stream) {
+  const Result<CompileFuture> out = withPacked(
+      *self, arguments, [&](ArgumentView view) -> Result<CompileFuture> { return prepareAsync(view, stream); });
+  return out.ok() ? *out : CompileFuture(out.status());
 }
 
 /// KILN_CHECKS=fail: the device's findings so far are this launch's.
@@ -219,7 +265,7 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, Miss
   if (!loaded) [[unlikely]] {
     if (onMiss)
       onMiss->missed();
-    KILN_ASSIGN(loaded, k.service.firstCall(k, key, stream));
+    KILN_ASSIGN(loaded, k.service.firstCall(k, key, {.stream = stream}));
   }
   if (!guardsHold(*loaded, arguments.data)) [[unlikely]]
     return guardFailed(*loaded, k.layout, arguments.data);
@@ -231,7 +277,7 @@ Status JitKernel::launch(Dim3 grid, Stream *stream, ArgumentView arguments, Miss
     HiddenParameters::Outcome written =
         loaded->hidden->write(k.service.device, k.layout, arguments.data, parameters, failure);
     if (written == RuleBroken && loaded->mapsByPasses) {
-      KILN_ASSIGN(loaded, k.withoutMaps(*loaded, key, arguments.data, stream, onMiss));
+      KILN_ASSIGN(loaded, k.withoutMaps(*loaded, key, arguments.data, {.stream = stream}, onMiss));
       if (!guardsHold(*loaded, arguments.data))
         return guardFailed(*loaded, k.layout, arguments.data);
       written = Written;

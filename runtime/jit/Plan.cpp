@@ -66,7 +66,8 @@ Status PlanListing::add(JitKernel &kernel, Dim3 grid, const GivenArguments &argu
 Result<std::vector<const LoadedKernel *>> prepareAll(const PlanFunction &call, Stream *stream) {
   PlanListing list;
   KILN_TRY(call(list));
-  std::vector<Result<const LoadedKernel *>> prepared(list.launches.size(), Status(StatusCode::Internal, "not prepared"));
+  std::vector<Result<const LoadedKernel *>> prepared(list.launches.size(),
+                                                     Status(StatusCode::Internal, "not prepared"));
   const auto prepare = [&](std::size_t i) {
     prepared[i] = list.launches[i].kernel->prepare(list.launches[i].arguments(), stream);
   };
@@ -88,6 +89,16 @@ Result<std::vector<const LoadedKernel *>> prepareAll(const PlanFunction &call, S
     out.push_back(loaded);
   }
   return out;
+}
+
+CompileFuture prepareAllAsync(const PlanFunction &call, Stream *stream) {
+  PlanListing list;
+  if (Status s = call(list); !s.ok())
+    return CompileFuture(std::move(s));
+  std::vector<CompileFuture> all;
+  for (const PlanListing::Launch &launch : list.launches)
+    all.push_back(launch.kernel->prepareAsync(launch.arguments(), stream));
+  return CompileFuture::all(std::move(all));
 }
 
 } // namespace kiln

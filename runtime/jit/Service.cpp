@@ -81,7 +81,7 @@ JitService::JitService(Device &device, JitOptions given, Log logValue, std::stri
       disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), layers(openLayers(options.knobs, log)),
       hashes(openMemo(disk, log)),
       assembler(device.info(), AssemblerSearch{options.knobs.nvJitLink, options.knobs.ptxas}),
-      compiler(options.compiler) {}
+      compiler(options.compiler), queue(std::make_unique<CompileQueue>(options.backgroundThreads)) {}
 
 Status JitService::afterFork() const {
   return {StatusCode::Unsupported,
@@ -147,16 +147,23 @@ Result<JitService::PluginState> JitService::pluginState() const {
   return out;
 }
 
+Status JitService::checkFirstCall(const JitKernel::Implementation &kernel, const ClassKey &classKey,
+                                  Stream *stream) const {
+  if (!streamOf(stream).isCapturing())
+    return {};
+  return {StatusCode::NotReady,
+          "kernel '" + kernel.source.name + "' [" + kernel.layout.variantText(classKey) +
+              "] was not called before, and it cannot be loaded inside a graph capture",
+          "call it once, or prepare() it, before the capture begins"};
+}
+
 Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &kernel, const ClassKey &classKey,
-                                                   Stream *stream) {
+                                                   Requester by) {
   if (forkGuard.forked())
     return afterFork();
+  if (!by.background)
+    KILN_TRY(checkFirstCall(kernel, classKey, by.stream));
   const std::string name = "kernel '" + kernel.source.name + "'";
-  if (streamOf(stream).isCapturing())
-    return Status(StatusCode::NotReady,
-                  name + " [" + kernel.layout.variantText(classKey) +
-                      "] was not called before, and it cannot be loaded inside a graph capture",
-                  "call it once, or prepare() it, before the capture begins");
   const std::string classes = specializationText(kernel.layout.facts(classKey), classKey.withoutMaps);
   constexpr unsigned attempts = 4;
   for (unsigned attempt = 0; attempt < attempts; ++attempt) {
@@ -222,7 +229,30 @@ Result<const LoadedKernel *> JitService::compile(const KernelSource &source, std
     return afterFork();
   if (const LoadedKernel *known = self.variants.find(key))
     return known;
-  return firstCall(self, key, nullptr);
+  return firstCall(self, key, {});
+}
+
+CompileFuture JitService::compileAsync(const KernelSource &source, std::span<const ArgumentFact> facts) {
+  const Result<JitKernel *> kernel = this->kernel(source);
+  if (!kernel)
+    return CompileFuture(kernel.status());
+  JitKernel::Implementation &self = *(*kernel)->self;
+  const Result<ClassKey> key = self.layout.keyOf(facts, source.name);
+  if (!key)
+    return CompileFuture(key.status());
+  if (forkGuard.forked())
+    return CompileFuture(afterFork());
+  if (self.variants.find(*key))
+    return {};
+  if (Status s = checkFirstCall(self, *key, nullptr); !s.ok())
+    return CompileFuture(std::move(s));
+  return queue->add("kernel '" + source.name + "'",
+                    [this, &self, key = *key] { return firstCall(self, key, {.background = true}).status(); });
+}
+
+JitService::~JitService() {
+  if (forkGuard.forked())
+    (void)queue.release(); // its threads are not here
 }
 
 } // namespace kiln

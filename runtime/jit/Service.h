@@ -12,6 +12,7 @@
 #include "runtime/cache/KernelCache.h"
 #include "runtime/cache/Layer.h"
 #include "runtime/jit/AssemblerChoice.h"
+#include "runtime/jit/CompileQueue.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/jit/ForkGuard.h"
 #include "runtime/jit/KernelKey.h"
@@ -29,6 +30,13 @@
 
 namespace kiln {
 
+/// Who asks for code: a call on a stream, which is refused while that captures, or work in the background, which began
+/// before and may go on.
+struct Requester {
+  Stream *stream = nullptr; ///< nullptr: the default stream
+  bool background = false;
+};
+
 /// A LaunchConfig's worth of constants and checks, read by every launch.
 struct JitKernel::Implementation {
   JitService &service;
@@ -38,21 +46,29 @@ struct JitKernel::Implementation {
   BindingTable bindings;
   std::atomic<bool> saidWithoutMaps = false;
 
+  Result<const LoadedKernel *> prepare(ArgumentView arguments, Requester by);
+  /// What `prepare` would give without making anything; nullptr: something has to be made, for the class `key`.
+  Result<const LoadedKernel *> known(ArgumentView arguments, ClassKey &key);
   /// In the place of `with`, of class `key`, whose maps cannot be made of these arguments.
   Result<const LoadedKernel *> withoutMaps(const LoadedKernel &with, ClassKey key, const std::byte *arguments,
-                                           Stream *stream, MissHandler *onMiss);
+                                           Requester by, MissHandler *onMiss);
 };
 
 class JitService {
 public:
+  ~JitService();
   static Result<std::shared_ptr<JitService>> create(Device &device, JitOptions options);
 
   Result<JitKernel *> kernel(const KernelSource &source);
 
-  /// Registers the variant with the kernel.  `stream` is asked whether it captures.
-  Result<const LoadedKernel *> firstCall(JitKernel::Implementation &kernel, const ClassKey &classKey, Stream *stream);
+  /// Registers the variant with the kernel.
+  Result<const LoadedKernel *> firstCall(JitKernel::Implementation &kernel, const ClassKey &classKey, Requester by);
+  /// NotReady if the stream captures.
+  Status checkFirstCall(const JitKernel::Implementation &kernel, const ClassKey &classKey, Stream *stream) const;
 
   Result<const LoadedKernel *> compile(const KernelSource &source, std::span<const ArgumentFact> facts);
+  CompileFuture compileAsync(const KernelSource &source, std::span<const ArgumentFact> facts);
+  CompileQueue &background() { return *queue; }
 
   std::optional<TunedValues> tuned(const TunedQuestion &question);
   Status keepTuned(const TunedQuestion &question, const TunedValues &values, const TunedOrigin &origin);
@@ -107,6 +123,7 @@ private:
   std::unordered_map<std::string, std::unique_ptr<const LoadedKernel>> loaded; ///< by whole key
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights;            ///< by whole key
   std::atomic<std::uint64_t> compiles{0}, diskHits{0}, sharedHits{0}, diskMisses{0}, loads{0}, failures{0};
+  std::unique_ptr<CompileQueue> queue; ///< last: it ends before the rest goes
 };
 
 } // namespace kiln

@@ -3,6 +3,10 @@
 #include "runtime/io/File.h"
 #include "support/Text.h"
 
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+
 namespace kiln::tools {
 
 Result<std::vector<ListedCall>> readCallList(const std::string &file) {
@@ -16,6 +20,23 @@ Result<std::vector<ListedCall>> readCallList(const std::string &file) {
         call.words.emplace_back(word.substr(begin, word.find_last_not_of("\t\r") + 1 - begin));
     if (!call.words.empty())
       out.push_back(std::move(call));
+  }
+  return out;
+}
+
+Result<CallWords> parseCallWords(const ListedCall &call) {
+  CallWords out;
+  CLI::App line;
+  line.set_help_flag();
+  line.add_option("kernels", out.kernels)->required();
+  line.add_option("--dtype", out.dtypes);
+  line.add_option("--with", out.with)->allow_extra_args(false);
+  std::vector<std::string> words(call.words.rbegin(), call.words.rend()); // as CLI11 takes them
+  try {
+    line.parse(std::move(words));
+  } catch (const CLI::ParseError &e) {
+    return Status::invalid("'" + join(call.words, " ") + "': " + e.what(),
+                           "write KERNEL [--dtype DTYPE] [--with NAME=V ..], as after kiln bench");
   }
   return out;
 }

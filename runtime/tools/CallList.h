@@ -18,6 +18,12 @@ struct ListedCall {
 /// The lines that have words, with blanks between them; # begins a comment.
 Result<std::vector<ListedCall>> readCallList(const std::string &file);
 
+/// A line of words as after `kiln bench`: what is called, not how it is measured.
+struct CallWords {
+  std::vector<std::string> kernels, dtypes, with;
+};
+Result<CallWords> parseCallWords(const ListedCall &call);
+
 } // namespace kiln::tools
 
 #endif // KILN_RUNTIME_TOOLS_CALLLIST_H

@@ -23,6 +23,7 @@ void addCacheCommand(CLI::App &app, int &exitStatus);
 void addDiffCommand(CLI::App &app, int &exitStatus);
 void addTuneCommand(CLI::App &app, int &exitStatus);
 void addPackCommand(CLI::App &app, int &exitStatus);
+void addWarmCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
 } // namespace kiln::tools

@@ -50,6 +50,7 @@ int run(int argc, char **argv) {
   kiln::tools::addDiffCommand(app, status);
   kiln::tools::addTuneCommand(app, status);
   kiln::tools::addPackCommand(app, status);
+  kiln::tools::addWarmCommand(app, status);
   kiln::tools::addDevicesCommand(app, status);
   kiln::tools::addKnobOptions(app);
   if (argc == 1) {

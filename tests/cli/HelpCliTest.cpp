@@ -47,7 +47,7 @@ TEST(HelpCliTest, UnknownWords) {
   EXPECT_EQ(o.err, "kiln: unknown command 'devcies'; did you mean devices?\n");
   o = kiln({"zzz"});
   EXPECT_EQ(o.err, "kiln: unknown command 'zzz'; the commands are demo, run, compile, bench, explain, check, cache, "
-                   "diff, tune, pack, devices\n");
+                   "diff, tune, pack, warm, devices\n");
   o = kiln({"devices", "--colour"});
   EXPECT_EQ(o.status, 2);
   EXPECT_TRUE(has(o.err, "--colour") && has(o.err, "kiln devices --help")) << o.err;

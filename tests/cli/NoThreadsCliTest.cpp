@@ -32,6 +32,14 @@ TEST_F(NoThreadsCliTest, AProcessServesWhereThereIsNoThread) {
   EXPECT_EQ(o.err, usual.err);
 }
 
+TEST_F(NoThreadsCliTest, WhatIsForTheBackgroundIsDoneAtOnce) {
+  std::ofstream(file("calls")) << "add --dtype f32 --with x=64 --with y=64\n";
+  allow("0", "1");
+  const Outcome o = kiln({"warm", file("calls"), "--target", "sm_80", "--cache-dir", file("cache")});
+  EXPECT_EQ(o.status, 0) << o.err;
+  EXPECT_EQ(o.out, "1 calls for sm_80: 1 kernels compiled, 0 found, 0 calls failed\n");
+}
+
 TEST_F(NoThreadsCliTest, WithoutEitherTheUserIsTold) {
   allow("0", "0");
   const Outcome o = kiln(compile);

@@ -97,6 +97,31 @@ TEST_F(JitGpuTest, AFirstCallInACaptureIsRefusedAndTheCaptureStaysValid) {
   check();
 }
 
+TEST_F(JitGpuTest, ACompileThatBeganBeforeACaptureEndsInIt) {
+  auto *retain = driver<int (*)(void **, int)>("cuDevicePrimaryCtxRetain");
+  auto *setCurrent = driver<int (*)(void *)>("cuCtxSetCurrent");
+  auto *begin = driver<int (*)(void *, int)>("cuStreamBeginCapture_v2");
+  auto *end = driver<int (*)(void *, void **)>("cuStreamEndCapture");
+  ASSERT_TRUE(retain && setCurrent && begin && end);
+  void *context = nullptr, *graph = nullptr;
+  ASSERT_EQ(retain(&context, 0), 0);
+  ASSERT_EQ(setCurrent(context), 0);
+  for (int mode : {0, 1, 2}) { // global, thread local, relaxed
+    SCOPED_TRACE(mode);
+    JitKernel *fresh = kernelOf(*jit, addSource("warps 4\nsleep " + std::to_string(200 + mode) + "\n"));
+    LaunchArguments arguments;
+    arguments.add(*x).add(*y).add(*out).add(static_cast<std::int32_t>(n));
+    const CompileFuture code = fresh->prepareAsync(arguments.view(), stream.get());
+    ASSERT_EQ(begin(stream->native(), mode), 0);
+    EXPECT_FALSE(code.isReady());
+    EXPECT_TRUE(code.wait().ok()) << code.wait().toString();
+    EXPECT_TRUE(launch(*fresh, stream.get()).ok());
+    EXPECT_EQ(end(stream->native(), &graph), 0); // not invalidated
+    ASSERT_NO_FATAL_FAILURE(succeeds(*fresh));
+    check();
+  }
+}
+
 TEST_F(JitGpuTest, HostTimeOfALaunchOverTheBareOne) {
   JitKernel *add = kernelOf(*jit, addSource());
   ASSERT_NO_FATAL_FAILURE(succeeds(*add));

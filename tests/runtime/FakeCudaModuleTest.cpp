@@ -14,6 +14,19 @@ TEST_F(FakeCudaModuleTest, ThePtxReachesTheDriverTerminated) {
   EXPECT_EQ(fake->image, ptx);
 }
 
+TEST_F(FakeCudaModuleTest, ALoadDoesNotDisturbCapturesOfOtherThreads) {
+  open();
+  ASSERT_TRUE(device->loadPtx(ptx, "add.ptx").ok());
+  EXPECT_EQ(fake->modeAtLoad, 2); // relaxed
+  EXPECT_EQ(fake->captureMode, 0);
+  fake->failures["cuModuleLoadDataEx"] = 218;
+  EXPECT_FALSE(device->loadPtx(ptx, "add.ptx").ok());
+  EXPECT_EQ(fake->captureMode, 0);
+  fake->failures = {{"cuThreadExchangeStreamCaptureMode", 1}};
+  EXPECT_TRUE(device->loadPtx(ptx, "add.ptx").ok());
+  EXPECT_EQ(fake->modeAtLoad, 0);
+}
+
 TEST_F(FakeCudaModuleTest, ACompilersLogIsPartOfTheFailure) {
   open();
   fake->failures["cuModuleLoadDataEx"] = 218;

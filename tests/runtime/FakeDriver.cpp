@@ -266,6 +266,11 @@ int cuStreamIsCapturing(void *, int *status) {
   *status = state()->captureStatus;
   return needContext();
 }
+int cuThreadExchangeStreamCaptureMode(int *mode) {
+  ENTER("cuThreadExchangeStreamCaptureMode");
+  std::swap(*mode, state()->captureMode);
+  return 0;
+}
 int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *address, const std::uint64_t *dims,
                            const std::uint64_t *strides, const unsigned *box, const unsigned *elementStrides,
                            int interleave, int swizzle, int promotion, int fill) {
@@ -314,6 +319,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
   }
   if (log)
     std::strncpy(log, state()->ptxLog.c_str(), logBytes);
+  state()->modeAtLoad = state()->captureMode;
   ENTER("cuModuleLoadDataEx");
   if (int e = needContext())
     return e;

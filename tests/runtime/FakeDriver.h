@@ -40,6 +40,8 @@ struct FakeCuda {
   int contextSwitches = 0;
   void *streamContext = nullptr; ///< what cuStreamGetCtx says; nullptr: the one that is current
   void *copyStream = nullptr;    ///< of the last asynchronous copy
+  int captureMode = 0;           ///< of the thread: global
+  int modeAtLoad = -1;           ///< what it was when a module was loaded
   int captureStatus = 0;         ///< what cuStreamIsCapturing says
   std::map<std::uint64_t, std::size_t> allocations;
   int liveObjects = 0; ///< contexts, streams, events, modules

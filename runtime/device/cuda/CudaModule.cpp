@@ -78,6 +78,27 @@ private:
   std::map<std::string, std::unique_ptr<CudaKernel>> kernels;
 };
 
+/// While a thread captures in the global mode, the driver refuses calls of every thread that could depend on the
+/// capture, and ends it; loading a module is not one that could.  What the calling thread captures itself is its
+/// caller's affair.
+class OutsideCaptures {
+public:
+  explicit OutsideCaptures(const Driver &driver) : driver(driver) {
+    changed = driver.threadExchangeCaptureMode && driver.threadExchangeCaptureMode(&mode) == 0;
+  }
+  ~OutsideCaptures() {
+    if (changed)
+      driver.threadExchangeCaptureMode(&mode);
+  }
+  OutsideCaptures(const OutsideCaptures &) = delete;
+  OutsideCaptures &operator=(const OutsideCaptures &) = delete;
+
+private:
+  const Driver &driver;
+  int mode = 2; ///< relaxed; then what it was
+  bool changed = false;
+};
+
 Result<std::unique_ptr<Module>> load(std::shared_ptr<CudaContext> context, const void *image, PtxSummary summary,
                                      const std::string &fileName, const std::string &what) {
   const ContextScope scope(*context);
@@ -87,6 +108,7 @@ Result<std::unique_ptr<Module>> load(std::shared_ptr<CudaContext> context, const
   // Numbers travel in the pointers themselves. NOLINTNEXTLINE(performance-no-int-to-ptr)
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
   ModuleHandle module = nullptr;
+  const OutsideCaptures outside(context->driver());
   const ErrorCode error = context->driver().moduleLoadDataEx(&module, image, 2, options, values);
   if (error != 0) {
     log.resize(log.find('\0'));

@@ -21,6 +21,7 @@
 #define KILN_JIT_H
 
 #include "kiln/Device.h"
+#include "kiln/Future.h"
 #include "kiln/KernelSource.h"
 #include "kiln/Knobs.h"
 #include "kiln/LaunchArguments.h"
@@ -45,6 +46,7 @@ struct JitOptions {
   Knobs knobs;            ///< `fromEnvironment` reads the environment; a JitOptions made by hand does not
   std::string codeTarget; ///< what the code may use, "sm_80"; empty: the device's own target
   bool diskCache = true;
+  unsigned backgroundThreads = 0; ///< of prepareAsync, at most; 0: the cores, at most 16
   bool explainMisses =
       false; ///< reports say how a missing key differs from the nearest entry; always with KILN_LOG=cache=info
   std::function<void(std::string_view line)> log; ///< where log lines go; empty: standard error
@@ -149,6 +151,8 @@ public:
 
   /// The function for a class, compiled if need be: one fact an argument, or none for "nothing is known".
   Result<const LoadedKernel *> compile(const KernelSource &source, std::span<const ArgumentFact> facts = {});
+  /// The same without waiting (Future.h).
+  CompileFuture compileAsync(const KernelSource &source, std::span<const ArgumentFact> facts = {});
 
   /// A workspace for work on `stream`, kept and reused from call to call: see Operation.h.
   Result<DeviceAddress> workspace(std::size_t bytes, Stream *stream);
@@ -213,6 +217,17 @@ public:
   }
   Result<const LoadedKernel *> prepare(const GivenArguments &arguments, Stream *stream = nullptr);
   Result<const LoadedKernel *> prepare(ArgumentView arguments, Stream *stream = nullptr);
+
+  /// `prepare` without waiting (Future.h).  Ready at once if the code is there, or the arguments are refused; these are
+  /// copied, the tensors' memory is not read.
+  template <ArgumentName... names, typename... Args>
+    requires(sizeof...(names) > 0)
+  CompileFuture prepareAsync(Stream *stream, const NamedArgument<names, Args> &...arguments) {
+    const GivenArgument values[] = {detail::given(arguments.value)...};
+    return prepareAsync(GivenArguments{detail::NamesOf<names...>::template list<Args...>, values}, stream);
+  }
+  CompileFuture prepareAsync(const GivenArguments &arguments, Stream *stream = nullptr);
+  CompileFuture prepareAsync(ArgumentView arguments, Stream *stream = nullptr);
 
 private:
   friend class FirstCall;

@@ -9,8 +9,8 @@
 // `check` refuses wrong arguments before anything is launched; `plan` says what a call does (Plan.h), and everything
 // else reads that.  Memory between launches is the workspace: the caller's, or one that the Jit keeps for the stream
 // (work on a stream is ordered, so it is reused from call to call).  Inside a graph capture a needed workspace must be
-// the caller's: a graph may be replayed anywhere and at any time.  Threads that call on one stream at the same time each
-// bring a workspace of their own: the launches of their calls may interleave.
+// the caller's: a graph may be replayed anywhere and at any time.  Threads that call on one stream at the same time
+// each bring a workspace of their own: the launches of their calls may interleave.
 //
 // A call whose code is there takes no lock and allocates nothing, but for the Jit's workspace.
 //
@@ -44,6 +44,12 @@ public:
   Status prepare(const Arguments &arguments, Stream *stream = nullptr) const {
     KILN_TRY(check(arguments));
     return prepareAll(planned(arguments), stream).status();
+  }
+  /// `prepare` without waiting (Future.h).  The arguments and this operation may go before the future is ready.
+  CompileFuture prepareAsync(const Arguments &arguments, Stream *stream = nullptr) const {
+    if (Status s = check(arguments); !s.ok())
+      return CompileFuture(std::move(s));
+    return prepareAllAsync(planned(arguments), stream);
   }
   /// Describes a call to any plan.
   Status describe(const Arguments &arguments, Plan &to) const {

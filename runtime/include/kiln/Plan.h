@@ -132,6 +132,8 @@ private:
 /// The code of every launch of a call, compiled if need be, each on a thread of its own.  In the order of the launches;
 /// a failure is that of the first launch that fails.
 Result<std::vector<const LoadedKernel *>> prepareAll(const PlanFunction &call, Stream *stream = nullptr);
+/// The same without waiting (Future.h); `call` is asked before this returns.
+CompileFuture prepareAllAsync(const PlanFunction &call, Stream *stream = nullptr);
 
 } // namespace kiln
 
