@@ -69,18 +69,25 @@ Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
   KILN_TRY(makeInputs(of));
   const Callable &callable = *of.family->callable;
   const OptionValues &options = of.sample.options;
-  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*device, callable, *inputs, options)); // poison in outputs
+  KILN_ASSIGN(const PlacedCall placed, // poison in outputs
+              PlacedCall::create(*device, callable, *inputs, options, Around::Redzones));
   const Call &call = placed.call();
   const Callable::Planner planner = callable.bind(*jit);
   const Timing how{.byEvents = device->info().kind == DeviceKind::Cuda, .enough = 0.005, .batchMilliseconds = 5};
   KILN_ASSIGN(const Spread t, timeLaunches(*device, how, [&] { return callable.run(*jit, planner, call, {}); }));
+  const auto wrong = [](const std::string &what) {
+    return Json{{"outcome", tune::outcomeName(tune::Outcome::Wrong)}, {"message", "WRONG: " + what}};
+  };
+  KILN_ASSIGN(const std::optional<std::string> trespass, placed.trespass(*inputs, turn++));
+  if (trespass)
+    return wrong(*trespass);
   KILN_ASSIGN(const Arrays outputs, placed.readOutputs());
   KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
   KILN_ASSIGN(Expected *const wanted, expectedOf(of));
   KILN_ASSIGN(const Comparison comparison,
               compareWith(wanted->values, *definition, host, options, outputs, &wanted->limits));
   if (!comparison.good())
-    return Json{{"outcome", tune::outcomeName(tune::Outcome::Wrong)}, {"message", "WRONG: " + comparison.toString()}};
+    return wrong(comparison.toString());
   return Json{{"medianMs", t.median}, {"minMs", t.least}, {"maxMs", t.most}, {"halfIntervalMs", t.halfInterval},
               {"samples", t.samples}, {"check", "good"}};
 }

@@ -1,8 +1,9 @@
 //===- TuneMeasurer.h - Configurations measured by one process ----------------===//
 //
 // A process that measures one configuration of a call after the other: the device is opened once, inputs are made once
-// and the reference is computed once.  On a GPU it times the call and compares the results with float64; on the
-// emulator the time is the performance model's.  After anything but a good answer the process ends: the next
+// and the reference is computed once.  On a GPU it times the call, compares the results with float64, and looks at
+// the memory around all tensors and at the inputs, which nobody may write; on the emulator the time is the performance
+// model's.  After anything but a good answer the process ends: the next
 // configuration meets memory and a device that nothing has touched.
 //
 // A request is a line, the configuration as a JSON array of the words of --with; an answer is the row of `kiln bench`,
@@ -45,6 +46,7 @@ private:
   std::optional<kernels::Arrays> inputs;
   kernels::HostTensors host;                ///< the inputs in float64
   std::map<std::string, Expected> expected; ///< by the options that results depend on
+  std::size_t turn = 0;                     ///< configurations that were timed
 };
 
 /// In the process: answers until it is to end; main's exit status.
