@@ -98,6 +98,9 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   const DeviceInfo &about = device.info();
   if (out->isPredicted())
     KILN_TRY(recordSample(device));
+  if (out->isPredicted() && r.flushL2)
+    return Status::invalid("--flush-l2: " + about.name + " has no caches, and its times are the performance model's",
+                           "leave it out");
   KILN_ASSIGN(std::vector<FamilyCall> calls,
               chooseFamilyCalls({r.kernel}, {dtype}, r.with, {.reference = true, .samples = true}, SampleUse::Bench,
                                 /*large=*/true));
@@ -129,6 +132,7 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   out->planner = callable.bind(*out->jit);
   out->with = r.with;
   out->isRestricted = !r.set.empty();
+  out->flushesL2 = r.flushes();
   return out;
 }
 
@@ -256,6 +260,7 @@ Result<tune::JournalHeader> TuneCall::header() const {
   out.device = isPredicted() ? owned->info().name : owned->info().description;
   out.call = join(parts);
   out.objective = isPredicted() ? "predicted" : "measured";
+  out.timing = isPredicted() ? "" : flushesL2 ? tune::timingCold : tune::timingWarm;
   return out;
 }
 

@@ -73,7 +73,11 @@ Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
               PlacedCall::create(*device, callable, *inputs, options, Around::Redzones));
   const Call &call = placed.call();
   const Callable::Planner planner = callable.bind(*jit);
-  const Timing how{.byEvents = device->info().kind == DeviceKind::Cuda, .enough = 0.005, .batchMilliseconds = 5};
+  const bool isGpu = device->info().kind == DeviceKind::Cuda;
+  if (isGpu && !flush && request.flushes()) {
+    KILN_ASSIGN(flush, L2Flush::create(*device));
+  }
+  const Timing how{.flush = flush ? &*flush : nullptr, .byEvents = isGpu, .enough = 0.005, .batchMilliseconds = 5};
   KILN_ASSIGN(const Spread t, timeLaunches(*device, how, [&] { return callable.run(*jit, planner, call, {}); }));
   const auto wrong = [](const std::string &what) {
     return Json{{"outcome", tune::outcomeName(tune::Outcome::Wrong)}, {"message", "WRONG: " + what}};

@@ -14,6 +14,7 @@
 #define KILN_RUNTIME_TOOLS_TUNEMEASURER_H
 
 #include "runtime/model/Hardware.h"
+#include "runtime/tools/L2Flush.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TuneCall.h"
 
@@ -43,6 +44,7 @@ private:
   model::Hardware hardware;       ///< of a prediction
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
+  std::optional<L2Flush> flush;
   std::optional<kernels::Arrays> inputs;
   kernels::HostTensors host;                ///< the inputs in float64
   std::map<std::string, Expected> expected; ///< by the options that results depend on

@@ -184,6 +184,8 @@ Result<Conversation *> TuneWorker::processOf(unsigned measurer) {
   if (!*place || (*place)->hasEnded()) { // one that ended unasked says nothing of the next configuration
     std::vector<std::string> words = onDevice(command("tune", request.with, {}), devices[measurer % devices.size()]);
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
+    if (!isPredicted && !request.flushes())
+      words.emplace_back("--no-flush-l2");
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
     KILN_ASSIGN(*place, Conversation::start(std::move(spec)));
   }

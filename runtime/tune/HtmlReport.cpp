@@ -66,8 +66,9 @@ std::string whatOf(const JournalHeader &h) {
   for (const auto &[name, value] :
        {std::pair("kernel", &h.kernel), std::pair("call", &h.call), std::pair("type", &h.dtype),
         std::pair("target", &h.target), std::pair("device", &h.device), std::pair("objective", &h.objective),
-        std::pair("compiler", &h.compiler)})
-    rows += row({cellOf(name), cellOf(*value)});
+        std::pair("compiler", &h.compiler), std::pair("timing", &h.timing)})
+    if (!value->empty())
+      rows += row({cellOf(name), cellOf(*value)});
   return "<table><tbody>\n" + rows + "</tbody></table>\n";
 }
 

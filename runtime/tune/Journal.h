@@ -36,12 +36,17 @@ constexpr unsigned outcomes = static_cast<unsigned>(Outcome::TimedOut) + 1;
 std::string_view outcomeName(Outcome outcome);
 std::optional<Outcome> outcomeNamed(std::string_view name);
 
+/// How launches were timed: the L2 filled with other data before each, or one after the other, each with what the one
+/// before it left in the caches.  Journals that are older than this field are warm.
+inline constexpr const char *timingCold = "cold", *timingWarm = "warm";
+
 /// What was swept.  Journals of equal headers may be continued and merged.
 struct JournalHeader {
   static constexpr int version = 1;
   std::string kernel, dtype, target, device, call;
-  std::string objective; ///< "measured" or "predicted"
-  std::string compiler;  ///< hash of its contents
+  std::string objective;   ///< "measured" or "predicted"
+  std::string compiler;    ///< hash of its contents
+  std::string timing = {}; ///< of measured ones
   bool operator==(const JournalHeader &) const = default;
 };
 

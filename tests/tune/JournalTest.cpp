@@ -152,6 +152,28 @@ TEST_F(JournalTest, OthersAreRefusedAndLeftAlone) {
   EXPECT_FALSE(Journal::open(folder.path(), header()).ok());
 }
 
+/// Times with what the launch before left in the caches do not compare with those without.
+TEST_F(JournalTest, HowItWasTimedIsPartOfTheSweep) {
+  JournalHeader warm = header();
+  warm.objective = "measured", warm.timing = timingWarm;
+  JournalHeader cold = warm;
+  cold.timing = timingCold;
+  for (const auto &[name, h] : {std::pair("warm", warm), std::pair("cold", cold)})
+    ASSERT_TRUE(Journal::create(file(name), h).ok());
+  const Status refused = Journal::open(file("warm"), cold).status();
+  EXPECT_NE(refused.message().find("its timing is \"warm\", not \"cold\""), std::string::npos) << refused.message();
+  EXPECT_FALSE(mergeJournals(file("both"), {file("warm"), file("cold")}).ok());
+  // Of older programs: measured ones are warm and go on, those of the model have no such field.
+  std::string text = contents(file("warm"));
+  const std::string field = ",\"timing\":\"warm\"";
+  ASSERT_NE(text.find(field), std::string::npos) << text;
+  write(file("old"), text.erase(text.find(field), field.size()));
+  EXPECT_TRUE(Journal::open(file("old"), warm).ok());
+  EXPECT_EQ(readJournal(file("old"))->header, warm);
+  EXPECT_TRUE(mergeJournals(file("merged"), {file("old"), file("warm")}).ok());
+  EXPECT_EQ(contents(three("predicted")).find("timing"), std::string::npos);
+}
+
 TEST_F(JournalTest, OneProcessAtATime) {
   const auto journal = Journal::create(file("j"), header());
   ASSERT_TRUE(journal.ok());
