@@ -13,8 +13,9 @@
 #ifndef KILN_RUNTIME_TOOLS_TUNEMEASURER_H
 #define KILN_RUNTIME_TOOLS_TUNEMEASURER_H
 
+#include "runtime/device/cuda/GpuMonitor.h"
 #include "runtime/model/Hardware.h"
-#include "runtime/tools/L2Flush.h"
+#include "runtime/tools/BenchTiming.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TuneCall.h"
 
@@ -32,6 +33,12 @@ private:
   Status open();
   Result<FamilyCall> callOf(const std::vector<std::string> &configuration) const;
   Result<Json> timed(const FamilyCall &of);
+  struct Seen {
+    Spread times;
+    cuda::GpuConditions conditions;
+  };
+  /// On a GPU that throttled or that somebody else used a second time; if that happens again, the quicker of the two.
+  Result<Seen> timeSeen(const std::function<Status()> &launch);
   Status makeInputs(const FamilyCall &of);
   struct Expected {
     kernels::HostTensors values;
@@ -45,6 +52,8 @@ private:
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
   std::optional<L2Flush> flush;
+  std::unique_ptr<cuda::GpuMonitor> monitor; ///< of a GPU where NVML is
+  std::string noMonitor;                     ///< why there is none
   std::optional<kernels::Arrays> inputs;
   kernels::HostTensors host;                ///< the inputs in float64
   std::map<std::string, Expected> expected; ///< by the options that results depend on

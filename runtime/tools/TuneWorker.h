@@ -53,7 +53,9 @@ private:
   std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
                                    const std::vector<std::string> &chosen) const;
   std::vector<std::string> onDevice(std::vector<std::string> command, const std::string &device) const;
-  std::mutex mutex; ///< of the map
+  void sayOnce(const std::string &unknown);
+  std::mutex mutex; ///< of what follows
+  bool hasSaid = false;
   /// By measurer, and who started it: a process ends with that thread.
   std::map<std::pair<unsigned, std::thread::id>, std::unique_ptr<Conversation>> processes;
 };

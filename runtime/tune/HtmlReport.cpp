@@ -101,9 +101,35 @@ std::string fastest(const std::vector<const Entry *> &good) {
     const bool isTie = i && e.least > 0 && e.least <= good[0]->greatest;
     rows += row({cellOf(e.key()) + cellOf(e.milliseconds) + cellOf(e.least) + cellOf(e.greatest),
                  cellOf(e.milliseconds / good[0]->milliseconds, "%.3f"),
-                 isTie ? "<td class=\"tie\">its samples and the best one's overlap</td>" : "<td></td>"});
+                 isTie ? "<td class=\"tie\">its samples and the best one's overlap</td>" : "<td></td>",
+                 cellOf(join(e.conditions.notes, "; "))});
   }
-  return rows.empty() ? "" : table({"configuration", "median, ms", "least", "greatest", "times the best", ""}, rows);
+  return rows.empty() ? ""
+                      : table({"configuration", "median, ms", "least", "greatest", "times the best", "", ""}, rows);
+}
+
+/// Times that are doubtful, and the clocks of all.
+std::string conditions(const std::vector<Entry> &entries) {
+  std::string rows, out;
+  for (const NoteCount &n : countNotes(entries))
+    rows += row({cellOf(n.note), cellOf(static_cast<double>(n.count), "%.0f"), cellOf(n.first->key())});
+  if (!rows.empty())
+    out = "<p>These were measured twice, and it was so both times.</p>\n" +
+          table({"what happened to the GPU", "configurations", "the first"}, rows);
+  for (const auto &[name, of] :
+       {std::pair("multiprocessors", &Conditions::smMegahertz), std::pair("memory", &Conditions::memoryMegahertz)}) {
+    std::vector<unsigned> clocks;
+    for (const Entry &e : entries)
+      if (e.good() && e.conditions.*of)
+        clocks.push_back(*(e.conditions.*of));
+    if (clocks.empty())
+      continue;
+    std::sort(clocks.begin(), clocks.end());
+    out +=
+        format("<p>The clock of %s, at its lowest while a configuration was measured: %u to %u MHz, median %u.</p>\n",
+               name, clocks.front(), clocks.back(), clocks[clocks.size() / 2]);
+  }
+  return out;
 }
 
 std::string parameters(const std::vector<Entry> &entries) {
@@ -250,6 +276,7 @@ std::string htmlReport(const JournalContents &sweep, const JournalContents *othe
   out += ".</p>\n";
   out += section("How it went", convergence(sweep.entries));
   out += section("The fastest", fastest(good));
+  out += section("Under which conditions", conditions(sweep.entries));
   out += section("Which parameters matter", parameters(sweep.entries));
   out += section("The model's order", estimates(good));
   out += section("What failed", failures(sweep.entries));

@@ -5,6 +5,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -65,6 +66,11 @@ Status noJournal(const std::string &path) {
                          "name another file; this one is left as it is");
 }
 
+/// Headers that do not say it are older than the field.
+std::string timingOf(const JournalHeader &h) {
+  return h.timing.empty() && h.objective == "measured" ? timingWarm : h.timing;
+}
+
 Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
   const auto json = parseObject(line);
   if (!json || textField(*json, "kind") != marker)
@@ -76,9 +82,14 @@ Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
   JournalHeader out{textField(*json, "kernel"),   textField(*json, "dtype"), textField(*json, "target"),
                     textField(*json, "device"),   textField(*json, "call"),  textField(*json, "objective"),
                     textField(*json, "compiler"), textField(*json, "timing")};
-  if (out.timing.empty() && out.objective == "measured")
-    out.timing = timingWarm;
+  out.timing = timingOf(out);
   return out;
+}
+
+/// The numbers under their names.
+template <typename C> auto numbersOf(C &c) {
+  return std::array{std::pair("smMHz", &c.smMegahertz), std::pair("memoryMHz", &c.memoryMegahertz),
+                    std::pair("busyPercentBefore", &c.busyPercentBefore)};
 }
 
 Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_view line) {
@@ -108,6 +119,7 @@ Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_v
     out.estimate = numberField(*json, "estimateMs");
   out.isDefault = json->value("default", Json()) == Json(true);
   out.message = textField(*json, "message");
+  out.conditions = conditionsOf(*json);
   out.seconds = numberField(*json, "seconds");
   out.time = textField(*json, "time");
   return out;
@@ -142,6 +154,38 @@ std::string Entry::key() const {
   return join(parts);
 }
 
+void addConditions(Json &to, const Conditions &conditions) {
+  if (!conditions.notes.empty())
+    to["notes"] = conditions.notes;
+  for (const auto &[name, value] : numbersOf(conditions))
+    if (*value)
+      to[name] = **value;
+}
+
+Conditions conditionsOf(const Json &from) {
+  Conditions out;
+  if (const auto notes = from.find("notes"); notes != from.end() && notes->is_array())
+    for (const Json &note : *notes)
+      out.notes.push_back(textOf(note));
+  for (const auto &[name, to] : numbersOf(out))
+    if (const double value = numberField(from, name); from.contains(name) && value >= 0 && value < 1e9)
+      *to = static_cast<unsigned>(value);
+  return out;
+}
+
+std::vector<NoteCount> countNotes(const std::vector<Entry> &entries) {
+  std::vector<NoteCount> out;
+  for (const Entry &e : entries)
+    for (const std::string &note : e.conditions.notes) {
+      auto found = std::find_if(out.begin(), out.end(), [&](const NoteCount &n) { return n.note == note; });
+      if (found == out.end())
+        found = out.insert(out.end(), {note, 0, &e});
+      ++found->count;
+    }
+  std::stable_sort(out.begin(), out.end(), [](const NoteCount &a, const NoteCount &b) { return a.count > b.count; });
+  return out;
+}
+
 Json toJson(const JournalHeader &h) {
   Json out = {{"kind", marker},        {"version", JournalHeader::version},
               {"kernel", h.kernel},    {"dtype", h.dtype},
@@ -165,6 +209,7 @@ Json toJson(const Entry &e) {
     out["default"] = true;
   if (!e.message.empty())
     out["message"] = e.message;
+  addConditions(out, e.conditions);
   out["seconds"] = e.seconds;
   out["time"] = e.time;
   return out;
@@ -172,8 +217,7 @@ Json toJson(const Entry &e) {
 
 Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted) {
   Json a = toJson(is), b = toJson(wanted);
-  for (Json *one : {&a, &b})
-    one->emplace("timing", ""); // where it is left out
+  a["timing"] = timingOf(is), b["timing"] = timingOf(wanted);
   for (const auto &[name, value] : a.items())
     if (value != b.at(name))
       return Status::invalid("journal '" + path + "' is of another sweep: its " + name + " is " + value.dump() +

@@ -50,6 +50,17 @@ struct JournalHeader {
   bool operator==(const JournalHeader &) const = default;
 };
 
+/// How the GPU was while a configuration was measured; what is not known is left out.
+struct Conditions {
+  /// What makes the time doubtful, though it was taken twice: "throttled: power cap".
+  std::vector<std::string> notes;
+  /// The least clocks that were seen, and how much of the time shortly before it was busy.
+  std::optional<unsigned> smMegahertz, memoryMegahertz, busyPercentBefore;
+};
+/// As fields of an object, and back.
+void addConditions(Json &to, const Conditions &conditions);
+Conditions conditionsOf(const Json &from);
+
 struct Entry {
   std::vector<std::pair<std::string, std::string>> configuration; ///< NAME, VALUE
   Outcome outcome = Outcome::Failed;
@@ -58,6 +69,7 @@ struct Entry {
   std::optional<double> estimate; ///< the model's, before the compile
   bool isDefault = false;         ///< what the call takes where nothing is tuned
   std::string message;            ///< of one that is not good
+  Conditions conditions = {};     ///< of a good one
   double seconds = 0;             ///< that the configuration took in all
   std::string time;               ///< "2026-11-28T04:00:00Z"
 
@@ -65,6 +77,15 @@ struct Entry {
   /// "block_m=64, warps=4": equal ones are the same configuration.
   std::string key() const;
 };
+
+/// How often entries that are good have a note, and one of them.
+struct NoteCount {
+  std::string note;
+  std::size_t count = 0;
+  const Entry *first = nullptr;
+};
+/// The most frequent first.
+std::vector<NoteCount> countNotes(const std::vector<Entry> &entries);
 
 Json toJson(const JournalHeader &header);
 Json toJson(const Entry &entry);

@@ -108,6 +108,20 @@ TEST(HtmlReport, ComparesTwo) {
   EXPECT_NE(htmlReport(sweep(), &other).find("No configuration was measured in both."), std::string::npos);
 }
 
+TEST(HtmlReport, NamesWhatMakesTimesDoubtful) {
+  JournalContents all = sweep();
+  EXPECT_EQ(htmlReport(all, nullptr).find("Under which conditions"), std::string::npos);
+  all.entries[1].conditions = {{"throttled: power cap", "used by another process: 7 (<b>)"}, 1500, 3201, {}};
+  all.entries[3].conditions = {{"throttled: power cap"}, 1980, {}, 4};
+  const std::string page = htmlReport(all, nullptr);
+  expectWellFormed(page);
+  EXPECT_NE(page.find("<td>throttled: power cap</td><td class=\"n\">2</td><td>block_m=16, warps=4, stages=2</td>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<td>throttled: power cap; used by another process: 7 (&lt;b&gt;)</td>"), std::string::npos);
+  EXPECT_NE(page.find("multiprocessors, at its lowest while a configuration was measured: 1500 to 1980 MHz"),
+            std::string::npos);
+}
+
 TEST(HtmlReport, OfNothingIsAPage) {
   JournalContents nothing = sweep();
   nothing.entries.erase(nothing.entries.begin(), nothing.entries.end() - 1);

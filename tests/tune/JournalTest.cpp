@@ -67,6 +67,28 @@ TEST_F(JournalTest, GivesBackWhatWasWritten) {
   EXPECT_FALSE(read->torn);
 }
 
+TEST_F(JournalTest, KeepsTheConditions) {
+  Entry e = entry(1);
+  e.conditions = {{"throttled: power cap", "used by another process: 1 (x)"}, 1500, 3201, 0};
+  {
+    auto journal = Journal::create(file("j"), header());
+    ASSERT_TRUE(journal.ok());
+    ASSERT_TRUE((*journal)->append(e).ok());
+    ASSERT_TRUE((*journal)->append(entry(2)).ok());
+  }
+  const auto read = readJournal(file("j"));
+  ASSERT_TRUE(read.ok()) << read.status().toString();
+  const Conditions &c = read->entries[0].conditions, &none = read->entries[1].conditions;
+  EXPECT_EQ(c.notes, e.conditions.notes);
+  EXPECT_EQ(c.smMegahertz, 1500u);
+  EXPECT_EQ(c.memoryMegahertz, 3201u);
+  EXPECT_EQ(c.busyPercentBefore, 0u);
+  EXPECT_TRUE(none.notes.empty() && !none.smMegahertz && !none.memoryMegahertz && !none.busyPercentBefore);
+  EXPECT_NE(contents(file("j")).find("\"notes\":[\"throttled: power cap\",\"used by"), std::string::npos);
+  ASSERT_EQ(countNotes(read->entries).size(), 2u);
+  EXPECT_EQ(countNotes(read->entries)[0].note, "throttled: power cap");
+}
+
 TEST_F(JournalTest, CutAtEveryByteItKeepsTheWholeLines) {
   const std::string whole = contents(three("whole"));
   const std::string path = file("cut");
