@@ -260,6 +260,14 @@ Result<tune::JournalHeader> TuneCall::header() const {
   out.device = isPredicted() ? owned->info().name : owned->info().description;
   out.call = join(parts);
   out.objective = isPredicted() ? "predicted" : "measured";
+  // The model has numbers of one GPU for a target; those of another one are other roofs.
+  const Callable &callable = *of.family->callable;
+  const double flops = callable.flops(placed->call()), bytes = callable.bytes(placed->call());
+  if (known.ok() && flops > 0 && bytes > 0 && (isPredicted() || owned->info().description == hardware.name)) {
+    const unsigned bits = 8 * static_cast<unsigned>(dtypeBytes(of.type));
+    out.roofline = {flops, bytes, model::productRate(hardware, bits, owned->info().multiprocessors),
+                    hardware.dram * 1e9, std::string(hardware.name)};
+  }
   out.timing = isPredicted() ? "" : flushesL2 ? tune::timingCold : tune::timingWarm;
   return out;
 }

@@ -108,6 +108,30 @@ std::string fastest(const std::vector<const Entry *> &good) {
                       : table({"configuration", "median, ms", "least", "greatest", "times the best", "", ""}, rows);
 }
 
+/// Where the call lies under the device's roofs: all configurations do the same work.
+std::string roofline(const std::optional<Roofline> &of, const std::vector<const Entry *> &good) {
+  if (!of || good.empty())
+    return {};
+  const double x = of->intensity(), ridge = of->flopRate / of->byteRate, tera = 1e-12;
+  std::vector<Point> points;
+  for (const Entry *e : good) {
+    const double rate = of->flops / (e->milliseconds * 1e-3);
+    points.push_back({x, rate * tera,
+                      e->key() + format(": %.4g TFLOP/s, %.0f %% of the roof", rate * tera, 100 * rate / of->roof())});
+  }
+  const double best = points[0].y;
+  const double from = std::min(x, ridge) / 4, to = std::max(x, ridge) * 4;
+  Plot plot({"FLOP a byte", true}, {"TFLOP/s", true});
+  plot.line({from, of->byteRate * from * tera}, {ridge, of->flopRate * tera}, "diagonal");
+  plot.line({ridge, of->flopRate * tera}, {to, of->flopRate * tera}, "diagonal");
+  plot.dots(std::move(points), "dot");
+  return format("<p>The call has %.4g FLOP and moves at least %.4g bytes: %.4g FLOP a byte. By the rates of %s it is "
+                "limited by %s, at %.4g TFLOP/s; the best configuration reaches %.4g TFLOP/s, %.0f %% of that.</p>\n",
+                of->flops, of->bytes, x, escaped(of->gpu).c_str(), x < ridge ? "memory" : "products", of->roof() * tera,
+                best, 100 * best / (of->roof() * tera)) +
+         plot.svg();
+}
+
 /// Times that are doubtful, and the clocks of all.
 std::string conditions(const std::vector<Entry> &entries) {
   std::string rows, out;
@@ -276,6 +300,7 @@ std::string htmlReport(const JournalContents &sweep, const JournalContents *othe
   out += ".</p>\n";
   out += section("How it went", convergence(sweep.entries));
   out += section("The fastest", fastest(good));
+  out += section("Under the roofs", roofline(sweep.header.roofline, good));
   out += section("Under which conditions", conditions(sweep.entries));
   out += section("Which parameters matter", parameters(sweep.entries));
   out += section("The model's order", estimates(good));

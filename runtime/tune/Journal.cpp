@@ -71,6 +71,19 @@ std::string timingOf(const JournalHeader &h) {
   return h.timing.empty() && h.objective == "measured" ? timingWarm : h.timing;
 }
 
+/// Nothing, too, where a number is none that a picture can be made of.
+std::optional<Roofline> rooflineOf(const Json &header) {
+  const auto found = header.find("roofline");
+  if (found == header.end() || !found->is_object())
+    return {};
+  const Roofline out{numberField(*found, "flops"), numberField(*found, "bytes"), numberField(*found, "flopsPerSecond"),
+                     numberField(*found, "bytesPerSecond"), textField(*found, "gpu")};
+  for (const double v : {out.flops, out.bytes, out.flopRate, out.byteRate})
+    if (!(v > 0 && v < 1e30))
+      return {};
+  return out;
+}
+
 Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
   const auto json = parseObject(line);
   if (!json || textField(*json, "kind") != marker)
@@ -83,6 +96,7 @@ Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
                     textField(*json, "device"),   textField(*json, "call"),  textField(*json, "objective"),
                     textField(*json, "compiler"), textField(*json, "timing")};
   out.timing = timingOf(out);
+  out.roofline = rooflineOf(*json);
   return out;
 }
 
@@ -194,6 +208,12 @@ Json toJson(const JournalHeader &h) {
               {"compiler", h.compiler}};
   if (!h.timing.empty())
     out["timing"] = h.timing;
+  if (const auto &r = h.roofline)
+    out["roofline"] = {{"flops", r->flops},
+                       {"bytes", r->bytes},
+                       {"flopsPerSecond", r->flopRate},
+                       {"bytesPerSecond", r->byteRate},
+                       {"gpu", r->gpu}};
   return out;
 }
 
@@ -217,6 +237,7 @@ Json toJson(const Entry &e) {
 
 Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted) {
   Json a = toJson(is), b = toJson(wanted);
+  a.erase("roofline"), b.erase("roofline");
   a["timing"] = timingOf(is), b["timing"] = timingOf(wanted);
   for (const auto &[name, value] : a.items())
     if (value != b.at(name))

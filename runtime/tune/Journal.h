@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 
@@ -40,13 +41,25 @@ std::optional<Outcome> outcomeNamed(std::string_view name);
 /// before it left in the caches.  Journals that are older than this field are warm.
 inline constexpr const char *timingCold = "cold", *timingWarm = "warm";
 
+/// What a call must do at the least, and what a device can.  It says nothing of what was swept: headers that differ in
+/// it are the same sweep's.
+struct Roofline {
+  double flops = 0, bytes = 0;       ///< of the call
+  double flopRate = 0, byteRate = 0; ///< a second, of the device
+  std::string gpu;                   ///< whose rates they are
+  bool operator==(const Roofline &) const = default;
+  double intensity() const { return flops / bytes; }
+  double roof() const { return std::min(flopRate, byteRate * intensity()); } ///< FLOP/s that the call can reach
+};
+
 /// What was swept.  Journals of equal headers may be continued and merged.
 struct JournalHeader {
   static constexpr int version = 1;
   std::string kernel, dtype, target, device, call;
-  std::string objective;   ///< "measured" or "predicted"
-  std::string compiler;    ///< hash of its contents
-  std::string timing = {}; ///< of measured ones
+  std::string objective;                 ///< "measured" or "predicted"
+  std::string compiler;                  ///< hash of its contents
+  std::string timing = {};               ///< of measured ones
+  std::optional<Roofline> roofline = {}; ///< where all of it is known
   bool operator==(const JournalHeader &) const = default;
 };
 

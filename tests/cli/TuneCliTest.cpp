@@ -221,6 +221,10 @@ TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
   EXPECT_TRUE(read("j.csv").starts_with("block_m,block_n,block_k,warps,stages,outcome,ms,"));
   const Outcome page = kiln({"tune", file("j"), "--export", "html", "--compare", file("j")});
   EXPECT_EQ(page.status, 0) << page.err;
+  // 2 x 64 x 64 x 64 FLOP over three tensors of 16 bits.
+  EXPECT_NE(page.out.find("The call has 5.243e+05 FLOP and moves at least 2.458e+04 bytes: 21.33 FLOP a byte. By the "
+                          "rates of NVIDIA H200 it is limited by memory"),
+            std::string::npos);
   EXPECT_NE(page.out.find("3 configurations were measured in both; the other sweep's times are 1.000 times"),
             std::string::npos);
   expectRefused({"tune", file("j"), "--export", "csv", "--compare", file("j")}, "--compare goes with --export html");

@@ -196,6 +196,19 @@ TEST_F(JournalTest, HowItWasTimedIsPartOfTheSweep) {
   EXPECT_EQ(contents(three("predicted")).find("timing"), std::string::npos);
 }
 
+/// Another version's numbers of a GPU make no other sweep.
+TEST_F(JournalTest, RoofsAreKeptAndNotCompared) {
+  JournalHeader roofed = header();
+  roofed.roofline = Roofline{4e9, 1e9, 1e13, 1e12, "G"};
+  ASSERT_TRUE(Journal::create(file("j"), roofed).ok());
+  EXPECT_EQ(readJournal(file("j"))->header, roofed);
+  EXPECT_TRUE(Journal::open(file("j"), header()).ok());
+  std::string text = contents(file("j"));
+  text.replace(text.find("4000000000"), 10, "0");
+  write(file("zero"), text);
+  EXPECT_EQ(readJournal(file("zero"))->header, header());
+}
+
 TEST_F(JournalTest, OneProcessAtATime) {
   const auto journal = Journal::create(file("j"), header());
   ASSERT_TRUE(journal.ok());
