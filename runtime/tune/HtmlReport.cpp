@@ -20,8 +20,9 @@ table { border-collapse: collapse; margin: .5em 0; } td, th { padding: .2em .7em
 border-bottom: 1px solid var(--quiet); } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 .grid { stroke: var(--quiet); stroke-width: .5; } .dot { fill: var(--dot); fill-opacity: .7; } .other { fill: var(--bad);
 fill-opacity: .7; } .best { stroke: var(--best); stroke-width: 2; fill: none; } .diagonal { stroke: var(--quiet);
-stroke-dasharray: 4; fill: none; } .bar { background: var(--dot); height: .8em; min-width: 1px; } .bars td:last-child {
-width: 20em; } pre { white-space: pre-wrap; margin: 0; } .tie { color: var(--best); }
+stroke-dasharray: 4; fill: none; } .roof { stroke: var(--best); fill: none; } .bar { background: var(--dot);
+height: .8em; min-width: 1px; } .bars td:last-child { width: 20em; }
+pre { white-space: pre-wrap; margin: 0; } .tie { color: var(--best); }
 </style></head><body>
 )";
 
@@ -122,8 +123,8 @@ std::string roofline(const std::optional<Roofline> &of, const std::vector<const 
   const double best = points[0].y;
   const double from = std::min(x, ridge) / 4, to = std::max(x, ridge) * 4;
   Plot plot({"FLOP a byte", true}, {"TFLOP/s", true});
-  plot.line({from, of->byteRate * from * tera}, {ridge, of->flopRate * tera}, "diagonal");
-  plot.line({ridge, of->flopRate * tera}, {to, of->flopRate * tera}, "diagonal");
+  plot.line({from, of->byteRate * from * tera}, {ridge, of->flopRate * tera}, "roof");
+  plot.line({ridge, of->flopRate * tera}, {to, of->flopRate * tera}, "roof");
   plot.dots(std::move(points), "dot");
   return format("<p>The call has %.4g FLOP and moves at least %.4g bytes: %.4g FLOP a byte. By the rates of %s it is "
                 "limited by %s, at %.4g TFLOP/s; the best configuration reaches %.4g TFLOP/s, %.0f %% of that.</p>\n",
