@@ -76,8 +76,8 @@ std::optional<Roofline> rooflineOf(const Json &header) {
   const auto found = header.find("roofline");
   if (found == header.end() || !found->is_object())
     return {};
-  const Roofline out{numberField(*found, "flops"), numberField(*found, "bytes"), numberField(*found, "flopsPerSecond"),
-                     numberField(*found, "bytesPerSecond"), textField(*found, "gpu")};
+  Roofline out{numberField(*found, "flops"), numberField(*found, "bytes"), numberField(*found, "flopsPerSecond"),
+               numberField(*found, "bytesPerSecond"), textField(*found, "gpu")};
   for (const double v : {out.flops, out.bytes, out.flopRate, out.byteRate})
     if (!(v > 0 && v < 1e30))
       return {};

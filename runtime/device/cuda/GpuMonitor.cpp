@@ -1,5 +1,6 @@
 #include "runtime/device/cuda/GpuMonitor.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -75,8 +76,8 @@ bool descendsFrom(pid_t process, pid_t ancestor) {
     std::ifstream in("/proc/" + std::to_string(process) + "/status");
     pid_t parent = 0;
     for (std::string line; std::getline(in, line);)
-      if (line.starts_with("PPid:"))
-        parent = static_cast<pid_t>(std::atoi(line.c_str() + 5));
+      if (line.starts_with("PPid:\t"))
+        parent = parseNumber<pid_t>(std::string_view(line).substr(6)).value_or(0);
     process = parent;
   }
   return false;
