@@ -1,6 +1,7 @@
 #include "kernels/dplr/DplrHeads.h"
 
 #include "kernels/dplr/DplrOperation.h"
+#include "support/Parallel.h"
 
 #include <cmath>
 
@@ -41,56 +42,65 @@ Result<HostTensors> DplrHeads::everyHead(const HostTensors &inputs, const Option
     out[name].shape = type.shape;
   const double all = 4.0 * static_cast<double>(batch * tokens * heads * dim * dimV);
   const std::uint64_t every = all <= longReference ? 1 : static_cast<std::uint64_t>(all / longReference) + 1;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> chosen; // sequences and heads
+  for (std::uint64_t i = 0; i < sequences * heads; i += every)
+    chosen.emplace_back(i / heads, i % heads);
+  // Heads write to places of their own; of a sample each has a list, and the lists are joined in their order.
+  std::vector<HostTensors> samples(every == 1 ? 0 : chosen.size());
   if (every == 1)
     for (const auto &[name, type] : types)
       out[name].values.resize(type.elements());
-  const Put put = [&](std::string_view name, std::uint64_t at, double value) {
-    HostTensor &to = out.find(name)->second;
-    if (every == 1) {
-      to.values[at] = value;
-      return;
+  inParallel(chosen.size(), [&](std::size_t number) {
+    const auto [n, h] = chosen[number];
+    const Put put = [&](std::string_view name, std::uint64_t at, double value) {
+      if (every == 1) {
+        out.find(name)->second.values[at] = value;
+        return;
+      }
+      HostTensor &to = samples[number][std::string(name)];
+      to.sample.push_back(at);
+      to.values.push_back(value);
+    };
+    const auto begin = packed ? static_cast<std::uint64_t>(cu->second.values[n]) : 0;
+    const auto end = packed ? static_cast<std::uint64_t>(cu->second.values[n + 1]) : tokens;
+    PlacedHead at{{end - begin, dim, dimV, scale, {}, {}, {}, {}, {}, {}, {}},
+                  packed ? 0 : n,
+                  begin,
+                  (n * heads + h) * dim * dimV,
+                  h,
+                  {},
+                  {}};
+    const auto rows = [&](std::string_view name) { return rowsOf(inputs.find(name)->second, at); };
+    DplrHead &head = at.head;
+    head.q = rows(names.q), head.k = rows("k"), head.v = rows("v");
+    head.g.assign(head.k.size(), 0);
+    if (names.gate == GateKind::Channel)
+      head.g = rows(names.g);
+    else if (const auto each = names.gate == GateKind::Head ? rows(names.g) : std::vector<double>(); !each.empty())
+      for (std::uint64_t i = 0; i < head.g.size(); ++i)
+        head.g[i] = each[i / dim];
+    if (names.rule == ChunkRule::Dplr)
+      head.a = rows("a"), head.b = rows("b");
+    else
+      head.a = head.b = std::vector<double>(head.k.size());
+    if (names.rule == ChunkRule::Delta) {
+      at.key = head.k, at.beta = rows("beta");
+      for (std::uint64_t i = 0; i < head.k.size(); ++i) {
+        head.a[i] = -at.key[i] * std::exp(head.g[i]);
+        head.b[i] = head.k[i] = at.beta[i / dim] * at.key[i];
+      }
     }
-    to.sample.push_back(at);
-    to.values.push_back(value);
-  };
-  for (std::uint64_t n = 0; n < sequences; ++n)
-    for (std::uint64_t h = 0; h < heads; ++h) {
-      if ((n * heads + h) % every)
-        continue;
-      const auto begin = packed ? static_cast<std::uint64_t>(cu->second.values[n]) : 0;
-      const auto end = packed ? static_cast<std::uint64_t>(cu->second.values[n + 1]) : tokens;
-      PlacedHead at{{end - begin, dim, dimV, scale, {}, {}, {}, {}, {}, {}, {}},
-                    packed ? 0 : n,
-                    begin,
-                    (n * heads + h) * dim * dimV,
-                    h,
-                    {},
-                    {}};
-      const auto rows = [&](std::string_view name) { return rowsOf(inputs.find(name)->second, at); };
-      DplrHead &head = at.head;
-      head.q = rows(names.q), head.k = rows("k"), head.v = rows("v");
-      head.g.assign(head.k.size(), 0);
-      if (names.gate == GateKind::Channel)
-        head.g = rows(names.g);
-      else if (const auto each = names.gate == GateKind::Head ? rows(names.g) : std::vector<double>(); !each.empty())
-        for (std::uint64_t i = 0; i < head.g.size(); ++i)
-          head.g[i] = each[i / dim];
-      if (names.rule == ChunkRule::Dplr)
-        head.a = rows("a"), head.b = rows("b");
-      else
-        head.a = head.b = std::vector<double>(head.k.size());
-      if (names.rule == ChunkRule::Delta) {
-        at.key = head.k, at.beta = rows("beta");
-        for (std::uint64_t i = 0; i < head.k.size(); ++i) {
-          head.a[i] = -at.key[i] * std::exp(head.g[i]);
-          head.b[i] = head.k[i] = at.beta[i / dim] * at.key[i];
-        }
-      }
-      if (first != inputs.end()) {
-        const auto from = first->second.values.begin() + static_cast<std::ptrdiff_t>(at.state);
-        head.first.assign(from, from + static_cast<std::ptrdiff_t>(dim * dimV));
-      }
-      f(at, put);
+    if (first != inputs.end()) {
+      const auto from = first->second.values.begin() + static_cast<std::ptrdiff_t>(at.state);
+      head.first.assign(from, from + static_cast<std::ptrdiff_t>(dim * dimV));
+    }
+    f(at, put);
+  });
+  for (HostTensors &sample : samples)
+    for (auto &[name, from] : sample) {
+      HostTensor &to = out.find(name)->second;
+      to.sample.insert(to.sample.end(), from.sample.begin(), from.sample.end());
+      to.values.insert(to.values.end(), from.values.begin(), from.values.end());
     }
   return out;
 }

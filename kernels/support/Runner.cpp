@@ -1,5 +1,6 @@
 #include "kernels/support/Runner.h"
 
+#include "kernels/support/Redzones.h"
 #include "kernels/support/Rounding.h"
 #include "support/Parallel.h"
 #include "support/Text.h"
@@ -39,25 +40,25 @@ private:
 };
 
 /// What the kernel does not write stays as it is now: poison, unless it may leave elements alone.
-Status fillOutput(Buffer &buffer, const TensorType &type) {
+Status fillOutput(Buffer &buffer, const TensorType &type, std::size_t margin) {
   if (!type.rest)
     return buffer.poison(std::byte(0xCD));
   Array one{DType::F64, {1}, std::vector<std::byte>(sizeof(double))};
   std::memcpy(one.data.data(), &*type.rest, sizeof(double));
   KILN_ASSIGN(one, convertArray(std::move(one), type.dtype, "rest"));
-  std::vector<std::byte> all(buffer.size());
+  std::vector<std::byte> all(buffer.size() - 2 * margin);
   for (std::size_t at = 0; at < all.size(); at += one.data.size())
     std::copy(one.data.begin(), one.data.end(), all.begin() + static_cast<std::ptrdiff_t>(at));
-  return buffer.copyFromHost(0, all);
+  return buffer.copyFromHost(margin, all);
 }
 
 } // namespace
 
 Status PlacedCall::place(Device &device, const std::string &name, const TensorType &type) {
   KILN_ASSIGN(const std::uint64_t bytes, shapeBytes(type.shape, dtypeBytes(type.dtype)));
-  KILN_ASSIGN(buffers[name], device.allocate(bytes, name));
+  KILN_ASSIGN(buffers[name], device.allocate(bytes + 2 * margin, name));
   const std::vector<std::int64_t> extents(type.shape.begin(), type.shape.end());
-  KILN_ASSIGN(tensors.tensors[name], Tensor::dense(device, *buffers[name], type.dtype, extents));
+  KILN_ASSIGN(tensors.tensors[name], Tensor::dense(device, *buffers[name], type.dtype, extents, margin));
   return {};
 }
 
@@ -84,21 +85,25 @@ void PlacedCall::putInPlace(const Callable &callable) {
 }
 
 Result<PlacedCall> PlacedCall::create(Device &device, const Callable &callable, const Arrays &inputs,
-                                      const OptionValues &options) {
+                                      const OptionValues &options, Around around) {
   Arrays tables;
   KILN_ASSIGN(PlacedCall out, planned(callable, inputs, options, tables));
+  out.margin = around == Around::Redzones ? redzoneBytes : 0;
   for (const Arrays *arrays : {&inputs, &std::as_const(tables)})
     for (const auto &[name, array] : *arrays) {
       KILN_TRY(out.place(device, name, {array.type, array.shape}));
-      KILN_TRY(out.buffers[name]->copyFromHost(0, array.data));
+      KILN_TRY(out.buffers[name]->copyFromHost(out.margin, array.data));
     }
   out.putInPlace(callable);
   for (const auto &[name, type] : out.outputTypes) {
     if (out.inPlace.contains(name))
       continue;
     KILN_TRY(out.place(device, name, type));
-    KILN_TRY(fillOutput(*out.buffers[name], type));
+    KILN_TRY(fillOutput(*out.buffers[name], type, out.margin));
   }
+  if (out.margin)
+    for (const auto &[name, buffer] : out.buffers)
+      KILN_TRY(fillRedzones(*buffer));
   return out;
 }
 
@@ -123,10 +128,32 @@ Result<Arrays> PlacedCall::readOutputs() const {
   Arrays out;
   for (const auto &[name, type] : outputTypes) {
     const Buffer &buffer = bufferOf(name);
-    Array &array = out[name] = {type.dtype, type.shape, std::vector<std::byte>(buffer.size())};
-    KILN_TRY(buffer.copyToHost(0, array.data));
+    Array &array = out[name] = {type.dtype, type.shape, std::vector<std::byte>(buffer.size() - 2 * margin)};
+    KILN_TRY(buffer.copyToHost(margin, array.data));
   }
   return out;
+}
+
+Result<std::optional<std::string>> PlacedCall::trespass(const Arrays &inputs, std::size_t turn) const {
+  std::optional<std::string> found;
+  for (const auto &[name, buffer] : buffers) {
+    if (!margin)
+      break;
+    KILN_ASSIGN(found, redzoneDamage(*buffer, name));
+    if (found)
+      return found;
+  }
+  const auto isOutput = [&](const std::string &name) {
+    return std::any_of(inPlace.begin(), inPlace.end(), [&](const auto &of) { return of.second == name; });
+  };
+  for (const auto &[name, array] : inputs) {
+    if (isOutput(name))
+      continue;
+    KILN_ASSIGN(found, inputDamage(bufferOf(name), margin, name, array.data, turn));
+    if (found)
+      return found;
+  }
+  return found;
 }
 
 Result<RunnerResult> runCall(Jit &jit, const Callable &callable, const Arrays &inputs, const OptionValues &options,

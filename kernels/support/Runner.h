@@ -11,18 +11,25 @@
 
 namespace kiln::kernels {
 
+/// What lies around a call's tensors.
+enum class Around : std::uint8_t { Anything, Redzones };
+
 /// A call whose tensors lie in buffers of their own: inputs copied there, outputs poisoned, but for those that are the
 /// memory of an input.
 class PlacedCall {
 public:
   static Result<PlacedCall> create(Device &device, const Callable &callable, const Arrays &inputs,
-                                   const OptionValues &options);
+                                   const OptionValues &options, Around around = Around::Anything);
   /// For plans, which look at shapes and addresses: the buffers hold anything.  Not to be run.
   static Result<PlacedCall> createForPlans(Device &device, const Callable &callable, const Arrays &inputs,
                                            const OptionValues &options);
   const Call &call() const { return tensors; }
   /// The outputs as they are now.
   Result<Arrays> readOutputs() const;
+  /// Of a call between redzones: what it wrote that is not its to write, around its tensors or in `inputs`, which it
+  /// was made with; nothing: all is as it was.  Of inputs larger than a piece (Redzones.h) that of number `turn` is
+  /// compared.
+  Result<std::optional<std::string>> trespass(const Arrays &inputs, std::size_t turn) const;
 
 private:
   /// Everything but what lies in the buffers.
@@ -37,6 +44,7 @@ private:
   }
   std::map<std::string, std::unique_ptr<Buffer>, std::less<>> buffers;
   std::map<std::string, std::string, std::less<>> inPlace; ///< outputs that are an input's memory, and the input
+  std::size_t margin = 0;                                  ///< of each buffer, in front of the tensor and behind it
   TensorTypes outputTypes;
   Call tensors;
 };

@@ -23,6 +23,11 @@ struct Hardware {
 /// The GPU that stands for a target; InvalidArgument, with the targets that have one, if none does.
 Result<Hardware> hardwareOf(const Target &target);
 
+/// FLOP/s of all units for products of factors with so many bits, by the clock that such kernels have.
+inline double productRate(const Hardware &h, unsigned bits, unsigned multiprocessors) {
+  return h.matrix * 16 / bits * multiprocessors * h.productClock * 1e9;
+}
+
 } // namespace kiln::model
 
 #endif // KILN_RUNTIME_MODEL_HARDWARE_H

@@ -26,7 +26,7 @@ struct Options {
   unsigned samples = 15, batch = 20;
   std::optional<unsigned> firstCalls;    ///< processes
   std::optional<unsigned> firstCallHere; ///< of such a process: which of the calls
-  bool check = true, predict = false, resources = false;
+  bool check = true, predict = false, resources = false, flushL2 = false;
   bool measures() const { return !predict && !resources && !firstCalls && !firstCallHere; }
 };
 
@@ -51,6 +51,9 @@ private:
     if (o.predict + o.resources + o.firstCalls.has_value() > 1)
       return Status::invalid("--predict, --resources and --first-call exclude each other",
                              "ask for one after the other");
+    if (o.flushL2 && !o.measures())
+      return Status::invalid("--flush-l2 goes with times of launches, not with --predict, --resources or --first-call",
+                             "leave it out");
     if (o.firstCalls && (*o.firstCalls == 0 || *o.firstCalls > 100))
       return Status::invalid("--first-call " + std::to_string(*o.firstCalls) + ": 1 to 100 processes");
     if (o.predict) {
@@ -62,6 +65,9 @@ private:
       if (o.resources && device->info().kind == DeviceKind::Emulator)
         KILN_TRY(recordSample(*device));
     }
+    if (o.flushL2) {
+      KILN_ASSIGN(flush, L2Flush::create(*device));
+    }
     large = !o.measures() || device->info().kind == DeviceKind::Cuda;
     KILN_ASSIGN(const std::vector<FamilyCall> calls,
                 chooseFamilyCalls(o.kernels, o.dtypes, o.with, {.reference = o.check && o.measures(), .samples = true},
@@ -72,6 +78,7 @@ private:
     report["device"] = device->info().name;
     report["description"] = device->info().description;
     report["driver"] = device->info().driver;
+    report["flushedL2"] = o.flushL2;
     report["results"] = Json::array();
     if (o.predict) {
       report["hardware"] = hardware.name;
@@ -95,7 +102,12 @@ private:
   }
 
   Result<Spread> time(const std::function<Status()> &launch) {
-    return timeLaunches(*device, {large ? o.samples : 3, large ? o.batch : 1, /*byEvents=*/large}, launch);
+    return timeLaunches(*device,
+                        {.samples = large ? o.samples : 3,
+                         .batch = large ? o.batch : 1,
+                         .flush = flush ? &*flush : nullptr,
+                         .byEvents = large},
+                        launch);
   }
 
   void row(std::string_view kernel, std::string_view type, const std::string &shape, const Spread &t, double bytes,
@@ -197,6 +209,7 @@ private:
   JitOptions jitOptions;
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
+  std::optional<L2Flush> flush;
   bool large = false;
   model::Hardware hardware; ///< of a prediction
   unsigned wrong = 0;
@@ -219,6 +232,10 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
       ->allow_extra_args(false);
   c->add_option("--samples", o->samples, "batches; their median is reported")->type_name("N");
   c->add_option("--batch", o->batch, "launches of a batch, between two events")->type_name("N");
+  c->add_flag(
+      "--flush-l2", o->flushL2,
+      "on a GPU: fill the L2 with other data before each launch, which is timed by itself (default: no, launches "
+      "of a batch follow each other; the emulator has no L2)");
   c->add_option("--device", o->run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
   c->add_option("--target", o->run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
   c->add_flag("!--no-check", o->check, "do not compare what was timed with float64");

@@ -2,7 +2,7 @@
 #ifndef KILN_RUNTIME_TOOLS_BENCHTIMING_H
 #define KILN_RUNTIME_TOOLS_BENCHTIMING_H
 
-#include "kiln/Device.h"
+#include "runtime/tools/L2Flush.h"
 
 #include <functional>
 
@@ -18,7 +18,11 @@ struct Spread {
 struct Timing {
   unsigned samples = 15; ///< at most
   unsigned batch = 20;   ///< launches of one
-  bool byEvents = true;  ///< of the device; else the host's clock
+  /// Of a GPU, by events: before each launch, which is timed by itself.  Null: launches follow each other.
+  const L2Flush *flush = nullptr;
+  /// Called once a batch, while the device works on it.
+  std::function<void()> meanwhile = {};
+  bool byEvents = true; ///< of the device; else the host's clock
   /// Ends before all samples, five at least, once half of the interval is this share of the median.  0: never.
   double enough = 0;
   /// Fewer launches a batch where one takes long: a batch lasts about so long.  0: always `batch`.

@@ -98,6 +98,9 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   const DeviceInfo &about = device.info();
   if (out->isPredicted())
     KILN_TRY(recordSample(device));
+  if (out->isPredicted() && r.flushL2)
+    return Status::invalid("--flush-l2: " + about.name + " has no caches, and its times are the performance model's",
+                           "leave it out");
   KILN_ASSIGN(std::vector<FamilyCall> calls,
               chooseFamilyCalls({r.kernel}, {dtype}, r.with, {.reference = true, .samples = true}, SampleUse::Bench,
                                 /*large=*/true));
@@ -129,6 +132,7 @@ Result<std::unique_ptr<TuneCall>> TuneCall::create(const TuneRequest &r) {
   out->planner = callable.bind(*out->jit);
   out->with = r.with;
   out->isRestricted = !r.set.empty();
+  out->flushesL2 = r.flushes();
   return out;
 }
 
@@ -259,6 +263,15 @@ Result<tune::JournalHeader> TuneCall::header() const {
   out.device = isPredicted() ? owned->info().name : owned->info().description;
   out.call = join(parts);
   out.objective = isPredicted() ? "predicted" : "measured";
+  // The model has numbers of one GPU for a target; those of another one are other roofs.
+  const Callable &callable = *of.family->callable;
+  const double flops = callable.flops(placed->call()), bytes = callable.bytes(placed->call());
+  if (known.ok() && flops > 0 && bytes > 0 && (isPredicted() || owned->info().description == hardware.name)) {
+    const unsigned bits = 8 * static_cast<unsigned>(dtypeBytes(of.type));
+    out.roofline = {flops, bytes, model::productRate(hardware, bits, owned->info().multiprocessors),
+                    hardware.dram * 1e9, std::string(hardware.name)};
+  }
+  out.timing = isPredicted() ? "" : flushesL2 ? tune::timingCold : tune::timingWarm;
   return out;
 }
 

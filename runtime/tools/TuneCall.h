@@ -23,6 +23,9 @@ struct TuneRequest {
   RunOptions run;
   std::string kernel, dtype;
   std::vector<std::string> with, set;
+  bool flushL2 = false, noFlushL2 = false; ///< as they were given: see flushes()
+  /// Whether the L2 of a GPU is flushed before each launch that is timed.
+  bool flushes() const { return !noFlushL2; }
 };
 
 /// The space of a family's options for a call that fixes some.  `set`: NAME=V1,V2, instead of an option's own values,
@@ -74,7 +77,8 @@ private:
   Status known;  ///< whether the model knows the target
   model::Hardware hardware;
   std::vector<std::string> with;
-  bool isRestricted = false;            ///< by --set
+  bool isRestricted = false; ///< by --set
+  bool flushesL2 = true;
   std::vector<TunedQuestion> questions; ///< that operations asked
 };
 

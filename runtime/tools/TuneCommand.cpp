@@ -382,6 +382,8 @@ private:
     // Times of one call compare, wherever they were measured.
     tune::JournalHeader wanted = other.header;
     wanted.kernel = contents.header.kernel, wanted.dtype = contents.header.dtype, wanted.call = contents.header.call;
+    if (!wanted.timing.empty() && !contents.header.timing.empty()) // times of the model stand next to either
+      wanted.timing = contents.header.timing;
     KILN_TRY(tune::sameSweep(o.compared, other.header, wanted));
     return tune::exportJournal(contents, o.exported, &other);
   }
@@ -438,6 +440,11 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
        "GPUs of this host that measure, each one configuration at a time: 0-3 or 0,2; all of one kind. What is "
        "the best is confirmed on the first one")
       ->type_name("N-M");
+  c->add_flag(
+      "--flush-l2", o->request.flushL2,
+      "on a GPU: fill the L2 with other data before each launch that is timed (default; the emulator has no L2)");
+  c->add_flag("--no-flush-l2", o->request.noFlushL2, "let launches that are timed follow each other")
+      ->excludes("--flush-l2");
   c->add_flag("--dry-run", o->dryRun, "show the space and what is rejected and why; compile nothing");
   c->add_option("--keep", o->keep, "configurations that are compiled, the best in the model's order (default: 64)")
       ->type_name("K");

@@ -1,8 +1,9 @@
 //===- TuneMeasurer.h - Configurations measured by one process ----------------===//
 //
 // A process that measures one configuration of a call after the other: the device is opened once, inputs are made once
-// and the reference is computed once.  On a GPU it times the call and compares the results with float64; on the
-// emulator the time is the performance model's.  After anything but a good answer the process ends: the next
+// and the reference is computed once.  On a GPU it times the call, compares the results with float64, and looks at
+// the memory around all tensors and at the inputs, which nobody may write; on the emulator the time is the performance
+// model's.  After anything but a good answer the process ends: the next
 // configuration meets memory and a device that nothing has touched.
 //
 // A request is a line, the configuration as a JSON array of the words of --with; an answer is the row of `kiln bench`,
@@ -12,7 +13,9 @@
 #ifndef KILN_RUNTIME_TOOLS_TUNEMEASURER_H
 #define KILN_RUNTIME_TOOLS_TUNEMEASURER_H
 
+#include "runtime/device/cuda/GpuMonitor.h"
 #include "runtime/model/Hardware.h"
+#include "runtime/tools/BenchTiming.h"
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TuneCall.h"
 
@@ -30,6 +33,12 @@ private:
   Status open();
   Result<FamilyCall> callOf(const std::vector<std::string> &configuration) const;
   Result<Json> timed(const FamilyCall &of);
+  struct Seen {
+    Spread times;
+    cuda::GpuConditions conditions;
+  };
+  /// On a GPU that throttled or that somebody else used a second time; if that happens again, the quicker of the two.
+  Result<Seen> timeSeen(const std::function<Status()> &launch);
   Status makeInputs(const FamilyCall &of);
   struct Expected {
     kernels::HostTensors values;
@@ -42,9 +51,13 @@ private:
   model::Hardware hardware;       ///< of a prediction
   std::unique_ptr<Device> device; // before what it makes
   std::unique_ptr<Jit> jit;
+  std::optional<L2Flush> flush;
+  std::unique_ptr<cuda::GpuMonitor> monitor; ///< of a GPU where NVML is
+  std::string noMonitor;                     ///< why there is none
   std::optional<kernels::Arrays> inputs;
   kernels::HostTensors host;                ///< the inputs in float64
   std::map<std::string, Expected> expected; ///< by the options that results depend on
+  std::size_t turn = 0;                     ///< configurations that were timed
 };
 
 /// In the process: answers until it is to end; main's exit status.

@@ -101,6 +101,8 @@ Json sweepJson(const SweepResult &result, const Entry *usual) {
     out["best"].push_back(toJson(e));
   for (const auto &[count, ms] : s.convergence)
     out["convergence"].push_back({{"measured", count}, {"ms", ms}});
+  for (const NoteCount &n : countNotes(result.entries))
+    out["notes"].push_back({{"note", n.note}, {"count", n.count}, {"example", n.first->key()}});
   if (usual)
     out["default"] = toJson(*usual);
   return out;
@@ -123,6 +125,8 @@ void printSweep(const SweepResult &result, const Entry *usual) {
     if (s.failures[i])
       counts += ", " + std::to_string(s.failures[i]) + " " + std::string(outcomeName(static_cast<Outcome>(i)));
   std::printf("%s; %s\n", counts.c_str(), std::string(endName(result.end)).c_str());
+  for (const NoteCount &n : countNotes(result.entries))
+    std::printf("doubtful though measured twice: %zu %s (%s)\n", n.count, n.note.c_str(), n.first->key().c_str());
 }
 
 Json confirmedJson(const std::vector<Confirmed> &confirmed) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
 
 namespace kiln::tools {
@@ -205,6 +206,8 @@ Result<Conversation *> TuneWorker::processOf(unsigned measurer) {
   if (!*place || (*place)->hasEnded()) { // one that ended unasked says nothing of the next configuration
     std::vector<std::string> words = onDevice(command("tune", request.with, {}), devices[measurer % devices.size()]);
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
+    if (!isPredicted && !request.flushes())
+      words.emplace_back("--no-flush-l2");
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
     KILN_ASSIGN(*place, Conversation::start(std::move(spec)));
   }
@@ -229,6 +232,9 @@ Status TuneWorker::ask(const std::vector<std::string> &chosen, unsigned measurer
   } else {
     entry.milliseconds = row.value(isPredicted ? "predictedMs" : "medianMs", 0.0);
     entry.least = row.value("minMs", entry.milliseconds), entry.greatest = row.value("maxMs", entry.milliseconds);
+    entry.conditions = tune::conditionsOf(row);
+    if (const std::string unknown = row.value("unknownConditions", ""); !unknown.empty())
+      sayOnce(unknown);
     if (!(entry.milliseconds > 0))
       fail(entry, Outcome::Failed, "the measurement has no time");
   }
@@ -238,6 +244,13 @@ Status TuneWorker::ask(const std::vector<std::string> &chosen, unsigned measurer
     ended = std::move(processes[{measurer, std::this_thread::get_id()}]);
   }
   return {};
+}
+
+void TuneWorker::sayOnce(const std::string &unknown) {
+  const std::lock_guard lock(mutex);
+  if (!hasSaid)
+    std::fprintf(stderr, "kiln tune: not all of the GPU's conditions are known: %s\n", unknown.c_str());
+  hasSaid = true;
 }
 
 /// Results against float64, and every check of the emulator.

@@ -54,9 +54,11 @@ private:
   std::vector<std::string> command(const char *name, const std::vector<std::string> &with,
                                    const std::vector<std::string> &chosen) const;
   std::vector<std::string> onDevice(std::vector<std::string> command, const std::string &device) const;
+  void sayOnce(const std::string &unknown);
   mutable std::once_flag defaultIsKnown;
   mutable std::uint64_t defaultSpill = 0;
-  std::mutex mutex; ///< of the map
+  std::mutex mutex; ///< of what follows
+  bool hasSaid = false;
   /// By measurer, and who started it: a process ends with that thread.
   std::map<std::pair<unsigned, std::thread::id>, std::unique_ptr<Conversation>> processes;
 };

@@ -20,8 +20,9 @@ table { border-collapse: collapse; margin: .5em 0; } td, th { padding: .2em .7em
 border-bottom: 1px solid var(--quiet); } td.n { text-align: right; font-variant-numeric: tabular-nums; }
 .grid { stroke: var(--quiet); stroke-width: .5; } .dot { fill: var(--dot); fill-opacity: .7; } .other { fill: var(--bad);
 fill-opacity: .7; } .best { stroke: var(--best); stroke-width: 2; fill: none; } .diagonal { stroke: var(--quiet);
-stroke-dasharray: 4; fill: none; } .bar { background: var(--dot); height: .8em; min-width: 1px; } .bars td:last-child {
-width: 20em; } pre { white-space: pre-wrap; margin: 0; } .tie { color: var(--best); }
+stroke-dasharray: 4; fill: none; } .roof { stroke: var(--best); fill: none; } .bar { background: var(--dot);
+height: .8em; min-width: 1px; } .bars td:last-child { width: 20em; }
+pre { white-space: pre-wrap; margin: 0; } .tie { color: var(--best); }
 </style></head><body>
 )";
 
@@ -66,8 +67,9 @@ std::string whatOf(const JournalHeader &h) {
   for (const auto &[name, value] :
        {std::pair("kernel", &h.kernel), std::pair("call", &h.call), std::pair("type", &h.dtype),
         std::pair("target", &h.target), std::pair("device", &h.device), std::pair("objective", &h.objective),
-        std::pair("compiler", &h.compiler)})
-    rows += row({cellOf(name), cellOf(*value)});
+        std::pair("compiler", &h.compiler), std::pair("timing", &h.timing)})
+    if (!value->empty())
+      rows += row({cellOf(name), cellOf(*value)});
   return "<table><tbody>\n" + rows + "</tbody></table>\n";
 }
 
@@ -100,9 +102,59 @@ std::string fastest(const std::vector<const Entry *> &good) {
     const bool isTie = i && e.least > 0 && e.least <= good[0]->greatest;
     rows += row({cellOf(e.key()) + cellOf(e.milliseconds) + cellOf(e.least) + cellOf(e.greatest),
                  cellOf(e.milliseconds / good[0]->milliseconds, "%.3f"),
-                 isTie ? "<td class=\"tie\">its samples and the best one's overlap</td>" : "<td></td>"});
+                 isTie ? "<td class=\"tie\">its samples and the best one's overlap</td>" : "<td></td>",
+                 cellOf(join(e.conditions.notes, "; "))});
   }
-  return rows.empty() ? "" : table({"configuration", "median, ms", "least", "greatest", "times the best", ""}, rows);
+  return rows.empty() ? ""
+                      : table({"configuration", "median, ms", "least", "greatest", "times the best", "", ""}, rows);
+}
+
+/// Where the call lies under the device's roofs: all configurations do the same work.
+std::string roofline(const std::optional<Roofline> &of, const std::vector<const Entry *> &good) {
+  if (!of || good.empty())
+    return {};
+  const double x = of->intensity(), ridge = of->flopRate / of->byteRate, tera = 1e-12;
+  std::vector<Point> points;
+  for (const Entry *e : good) {
+    const double rate = of->flops / (e->milliseconds * 1e-3);
+    points.push_back({x, rate * tera,
+                      e->key() + format(": %.4g TFLOP/s, %.0f %% of the roof", rate * tera, 100 * rate / of->roof())});
+  }
+  const double best = points[0].y;
+  const double from = std::min(x, ridge) / 4, to = std::max(x, ridge) * 4;
+  Plot plot({"FLOP a byte", true}, {"TFLOP/s", true});
+  plot.line({from, of->byteRate * from * tera}, {ridge, of->flopRate * tera}, "roof");
+  plot.line({ridge, of->flopRate * tera}, {to, of->flopRate * tera}, "roof");
+  plot.dots(std::move(points), "dot");
+  return format("<p>The call has %.4g FLOP and moves at least %.4g bytes: %.4g FLOP a byte. By the rates of %s it is "
+                "limited by %s, at %.4g TFLOP/s; the best configuration reaches %.4g TFLOP/s, %.0f %% of that.</p>\n",
+                of->flops, of->bytes, x, escaped(of->gpu).c_str(), x < ridge ? "memory" : "products", of->roof() * tera,
+                best, 100 * best / (of->roof() * tera)) +
+         plot.svg();
+}
+
+/// Times that are doubtful, and the clocks of all.
+std::string conditions(const std::vector<Entry> &entries) {
+  std::string rows, out;
+  for (const NoteCount &n : countNotes(entries))
+    rows += row({cellOf(n.note), cellOf(static_cast<double>(n.count), "%.0f"), cellOf(n.first->key())});
+  if (!rows.empty())
+    out = "<p>These were measured twice, and it was so both times.</p>\n" +
+          table({"what happened to the GPU", "configurations", "the first"}, rows);
+  for (const auto &[name, of] :
+       {std::pair("multiprocessors", &Conditions::smMegahertz), std::pair("memory", &Conditions::memoryMegahertz)}) {
+    std::vector<unsigned> clocks;
+    for (const Entry &e : entries)
+      if (e.good() && e.conditions.*of)
+        clocks.push_back(*(e.conditions.*of));
+    if (clocks.empty())
+      continue;
+    std::sort(clocks.begin(), clocks.end());
+    out +=
+        format("<p>The clock of %s, at its lowest while a configuration was measured: %u to %u MHz, median %u.</p>\n",
+               name, clocks.front(), clocks.back(), clocks[clocks.size() / 2]);
+  }
+  return out;
 }
 
 std::string parameters(const std::vector<Entry> &entries) {
@@ -249,6 +301,8 @@ std::string htmlReport(const JournalContents &sweep, const JournalContents *othe
   out += ".</p>\n";
   out += section("How it went", convergence(sweep.entries));
   out += section("The fastest", fastest(good));
+  out += section("Under the roofs", roofline(sweep.header.roofline, good));
+  out += section("Under which conditions", conditions(sweep.entries));
   out += section("Which parameters matter", parameters(sweep.entries));
   out += section("The model's order", estimates(good));
   out += section("What failed", failures(sweep.entries));

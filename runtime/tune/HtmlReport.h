@@ -1,8 +1,8 @@
 //===- HtmlReport.h - A sweep to look at --------------------------------------===//
 //
 // One page without scripts and without anything that is loaded: how the search went, the best configurations with the
-// spread of their samples, which parameters matter, how good the model's estimates were, and why others failed; and two
-// sweeps next to each other.
+// spread of their samples, how near they come to the device's roofs (Williams et al., "Roofline", 2009), which
+// parameters matter, how good the model's estimates were, and why others failed; and two sweeps next to each other.
 //
 // The importance of a parameter is the share of the variance of the logarithms of times that the means by its values
 // have (of a whole space the first-order Sobol index; Saltelli et al., "Global Sensitivity Analysis", 2008): those of

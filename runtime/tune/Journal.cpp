@@ -5,6 +5,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -65,6 +66,24 @@ Status noJournal(const std::string &path) {
                          "name another file; this one is left as it is");
 }
 
+/// Headers that do not say it are older than the field.
+std::string timingOf(const JournalHeader &h) {
+  return h.timing.empty() && h.objective == "measured" ? timingWarm : h.timing;
+}
+
+/// Nothing, too, where a number is none that a picture can be made of.
+std::optional<Roofline> rooflineOf(const Json &header) {
+  const auto found = header.find("roofline");
+  if (found == header.end() || !found->is_object())
+    return {};
+  Roofline out{numberField(*found, "flops"), numberField(*found, "bytes"), numberField(*found, "flopsPerSecond"),
+               numberField(*found, "bytesPerSecond"), textField(*found, "gpu")};
+  for (const double v : {out.flops, out.bytes, out.flopRate, out.byteRate})
+    if (!(v > 0 && v < 1e30))
+      return {};
+  return out;
+}
+
 Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
   const auto json = parseObject(line);
   if (!json || textField(*json, "kind") != marker)
@@ -73,9 +92,18 @@ Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
     return Status::invalid("journal '" + path + "' is of version " + format("%g", version) + "; this program reads " +
                                std::to_string(JournalHeader::version),
                            "name another file; this one is left as it is");
-  return JournalHeader{textField(*json, "kernel"),  textField(*json, "dtype"), textField(*json, "target"),
-                       textField(*json, "device"),  textField(*json, "call"),  textField(*json, "objective"),
-                       textField(*json, "compiler")};
+  JournalHeader out{textField(*json, "kernel"),   textField(*json, "dtype"), textField(*json, "target"),
+                    textField(*json, "device"),   textField(*json, "call"),  textField(*json, "objective"),
+                    textField(*json, "compiler"), textField(*json, "timing")};
+  out.timing = timingOf(out);
+  out.roofline = rooflineOf(*json);
+  return out;
+}
+
+/// The numbers under their names.
+template <typename C> auto numbersOf(C &c) {
+  return std::array{std::pair("smMHz", &c.smMegahertz), std::pair("memoryMHz", &c.memoryMegahertz),
+                    std::pair("busyPercentBefore", &c.busyPercentBefore)};
 }
 
 Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_view line) {
@@ -105,6 +133,7 @@ Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_v
     out.estimate = numberField(*json, "estimateMs");
   out.isDefault = json->value("default", Json()) == Json(true);
   out.message = textField(*json, "message");
+  out.conditions = conditionsOf(*json);
   out.seconds = numberField(*json, "seconds");
   out.time = textField(*json, "time");
   return out;
@@ -139,12 +168,53 @@ std::string Entry::key() const {
   return join(parts);
 }
 
+void addConditions(Json &to, const Conditions &conditions) {
+  if (!conditions.notes.empty())
+    to["notes"] = conditions.notes;
+  for (const auto &[name, value] : numbersOf(conditions))
+    if (*value)
+      to[name] = **value;
+}
+
+Conditions conditionsOf(const Json &from) {
+  Conditions out;
+  if (const auto notes = from.find("notes"); notes != from.end() && notes->is_array())
+    for (const Json &note : *notes)
+      out.notes.push_back(textOf(note));
+  for (const auto &[name, to] : numbersOf(out))
+    if (const double value = numberField(from, name); from.contains(name) && value >= 0 && value < 1e9)
+      *to = static_cast<unsigned>(value);
+  return out;
+}
+
+std::vector<NoteCount> countNotes(const std::vector<Entry> &entries) {
+  std::vector<NoteCount> out;
+  for (const Entry &e : entries)
+    for (const std::string &note : e.conditions.notes) {
+      auto found = std::find_if(out.begin(), out.end(), [&](const NoteCount &n) { return n.note == note; });
+      if (found == out.end())
+        found = out.insert(out.end(), {note, 0, &e});
+      ++found->count;
+    }
+  std::stable_sort(out.begin(), out.end(), [](const NoteCount &a, const NoteCount &b) { return a.count > b.count; });
+  return out;
+}
+
 Json toJson(const JournalHeader &h) {
-  return {{"kind", marker},        {"version", JournalHeader::version},
-          {"kernel", h.kernel},    {"dtype", h.dtype},
-          {"target", h.target},    {"device", h.device},
-          {"call", h.call},        {"objective", h.objective},
-          {"compiler", h.compiler}};
+  Json out = {{"kind", marker},        {"version", JournalHeader::version},
+              {"kernel", h.kernel},    {"dtype", h.dtype},
+              {"target", h.target},    {"device", h.device},
+              {"call", h.call},        {"objective", h.objective},
+              {"compiler", h.compiler}};
+  if (!h.timing.empty())
+    out["timing"] = h.timing;
+  if (const auto &r = h.roofline)
+    out["roofline"] = {{"flops", r->flops},
+                       {"bytes", r->bytes},
+                       {"flopsPerSecond", r->flopRate},
+                       {"bytesPerSecond", r->byteRate},
+                       {"gpu", r->gpu}};
+  return out;
 }
 
 Json toJson(const Entry &e) {
@@ -159,13 +229,16 @@ Json toJson(const Entry &e) {
     out["default"] = true;
   if (!e.message.empty())
     out["message"] = e.message;
+  addConditions(out, e.conditions);
   out["seconds"] = e.seconds;
   out["time"] = e.time;
   return out;
 }
 
 Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted) {
-  const Json a = toJson(is), b = toJson(wanted);
+  Json a = toJson(is), b = toJson(wanted);
+  a.erase("roofline"), b.erase("roofline");
+  a["timing"] = timingOf(is), b["timing"] = timingOf(wanted);
   for (const auto &[name, value] : a.items())
     if (value != b.at(name))
       return Status::invalid("journal '" + path + "' is of another sweep: its " + name + " is " + value.dump() +

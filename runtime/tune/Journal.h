@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 
@@ -36,14 +37,42 @@ constexpr unsigned outcomes = static_cast<unsigned>(Outcome::TimedOut) + 1;
 std::string_view outcomeName(Outcome outcome);
 std::optional<Outcome> outcomeNamed(std::string_view name);
 
+/// How launches were timed: the L2 filled with other data before each, or one after the other, each with what the one
+/// before it left in the caches.  Journals that are older than this field are warm.
+inline constexpr const char *timingCold = "cold", *timingWarm = "warm";
+
+/// What a call must do at the least, and what a device can.  It says nothing of what was swept: headers that differ in
+/// it are the same sweep's.
+struct Roofline {
+  double flops = 0, bytes = 0;       ///< of the call
+  double flopRate = 0, byteRate = 0; ///< a second, of the device
+  std::string gpu;                   ///< whose rates they are
+  bool operator==(const Roofline &) const = default;
+  double intensity() const { return flops / bytes; }
+  double roof() const { return std::min(flopRate, byteRate * intensity()); } ///< FLOP/s that the call can reach
+};
+
 /// What was swept.  Journals of equal headers may be continued and merged.
 struct JournalHeader {
   static constexpr int version = 1;
   std::string kernel, dtype, target, device, call;
-  std::string objective; ///< "measured" or "predicted"
-  std::string compiler;  ///< hash of its contents
+  std::string objective;                 ///< "measured" or "predicted"
+  std::string compiler;                  ///< hash of its contents
+  std::string timing = {};               ///< of measured ones
+  std::optional<Roofline> roofline = {}; ///< where all of it is known
   bool operator==(const JournalHeader &) const = default;
 };
+
+/// How the GPU was while a configuration was measured; what is not known is left out.
+struct Conditions {
+  /// What makes the time doubtful, though it was taken twice: "throttled: power cap".
+  std::vector<std::string> notes;
+  /// The least clocks that were seen, and how much of the time shortly before it was busy.
+  std::optional<unsigned> smMegahertz, memoryMegahertz, busyPercentBefore;
+};
+/// As fields of an object, and back.
+void addConditions(Json &to, const Conditions &conditions);
+Conditions conditionsOf(const Json &from);
 
 struct Entry {
   std::vector<std::pair<std::string, std::string>> configuration; ///< NAME, VALUE
@@ -53,6 +82,7 @@ struct Entry {
   std::optional<double> estimate; ///< the model's, before the compile
   bool isDefault = false;         ///< what the call takes where nothing is tuned
   std::string message;            ///< of one that is not good
+  Conditions conditions = {};     ///< of a good one
   double seconds = 0;             ///< that the configuration took in all
   std::string time;               ///< "2026-11-28T04:00:00Z"
 
@@ -60,6 +90,15 @@ struct Entry {
   /// "block_m=64, warps=4": equal ones are the same configuration.
   std::string key() const;
 };
+
+/// How often entries that are good have a note, and one of them.
+struct NoteCount {
+  std::string note;
+  std::size_t count = 0;
+  const Entry *first = nullptr;
+};
+/// The most frequent first.
+std::vector<NoteCount> countNotes(const std::vector<Entry> &entries);
 
 Json toJson(const JournalHeader &header);
 Json toJson(const Entry &entry);

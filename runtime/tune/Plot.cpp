@@ -28,6 +28,8 @@ public:
   bool isEmpty() const { return least > most; }
   double place(double v) const { return from + (of(v) - least) / (most - least) * (to - from); }
   std::vector<double> marks() const {
+    if (isLog && most - least > 1)
+      return decades();
     const double low = isLog ? std::pow(10, least) : least, high = isLog ? std::pow(10, most) : most;
     const double rough = (high - low) / 5, unit = std::pow(10, std::floor(std::log10(rough)));
     const double step = unit * (rough / unit < 1.5 ? 1 : rough / unit < 3.5 ? 2 : rough / unit < 7.5 ? 5 : 10);
@@ -39,6 +41,16 @@ public:
   }
 
 private:
+  /// 1, 2, 5, 10, 20, ..; of more than four decades the powers alone, and not all of very many.
+  std::vector<double> decades() const {
+    std::vector<double> out;
+    const double step = std::ceil((most - least) / 12);
+    for (double power = std::ceil(least) - step; power <= most; power += step)
+      for (const double digit : {1, 2, 5})
+        if (const double at = power + std::log10(digit); at >= least && at <= most && (digit == 1 || most - least < 4))
+          out.push_back(digit * std::pow(10, power));
+    return out;
+  }
   double of(double v) const { return isLog ? std::log10(v) : v; }
   bool isLog;
   double from, to, least = HUGE_VAL, most = -HUGE_VAL;

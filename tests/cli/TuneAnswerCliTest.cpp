@@ -3,6 +3,7 @@
 #include "tests/cli/Program.h"
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace kiln::test {
@@ -31,6 +32,30 @@ protected:
     const auto answer = process.ask(configuration.dump(), 100);
     EXPECT_TRUE(answer) << process.end().output;
     return answer ? Json::parse(*answer, nullptr, false) : Json();
+  }
+  /// Makes the folder `to` with the PTX of `from`, in which one thread first stores four bytes of ones at this distance
+  /// from a parameter's address.
+  void addStore(const std::string &from, const std::string &to, unsigned parameter, int distance) const {
+    std::filesystem::create_directory(file(to));
+    std::filesystem::permissions(file(to), std::filesystem::perms::owner_all);
+    unsigned edited = 0;
+    for (const auto &dump : std::filesystem::directory_iterator(file(from))) {
+      const std::string name = dump.path().filename().string();
+      if (!name.ends_with(".ptx"))
+        continue;
+      std::ifstream in(dump.path(), std::ios::binary);
+      std::string text(std::istreambuf_iterator<char>(in), {});
+      const std::size_t body = text.find("\n{");
+      ASSERT_NE(body, std::string::npos);
+      text.insert(body + 2, "\n.reg .b64 %strayed; .reg .b32 %one; .reg .pred %first;\n"
+                            "mov.u32 %one, %tid.x; setp.eq.u32 %first, %one, 0; mov.u32 %one, 0xffffffff;\n"
+                            "ld.param.u64 %strayed, [matmul_param_" +
+                                std::to_string(parameter) + "];\n@%first st.global.u32 [%strayed+" +
+                                std::to_string(distance) + "], %one;\n");
+      write(to + "/" + name, text);
+      ++edited;
+    }
+    ASSERT_GE(edited, 1u);
   }
 };
 
@@ -80,6 +105,31 @@ TEST_F(TuneAnswerCliTest, ComparesWhatItTimed) {
   const Json row = ask(*process, words(2));
   EXPECT_EQ(row.value("outcome", ""), "wrong") << row.dump();
   EXPECT_NE(row.value("message", "").find("are wrong"), std::string::npos) << row.dump();
+}
+
+/// A GPU has nothing against a store next to a tensor, in memory that the process has; results are right all the same.
+TEST_F(TuneAnswerCliTest, WritingWhereNobodyMayIsWrong) {
+  std::filesystem::create_directory(file("dumps"));
+  {
+    const auto process = measurer("timed", {"--dump-dir", file("dumps")});
+    EXPECT_EQ(ask(*process, words(2)).value("check", ""), "good");
+  }
+  constexpr unsigned a = 0, out = 14; // parameters
+  constexpr int bytes = 2 * 64 * 64;
+  for (const auto &[parameter, distance, message] :
+       {std::tuple(out, -16, "it wrote outside of 'out': 4 bytes before it, the nearest 13 bytes before its first"),
+        std::tuple(out, bytes + 100,
+                   "it wrote outside of 'out': 4 bytes after it, the nearest 101 bytes after its last"),
+        std::tuple(out, bytes + (1 << 20) - 4, "4 bytes after it, the nearest 1048573 bytes after its last"),
+        std::tuple(a, 2 * 64 * 128, "it wrote outside of 'a': 4 bytes after it, the nearest 1 byte after its last"),
+        std::tuple(a, 2 * 128, "it changed its input 'a': 4 bytes, the first at byte 256 of it")}) {
+    const std::string edits = "edits" + std::to_string(parameter) + "_" + std::to_string(distance);
+    ASSERT_NO_FATAL_FAILURE(addStore("dumps", edits, parameter, distance));
+    const auto process = measurer("timed", {"--override-dir", file(edits)});
+    const Json row = ask(*process, words(2));
+    EXPECT_EQ(row.value("outcome", ""), "wrong") << row.dump();
+    EXPECT_NE(row.value("message", "").find(message), std::string::npos) << row.dump();
+  }
 }
 
 } // namespace

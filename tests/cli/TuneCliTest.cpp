@@ -141,6 +141,13 @@ TEST_F(TuneCliTest, OptionsOfALaunchThatIsNotMadeAreNotKept) {
   EXPECT_EQ(kept[0]["values"].size(), 4u);
 }
 
+TEST_F(TuneCliTest, TheEmulatorHasNoCachesToFlush) {
+  expectRefused(product({"--flush-l2", "--dry-run"}), "--flush-l2: emulator:sm_90a has no caches");
+  EXPECT_EQ(kiln(product({"--no-flush-l2", "--dry-run"})).status, 0);
+  expectRefused({"bench", "add", "--target", "sm_80", "--flush-l2"}, "--flush-l2: emulator:sm_80 has no caches");
+  expectRefused({"bench", "add", "--target", "sm_90a", "--flush-l2", "--predict"}, "--flush-l2 goes with times");
+}
+
 TEST_F(TuneCliTest, WhatTheKernelRefusesIsRejectedWithItsWords) {
   const Json j = json(product({"--set", "warps=3,4", "--set", "stages=2", "--dry-run"}));
   ASSERT_EQ(j["space"]["rejected"].size(), 1u) << j.dump();
@@ -214,6 +221,10 @@ TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
   EXPECT_TRUE(read("j.csv").starts_with("block_m,block_n,block_k,warps,stages,outcome,ms,"));
   const Outcome page = kiln({"tune", file("j"), "--export", "html", "--compare", file("j")});
   EXPECT_EQ(page.status, 0) << page.err;
+  // 2 x 64 x 64 x 64 FLOP over three tensors of 16 bits.
+  EXPECT_NE(page.out.find("The call has 5.243e+05 FLOP and moves at least 2.458e+04 bytes: 21.33 FLOP a byte. By the "
+                          "rates of NVIDIA H200 it is limited by memory"),
+            std::string::npos);
   EXPECT_NE(page.out.find("3 configurations were measured in both; the other sweep's times are 1.000 times"),
             std::string::npos);
   expectRefused({"tune", file("j"), "--export", "csv", "--compare", file("j")}, "--compare goes with --export html");
@@ -223,6 +234,15 @@ TEST_F(TuneCliTest, ASweepIsContinuedMergedExportedAndReplayed) {
   larger.replace(larger.find("a=64x64"), 7, "a=96x64");
   std::ofstream(file("larger")) << larger;
   expectRefused({"tune", file("j"), "--export", "html", "--compare", file("larger")}, "its call is");
+  // Measured journals compare with the model's, and with each other where they were timed alike.
+  std::string measured = read("j");
+  const std::string objective = "\"predicted\"";
+  measured.replace(measured.find(objective), objective.size(), "\"measured\"");
+  write("warm", measured);
+  write("cold", measured.insert(measured.find("}\n"), ",\"timing\":\"cold\""));
+  EXPECT_EQ(kiln({"tune", file("j"), "--export", "html", "--compare", file("cold")}).status, 0);
+  EXPECT_EQ(kiln({"tune", file("warm"), "--export", "html", "--compare", file("warm")}).status, 0);
+  expectRefused({"tune", file("cold"), "--export", "html", "--compare", file("warm")}, "its timing is \"warm\"");
   std::ofstream(file("copy")) << before;
   EXPECT_EQ(json({"tune", "merge", file("all"), file("copy"), file("j")})["entries"], 3);
 
@@ -287,6 +307,12 @@ TEST_F(TuneCliTest, OnAGpuCodeThatDoesNotLoadCostsItselfOnly) {
   EXPECT_EQ(j["device"], "Fake GPU");
   EXPECT_EQ(j["sweep"]["measured"], 2) << o.out;
   EXPECT_NE(read("j").find("has no kernel 'matmul'"), std::string::npos) << read("j");
+  EXPECT_NE(read("j").find("\"timing\":\"cold\""), std::string::npos) << read("j");
+  words = call;
+  words.insert(words.end(), {"--journal", file("j"), "--no-flush-l2"});
+  o = kiln(words, driver);
+  EXPECT_EQ(o.status, 2);
+  EXPECT_NE(o.err.find("its timing is \"cold\", not \"warm\""), std::string::npos) << o.err;
   words = call;
   words.insert(words.end(), {"--jobs", "257"});
   o = kiln(words, driver);

@@ -1,6 +1,8 @@
 // Several processes, and what a process that only hits the cache has mapped.
 #include "tests/jit/JitFixture.h"
 
+#include <cstdio>
+#include <filesystem>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,13 +18,19 @@ protected:
 
   /// Starts kiln-jit-child; its output goes to the file `number`.
   pid_t start(unsigned number, const char *compiler = fakeCompiler) {
-    const std::string out = output(number), cache = folder.path() + "/cache", program = path();
+    return startWith(number, {"kiln-jit-child", folder.path() + "/cache", compiler, path()});
+  }
+  pid_t startWith(unsigned number, const std::vector<std::string> &words) {
+    const std::string out = output(number);
+    std::vector<char *> pointers;
+    for (const std::string &word : words)
+      pointers.push_back(const_cast<char *>(word.c_str()));
+    pointers.push_back(nullptr);
     const pid_t child = ::fork();
     if (child == 0) {
       if (!std::freopen(out.c_str(), "w", stdout))
         ::_exit(99);
-      ::execl(KILN_BINARY_DIR "/tests/kiln-jit-child", "kiln-jit-child", cache.c_str(), compiler, program.c_str(),
-              static_cast<char *>(nullptr));
+      ::execv(KILN_BINARY_DIR "/tests/kiln-jit-child", pointers.data());
       ::_exit(98);
     }
     return child;
@@ -49,6 +57,36 @@ TEST_F(ProcessTest, FourProcessesCompileOnce) {
     compiled += finish(children[i], i).starts_with("compiles=1 ");
   EXPECT_EQ(compiles(), 1u);
   EXPECT_EQ(compiled, 1u);
+}
+
+/// Each process wants all of the keys, and begins with another one; the compiles are long enough to meet each other.
+TEST_F(ProcessTest, SixtyFourProcessesCompileEightKeysOnceEach) {
+  constexpr unsigned processes = 64, keys = 8;
+  const std::string programs = folder.path() + "/key";
+  for (unsigned k = 0; k < keys; ++k)
+    std::ofstream(programs + std::to_string(k)) << addProgram("sleep " + std::to_string(k + 1) + "\n");
+  for (int round = 0; round < pick(1, 100); ++round) {
+    const std::string cache = folder.path() + "/cache" + std::to_string(round);
+    std::filesystem::remove(compileLog);
+    std::vector<pid_t> children;
+    for (unsigned i = 0; i < processes; ++i) {
+      std::vector<std::string> words = {"kiln-jit-child", cache, fakeCompiler};
+      for (unsigned k = 0; k < keys; ++k)
+        words.push_back(programs + std::to_string((i + k) % keys));
+      children.push_back(startWith(i, words));
+    }
+    unsigned compiled = 0, found = 0;
+    for (unsigned i = 0; i < processes; ++i) {
+      unsigned here = 0, disk = 0;
+      EXPECT_EQ(std::sscanf(finish(children[i], i).c_str(), "compiles=%u disk=%u", &here, &disk), 2);
+      compiled += here, found += disk;
+    }
+    EXPECT_EQ(compiles(), keys);
+    EXPECT_EQ(compiled, keys);
+    EXPECT_EQ(found, (processes - 1) * keys);
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+    std::filesystem::remove_all(cache);
+  }
 }
 
 TEST_F(ProcessTest, AHitMapsNoCompiler) {

@@ -22,6 +22,22 @@ TEST_F(FakeCudaDeviceTest, DescribesTheGpu) {
   EXPECT_EQ(info.driver, "CUDA 12.9");
 }
 
+TEST_F(FakeCudaDeviceTest, FactsForThoseWhoMeasure) {
+  open();
+  const auto facts = cuda::factsOf(*device);
+  ASSERT_TRUE(facts.ok()) << facts.status().toString();
+  EXPECT_EQ(facts->l2Bytes, 50u << 20);
+  EXPECT_EQ(facts->pciBusId, "0000:19:00.0");
+  fake->l2Bytes = 0;
+  EXPECT_EQ(cuda::factsOf(*device).status().message(), "the driver names no L2 of cuda:0");
+  fake->failures["cuDeviceGetPCIBusId"] = 1;
+  fake->l2Bytes = 1;
+  EXPECT_NE(cuda::factsOf(*device).status().message().find("cuDeviceGetPCIBusId on cuda:0"), std::string::npos);
+  const auto emulator = openDevice("emulator:sm_90a");
+  ASSERT_TRUE(emulator.ok());
+  EXPECT_EQ(cuda::factsOf(**emulator).status().message(), "emulator:sm_90a is no GPU");
+}
+
 TEST_F(FakeCudaDeviceTest, AGpuThatIsNoTargetHasNone) {
   fake->major = 7;
   fake->minor = 2;

@@ -122,6 +122,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   case 16:
     *value = 132;
     return 0;
+  case 38:
+    *value = state()->l2Bytes;
+    return 0;
   case 75:
     *value = state()->major;
     return 0;
@@ -134,6 +137,11 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
   default:
     return 1;
   }
+}
+int cuDeviceGetPCIBusId(char *text, int bytes, int) {
+  ENTER("cuDeviceGetPCIBusId");
+  std::strncpy(text, "0000:19:00.0", static_cast<std::size_t>(bytes));
+  return 0;
 }
 int cuDeviceTotalMem_v2(std::size_t *bytes, int) {
   ENTER("cuDeviceTotalMem_v2");

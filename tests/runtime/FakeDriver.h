@@ -28,7 +28,7 @@ struct FakeParameter {
 
 struct FakeCuda {
   std::map<std::string, int> failures; ///< function name -> error it returns
-  int devices = 1, major = 9, minor = 0;
+  int devices = 1, major = 9, minor = 0, l2Bytes = 50 << 20;
   std::string ptxLog;                                                ///< what the compiler writes to its error log
   std::vector<FakeParameter> parameters = {{0, 8}, {8, 8}, {16, 4}}; ///< of every kernel
   /// Values read: threads of a block, static shared memory, local memory, registers, dynamic shared memory.

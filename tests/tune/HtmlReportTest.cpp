@@ -108,6 +108,43 @@ TEST(HtmlReport, ComparesTwo) {
   EXPECT_NE(htmlReport(sweep(), &other).find("No configuration was measured in both."), std::string::npos);
 }
 
+TEST(HtmlReport, NamesWhatMakesTimesDoubtful) {
+  JournalContents all = sweep();
+  EXPECT_EQ(htmlReport(all, nullptr).find("Under which conditions"), std::string::npos);
+  all.entries[1].conditions = {{"throttled: power cap", "used by another process: 7 (<b>)"}, 1500, 3201, {}};
+  all.entries[3].conditions = {{"throttled: power cap"}, 1980, {}, 4};
+  const std::string page = htmlReport(all, nullptr);
+  expectWellFormed(page);
+  EXPECT_NE(page.find("<td>throttled: power cap</td><td class=\"n\">2</td><td>block_m=16, warps=4, stages=2</td>"),
+            std::string::npos);
+  EXPECT_NE(page.find("<td>throttled: power cap; used by another process: 7 (&lt;b&gt;)</td>"), std::string::npos);
+  EXPECT_NE(page.find("multiprocessors, at its lowest while a configuration was measured: 1500 to 1980 MHz"),
+            std::string::npos);
+}
+
+/// 4 FLOP a byte below a ridge of 10: memory limits it to 4 TFLOP/s.
+Roofline roofs() {
+  return {4e9, 1e9, 10e12, 1e12, "GPU <x>"};
+}
+
+TEST(HtmlReport, PlacesTheCallUnderItsRoofs) {
+  JournalContents all = sweep();
+  all.header.roofline = roofs();
+  std::string page = htmlReport(all, nullptr);
+  expectWellFormed(page);
+  EXPECT_NE(page.find("4e+09 FLOP and moves at least 1e+09 bytes: 4 FLOP a byte. By the rates of GPU &lt;x&gt; it is "
+                      "limited by memory, at 4 TFLOP/s; the best configuration reaches 4 TFLOP/s, 100 % of that."),
+            std::string::npos);
+  EXPECT_NE(page.find("block_m=16, warps=8, stages=2: 0.5 TFLOP/s, 12 % of the roof"), std::string::npos);
+  EXPECT_EQ(count(page, "<circle"), 5u + 1u + 5u);
+  all.header.roofline->flops = 40e9; // beyond the ridge
+  EXPECT_NE(htmlReport(all, nullptr).find("limited by products, at 10 TFLOP/s; the best configuration reaches 40"),
+            std::string::npos);
+  all.entries.resize(0);
+  EXPECT_EQ(htmlReport(all, nullptr).find("Under the roofs"), std::string::npos);
+  EXPECT_EQ(htmlReport(sweep(), nullptr).find("Under the roofs"), std::string::npos);
+}
+
 TEST(HtmlReport, OfNothingIsAPage) {
   JournalContents nothing = sweep();
   nothing.entries.erase(nothing.entries.begin(), nothing.entries.end() - 1);
@@ -133,6 +170,12 @@ TEST(Plot, PlacesPointsInside) {
   rounding.dots({{1, 1}, {2, std::nextafter(1.0, 2.0)}}, "dot");
   EXPECT_LT(count(rounding.svg(), "class=\"grid\""), 40u);
   EXPECT_EQ(Plot({"x"}, {"y"}).svg(), "");
+  for (const double most : {30.0, 1e3, 1e7, 1e90}) {
+    Plot wide({"x", true}, {"y"});
+    wide.dots({{1, 1}, {most, 2}}, "dot");
+    EXPECT_LT(count(wide.svg(), "class=\"grid\""), 40u) << most;
+    EXPECT_GT(count(wide.svg(), "class=\"grid\""), 8u) << most;
+  }
 }
 
 /// A browser finds what the text says.
@@ -141,7 +184,9 @@ TEST(HtmlReport, ABrowserShowsIt) {
     GTEST_SKIP() << "no chromium (scripts/setup.sh installs it)";
   const test::TemporaryDirectory made;
   const std::string folder = made.path();
-  const JournalContents all = sweep();
+  JournalContents all = sweep();
+  all.header.roofline = roofs();
+  all.entries[0].conditions.notes = {"throttled: power cap"};
   std::ofstream(folder + "/report.html") << htmlReport(all, &all);
   const std::string command = "timeout 120 chromium --headless=new --no-sandbox --disable-gpu --user-data-dir='" +
                               folder + "/profile' --dump-dom 'file://" + folder + "/report.html' 2> /dev/null";
@@ -152,11 +197,11 @@ TEST(HtmlReport, ABrowserShowsIt) {
   for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
     dom.append(buffer, n);
   EXPECT_EQ(::pclose(pipe), 0);
-  for (const char *title :
-       {"How it went", "The fastest", "Which parameters matter", "The model's order", "What failed", "Another sweep"})
+  for (const char *title : {"How it went", "The fastest", "Under the roofs", "Under which conditions",
+                            "Which parameters matter", "The model's order", "What failed", "Another sweep"})
     EXPECT_EQ(count(dom, std::string("<h2>") + title + "</h2>"), 1u) << title;
-  EXPECT_EQ(count(dom, "<circle"), 5u + 1u + 5u);
-  EXPECT_EQ(count(dom, "<svg"), 3u);
+  EXPECT_EQ(count(dom, "<circle"), 5u + 5u + 1u + 5u);
+  EXPECT_EQ(count(dom, "<svg"), 4u);
 }
 
 } // namespace

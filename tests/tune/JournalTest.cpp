@@ -67,6 +67,28 @@ TEST_F(JournalTest, GivesBackWhatWasWritten) {
   EXPECT_FALSE(read->torn);
 }
 
+TEST_F(JournalTest, KeepsTheConditions) {
+  Entry e = entry(1);
+  e.conditions = {{"throttled: power cap", "used by another process: 1 (x)"}, 1500, 3201, 0};
+  {
+    auto journal = Journal::create(file("j"), header());
+    ASSERT_TRUE(journal.ok());
+    ASSERT_TRUE((*journal)->append(e).ok());
+    ASSERT_TRUE((*journal)->append(entry(2)).ok());
+  }
+  const auto read = readJournal(file("j"));
+  ASSERT_TRUE(read.ok()) << read.status().toString();
+  const Conditions &c = read->entries[0].conditions, &none = read->entries[1].conditions;
+  EXPECT_EQ(c.notes, e.conditions.notes);
+  EXPECT_EQ(c.smMegahertz, 1500u);
+  EXPECT_EQ(c.memoryMegahertz, 3201u);
+  EXPECT_EQ(c.busyPercentBefore, 0u);
+  EXPECT_TRUE(none.notes.empty() && !none.smMegahertz && !none.memoryMegahertz && !none.busyPercentBefore);
+  EXPECT_NE(contents(file("j")).find("\"notes\":[\"throttled: power cap\",\"used by"), std::string::npos);
+  ASSERT_EQ(countNotes(read->entries).size(), 2u);
+  EXPECT_EQ(countNotes(read->entries)[0].note, "throttled: power cap");
+}
+
 TEST_F(JournalTest, CutAtEveryByteItKeepsTheWholeLines) {
   const std::string whole = contents(three("whole"));
   const std::string path = file("cut");
@@ -150,6 +172,41 @@ TEST_F(JournalTest, OthersAreRefusedAndLeftAlone) {
   EXPECT_NE(made.status().toString().find("never overwritten"), std::string::npos);
   EXPECT_FALSE(Journal::open(file("none") + "/j", header()).ok());
   EXPECT_FALSE(Journal::open(folder.path(), header()).ok());
+}
+
+/// Times with what the launch before left in the caches do not compare with those without.
+TEST_F(JournalTest, HowItWasTimedIsPartOfTheSweep) {
+  JournalHeader warm = header();
+  warm.objective = "measured", warm.timing = timingWarm;
+  JournalHeader cold = warm;
+  cold.timing = timingCold;
+  for (const auto &[name, h] : {std::pair("warm", warm), std::pair("cold", cold)})
+    ASSERT_TRUE(Journal::create(file(name), h).ok());
+  const Status refused = Journal::open(file("warm"), cold).status();
+  EXPECT_NE(refused.message().find("its timing is \"warm\", not \"cold\""), std::string::npos) << refused.message();
+  EXPECT_FALSE(mergeJournals(file("both"), {file("warm"), file("cold")}).ok());
+  // Of older programs: measured ones are warm and go on, those of the model have no such field.
+  std::string text = contents(file("warm"));
+  const std::string field = ",\"timing\":\"warm\"";
+  ASSERT_NE(text.find(field), std::string::npos) << text;
+  write(file("old"), text.erase(text.find(field), field.size()));
+  EXPECT_TRUE(Journal::open(file("old"), warm).ok());
+  EXPECT_EQ(readJournal(file("old"))->header, warm);
+  EXPECT_TRUE(mergeJournals(file("merged"), {file("old"), file("warm")}).ok());
+  EXPECT_EQ(contents(three("predicted")).find("timing"), std::string::npos);
+}
+
+/// Another version's numbers of a GPU make no other sweep.
+TEST_F(JournalTest, RoofsAreKeptAndNotCompared) {
+  JournalHeader roofed = header();
+  roofed.roofline = Roofline{4e9, 1e9, 1e13, 1e12, "G"};
+  ASSERT_TRUE(Journal::create(file("j"), roofed).ok());
+  EXPECT_EQ(readJournal(file("j"))->header, roofed);
+  EXPECT_TRUE(Journal::open(file("j"), header()).ok());
+  std::string text = contents(file("j"));
+  text.replace(text.find("4000000000"), 10, "0");
+  write(file("zero"), text);
+  EXPECT_EQ(readJournal(file("zero"))->header, header());
 }
 
 TEST_F(JournalTest, OneProcessAtATime) {

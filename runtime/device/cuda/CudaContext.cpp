@@ -125,6 +125,18 @@ CudaContext::~CudaContext() {
     driverTable->primaryCtxRelease(device);
 }
 
+Result<GpuFacts> CudaContext::facts() const {
+  GpuFacts out;
+  KILN_ASSIGN(const int l2, deviceAttribute(driver(), device, attribute::l2Bytes, "L2's size"));
+  if (l2 <= 0)
+    return Status(StatusCode::Unsupported, "the driver names no L2 of " + deviceInfo.name);
+  out.l2Bytes = static_cast<std::size_t>(l2);
+  char text[64] = {};
+  KILN_TRY(check(driver().deviceGetPCIBusId(text, sizeof text - 1, device), "cuDeviceGetPCIBusId"));
+  out.pciBusId = text;
+  return out;
+}
+
 Status CudaContext::check(ErrorCode error, const std::string &what) const {
   if (error == 0) [[likely]]
     return {};

@@ -10,6 +10,7 @@
 #define KILN_RUNTIME_DEVICE_CUDA_CUDACONTEXT_H
 
 #include "kiln/Device.h"
+#include "runtime/device/cuda/CudaDevice.h"
 #include "runtime/device/cuda/Driver.h"
 
 #include <atomic>
@@ -37,6 +38,8 @@ public:
   ContextHandle handle() const { return context; }
   const DeviceInfo &info() const { return deviceInfo; }
   const DeviceLimits &limits() const { return deviceLimits; }
+
+  Result<GpuFacts> facts() const;
 
   /// As Driver::check; an error that a kernel caused also names the kernel launched last.
   Status check(ErrorCode error, const std::string &what) const;

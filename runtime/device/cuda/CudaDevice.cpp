@@ -204,6 +204,7 @@ public:
       : context(std::move(context)), nullStream(this->context, nullptr, false) {}
 
   const DeviceInfo &info() const override { return context->info(); }
+  Result<GpuFacts> facts() const { return context->facts(); }
 
   Result<std::unique_ptr<Buffer>> allocate(std::size_t bytes, std::string_view label) override {
     std::string name = label.empty() ? "buffer" : "buffer '" + std::string(label) + "'";
@@ -314,6 +315,13 @@ Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> d
 Result<std::unique_ptr<Device>> createCudaDevice(std::shared_ptr<const Driver> driver, ContextHandle existing) {
   KILN_ASSIGN(ContextPointer context, CudaContext::adopt(std::move(driver), existing));
   return std::unique_ptr<Device>(std::make_unique<CudaDevice>(std::move(context)));
+}
+
+Result<GpuFacts> factsOf(const Device &device) {
+  const auto *gpu = dynamic_cast<const CudaDevice *>(&device);
+  if (!gpu)
+    return Status(StatusCode::Unsupported, device.info().name + " is no GPU", "name one: cuda:N");
+  return gpu->facts();
 }
 
 std::vector<DeviceInfo> listCudaDevices(const Driver &driver, std::vector<std::string> &notes) {

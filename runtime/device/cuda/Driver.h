@@ -36,7 +36,7 @@ inline constexpr ErrorCode errorOutOfMemory = 2, errorNoDevice = 100, errorInval
 /// CUdevice_attribute.
 namespace attribute {
 inline constexpr int maxThreadsPerBlock = 1, maxBlockX = 2, maxBlockY = 3, maxBlockZ = 4, maxGridX = 5, maxGridY = 6,
-                     maxGridZ = 7, multiprocessors = 16, major = 75, minor = 76, sharedPerBlockOptIn = 97;
+                     maxGridZ = 7, multiprocessors = 16, l2Bytes = 38, major = 75, minor = 76, sharedPerBlockOptIn = 97;
 } // namespace attribute
 
 /// CUfunction_attribute.
