@@ -63,6 +63,10 @@ struct Entry {
 
 Json toJson(const JournalHeader &header);
 Json toJson(const Entry &entry);
+/// What is missing is empty.
+JournalHeader headerFrom(const Json &json);
+/// The failure says what is wrong with it.
+Result<Entry> entryFrom(const Json &json);
 
 struct JournalContents {
   JournalHeader header;
@@ -70,6 +74,9 @@ struct JournalContents {
   std::size_t wholeBytes = 0; ///< what a torn last line leaves
   bool torn = false;
 };
+
+/// The first field that differs: "its compiler is "a", not "b"".
+std::optional<std::string> difference(const JournalHeader &is, const JournalHeader &wanted);
 
 /// Refuses the header of journal `path` if it is not `wanted`; names the first field that differs.
 Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted);

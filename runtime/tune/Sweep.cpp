@@ -149,6 +149,10 @@ private:
       out.end = SweepEnd::Interrupted;
       return false;
     }
+    if (!entry && entry.status().code() == StatusCode::NotReady && isOver()) { // nobody began it in time
+      out.end = SweepEnd::Budget;
+      return false;
+    }
     if (!entry) {
       if (problem.ok())
         problem = entry.takeStatus();

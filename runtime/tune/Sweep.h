@@ -19,7 +19,7 @@
 namespace kiln::tune {
 
 /// What a configuration takes, by the measurer of that number.  A failed Result ends the sweep: it says nothing about
-/// the configuration.
+/// the configuration.  NotReady after the sweep's time: it was not begun.
 using Measure = std::function<Result<Entry>(const Configuration &, unsigned measurer)>;
 struct Measuring {
   Measure measure;
