@@ -460,7 +460,8 @@ private:
     if (o.jobs > 256)
       return Status::invalid("--jobs " + std::to_string(o.jobs) + ": 1 to 256", "give the number of cores");
     if (!(o.silence >= 0.1) || o.silence > 3600 || o.idle < 0)
-      return Status::invalid("--patience is 0.1 to 3600 seconds, --idle 0 or more");
+      return Status::invalid("--patience is 0.1 to 3600 seconds, --idle 0 or more",
+                             "leave --patience out for 15 seconds, and --idle to wait for ever");
     if (!(o.timeout > 0) || o.seconds < 0)
       return Status::invalid("--timeout is more than 0 seconds, --time 0 or more");
     return {};

@@ -105,6 +105,10 @@ std::string Entry::key() const {
   return join(parts);
 }
 
+bool isBetter(const Entry &a, const Entry &b) {
+  return a.milliseconds != b.milliseconds ? a.milliseconds < b.milliseconds : a.key() < b.key();
+}
+
 Json toJson(const JournalHeader &h) {
   return {{"kind", marker},        {"version", JournalHeader::version},
           {"kernel", h.kernel},    {"dtype", h.dtype},

@@ -61,6 +61,9 @@ struct Entry {
   std::string key() const;
 };
 
+/// Of two good ones: the faster; of equally fast ones always the same, in whichever order they were measured.
+bool isBetter(const Entry &a, const Entry &b);
+
 Json toJson(const JournalHeader &header);
 Json toJson(const Entry &entry);
 /// What is missing is empty.

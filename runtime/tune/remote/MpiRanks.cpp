@@ -4,6 +4,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <system_error>
 #include <thread>
 
@@ -30,15 +31,27 @@ Result<std::unique_ptr<MpiRanks>> MpiRanks::join(double silence) {
 
 MpiRanks::~MpiRanks() {
   if (place.ranks == 0)
-    return; // it was not started
-  if (isFirst()) {
-    for (std::size_t rank = 1; rank < states.size(); ++rank)
-      if (states[rank] != State::Lost)
-        send(static_cast<int>(rank), End, "");
-    if (std::find(states.begin(), states.end(), State::Lost) != states.end())
-      library.abandon(exitStatus);
+    return;                      // it was not started
+  if (isFirst() && !dismiss()) { // the end of a job waits for all of its ranks
+    std::fflush(nullptr);
+    library.abandon(exitStatus);
   }
   library.end();
+}
+
+/// Lets all ranks go.  False: not all of them are there.
+bool MpiRanks::dismiss() {
+  std::vector<int> left;
+  for (std::size_t rank = 1; rank < states.size(); ++rank)
+    if (states[rank] != State::Lost && send(static_cast<int>(rank), End, ""))
+      left.push_back(static_cast<int>(rank));
+  const bool areAll = left.size() + 1 == states.size();
+  const auto until = Clock::now() + std::chrono::duration<double>(silence);
+  while (!left.empty() && Clock::now() < until) {
+    std::erase_if(left, [&](int rank) { return receive(rank, End).has_value(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return areAll && left.empty();
 }
 
 bool MpiRanks::send(int rank, Tag tag, const std::string &text) {
@@ -130,8 +143,10 @@ Status MpiRanks::leaveOut(const std::string &worker, const std::string &why) {
 
 Status MpiRanks::serve(const Answer &answer) {
   for (;;) {
-    if (receive(0, End))
+    if (receive(0, End)) {
+      send(0, End, "");
       return {};
+    }
     const std::optional<std::string> request = receive(0, Request);
     if (!request) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));

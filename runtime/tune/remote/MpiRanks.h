@@ -23,7 +23,7 @@ public:
   /// Joins the job; once a process.  `silence`: seconds after which a rank is lost.  Fails where there is no MPI, or
   /// where this is the only rank.
   static Result<std::unique_ptr<MpiRanks>> join(double silence);
-  /// Rank 0 lets the others go.
+  /// Rank 0 lets the others go, and ends the job without those that are lost.
   ~MpiRanks() override;
 
   bool isFirst() const { return place.rank == 0; }
@@ -45,6 +45,7 @@ private:
   enum class State : std::uint8_t { Free, Busy, Refuses, Lost };
 
   MpiRanks(const KilnMpiTable &library, double silence) : library(library), silence(silence) {}
+  bool dismiss();
   static std::string nameOf(std::size_t rank) { return "rank " + std::to_string(rank); }
   Result<std::size_t> takeRank(const std::string &to, const Patience &patience);
   void setState(std::size_t rank, State state);
