@@ -149,7 +149,7 @@ private:
       out.end = SweepEnd::Interrupted;
       return false;
     }
-    if (!entry && entry.status().code() == StatusCode::NotReady && isOver()) { // nobody began it in time
+    if (!entry && entry.status().code() == StatusCode::NotReady && o.seconds > 0) { // nobody began it in time
       out.end = SweepEnd::Budget;
       return false;
     }
