@@ -20,6 +20,7 @@ packages=(
   libxxhash-dev                      # cache keys
   libhiredis-dev libsodium-dev       # the cache's server
   redis-server                       # its tests
+  libopenmpi-dev openmpi-bin         # sweeps over many hosts
   chromium                           # opens the report of a sweep, in a test
   libmlir-22-dev mlir-22-tools       # the compiler: MLIR, its tablegen
   llvm-22-dev llvm-22-tools          # LLVM's NVPTX back end, lit, FileCheck

@@ -6,11 +6,12 @@
 #include "runtime/tools/Report.h"
 #include "runtime/tools/TuneCall.h"
 #include "runtime/tools/TuneMeasurer.h"
+#include "runtime/tools/TuneRemote.h"
 #include "runtime/tools/TuneReport.h"
-#include "runtime/tools/TuneWorker.h"
 #include "runtime/tune/Export.h"
 #include "runtime/tune/Merge.h"
 #include "runtime/tune/Progress.h"
+#include "runtime/tune/remote/MpiRanks.h"
 #include "runtime/tune/Replay.h"
 #include "support/Text.h"
 
@@ -35,8 +36,11 @@ struct Options {
   bool save = false, noSave = false;
   double seconds = 0, timeout = 300;
   unsigned jobs = 0;
-  std::string devices; ///< "0-3"
-  std::string answer;  ///< of a process that measures: predicted or timed
+  std::string devices;     ///< "0-3"
+  std::string queue, work; ///< addresses
+  bool mpi = false;
+  double idle = 0, silence = 15;
+  std::string answer; ///< of a process that measures: predicted or timed
   bool dryRun = false;
 };
 
@@ -70,8 +74,11 @@ public:
   explicit Tune(const Options &options) : o(options) {}
 
   int operator()() {
-    if (Status s = execute(); !s.ok())
-      return fail("tune", s, o.request.run.json, std::move(report));
+    const Status s = execute();
+    if (ranks)
+      ranks->endWith(s.ok() ? 0 : s.exitCode());
+    if (!s.ok())
+      return fail("tune", s, o.request.run.json && !isQuiet, std::move(report));
     if (o.request.run.json && !isQuiet) {
       report["status"] = 0;
       printJson(report);
@@ -86,6 +93,8 @@ private:
     if (!o.compared.empty())
       return Status::invalid("--compare goes with --export html",
                              "write kiln tune JOURNAL --export html --compare OTHER");
+    if (!o.work.empty())
+      return work();
     if (!o.words.empty() && o.words[0] == "merge")
       return merge();
     if (!o.replay.empty())
@@ -103,7 +112,64 @@ private:
       KILN_ASSIGN(devices, gpusNamed(o.devices));
       request.run.device = devices.front();
     }
+    KILN_TRY(openCarrier());
+    if (ranks && !ranks->isFirst()) {
+      isQuiet = true; // rank 0 reports
+      RunOptions run = o.request.run;
+      if (run.device.empty() && run.target.empty())
+        run.device = gpuOfRank(ranks->localRank());
+      RemoteMeasurer measurer(std::move(run));
+      return ranks->serve([&](const std::string &asked) { return measurer.answer(asked); });
+    }
     return o.shapes.empty() ? tuneCall(request) : tuneShapes(request);
+  }
+
+  /// --queue or --mpi.
+  Status openCarrier() {
+    if (o.queue.empty() && !o.mpi)
+      return {};
+    if (!o.queue.empty() && o.mpi)
+      return Status::invalid("--queue and --mpi: one of them carries a sweep", "leave one of them out");
+    if (!o.devices.empty())
+      return Status::invalid("--devices " + o.devices + ": with --queue and --mpi the workers measure",
+                             "give --devices to kiln tune --work, or start a rank for each GPU");
+    if (o.mpi) {
+      KILN_ASSIGN(ranks, tune::MpiRanks::join(o.silence));
+      carrier = ranks.get();
+      return {};
+    }
+    KILN_ASSIGN(tune::QueueOptions how, queueOptions(o.queue, o.silence, &interrupted));
+    KILN_ASSIGN(queue, tune::openRedisQueue(std::move(how)));
+    carrier = queue.get();
+    return {};
+  }
+
+  tune::Patience patience() const {
+    tune::Patience out{.interrupted = &interrupted};
+    if (o.seconds > 0)
+      out.begin = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                         std::chrono::duration<double>(o.seconds));
+    return out;
+  }
+  static void say(const std::string &line) { std::fprintf(stderr, "kiln tune: %s\n", line.c_str()); }
+
+  /// Measures for the sweeps of a queue.
+  Status work() {
+    if (!o.words.empty() || !o.queue.empty() || o.mpi || !o.journal.empty() || !o.replay.empty() || o.dryRun)
+      return Status::invalid("--work takes kernels and calls from the queue, and keeps no journal",
+                             "leave out the kernel, --queue, --mpi, --journal, --replay and --dry-run");
+    KILN_TRY(checkNumbers());
+    std::vector<std::string> named;
+    if (!o.devices.empty()) {
+      KILN_ASSIGN(named, gpusNamed(o.devices));
+    }
+    KILN_ASSIGN(const tune::QueueOptions how, queueOptions(o.work, o.silence, &interrupted));
+    const Interruptible signals;
+    KILN_ASSIGN(const std::size_t answered, serveQueue(how, o.request.run, named, o.idle));
+    report["measured"] = answered;
+    if (!o.request.run.json)
+      std::printf("%zu configurations were measured for %s\n", answered, how.address.text().c_str());
+    return {};
   }
 
   /// One sweep after the other, each with a journal in the folder; one that finds nothing does not end the rest.
@@ -169,35 +235,35 @@ private:
     }
     if (o.dryRun)
       return {};
-    TuneWorker worker;
-    worker.request = request;
-    worker.dtype = header.dtype;
-    worker.devices = devices;
-    if (devices.empty())
-      worker.devices = {call->device().info().name};
-    else
+    if (!devices.empty())
       KILN_TRY(checkDevices(devices, call->device().info()));
-    KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
-    worker.compiler = compilerFor(call->device().info(), knobs);
-    worker.checkWith = o.checkWith.empty() ? request.with : o.checkWith;
-    worker.isPredicted = call->isPredicted();
-    worker.seconds = o.timeout;
-    worker.target = call->codeTarget();
+    TuneWorker worker;
+    KILN_TRY(worker.setUp(*call, request, devices, o.checkWith, o.timeout));
     tune::SweepOptions how{o.budget, o.seconds, o.jobs};
-    // On a GPU one configuration is measured at a time, and the core that waits for it is its own.
-    how.measurers = call->isPredicted() ? 0 : static_cast<unsigned>(worker.devices.size());
-    if (!how.jobs)
-      how.jobs = call->isPredicted() ? 1 : jobsFor(how.measurers);
-    const tune::Measure measure = [&](const tune::Configuration &c, unsigned measurer) {
-      return worker.measure(space, c, measurer);
-    };
-    KILN_ASSIGN(const tune::SweepResult result,
-                sweep(space, pruned.kept, *searcher, journal.get(),
-                      {measure, [&](const tune::Configuration &c) { return worker.prepare(space, c); }}, how));
+    tune::Measuring measuring;
+    tune::Measure again; // of the best
+    std::optional<tune::Workers> workers;
+    if (carrier) {
+      workers.emplace(*carrier, remoteCall(request, header, o.checkWith, o.timeout), space, patience(), say);
+      constexpr unsigned usual = 8; // where it is not known how many workers there are
+      if (!how.jobs)
+        how.jobs = carrier->workers().value_or(usual);
+      measuring.measure = [&](const tune::Configuration &c, unsigned) { return workers->measure(c); };
+      again = [&](const tune::Configuration &c, unsigned) { return workers->measureOnOne(c); };
+    } else {
+      // On a GPU one configuration is measured at a time, and the core that waits for it is its own.
+      how.measurers = call->isPredicted() ? 0 : static_cast<unsigned>(worker.devices.size());
+      if (!how.jobs)
+        how.jobs = call->isPredicted() ? 1 : jobsFor(how.measurers);
+      measuring.measure =
+          again = [&](const tune::Configuration &c, unsigned measurer) { return worker.measure(space, c, measurer); };
+      measuring.prepare = [&](const tune::Configuration &c) { return worker.prepare(space, c); };
+    }
+    KILN_ASSIGN(const tune::SweepResult result, sweep(space, pruned.kept, *searcher, journal.get(), measuring, how));
     tune::Entry winner = *result.state.best;
     const bool isOver = o.seconds > 0 && result.state.seconds >= o.seconds; // nothing is begun any more
     if (!isOver)
-      KILN_TRY(confirmBest(result.entries, measure, o.confirm.value_or(call->isPredicted() ? 0 : 3), winner));
+      KILN_TRY(confirmBest(result.entries, again, o.confirm.value_or(call->isPredicted() ? 0 : 3), winner));
     return keep(*call, winner, usualOf(result), result.entries.size());
   }
 
@@ -395,6 +461,9 @@ private:
       return Status::invalid("--confirm 1: one configuration has none to be compared with", "give 0, or 2 or more");
     if (o.jobs > 256)
       return Status::invalid("--jobs " + std::to_string(o.jobs) + ": 1 to 256", "give the number of cores");
+    if (!(o.silence >= 0.1) || o.silence > 3600 || o.idle < 0)
+      return Status::invalid("--patience is 0.1 to 3600 seconds, --idle 0 or more",
+                             "leave --patience out for 15 seconds, and --idle to wait for ever");
     if (!(o.timeout > 0) || o.seconds < 0)
       return Status::invalid("--timeout is more than 0 seconds, --time 0 or more");
     return {};
@@ -402,6 +471,9 @@ private:
 
   const Options &o;
   bool isQuiet = false;
+  std::unique_ptr<tune::MpiRanks> ranks;
+  std::unique_ptr<tune::Carrier> queue;
+  tune::Carrier *carrier = nullptr; ///< one of the two; null: this host measures
   std::vector<std::string> devices; ///< of --devices
   Json report = Json::object();
 };
@@ -469,6 +541,19 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
       ->type_name("N");
   c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
       ->type_name("FILE");
+  c->add_option(
+       "--queue", o->queue,
+       "a Redis server: what is started there by kiln tune --work measures, on any host; what it holds is signed "
+       "with KILN_CACHE_SECRET")
+      ->type_name("ADDRESS[#NAME]");
+  c->add_option("--work", o->work, "measure for the sweeps of a queue, until Ctrl-C; goes with --device or --devices")
+      ->type_name("ADDRESS[#NAME]");
+  c->add_flag("--mpi", o->mpi, "started by mpirun -n N: rank 0 has the sweep, the others measure");
+  c->add_option("--idle", o->idle, "of --work: seconds without work after which it ends; 0 (default): none")
+      ->type_name("S");
+  c->add_option("--patience", o->silence,
+                "seconds of silence after which a worker counts as lost, and the queue's server as gone (default: 15)")
+      ->type_name("S");
   c->add_option("--replay", o->replay, "a journal in place of a device: compares searches")->type_name("JOURNAL");
   c->add_option("--export", o->exported,
                 "write a journal as t4 (schema T4 1.0.0 of Kernel Tuner), csv, or html: a page to look at")

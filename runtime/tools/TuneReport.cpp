@@ -27,8 +27,7 @@ std::vector<Entry> bestMeasured(const SweepResult &result) {
   for (const Entry &e : result.entries)
     if (e.good())
       out.push_back(e);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Entry &a, const Entry &b) { return a.milliseconds < b.milliseconds; });
+  std::stable_sort(out.begin(), out.end(), [](const Entry &a, const Entry &b) { return tune::isBetter(a, b); });
   out.resize(std::min(out.size(), shown));
   return out;
 }

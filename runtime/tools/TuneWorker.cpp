@@ -144,6 +144,22 @@ std::string compilerFor(const DeviceInfo &device, const Knobs &knobs) {
   return "offline:" + std::string(device.target->name) + ":" + std::to_string(device.multiprocessors);
 }
 
+Status TuneWorker::setUp(const TuneCall &call, const TuneRequest &asked, std::vector<std::string> named,
+                         std::vector<std::string> checked, double stepSeconds) {
+  const DeviceInfo &about = call.device().info();
+  KILN_ASSIGN(const tune::JournalHeader header, call.header());
+  KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
+  request = asked;
+  dtype = header.dtype;
+  devices = named.empty() ? std::vector<std::string>{about.name} : std::move(named);
+  compiler = compilerFor(about, knobs);
+  checkWith = checked.empty() ? asked.with : std::move(checked);
+  isPredicted = call.isPredicted();
+  seconds = stepSeconds;
+  target = call.codeTarget();
+  return {};
+}
+
 std::vector<std::string> TuneWorker::onDevice(std::vector<std::string> command, const std::string &device) const {
   command.insert(command.end(), {"--device", device});
   if (!request.run.codeTarget.empty())

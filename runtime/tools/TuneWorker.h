@@ -41,6 +41,10 @@ public:
   double seconds = 300; ///< that each step may take
   Target target;
 
+  /// Sets all of the above.  Without `devices` the call's own; without `checkWith` the words of --with.
+  Status setUp(const TuneCall &call, const TuneRequest &request, std::vector<std::string> devices,
+               std::vector<std::string> checkWith, double seconds);
+
   /// Compiles all kernels of the call and looks at what they take.  A failure says that no process can be started.
   Result<tune::Entry> prepare(const tune::Space &space, const tune::Configuration &configuration) const;
   /// What was prepared.

@@ -28,7 +28,7 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
     if (e.good())
       out.push_back({e, {}, 0, false});
   std::stable_sort(out.begin(), out.end(),
-                   [](const Confirmed &a, const Confirmed &b) { return a.entry.milliseconds < b.entry.milliseconds; });
+                   [](const Confirmed &a, const Confirmed &b) { return isBetter(a.entry, b.entry); });
   out.resize(std::min(out.size(), options.best));
   const auto isInterrupted = [&] { return options.interrupted && options.interrupted->load(); };
   std::size_t whole = 0; // rounds

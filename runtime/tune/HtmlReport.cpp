@@ -57,8 +57,7 @@ std::vector<const Entry *> timed(const std::vector<Entry> &entries) {
   for (const Entry &e : entries)
     if (isTimed(e))
       out.push_back(&e);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Entry *a, const Entry *b) { return a->milliseconds < b->milliseconds; });
+  std::stable_sort(out.begin(), out.end(), [](const Entry *a, const Entry *b) { return isBetter(*a, *b); });
   return out;
 }
 

@@ -92,51 +92,13 @@ Result<JournalHeader> headerOf(const std::string &path, std::string_view line) {
     return Status::invalid("journal '" + path + "' is of version " + format("%g", version) + "; this program reads " +
                                std::to_string(JournalHeader::version),
                            "name another file; this one is left as it is");
-  JournalHeader out{textField(*json, "kernel"),   textField(*json, "dtype"), textField(*json, "target"),
-                    textField(*json, "device"),   textField(*json, "call"),  textField(*json, "objective"),
-                    textField(*json, "compiler"), textField(*json, "timing")};
-  out.timing = timingOf(out);
-  out.roofline = rooflineOf(*json);
-  return out;
+  return headerFrom(*json);
 }
 
 /// The numbers under their names.
 template <typename C> auto numbersOf(C &c) {
   return std::array{std::pair("smMHz", &c.smMegahertz), std::pair("memoryMHz", &c.memoryMegahertz),
                     std::pair("busyPercentBefore", &c.busyPercentBefore)};
-}
-
-Result<Entry> entryOf(const std::string &path, std::size_t number, std::string_view line) {
-  const auto json = parseObject(line);
-  const auto refuse = [&](const std::string &what) {
-    return Status::invalid("journal '" + path + "', line " + std::to_string(number) + ": " + what,
-                           "restore the file, or start another one");
-  };
-  if (!json)
-    return refuse("it is no JSON object");
-  Entry out;
-  const auto configuration = json->find("configuration");
-  if (configuration == json->end() || !configuration->is_object() || configuration->empty())
-    return refuse("it has no configuration");
-  for (const auto &[name, value] : configuration->items())
-    out.configuration.emplace_back(name, textOf(value));
-  const std::string name = textField(*json, "outcome");
-  const std::optional<Outcome> outcome = outcomeNamed(name);
-  if (!outcome)
-    return refuse("the outcome '" + name + "' does not exist");
-  out.outcome = *outcome;
-  out.milliseconds = numberField(*json, "ms");
-  if (out.good() && !(out.milliseconds > 0 && std::isfinite(out.milliseconds)))
-    return refuse("a good configuration has no time");
-  out.least = numberField(*json, "minMs"), out.greatest = numberField(*json, "maxMs");
-  if (json->contains("estimateMs"))
-    out.estimate = numberField(*json, "estimateMs");
-  out.isDefault = json->value("default", Json()) == Json(true);
-  out.message = textField(*json, "message");
-  out.conditions = conditionsOf(*json);
-  out.seconds = numberField(*json, "seconds");
-  out.time = textField(*json, "time");
-  return out;
 }
 
 /// A new file's name is on the disk once its folder is.
@@ -200,6 +162,10 @@ std::vector<NoteCount> countNotes(const std::vector<Entry> &entries) {
   return out;
 }
 
+bool isBetter(const Entry &a, const Entry &b) {
+  return a.milliseconds != b.milliseconds ? a.milliseconds < b.milliseconds : a.key() < b.key();
+}
+
 Json toJson(const JournalHeader &h) {
   Json out = {{"kind", marker},        {"version", JournalHeader::version},
               {"kernel", h.kernel},    {"dtype", h.dtype},
@@ -214,6 +180,43 @@ Json toJson(const JournalHeader &h) {
                        {"flopsPerSecond", r->flopRate},
                        {"bytesPerSecond", r->byteRate},
                        {"gpu", r->gpu}};
+  return out;
+}
+
+JournalHeader headerFrom(const Json &json) {
+  JournalHeader out{textField(json, "kernel"),   textField(json, "dtype"), textField(json, "target"),
+                    textField(json, "device"),   textField(json, "call"),  textField(json, "objective"),
+                    textField(json, "compiler"), textField(json, "timing")};
+  out.timing = timingOf(out);
+  out.roofline = rooflineOf(json);
+  return out;
+}
+
+Result<Entry> entryFrom(const Json &json) {
+  if (!json.is_object())
+    return Status::invalid("it is no JSON object");
+  Entry out;
+  const auto configuration = json.find("configuration");
+  if (configuration == json.end() || !configuration->is_object() || configuration->empty())
+    return Status::invalid("it has no configuration");
+  for (const auto &[name, value] : configuration->items())
+    out.configuration.emplace_back(name, textOf(value));
+  const std::string name = textField(json, "outcome");
+  const std::optional<Outcome> outcome = outcomeNamed(name);
+  if (!outcome)
+    return Status::invalid("the outcome '" + name + "' does not exist");
+  out.outcome = *outcome;
+  out.milliseconds = numberField(json, "ms");
+  if (out.good() && !(out.milliseconds > 0 && std::isfinite(out.milliseconds)))
+    return Status::invalid("a good configuration has no time");
+  out.least = numberField(json, "minMs"), out.greatest = numberField(json, "maxMs");
+  if (json.contains("estimateMs"))
+    out.estimate = numberField(json, "estimateMs");
+  out.isDefault = json.value("default", Json()) == Json(true);
+  out.message = textField(json, "message");
+  out.conditions = conditionsOf(json);
+  out.seconds = numberField(json, "seconds");
+  out.time = textField(json, "time");
   return out;
 }
 
@@ -235,15 +238,20 @@ Json toJson(const Entry &e) {
   return out;
 }
 
-Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted) {
+std::optional<std::string> difference(const JournalHeader &is, const JournalHeader &wanted) {
   Json a = toJson(is), b = toJson(wanted);
   a.erase("roofline"), b.erase("roofline");
   a["timing"] = timingOf(is), b["timing"] = timingOf(wanted);
   for (const auto &[name, value] : a.items())
     if (value != b.at(name))
-      return Status::invalid("journal '" + path + "' is of another sweep: its " + name + " is " + value.dump() +
-                                 ", not " + b.at(name).dump(),
-                             "name another file; this one is left as it is");
+      return "its " + name + " is " + value.dump() + ", not " + b.at(name).dump();
+  return {};
+}
+
+Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted) {
+  if (const std::optional<std::string> what = difference(is, wanted))
+    return Status::invalid("journal '" + path + "' is of another sweep: " + *what,
+                           "name another file; this one is left as it is");
   return {};
 }
 
@@ -262,7 +270,12 @@ Result<JournalContents> readJournal(const std::string &path) {
       KILN_ASSIGN(out.header, headerOf(path, line));
       continue;
     }
-    KILN_ASSIGN(Entry entry, entryOf(path, number, line));
+    const std::optional<Json> json = parseObject(line);
+    Result<Entry> read = entryFrom(json.value_or(Json()));
+    if (!read)
+      return Status::invalid("journal '" + path + "', line " + std::to_string(number) + ": " + read.status().message(),
+                             "restore the file, or start another one");
+    Entry &entry = *read;
     if (seen.insert(entry.key()).second)
       out.entries.push_back(std::move(entry));
   }

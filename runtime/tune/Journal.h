@@ -100,8 +100,15 @@ struct NoteCount {
 /// The most frequent first.
 std::vector<NoteCount> countNotes(const std::vector<Entry> &entries);
 
+/// Of two good ones: the faster; of equally fast ones always the same, in whichever order they were measured.
+bool isBetter(const Entry &a, const Entry &b);
+
 Json toJson(const JournalHeader &header);
 Json toJson(const Entry &entry);
+/// What is missing is empty.
+JournalHeader headerFrom(const Json &json);
+/// The failure says what is wrong with it.
+Result<Entry> entryFrom(const Json &json);
 
 struct JournalContents {
   JournalHeader header;
@@ -109,6 +116,9 @@ struct JournalContents {
   std::size_t wholeBytes = 0; ///< what a torn last line leaves
   bool torn = false;
 };
+
+/// The first field that differs: "its compiler is "a", not "b"".
+std::optional<std::string> difference(const JournalHeader &is, const JournalHeader &wanted);
 
 /// Refuses the header of journal `path` if it is not `wanted`; names the first field that differs.
 Status sameSweep(const std::string &path, const JournalHeader &is, const JournalHeader &wanted);

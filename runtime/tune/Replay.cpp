@@ -42,7 +42,7 @@ Result<Replay> Replay::create(const JournalContents &journal) {
   bool any = false;
   for (const auto &[number, e] : out.entries) {
     out.kept.push_back({number, e.estimate, e.isDefault});
-    if (e.good() && (!any || e.milliseconds < out.best().milliseconds))
+    if (e.good() && (!any || isBetter(e, out.best())))
       out.fastest = number, any = true;
   }
   if (!any)

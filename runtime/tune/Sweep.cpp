@@ -149,6 +149,10 @@ private:
       out.end = SweepEnd::Interrupted;
       return false;
     }
+    if (!entry && entry.status().code() == StatusCode::NotReady && o.seconds > 0) { // nobody began it in time
+      out.end = SweepEnd::Budget;
+      return false;
+    }
     if (!entry) {
       if (problem.ok())
         problem = entry.takeStatus();
@@ -202,9 +206,10 @@ private:
     SweepState &s = out.state;
     if (!entry.good())
       ++s.failures[static_cast<unsigned>(entry.outcome)];
-    else if (!s.best || entry.milliseconds < s.best->milliseconds) {
+    else if (!s.best || isBetter(entry, *s.best)) {
+      if (!s.best || entry.milliseconds < s.best->milliseconds)
+        s.convergence.emplace_back(s.known + s.done, entry.milliseconds);
       s.best = entry;
-      s.convergence.emplace_back(s.known + s.done, entry.milliseconds);
     }
     s.last = entry;
     out.entries.push_back(entry);

@@ -19,7 +19,8 @@
 namespace kiln::tune {
 
 /// What a configuration takes, by the measurer of that number.  A failed Result ends the sweep: it says nothing about
-/// the configuration.
+/// the configuration.  NotReady, in a sweep with a time limit: nobody
+/// began it in time.
 using Measure = std::function<Result<Entry>(const Configuration &, unsigned measurer)>;
 struct Measuring {
   Measure measure;

@@ -71,7 +71,7 @@ TEST_F(SharedCacheCliTest, AServer) {
   setenv("KILN_CACHE_SERVER", server->address().text().c_str(), 1);
   const Ran without = run("first");
   EXPECT_EQ(without.counts(), (Counts{1, 0, 0}));
-  EXPECT_NE(without.err.find("the cache's server is not used: a cache's server is named, and no secret"),
+  EXPECT_NE(without.err.find("the cache's server is not used: a server is named, and no secret"),
             std::string::npos)
       << without.err;
   const std::string secret = write("secret", "a secret that machines share\n");

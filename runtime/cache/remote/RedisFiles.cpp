@@ -2,9 +2,8 @@
 #include "runtime/cache/Ownership.h"
 #include "runtime/cache/remote/RedisLayer.h"
 #include "runtime/cache/TrustedFile.h"
+#include "runtime/cache/TrustedLibrary.h"
 
-#include <dlfcn.h>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sys/stat.h>
@@ -12,31 +11,18 @@
 namespace kiln::cache {
 
 Result<const KilnRedisTable *> openRedisLibrary(std::string path) {
-  constexpr const char *fileName = "libkiln-redis.so";
-  for (const std::string &folder : programFolders())
-    if (std::error_code error; path.empty() && std::filesystem::exists(folder + "/" + fileName, error))
-      path = folder + "/" + fileName;
-  const std::string remedy = "it comes with Kiln, next to libkiln-compiler.so, and needs Debian's libhiredis0.14 and "
-                             "libsodium23";
-  if (path.empty())
-    return Status(StatusCode::NotFound, std::string(fileName) + " is not next to the program, nor in its ../lib",
-                  remedy);
-  KILN_ASSIGN(const std::string trusted, trustedFile(path, "the library"));
-  void *library = ::dlopen(trusted.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    return Status(StatusCode::NotFound, "'" + trusted + "' cannot be loaded: " + ::dlerror(), remedy);
-  using Function = const KilnRedisTable *();
-  auto *function = reinterpret_cast<Function *>(::dlsym(library, "kilnRedisTable"));
-  const KilnRedisTable *table = function ? function() : nullptr;
-  if (!table || table->version != redisTableVersion)
-    return Status(StatusCode::Unsupported, "'" + trusted + "' is of another version of Kiln", remedy);
-  return table;
+  constexpr LibraryName name = {
+      "libkiln-redis.so", "kilnRedisTable",
+      "it comes with Kiln, next to libkiln-compiler.so, and needs Debian's libhiredis0.14 and "
+      "libsodium23"};
+  KILN_ASSIGN(const void *table, openTrustedLibrary(name, std::move(path), redisTableVersion));
+  return static_cast<const KilnRedisTable *>(table);
 }
 
 Result<std::string> readSecret(const std::string &path) {
   if (path.empty())
-    return Status::invalid("a cache's server is named, and no secret: without one anybody who reaches the server could "
-                           "give this program code to run",
+    return Status::invalid("a server is named, and no secret: without one anybody who reaches the server could give "
+                           "this program code to run",
                            "set KILN_CACHE_SECRET to a file that all machines have: head -c 32 /dev/urandom | base64 > "
                            "FILE && chmod 600 FILE");
   KILN_ASSIGN(const std::string trusted, trustedFile(path, "the secret"));

@@ -2,6 +2,7 @@
 
 #include "runtime/cache/Hash.h"
 #include "runtime/cache/remote/RedisConnection.h"
+#include "runtime/cache/remote/Signer.h"
 
 #include <condition_variable>
 #include <deque>
@@ -159,8 +160,9 @@ private:
 
 class Layers final : public RedisLayer {
 public:
-  explicit Layers(RedisOptions options)
-      : shown(options.address.text()), worker(std::make_shared<Worker>(std::move(options))) {}
+  Layers(RedisOptions options, Signer signer)
+      : shown(options.address.text()), signer(std::move(signer)), worker(std::make_shared<Worker>(std::move(options))) {
+  }
 
   ~Layers() override {
     if (worker->process != ::getpid())
@@ -228,8 +230,7 @@ public:
     auto task = std::make_shared<Task>();
     task->kind = Task::Kind::Store;
     task->name = nameOf(text);
-    task->value = encodeEntry(text, entry);
-    task->value.insert(0, signatureOf(task->value));
+    task->value = signer.sign(encodeEntry(text, entry));
     const std::lock_guard lock(worker->mutex);
     if (worker->isOpen || worker->queuedBytes + task->value.size() > worker->options.mostQueued ||
         !worker->add(worker, std::move(task)))
@@ -242,14 +243,6 @@ public:
   }
 
 private:
-  std::string signatureOf(std::string_view encoded) const {
-    std::string out(signatureBytes, '\0');
-    const RedisOptions &o = worker->options;
-    o.library->sign(reinterpret_cast<unsigned char *>(out.data()), o.secret.data(), o.secret.size(), encoded.data(),
-                    encoded.size());
-    return out;
-  }
-
   Result<Entry> checked(const std::string &keyText, std::string_view value) const {
     const auto refused = [&](const std::string &why) {
       return Status::invalid(shown + " holds an entry that " + why,
@@ -257,12 +250,10 @@ private:
     };
     if (value.size() < signatureBytes)
       return refused("is not signed");
-    const std::string_view encoded = value.substr(signatureBytes);
-    if (const std::string signature = signatureOf(encoded);
-        !worker->options.library->same(reinterpret_cast<const unsigned char *>(signature.data()),
-                                       reinterpret_cast<const unsigned char *>(value.data())))
+    const std::optional<std::string_view> encoded = signer.opened(value);
+    if (!encoded)
       return refused("is not signed with this secret");
-    Result<EntryView> view = decodeEntry(encoded);
+    Result<EntryView> view = decodeEntry(*encoded);
     if (!view)
       return refused("is damaged: " + view.status().message());
     if (view->keyText != keyText)
@@ -278,18 +269,15 @@ private:
   }
 
   const std::string shown;
+  const Signer signer;
   const std::shared_ptr<Worker> worker;
 };
 
 } // namespace
 
 Result<std::unique_ptr<RedisLayer>> redisLayer(RedisOptions options) {
-  constexpr std::size_t leastSecret = 16;
-  if (options.secret.size() < leastSecret)
-    return Status::invalid("the secret of the cache's server has " + std::to_string(options.secret.size()) +
-                               " bytes; it needs " + std::to_string(leastSecret),
-                           "make one: head -c 32 /dev/urandom | base64 > FILE && chmod 600 FILE");
-  return std::unique_ptr<RedisLayer>(std::make_unique<Layers>(std::move(options)));
+  KILN_ASSIGN(Signer signer, Signer::create(options.secret, *options.library));
+  return std::unique_ptr<RedisLayer>(std::make_unique<Layers>(std::move(options), std::move(signer)));
 }
 
 } // namespace kiln::cache
