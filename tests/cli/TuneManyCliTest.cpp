@@ -204,7 +204,7 @@ protected:
   }
   /// Four ranks; their output is in files of this name.
   pid_t start(const std::string &name, const Words &words) const {
-    Words all = {"timeout", "100", "mpirun", "--oversubscribe", "-n", "4"};
+    Words all = {"timeout", "-k", "5", "60", "mpirun", "--oversubscribe", "-n", "4"};
     if (::geteuid() == 0)
       all.emplace_back("--allow-run-as-root");
     all.emplace_back(KILN_BINARY_DIR "/bin/kiln");
