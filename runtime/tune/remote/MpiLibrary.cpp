@@ -2,7 +2,9 @@
 #include "runtime/tune/remote/MpiLibrary.h"
 
 #include <climits>
+#include <list>
 #include <mpi.h>
+#include <string>
 
 namespace {
 
@@ -23,12 +25,35 @@ bool start(KilnMpiPlace *place) {
   return true;
 }
 
+/// What has been sent and not arrived: a rank that hangs takes nothing, and nobody is to wait for it.
+struct Sent {
+  std::string text;
+  MPI_Request request = MPI_REQUEST_NULL;
+};
+std::list<Sent> &underWay() {
+  static std::list<Sent> list;
+  return list;
+}
+void forgetArrived() {
+  underWay().remove_if([](Sent &sent) {
+    int arrived = 0;
+    return MPI_Test(&sent.request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS || arrived;
+  });
+}
+
 bool send(int rank, int tag, const char *text, std::size_t bytes) {
-  return bytes <= INT_MAX &&
-         MPI_Send(text, static_cast<int>(bytes), MPI_CHAR, rank, tag, MPI_COMM_WORLD) == MPI_SUCCESS;
+  if (bytes > INT_MAX)
+    return false;
+  Sent &sent = underWay().emplace_back();
+  sent.text.assign(text, bytes);
+  const bool isGood = MPI_Isend(sent.text.data(), static_cast<int>(bytes), MPI_CHAR, rank, tag, MPI_COMM_WORLD,
+                                &sent.request) == MPI_SUCCESS;
+  forgetArrived();
+  return isGood;
 }
 
 long probe(int rank, int tag) {
+  forgetArrived();
   int flag = 0, count = 0;
   MPI_Status status;
   if (MPI_Iprobe(rank, tag, MPI_COMM_WORLD, &flag, &status) != MPI_SUCCESS || !flag ||
@@ -41,6 +66,12 @@ bool receive(int rank, int tag, char *text, std::size_t bytes) {
   return MPI_Recv(text, static_cast<int>(bytes), MPI_CHAR, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
+void end() {
+  while (!underWay().empty())
+    forgetArrived();
+  MPI_Finalize();
+}
+
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) const KilnMpiTable *kilnMpiTable() {
@@ -49,7 +80,7 @@ extern "C" __attribute__((visibility("default"))) const KilnMpiTable *kilnMpiTab
                                      send,
                                      probe,
                                      receive,
-                                     [] { MPI_Finalize(); },
+                                     end,
                                      [](int status) { MPI_Abort(MPI_COMM_WORLD, status); }};
   return &table;
 }

@@ -1,8 +1,7 @@
 //===- MpiLibrary.h - What Kiln takes from MPI ------------------------------===//
 //
 // libkiln-mpi.so holds it, so that programs which are no ranks of a job need no MPI where they run.  It is opened when
-// MPI is asked for.  One thread at a time may call.  A call does not wait for other ranks but `send`, of what the
-// other side does not expect yet, and `end`.
+// MPI is asked for.  One thread at a time may call.  No call waits for other ranks but `end`.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TUNE_REMOTE_MPILIBRARY_H
@@ -22,6 +21,7 @@ struct KilnMpiTable {
   std::uint32_t version;
   /// Once a process.
   bool (*start)(KilnMpiPlace *place);
+  /// Brings it on its way; false: that cannot be done.
   bool (*send)(int rank, int tag, const char *text, std::size_t bytes);
   /// The bytes of a message that has come; -1: none has.
   long (*probe)(int rank, int tag);
