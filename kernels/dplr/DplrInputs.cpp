@@ -244,7 +244,8 @@ int widestBlockV(const DplrConfig &c) {
 
 DplrConfig withTiling(const Device &device, const DplrInputs &in, DplrConfig c, const ChunkTiling &tiling) {
   c.warps = tiling.warps;
-  c.warps = warpsOfChunks(c, c.gradients);
+  if (!c.gradients) // there each kernel has its own number
+    c.warps = warpsOfChunks(c, /*gradients=*/false);
   // As wide as keeps every multiprocessor busy.
   c.blockV = widestBlockV(c);
   const std::int64_t walks = in.sequences() * in.heads() * (c.segment ? fewestSegments : 1);
@@ -286,8 +287,15 @@ Status checkTiling(const Jit &jit, const DplrWords &words, const DplrInputs &in,
   const bool withR = !makesRht(c), withQ = !c.gradients || makesRht(c);
   const std::int64_t rows = (reads(c.rule) ? rowsOfF(c) : 0) + (withR ? c.blockV : 0) + (withQ ? c.chunk : 0),
                      numbers = rows * c.dim + (withQ ? c.blockV * c.chunk : 0);
-  return checkStages(jit, words.operation, c.stages, static_cast<std::int64_t>(dtypeBytes(in.q.dtype)) * numbers,
-                     std::to_string(numbers) + " numbers of a chunk");
+  const auto element = static_cast<std::int64_t>(dtypeBytes(in.q.dtype));
+  KILN_TRY(
+      checkStages(jit, words.operation, c.stages, element * numbers, std::to_string(numbers) + " numbers of a chunk"));
+  if (!c.segment)
+    return {};
+  // Walks along segments read F of the elements' type, and what is added in f32.
+  return checkStages(jit, words.operation, c.stages,
+                     std::int64_t(c.dim) * ((reads(c.rule) ? element * c.dim : 0) + 4 * c.blockV),
+                     "the maps of a segment");
 }
 
 DplrConfig tiled(Jit &jit, const DplrWords &words, const DplrInputs &in, const DplrConfig &c,

@@ -77,6 +77,12 @@ bool CompileFuture::waitFor(std::chrono::nanoseconds time) const {
 CompileQueue::CompileQueue(unsigned threads)
     : most(threads ? threads : std::clamp(std::thread::hardware_concurrency(), 1u, 16u)) {}
 
+namespace {
+Status gone() {
+  return {StatusCode::NotReady, "its Jit went before it was compiled", "keep the Jit until its futures are ready"};
+}
+} // namespace
+
 CompileQueue::~CompileQueue() {
   std::deque<Item> left;
   {
@@ -86,8 +92,7 @@ CompileQueue::~CompileQueue() {
     changed.notify_all();
   }
   for (const Item &item : left)
-    item.task->finish(
-        {StatusCode::NotReady, "its Jit went before it was compiled", "keep the Jit until its futures are ready"});
+    item.task->finish(gone());
   for (std::thread &t : threads)
     t.join();
 }
@@ -96,6 +101,10 @@ CompileFuture CompileQueue::add(std::string what, Work work) {
   Item item{std::make_shared<CompileTask>(std::move(what)), std::move(work)};
   CompileFuture out(item.task);
   std::unique_lock lock(mutex);
+  if (ending) { // what still runs may ask for more
+    item.task->finish(gone());
+    return out;
+  }
   if (idle <= items.size() && threads.size() < most) {
     try {
       threads.emplace_back([this] { serve(); });
@@ -118,6 +127,8 @@ void CompileQueue::run(Item item) {
     status = item.work();
   } catch (const std::exception &e) {
     status = Status(StatusCode::Internal, std::string("the compile threw: ") + e.what());
+  } catch (...) {
+    status = Status(StatusCode::Internal, "the compile threw");
   }
   item.work = nullptr; // whoever waits may take apart what it refers to
   item.task->finish(std::move(status));

@@ -152,6 +152,8 @@ Result<const LoadedKernel *> JitKernel::Implementation::prepare(ArgumentView arg
   KILN_ASSIGN(const LoadedKernel *const there, known(arguments, key));
   if (there)
     return there;
+  if (const LoadedKernel *const with = variants.find(key)) // its maps do not fit
+    return withoutMaps(*with, key, arguments.data, by, nullptr);
   KILN_ASSIGN(const LoadedKernel *const loaded, service.firstCall(*this, key, by));
   if (loaded->mapsByPasses && !loaded->hidden->fits(layout, arguments.data))
     return withoutMaps(*loaded, key, arguments.data, by, nullptr);
@@ -168,7 +170,9 @@ CompileFuture JitKernel::prepareAsync(ArgumentView arguments, Stream *stream) {
   const Result<const LoadedKernel *> there = k.known(arguments, key);
   if (!there || *there)
     return CompileFuture(there.status());
-  if (Status s = k.service.checkFirstCall(k, key, stream); !s.ok())
+  ClassKey wanted = key;
+  wanted.withoutMaps = k.variants.find(key) != nullptr; // maps that do not fit
+  if (Status s = k.service.checkFirstCall(k, wanted, stream); !s.ok())
     return CompileFuture(std::move(s));
   struct Packed {
     alignas(16) std::byte data[LaunchArguments::maxBytes];

@@ -95,6 +95,8 @@ JitCounters JitService::counters() const {
 }
 
 Result<JitKernel *> JitService::kernel(const KernelSource &source) {
+  if (forkGuard.forked()) // a thread that does not exist here may have held the mutex
+    return afterFork();
   const std::lock_guard lock(mutex);
   const auto [first, last] = kernels.equal_range(source.name);
   for (auto i = first; i != last; ++i)
@@ -195,10 +197,19 @@ Result<const LoadedKernel *> JitService::firstCall(JitKernel::Implementation &ke
       flight = std::make_shared<Flight>();
       flights.emplace(text, flight);
     }
-    Result<std::optional<std::unique_ptr<LoadedKernel>>> made =
-        FirstCall(*this, kernel, classKey, key, *parts, start).run();
-    if (made && *made && options.onFirstCall)
-      options.onFirstCall(***made);
+    // Whatever happens, those that wait for the flight go on: callbacks of the caller's may throw, and so may memory.
+    Result<std::optional<std::unique_ptr<LoadedKernel>>> made = [&]() -> decltype(made) {
+      try {
+        decltype(made) out = FirstCall(*this, kernel, classKey, key, *parts, start).run();
+        if (out && *out && options.onFirstCall)
+          options.onFirstCall(***out);
+        return out;
+      } catch (const std::exception &e) {
+        return Status(StatusCode::Internal, name + ": its first call threw: " + e.what());
+      } catch (...) {
+        return Status(StatusCode::Internal, name + ": its first call threw");
+      }
+    }();
     const std::lock_guard lock(mutex);
     flights.erase(text);
     flight->finished = true;

@@ -22,7 +22,11 @@ constexpr std::array reserved{
     "stream",    "struct",   "switch",   "template", "this",     "throw",    "true",     "try",     "typedef",
     "typename",  "uint16_t", "uint64_t", "uint8_t",  "union",    "unsigned", "using",    "virtual", "void",
     "volatile",  "while",    "xor",      "uint32_t", "CUstream", "nullptr",  "linux",    "unix",    "constexpr",
-    "namespace", "protected"};
+    "namespace", "protected", "requires", "concept", "decltype", "noexcept", "typeid", "wchar_t", "char8_t", "char16_t",
+    "char32_t", "bitand", "bitor", "compl", "and_eq", "or_eq", "xor_eq", "not_eq", "typeof", "static_assert",
+    "thread_local", "co_await", "co_return", "co_yield", "consteval", "constinit", "const_cast", "dynamic_cast",
+    "reinterpret_cast", "static_cast", "NULL", "codes", "not_loaded", "bad_grid", "first_fact", "cuLaunchKernel", "code",
+    "status", "size_t", "CUresult"};
 
 bool isLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

@@ -251,7 +251,7 @@ TEST_F(TunedCalls, Recurrences) {
   EXPECT_NE(tuned, usual);
   EXPECT_EQ(tuned, launches(after, told));
   EXPECT_EQ(launches(after, arguments(3000)).at(1).first, tuned.at(1).first);
-  // What the call does not take is none: no blocks of 128 columns, no two warps.
+  // What no option takes is none, and so is what this call does not: four chunks of 64 x 64 do not fit shared memory.
   for (const TunedValues &wrong : {TunedValues{8, 128, 4, 3}, {2, 32, 4, 3}}) {
     keep(question, wrong);
     const Rwkv7Operation again(*jit);
