@@ -108,9 +108,11 @@ std::unique_ptr<LoadedKernel> FirstCall::fromLayers(bool store) {
   return nullptr;
 }
 
-void FirstCall::store(const cache::Entry &entry) {
-  if (Status s = service.disk->store(key, entry); !s.ok())
+bool FirstCall::store(const cache::Entry &entry) {
+  Status s = service.disk->store(key, entry);
+  if (!s.ok())
     notStored(s);
+  return s.ok();
 }
 
 Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
@@ -147,8 +149,8 @@ Result<std::optional<std::unique_ptr<LoadedKernel>>> FirstCall::run() {
   KILN_ASSIGN(std::unique_ptr<LoadedKernel> made, load(*entry, FirstCallReport::Source::Compiled));
   if (useDisk) {
     const auto since = Clock::now();
-    store(*entry);
-    made->firstCall.stages.push_back({"store", millisecondsSince(since)});
+    if (store(*entry))
+      made->firstCall.stages.push_back({"store", millisecondsSince(since)});
     made->firstCall.milliseconds = millisecondsSince(start);
   }
   for (const std::unique_ptr<cache::Layer> &layer : service.layers)

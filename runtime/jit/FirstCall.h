@@ -25,7 +25,8 @@ private:
   Result<std::unique_ptr<LoadedKernel>> fromDisk(bool first, bool &present);
   /// Null: nobody has it.  What comes from afar is `store`d in the cache.
   std::unique_ptr<LoadedKernel> fromLayers(bool store);
-  void store(const cache::Entry &entry);
+  /// Whether it is there now; if not, why is said.
+  bool store(const cache::Entry &entry);
   Result<std::optional<cache::Entry>> compile();
   Result<std::unique_ptr<LoadedKernel>> load(const cache::Entry &entry, FirstCallReport::Source source);
   void explainMiss(cache::MissReason why);

@@ -41,14 +41,15 @@ Result<tune::Parameter> parameterOf(const Callable &callable, const std::string 
     return Status::invalid("--set " + text + ": it leaves no value of " + name + ": the space is empty",
                            "write --set " + name + "=V1,V2");
   for (const std::string_view value : split(std::string_view(text).substr(equal + 1), ',')) {
-    if (!found->parse(value))
+    const std::optional<OptionValue> parsed = found->parse(value);
+    if (!parsed)
       return Status::invalid("--set " + name + "=" + std::string(value) + ": expected " +
                                  (found->kind == OptionInfo::Kind::Flag     ? "true or false"
                                   : found->kind == OptionInfo::Kind::Choice ? join(found->choices)
                                   : found->kind == OptionInfo::Kind::Whole  ? "a whole number"
                                                                             : "a number"),
                              name + " is " + found->text);
-    out.values.emplace_back(value);
+    out.values.push_back(textOf(*parsed)); // 064 is 64, as journals say it
   }
   return out;
 }

@@ -242,14 +242,22 @@ private:
     tune::SweepOptions how{o.budget, o.seconds, o.jobs};
     tune::Measuring measuring;
     tune::Measure again; // of the best
-    std::optional<tune::Workers> workers;
+    std::optional<tune::Workers> workers, confirming;
     if (carrier) {
-      workers.emplace(*carrier, remoteCall(request, header, o.checkWith, o.timeout), space, patience(), say);
+      const auto begin = [&](std::optional<tune::Workers> &some) {
+        some.emplace(*carrier, remoteCall(request, header, o.checkWith, o.timeout), space, patience(), say);
+      };
+      begin(workers);
       constexpr unsigned usual = 8; // where it is not known how many workers there are
       if (!how.jobs)
         how.jobs = carrier->workers().value_or(usual);
       measuring.measure = [&](const tune::Configuration &c, unsigned) { return workers->measure(c); };
-      again = [&](const tune::Configuration &c, unsigned) { return workers->measureOnOne(c); };
+      // The sweep's --time is no limit of what confirms it.
+      again = [&, begin](const tune::Configuration &c, unsigned) {
+        if (!confirming)
+          begin(confirming);
+        return confirming->measureOnOne(c);
+      };
     } else {
       // On a GPU one configuration is measured at a time, and the core that waits for it is its own.
       how.measurers = call->isPredicted() ? 0 : static_cast<unsigned>(worker.devices.size());
@@ -571,6 +579,8 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
             "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
             "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
   c->callback([o, &exitStatus] {
+    if (o->request.run.device == "auto")
+      o->request.run.device.clear();
     if (o->answer.empty()) {
       exitStatus = Tune(*o)();
       return;

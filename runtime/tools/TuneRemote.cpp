@@ -146,8 +146,19 @@ Result<std::size_t> serveQueue(const tune::QueueOptions &options, const RunOptio
   std::vector<Status> ends(devices.size());
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < devices.size(); ++i)
-      threads.emplace_back([&, i] { ends[i] = serve(devices[i]); });
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const auto one = [&, i] {
+        ends[i] = serve(devices[i]);
+        if (!ends[i].ok()) // the others go on
+          options.say(devices[i] + " measures no more: " + ends[i].toString());
+      };
+      try {
+        threads.emplace_back(one);
+      } catch (const std::system_error &) {
+        ends[i] = Status(StatusCode::Internal, "no thread can be had to measure on " + devices[i]);
+        options.say(ends[i].toString());
+      }
+    }
   }
   for (Status &s : ends)
     KILN_TRY(std::move(s));

@@ -12,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <set>
@@ -148,18 +149,29 @@ private:
       std::fprintf(stderr, "%zu/%zu  failed  %s: %s: %s\n", done, calls.size(), call.where.c_str(), call.text.c_str(),
                    s.toString().c_str());
     } else {
-      unsigned made = 0, there = 0;
+      unsigned made = 0, there = 0, lost = 0;
       double milliseconds = 0;
       for (const PlanListing::Launch &launch : call.launches->launches)
         if (const Result<const LoadedKernel *> loaded = launch.kernel->prepare(launch.arguments());
             loaded && seen.insert(*loaded).second) {
           const FirstCallReport &first = (*loaded)->report();
+          lost += first.source == FirstCallReport::Source::Compiled &&
+                  std::ranges::none_of(first.stages, [](const auto &s) { return s.name == "store"; });
           ++(first.source == FirstCallReport::Source::Compiled ? made : there);
           milliseconds += first.milliseconds;
         }
       compiled += made;
       found += there;
       row.update({{"compiled", made}, {"found", there}, {"milliseconds", milliseconds}});
+      if (lost) { // what was compiled is gone with this process
+        ++failed;
+        const Status s(StatusCode::IoError, std::to_string(lost) + " of its kernels could not be stored in the cache",
+                       "make room in the cache's folder, or raise KILN_CACHE_MAX_BYTES");
+        worst = std::max(worst, s.exitCode());
+        row["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
+        std::fprintf(stderr, "%zu/%zu  failed  %s: %s: %s\n", done, calls.size(), call.where.c_str(), call.text.c_str(),
+                     s.toString().c_str());
+      }
       std::fprintf(stderr, "%zu/%zu  %u compiled, %u found  %.2f s  %s\n", done, calls.size(), made, there,
                    milliseconds / 1000, call.text.c_str());
     }

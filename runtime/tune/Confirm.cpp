@@ -40,11 +40,15 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
       Configuration configuration;
       for (const auto &[name, value] : out[at].entry.configuration)
         configuration.push_back(value);
-      KILN_ASSIGN(const Entry again, measure(configuration, 0));
-      if (again.good())
-        out[at].rounds.push_back(again.milliseconds);
+      Result<Entry> again = measure(configuration, 0);
+      if (!again && isInterrupted())
+        break;
+      if (!again)
+        return again.takeStatus();
+      if (again->good())
+        out[at].rounds.push_back(again->milliseconds);
       else
-        failed.push_back(at), out[at].failure = again;
+        failed.push_back(at), out[at].failure = std::move(*again);
     }
     if (isInterrupted()) // what the signal did to the last measurement is not known
       break;

@@ -51,6 +51,12 @@ TEST_F(WarmCliTest, AFailureDoesNotEndTheOthers) {
     EXPECT_NE(o.err.find(part), std::string::npos) << part << "\n" << o.err;
 }
 
+TEST_F(WarmCliTest, WhatCannotBeStoredFails) {
+  const Outcome o = warm("add --dtype f32 --with x=64 --with y=64\n", {"--target", "sm_80", "--cache-max-bytes", "1K"});
+  EXPECT_NE(o.status, 0) << o.out;
+  EXPECT_NE(o.err.find("could not be stored"), std::string::npos) << o.err;
+}
+
 TEST_F(WarmCliTest, WrongWordsAreRefused) {
   const auto refused = [&](const Outcome &o, const std::string &part) {
     EXPECT_EQ(o.status, 2) << o.out << o.err;

@@ -136,6 +136,7 @@ TEST_F(FutureTest, AForkedChildIsToldAtOnce) {
   const CompileFuture ready = later(*nullJit, "");
   ASSERT_TRUE(ready.wait().ok());
   const CompileFuture running = later(*nullJit, "sleep 300\n");
+  JitKernel *const other = kernelOf(*nullJit, addSource("warps 2\n"));
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -143,7 +144,9 @@ TEST_F(FutureTest, AForkedChildIsToldAtOnce) {
     int wrong = !ready.wait().ok();
     wrong += running.isReady() || running.waitFor(1h);
     wrong += running.wait().code() != StatusCode::Unsupported;
-    wrong += later(*nullJit, "warps 2\n").wait().code() != StatusCode::Unsupported;
+    const ArgumentPack<std::uint64_t, std::uint64_t, std::uint64_t, int> pack(256, 256, 256, 1);
+    wrong += other->prepareAsync(pack.view()).wait().code() != StatusCode::Unsupported;
+    wrong += nullJit->kernel(addSource("warps 4\n")).status().code() != StatusCode::Unsupported;
     nullJit.reset(); // has no threads to wait for
     ::_exit(wrong);
   }

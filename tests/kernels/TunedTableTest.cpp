@@ -227,10 +227,10 @@ TEST_F(TunedCalls, Decoding) {
 }
 
 TEST_F(TunedCalls, Recurrences) {
-  const auto arguments = [](std::int64_t tokens) {
+  const auto arguments = [](std::int64_t tokens, std::int64_t columns = 64) {
     Rwkv7Arguments a;
-    a.r = a.k = a.v = a.a = a.b = a.o = tensor(DType::BF16, {8, tokens, 32, 64});
-    a.w = tensor(DType::F32, {8, tokens, 32, 64});
+    a.r = a.k = a.v = a.a = a.b = a.o = tensor(DType::BF16, {8, tokens, 32, columns});
+    a.w = tensor(DType::F32, {8, tokens, 32, columns});
     std::uint64_t next = 1;
     for (Tensor *t : {&a.w, &a.k, &a.v, &a.a, &a.b, &a.o})
       t->address += next++ << 30;
@@ -251,15 +251,17 @@ TEST_F(TunedCalls, Recurrences) {
   EXPECT_NE(tuned, usual);
   EXPECT_EQ(tuned, launches(after, told));
   EXPECT_EQ(launches(after, arguments(3000)).at(1).first, tuned.at(1).first);
-  // What no option takes is none, and so is what this call does not: four chunks of 64 x 64 do not fit shared memory.
-  for (const TunedValues &wrong : {TunedValues{8, 128, 4, 3}, {2, 32, 4, 3}}) {
-    keep(question, wrong);
+  // What no option takes is none, and so is what the call does not: four chunks of 128 columns do not fit.
+  for (const auto &[columns, wrong] :
+       {std::pair(64, TunedValues{8, 128, 4, 3}), {64, {2, 32, 4, 3}}, {128, {8, 64, 4, 4}}}) {
+    const Rwkv7Operation asks(*jit);
+    launches(asks, arguments(4096, columns));
+    ASSERT_EQ(asked.size(), 1u);
+    keep(TunedQuestion(asked[0]), wrong);
     const Rwkv7Operation again(*jit);
-    EXPECT_EQ(launches(again, arguments(4096)), launches(again, [&] {
-                auto a = arguments(4096);
-                a.tiling.warps = 4; // as chosen
-                return a;
-              }()));
+    Rwkv7Arguments chosen = arguments(4096, columns);
+    chosen.tiling.warps = columns == 64 ? 4 : 8;
+    EXPECT_EQ(launches(again, arguments(4096, columns)), launches(again, chosen));
   }
 }
 

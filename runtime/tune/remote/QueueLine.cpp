@@ -13,7 +13,8 @@ namespace kiln::tune {
 using Json = nlohmann::ordered_json;
 
 Result<QueueAddress> QueueAddress::parse(const std::string &text) {
-  const std::size_t mark = text.rfind('#');
+  const std::size_t at = text.rfind('@'); // passwords may have a #
+  const std::size_t mark = text.find('#', at == std::string::npos ? 0 : at);
   QueueAddress out;
   KILN_ASSIGN(out.server, cache::RedisAddress::parse(std::string_view(text).substr(0, mark)));
   if (mark == std::string::npos)
@@ -25,7 +26,7 @@ Result<QueueAddress> QueueAddress::parse(const std::string &text) {
            c == '.';
   });
   if (out.name.empty() || out.name.size() > most || !isGood)
-    return Status::invalid("the queue's name '" + out.name.substr(0, most) + "', after #, is not 1 to " +
+    return Status::invalid("the queue's name, after #, is not 1 to " +
                                std::to_string(most) + " letters, digits, '-', '_' and '.'",
                            "write redis://host:port#NAME");
   return out;
