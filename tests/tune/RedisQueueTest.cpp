@@ -170,6 +170,73 @@ TEST_F(RealQueueTest, SlowIsNotLostAndStoppedIs) {
   ASSERT_EQ(::waitpid(slow, nullptr, 0), slow);
 }
 
+/// As after a restart of the server: the worker's next renewal brings the lease back.
+TEST_F(RealQueueTest, ALeaseThatIsGoneForAMomentLosesNobody) {
+  const auto carrier = open();
+  ASSERT_TRUE(carrier);
+  work("w", [](const std::string &request) {
+    ::usleep(1'500'000);
+    return request;
+  });
+  auto asked = std::async(std::launch::async, [&] { return carrier->deliver("x", "", {}); });
+  ::usleep(600'000); // it has begun
+  QueueLine line(options);
+  EXPECT_TRUE(line.ask({"FLUSHALL"}).ok());
+  EXPECT_EQ(textOf(asked.get()), "w:x");
+}
+
+/// Whoever is slow to end leaves the lease to the worker that has taken its request over.
+TEST_F(RealQueueTest, AWorkerEndsOnlyItsOwnLease) {
+  const auto carrier = open();
+  ASSERT_TRUE(carrier);
+  QueueLine line(options);
+  const auto signer = cache::Signer::create(options.secret, *options.library);
+  ASSERT_TRUE(signer.ok());
+  ASSERT_TRUE(line.ask({"SET", line.key("s.1", "request"), sealed(*signer, "request", "s.1", "", "x")}).ok());
+  ASSERT_TRUE(line.put(line.waiting(), "s.1").ok());
+  EXPECT_GT(std::stol(**line.ask({"PTTL", line.waiting()})), 0);
+  EXPECT_TRUE(serveRedisQueue(options, "w", 0.2, [&](const std::string &request) {
+                EXPECT_EQ(**line.ask({"GET", line.key("s.1", "lease")}), "w");
+                EXPECT_TRUE(line.ask({"SET", line.key("s.1", "lease"), "another"}).ok());
+                return request;
+              }).ok());
+  EXPECT_EQ(**line.ask({"GET", line.key("s.1", "lease")}), "another");
+}
+
+/// What a server writes as a lease reaches a terminal.
+TEST_F(RealQueueTest, ALeaseIsShownPrintableAndShort) {
+  const auto carrier = open();
+  ASSERT_TRUE(carrier);
+  auto asked = std::async(std::launch::async, [&] { return carrier->deliver("x", "", {}); });
+  QueueLine line(options);
+  QueueLine::Text number;
+  while (!number)
+    number = *line.ask({"LPOP", line.waiting()});
+  const std::string text = "\x1b[2Jw\n\xff" + std::string(1000, 'x');
+  EXPECT_TRUE(line.ask({"SET", line.key(*number, "lease"), text, "PX", "300"}).ok());
+  const Result<Delivery> d = asked.get();
+  ASSERT_TRUE(d.ok()) << d.status().toString();
+  EXPECT_EQ(d->end, End::Lost);
+  EXPECT_EQ(d->worker, "?[2Jw??" + std::string(193, 'x'));
+}
+
+/// What a server will never do is not asked again.
+TEST_F(RealQueueTest, ACommandThatIsRefusedForGoodEndsASweepAtOnce) {
+  options.silence = 30;
+  const auto carrier = open();
+  ASSERT_TRUE(carrier);
+  QueueLine line(options);
+  ASSERT_TRUE(line.ask({"SET", line.waiting(), "no list"}).ok());
+  EXPECT_LT(secondsOf([&] {
+              const Status s = carrier->deliver("x", "", {}).takeStatus();
+              EXPECT_EQ(s.code(), StatusCode::Unsupported);
+              EXPECT_NE(s.message().find("it answered 'WRONGTYPE"), std::string::npos) << s.toString();
+              EXPECT_FALSE(s.remedy().empty());
+            }),
+            5);
+  EXPECT_NE(openRedisQueue(options).status().message().find("WRONGTYPE"), std::string::npos);
+}
+
 TEST_F(RealQueueTest, AWorkerThatRefusesLeavesASweepToOthers) {
   const auto carrier = open();
   ASSERT_TRUE(carrier);
@@ -294,6 +361,21 @@ TEST_F(RedisQueueTest, ServersThatAreNone) {
     EXPECT_NE(serveRedisQueue(optionsFor(address), "w", 1, [](const std::string &r) { return r; }).message().find(part),
               std::string::npos);
   }
+}
+
+TEST_F(RedisQueueTest, AServerOfBeforeLposIsTold) {
+  const FakeServer old([](int socket) {
+    char piece[4096];
+    for (ssize_t n; (n = ::read(socket, piece, sizeof piece)) > 0;)
+      cache::test::sendAll(socket,
+                           std::string_view(piece, static_cast<std::size_t>(n)).find("PING") != std::string::npos
+                               ? "+PONG\r\n"
+                               : "-ERR unknown command `LPOS`, with args beginning with: \r\n");
+  });
+  const Status s = openRedisQueue(optionsFor(old.address())).takeStatus();
+  EXPECT_EQ(s.code(), StatusCode::Unsupported);
+  EXPECT_NE(s.message().find("unknown command `LPOS`"), std::string::npos) << s.toString();
+  EXPECT_NE(s.remedy().find("Redis 6.0.6 or later"), std::string::npos) << s.remedy();
 }
 
 /// It says of everything that it is there: what it made up is not signed.

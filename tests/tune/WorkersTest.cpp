@@ -16,6 +16,7 @@ public:
   std::deque<std::function<Result<Delivery>(const Work &work)>> script;
   std::vector<std::string> asked, left; ///< names of `to`; who was left out
   Status none;                          ///< what leaving one out gives
+  bool knows = true;                    ///< who is lost
 
   std::optional<unsigned> workers() const override { return 1; }
   Result<Delivery> deliver(const std::string &request, const std::string &to, const Patience &) override {
@@ -28,6 +29,7 @@ public:
     EXPECT_TRUE(work.ok()) << work.status().toString();
     return next(*work);
   }
+  bool knowsWhoIsLost() const override { return knows; }
   Status leaveOut(const std::string &worker, const std::string &) override {
     left.push_back(worker);
     return none;
@@ -89,6 +91,20 @@ TEST_F(WorkersTest, WhatLosesItsWorkersIsAFailureOfItsOwn) {
   EXPECT_EQ(carrier.script.size(), 1u);
 }
 
+/// A server that was restarted, or lies, leaves nothing in a journal.
+TEST_F(WorkersTest, LossesThatAreSupposedEndTheSweep) {
+  carrier.knows = false;
+  for (const char *name : {"a", "b", "c", "d"})
+    carrier.end(End::Lost, name);
+  const Result<Entry> e = workers.measure(space.at(0));
+  ASSERT_FALSE(e.ok());
+  EXPECT_EQ(e.status().code(), StatusCode::IoError);
+  EXPECT_EQ(e.status().message(), "3 workers were lost while they measured tile=64, fast=true, or the queue's server "
+                                  "lost their leases: a, b, c");
+  EXPECT_NE(e.status().remedy().find("--journal"), std::string::npos);
+  EXPECT_EQ(carrier.script.size(), 1u);
+}
+
 TEST_F(WorkersTest, WhoRefusesIsLeftOutAndSaidOnce) {
   carrier.end(End::Answered, "a", refusalText("another compiler"));
   carrier.end(End::Answered, "a", refusalText("another compiler"));
@@ -113,6 +129,8 @@ TEST_F(WorkersTest, TheBestAreMeasuredByOneWorkerWhileItIsThere) {
   carrier.answer("c", 1);
   ASSERT_TRUE(workers.measureOnOne(space.at(0)).ok());
   EXPECT_EQ(carrier.asked.back(), "b");
+  const std::string part = " measures the best from now on in place of ", end = ": their times may be of two devices";
+  EXPECT_EQ(said, (std::vector<std::string>{"worker b" + part + "a" + end, "worker c" + part + "b" + end}));
 }
 
 TEST_F(WorkersTest, AnswersThatAreNoneEndTheSweep) {

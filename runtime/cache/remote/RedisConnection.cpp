@@ -14,9 +14,30 @@
 #include <vector>
 
 namespace kiln::cache {
+namespace {
+
+bool isForGood(std::string_view error) {
+  return error.starts_with("ERR unknown command") || error.starts_with("NOPERM") || error.starts_with("WRONGTYPE");
+}
+
+} // namespace
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t most = 200;
+  std::string out(text.substr(0, most));
+  for (char &c : out)
+    if (c < ' ' || c > '~')
+      c = '?';
+  return out;
+}
 
 Status RedisConnection::failed(const std::string &what) const {
   return {StatusCode::IoError, address.text() + ": " + what};
+}
+
+Status RedisConnection::errorOf(std::string_view answer) const {
+  return {isForGood(answer) ? StatusCode::Unsupported : StatusCode::IoError,
+          address.text() + ": it answered '" + printable(answer) + "'"};
 }
 
 void RedisConnection::close() {
@@ -160,7 +181,7 @@ Result<std::optional<std::string>> RedisConnection::ask(std::initializer_list<st
     case KilnRedisReply::Nothing:
       return Out();
     case KilnRedisReply::Error:
-      return failed("it answered '" + std::string(reply.text, std::min<std::size_t>(reply.bytes, 200)) + "'");
+      return errorOf(std::string_view(reply.text, reply.bytes));
     case KilnRedisReply::Unexpected:
       break;
     }

@@ -19,6 +19,9 @@ struct addrinfo;
 
 namespace kiln::cache {
 
+/// What a server sent, as a message shows it: printable, and no longer than a line can bear.
+std::string printable(std::string_view text);
+
 class RedisConnection {
 public:
   using Clock = std::chrono::steady_clock;
@@ -30,6 +33,8 @@ public:
   RedisConnection &operator=(const RedisConnection &) = delete;
 
   /// The text of the answer, or nothing where the server has none.  An answer of more than `mostBytes` is a failure.
+  /// Unsupported: the server has no such command, does not permit it, or has something else under this key, and will
+  /// say so again.
   Result<std::optional<std::string>> command(std::initializer_list<std::string_view> words, Clock::time_point deadline,
                                              std::size_t mostBytes = 1024);
 
@@ -40,6 +45,7 @@ private:
                                          std::size_t mostBytes);
   Status waitFor(short events, Clock::time_point deadline) const;
   Status failed(const std::string &what) const;
+  Status errorOf(std::string_view answer) const;
   void close();
 
   const RedisAddress address;

@@ -41,6 +41,8 @@ public:
   virtual ~Carrier() = default;
   /// How many requests can be worked on at a time, if that is known.
   virtual std::optional<unsigned> workers() const = 0;
+  /// Whether a worker that it calls lost is, for sure.  Otherwise losses say nothing of what was measured.
+  virtual bool knowsWhoIsLost() const { return true; }
   /// Brings a request to the worker of this name, or, if it is empty, to anyone, and waits.  From several threads.
   /// A failure says that the carrier itself does not work, or that `patience` is over (NotReady).
   virtual Result<Delivery> deliver(const std::string &request, const std::string &to, const Patience &patience) = 0;

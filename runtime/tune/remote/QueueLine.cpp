@@ -36,19 +36,31 @@ std::string QueueLine::expiry(double seconds) {
   return std::to_string(static_cast<long long>(std::ceil(seconds * 1000)));
 }
 
+/// Of what a server will never do.
+static constexpr const char *refusedRemedy =
+    "use Redis 6.0.6 or later, let its user run all commands on kiln:tune:*, and keep other programs from these keys";
+
 Result<QueueLine::Text> QueueLine::askOnce(std::initializer_list<std::string_view> words, Clock::time_point until) {
   constexpr std::size_t mostBytes = 4 << 20;
   return connection.command(words, std::min(until, Clock::now() + std::chrono::seconds(5)), mostBytes);
 }
 
 Status QueueLine::greet() {
+  const std::string cannot = "the queue's server cannot be used: ";
   const auto until =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(o.silence));
-  const Result<Text> answer = askOnce({"PING"}, until);
-  if (answer && *answer == "PONG")
-    return {};
+  Result<Text> answer = askOnce({"PING"}, until);
+  if (answer && *answer == "PONG") {
+    answer = askOnce({"LPOS", waiting(), "0"}, until);
+    if (answer)
+      return {};
+    if (answer.status().message().find("unknown command") != std::string::npos)
+      return {StatusCode::Unsupported, cannot + answer.status().message(), "use Redis 6.0.6 or later, which has LPOS"};
+    if (answer.status().code() == StatusCode::Unsupported)
+      return {StatusCode::Unsupported, cannot + answer.status().message(), refusedRemedy};
+  }
   return {StatusCode::IoError,
-          "the queue's server cannot be used: " +
+          cannot +
               (answer ? o.address.server.text() + ": its answer is none that Redis gives" : answer.status().message()),
           "start redis-server there, or name another one: redis://host:port#NAME"};
 }
@@ -60,6 +72,9 @@ Result<QueueLine::Text> QueueLine::ask(std::initializer_list<std::string_view> w
     Result<Text> answer = askOnce(words, until);
     if (answer)
       return answer;
+    if (answer.status().code() == StatusCode::Unsupported)
+      return Status(StatusCode::Unsupported, "the queue's server refuses a command: " + answer.status().message(),
+                    refusedRemedy);
     if (Clock::now() >= until || (o.interrupted && o.interrupted->load()))
       return Status(StatusCode::IoError,
                     "the queue's server gave no good answer for " + format("%g", o.silence) +
@@ -67,6 +82,11 @@ Result<QueueLine::Text> QueueLine::ask(std::initializer_list<std::string_view> w
                     "look after it; a sweep with --journal goes on with the same command");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+}
+
+Status QueueLine::put(const std::string &list, const std::string &number) {
+  KILN_TRY(ask({"RPUSH", list, number}).status());
+  return ask({"PEXPIRE", list, expiry(10 * o.silence)}).status();
 }
 
 std::string sealed(const cache::Signer &signer, const char *kind, const std::string &number, const std::string &worker,

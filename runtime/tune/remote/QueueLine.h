@@ -19,10 +19,13 @@ public:
 
   explicit QueueLine(const QueueOptions &options) : o(options), connection(options.address.server, *options.library) {}
 
-  /// The server's answer.
+  /// The server's answer.  What it will never do is not asked again.
   Result<Text> ask(std::initializer_list<std::string_view> words);
-  /// One try: is there a server, and does it let us in?
+  /// One try: is there a server, does it let us in, and does it have the youngest command that is needed?
   Status greet();
+
+  /// Puts a number into a list, which goes when nobody renews it.
+  Status put(const std::string &list, const std::string &number);
 
   std::string key(const std::string &number, const char *what) const { return prefix() + number + ":" + what; }
   std::string waiting() const { return prefix() + "waiting"; }

@@ -27,6 +27,8 @@ public:
   RedisQueue(QueueOptions options, cache::Signer signer) : o(std::move(options)), signer(std::move(signer)) {}
 
   std::optional<unsigned> workers() const override { return {}; }
+  /// A lease is the word of the server, which may have been restarted or lie.
+  bool knowsWhoIsLost() const override { return false; }
   /// It leaves itself out, and may take part in other sweeps.
   Status leaveOut(const std::string &, const std::string &) override { return {}; }
 
@@ -49,8 +51,9 @@ private:
                            const std::string &expiry, const Patience &patience) {
     const auto silence = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(o.silence));
     const Clock::time_point begin = Clock::now();
-    Clock::time_point look = begin, inList = begin;
-    std::string worker; // that has the lease
+    Clock::time_point look = begin;
+    std::optional<Clock::time_point> gone; // since when it is neither in the list nor leased
+    std::string worker;                    // that has the lease
     for (auto pause = std::chrono::milliseconds(5);; pause = std::min(pause * 2, std::chrono::milliseconds(100))) {
       if (patience.isInterrupted())
         return Status(StatusCode::NotReady, "interrupted while a worker was waited for");
@@ -65,10 +68,11 @@ private:
         if (lease && worker.empty())
           sawWorker();
         if (lease) {
-          worker = *lease;
+          worker = cache::printable(*lease); // it is not signed
+          gone.reset();
         } else if (place) { // where it was from the beginning, or a worker that ends has put it back
           worker.clear();
-          inList = now;
+          gone.reset();
           if (isForOne && now - begin > silence)
             return Delivery();
           if (patience.begin && now >= *patience.begin)
@@ -76,13 +80,15 @@ private:
                           "start more of them: kiln tune --work ADDRESS");
           if (now - begin > silence)
             sayThatNobodyWorks();
-        } else if (!worker.empty()) {
+        } else if (!gone) { // a server that was restarted has the lease again when it is renewed
+          gone = Clock::now();
+        } else if (now - *gone > silence) {
           // An answer that came since it was looked for is one.
           KILN_ASSIGN(answer, line.ask({"GET", line.key(number, "answer")}));
+          if (!answer && worker.empty()) // taken by one that was lost at once, or the server lost it
+            return Delivery();
           if (!answer)
             return Delivery{Delivery::End::Lost, worker, ""};
-        } else if (now - inList > silence) { // taken by one that was lost at once, or the server lost it
-          return Delivery();
         }
       }
       if (answer) {

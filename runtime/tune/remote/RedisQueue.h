@@ -1,9 +1,11 @@
 //===- RedisQueue.h - Workers that come and go, through a Redis server --------===//
 //
 // The sweep puts requests into a list; a worker takes one, holds a lease on it that expires unless it is renewed, and
-// leaves an answer.  A lease that expired says that the worker was lost.  Requests and answers are signed with a secret
-// (Signer.h) and name the request that they belong to: a server that lies can end a sweep or a worker, and never change
-// a result or what a worker runs.  A server that is silent for `silence` seconds ends both with a failure.
+// leaves an answer.  A lease that has been gone for `silence` seconds says that the worker was lost; since only the
+// server says so, that never becomes a result.  Requests and answers are signed with a secret (Signer.h) and name the
+// request that they belong to: a server that lies can delay or end a sweep or a worker and choose who measures, and
+// never change what a worker runs or what it has measured.  A server that is silent for `silence` seconds ends both
+// with a failure, and one that refuses a command for good does at once.
 //
 // Keys, all of which expire: kiln:tune:1:QUEUE:waiting, a list of numbers of requests; kiln:tune:1:QUEUE:to:WORKER, of
 // those for one worker; kiln:tune:1:QUEUE:NUMBER:request, :lease (the worker's name) and :answer.

@@ -74,7 +74,7 @@ public:
         KILN_ASSIGN(number, line.ask({"LPOP", list}));
       }
       if (number && refused.contains(sweepOf(*number))) {
-        KILN_TRY(line.ask({"RPUSH", list, *number}).status());
+        KILN_TRY(line.put(list, *number));
         pause(std::chrono::milliseconds(300)); // time for others to take it
       } else if (number) {
         KILN_ASSIGN(const bool hasWorked, work(*number, list));
@@ -94,16 +94,22 @@ private:
   static std::string sweepOf(const std::string &number) { return number.substr(0, number.find('.')); }
   static void pause(Clock::duration time) { std::this_thread::sleep_for(time); }
 
+  /// Ends the lease unless another worker has it by now.
+  Status release(const std::string &lease) {
+    constexpr std::string_view script =
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+    return line.ask({"EVAL", script, "1", lease, worker}).status();
+  }
+
   /// Whether there was something to do.
   Result<bool> work(const std::string &number, const std::string &list) {
     const std::string lease = line.key(number, "lease");
     KILN_ASSIGN(const QueueLine::Text value, line.ask({"GET", line.key(number, "request")}));
     if (!value) // withdrawn
       return false;
-    const auto putBack = [&] { return line.ask({"RPUSH", list, number}).status(); };
     Result<Opened> request = unsealed(o, signer, "request", number, *value);
     if (!request) { // another worker may have the secret
-      (void)putBack().ok();
+      (void)line.put(list, number).ok();
       return request.takeStatus();
     }
     std::string text;
@@ -113,8 +119,8 @@ private:
       text = answer(request->text);
     }
     if (isInterrupted()) { // what the signal did to the measurement is not known
-      KILN_TRY(putBack());
-      KILN_TRY(line.ask({"DEL", lease}).status());
+      KILN_TRY(line.put(list, number));
+      KILN_TRY(release(lease));
       return true;
     }
     if (const std::optional<std::string> why = refusalOf(text)) {
@@ -127,7 +133,7 @@ private:
     KILN_TRY(line.ask({"SET", line.key(number, "answer"), sealed(signer, "answer", number, worker, text), "PX",
                        QueueLine::expiry(kept)})
                  .status());
-    KILN_TRY(line.ask({"DEL", lease}).status());
+    KILN_TRY(release(lease));
     return true;
   }
 

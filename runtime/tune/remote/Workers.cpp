@@ -70,6 +70,7 @@ Result<Entry> Workers::measureOnOne(const Configuration &configuration) {
 Result<Entry> Workers::measure(const Configuration &configuration, std::string &to) {
   const bool isPinned = &to == &one;
   const std::string request = requestText({call, named(space, configuration)}), key = space.text(configuration);
+  const std::string before = to;
   std::string lost;
   for (unsigned losses = 0; losses < mostLosses;) {
     KILN_ASSIGN(const Delivery delivery, carrier.deliver(request, to, patience));
@@ -101,14 +102,21 @@ Result<Entry> Workers::measure(const Configuration &configuration, std::string &
                     "worker " + delivery.worker + " gave an answer that is none to " + key + ": " +
                         (entry ? "it is one to " + entry->key() : entry.status().message()),
                     "start the sweep and its workers with the same version of Kiln");
+    if (isPinned && !before.empty() && delivery.worker != before)
+      tell("worker " + delivery.worker + " measures the best from now on in place of " + before +
+           ": their times may be of two devices");
     if (isPinned)
       to = delivery.worker;
     return entry;
   }
+  const std::string why = std::to_string(mostLosses) + " workers were lost while they measured ";
+  if (!carrier.knowsWhoIsLost()) // a journal keeps what was measured, and this may be the server's failure
+    return Status(StatusCode::IoError, why + key + ", or the queue's server lost their leases: " + lost,
+                  "look after the server and the workers; a sweep with --journal goes on with the same command");
   Entry crashed;
   crashed.configuration = named(space, configuration);
   crashed.outcome = Outcome::Crashed;
-  crashed.message = std::to_string(mostLosses) + " workers were lost while they measured it: " + lost;
+  crashed.message = why + "it: " + lost;
   return crashed;
 }
 

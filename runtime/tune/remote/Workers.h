@@ -1,8 +1,8 @@
 //===- Workers.h - Configurations measured by workers elsewhere --------------===//
 //
 // A Measure whose configurations go to the workers of a carrier.  A configuration whose worker was lost is given to
-// another one; after `mostLosses` it counts as one that crashes its process.  What a worker refuses (it has another
-// compiler, say) goes to others.
+// another one; after `mostLosses` it counts as one that crashes its process, or ends the sweep where the carrier only
+// supposes that they were lost.  What a worker refuses (it has another compiler, say) goes to others.
 //
 // A request is data: what is called, as JSON of whoever measures, and the values of the configuration.  It never holds
 // a command.
@@ -38,15 +38,16 @@ class Workers {
 public:
   static constexpr unsigned mostLosses = 3; ///< of one configuration
 
-  /// `call`: what the workers are to know besides the configuration.  `say`: a line for each worker that is lost or
-  /// refuses; from any thread, one at a time.
+  /// `call`: what the workers are to know besides the configuration.  `say`: a line for each worker that is lost,
+  /// refuses or takes over from another one; from any thread, one at a time.
   Workers(Carrier &carrier, Json call, const Space &space, Patience patience,
           std::function<void(const std::string &)> say)
       : carrier(carrier), call(std::move(call)), space(space), patience(patience), say(std::move(say)) {}
 
   /// By whichever worker is free.
   Result<Entry> measure(const Configuration &configuration);
-  /// By the same worker as before, as long as it is there: what is compared is measured on one device.
+  /// By the same worker as before, as long as it is there: what is compared is measured on one device.  Says when it
+  /// is another one.
   Result<Entry> measureOnOne(const Configuration &configuration);
 
 private:
