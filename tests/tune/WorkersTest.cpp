@@ -28,6 +28,7 @@ public:
     EXPECT_TRUE(work.ok()) << work.status().toString();
     return next(*work);
   }
+  void beginCall() override {}
   Status leaveOut(const std::string &worker, const std::string &) override {
     left.push_back(worker);
     return none;

@@ -27,6 +27,7 @@ public:
   RedisQueue(QueueOptions options, cache::Signer signer) : o(std::move(options)), signer(std::move(signer)) {}
 
   std::optional<unsigned> workers() const override { return {}; }
+  void beginCall() override { sweep = randomName(); }
   /// It leaves itself out, and may take part in other sweeps.
   Status leaveOut(const std::string &, const std::string &) override { return {}; }
 
@@ -113,7 +114,7 @@ private:
 
   const QueueOptions o;
   const cache::Signer signer;
-  const std::string sweep = randomName();
+  std::string sweep = randomName(); ///< of a call
   std::atomic<std::uint64_t> next{1};
   std::mutex mutex;
   bool isWorkedOn = false;
