@@ -16,6 +16,7 @@
 #include "runtime/tune/Pruning.h"
 
 #include <memory>
+#include <sys/types.h>
 
 namespace kiln::tools {
 
@@ -24,6 +25,7 @@ struct TuneRequest {
   std::string kernel, dtype;
   std::vector<std::string> with, set;
   bool flushL2 = false, noFlushL2 = false; ///< as they were given: see flushes()
+  pid_t sweepProcess = 0;                  ///< of this host, that has the sweep and its GPU open; 0: none besides ours
   /// Whether the L2 of a GPU is flushed before each launch that is timed.
   bool flushes() const { return !noFlushL2; }
 };

@@ -244,6 +244,7 @@ private:
     tune::Measure again; // of the best
     std::optional<tune::Workers> workers, confirming;
     if (carrier) {
+      carrier->beginCall();
       const auto begin = [&](std::optional<tune::Workers> &some) {
         some.emplace(*carrier, remoteCall(request, header, o.checkWith, o.timeout), space, patience(), say);
       };
@@ -572,6 +573,7 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->add_flag("--json", o->request.run.json, "one JSON object on standard output");
   // Not for people: what a sweep starts to measure.
   c->add_option("--answer", o->answer)->check(CLI::IsMember({"predicted", "timed"}))->group("");
+  c->add_option("--sweep-process", o->request.sweepProcess)->group("");
   c->footer("On a GPU batches are timed until the median is known to half a percent; on the emulator the time is the "
             "performance model's.\n"
             "Each one is compared with float64 before it counts, in processes other than the sweep's.\n"

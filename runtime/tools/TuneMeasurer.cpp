@@ -32,10 +32,12 @@ Status TuneMeasurer::open() {
   Result<std::unique_ptr<cuda::GpuMonitor>> monitored = facts
                                                             ? cuda::GpuMonitor::open(facts->pciBusId, sweep)
                                                             : Result<std::unique_ptr<cuda::GpuMonitor>>(facts.status());
-  if (monitored)
+  if (monitored) {
     monitor = std::move(*monitored);
-  else
+    monitor->include(request.sweepProcess);
+  } else {
     noMonitor = monitored.status().message();
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/cache/remote/RedisLayer.h"
 #include "support/Text.h"
 
+#include <limits>
 #include <random>
 #include <unistd.h>
 
@@ -34,21 +35,46 @@ Result<std::vector<std::string>> wordsIn(const Json &call, const char *name) {
   return out;
 }
 
-/// "host:1234:9f3c"; hosts that are containers have names and numbers of processes in common.
-std::string nameOfWorker() {
+std::string hostName() {
   char host[256] = "?";
   if (::gethostname(host, sizeof host - 1) != 0)
     host[0] = '?', host[1] = '\0';
-  return std::string(host) + ":" + std::to_string(::getpid()) + ":" + format("%04x", std::random_device()() & 0xffffU);
+  return host;
+}
+
+/// Where numbers of processes mean the same.  Containers may have the names of their hosts in common.
+std::string placeOfProcesses() {
+  char space[64] = "";
+  const ssize_t length = ::readlink("/proc/self/ns/pid", space, sizeof space);
+  return hostName() + " " + std::string(space, length > 0 ? static_cast<std::size_t>(length) : 0);
+}
+
+/// The number of the sweep's process, if it runs on this host; 0: it does not.
+pid_t sweepProcessOf(const Json &call) {
+  const auto place = call.find("place"), process = call.find("process");
+  if (place == call.end() || *place != placeOfProcesses() || process == call.end() || !process->is_number_integer())
+    return 0;
+  const auto number = process->get<std::int64_t>();
+  return number > 0 && number <= std::numeric_limits<pid_t>::max() ? static_cast<pid_t>(number) : 0;
+}
+
+/// "host:1234:9f3c"; hosts that are containers have names and numbers of processes in common.
+std::string nameOfWorker() {
+  return hostName() + ":" + std::to_string(::getpid()) + ":" + format("%04x", std::random_device()() & 0xffffU);
 }
 
 } // namespace
 
 Json remoteCall(const TuneRequest &request, const tune::JournalHeader &header,
                 const std::vector<std::string> &checkWith, double seconds) {
-  return {
-      {"header", tune::toJson(header)},       {"with", request.with}, {"set", request.set}, {"checkWith", checkWith},
-      {"codeTarget", request.run.codeTarget}, {"timeout", seconds}};
+  return {{"header", tune::toJson(header)},
+          {"with", request.with},
+          {"set", request.set},
+          {"checkWith", checkWith},
+          {"codeTarget", request.run.codeTarget},
+          {"timeout", seconds},
+          {"place", placeOfProcesses()},
+          {"process", ::getpid()}};
 }
 
 Status RemoteMeasurer::open(const Json &from) {
@@ -67,6 +93,7 @@ Status RemoteMeasurer::open(const Json &from) {
   KILN_ASSIGN(request.set, wordsIn(from, "set"));
   KILN_ASSIGN(std::vector<std::string> checkWith, wordsIn(from, "checkWith"));
   request.run = run;
+  request.sweepProcess = sweepProcessOf(from);
   request.run.codeTarget = code->get<std::string>();
   if (!request.run.codeTarget.empty())
     KILN_TRY(findTarget(request.run.codeTarget).status());

@@ -224,6 +224,8 @@ Result<Conversation *> TuneWorker::processOf(unsigned measurer) {
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
     if (!isPredicted && !request.flushes())
       words.emplace_back("--no-flush-l2");
+    if (request.sweepProcess)
+      words.insert(words.end(), {"--sweep-process", std::to_string(request.sweepProcess)});
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));
     KILN_ASSIGN(*place, Conversation::start(std::move(spec)));
   }

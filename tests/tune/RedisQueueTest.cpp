@@ -250,6 +250,9 @@ TEST_F(RealQueueTest, AWorkerThatRefusesLeavesASweepToOthers) {
   for (unsigned i = 0; i < 3; ++i)
     EXPECT_EQ(textOf(carrier->deliver("x", "", {})), "right:x");
   EXPECT_EQ(asked, 1u);
+  carrier->beginCall(); // it may take part in the next one
+  EXPECT_EQ(textOf(carrier->deliver("x", "other", {})), "other:{\"refused\":\"another compiler\"}");
+  EXPECT_EQ(asked, 2u);
 }
 
 /// What a worker that ends has begun is taken by another one at once.

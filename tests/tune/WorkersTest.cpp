@@ -30,6 +30,7 @@ public:
     return next(*work);
   }
   bool knowsWhoIsLost() const override { return knows; }
+  void beginCall() override {}
   Status leaveOut(const std::string &worker, const std::string &) override {
     left.push_back(worker);
     return none;

@@ -180,7 +180,7 @@ void GpuMonitor::lookAtProcesses() {
     return;
   }
   for (const NvmlProcess &p : list)
-    if (!descendsFrom(static_cast<pid_t>(p.pid), ours))
+    if (static_cast<pid_t>(p.pid) != included && !descendsFrom(static_cast<pid_t>(p.pid), ours))
       others.insert(p.pid);
 }
 

@@ -39,6 +39,9 @@ public:
                                                   const std::string &library = defaultLibrary);
   ~GpuMonitor();
 
+  /// This process is no other either: what holds the GPU for the same sweep.
+  void include(pid_t process) { included = process; }
+
   void begin();
   void look(); ///< a few microseconds
   GpuConditions end();
@@ -52,7 +55,7 @@ private:
 
   std::unique_ptr<Nvml> nvml;
   void *device;
-  pid_t ours;
+  pid_t ours, included = 0;
   std::uint64_t reasons = 0;
   std::set<unsigned> others;
   GpuConditions seen;

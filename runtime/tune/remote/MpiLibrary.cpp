@@ -1,10 +1,14 @@
 // libkiln-mpi.so.
 #include "runtime/tune/remote/MpiLibrary.h"
 
+#include <chrono>
 #include <climits>
 #include <list>
+#include <map>
 #include <mpi.h>
 #include <string>
+#include <thread>
+#include <utility>
 
 namespace {
 
@@ -52,24 +56,72 @@ bool send(int rank, int tag, const char *text, std::size_t bytes) {
   return isGood;
 }
 
+/// What has been matched and may not have come whole: long messages need their sender, which may hang meanwhile.
+struct Coming {
+  std::string text;
+  MPI_Request request = MPI_REQUEST_NULL;
+  bool isWhole = false, isBroken = false;
+
+  void look() {
+    int arrived = 0;
+    if (!isWhole && !isBroken)
+      isBroken = MPI_Test(&request, &arrived, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    isWhole |= !isBroken && arrived;
+  }
+};
+using Place = std::pair<int, int>; ///< rank and tag
+std::map<Place, Coming> &coming() {
+  static std::map<Place, Coming> map;
+  return map;
+}
+
 long probe(int rank, int tag) {
   forgetArrived();
-  int flag = 0, count = 0;
-  MPI_Status status;
-  if (MPI_Iprobe(rank, tag, MPI_COMM_WORLD, &flag, &status) != MPI_SUCCESS || !flag ||
-      MPI_Get_count(&status, MPI_CHAR, &count) != MPI_SUCCESS)
-    return -1;
-  return count;
+  auto found = coming().find({rank, tag});
+  if (found == coming().end()) {
+    int flag = 0, count = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    if (MPI_Improbe(rank, tag, MPI_COMM_WORLD, &flag, &message, &status) != MPI_SUCCESS || !flag)
+      return -1;
+    found = coming().try_emplace({rank, tag}).first;
+    Coming &it = found->second;
+    it.isBroken = MPI_Get_count(&status, MPI_CHAR, &count) != MPI_SUCCESS || count < 0;
+    if (!it.isBroken) {
+      it.text.resize(static_cast<std::size_t>(count));
+      it.isBroken = MPI_Imrecv(it.text.data(), count, MPI_CHAR, &message, &it.request) != MPI_SUCCESS;
+    }
+  }
+  found->second.look();
+  return found->second.isWhole ? static_cast<long>(found->second.text.size()) : -1;
 }
 
 bool receive(int rank, int tag, char *text, std::size_t bytes) {
-  return MPI_Recv(text, static_cast<int>(bytes), MPI_CHAR, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  const auto found = coming().find({rank, tag});
+  if (found == coming().end() || !found->second.isWhole || found->second.text.size() != bytes)
+    return false;
+  found->second.text.copy(text, bytes);
+  coming().erase(found);
+  return true;
 }
 
-void end() {
-  while (!underWay().empty())
+bool end(double seconds) {
+  const double until = MPI_Wtime() + seconds;
+  for (;;) {
     forgetArrived();
+    bool isAnyComing = false;
+    for (auto &[place, message] : coming()) {
+      message.look();
+      isAnyComing |= !message.isWhole && !message.isBroken;
+    }
+    if (underWay().empty() && !isAnyComing)
+      break;
+    if (MPI_Wtime() > until)
+      return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   MPI_Finalize();
+  return true;
 }
 
 } // namespace

@@ -31,12 +31,12 @@ Result<std::unique_ptr<MpiRanks>> MpiRanks::join(double silence) {
 
 MpiRanks::~MpiRanks() {
   if (place.ranks == 0)
-    return;                      // it was not started
-  if (isFirst() && !dismiss()) { // the end of a job waits for all of its ranks
-    std::fflush(nullptr);
-    library.abandon(exitStatus);
-  }
-  library.end();
+    return; // it was not started
+  // The end of a job waits for all of its ranks.
+  if ((!isFirst() || dismiss()) && library.end(silence))
+    return;
+  std::fflush(nullptr);
+  library.abandon(isFirst() ? exitStatus : Status(StatusCode::DeviceError, "").exitCode());
 }
 
 /// Lets all ranks go.  False: not all of them are there.
@@ -48,7 +48,12 @@ bool MpiRanks::dismiss() {
   const bool areAll = left.size() + 1 == states.size();
   const auto until = Clock::now() + std::chrono::duration<double>(silence);
   while (!left.empty() && Clock::now() < until) {
-    std::erase_if(left, [&](int rank) { return receive(rank, End).has_value(); });
+    std::erase_if(left, [&](int rank) {
+      const bool hasEnded = receive(rank, End).has_value();
+      while (receive(rank, Reply) || receive(rank, Alive)) { // a rank cannot end before its messages are taken
+      }
+      return hasEnded;
+    });
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return areAll && left.empty();
@@ -124,6 +129,11 @@ Result<Delivery> MpiRanks::deliver(const std::string &request, const std::string
   }
   setState(rank, State::Lost);
   return Delivery{Delivery::End::Lost, nameOf(rank), ""};
+}
+
+void MpiRanks::beginCall() {
+  const std::lock_guard lock(mutex);
+  std::replace(states.begin(), states.end(), State::Refuses, State::Free);
 }
 
 Status MpiRanks::leaveOut(const std::string &worker, const std::string &why) {

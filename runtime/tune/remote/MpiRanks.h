@@ -33,6 +33,7 @@ public:
   // Of rank 0:
   std::optional<unsigned> workers() const override { return static_cast<unsigned>(place.ranks - 1); }
   Result<Delivery> deliver(const std::string &request, const std::string &to, const Patience &patience) override;
+  void beginCall() override;
   Status leaveOut(const std::string &worker, const std::string &why) override;
   /// Exit status of a job that a rank was lost of.
   void endWith(int status) { exitStatus = status; }

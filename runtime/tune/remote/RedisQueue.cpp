@@ -29,6 +29,7 @@ public:
   std::optional<unsigned> workers() const override { return {}; }
   /// A lease is the word of the server, which may have been restarted or lie.
   bool knowsWhoIsLost() const override { return false; }
+  void beginCall() override { sweep = randomName(); }
   /// It leaves itself out, and may take part in other sweeps.
   Status leaveOut(const std::string &, const std::string &) override { return {}; }
 
@@ -119,7 +120,7 @@ private:
 
   const QueueOptions o;
   const cache::Signer signer;
-  const std::string sweep = randomName();
+  std::string sweep = randomName(); ///< of a call
   std::atomic<std::uint64_t> next{1};
   std::mutex mutex;
   bool isWorkedOn = false;
