@@ -26,7 +26,7 @@ Status fillRedzones(Buffer &buffer);
 Result<std::optional<std::string>> redzoneDamage(const Buffer &buffer, const std::string &name);
 
 /// Inputs are compared in pieces of this size.
-constexpr std::size_t inputPieceBytes = std::size_t(64) << 20;
+constexpr std::size_t inputPieceBytes = std::size_t(8) << 20;
 
 /// Whether `wanted` still stands in the buffer from `offset` on: all of it, or of a larger one the piece with the
 /// number `turn`, counted round.  Nothing: it does.

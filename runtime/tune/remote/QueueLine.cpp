@@ -26,8 +26,8 @@ Result<QueueAddress> QueueAddress::parse(const std::string &text) {
            c == '.';
   });
   if (out.name.empty() || out.name.size() > most || !isGood)
-    return Status::invalid("the queue's name, after #, is not 1 to " +
-                               std::to_string(most) + " letters, digits, '-', '_' and '.'",
+    return Status::invalid("the queue's name, after #, is not 1 to " + std::to_string(most) +
+                               " letters, digits, '-', '_' and '.'",
                            "write redis://host:port#NAME");
   return out;
 }
