@@ -78,9 +78,12 @@ Result<PlacedCall> PlacedCall::planned(const Callable &callable, const Arrays &i
 
 void PlacedCall::putInPlace(const Callable &callable) {
   for (const TensorParameter &p : callable.tensors())
-    if (!p.inPlaceOf.empty() && outputTypes.contains(p.name)) {
-      inPlace[p.name] = p.inPlaceOf;
-      tensors.tensors[p.name] = tensors.tensors.at(p.inPlaceOf);
+    if (!p.inPlaceOf.empty()) {
+      written.insert(p.inPlaceOf); // whether its new state is asked for or not
+      if (outputTypes.contains(p.name)) {
+        inPlace[p.name] = p.inPlaceOf;
+        tensors.tensors[p.name] = tensors.tensors.at(p.inPlaceOf);
+      }
     }
 }
 
@@ -105,6 +108,42 @@ Result<PlacedCall> PlacedCall::create(Device &device, const Callable &callable, 
     for (const auto &[name, buffer] : out.buffers)
       KILN_TRY(fillRedzones(*buffer));
   return out;
+}
+
+Result<bool> PlacedCall::renew(const Callable &callable, const Arrays &inputs, const OptionValues &options) {
+  Arrays tables;
+  KILN_ASSIGN(PlacedCall other, planned(callable, inputs, options, tables));
+  const auto isThere = [&](const std::string &name, const TensorType &type) {
+    const auto found = tensors.tensors.find(name);
+    if (found == tensors.tensors.end() || found->second.dtype != type.dtype || found->second.rank != type.shape.size())
+      return false;
+    return std::equal(type.shape.begin(), type.shape.end(), found->second.shape.begin(),
+                      [](std::uint64_t a, std::int64_t b) { return static_cast<std::int64_t>(a) == b; });
+  };
+  const auto areThere = [&](const Arrays &arrays) {
+    return std::ranges::all_of(arrays,
+                               [&](const auto &a) { return isThere(a.first, {a.second.type, a.second.shape}); });
+  };
+  const bool fits = tensors.tensors.size() == inputs.size() + tables.size() + other.outputTypes.size() &&
+                    areThere(inputs) && areThere(tables) &&
+                    std::ranges::all_of(other.outputTypes, [&](const auto &o) { return isThere(o.first, o.second); });
+  if (!fits)
+    return false;
+  tensors.options = std::move(other.tensors.options);
+  outputTypes = std::move(other.outputTypes);
+  for (const auto &[name, array] : tables)
+    KILN_TRY(buffers.at(name)->copyFromHost(margin, array.data));
+  for (const std::string &input : written)
+    if (const auto from = inputs.find(input); from != inputs.end())
+      KILN_TRY(buffers.at(input)->copyFromHost(margin, from->second.data));
+  for (const auto &[name, type] : outputTypes) {
+    if (inPlace.contains(name))
+      continue;
+    KILN_TRY(fillOutput(*buffers.at(name), type, margin));
+    if (margin) // poison is of the whole buffer
+      KILN_TRY(fillRedzones(*buffers.at(name)));
+  }
+  return true;
 }
 
 Result<PlacedCall> PlacedCall::createForPlans(Device &device, const Callable &callable, const Arrays &inputs,
@@ -143,11 +182,8 @@ Result<std::optional<std::string>> PlacedCall::trespass(const Arrays &inputs, st
     if (found)
       return found;
   }
-  const auto isOutput = [&](const std::string &name) {
-    return std::any_of(inPlace.begin(), inPlace.end(), [&](const auto &of) { return of.second == name; });
-  };
   for (const auto &[name, array] : inputs) {
-    if (isOutput(name))
+    if (written.contains(name))
       continue;
     KILN_ASSIGN(found, inputDamage(bufferOf(name), margin, name, array.data, turn));
     if (found)

@@ -9,6 +9,8 @@
 
 #include "kernels/support/Family.h"
 
+#include <set>
+
 namespace kiln::kernels {
 
 /// What lies around a call's tensors.
@@ -23,6 +25,9 @@ public:
   /// For plans, which look at shapes and addresses: the buffers hold anything.  Not to be run.
   static Result<PlacedCall> createForPlans(Device &device, const Callable &callable, const Arrays &inputs,
                                            const OptionValues &options);
+  /// Makes it the call of the same inputs with these options, outputs poisoned again, without copying inputs that are
+  /// only read: they are as the calls before left them.  False: the options ask for other tensors, nothing has changed.
+  Result<bool> renew(const Callable &callable, const Arrays &inputs, const OptionValues &options);
   const Call &call() const { return tensors; }
   /// The outputs as they are now.
   Result<Arrays> readOutputs() const;
@@ -44,6 +49,7 @@ private:
   }
   std::map<std::string, std::unique_ptr<Buffer>, std::less<>> buffers;
   std::map<std::string, std::string, std::less<>> inPlace; ///< outputs that are an input's memory, and the input
+  std::set<std::string, std::less<>> written;              ///< inputs that a call may write
   std::size_t margin = 0;                                  ///< of each buffer, in front of the tensor and behind it
   TensorTypes outputTypes;
   Call tensors;

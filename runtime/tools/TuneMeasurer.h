@@ -33,6 +33,7 @@ private:
   Status open();
   Result<FamilyCall> callOf(const std::vector<std::string> &configuration) const;
   Result<Json> timed(const FamilyCall &of);
+  Result<Json> timedAt(const FamilyCall &of);
   struct Seen {
     Spread times;
     cuda::GpuConditions conditions;
@@ -55,9 +56,10 @@ private:
   std::unique_ptr<cuda::GpuMonitor> monitor; ///< of a GPU where NVML is
   std::string noMonitor;                     ///< why there is none
   std::optional<kernels::Arrays> inputs;
-  kernels::HostTensors host;                ///< the inputs in float64
-  std::map<std::string, Expected> expected; ///< by the options that results depend on
-  std::size_t turn = 0;                     ///< configurations that were timed
+  std::optional<kernels::PlacedCall> placed; ///< of the last configuration; its inputs serve the next
+  kernels::HostTensors host;                 ///< the inputs in float64
+  std::map<std::string, Expected> expected;  ///< by the options that results depend on
+  std::size_t turn = 0;                      ///< configurations that were timed
 };
 
 /// In the process: answers until it is to end; main's exit status.

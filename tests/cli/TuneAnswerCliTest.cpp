@@ -1,5 +1,6 @@
 // The process of `kiln tune` that measures: many configurations by one, timed by the host's clock on the emulator.
 #include "compiler/codegen/Conversation.h"
+#include "tests/cli/Arrays.h"
 #include "tests/cli/Program.h"
 
 #include <filesystem>
@@ -105,6 +106,25 @@ TEST_F(TuneAnswerCliTest, ComparesWhatItTimed) {
   const Json row = ask(*process, words(2));
   EXPECT_EQ(row.value("outcome", ""), "wrong") << row.dump();
   EXPECT_NE(row.value("message", "").find("are wrong"), std::string::npos) << row.dump();
+}
+
+/// New rows are written to the cache, which is an input whether its new state is asked for or not; the next
+/// configuration finds it as the first one did.
+TEST_F(TuneAnswerCliTest, WhatACallWritesInPlaceIsItsToWrite) {
+  ProcessSpec spec;
+  spec.program = KILN_BINARY_DIR "/bin/kiln";
+  spec.arguments = {"tune", "attention_decode", "--dtype", "bf16", "--answer", "timed", "--device", "emulator:sm_90a"};
+  const std::string lengths = saveArray(file("lengths.npy"), DType::I32, {1}, {20});
+  for (const std::string &with :
+       std::vector<std::string>{"q=1x1x2x16", "k_cache=1x32x1x16", "v_cache=1x32x1x16", "k_new=1x1x1x16",
+                                "v_new=1x1x1x16", "cache_seqlens=" + lengths})
+    spec.arguments.insert(spec.arguments.end(), {"--with", with});
+  auto process = Conversation::start(std::move(spec));
+  ASSERT_TRUE(process.ok());
+  for (const char *block : {"block_n=16", "block_n=32"}) {
+    const Json row = ask(**process, {block});
+    EXPECT_EQ(row.value("check", ""), "good") << row.dump();
+  }
 }
 
 /// A GPU has nothing against a store next to a tensor, in memory that the process has; results are right all the same.

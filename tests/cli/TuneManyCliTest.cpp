@@ -175,7 +175,7 @@ TEST_F(TuneQueueCliTest, QueuesThatAreNone) {
   };
   write("journal", "not a journal\n");
   refused({"--queue", "host:port"}, "has 'port' for a port");
-  refused({"--queue", "host#a b"}, "the queue's name 'a b'");
+  refused({"--queue", "host#a b"}, "the queue's name, after #, is not 1 to 64 letters");
   refused({"--queue", "unix://" + file("none") + "#a", "--journal", file("journal")},
           "the queue's server cannot be used: unix://" + file("none") + ": No such file or directory");
   refused({"--queue", "host", "--mpi"}, "--queue and --mpi: one of them");
