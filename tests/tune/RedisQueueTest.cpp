@@ -190,7 +190,7 @@ TEST_F(RealQueueTest, AWorkerEndsOnlyItsOwnLease) {
   const auto carrier = open();
   ASSERT_TRUE(carrier);
   QueueLine line(options);
-  const auto signer = cache::Signer::create(options.secret, *options.library);
+  const auto signer = cache::Signer::create(options.secret, options.library);
   ASSERT_TRUE(signer.ok());
   ASSERT_TRUE(line.ask({"SET", line.key("s.1", "request"), sealed(*signer, "request", "s.1", "", "x")}).ok());
   ASSERT_TRUE(line.put(line.waiting(), "s.1").ok());
@@ -316,7 +316,7 @@ TEST_F(RealQueueTest, AnotherSecretIsNoSecret) {
 
 /// A server, or whoever can write to it, that answers with what was signed for another request.
 TEST_F(RealQueueTest, AnAnswerToAnotherRequestIsNone) {
-  const auto signer = cache::Signer::create(options.secret, *options.library);
+  const auto signer = cache::Signer::create(options.secret, options.library);
   ASSERT_TRUE(signer.ok());
   const std::string value = sealed(*signer, "answer", "sweep.1", "w", "text");
   EXPECT_EQ(unsealed(options, *signer, "answer", "sweep.1", value)->text, "text");

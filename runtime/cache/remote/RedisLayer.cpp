@@ -276,7 +276,7 @@ private:
 } // namespace
 
 Result<std::unique_ptr<RedisLayer>> redisLayer(RedisOptions options) {
-  KILN_ASSIGN(Signer signer, Signer::create(options.secret, *options.library));
+  KILN_ASSIGN(Signer signer, Signer::create(options.secret, options.library));
   return std::unique_ptr<RedisLayer>(std::make_unique<Layers>(std::move(options), std::move(signer)));
 }
 

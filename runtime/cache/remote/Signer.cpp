@@ -2,12 +2,14 @@
 
 namespace kiln::cache {
 
-Result<Signer> Signer::create(std::string secret, const KilnRedisTable &library) {
+Result<Signer> Signer::create(std::string secret, const KilnRedisTable *library) {
   constexpr std::size_t leastSecret = 16;
   if (secret.size() < leastSecret)
     return Status::invalid("the secret of the server has " + std::to_string(secret.size()) + " bytes; it needs " +
                                std::to_string(leastSecret),
                            "make one: head -c 32 /dev/urandom | base64 > FILE && chmod 600 FILE");
+  if (!library)
+    return Status::invalid("nothing signs without the library of Redis", "open it with openRedisLibrary()");
   return Signer(std::move(secret), library);
 }
 

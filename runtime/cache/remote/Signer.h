@@ -17,8 +17,8 @@ namespace kiln::cache {
 
 class Signer {
 public:
-  /// Fails for a secret that is too short.
-  static Result<Signer> create(std::string secret, const KilnRedisTable &library);
+  /// Fails for a secret that is too short, and without a library (of openRedisLibrary).
+  static Result<Signer> create(std::string secret, const KilnRedisTable *library);
 
   /// The signature and the text.
   std::string sign(std::string_view text) const;
@@ -26,7 +26,7 @@ public:
   std::optional<std::string_view> opened(std::string_view value) const;
 
 private:
-  Signer(std::string secret, const KilnRedisTable &library) : secret(std::move(secret)), library(&library) {}
+  Signer(std::string secret, const KilnRedisTable *library) : secret(std::move(secret)), library(library) {}
   std::string signatureOf(std::string_view text) const;
   std::string secret;
   const KilnRedisTable *library;

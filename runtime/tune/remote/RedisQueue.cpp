@@ -129,7 +129,7 @@ private:
 } // namespace
 
 Result<std::unique_ptr<Carrier>> openRedisQueue(QueueOptions options) {
-  KILN_ASSIGN(cache::Signer signer, cache::Signer::create(options.secret, *options.library));
+  KILN_ASSIGN(cache::Signer signer, cache::Signer::create(options.secret, options.library));
   KILN_TRY(QueueLine(options).greet());
   return std::unique_ptr<Carrier>(std::make_unique<RedisQueue>(std::move(options), std::move(signer)));
 }

@@ -148,7 +148,7 @@ private:
 } // namespace
 
 Status serveRedisQueue(QueueOptions options, const std::string &worker, double idle, const Answer &answer) {
-  KILN_ASSIGN(const cache::Signer signer, cache::Signer::create(options.secret, *options.library));
+  KILN_ASSIGN(const cache::Signer signer, cache::Signer::create(options.secret, options.library));
   return RedisWorker(options, signer, worker, answer).serve(idle);
 }
 
