@@ -138,16 +138,20 @@ private:
     }
   }
 
+  void refuse(const Warmed &call, const Status &s, Json &row) {
+    ++failed;
+    worst = std::max(worst, s.exitCode());
+    row["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
+    std::fprintf(stderr, "%zu/%zu  failed  %s: %s: %s\n", done, calls.size(), call.where.c_str(), call.text.c_str(),
+                 s.toString().c_str());
+  }
+
   void finish(Warmed &call) {
     call.reported = true;
     ++done;
     Json row = {{"line", call.line}, {"call", call.text}};
     if (const Status s = call.code.wait(); !s.ok()) {
-      ++failed;
-      worst = std::max(worst, s.exitCode());
-      row["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
-      std::fprintf(stderr, "%zu/%zu  failed  %s: %s: %s\n", done, calls.size(), call.where.c_str(), call.text.c_str(),
-                   s.toString().c_str());
+      refuse(call, s, row);
     } else {
       unsigned made = 0, there = 0, lost = 0;
       double milliseconds = 0;
@@ -164,13 +168,10 @@ private:
       found += there;
       row.update({{"compiled", made}, {"found", there}, {"milliseconds", milliseconds}});
       if (lost) { // what was compiled is gone with this process
-        ++failed;
-        const Status s(StatusCode::IoError, std::to_string(lost) + " of its kernels could not be stored in the cache",
-                       "make room in the cache's folder, or raise KILN_CACHE_MAX_BYTES");
-        worst = std::max(worst, s.exitCode());
-        row["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
-        std::fprintf(stderr, "%zu/%zu  failed  %s: %s: %s\n", done, calls.size(), call.where.c_str(), call.text.c_str(),
-                     s.toString().c_str());
+        refuse(call,
+               Status(StatusCode::IoError, std::to_string(lost) + " of its kernels could not be stored in the cache",
+                      "make room in the cache's folder, or raise KILN_CACHE_MAX_BYTES"),
+               row);
       }
       std::fprintf(stderr, "%zu/%zu  %u compiled, %u found  %.2f s  %s\n", done, calls.size(), made, there,
                    milliseconds / 1000, call.text.c_str());
