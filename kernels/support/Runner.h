@@ -50,7 +50,7 @@ private:
   std::map<std::string, std::unique_ptr<Buffer>, std::less<>> buffers;
   std::map<std::string, std::string, std::less<>> inPlace; ///< outputs that are an input's memory, and the input
   std::set<std::string, std::less<>> written;              ///< inputs that a call may write
-  std::size_t margin = 0;                                  ///< of each buffer, in front of the tensor and behind it
+  std::size_t margin = 0;                                  ///< of each buffer, before the tensor and after it
   TensorTypes outputTypes;
   Call tensors;
 };

@@ -2,7 +2,7 @@
 //
 // Between two launches that are timed: what the first one left in the L2 is not there for the second one.  A copy on
 // the device, from and into memory twice the size of the L2; it is given to a stream and nobody waits, so that launches
-// behind it do not have to wait for the host.
+// after it do not have to wait for the host.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TOOLS_L2FLUSH_H

@@ -117,7 +117,7 @@ TEST_F(ExportCliTest, LaunchesTheCodeOfTheGpuAndChecksWhatItReliesOn) {
   refused("./program 100 200 999 2", "argument 3 'n' must be 1000");
   refused("./program 100 200 1000 0", "grid_x, grid_y and grid_z must be at least 1");
   refused("FAIL=load ./program", "an error of the driver");
-  refused("FAIL=function ./program", "unload 8"); // nothing is left behind
+  refused("FAIL=function ./program", "unload 8"); // nothing stays loaded
   EXPECT_EQ(shell("CAPABILITY=80 FAIL=launch ./program 100 200 1000 2"), 1);
   const std::string header = *readTextFile(file("scaled.h"));
   for (const char *part : {"argument 3 'n' must be 1000", "sm_90a: 128 threads", "factor: f32", "uint64_t x"})

@@ -46,7 +46,7 @@ public:
   /// Brings a request to the worker of this name, or, if it is empty, to anyone, and waits.  From several threads.
   /// A failure says that the carrier itself does not work, or that `patience` is over (NotReady).
   virtual Result<Delivery> deliver(const std::string &request, const std::string &to, const Patience &patience) = 0;
-  /// Requests of another call follow, and none of the one before is under way: who refused that may take part again.
+  /// Requests of another call follow, and none of the one before is in flight: who refused that may take part again.
   virtual void beginCall() = 0;
   /// The worker refuses all requests of this call.  Fails if none is left.
   virtual Status leaveOut(const std::string &worker, const std::string &why) = 0;
