@@ -16,15 +16,16 @@ class Benchmark:
     part: str  # "" where a row has one benchmark
     unit: str  # GB/s, TFLOP/s or ms
     work: float  # bytes or floating-point operations of one call; 0 for ms
-    kiln: list  # the words after `kiln bench`
+    kiln: list  # the words after `kiln COMMAND`
     peers: list = field(default_factory=list)  # names of functions of bench_peers.py
     shape: tuple = ()
     documents: tuple = ()  # lengths; {documents} among the words is a file that says which one each token belongs to
     measure: str = "medianMs"  # of what `kiln bench` says of the call
+    command: str = "bench"
     modelled: bool = True  # not: programs that wait for each other, of which the model has no time
 
     def words(self, folder):
-        """Those after `kiln bench`; a file that they name is written to the folder."""
+        """Those after the command; a file that they name is written to the folder."""
         if not self.documents:
             return self.kiln
         file = pathlib.Path(folder) / f"{self.id}.npy"
@@ -83,7 +84,7 @@ def products():
         words = ["attention", "--dtype", "e4m3"]
         for name in "qkv":
             words += ["--with", f"{name}=1x{length}x{heads}x{dim}"]
-        yield Benchmark(f"attention-{dim}-e4m3-full", "Products", f"attention e4m3, D = {dim}, S = {length}", "full",
+        yield Benchmark(f"attention-{dim}-e4m3-full", "Products", f"attention e4m3, S = {length}, full", f"D = {dim}",
                         "TFLOP/s", 4 * heads * length * length * dim, words, [], (1, length, heads, dim, False))
 
 
@@ -180,6 +181,9 @@ def recurrences():
                             [f"flash-linear-attention {rule} {way}"], (batch, length, heads, dim))
 
 
+HOST = "First calls and sweeps"  # host times
+
+
 def first_calls():
     """Compiled, assembled and loaded by a new process with an empty cache, and by another one from the cache; median of five."""
     tensor = "2x8192x16x128"
@@ -195,8 +199,34 @@ def first_calls():
                "--with", "lower_bound=-0.6066", "--with", "saved=rwkv7"]))
     for name, what, words in calls:
         for part, measure in (("empty cache", "coldMs"), ("from disk", "diskMs")):
-            yield Benchmark(f"first_call-{name}-{part.split()[-1]}", "First calls", what, part, "ms", 0,
+            yield Benchmark(f"first_call-{name}-{part.split()[-1]}", HOST, what, part, "ms", 0,
                             [*words, "--first-call", "5"], measure=measure, modelled=False)
 
 
-ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences(), *first_calls()]
+def sweeps():
+    """`kiln tune` from its start to its end, with an empty cache, whose winner is kept."""
+    tensor, state = "2x8192x16x128", "8x4096x32x64"
+    rwkv7 = [word for name in ("r", "w", "k", "v", "a", "b") for word in ("--with", f"{name}={state}")]
+    calls = (("attention", "sweep of all 64 configurations, attention bf16, D = 128, S = 8192", "",
+              ["attention", *(word for name in "qkv" for word in ("--with", f"{name}={tensor}"))]),
+             ("rwkv7", "sweep of 64 configurations, RWKV7 bf16, B8 T4096 H32 D64", "forward", ["rwkv7", *rwkv7]),
+             ("rwkv7_backward", "sweep of 64 configurations, RWKV7 bf16, B8 T4096 H32 D64", "backward",
+              ["rwkv7_backward", *rwkv7, "--with", f"do={state}", "--with", "saved=rwkv7"]))
+    for name, what, part, words in calls:
+        yield Benchmark(f"sweep-{name}", HOST, what, part, "ms", 0, [*words, "--dtype", "bf16", "--budget", "64"],
+                        measure="wallMs", command="tune", modelled=False)
+
+
+
+def searches():
+    """What record_sweeps.py counts."""
+    for name, what, part, unit in (
+            ("repeats", "sweeps that end within 2 % of the best", "20 of 24 configurations of one call", "%"),
+            ("replays", "sweeps that end within 2 % of the best", "20 of 20 of 200 configurations of each of six recorded spaces", "%"),
+            ("five", "recorded spaces whose best is among the first five that are measured", "", "%"),
+            ("failures", "configurations that failed at a launch, of a whole space", "", ""),
+            ("rejection", "rejecting a configuration before it is compiled, at most", "", "ms")):
+        yield Benchmark(f"sweep-{name}", HOST, what, part, unit, 0, [], measure="figure", command="", modelled=False)
+
+
+ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences(), *first_calls(), *sweeps(), *searches()]

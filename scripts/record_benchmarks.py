@@ -7,10 +7,12 @@ Peers need torch (see bench_peers.py); without it their columns stay empty.
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 from benchmarks import ALL
 
@@ -43,6 +45,18 @@ def peer_rows(process, name):
     return rows
 
 
+def bench_row(answer):
+    """Of what `kiln bench` says: the last row is the call's."""
+    return answer["results"][-1]
+
+
+def sweep_row(answer):
+    """Of what `kiln tune` says: how much was measured, and what was found.  Each result was compared with float64."""
+    sweep = answer["sweep"]
+    return {"kernel": answer["kernel"], "call": answer["call"], "measured": sweep["measured"], "check": "good",
+            "failures": sweep["failures"], "best": sweep["best"][0]}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
@@ -52,7 +66,7 @@ def main():
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--only", nargs="+", default=[], metavar="ID", dest="ids", help="of scripts/benchmarks.py")
     words = parser.parse_args()
-    chosen = [b for b in ALL if not words.ids or b.id in words.ids]
+    chosen = [b for b in ALL if b.command and (not words.ids or b.id in words.ids)]
     out = pathlib.Path(words.out)
     record = {"date": datetime.date.today().isoformat(), "commit": words.commit, "before": clocks(), "kiln": {},
               "peers": []}
@@ -68,14 +82,23 @@ def main():
     answers = {}  # by command: of one that answers two benchmarks
     for number, benchmark in enumerate(chosen):
         print(f"[{number + 1}/{len(chosen)}] {benchmark.title}", file=sys.stderr, flush=True)
-        command = ["bench", *benchmark.words(folder.name), "--device", words.device, "--json"]
-        run = answers.get(tuple(command)) or subprocess.run([words.kiln, *command], capture_output=True, text=True)
+        command = [benchmark.command, *benchmark.words(folder.name), "--device", words.device, "--json"]
+        row_of = bench_row
+        if benchmark.command == "tune":
+            command += ["--journal", f"{folder.name}/{benchmark.id}.jsonl"]
+            row_of = sweep_row
+        begin = time.monotonic()
+        run = answers.get(tuple(command)) or subprocess.run(
+            [words.kiln, *command], capture_output=True, text=True,
+            env=os.environ | ({"KILN_CACHE_DIR": f"{folder.name}/{benchmark.id}"} if benchmark.command == "tune" else {}))
+        wall = 1000 * (time.monotonic() - begin)
         answers[tuple(command)] = run
         try:
             answer = json.loads(run.stdout)
-            record.setdefault("device", answer["description"])
-            record.setdefault("driver", answer["driver"])
-            row = answer["results"][-1]
+            record.setdefault("device", answer.get("description") or answer["device"])
+            if "driver" in answer:
+                record.setdefault("driver", answer["driver"])
+            row = row_of(answer) | {"wallMs": wall}
             record["kiln"][benchmark.id] = row | {"medianMs": row[benchmark.measure]}
         except (json.JSONDecodeError, KeyError, IndexError):
             record["kiln"][benchmark.id] = {"error": run.stderr.strip()[-300:]}

@@ -14,9 +14,8 @@
 namespace kiln {
 
 /// Calls one(i) once for each i below n, on as many threads as the machine has, `most` at most; in no order, and all
-/// are over when this returns.  Where threads cannot be had fewer do it, at
-/// worst the caller's.  What one call throws (no
-/// memory) is thrown here; those that have not begun then do not.
+/// are over when this returns.  Where threads cannot be had fewer do it, at worst the caller's.  What one call throws
+/// (no memory) is thrown here; those that have not begun then do not.
 template <typename F> void inParallel(std::size_t n, const F &one, std::size_t most = 16) {
   std::atomic<std::size_t> next{0};
   std::mutex guard;
@@ -43,6 +42,11 @@ template <typename F> void inParallel(std::size_t n, const F &one, std::size_t m
   }
   if (thrown)
     std::rethrow_exception(thrown);
+}
+
+/// Calls piece(begin, end) for pieces of `size` that cover 0 to n, in the same way.
+template <typename F> void inPieces(std::size_t n, std::size_t size, const F &piece) {
+  inParallel((n + size - 1) / size, [&](std::size_t i) { piece(i * size, std::min(n, (i + 1) * size)); });
 }
 
 } // namespace kiln

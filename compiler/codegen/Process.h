@@ -24,6 +24,7 @@ struct ProcessSpec {
   bool channel = false;     ///< open the socket, send `request`, read until the program closes it
   std::string_view request; ///< must outlive the run
   std::size_t maxResponseBytes = 0;
+  int niceness = 0;                      ///< 19: processors that nobody else wants
   std::size_t maxOutputBytes = 64 << 10; ///< of standard output and error together, the last ones are kept
 };
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,6 +98,8 @@ Result<StartedProcess> startProcess(const ProcessSpec &spec) {
   if (int error =
           ::posix_spawnp(&out.process, spec.program.c_str(), &actions.files, &actions.attributes, argv.data(), environ))
     return startFailure(spec.program, error);
+  if (spec.niceness) // one that cannot be set is no reason to do without the process
+    ::setpriority(PRIO_PROCESS, static_cast<id_t>(out.process), spec.niceness);
   return out;
 }
 

@@ -3,7 +3,6 @@
 #include "kernels/support/Runner.h"
 
 #include <cmath>
-#include <random>
 
 namespace kiln::kernels {
 
@@ -31,27 +30,31 @@ OptionValues DplrSamples::safeOptions() const {
 std::optional<Array> DplrSamples::input(std::string_view name, const TensorType &type, std::uint64_t seed) const {
   if (name == "cu_seqlens")
     return {};
-  std::mt19937_64 random(seed * 31 + (name == "a" || name == "b" ? 1 : std::hash<std::string_view>()(name)));
-  std::normal_distribution<double> normal(0, 1);
-  std::uniform_real_distribution<double> uniform(0, 1);
+  const std::uint64_t own = seed * 31 + (name == "a" || name == "b" ? 1 : std::hash<std::string_view>()(name));
   std::vector<float> values(type.elements());
   const bool isGate = name == names.g, isPositive = name == "a" || name == "b",
              isVector = isPositive || (name == "k" && names.rule == ChunkRule::Delta);
-  for (float &x : values) {
-    const double z = isPositive ? uniform(random) : normal(random);
-    x = static_cast<float>(name == "beta"   ? 1 / (1 + std::exp(-z))
-                           : !isGate        ? z
-                           : names.isRwkv() ? -std::exp(-0.5) / (1 + std::exp(-z))
-                                            : -std::log1p(std::exp(-z)));
-  }
+  drawInPieces(values.size(), own, [&](std::mt19937_64 &random, std::size_t begin, std::size_t end) {
+    std::normal_distribution<double> normal(0, 1);
+    std::uniform_real_distribution<double> uniform(0, 1);
+    for (std::size_t i = begin; i < end; ++i) {
+      const double z = isPositive ? uniform(random) : normal(random);
+      values[i] = static_cast<float>(name == "beta"   ? 1 / (1 + std::exp(-z))
+                                     : !isGate        ? z
+                                     : names.isRwkv() ? -std::exp(-0.5) / (1 + std::exp(-z))
+                                                      : -std::log1p(std::exp(-z)));
+    }
+  });
   const std::uint64_t columns = type.shape.empty() ? 1 : type.shape.back();
-  for (std::uint64_t row = 0; isVector && columns && row < values.size() / columns; ++row) {
-    double squares = 1e-30;
-    for (std::uint64_t j = 0; j < columns; ++j)
-      squares += static_cast<double>(values[row * columns + j]) * static_cast<double>(values[row * columns + j]);
-    for (std::uint64_t j = 0; j < columns; ++j)
-      values[row * columns + j] *= static_cast<float>((name == "b" ? -1 : 1) / std::sqrt(squares));
-  }
+  inPieces(isVector && columns ? values.size() / columns : 0, 1 << 14, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      double squares = 1e-30;
+      for (std::uint64_t j = 0; j < columns; ++j)
+        squares += static_cast<double>(values[row * columns + j]) * static_cast<double>(values[row * columns + j]);
+      for (std::uint64_t j = 0; j < columns; ++j)
+        values[row * columns + j] *= static_cast<float>((name == "b" ? -1 : 1) / std::sqrt(squares));
+    }
+  });
   return arrayOf(type, values);
 }
 

@@ -5,7 +5,6 @@
 #include "runtime/io/Npy.h"
 
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -29,8 +28,6 @@ struct HostTensor {
 using HostTensors = std::map<std::string, HostTensor, std::less<>>;
 
 HostTensor toHost(const Array &array);
-/// Elements of it, by number in C order.
-std::vector<double> elementsOf(const Array &array, std::span<const std::uint64_t> numbers);
 HostTensors toHost(const Arrays &arrays);
 
 } // namespace kiln::kernels

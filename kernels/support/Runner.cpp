@@ -1,14 +1,11 @@
 #include "kernels/support/Runner.h"
 
 #include "kernels/support/Redzones.h"
-#include "kernels/support/Rounding.h"
 #include "support/Parallel.h"
 #include "support/Text.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <random>
 
 namespace kiln::kernels {
 namespace {
@@ -165,12 +162,20 @@ Result<PlacedCall> PlacedCall::createForPlans(Device &device, const Callable &ca
 
 Result<Arrays> PlacedCall::readOutputs() const {
   Arrays out;
+  KILN_TRY(readOutputs(out));
+  return out;
+}
+
+Status PlacedCall::readOutputs(Arrays &out) const {
+  std::erase_if(out, [&](const auto &array) { return !outputTypes.contains(array.first); });
   for (const auto &[name, type] : outputTypes) {
     const Buffer &buffer = bufferOf(name);
-    Array &array = out[name] = {type.dtype, type.shape, std::vector<std::byte>(buffer.size() - 2 * margin)};
+    Array &array = out[name];
+    array.type = type.dtype, array.shape = type.shape;
+    array.data.resize(buffer.size() - 2 * margin);
     KILN_TRY(buffer.copyToHost(margin, array.data));
   }
-  return out;
+  return {};
 }
 
 Result<std::optional<std::string>> PlacedCall::trespass(const Arrays &inputs, std::size_t turn) const {
@@ -230,19 +235,22 @@ Array randomArray(const TensorType &type, std::uint64_t seed) {
   std::uint64_t n = 1;
   for (std::uint64_t extent : type.shape)
     n *= extent;
-  std::mt19937_64 random(seed);
   if (type.dtype == DType::I8) {
     Array out{type.dtype, type.shape, std::vector<std::byte>(n)};
-    for (std::byte &b : out.data)
-      b = static_cast<std::byte>(random());
+    drawInPieces(n, seed, [&](std::mt19937_64 &random, std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        out.data[i] = static_cast<std::byte>(random());
+    });
     return out;
   }
-  std::normal_distribution<float> normal(0.0f, 2.0f);
   std::vector<float> values(n);
-  for (std::uint64_t i = 0; i < n; ++i) {
-    const std::uint64_t kind = random() % 64;
-    values[i] = kind == 0 ? 0.0f : kind == 1 && i ? values[i - 1] : normal(random);
-  }
+  drawInPieces(n, seed, [&](std::mt19937_64 &random, std::size_t begin, std::size_t end) {
+    std::normal_distribution<float> normal(0.0f, 2.0f);
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::uint64_t kind = random() % 64;
+      values[i] = kind == 0 ? 0.0f : kind == 1 && i > begin ? values[i - 1] : normal(random);
+    }
+  });
   return arrayOf(type, values);
 }
 
@@ -345,100 +353,6 @@ Result<Arrays> sampleInputs(Jit &jit, const Family &family, const Sample &sample
   for (const auto &[name, array] : sample.given)
     inputs[name] = array;
   return withMadeInputs(jit, *family.callable, std::move(inputs), sample.options, sample.made);
-}
-
-std::string Comparison::toString() const {
-  const std::string sampled =
-      elements < all ? format(", a sample of %llu", static_cast<unsigned long long>(all)) : std::string();
-  if (wrong == 0 && !(meanExcess <= 1))
-    return format("the mean difference of '%s' is %.3g times what is allowed, though each of %llu elements%s is within "
-                  "tolerance",
-                  output.c_str(), meanExcess, static_cast<unsigned long long>(elements), sampled.c_str());
-  if (wrong == 0 && ratioExcess > 1)
-    return format("the root mean square of the differences of '%s' is %.3g times what is allowed, though each of %llu "
-                  "elements%s is within tolerance",
-                  output.c_str(), ratioExcess, static_cast<unsigned long long>(elements), sampled.c_str());
-  if (good() && ratioExcess > 0)
-    return format("%llu elements%s within tolerance (root mean square %.2g of it, largest difference %.3g)",
-                  static_cast<unsigned long long>(elements), sampled.c_str(), ratioExcess, worstDifference);
-  if (good())
-    return format("%llu elements%s within tolerance (worst %.2g of it, largest difference %.3g)",
-                  static_cast<unsigned long long>(elements), sampled.c_str(), worstExcess, worstDifference);
-  return format("%llu of %llu elements%s of '%s' are wrong; the worst is element %llu: %.9g, expected %.9g",
-                static_cast<unsigned long long>(wrong), static_cast<unsigned long long>(elements), sampled.c_str(),
-                output.c_str(), static_cast<unsigned long long>(worstIndex), got, wanted);
-}
-
-Result<Comparison> compareWithReference(const Family &family, const Arrays &inputs, const OptionValues &options,
-                                        const Arrays &outputs) {
-  KILN_ASSIGN(const Reference *reference, referenceOf(family));
-  const HostTensors host = toHost(inputs);
-  KILN_ASSIGN(const HostTensors wanted, reference->compute(host, options));
-  return compareWith(wanted, *reference, host, options, outputs);
-}
-
-Result<Comparison> compareWith(const HostTensors &wanted, const Reference &reference, const HostTensors &inputs,
-                               const OptionValues &options, const Arrays &outputs, Limits *known) {
-  Comparison out;
-  Limits own;
-  Limits &limits = known ? *known : own;
-  for (const auto &[name, expected] : wanted) {
-    const auto found = outputs.find(name);
-    if (found == outputs.end() || found->second.shape != expected.shape)
-      return Status(StatusCode::Internal, "the reference of '" + name + "' does not have the output's shape");
-    // Of a sample no more is converted: the rest may be a hundred times as much.
-    const std::vector<double> values =
-        expected.sample.empty() ? toHost(found->second).values : elementsOf(found->second, expected.sample);
-    auto limit = limits.find(name);
-    if (limit == limits.end())
-      limit = limits.emplace(name, reference.allowed(name, found->second.type, inputs, wanted, options)).first;
-    const std::vector<double> &allowed = limit->second;
-    const std::uint64_t compared = values.size();
-    if (allowed.size() != compared || expected.values.size() != compared)
-      return Status(StatusCode::Internal, "'" + name + "' has no tolerance for each element");
-    out.elements += compared;
-    out.all += found->second.elements();
-    const DType type = found->second.type;
-    double total = 0, squares = 0, referenceSquares = 0;
-    for (std::uint64_t i = 0; i < compared; ++i) {
-      const std::uint64_t at = expected.sample.empty() ? i : expected.sample[i];
-      const double g = values[i], w = expected.values[i];
-      // Infinity is the rounded result where the value before rounding may lie beyond the type's largest.
-      const bool overflows = std::isinf(g) && std::signbit(g) == std::signbit(w) &&
-                             std::abs(w) + std::max(0.0, allowed[i] - halfUlp(w, type)) >= overflowThreshold(type);
-      const bool same = g == w || (std::isnan(g) && std::isnan(w)) || overflows;
-      const double difference = same ? 0 : std::abs(g - w);
-      const double excess = same ? 0 : allowed[i] > 0 ? difference / allowed[i] : INFINITY;
-      const bool wrong = !(excess <= 1); // a NaN on one side is wrong
-      out.wrong += wrong;
-      total += difference;
-      squares += difference * difference;
-      referenceSquares += w * w;
-      if (difference > out.worstDifference)
-        out.worstDifference = difference;
-      if (excess > out.worstExcess || (wrong && out.wrong == 1)) {
-        out.output = name;
-        out.worstExcess = std::isnan(excess) ? INFINITY : excess;
-        out.worstIndex = at;
-        out.got = g;
-        out.wanted = w;
-      }
-    }
-    if (const std::optional<double> mean = reference.allowedMean(name, type, inputs, expected); mean && compared) {
-      const double excess = total / static_cast<double>(compared) / *mean;
-      out.meanExcess = std::isnan(excess) ? INFINITY : std::max(out.meanExcess, excess);
-      if (excess > 1 && out.wrong == 0)
-        out.output = name;
-    }
-    if (const std::optional<double> ratio = reference.allowedRatio(name); ratio && compared) {
-      const double n = static_cast<double>(compared);
-      const double excess = std::sqrt(squares / n) / (std::sqrt(referenceSquares / n) + 1e-8) / *ratio;
-      out.ratioExcess = std::isnan(excess) ? INFINITY : std::max(out.ratioExcess, excess);
-      if (excess > 1 && out.wrong == 0)
-        out.output = name;
-    }
-  }
-  return out;
 }
 
 } // namespace kiln::kernels

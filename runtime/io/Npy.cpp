@@ -1,5 +1,6 @@
 #include "runtime/io/Npy.h"
 
+#include "support/Parallel.h"
 #include "support/Text.h"
 
 #include <cstring>
@@ -158,18 +159,20 @@ Result<Array> convertArray(Array array, DType to, const std::string &name) {
     const std::size_t count = array.elements(), width = dtypeBytes(to), step = dtypeBytes(from);
     std::vector<std::byte> data(count * width);
     const FloatFormat *small = dtypeFloatFormat(to);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double value = loadElement(&array.data[i * step], from);
-      std::byte *out = &data[i * width];
-      if (small && width == 2)
-        store(out, static_cast<std::uint16_t>(encodeFloat(value, *small)));
-      else if (small)
-        store(out, static_cast<std::uint8_t>(encodeFloat(value, *small)));
-      else if (to == DType::F32)
-        store(out, static_cast<float>(value));
-      else
-        store(out, value);
-    }
+    inPieces(count, std::size_t(1) << 18, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const double value = loadElement(&array.data[i * step], from);
+        std::byte *out = &data[i * width];
+        if (small && width == 2)
+          store(out, static_cast<std::uint16_t>(encodeFloat(value, *small)));
+        else if (small)
+          store(out, static_cast<std::uint8_t>(encodeFloat(value, *small)));
+        else if (to == DType::F32)
+          store(out, static_cast<float>(value));
+        else
+          store(out, value);
+      }
+    });
     return Array{to, std::move(array.shape), std::move(data)};
   } catch (const std::bad_alloc &) {
     return Status(StatusCode::OutOfMemory, "no memory to convert '" + name + "'");

@@ -1,6 +1,7 @@
 #include "runtime/tools/FamilyCalls.h"
 
 #include "runtime/tools/FamilyWords.h"
+#include "support/Parallel.h"
 
 #include <algorithm>
 
@@ -123,12 +124,15 @@ Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string>
 
 Result<Arrays> randomInputsOf(Jit &jit, const FamilyCall &call, InputValues values) {
   Arrays drawn;
-  for (const auto &[name, t] : call.sample.inputs) {
+  std::vector<Arrays::value_type *> all;
+  for (const auto &[name, t] : call.sample.inputs)
+    all.push_back(&*drawn.try_emplace(name).first); // nodes of a map stay where they are
+  inParallel(all.size(), [&](std::size_t i) {
+    auto &[name, array] = *all[i];
     const auto given = call.sample.given.find(name);
-    drawn[name] = given == call.sample.given.end()
-                      ? inputOf(*call.family, name, call.sample.inputs, drawn.size() + 1, values)
-                      : given->second;
-  }
+    array = given == call.sample.given.end() ? inputOf(*call.family, name, call.sample.inputs, i + 1, values)
+                                             : given->second;
+  });
   return withMadeInputs(jit, *call.family->callable, std::move(drawn), call.sample.options, call.sample.made,
                         values == InputValues::Any);
 }

@@ -44,9 +44,10 @@ Status OwnRun::failure(StatusCode code) const {
   return Status(code, message(), error != report.end() && error->is_object() ? error->value("remedy", "") : "");
 }
 
-Result<OwnRun> runOwnProgram(std::vector<std::string> arguments, double seconds) {
+Result<OwnRun> runOwnProgram(std::vector<std::string> arguments, double seconds, int niceness) {
   KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(arguments)));
   spec.deadlineSeconds = seconds;
+  spec.niceness = niceness;
   OwnRun out;
   KILN_ASSIGN(out.end, runProcess(spec));
   out.report = reportIn(out.end.output);

@@ -17,7 +17,7 @@ struct OwnRun {
   std::string message() const;
   Status failure(StatusCode code) const;
 };
-Result<OwnRun> runOwnProgram(std::vector<std::string> arguments, double seconds);
+Result<OwnRun> runOwnProgram(std::vector<std::string> arguments, double seconds, int niceness = 0);
 
 std::string lastLine(std::string text);
 

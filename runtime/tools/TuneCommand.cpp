@@ -267,6 +267,7 @@ private:
       measuring.measure =
           again = [&](const tune::Configuration &c, unsigned measurer) { return worker.measure(space, c, measurer); };
       measuring.prepare = [&](const tune::Configuration &c) { return worker.prepare(space, c); };
+      measuring.getReady = [&](unsigned measurer) { worker.getReady(measurer); };
     }
     KILN_ASSIGN(const tune::SweepResult result, sweep(space, pruned.kept, *searcher, journal.get(), measuring, how));
     tune::Entry winner = *result.state.best;

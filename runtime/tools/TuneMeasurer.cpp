@@ -52,10 +52,24 @@ Result<FamilyCall> TuneMeasurer::callOf(const std::vector<std::string> &configur
   return std::move(calls[0]);
 }
 
+Status TuneMeasurer::getReady() {
+  KILN_TRY(open());
+  KILN_ASSIGN(const FamilyCall of, callOf({}));
+  if (isPredicted)
+    return {};
+  KILN_TRY(makeInputs(of));
+  return expectedOf(of).takeStatus();
+}
+
 Result<Json> TuneMeasurer::measure(const std::vector<std::string> &configuration) {
   KILN_TRY(open());
   KILN_ASSIGN(const FamilyCall of, callOf(configuration));
-  return isPredicted ? predictedRow(*device, *jit, hardware, of) : timed(of);
+  if (isPredicted)
+    return predictedRow(*device, *jit, hardware, of);
+  KILN_ASSIGN(Json row, timed(of, !compared.contains(configuration)));
+  if (!row.contains("outcome"))
+    compared.insert(configuration);
+  return row;
 }
 
 Status TuneMeasurer::makeInputs(const FamilyCall &of) {
@@ -83,7 +97,7 @@ Result<TuneMeasurer::Expected *> TuneMeasurer::expectedOf(const FamilyCall &of) 
   return &(expected[key] = {std::move(values), {}});
 }
 
-Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
+Result<Json> TuneMeasurer::timed(const FamilyCall &of, bool isCompared) {
   KILN_TRY(makeInputs(of));
   const Callable &callable = *of.family->callable;
   const OptionValues &options = of.sample.options;
@@ -92,19 +106,18 @@ Result<Json> TuneMeasurer::timed(const FamilyCall &of) {
     KILN_ASSIGN(isRenewed, placed->renew(callable, *inputs, options));
   }
   if (isRenewed) {
-    KILN_ASSIGN(Json row, timedAt(of));
+    KILN_ASSIGN(Json row, timedAt(of, isCompared));
     // What an earlier one did to the inputs is not this one's fault.
     if (row.value("outcome", "") != tune::outcomeName(tune::Outcome::Wrong))
       return row;
   }
   placed.reset(); // before there is memory for both
   KILN_ASSIGN(placed, PlacedCall::create(*device, callable, *inputs, options, Around::Redzones)); // poison in outputs
-  return timedAt(of);
+  return timedAt(of, isCompared);
 }
 
-Result<Json> TuneMeasurer::timedAt(const FamilyCall &of) {
+Result<Json> TuneMeasurer::timedAt(const FamilyCall &of, bool isCompared) {
   const Callable &callable = *of.family->callable;
-  const OptionValues &options = of.sample.options;
   const Call &call = placed->call();
   const Callable::Planner planner = callable.bind(*jit);
   KILN_ASSIGN(const Seen seen, timeSeen([&] { return callable.run(*jit, planner, call, {}); }));
@@ -114,13 +127,11 @@ Result<Json> TuneMeasurer::timedAt(const FamilyCall &of) {
   KILN_ASSIGN(const std::optional<std::string> trespass, placed->trespass(*inputs, turn++));
   if (trespass)
     return wrong(*trespass);
-  KILN_ASSIGN(const Arrays outputs, placed->readOutputs());
-  KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
-  KILN_ASSIGN(Expected *const wanted, expectedOf(of));
-  KILN_ASSIGN(const Comparison comparison,
-              compareWith(wanted->values, *definition, host, options, outputs, &wanted->limits));
-  if (!comparison.good())
-    return wrong(comparison.toString());
+  if (isCompared) {
+    KILN_ASSIGN(const std::optional<std::string> results, wrongResults(of));
+    if (results)
+      return wrong(*results);
+  }
   const Spread &t = seen.times;
   Json row = {{"medianMs", t.median}, {"minMs", t.least}, {"maxMs", t.most}, {"halfIntervalMs", t.halfInterval},
               {"samples", t.samples}, {"check", "good"}};
@@ -129,6 +140,15 @@ Result<Json> TuneMeasurer::timedAt(const FamilyCall &of) {
   if (const std::string unknown = monitor ? monitor->unknown() : noMonitor; !unknown.empty())
     row["unknownConditions"] = unknown;
   return row;
+}
+
+Result<std::optional<std::string>> TuneMeasurer::wrongResults(const FamilyCall &of) {
+  KILN_TRY(placed->readOutputs(outputs));
+  KILN_ASSIGN(const Reference *definition, kernels::referenceOf(*of.family));
+  KILN_ASSIGN(Expected *const wanted, expectedOf(of));
+  KILN_ASSIGN(const Comparison comparison,
+              compareWith(wanted->values, *definition, host, of.sample.options, outputs, &wanted->limits));
+  return comparison.good() ? std::optional<std::string>() : std::optional(comparison.toString());
 }
 
 Result<TuneMeasurer::Seen> TuneMeasurer::timeSeen(const std::function<Status()> &launch) {
@@ -157,6 +177,7 @@ Result<TuneMeasurer::Seen> TuneMeasurer::timeSeen(const std::function<Status()> 
 
 int serveMeasurements(const TuneRequest &request, bool isPredicted) {
   TuneMeasurer measurer(request, isPredicted);
+  (void)measurer.getReady(); // a failure shows again at the first request
   return answerRequests([&](const std::string &line) {
     const Json words = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     std::vector<std::string> configuration;

@@ -31,8 +31,11 @@ std::optional<std::pair<Outcome, std::string>> unexpected(const ProcessEnd &end,
   return {};
 }
 
-Result<Ran> runKiln(std::vector<std::string> arguments, double seconds) {
-  KILN_ASSIGN(OwnRun run, runOwnProgram(std::move(arguments), seconds));
+/// What is measured meanwhile has the processors first.
+constexpr int compileNiceness = 10;
+
+Result<Ran> runKiln(std::vector<std::string> arguments, double seconds, int niceness = 0) {
+  KILN_ASSIGN(OwnRun run, runOwnProgram(std::move(arguments), seconds, niceness));
   Ran out;
   if (auto how = unexpected(run.end, seconds)) {
     std::tie(out.outcome, out.message) = std::move(*how);
@@ -171,7 +174,7 @@ Result<tune::Entry> TuneWorker::prepare(const tune::Space &space, const tune::Co
   return entryOf([&](tune::Entry &entry) -> Status {
     std::vector<std::string> words = onDevice(command("bench", request.with, wordsOf(space, configuration)), compiler);
     words.emplace_back("--resources");
-    KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds));
+    KILN_ASSIGN(const Ran ran, runKiln(std::move(words), seconds, compileNiceness));
     const Json *const row = rowOf(ran);
     // The device may have failed for want of memory, which the others take that run at the same time: whoever measures
     // finds out.
@@ -194,7 +197,7 @@ std::uint64_t TuneWorker::spillOfDefault() const {
   std::call_once(defaultIsKnown, [&] {
     std::vector<std::string> words = onDevice(command("bench", request.with, {}), compiler);
     words.emplace_back("--resources");
-    const Result<Ran> ran = runKiln(std::move(words), seconds);
+    const Result<Ran> ran = runKiln(std::move(words), seconds, compileNiceness);
     if (!ran || ran->outcome != Outcome::Good)
       return;
     if (const Json *const row = rowOf(*ran))
@@ -211,6 +214,10 @@ Result<tune::Entry> TuneWorker::measure(const tune::Space &space, const tune::Co
     KILN_TRY(ask(chosen, measurer, entry));
     return entry.good() && isPredicted ? check(chosen, entry) : Status();
   });
+}
+
+void TuneWorker::getReady(unsigned measurer) {
+  (void)processOf(measurer); // a failure shows again when it is asked
 }
 
 Result<Conversation *> TuneWorker::processOf(unsigned measurer) {

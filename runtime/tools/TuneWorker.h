@@ -47,6 +47,8 @@ public:
 
   /// Compiles all kernels of the call and looks at what they take.  A failure says that no process can be started.
   Result<tune::Entry> prepare(const tune::Space &space, const tune::Configuration &configuration) const;
+  /// Starts the process that measures, which makes inputs and the reference at once.
+  void getReady(unsigned measurer);
   /// What was prepared.
   Result<tune::Entry> measure(const tune::Space &space, const tune::Configuration &configuration, unsigned measurer);
 

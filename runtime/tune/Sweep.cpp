@@ -106,6 +106,8 @@ private:
   }
 
   void measureAll(unsigned number) {
+    if (how.getReady && out.state.total)
+      how.getReady(number);
     for (;;) {
       std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return !ready.empty() || preparing == 0; });

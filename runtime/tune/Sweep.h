@@ -27,6 +27,8 @@ struct Measuring {
   /// Before it, and whatever else is measured meanwhile.  An entry that is not good is the answer, and nothing is
   /// measured.  None: all is in `measure`.
   std::function<Result<Entry>(const Configuration &)> prepare = {};
+  /// What a measurer does while its first configuration is prepared.
+  std::function<void(unsigned measurer)> getReady = {};
 };
 
 struct SweepOptions {

@@ -9,11 +9,26 @@
 namespace {
 
 using kiln::inParallel;
+using kiln::inPieces;
 
 TEST(Parallel, EachOnce) {
   for (const std::size_t n : {0u, 1u, 2u, 1000u}) {
     std::vector<std::atomic<int>> calls(n);
     inParallel(n, [&](std::size_t i) { ++calls[i]; });
+    for (std::size_t i = 0; i < n; ++i)
+      EXPECT_EQ(calls[i], 1) << i << " of " << n;
+  }
+}
+
+TEST(Parallel, PiecesCoverAllOnce) {
+  for (const std::size_t n : {0u, 1u, 9u, 10u, 11u, 100u}) {
+    std::vector<std::atomic<int>> calls(n);
+    inPieces(n, 10, [&](std::size_t begin, std::size_t end) {
+      EXPECT_EQ(begin % 10, 0u);
+      EXPECT_TRUE(end == begin + 10 || end == n);
+      for (std::size_t i = begin; i < end; ++i)
+        ++calls[i];
+    });
     for (std::size_t i = 0; i < n; ++i)
       EXPECT_EQ(calls[i], 1) << i << " of " << n;
   }
