@@ -99,8 +99,10 @@ def gradients():
         if causal:
             words += ["--with", "causal"]
         way = "causal" if causal else "full"
-        return Benchmark(f"attention_backward-{dim}{name}-{way}", "Products",
-                         f"attention_backward bf16, D = {dim}, S = {length}{what}", way, "TFLOP/s",
+        row, part = (f"attention_backward bf16, D = {dim}, S = {length}{what}", way)
+        if name == "-deterministic":  # one row of all
+            row, part = (f"attention_backward bf16, S = {length}{what}", f"D = {dim} {way}")
+        return Benchmark(f"attention_backward-{dim}{name}-{way}", "Products", row, part, "TFLOP/s",
                          10 * batch * heads * length * length * dim * (0.5 if causal else 1), words, list(peers),
                          (batch, length, heads, dim, causal), **fields)
 
@@ -220,10 +222,11 @@ def sweeps():
 
 def searches():
     """What record_sweeps.py counts."""
+    found = "searches that find the best within 2 %"
     for name, what, part, unit in (
-            ("repeats", "sweeps that end within 2 % of the best", "20 of 24 configurations of one call", "%"),
-            ("replays", "sweeps that end within 2 % of the best", "20 of 20 of 200 configurations of each of six recorded spaces", "%"),
-            ("five", "recorded spaces whose best is among the first five that are measured", "", "%"),
+            ("repeats", found, "20 sweeps of 24 configurations of one call", "%"),
+            ("replays", found, "20 replays of 20 of 200, of each of six recorded spaces", "%"),
+            ("five", found, "the first five of 200, of the six", "%"),
             ("failures", "configurations that failed at a launch, of a whole space", "", ""),
             ("rejection", "rejecting a configuration before it is compiled, at most", "", "ms")):
         yield Benchmark(f"sweep-{name}", HOST, what, part, unit, 0, [], measure="figure", command="", modelled=False)

@@ -19,18 +19,16 @@ README = ROOT / "README.md"
 MOST_LINES = 90
 HEAD = """# Performance
 
-Made by `scripts/performance.py` from the records in [docs/records](records); do not edit. A row is a benchmark or two: Kiln
-and its peers in one run, medians of batches between two events. Higher is better for GB/s and TFLOP/s, lower for ms;
-of decoding k, v, q and o count. `x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
+Made by `scripts/performance.py` from the records in [docs/records](records); do not edit. A row is a benchmark or more: Kiln and its peers in one run, medians of batches between two events.
+Higher is better for GB/s and TFLOP/s, lower for ms; of decoding k, v, q and o count. `x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
 
-A row again, with its peers (they need PyTorch, and flash-linear-attention for the last table):
+A row again, with its peers (they need PyTorch, and flash-linear-attention for recurrences), but for the last rows, which `scripts/record_sweeps.py` counts:
 
     cmake --preset release && cmake --build --preset release --target kiln kiln-compiler
     python3 scripts/record_benchmarks.py build/release/bin/kiln record.json --only attention-128-causal
 
-What Kiln timed was compared with float64 in the same run, but for the rows with a star; of these the kernels' tests compare every
-rule and shape class. Forward calls with a state keep what the backward call takes. First calls: the host's time from making the Jit until
-all kernels are loaded, by new processes. Sweeps: `kiln tune` from its start to its end, compiles included, with an empty cache, on a host of 16 cores.
+What Kiln timed was compared with float64 in the same run, but for the rows with a star; of these the kernels' tests compare every rule and shape class. Forward calls with a state keep what the backward call takes.
+First calls: the host's time from making the Jit until all kernels are loaded, by new processes. Sweeps: `kiln tune` from its start to its end, compiles included, with an empty cache, on a host of 16 cores.
 """
 
 
