@@ -3,7 +3,7 @@
 
 torch's libraries name CUDA's (cuBLAS, cuDNN, ..): gigabytes that a CPU never needs.  For each of them that the loader
 does not find, a small library of its name is put next to torch's: every symbol that torch takes from it becomes a
-function that returns 999, CUDA's code for an unknown error.  Which libraries and which symbols is read from torch's
+function that returns 100, CUDA's code for having no device.  Which libraries and which symbols is read from torch's
 own files, so there is no list to keep.  The driver (libcuda) gets none: only what is loaded lazily names it, and Kiln
 itself looks for it.
 """
@@ -72,7 +72,7 @@ def main() -> int:
             continue
         work = args.torch_lib / "stand_in"
         source, script = work.with_suffix(".c"), work.with_suffix(".map")
-        source.write_text("".join(f"int {name}(void) {{ return 999; }}\n" for name in names))
+        source.write_text("".join(f"int {name}(void) {{ return 100; }}\n" for name in names))
         command = [args.cc, "-shared", "-fPIC", "-w", "-fno-builtin", str(source), f"-Wl,-soname,{soname}"]
         if version:
             script.write_text(f"{version} {{ global: *; }};\n")
