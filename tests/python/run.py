@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--cache", required=True, help="folder of the kernel cache")
     parser.add_argument("--needs-torch", action="store_true", help="skip if there is no torch")
     parser.add_argument("--script", action="store_true", help="the argument is a program, not tests for pytest")
-    parser.add_argument("arguments", nargs="+", help="for pytest, or the program")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="for pytest, or the program")
     args = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parents[2]
     made = subprocess.run(["bash", str(root / "scripts" / "python_env.sh"), args.environment])

@@ -66,7 +66,9 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
     gradient_to = {name: _GRADIENT_TO.get(name, "d" + name) for name in inputs}
     gradient_by = {name: _GRADIENT_BY.get(name, "d" + name) for name in outputs}
     optional = tuple(sorted({name for names in of.backward for name in names}))
-    backward_of = {",".join(k): (op.overload, op.arguments, op.outputs) for k, op in of.backward.items()}
+    backward_of = {
+        ",".join(k): (op.overload, _without_gradient(op), op.arguments, op.outputs) for k, op in of.backward.items()
+    }
 
     class Function(torch.autograd.Function):
         @staticmethod
@@ -87,7 +89,6 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
             ctx.set_materialize_grads(False)
 
         @staticmethod
-        @torch.autograd.function.once_differentiable
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = dict(zip(kept, ctx.saved_tensors))
             values = {**saved, **dict(zip(options, ctx.options))}
@@ -98,12 +99,40 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
                 name for name, needed in zip(inputs, ctx.needs_input_grad) if needed and saved.get(name) is not None
             }
             gradients_to = {gradient_to[name] for name in wanted}
-            operation, its_arguments, its_outputs = backward_of[",".join(n for n in optional if n in gradients_to)]
-            found = dict(zip(its_outputs, operation(*[values.get(name) for name in its_arguments])))
+            plain, refusing, its_arguments, its_outputs = backward_of[",".join(n for n in optional if n in gradients_to)]
+            its_values = [values.get(name) for name in its_arguments]
+            if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+                results = refusing.apply(*its_values)
+            else:
+                results = plain(*its_values)
+            found = dict(zip(its_outputs, results))
             by_inputs = tuple(found.get(gradient_to[name]) if name in wanted else None for name in inputs)
             return by_inputs + (None,) * len(options)
 
     Function.__name__ = Function.__qualname__ = f"kiln_{of.forward.name}"
+    return Function
+
+
+def _without_gradient(operation: TorchOperation) -> type[torch.autograd.Function]:
+    """The operation, with a gradient that is an error: a second derivative must not silently be 0.
+
+    torch's once_differentiable looks at the incoming gradients only, which may be constants.
+    """
+    overload, name = operation.overload, operation.name
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            return overload(*values)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            raise NotImplementedError(f"kiln::{name} has no gradient: second derivatives are not supported")
+
     return Function
 
 

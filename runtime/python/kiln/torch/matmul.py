@@ -54,13 +54,14 @@ class _Matmul(torch.autograd.Function):
         ctx.bias_dtype = None if bias is None else bias.dtype
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         a, b = ctx.saved_tensors
         scale, precision, ta, tb = ctx.options
         d = gradient.to(a.dtype)
 
         def product(x: Any, y: Any, tx: bool, ty: bool) -> Any:
+            if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # of a second derivative
+                return _Matmul.apply(x, y, None, scale, precision, None, tx, ty)
             return _forward.overload(x, y, None, scale, None, precision, None, tx, ty)
 
         da = db = dbias = None

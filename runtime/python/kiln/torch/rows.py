@@ -1,4 +1,7 @@
-"""Operations on rows: softmax and layer norm.  Their gradients are a few operations of torch's."""
+"""Operations on rows: softmax and layer norm.
+
+Their gradients are a few operations of torch's, which have gradients themselves.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,6 @@ class _Softmax(torch.autograd.Function):
         ctx.save_for_backward(output)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         (p,) = ctx.saved_tensors
         d = gradient.float() * p.float()
@@ -48,7 +50,6 @@ class _LayerNorm(torch.autograd.Function):
         ctx.bias_dtype = None if bias is None else bias.dtype
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
         x, weight = ctx.saved_tensors
         d, dx, dweight, dbias = gradient.float(), None, None, None
