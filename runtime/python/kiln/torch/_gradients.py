@@ -35,6 +35,7 @@ class Differentiable:
     forward: the operation.
     backward: for each set of optional gradients (names of its outputs, sorted) the backward operation that gives them.
     cast: the inputs that autocast casts.
+    of_backward: options of the backward operations that the forward one has not.
     """
 
     def __init__(
@@ -42,8 +43,9 @@ class Differentiable:
         forward: TorchOperation,
         backward: dict[tuple[str, ...], TorchOperation],
         cast: tuple[str, ...],
+        of_backward: tuple[str, ...] = (),
     ) -> None:
-        self.forward, self.backward, self.cast = forward, backward, cast
+        self.forward, self.backward, self.cast, self.of_backward = forward, backward, cast, of_backward
         self.function = _function_of(self)
 
     def __call__(self, values: dict[str, Any]) -> Any:
@@ -52,14 +54,17 @@ class Differentiable:
         if torch.is_grad_enabled() and any(
             isinstance(value, torch.Tensor) and value.requires_grad for value in values.values()
         ):
-            return self.function.apply(*[values.get(name) for name in self.forward.arguments])
+            return self.function.apply(
+                *[values.get(name) for name in (*self.forward.arguments, *self.of_backward)]
+            )
         return self.forward(values)
 
 
 def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
     # What the Function refers to is plain data and torch's overloads: Dynamo traces it.
     overload, outputs = of.forward.overload, of.forward.outputs
-    arguments, inputs = of.forward.arguments, of.forward.inputs
+    count, inputs = len(of.forward.arguments), of.forward.inputs
+    arguments = (*of.forward.arguments, *of.of_backward)
     taken = next(iter(of.backward.values())).inputs
     kept = tuple(n for n in (*inputs, *outputs) if n in taken)
     options = arguments[len(inputs) :]
@@ -73,7 +78,7 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(*values: Any) -> Any:
-            return overload(*values)
+            return overload(*values[:count])
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

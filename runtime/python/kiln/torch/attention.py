@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from kiln._library import library
 from kiln.torch._gradients import Differentiable
 from kiln.torch._operation import TorchOperation
 
@@ -16,6 +17,8 @@ _OPTIONS = (
     "causal", "align", "window_left", "window_right", "position_offset", "softcap", "scale", "score", "mask",
     "dropout_p", "dropout_seed", "dropout_offset",
 )  # fmt: skip
+#: Upper bounds of a packed sequence's rows, where libkiln takes them.
+_BOUNDS = tuple(o for o in ("max_queries", "max_keys") if o in library().operations["attention_backward"].option)
 _BIASES = ("sink?", "alibi?", "bias?")
 _SCALES = ("q_descale?", "k_descale?", "v_descale?")
 _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
@@ -41,19 +44,23 @@ def _gradients(a: dict[str, Any]) -> dict[str, torch.Tensor]:
 
 
 _forward = TorchOperation(
-    "attention", ("q", "k", "v", *_BIASES, *_TABLES, *_SCALES), _OPTIONS, _outputs, with_outputs=("lse",)
+    "attention",
+    ("q", "k", "v", *_BIASES, *_TABLES, *_SCALES),
+    (*_OPTIONS, *(o for o in _BOUNDS if o in library().operations["attention"].option)),
+    _outputs,
+    with_outputs=("lse",),
 )
 _backward = {
     extra: TorchOperation(
         "attention_backward",
         ("q", "k", "v", "o", "lse", "do", "dlse?", *_BIASES, *_TABLES),
-        (*_OPTIONS, "deterministic"),
+        (*_OPTIONS, *_BOUNDS, "deterministic"),
         _gradients,
         with_outputs=extra,
     )
     for extra in ((), ("dsink",), ("dbias",), ("dbias", "dsink"))
 }
-_attention = Differentiable(_forward, _backward, cast=("q", "k", "v"))
+_attention = Differentiable(_forward, _backward, cast=("q", "k", "v"), of_backward=("deterministic",))
 
 
 def _run(values: dict[str, Any], return_lse: bool, out: torch.Tensor | None) -> Any:
@@ -79,6 +86,7 @@ def attention(
     alibi: torch.Tensor | None = None,
     bias: torch.Tensor | None = None,
     alignment: str = "bottom_right",
+    deterministic: bool = False,
     q_descale: torch.Tensor | None = None,
     k_descale: torch.Tensor | None = None,
     v_descale: torch.Tensor | None = None,
@@ -95,6 +103,7 @@ def attention(
     softcap: scores become softcap tanh(score / softcap); 0: they stay.
     sink: [H], f32, a logit of each head that has no value.  alibi: [H] or [B, H], f32, slopes.
     bias: [B or 1, H or 1, Sq or 1, Sk or 1], f32 or 16 bits, added to the scores.
+    deterministic: the gradient by q has the same bits in every run.
     q_descale, k_descale, v_descale: [B, Hk], f32, what fp8 numbers are multiplied by.
     out: written in place of a new o, without torch's dispatcher and without gradients.
 
@@ -104,7 +113,7 @@ def attention(
     """
     values = {
         "q": q, "k": k, "v": v, "sink": sink, "alibi": alibi, "bias": bias, "scale": scale, "causal": causal,
-        "align": alignment, "window_left": window[0], "window_right": window[1], "softcap": softcap,
+        "align": alignment, "window_left": window[0], "window_right": window[1], "softcap": softcap, "deterministic": deterministic,
         "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale,
     }  # fmt: skip
     return _run(values, return_lse, out)
@@ -117,6 +126,8 @@ def attention_varlen(
     cu_seqlens_q: torch.Tensor,
     cu_seqlens_k: torch.Tensor,
     *,
+    max_seqlen_q: int | None = None,
+    max_seqlen_k: int | None = None,
     seqused_q: torch.Tensor | None = None,
     seqused_k: torch.Tensor | None = None,
     scale: float | None = None,
@@ -126,6 +137,7 @@ def attention_varlen(
     sink: torch.Tensor | None = None,
     alibi: torch.Tensor | None = None,
     alignment: str = "bottom_right",
+    deterministic: bool = False,
     return_lse: bool = False,
     out: torch.Tensor | None = None,
 ) -> Any:
@@ -133,6 +145,7 @@ def attention_varlen(
 
     q: [Tq, H, D]; k: [Tk, Hk, D]; v: [Tk, Hk, Dv].
     cu_seqlens_q, cu_seqlens_k: [N + 1], int32, where each sequence starts; the first is 0, the last Tq, Tk.
+    max_seqlen_q, max_seqlen_k: upper bounds of a sequence's rows; default: Tq, Tk.
     seqused_q, seqused_k: [N], int32, how many rows of each sequence count; default: all.
 
     Returns o, [Tq, H, Dv]; with return_lse also lse, [H, Tq], f32.  The rest is as of attention.
@@ -140,6 +153,8 @@ def attention_varlen(
     values = {
         "q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_q": seqused_q,
         "seqused_k": seqused_k, "sink": sink, "alibi": alibi, "scale": scale, "causal": causal, "align": alignment,
-        "window_left": window[0], "window_right": window[1], "softcap": softcap,
+        "window_left": window[0], "window_right": window[1], "softcap": softcap, "deterministic": deterministic,
+        "max_queries": q.shape[0] if max_seqlen_q is None else max_seqlen_q,
+        "max_keys": k.shape[0] if max_seqlen_k is None else max_seqlen_k,
     }  # fmt: skip
     return _run(values, return_lse, out)
