@@ -1,6 +1,8 @@
 """What the tests share: tensors, and references in float64 that torch differentiates."""
 import torch
 
+from kiln._library import library
+
 BF16 = torch.bfloat16
 
 
@@ -71,3 +73,21 @@ def rule(name, q, k, v, a=None, b=None, g=None, beta=None, *, scale=None, state=
             S = S + beta[:, t, :, None, None] * kt[..., None] * (vt - read)[..., None, :]
         out.append(scale * torch.einsum("bhkv,bhk->bhv", S, q[:, t]))
     return torch.stack(out, 1), S
+
+
+class Counted:
+    """How often the forward operation of attention runs."""
+
+    def __enter__(self):
+        self.calls, self.table = 0, library().operations["attention"]
+        self.function = self.table.function
+
+        def function(*arguments):
+            self.calls += 1
+            return self.function(*arguments)
+
+        object.__setattr__(self.table, "function", function)
+        return self
+
+    def __exit__(self, *_):
+        object.__setattr__(self.table, "function", self.function)

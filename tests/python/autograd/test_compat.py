@@ -1,7 +1,7 @@
 """Drop-ins: what programs that were written for others get."""
 import pytest
 import torch
-from common import attention, normal
+from common import Counted, attention, normal
 
 from kiln.compat import flash_attn as fa
 
@@ -59,3 +59,59 @@ class TestFlashAttention2:
         q, k, v = qkv()
         function = torch.compile(lambda q: fa.flash_attn_func(q, k, v, causal=True), fullgraph=True, backend="aot_eager")
         assert torch.equal(function(q), fa.flash_attn_func(q, k, v, causal=True))
+
+
+class TestScaledDotProductAttention:
+    @pytest.fixture(autouse=True)
+    def enabled(self):
+        from kiln.compat import sdpa
+
+        sdpa.enable()
+        yield sdpa
+        sdpa.disable()
+
+    @staticmethod
+    def inputs(rows=24, keys=40):
+        return [normal(2, 2, n, 32) for n in (rows, keys, keys)]
+
+    @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}, {"mask": bool}, {"mask": float}], ids=str)
+    def test_results(self, enabled, options):
+        q, k, v = self.inputs()
+        call = torch.nn.functional.scaled_dot_product_attention
+        kind, options = options.get("mask"), {n: o for n, o in options.items() if n != "mask"}
+        if kind:
+            mask = torch.rand(24, 40) > 0.3
+            options["attn_mask"] = mask if kind is bool else torch.randn(24, 40, dtype=torch.bfloat16)
+        got = call(q, k, v, **options)
+        assert got.shape == q.shape
+        direction = torch.randn_like(got)
+        mine = torch.autograd.grad(got, (q, k, v), direction)
+        enabled.disable()
+        exact = [t.detach().double().requires_grad_() for t in (q, k, v)]
+        if kind is float:
+            options["attn_mask"] = options["attn_mask"].double()
+        wanted = call(*exact, **options)
+        assert (got.double() - wanted).abs().max() <= 0.02 * wanted.abs().max()
+        for a, b in zip(mine, torch.autograd.grad(wanted, exact, direction.double())):
+            assert (a.double() - b).abs().max() <= 0.02 * b.abs().max()
+
+    def test_it_is_kiln_that_runs(self, enabled):
+        q, k, v = (t.detach() for t in self.inputs())
+        call = torch.nn.functional.scaled_dot_product_attention
+        with Counted() as counted:
+            call(q, k, v)
+        assert counted.calls == 1
+        with pytest.raises(NotImplementedError, match="dropout_p = 0.1"):
+            torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.1)
+        with pytest.raises(ValueError, match="attention"):
+            call(q.float(), k.float(), v.float())
+        enabled.disable()
+        call(q.float(), k.float(), v.float())
+
+    def test_compiles(self, enabled):
+        q, k, v = self.inputs()
+        call = torch.nn.functional.scaled_dot_product_attention
+        function = torch.compile(lambda q: call(q, k, v, is_causal=True), fullgraph=True, backend="aot_eager")
+        assert torch.equal(function(q), call(q, k, v, is_causal=True))
+        function(q).sum().backward()
+        assert q.grad is not None

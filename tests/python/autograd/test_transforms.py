@@ -3,7 +3,7 @@ import importlib
 
 import pytest
 import torch
-from common import normal
+from common import Counted, normal
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 import kiln.torch as kt
@@ -116,24 +116,6 @@ def test_export(strict):
     targets = [node.target for node in program.graph.nodes if node.op == "call_function"]
     assert torch.ops.kiln.attention_with_lse.default in targets
     assert torch.equal(program.module()(*inputs), Layer()(*inputs))
-
-
-class Counted:
-    """How often the forward operation of attention runs."""
-
-    def __enter__(self):
-        self.calls, self.table = 0, module["attention"]._forward.table
-        self.function = self.table.function
-
-        def function(*arguments):
-            self.calls += 1
-            return self.function(*arguments)
-
-        object.__setattr__(self.table, "function", function)
-        return self
-
-    def __exit__(self, *_):
-        object.__setattr__(self.table, "function", self.function)
 
 
 def test_checkpoint_runs_forward_again():
