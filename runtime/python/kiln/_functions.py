@@ -28,11 +28,13 @@ def _option(where: str, option: Option, value: Any) -> Any:
             return float(value)
         if not isinstance(value, str):
             raise TypeError
-        return value
     except (TypeError, ValueError):
         words = {"flag": "True or False", "whole": "a whole number", "float": "a number", "text": "a text"}
         wanted = words.get(option.kind) or "one of " + ", ".join(option.choices)
         raise TypeError(f"{where} is {value!r}; give {wanted}") from None
+    if option.choices and value not in option.choices:
+        raise ValueError(f"{where} is {value!r}; give one of {', '.join(option.choices)}")
+    return value
 
 
 def outputs_of(operation: Operation, values: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], str]]:

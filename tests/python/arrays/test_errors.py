@@ -65,7 +65,7 @@ def test_shapes():
     refuses(ValueError, lambda: kiln.matmul(X, X), "matmul", "'b'", "4x32")
     refuses(ValueError, lambda: kiln.softmax(X, out=np.zeros((4, 31), np.float32)), "softmax", "'out'")
     refuses(ValueError, lambda: kiln.softmax(X, out=np.zeros((4, 32), np.float16)), "softmax", "'out'")
-    refuses(ValueError, lambda: kiln.copy(np.zeros((1,) * 9, np.float32)), "rank", "9", "8")
+    refuses(ValueError, lambda: kiln.copy(np.zeros((1,) * 9, np.float32)), "copy", "'x'", "9", "8")
 
 
 class TestMemory:
