@@ -27,7 +27,7 @@ packages=(
   zlib1g-dev libzstd-dev             # named by LLVM's packages
   binutils                           # nm, for the test of the CPU levels
   xz-utils                           # scripts/bundle.sh
-  python3 python3-numpy              # scripts, oracles
+  python3 python3-numpy python3-venv # scripts, oracles, the Python tests
 )
 
 check_only=false

@@ -1,0 +1,218 @@
+#include "runtime/door/DoorCall.h"
+
+#include "kernels/support/Runner.h"
+#include "kiln/Jit.h"
+#include "runtime/door/DoorTensor.h"
+#include "runtime/io/DType.h"
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+namespace kiln::door {
+namespace {
+
+using namespace kernels;
+
+constexpr std::int32_t hostDevice = 1;
+
+/// The device that serves tensors in the host's memory, and what was bound there.  Made at the first call and never
+/// destroyed: threads may call while the process ends.
+struct Emulated {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Jit> jit;
+  std::map<const Callable *, Callable::Planner> planners;
+  std::mutex mutex; ///< of a call: emulated launches share the device's memory and its findings
+};
+
+Result<Emulated *> emulated() {
+  static std::mutex mutex;
+  static Emulated *known = nullptr;
+  const std::lock_guard lock(mutex);
+  if (!known) {
+    auto made = std::make_unique<Emulated>();
+    KILN_ASSIGN(made->device, openDevice("emulator:sm_90a"));
+    KILN_ASSIGN(made->jit, Jit::create(*made->device));
+    known = made.release();
+  }
+  return known;
+}
+
+struct Given {
+  Arrays inputs;
+  TensorTypes inputTypes, outputTypes;
+  std::map<std::string, const FfiTensor *, std::less<>> tensors, outputs;
+  OptionValues options;
+};
+
+std::string argumentText(std::string_view operation, std::string_view name) {
+  return std::string(operation) + ": argument '" + std::string(name) + "'";
+}
+
+/// The value of an option.  A number where a flag or a text is wanted is refused by checkOptions.
+bool optionOf(const FfiValue &value, OptionInfo::Kind kind, OptionValue &out) {
+  std::string text;
+  if (value.type == ffiFlag)
+    out = value.whole != 0;
+  else if (value.type == ffiWhole && kind == OptionInfo::Kind::Float)
+    out = static_cast<double>(value.whole);
+  else if (value.type == ffiWhole)
+    out = value.whole;
+  else if (value.type == ffiNumber)
+    out = value.number;
+  else if (textOf(value, text))
+    out = std::move(text);
+  else
+    return false;
+  return true;
+}
+
+Failure typeError(std::string message) {
+  return {"TypeError", std::move(message)};
+}
+
+/// `typesOnly`: outputs may be True in place of a tensor.
+Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool typesOnly, Given &given) {
+  const FfiValue none{ffiNone, 0, {0}};
+  std::size_t at = 0;
+  const auto next = [&]() -> const FfiValue & { return at < arguments.size() ? arguments[at++] : (++at, none); };
+  for (const TensorParameter &p : callable.tensors()) {
+    if (p.isGroup)
+      continue;
+    const FfiValue &value = next();
+    const std::string where = argumentText(callable.name(), p.name);
+    if (value.type == ffiNone) {
+      if (!p.optional && !(typesOnly && p.output))
+        return typeError(where + " is missing: " + p.description);
+      continue;
+    }
+    const FfiTensor *const tensor = tensorOf(value);
+    if (!tensor && typesOnly && p.output && value.type == ffiFlag) {
+      if (p.optional && value.whole)
+        given.options[p.name] = true;
+      continue;
+    }
+    if (!tensor)
+      return typeError(where + " is no tensor");
+    auto type = checkTensor(where, *tensor);
+    if (!type.ok())
+      return failureOf(callable.name(), type.status());
+    if (!typesOnly && tensor->deviceType != hostDevice)
+      return failureOf(callable.name(), Status(StatusCode::Unsupported, where + " is not in the host's memory",
+                                               "call the C++ operation for tensors on a GPU"));
+    if (p.output && p.optional)
+      given.options[p.name] = true;
+    (p.output ? given.outputTypes : given.inputTypes)[p.name] = *type;
+    (p.output ? given.outputs : given.tensors)[p.name] = tensor;
+  }
+  for (const OptionInfo &o : callable.options()) {
+    const FfiValue &value = next();
+    if (value.type != ffiNone && !optionOf(value, o.kind, given.options[o.name]))
+      return typeError(argumentText(callable.name(), o.name) + " is no flag, number or text");
+  }
+  const FfiValue &workspace = next();
+  if (workspace.type != ffiNone && !tensorOf(workspace))
+    return typeError(argumentText(callable.name(), "workspace") + " is no tensor");
+  if (arguments.size() > at)
+    return typeError(std::string(callable.name()) + ": " + std::to_string(arguments.size()) +
+                     " arguments: the limit is " + std::to_string(at));
+  return {};
+}
+
+std::string typeText(const TensorType &type) {
+  return std::string(dtypeName(type.dtype)) + "[" + shapeText(type.shape) + "]";
+}
+
+/// The outputs are what the operation gives, and lie apart from each other and from what is read.
+Status checkOutputs(const Callable &callable, const Given &given) {
+  KILN_ASSIGN(const TensorTypes wanted, callable.outputs(given.inputTypes, given.options));
+  for (const TensorParameter &p : callable.tensors()) {
+    const auto output = given.outputs.find(p.name);
+    if (!p.output || output == given.outputs.end())
+      continue;
+    const std::string where = argumentText(callable.name(), p.name);
+    const TensorType &is = given.outputTypes.find(p.name)->second;
+    const auto must = wanted.find(p.name);
+    if (must == wanted.end() || is.shape != must->second.shape || is.dtype != must->second.dtype)
+      return Status::invalid(where + " is " + typeText(is) +
+                                 (must == wanted.end() ? "" : ": it must be " + typeText(must->second)),
+                             "give it that type and shape");
+    for (const auto *others : {&given.tensors, &given.outputs})
+      for (const auto &[name, tensor] : *others)
+        if (name != p.name && name != p.inPlaceOf)
+          KILN_TRY(checkApart(where, *output->second, name, *tensor));
+  }
+  return {};
+}
+
+Status runOnHost(const Callable &callable, Given &given) {
+  for (const auto &[name, tensor] : given.tensors)
+    given.inputs[name] = copyIn(*tensor, given.inputTypes.find(name)->second);
+  KILN_ASSIGN(Emulated *const on, emulated());
+  const std::lock_guard lock(on->mutex);
+  Callable::Planner &planner = on->planners[&callable];
+  if (!planner)
+    planner = callable.bind(*on->jit);
+  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*on->device, callable, given.inputs, given.options));
+  Status ran = callable.run(*on->jit, planner, placed.call(), {});
+  const std::vector<Finding> findings = on->device->takeFindings();
+  if (!findings.empty())
+    return {StatusCode::Findings, findings.front().toString()};
+  KILN_TRY(std::move(ran));
+  KILN_TRY(on->device->defaultStream().synchronize());
+  KILN_ASSIGN(const Arrays results, placed.readOutputs());
+  for (const auto &[name, tensor] : given.outputs)
+    copyOut(results.find(name)->second, *tensor);
+  return {};
+}
+
+} // namespace
+
+Failure failureOf(std::string_view operation, const Status &status) {
+  constexpr const char *kinds[] = {"",
+                                   "Finding",
+                                   "ValueError",
+                                   "FileNotFoundError",
+                                   "OSError",
+                                   "CompileError",
+                                   "NotImplementedError",
+                                   "DeviceError",
+                                   "MemoryError",
+                                   "NotReady",
+                                   "InternalError"};
+  static_assert(std::size(kinds) == static_cast<std::size_t>(StatusCode::Internal) + 1);
+  const std::string text = status.toString();
+  const bool named = text.starts_with(operation);
+  return {kinds[static_cast<std::size_t>(status.code())], named ? text : std::string(operation) + ": " + text};
+}
+
+Failure run(const Family &family, std::span<const FfiValue> arguments) {
+  const Callable &callable = *family.callable;
+  Given given;
+  if (Failure f = read(callable, arguments, false, given); !f.kind.empty())
+    return f;
+  Status s = checkOptions(callable, given.options);
+  if (s.ok())
+    s = checkOutputs(callable, given);
+  if (s.ok())
+    s = runOnHost(callable, given);
+  return s.ok() ? Failure() : failureOf(callable.name(), s);
+}
+
+Failure outputsOf(const Family &family, std::span<const FfiValue> arguments, std::string &out) {
+  const Callable &callable = *family.callable;
+  Given given;
+  if (Failure f = read(callable, arguments, true, given); !f.kind.empty())
+    return f;
+  if (Status s = checkOptions(callable, given.options); !s.ok())
+    return failureOf(callable.name(), s);
+  const auto types = callable.outputs(given.inputTypes, given.options);
+  if (!types.ok())
+    return failureOf(callable.name(), types.status());
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto &[name, type] : *types)
+    rows.push_back({{"name", name}, {"shape", type.shape}, {"dtype", dtypeName(type.dtype)}});
+  out = rows.dump();
+  return {};
+}
+
+} // namespace kiln::door

@@ -1,0 +1,37 @@
+//===- DoorCall.h - A call of an operation through the door --------------------===//
+//
+// Arguments by position, in the order of the family's own table (kernels/support/Callable.h): its tensors, inputs and
+// outputs, then its options, then a workspace.  None, and trailing arguments that are left out, are not given.  An
+// optional output is asked for by giving it.  Groups of tensors (TensorParameter::isGroup) have no place.
+//
+//===----------------------------------------------------------------------===//
+#ifndef KILN_RUNTIME_DOOR_DOORCALL_H
+#define KILN_RUNTIME_DOOR_DOORCALL_H
+
+#include "kernels/support/Family.h"
+#include "runtime/door/TvmFfi.h"
+
+#include <span>
+
+namespace kiln::door {
+
+/// What was wrong, as a kind of Python's errors and a message.
+struct Failure {
+  std::string kind; ///< empty: nothing was wrong
+  std::string message;
+};
+Failure failureOf(std::string_view operation, const Status &status);
+
+/// Runs a call; the outputs are written when it returns.
+Failure run(const kernels::Family &family, std::span<const FfiValue> arguments);
+
+/// Types of the outputs of a call, as JSON: [{"name", "shape", "dtype"}].  Inputs and options as of `run`; an optional
+/// output is asked for by True.
+Failure outputsOf(const kernels::Family &family, std::span<const FfiValue> arguments, std::string &json);
+
+/// All operations, as JSON: names, parameters, options with kinds, defaults, texts; the knobs.
+std::string describeAll();
+
+} // namespace kiln::door
+
+#endif // KILN_RUNTIME_DOOR_DOORCALL_H

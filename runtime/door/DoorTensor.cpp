@@ -1,0 +1,139 @@
+#include "runtime/door/DoorTensor.h"
+
+#include "kiln/Tensor.h"
+#include "support/Text.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace kiln::door {
+namespace {
+
+constexpr std::uint8_t isInt = 0, isUnsigned = 1, isFloat = 2, isBFloat = 4, isBool = 6, isE4M3 = 10, isE5M2 = 12;
+struct TypeRow {
+  std::uint8_t code, bits;
+  DType type;
+};
+/// DLPack's codes.
+constexpr TypeRow types[] = {{isFloat, 16, DType::F16},    {isBFloat, 16, DType::BF16},  {isFloat, 32, DType::F32},
+                             {isFloat, 64, DType::F64},    {isE4M3, 8, DType::F8E4M3},   {isE5M2, 8, DType::F8E5M2},
+                             {isInt, 8, DType::I8},        {isInt, 16, DType::I16},      {isInt, 32, DType::I32},
+                             {isInt, 64, DType::I64},      {isUnsigned, 8, DType::U8},   {isUnsigned, 16, DType::U16},
+                             {isUnsigned, 32, DType::U32}, {isUnsigned, 64, DType::U64}, {isBool, 8, DType::I1}};
+
+/// Elements from one of dimension `d` to the next.
+std::int64_t strideOf(const FfiTensor &t, int d) {
+  if (t.strides)
+    return t.strides[d];
+  std::int64_t stride = 1;
+  for (int e = d + 1; e < t.rank; ++e)
+    stride *= t.shape[e];
+  return stride;
+}
+
+/// Calls f(place in bytes from the start) for each element, in C order.
+template <typename F> void forEachElement(const FfiTensor &t, F f) {
+  std::int64_t at[Tensor::maxRank] = {}, strides[Tensor::maxRank];
+  for (int d = 0; d < t.rank; ++d) {
+    if (t.shape[d] == 0)
+      return;
+    strides[d] = strideOf(t, d) * (t.bits / 8);
+  }
+  for (std::int64_t place = 0;;) {
+    f(place);
+    int d = t.rank - 1;
+    for (; d >= 0; --d) {
+      place += strides[d];
+      if (++at[d] < t.shape[d])
+        break;
+      place -= strides[d] * t.shape[d];
+      at[d] = 0;
+    }
+    if (d < 0)
+      return;
+  }
+}
+
+char *start(const FfiTensor &t) {
+  return static_cast<char *>(t.data) + t.byteOffset;
+}
+
+/// Bytes from the first element to the end of the last one.
+std::int64_t spanOf(const FfiTensor &t) {
+  std::int64_t last = 0;
+  for (int d = 0; d < t.rank; ++d) {
+    if (t.shape[d] == 0)
+      return 0;
+    last += (t.shape[d] - 1) * strideOf(t, d);
+  }
+  return (last + 1) * (t.bits / 8);
+}
+
+} // namespace
+
+Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &t) {
+  const auto row = std::ranges::find_if(
+      types, [&](const TypeRow &r) { return r.code == t.code && r.bits == t.bits && t.lanes == 1; });
+  if (row == std::end(types))
+    return Status::invalid(format("%s has a dtype that is not known (DLPack's code %u with %u bits)", where.c_str(),
+                                  unsigned(t.code), unsigned(t.bits)),
+                           "convert it to one that the operation takes");
+  if (t.rank > static_cast<int>(Tensor::maxRank))
+    return Status::invalid(format("%s has %d dimensions: the limit is %u", where.c_str(), t.rank, Tensor::maxRank),
+                           "join dimensions");
+  kernels::TensorType out{row->type, {}};
+  for (int d = 0; d < t.rank; ++d) {
+    if (t.shape[d] < 0 || strideOf(t, d) < 0)
+      return Status::invalid(where + " has a negative " + (t.shape[d] < 0 ? "extent" : "stride") + " in dimension " +
+                                 std::to_string(d),
+                             "give a copy");
+    out.shape.push_back(static_cast<std::uint64_t>(t.shape[d]));
+  }
+  if (out.elements() != 0 && !t.data)
+    return Status::invalid(where + " has elements and no memory", "give no fake tensor and no wrapper subclass");
+  return out;
+}
+
+Array copyIn(const FfiTensor &t, const kernels::TensorType &type) {
+  Array out{type.dtype, type.shape, {}};
+  const unsigned bytes = t.bits / 8U;
+  out.data.resize(type.elements() * bytes);
+  std::byte *to = out.data.data();
+  forEachElement(t, [&](std::int64_t place) {
+    std::memcpy(to, start(t) + place, bytes);
+    to += bytes;
+  });
+  return out;
+}
+
+void copyOut(const Array &array, const FfiTensor &t) {
+  const unsigned bytes = t.bits / 8U;
+  const std::byte *from = array.data.data();
+  forEachElement(t, [&](std::int64_t place) {
+    std::memcpy(start(t) + place, from, bytes);
+    from += bytes;
+  });
+}
+
+Status checkApart(const std::string &where, const FfiTensor &t, const std::string &other, const FfiTensor &with) {
+  const char *const begin = start(t), *const otherBegin = start(with);
+  const std::int64_t span = spanOf(t), otherSpan = spanOf(with);
+  if (span == 0 || otherSpan == 0 || begin + span <= otherBegin || otherBegin + otherSpan <= begin)
+    return {};
+  const char *const low = std::min(begin, otherBegin);
+  std::vector<bool> taken(static_cast<std::size_t>(std::max(begin + span, otherBegin + otherSpan) - low));
+  forEachElement(t, [&](std::int64_t place) {
+    for (unsigned i = 0; i < t.bits / 8U; ++i)
+      taken[static_cast<std::size_t>(begin + place - low) + i] = true;
+  });
+  bool meets = false;
+  forEachElement(with, [&](std::int64_t place) {
+    for (unsigned i = 0; i < with.bits / 8U; ++i)
+      meets |= taken[static_cast<std::size_t>(otherBegin + place - low) + i];
+  });
+  if (!meets)
+    return {};
+  return Status::invalid(where + " overlaps '" + other + "' in memory", "give outputs memory of their own");
+}
+
+} // namespace kiln::door

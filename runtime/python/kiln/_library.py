@@ -1,0 +1,149 @@
+"""libkiln.so: where it is, and its functions.
+
+It is opened at the first use, not at import, so that `import kiln` costs nothing.  Its operations describe themselves
+(`kiln_describe`): no list of them, nor of their arguments, stands in Python.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import glob
+import importlib.util
+import json
+import os
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from kiln import errors
+
+__all__ = ["Library", "Operation", "Option", "TensorParameter", "library"]
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorParameter:
+    """An input or an output of an operation."""
+
+    name: str
+    output: bool
+    optional: bool
+    description: str
+    dtype: str | None = None  # None: the caller's
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """What a call says besides its tensors.  None of it: its default."""
+
+    name: str
+    kind: str  # "flag", "whole", "float", "choice" or "text"
+    description: str
+    default: Any = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """A row of the table that libkiln gives, and its function."""
+
+    name: str
+    summary: str
+    dtypes: tuple[str, ...]
+    tensors: tuple[TensorParameter, ...]
+    options: tuple[Option, ...]
+    function: Callable[..., Any]
+
+    @functools.cached_property
+    def positions(self) -> dict[str, int]:
+        """Where each argument stands in a call of `function`: tensors, options, the workspace."""
+        names = [p.name for p in (*self.tensors, *self.options)]
+        return {name: at for at, name in enumerate([*names, "workspace"])}
+
+    @functools.cached_property
+    def inputs(self) -> dict[str, TensorParameter]:
+        return {p.name: p for p in self.tensors if not p.output}
+
+    @functools.cached_property
+    def outputs(self) -> dict[str, TensorParameter]:
+        return {p.name: p for p in self.tensors if p.output}
+
+    @functools.cached_property
+    def option(self) -> dict[str, Option]:
+        return {o.name: o for o in self.options}
+
+    def arguments(self, values: dict[str, Any]) -> list[Any]:
+        """The arguments of a call, in its order; those that are not given are None."""
+        out: list[Any] = [None] * (1 + max((self.positions[name] for name in values), default=-1))
+        for name, value in values.items():
+            out[self.positions[name]] = value
+        return out
+
+
+class Library:
+    """libkiln.so of this process."""
+
+    def __init__(self, path: str) -> None:
+        import tvm_ffi
+
+        for kind, cls in errors.KINDS.items():
+            tvm_ffi.register_error(kind, cls)
+        self.path = path
+        self.module = tvm_ffi.load_module(path)
+        self.description: dict[str, Any] = json.loads(self.function("describe")())
+        self.operations = {row["name"]: self._operation(row) for row in self.description["operations"]}
+
+    def function(self, name: str) -> Callable[..., Any]:
+        return self.module[f"kiln_{name}"]
+
+    def _operation(self, row: dict[str, Any]) -> Operation:
+        tensor_fields = {f.name for f in dataclasses.fields(TensorParameter)}
+        option_fields = {f.name for f in dataclasses.fields(Option)}
+        return Operation(
+            row["name"],
+            row["summary"],
+            tuple(row["dtypes"]),
+            tuple(TensorParameter(**{k: v for k, v in p.items() if k in tensor_fields}) for p in row["tensors"]),
+            tuple(
+                Option(**{k: tuple(v) if k == "choices" else v for k, v in o.items() if k in option_fields})
+                for o in row["options"]
+            ),
+            self.function(row["name"]),
+        )
+
+
+def _path() -> str:
+    """The library's file: KILN_LIBRARY (for development), else the one in this package."""
+    named = os.environ.get("KILN_LIBRARY")
+    if named:
+        if not os.path.isfile(named):
+            raise FileNotFoundError(
+                f"kiln: KILN_LIBRARY names {named}, which is no file; build it with "
+                "`cmake --build build/dev --target kiln-door`, or unset the variable"
+            )
+        return named
+    own = pathlib.Path(__file__).parent / "lib" / "libkiln.so"
+    if not own.is_file():
+        raise FileNotFoundError(
+            f"kiln: {own} is missing: this package was not built as a wheel; set KILN_LIBRARY to a libkiln.so"
+        )
+    return str(own)
+
+
+def _offer_assembler() -> None:
+    """torch's wheel brings libnvJitLink.  Kiln takes it if the user has named none."""
+    if "KILN_NVJITLINK" in os.environ:
+        return
+    packages = importlib.util.find_spec("nvidia")
+    for folder in (packages.submodule_search_locations or []) if packages else []:
+        for found in sorted(glob.glob(os.path.join(folder, "*", "lib", "libnvJitLink.so*")))[-1:]:
+            os.environ["KILN_NVJITLINK"] = found
+            return
+
+
+@functools.cache
+def library() -> Library:
+    """The library, opened at the first call."""
+    path = _path()
+    _offer_assembler()
+    return Library(path)

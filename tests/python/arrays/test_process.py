@@ -1,0 +1,109 @@
+"""Threads, the interpreter's lock, fork, and what import costs."""
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+
+import kiln
+
+ROWS = np.random.default_rng(3).standard_normal((4, 64)).astype(np.float32)
+
+
+def python(program):
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+
+
+def test_threads_get_the_results_of_one():
+    wanted = kiln.softmax(ROWS)
+    results = [None] * 6
+
+    def work(at):
+        results[at] = all((kiln.softmax(ROWS) == wanted).all() for _ in range(5))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(results))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * len(results)
+
+
+def test_other_threads_run_during_a_call():
+    q = np.ones((1, 512, 2, 64), np.float16)
+    kiln.attention(q, q, q)
+    ended, ticks = threading.Event(), []
+
+    def count():
+        while not ended.wait(0.0005):
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin = time.perf_counter()
+    kiln.attention(q, q, q)
+    end = time.perf_counter()
+    ended.set()
+    thread.join()
+    during = sum(begin < t < end for t in ticks)
+    # With the lock held there would be none, or one at each end.
+    assert during > 5, (during, end - begin)
+
+
+def test_a_call_after_a_fork_is_refused():
+    program = """
+import os, sys, numpy as np, kiln
+x = np.ones((2, 32), np.float32)
+kiln.softmax(x)
+child = os.fork()
+if child == 0:
+    try:
+        kiln.softmax(x)
+        os._exit(0)
+    except NotImplementedError as e:
+        os._exit(3 if "forked" in str(e) else 4)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), kiln.softmax(x)[0, 0])
+"""
+    ran = python(program)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == ["3", str(1 / 32)]
+
+
+def test_import_opens_nothing():
+    program = "import sys, kiln; print([m for m in ('numpy', 'tvm_ffi', 'torch') if m in sys.modules])"
+    assert python(program).stdout.strip() == "[]"
+
+
+def test_a_library_that_is_not_there_is_named():
+    program = """
+import os
+os.environ["KILN_LIBRARY"] = "/nowhere/libkiln.so"
+import kiln
+try:
+    kiln.operations()
+except FileNotFoundError as e:
+    print(e)
+"""
+    assert "/nowhere/libkiln.so" in python(program).stdout
+
+
+def test_torchs_assembler_is_offered(tmp_path):
+    """torch's wheel brings libnvJitLink: its path becomes the knob's value, unless the user gave one."""
+    package = tmp_path / "nvidia" / "cu13" / "lib"
+    package.mkdir(parents=True)
+    (package / "libnvJitLink.so.13").write_bytes(b"")
+    program = f"""
+import os, sys
+sys.path.insert(0, {str(tmp_path)!r})
+import kiln._library as l
+l._offer_assembler()
+print(os.environ.get("KILN_NVJITLINK"))
+"""
+    assert python(program).stdout.strip() == str(package / "libnvJitLink.so.13")
+    os.environ["KILN_NVJITLINK"] = "none"
+    try:
+        assert python(program).stdout.strip() == "none"
+    finally:
+        del os.environ["KILN_NVJITLINK"]
