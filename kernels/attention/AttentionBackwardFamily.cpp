@@ -123,7 +123,7 @@ public:
       a.dq = out.q, a.dk = out.k, a.dv = out.v;
       a.of.lse = optional("lse"), a.dlse = optional("dlse"), a.dsink = optional("dsink");
       a.dbias = optional("dbias");
-      a.maxKeys = valueOr<std::int64_t>(call.options, maxKeysValue, 0);
+      a.maxKeys = valueOr<std::int64_t>(call.options, maxKeysValue, a.of.cuK ? extentsOf(a.of).rowsK : 0);
       return operation->describe(a, plan);
     };
   }

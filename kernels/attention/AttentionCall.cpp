@@ -138,7 +138,8 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionV
       return Status::invalid("attention: argument '" + std::string(name) + "' has rank " +
                                  std::to_string((*table)->rank) + ", it must be 1: batch + 1 offsets",
                              "reshape it");
-  a.maxQueries = valueOr<std::int64_t>(options, maxQueriesValue, 0);
+  // A call whose tables nobody has read: no sequence is longer than all of them.
+  a.maxQueries = valueOr<std::int64_t>(options, maxQueriesValue, a.cuQ ? extentsOf(a).rowsQ : 0);
   addHookTensors(tensors, options, a);
   return a;
 }

@@ -1,6 +1,7 @@
 // The exported functions in tvm-ffi's calling convention.  Those of the operations are generated from
 // kernels/Families.def (CMakeLists.txt): each is one line, KILN_DOOR_OPERATION(name).
 #include "runtime/door/DoorCall.h"
+#include "runtime/door/DoorDevices.h"
 
 #include <exception>
 
@@ -62,6 +63,11 @@ int operation(const char *name, const FfiValue *arguments, std::int32_t count, F
 KILN_DOOR_EXPORT __tvm_ffi_kiln_describe(void *, const kiln::door::FfiValue *, std::int32_t,
                                          kiln::door::FfiValue *result) {
   return kiln::door::guarded([&] { return kiln::door::giveText(kiln::door::describeAll(), result); });
+}
+
+KILN_DOOR_EXPORT __tvm_ffi_kiln_devices(void *, const kiln::door::FfiValue *, std::int32_t,
+                                        kiln::door::FfiValue *result) {
+  return kiln::door::guarded([&] { return kiln::door::giveText(kiln::door::describeDevices(), result); });
 }
 
 /// (operation, the arguments of its call)

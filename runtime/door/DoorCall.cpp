@@ -1,11 +1,10 @@
 #include "runtime/door/DoorCall.h"
 
 #include "kernels/support/Runner.h"
-#include "kiln/Jit.h"
+#include "runtime/door/DoorDevices.h"
 #include "runtime/door/DoorTensor.h"
 #include "runtime/io/DType.h"
 
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 namespace kiln::door {
@@ -13,35 +12,14 @@ namespace {
 
 using namespace kernels;
 
-constexpr std::int32_t hostDevice = 1;
-
-/// The device that serves tensors in the host's memory, and what was bound there.  Made at the first call and never
-/// destroyed: threads may call while the process ends.
-struct Emulated {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Jit> jit;
-  std::map<const Callable *, Callable::Planner> planners;
-  std::mutex mutex; ///< of a call: emulated launches share the device's memory and its findings
-};
-
-Result<Emulated *> emulated() {
-  static std::mutex mutex;
-  static Emulated *known = nullptr;
-  const std::lock_guard lock(mutex);
-  if (!known) {
-    auto made = std::make_unique<Emulated>();
-    KILN_ASSIGN(made->device, openDevice("emulator:sm_90a"));
-    KILN_ASSIGN(made->jit, Jit::create(*made->device));
-    known = made.release();
-  }
-  return known;
-}
-
 struct Given {
   Arrays inputs;
   TensorTypes inputTypes, outputTypes;
   std::map<std::string, const FfiTensor *, std::less<>> tensors, outputs;
   OptionValues options;
+  Place place;
+  std::string first; ///< the argument that `place` is from
+  Tensor workspace;  ///< address 0: none
 };
 
 std::string argumentText(std::string_view operation, std::string_view name) {
@@ -64,6 +42,18 @@ bool optionOf(const FfiValue &value, OptionInfo::Kind kind, OptionValue &out) {
   else
     return false;
   return true;
+}
+
+/// Where all tensors of the call are: where its first one is.
+Status placeOf(const std::string &where, const FfiTensor &tensor, Given &given) {
+  const Place place{tensor.deviceType, tensor.device};
+  if (given.first.empty())
+    given.place = place, given.first = where;
+  const bool same = place == given.place || (place.isHost() && given.place.isHost());
+  return same ? Status()
+              : Status::invalid(where + " is on " + place.toString() + ", " + given.first + " on " +
+                                    given.place.toString(),
+                                "give all tensors on one device");
 }
 
 Failure typeError(std::string message) {
@@ -96,9 +86,8 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
     auto type = checkTensor(where, *tensor);
     if (!type.ok())
       return failureOf(callable.name(), type.status());
-    if (!typesOnly && tensor->deviceType != hostDevice)
-      return failureOf(callable.name(), Status(StatusCode::Unsupported, where + " is not in the host's memory",
-                                               "call the C++ operation for tensors on a GPU"));
+    if (Status s = placeOf(where, *tensor, given); !s.ok())
+      return failureOf(callable.name(), s);
     if (p.output && p.optional)
       given.options[p.name] = true;
     (p.output ? given.outputTypes : given.inputTypes)[p.name] = *type;
@@ -110,8 +99,17 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
       return typeError(argumentText(callable.name(), o.name) + " is no flag, number or text");
   }
   const FfiValue &workspace = next();
-  if (workspace.type != ffiNone && !tensorOf(workspace))
-    return typeError(argumentText(callable.name(), "workspace") + " is no tensor");
+  if (workspace.type != ffiNone) {
+    const std::string where = argumentText(callable.name(), "workspace");
+    const FfiTensor *const tensor = tensorOf(workspace);
+    if (!tensor)
+      return typeError(where + " is no tensor");
+    auto type = checkTensor(where, *tensor);
+    const Status s = type.ok() ? placeOf(where, *tensor, given) : type.status();
+    if (!s.ok())
+      return failureOf(callable.name(), s);
+    given.workspace = windowOf(*tensor, *type);
+  }
   if (arguments.size() > at)
     return typeError(std::string(callable.name()) + ": " + std::to_string(arguments.size()) +
                      " arguments: the limit is " + std::to_string(at));
@@ -136,6 +134,8 @@ Status checkOutputs(const Callable &callable, const Given &given) {
       return Status::invalid(where + " is " + typeText(is) +
                                  (must == wanted.end() ? "" : ": it must be " + typeText(must->second)),
                              "give it that type and shape");
+    if (!given.place.isHost())
+      continue; // operations compare what lies on their own device
     for (const auto *others : {&given.tensors, &given.outputs})
       for (const auto &[name, tensor] : *others)
         if (name != p.name && name != p.inPlaceOf)
@@ -144,25 +144,45 @@ Status checkOutputs(const Callable &callable, const Given &given) {
   return {};
 }
 
-Status runOnHost(const Callable &callable, Given &given) {
+Status runOnHost(DoorDevice &on, const Callable &callable, Given &given) {
   for (const auto &[name, tensor] : given.tensors)
     given.inputs[name] = copyIn(*tensor, given.inputTypes.find(name)->second);
-  KILN_ASSIGN(Emulated *const on, emulated());
-  const std::lock_guard lock(on->mutex);
-  Callable::Planner &planner = on->planners[&callable];
-  if (!planner)
-    planner = callable.bind(*on->jit);
-  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(*on->device, callable, given.inputs, given.options));
-  Status ran = callable.run(*on->jit, planner, placed.call(), {});
-  const std::vector<Finding> findings = on->device->takeFindings();
+  const std::lock_guard lock(on.calls);
+  KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(on.device(), callable, given.inputs, given.options));
+  Status ran = callable.run(on.jit(), on.plannerOf(callable), placed.call(), {});
+  const std::vector<Finding> findings = on.device().takeFindings();
   if (!findings.empty())
     return {StatusCode::Findings, findings.front().toString()};
   KILN_TRY(std::move(ran));
-  KILN_TRY(on->device->defaultStream().synchronize());
+  KILN_TRY(on.device().defaultStream().synchronize());
   KILN_ASSIGN(const Arrays results, placed.readOutputs());
   for (const auto &[name, tensor] : given.outputs)
     copyOut(results.find(name)->second, *tensor);
   return {};
+}
+
+/// On the stream that tvm-ffi says, which is torch's current one.  Tables of lengths are not read: upper bounds that
+/// follow from them on the host are the shapes'.
+Status runOnGpu(DoorDevice &on, const Callable &callable, Given &given) {
+  Call call;
+  call.options = std::move(given.options);
+  for (const auto &[tensors, types] :
+       {std::pair(&given.tensors, &given.inputTypes), std::pair(&given.outputs, &given.outputTypes)})
+    for (const auto &[name, tensor] : *tensors)
+      (call.tensors[name] = windowOf(*tensor, types->find(name)->second)).device = &on.device();
+  RunOptions options;
+  void *const native = TVMFFIEnvGetStream ? TVMFFIEnvGetStream(given.place.type, given.place.number) : nullptr;
+  KILN_ASSIGN(const std::unique_ptr<Stream> stream, on.device().streamOf(native));
+  options.stream = stream.get();
+  options.workspace = given.workspace.address;
+  if (options.workspace)
+    options.workspaceBytes = static_cast<std::size_t>(given.workspace.elements()) * dtypeBytes(given.workspace.dtype);
+  return callable.run(on.jit(), on.plannerOf(callable), call, options);
+}
+
+Status runThere(const Callable &callable, Given &given) {
+  KILN_ASSIGN(DoorDevice *const on, DoorDevice::of(given.place));
+  return given.place.isGpu() ? runOnGpu(*on, callable, given) : runOnHost(*on, callable, given);
 }
 
 } // namespace
@@ -194,7 +214,7 @@ Failure run(const Family &family, std::span<const FfiValue> arguments) {
   if (s.ok())
     s = checkOutputs(callable, given);
   if (s.ok())
-    s = runOnHost(callable, given);
+    s = runThere(callable, given);
   return s.ok() ? Failure() : failureOf(callable.name(), s);
 }
 

@@ -94,6 +94,16 @@ Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTenso
   return out;
 }
 
+Tensor windowOf(const FfiTensor &t, const kernels::TensorType &type) {
+  Tensor out;
+  out.address = reinterpret_cast<DeviceAddress>(start(t));
+  out.dtype = type.dtype;
+  out.rank = static_cast<unsigned>(t.rank);
+  for (int d = 0; d < t.rank; ++d)
+    out.shape[d] = t.shape[d], out.strides[d] = strideOf(t, d);
+  return out;
+}
+
 Array copyIn(const FfiTensor &t, const kernels::TensorType &type) {
   Array out{type.dtype, type.shape, {}};
   const unsigned bytes = t.bits / 8U;

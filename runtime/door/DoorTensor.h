@@ -17,6 +17,9 @@ namespace kiln::door {
 /// Its type and shape, or what is wrong with it; `where` names the operation and the argument.
 Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &tensor);
 
+/// The tensor as operations take it, where it lies; its device is not set.
+Tensor windowOf(const FfiTensor &tensor, const kernels::TensorType &type);
+
 /// The elements in C order.
 Array copyIn(const FfiTensor &tensor, const kernels::TensorType &type);
 /// Writes each element where it belongs, and nothing between them.

@@ -64,6 +64,7 @@ constexpr std::size_t ffiHeaderBytes = 24; ///< of an object
 
 extern "C" {
 __attribute__((weak)) void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
+__attribute__((weak)) void *TVMFFIEnvGetStream(std::int32_t deviceType, std::int32_t device);
 __attribute__((weak)) int TVMFFIStringFromByteArray(const FfiBytes *bytes, FfiValue *result);
 }
 

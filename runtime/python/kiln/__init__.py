@@ -7,7 +7,8 @@ Every operation of the library is a function here, on arrays of NumPy, CuPy or t
     o, lse = kiln.attention(q, k, v, causal=True, lse=True)
 
 `kiln.torch` has operations of torch with gradients, for torch.compile, export and checkpointing.  `help(kiln.softmax)`
-lists an operation's arguments; `kiln.operations()` lists the operations.
+lists an operation's arguments; `kiln.operations()` lists the operations, `kiln.devices()` the devices; `kiln.config`
+sets knobs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from kiln.errors import CompileError, DeviceError, Finding, InternalError, KilnError, NotReady
 
 __version__ = "0.1.0"
-__all__ = ["CompileError", "DeviceError", "Finding", "InternalError", "KilnError", "NotReady", "operations"]
+__all__ = ["CompileError", "DeviceError", "Finding", "InternalError", "KilnError", "NotReady", "config", "devices", "operations"]
 
 
 def operations() -> dict[str, str]:
@@ -34,6 +35,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in ("torch", "compat"):
         return importlib.import_module(f"kiln.{name}")
+    if name in ("config", "devices"):
+        return getattr(importlib.import_module("kiln._config"), name)
     from kiln._functions import function
     from kiln._library import library
 

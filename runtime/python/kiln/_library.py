@@ -84,8 +84,7 @@ class Library:
     """libkiln.so of this process."""
 
     def __init__(self, path: str) -> None:
-        import tvm_ffi
-
+        import tvm_ffi  # which imports torch, if there is one
         for kind, cls in errors.KINDS.items():
             tvm_ffi.register_error(kind, cls)
         self.path = path

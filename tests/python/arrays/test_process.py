@@ -107,3 +107,38 @@ print(os.environ.get("KILN_NVJITLINK"))
         assert python(program).stdout.strip() == "none"
     finally:
         del os.environ["KILN_NVJITLINK"]
+
+
+def test_knobs_are_set_before_the_first_call():
+    program = """
+import os, kiln, numpy as np
+with kiln.config(cache_dir="/elsewhere", tuned=False):
+    print(os.environ["KILN_CACHE_DIR"], os.environ["KILN_TUNED"])
+print(os.environ["KILN_CACHE_DIR"] != "/elsewhere", "KILN_TUNED" in os.environ)
+try:
+    kiln.config(cache_dri="/x")
+except TypeError as e:
+    print(e)
+kiln.config(checks="wrong")
+try:
+    kiln.softmax(np.ones((2, 8), np.float32))
+except ValueError as e:
+    print(e)
+kiln.config(checks="fail")
+kiln.softmax(np.ones((2, 8), np.float32))
+try:
+    kiln.config(checks="off")
+except RuntimeError as e:
+    print(e)
+"""
+    ran = python(program)
+    assert ran.returncode == 0, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines[0] == "/elsewhere 0" and lines[1] == "True False"
+    assert "'cache_dri'" in lines[2] and "'cache_dir'" in lines[2]
+    assert "KILN_CHECKS" in lines[3] and "wrong" in lines[3]
+    assert "before the first" in lines[4]
+
+
+def test_devices_are_listed():
+    assert "emulator:sm_90a" in [device["name"] for device in kiln.devices()]
