@@ -10,7 +10,7 @@ namespace {
 
 int raise(const Failure &failure) {
   if (TVMFFIErrorSetRaisedFromCStr)
-    TVMFFIErrorSetRaisedFromCStr(failure.kind.c_str(), failure.message.c_str());
+    TVMFFIErrorSetRaisedFromCStr(failure.kind.c_str(), failure.toString().c_str());
   return -1;
 }
 

@@ -56,8 +56,8 @@ Status placeOf(const std::string &where, const FfiTensor &tensor, Given &given) 
                                 "give all tensors on one device");
 }
 
-Failure typeError(std::string message) {
-  return {"TypeError", std::move(message)};
+Failure typeError(std::string message, std::string remedy) {
+  return {"TypeError", std::move(message), std::move(remedy)};
 }
 
 /// `typesOnly`: outputs may be True in place of a tensor.
@@ -72,7 +72,7 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
     const std::string where = argumentText(callable.name(), p.name);
     if (value.type == ffiNone) {
       if (!p.optional && !(typesOnly && p.output))
-        return typeError(where + " is missing: " + p.description);
+        return typeError(where + " is missing", "give " + p.description);
       continue;
     }
     const FfiTensor *const tensor = tensorOf(value);
@@ -82,7 +82,7 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
       continue;
     }
     if (!tensor)
-      return typeError(where + " is no tensor");
+      return typeError(where + " is no tensor", "give one");
     auto type = checkTensor(where, *tensor);
     if (!type.ok())
       return failureOf(callable.name(), type.status());
@@ -96,14 +96,14 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
   for (const OptionInfo &o : callable.options()) {
     const FfiValue &value = next();
     if (value.type != ffiNone && !optionOf(value, o.kind, given.options[o.name]))
-      return typeError(argumentText(callable.name(), o.name) + " is no flag, number or text");
+      return typeError(argumentText(callable.name(), o.name) + " is no flag, number or text", "give " + o.text);
   }
   const FfiValue &workspace = next();
   if (workspace.type != ffiNone) {
     const std::string where = argumentText(callable.name(), "workspace");
     const FfiTensor *const tensor = tensorOf(workspace);
     if (!tensor)
-      return typeError(where + " is no tensor");
+      return typeError(where + " is no tensor", "give one");
     auto type = checkTensor(where, *tensor);
     const Status s = type.ok() ? placeOf(where, *tensor, given) : type.status();
     if (!s.ok())
@@ -112,7 +112,8 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
   }
   if (arguments.size() > at)
     return typeError(std::string(callable.name()) + ": " + std::to_string(arguments.size()) +
-                     " arguments: the limit is " + std::to_string(at));
+                         " arguments: the limit is " + std::to_string(at),
+                     "give fewer");
   return {};
 }
 
@@ -161,28 +162,58 @@ Status runOnHost(DoorDevice &on, const Callable &callable, Given &given) {
   return {};
 }
 
-/// On the stream that tvm-ffi says, which is torch's current one.  Tables of lengths are not read: upper bounds that
-/// follow from them on the host are the shapes'.
-Status runOnGpu(DoorDevice &on, const Callable &callable, Given &given) {
+/// The call on tensors where they lie.
+Call callThere(DoorDevice &on, Given &given) {
   Call call;
   call.options = std::move(given.options);
   for (const auto &[tensors, types] :
        {std::pair(&given.tensors, &given.inputTypes), std::pair(&given.outputs, &given.outputTypes)})
     for (const auto &[name, tensor] : *tensors)
       (call.tensors[name] = windowOf(*tensor, types->find(name)->second)).device = &on.device();
-  RunOptions options;
-  void *const native = TVMFFIEnvGetStream ? TVMFFIEnvGetStream(given.place.type, given.place.number) : nullptr;
+  return call;
+}
+
+/// Without others' word on the stream that tvm-ffi says, which is torch's current one.  Tables of lengths are not read:
+/// upper bounds that follow from them on the host are the shapes'.
+Status runOnGpu(DoorDevice &on, const Callable &callable, Given &given, const Surroundings *where) {
+  const Call call = callThere(on, given);
+  void *native = nullptr;
+  if (where)
+    native = where->stream;
+  else if (TVMFFIEnvGetStream)
+    native = TVMFFIEnvGetStream(given.place.type, given.place.number);
   KILN_ASSIGN(const std::unique_ptr<Stream> stream, on.device().streamOf(native));
-  options.stream = stream.get();
-  options.workspace = given.workspace.address;
-  if (options.workspace)
+  RunOptions options{stream.get()};
+  if (where)
+    options.workspace = where->workspace, options.workspaceBytes = where->workspaceBytes;
+  if (given.workspace.address)
+    options.workspace = given.workspace.address,
     options.workspaceBytes = static_cast<std::size_t>(given.workspace.elements()) * dtypeBytes(given.workspace.dtype);
   return callable.run(on.jit(), on.plannerOf(callable), call, options);
 }
 
-Status runThere(const Callable &callable, Given &given) {
+Status runThere(const Callable &callable, Given &given, const Surroundings *where) {
   KILN_ASSIGN(DoorDevice *const on, DoorDevice::of(given.place));
-  return given.place.isGpu() ? runOnGpu(*on, callable, given) : runOnHost(*on, callable, given);
+  return given.place.isGpu() ? runOnGpu(*on, callable, given, where) : runOnHost(*on, callable, given);
+}
+
+Result<std::size_t> workspaceThere(const Callable &callable, Given &given) {
+  if (!given.place.isGpu())
+    return std::size_t(0);
+  KILN_ASSIGN(DoorDevice *const on, DoorDevice::of(given.place));
+  WorkspacePlan plan;
+  KILN_TRY(on->plannerOf(callable)(callThere(*on, given), plan));
+  return plan.bytes;
+}
+
+/// What arguments say, and that it is right.
+Failure readWhole(const Callable &callable, std::span<const FfiValue> arguments, Given &given) {
+  if (Failure f = read(callable, arguments, false, given); !f.kind.empty())
+    return f;
+  Status s = checkOptions(callable, given.options);
+  if (s.ok())
+    s = checkOutputs(callable, given);
+  return s.ok() ? Failure() : failureOf(callable.name(), s);
 }
 
 } // namespace
@@ -200,36 +231,53 @@ Failure failureOf(std::string_view operation, const Status &status) {
                                    "NotReady",
                                    "InternalError"};
   static_assert(std::size(kinds) == static_cast<std::size_t>(StatusCode::Internal) + 1);
-  const std::string text = status.toString();
+  const std::string &text = status.message();
   const bool named = text.starts_with(operation);
-  return {kinds[static_cast<std::size_t>(status.code())], named ? text : std::string(operation) + ": " + text};
+  return {kinds[static_cast<std::size_t>(status.code())], named ? text : std::string(operation) + ": " + text,
+          status.remedy(), status.code()};
 }
 
-Failure run(const Family &family, std::span<const FfiValue> arguments) {
+Failure run(const Family &family, std::span<const FfiValue> arguments, const Surroundings *where) {
   const Callable &callable = *family.callable;
   Given given;
-  if (Failure f = read(callable, arguments, false, given); !f.kind.empty())
+  if (Failure f = readWhole(callable, arguments, given); !f.kind.empty())
     return f;
-  Status s = checkOptions(callable, given.options);
-  if (s.ok())
-    s = checkOutputs(callable, given);
-  if (s.ok())
-    s = runThere(callable, given);
+  const Status s = runThere(callable, given, where);
   return s.ok() ? Failure() : failureOf(callable.name(), s);
 }
 
-Failure outputsOf(const Family &family, std::span<const FfiValue> arguments, std::string &out) {
+Failure workspaceOf(const Family &family, std::span<const FfiValue> arguments, std::size_t &bytes) {
+  const Callable &callable = *family.callable;
+  Given given;
+  if (Failure f = readWhole(callable, arguments, given); !f.kind.empty())
+    return f;
+  const Result<std::size_t> found = workspaceThere(callable, given);
+  if (!found)
+    return failureOf(callable.name(), found.status());
+  bytes = *found;
+  return {};
+}
+
+Failure outputsOf(const Family &family, std::span<const FfiValue> arguments, TensorTypes &types) {
   const Callable &callable = *family.callable;
   Given given;
   if (Failure f = read(callable, arguments, true, given); !f.kind.empty())
     return f;
   if (Status s = checkOptions(callable, given.options); !s.ok())
     return failureOf(callable.name(), s);
-  const auto types = callable.outputs(given.inputTypes, given.options);
-  if (!types.ok())
-    return failureOf(callable.name(), types.status());
+  Result<TensorTypes> found = callable.outputs(given.inputTypes, given.options);
+  if (!found)
+    return failureOf(callable.name(), found.status());
+  types = std::move(*found);
+  return {};
+}
+
+Failure outputsOf(const Family &family, std::span<const FfiValue> arguments, std::string &out) {
+  TensorTypes types;
+  if (Failure f = outputsOf(family, arguments, types); !f.kind.empty())
+    return f;
   nlohmann::json rows = nlohmann::json::array();
-  for (const auto &[name, type] : *types)
+  for (const auto &[name, type] : types)
     rows.push_back({{"name", name}, {"shape", type.shape}, {"dtype", dtypeName(type.dtype)}});
   out = rows.dump();
   return {};

@@ -19,14 +19,30 @@ namespace kiln::door {
 struct Failure {
   std::string kind; ///< empty: nothing was wrong
   std::string message;
+  std::string remedy = {};
+  StatusCode code = StatusCode::InvalidArgument;
+  /// "message (remedy)", as Status has it.
+  std::string toString() const { return remedy.empty() ? message : message + " (" + remedy + ")"; }
 };
 Failure failureOf(std::string_view operation, const Status &status);
 
-/// Runs a call; the outputs are written when it returns.
-Failure run(const kernels::Family &family, std::span<const FfiValue> arguments);
+/// Where a call on a GPU runs, if its arguments and tvm-ffi do not say it.
+struct Surroundings {
+  void *stream = nullptr; ///< of the device's driver; nullptr: its default stream
+  DeviceAddress workspace = 0;
+  std::size_t workspaceBytes = 0;
+};
 
-/// Types of the outputs of a call, as JSON: [{"name", "shape", "dtype"}].  Inputs and options as of `run`; an optional
-/// output is asked for by True.
+/// Runs a call.  In the host's memory its outputs are written when it returns.
+Failure run(const kernels::Family &family, std::span<const FfiValue> arguments, const Surroundings *given = nullptr);
+
+/// Bytes of the workspace that a caller may bring; 0 in the host's memory.
+Failure workspaceOf(const kernels::Family &family, std::span<const FfiValue> arguments, std::size_t &bytes);
+
+/// Types of the outputs of a call.  Inputs and options as of `run`; an optional output is asked for by True.
+Failure outputsOf(const kernels::Family &family, std::span<const FfiValue> arguments, kernels::TensorTypes &types);
+
+/// The same as JSON: [{"name", "shape", "dtype"}].
 Failure outputsOf(const kernels::Family &family, std::span<const FfiValue> arguments, std::string &json);
 
 /// All operations, as JSON: names, parameters, options with kinds, defaults, texts; the knobs.

@@ -78,20 +78,42 @@ Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTenso
     return Status::invalid(format("%s has a dtype that is not known (DLPack's code %u with %u bits)", where.c_str(),
                                   unsigned(t.code), unsigned(t.bits)),
                            "convert it to one that the operation takes");
-  if (t.rank > static_cast<int>(Tensor::maxRank))
+  if (t.rank < 0 || t.rank > static_cast<int>(Tensor::maxRank))
     return Status::invalid(format("%s has %d dimensions: the limit is %u", where.c_str(), t.rank, Tensor::maxRank),
-                           "join dimensions");
+                           t.rank < 0 ? "write how many it has" : "join dimensions");
+  if (t.rank > 0 && !t.shape)
+    return Status::invalid(where + " has dimensions and no shape", "give the extents");
   kernels::TensorType out{row->type, {}};
+  std::int64_t elements = 1, last = 0; ///< the farthest element from the first
+  bool fits = true, isEmpty = false;
   for (int d = 0; d < t.rank; ++d) {
-    if (t.shape[d] < 0 || strideOf(t, d) < 0)
-      return Status::invalid(where + " has a negative " + (t.shape[d] < 0 ? "extent" : "stride") + " in dimension " +
-                                 std::to_string(d),
-                             "give a copy");
+    if (t.shape[d] < 0)
+      return Status::invalid(where + " has a negative extent in dimension " + std::to_string(d),
+                             "give one of 0 or more");
+    isEmpty |= t.shape[d] == 0;
+    fits &= !__builtin_mul_overflow(elements, std::max<std::int64_t>(t.shape[d], 1), &elements);
     out.shape.push_back(static_cast<std::uint64_t>(t.shape[d]));
   }
+  for (int d = 0; fits && d < t.rank; ++d) {
+    const std::int64_t stride = strideOf(t, d);
+    if (stride < 0)
+      return Status::invalid(where + " has a negative stride in dimension " + std::to_string(d), "give a copy");
+    std::int64_t far = 0;
+    fits &= !__builtin_mul_overflow(std::max<std::int64_t>(t.shape[d] - 1, 0), stride, &far) &&
+            !__builtin_add_overflow(last, far, &last);
+  }
+  constexpr std::int64_t most = std::int64_t(1) << 47; // bytes that a process can address
+  if (!fits || (!isEmpty && std::max(elements, last) > most / (t.bits / 8)))
+    return Status::invalid(where + " has extents and strides that no memory has", "look at its shape and strides");
   if (out.elements() != 0 && !t.data)
     return Status::invalid(where + " has elements and no memory", "give no fake tensor and no wrapper subclass");
   return out;
+}
+
+DlType dlTypeOf(DType type) {
+  const auto row = std::ranges::find_if(types, [&](const TypeRow &r) { return r.type == type; });
+  return row == std::end(types) ? DlType{isUnsigned, static_cast<std::uint8_t>(8 * dtypeBytes(type))}
+                                : DlType{row->code, row->bits};
 }
 
 Tensor windowOf(const FfiTensor &t, const kernels::TensorType &type) {

@@ -17,6 +17,12 @@ namespace kiln::door {
 /// Its type and shape, or what is wrong with it; `where` names the operation and the argument.
 Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &tensor);
 
+/// DLPack's code and bits of a type that has them: every one but raw bits.
+struct DlType {
+  std::uint8_t code, bits;
+};
+DlType dlTypeOf(DType type);
+
 /// The tensor as operations take it, where it lies; its device is not set.
 Tensor windowOf(const FfiTensor &tensor, const kernels::TensorType &type);
 

@@ -1,6 +1,7 @@
 #include "runtime/tools/CExport.h"
 
 #include "kiln/KernelSource.h"
+#include "support/ReservedWords.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -10,18 +11,9 @@
 namespace kiln::tools {
 namespace {
 
-/// Words that no parameter may be called: C's, C++'s, and what the functions use themselves.
-constexpr std::string_view reserved =
-    "alignas alignof and asm auto bool break case catch char class const continue default delete do "
-    "double else enum explicit export extern false float for friend goto grid_x grid_y grid_z if inline "
-    "int int16_t int32_t int64_t int8_t kernel long mutable new not operator or parameters private "
-    "public register restrict return short signed sizeof static stream struct switch template this throw "
-    "true try typedef typename uint16_t uint64_t uint8_t union unsigned using virtual void volatile "
-    "while xor uint32_t CUstream nullptr linux unix constexpr namespace protected requires concept "
-    "decltype noexcept typeid wchar_t char8_t char16_t char32_t bitand bitor compl and_eq or_eq xor_eq "
-    "not_eq typeof static_assert thread_local co_await co_return co_yield consteval constinit const_cast "
-    "dynamic_cast reinterpret_cast static_cast NULL codes not_loaded bad_grid first_fact cuLaunchKernel "
-    "code status size_t CUresult";
+/// Words that no parameter may be called besides C's: the functions use them themselves.
+constexpr std::string_view own = "grid_x grid_y grid_z kernel parameters stream CUstream codes not_loaded bad_grid "
+                                 "first_fact cuLaunchKernel code status CUresult";
 
 bool isLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -89,8 +81,9 @@ public:
 private:
   Status readArguments() {
     std::set<std::string> used;
-    for (const std::string_view word : split(reserved, ' '))
-      used.emplace(word);
+    for (const std::string_view words : {reservedWords, own})
+      for (const std::string_view word : split(words, ' '))
+        used.emplace(word);
     for (const Json &a : images.front().metadata["arguments"]) {
       Argument &one = arguments.emplace_back();
       one.name = a.value("name", "");

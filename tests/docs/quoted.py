@@ -16,7 +16,7 @@ def main():
     for page in sys.argv[1:]:
         with open(page, encoding="utf-8") as f:
             text = f.read()
-        for info, block in re.findall(r"^```cpp (quote=.*?)\n(.*?)^```", text, flags=re.M | re.S):
+        for info, block in re.findall(r"^```c(?:pp)? (quote=.*?)\n(.*?)^```", text, flags=re.M | re.S):
             quotes += 1
             words = dict(w.split("=", 1) for w in info.split())
             with open(os.path.join(ROOT, words["quote"]), encoding="utf-8") as f:
