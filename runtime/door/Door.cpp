@@ -2,6 +2,7 @@
 // kernels/Families.def (CMakeLists.txt): each is one line, KILN_DOOR_OPERATION(name).
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
+#include "runtime/door/DoorKernel.h"
 
 #include <exception>
 
@@ -68,6 +69,15 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_describe(void *, const kiln::door::FfiValue *, s
 KILN_DOOR_EXPORT __tvm_ffi_kiln_devices(void *, const kiln::door::FfiValue *, std::int32_t,
                                         kiln::door::FfiValue *result) {
   return kiln::door::guarded([&] { return kiln::door::giveText(kiln::door::describeDevices(), result); });
+}
+
+/// (file, kernel, grid's x, y, z, the kernel's arguments)
+KILN_DOOR_EXPORT __tvm_ffi_kiln_launch(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                       kiln::door::FfiValue *result) {
+  return kiln::door::guarded([&] {
+    *result = {kiln::door::ffiNone, 0, {0}};
+    return kiln::door::launchText(kiln::door::spanOf(arguments, count));
+  });
 }
 
 /// (operation, the arguments of its call)

@@ -4,6 +4,7 @@
 The examples are doctest's: ">>> " before a line, the output below it, "..." for any text.
 """
 import doctest
+import os
 import pathlib
 import re
 import sys
@@ -11,7 +12,9 @@ import sys
 
 def main() -> int:
     failed = 0
-    for page in map(pathlib.Path, sys.argv[1:]):
+    pages = [pathlib.Path(page).resolve() for page in sys.argv[1:]]
+    os.chdir(pathlib.Path(__file__).resolve().parents[2])  # pages name files of the source tree
+    for page in pages:
         text = page.read_text(encoding="utf-8")
         blocks = re.findall(r"^```python\n.*?^```$", text, flags=re.M | re.S)
         # Blank lines in place of the fences and of what is no Python: the numbers of lines stay.

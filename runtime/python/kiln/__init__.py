@@ -8,7 +8,7 @@ Every operation of the library is a function here, on arrays of NumPy, CuPy or t
 
 `kiln.torch` has operations of torch with gradients, for torch.compile, export and checkpointing.  `help(kiln.softmax)`
 lists an operation's arguments; `kiln.operations()` lists the operations, `kiln.devices()` the devices; `kiln.config`
-sets knobs.
+sets knobs; `kiln.kernel` runs a text kernel of your own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from typing import Any
 from kiln.errors import CompileError, DeviceError, Finding, InternalError, KilnError, NotReady
 
 __version__ = "0.1.0"
-__all__ = ["CompileError", "DeviceError", "Finding", "InternalError", "KilnError", "NotReady", "config", "devices", "operations"]
+__all__ = [
+    "CompileError", "DeviceError", "Finding", "InternalError", "KilnError", "NotReady", "config", "devices", "kernel",
+    "operations",
+]  # fmt: skip
 
 
 def operations() -> dict[str, str]:
@@ -35,8 +38,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in ("torch", "compat"):
         return importlib.import_module(f"kiln.{name}")
-    if name in ("config", "devices"):
-        return getattr(importlib.import_module("kiln._config"), name)
+    module = {"config": "_config", "devices": "_config", "kernel": "_kernel"}.get(name)
+    if module:
+        return getattr(importlib.import_module(f"kiln.{module}"), name)
     from kiln._functions import function
     from kiln._library import library
 

@@ -6,6 +6,7 @@ one under their names, the gradient by an output `o` as `do`, and gives the grad
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -115,6 +116,8 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
             return by_inputs + (None,) * len(options)
 
     Function.__name__ = Function.__qualname__ = f"kiln_{of.forward.name}"
+    # apply() asks for it at every call, which takes longer than all else unless it is there.
+    Function.forward.__signature__ = inspect.signature(Function.forward)  # type: ignore[attr-defined]
     return Function
 
 

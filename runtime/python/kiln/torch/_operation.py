@@ -113,14 +113,19 @@ class TorchOperation:
 
         Raises RuntimeError for a tensor that wants a gradient, ValueError for one that is not what its memory says.
         """
+        grad = torch.is_grad_enabled()
         for name, value in (*values.items(), *zip(self.outputs, outputs)):
             if not isinstance(value, torch.Tensor):
                 continue
-            where = f"{self.name}: argument '{name}'"
-            if value.requires_grad and torch.is_grad_enabled():
-                raise RuntimeError(f"{where} requires a gradient; leave 'out' out, or call it under torch.no_grad()")
+            if value.requires_grad and grad:
+                raise RuntimeError(
+                    f"{self.name}: argument '{name}' requires a gradient; leave 'out' out, or call it under torch.no_grad()"
+                )
             if value.is_neg() or value.is_conj():
-                raise ValueError(f"{where} is a view to be negated or conjugated; give resolve_neg() or resolve_conj()")
+                raise ValueError(
+                    f"{self.name}: argument '{name}' is a view to be negated or conjugated; give resolve_neg() or "
+                    "resolve_conj()"
+                )
         self.call(tuple(values.get(name) for name in self.arguments), outputs)
 
     def __call__(self, values: dict[str, Any]) -> Any:

@@ -13,10 +13,7 @@ from kiln.torch._operation import TorchOperation
 __all__ = ["attention", "attention_varlen"]
 
 _TABLES = ("cu_seqlens_q?", "cu_seqlens_k?", "seqused_q?", "seqused_k?")
-_OPTIONS = (
-    "causal", "align", "window_left", "window_right", "position_offset", "softcap", "scale", "score", "mask",
-    "dropout_p", "dropout_seed", "dropout_offset",
-)  # fmt: skip
+_OPTIONS = ("causal", "align", "window_left", "window_right", "softcap", "scale")
 #: Upper bounds of a packed sequence's rows, where libkiln takes them.
 _BOUNDS = tuple(o for o in ("max_queries", "max_keys") if o in library().operations["attention_backward"].option)
 _BIASES = ("sink?", "alibi?", "bias?")
@@ -27,9 +24,13 @@ _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
 def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
     q, v = a["q"], a["v"]
     o = q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=torch.bfloat16 if q.dtype in _EIGHTH else q.dtype)
-    packed = a["cu_seqlens_q"] is not None
-    rows = (q.shape[1], q.shape[0]) if packed else (q.shape[0], q.shape[2], q.shape[1])
-    return {"o": o, "lse": q.new_empty(rows, dtype=torch.float32)}
+    return {"o": o, "lse": _new_lse(q)}
+
+
+def _new_lse(q: torch.Tensor) -> torch.Tensor:
+    """[B, H, S], packed [H, T]."""
+    shape = (q.shape[1], q.shape[0]) if q.dim() == 3 else (q.shape[0], q.shape[2], q.shape[1])
+    return q.new_empty(shape, dtype=torch.float32)
 
 
 def _gradients(a: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -67,8 +68,7 @@ def _run(values: dict[str, Any], return_lse: bool, out: torch.Tensor | None) -> 
     if out is None:
         o, lse = _attention(values)
     else:
-        made = _outputs({"cu_seqlens_q": None, **values})
-        o, lse = out, made["lse"]
+        o, lse = out, _new_lse(values["q"])
         _forward.into(values, (o, lse))
     return (o, lse) if return_lse else o
 

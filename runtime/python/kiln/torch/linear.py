@@ -25,16 +25,17 @@ def _states(a: dict[str, Any]) -> tuple[Any, ...]:
     return (k.shape[0] if offsets is None else offsets.shape[0] - 1, k.shape[2], k.shape[3], v.shape[3])
 
 
+def _new_state(a: dict[str, Any]) -> torch.Tensor:
+    return a["k"].new_empty(_states(a), dtype=torch.float32)
+
+
 def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    return {
-        "o": a["v"].new_empty(a["v"].shape),
-        "final_state": a["k"].new_empty(_states(a), dtype=torch.float32),
-    }
+    return {"o": a["v"].new_empty(a["v"].shape), "final_state": _new_state(a)}
 
 
 def _gradients(a: dict[str, Any]) -> dict[str, torch.Tensor]:
     out = {f"d{name}": t.new_empty(t.shape) for name, t in a.items() if isinstance(t, torch.Tensor)}
-    return {**out, "dh0": a["k"].new_empty(_states(a), dtype=torch.float32)}
+    return {**out, "dh0": _new_state(a)}
 
 
 class _Rule:
@@ -64,8 +65,7 @@ class _Rule:
         operation = self.with_state if output_final_state else self.plain
         if out is None:
             return operation(values)
-        made = _outputs({"cu_seqlens": None, **values})
-        results = (out, made["final_state"]) if output_final_state else (out,)
+        results = (out, _new_state(values)) if output_final_state else (out,)
         operation.forward.into(values, results)
         return results if output_final_state else out
 
