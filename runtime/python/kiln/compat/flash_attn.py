@@ -25,28 +25,31 @@ def _refuse(function: str, argument: str, value: Any, remedy: str) -> None:
     raise NotImplementedError(f"{function}: argument '{argument}' = {value} is not supported by Kiln; {remedy}")
 
 
-def _run(name: str, call: Any, tensors: tuple[Any, ...], offsets: tuple[Any, ...], given: dict[str, Any]) -> Any:
-    if given["dropout_p"]:
-        _refuse(name, "dropout_p", given["dropout_p"], "give 0.0")
+def _run(
+    name: str, call: Any, tensors: tuple[Any, ...], options: tuple[Any, ...], offsets: tuple[Any, ...] = (),
+    **lengths: Any,
+) -> Any:  # fmt: skip
+    dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs = options
+    if dropout_p:
+        _refuse(name, "dropout_p", dropout_p, "give 0.0")
     columns, width = tensors[0].shape[-1], tensors[2].shape[-1]
-    scale = columns**-0.5 if given["softmax_scale"] is None else given["softmax_scale"]
+    scale = columns**-0.5 if softmax_scale is None else softmax_scale
     if columns % 8 or width % 8:
         tensors = tuple(torch.nn.functional.pad(t, (0, -t.shape[-1] % 8)) for t in tensors)
-    options: dict[str, Any] = {name: given[name] for name in ("max_seqlen_q", "max_seqlen_k") if name in given}
     o, lse = call(
         *tensors,
         *offsets,
         scale=scale,
-        causal=given["causal"],
-        window=tuple(given["window_size"]),
-        softcap=given["softcap"],
-        alibi=given["alibi_slopes"],
-        deterministic=given["deterministic"],
+        causal=causal,
+        window=tuple(window_size),
+        softcap=softcap,
+        alibi=alibi_slopes,
+        deterministic=deterministic,
         return_lse=True,
-        **options,
+        **lengths,
     )
     o = o if o.shape[-1] == width else o[..., :width]
-    return (o, lse, None) if given["return_attn_probs"] else o
+    return (o, lse, None) if return_attn_probs else o
 
 
 def flash_attn_func(
@@ -54,7 +57,8 @@ def flash_attn_func(
     deterministic=False, return_attn_probs=False,
 ):  # fmt: skip
     """q: [B, S, H, D]; k, v: [B, Sk, Hk, D]; bf16 or f16.  Returns out, [B, S, H, D]."""
-    return _run("flash_attn_func", attention, (q, k, v), (), locals())
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return _run("flash_attn_func", attention, (q, k, v), options)
 
 
 def flash_attn_kvpacked_func(
@@ -62,7 +66,8 @@ def flash_attn_kvpacked_func(
     deterministic=False, return_attn_probs=False,
 ):  # fmt: skip
     """As flash_attn_func; kv: [B, Sk, 2, Hk, D]."""
-    return _run("flash_attn_kvpacked_func", attention, (q, *kv.unbind(2)), (), locals())
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return _run("flash_attn_kvpacked_func", attention, (q, *kv.unbind(2)), options)
 
 
 def flash_attn_qkvpacked_func(
@@ -70,7 +75,8 @@ def flash_attn_qkvpacked_func(
     deterministic=False, return_attn_probs=False,
 ):  # fmt: skip
     """As flash_attn_func; qkv: [B, S, 3, H, D]."""
-    return _run("flash_attn_qkvpacked_func", attention, qkv.unbind(2), (), locals())
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    return _run("flash_attn_qkvpacked_func", attention, qkv.unbind(2), options)
 
 
 def flash_attn_varlen_func(
@@ -81,7 +87,10 @@ def flash_attn_varlen_func(
     """q: [T, H, D]; k, v: [Tk, Hk, D]; cu_seqlens_*: [B + 1], int32.  Returns out, [T, H, D]."""
     if block_table is not None:
         _refuse("flash_attn_varlen_func", "block_table", "a tensor", "give keys and values that are not in pages")
-    return _run("flash_attn_varlen_func", attention_varlen, (q, k, v), (cu_seqlens_q, cu_seqlens_k), locals())
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    lengths = {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}
+    offsets = (cu_seqlens_q, cu_seqlens_k)
+    return _run("flash_attn_varlen_func", attention_varlen, (q, k, v), options, offsets, **lengths)
 
 
 def flash_attn_varlen_kvpacked_func(
@@ -90,7 +99,9 @@ def flash_attn_varlen_kvpacked_func(
 ):  # fmt: skip
     """As flash_attn_varlen_func; kv: [Tk, 2, Hk, D]."""
     tensors, offsets = (q, *kv.unbind(1)), (cu_seqlens_q, cu_seqlens_k)
-    return _run("flash_attn_varlen_kvpacked_func", attention_varlen, tensors, offsets, locals())
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    lengths = {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}
+    return _run("flash_attn_varlen_kvpacked_func", attention_varlen, tensors, options, offsets, **lengths)
 
 
 def flash_attn_varlen_qkvpacked_func(
@@ -98,6 +109,7 @@ def flash_attn_varlen_qkvpacked_func(
     alibi_slopes=None, deterministic=False, return_attn_probs=False,
 ):  # fmt: skip
     """As flash_attn_varlen_func; qkv: [T, 3, H, D]."""
-    given = {**locals(), "max_seqlen_q": max_seqlen, "max_seqlen_k": max_seqlen}
+    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    lengths = {"max_seqlen_q": max_seqlen, "max_seqlen_k": max_seqlen}
     offsets = (cu_seqlens, cu_seqlens)
-    return _run("flash_attn_varlen_qkvpacked_func", attention_varlen, qkv.unbind(1), offsets, given)
+    return _run("flash_attn_varlen_qkvpacked_func", attention_varlen, qkv.unbind(1), options, offsets, **lengths)

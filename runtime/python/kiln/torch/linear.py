@@ -81,7 +81,8 @@ def rwkv7(
 ) -> Any:  # fmt: skip
     """RWKV7: dplr with q = r and the log decays g = w, and scale 1 if none is given."""
     values = {"r": r, "w": w, "k": k, "v": v, "a": a, "b": b}
-    return _call("rwkv7", values, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    return _call("rwkv7", values, *given)
 
 
 def dplr(
@@ -99,7 +100,8 @@ def dplr(
     Returns o, [B, T, H, V]; with output_final_state also S_T, [N, H, K, V], f32.  Gradients by all tensors but
     cu_seqlens.  Raises ValueError for shapes and types that do not fit.
     """
-    return _call("dplr", {"q": q, "k": k, "v": v, "a": a, "b": b, "g": g}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    return _call("dplr", {"q": q, "k": k, "v": v, "a": a, "b": b, "g": g}, *given)
 
 
 def iplr(
@@ -108,7 +110,8 @@ def iplr(
     chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """dplr whose state does not decay."""
-    return _call("iplr", {"q": q, "k": k, "v": v, "a": a, "b": b}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out)
+    return _call("iplr", {"q": q, "k": k, "v": v, "a": a, "b": b}, *given)
 
 
 def kda(
@@ -117,7 +120,8 @@ def kda(
     safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """The delta rule with a gate for each channel: g is [B, T, H, K].  The rest is as of gated_delta_rule."""
-    return _call("kda", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    return _call("kda", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
 def gated_delta_rule(
@@ -130,7 +134,8 @@ def gated_delta_rule(
     g: [B, T, H], log decays at most 0; beta: [B, T, H].  k is taken as it is: the rule is stable where beta |k|^2 is at
     most 2.  The rest is as of dplr.
     """
-    return _call("gated_delta_rule", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    return _call("gated_delta_rule", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
 def delta_rule(
@@ -139,7 +144,8 @@ def delta_rule(
     chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """gated_delta_rule without a gate."""
-    return _call("delta_rule", {"q": q, "k": k, "v": v, "beta": beta}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out)
+    return _call("delta_rule", {"q": q, "k": k, "v": v, "beta": beta}, *given)
 
 
 def gla(
@@ -148,7 +154,8 @@ def gla(
     safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """S_t = diag(e^g_t) S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t; g is [B, T, H, K].  The rest is as of dplr."""
-    return _call("gla", {"q": q, "k": k, "v": v, "g": g}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    return _call("gla", {"q": q, "k": k, "v": v, "g": g}, *given)
 
 
 def simple_gla(
@@ -157,10 +164,14 @@ def simple_gla(
     safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """gla with a gate for each head (the SSD of Mamba 2): g is [B, T, H]."""
-    return _call("simple_gla", {"q": q, "k": k, "v": v, "g": g}, locals())
+    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    return _call("simple_gla", {"q": q, "k": k, "v": v, "g": g}, *given)
 
 
-def _call(name: str, tensors: dict[str, Any], given: dict[str, Any]) -> Any:
-    values = {**tensors, "initial_state": given["initial_state"], "cu_seqlens": given["cu_seqlens"]}
-    values.update((option, given[option]) for option in _OPTIONS if option in given)
-    return _rules[name](values, given["output_final_state"], given["out"])
+def _call(
+    name: str, tensors: dict[str, Any], scale: Any, initial_state: Any, output_final_state: bool, cu_seqlens: Any,
+    chunk_size: Any, out: Any, safe_gate: Any = None, lower_bound: Any = None,
+) -> Any:  # fmt: skip
+    states = {"initial_state": initial_state, "cu_seqlens": cu_seqlens}
+    options = {"scale": scale, "safe_gate": safe_gate, "lower_bound": lower_bound, "chunk_size": chunk_size}
+    return _rules[name]({**tensors, **states, **options}, output_final_state, out)
