@@ -40,19 +40,17 @@ double Callable::bytes(const Call &call) const {
   return total;
 }
 
-Status checkOptions(const Callable &callable, const OptionValues &options) {
-  const std::vector<OptionInfo> known = callable.options();
-  const std::vector<TensorParameter> tensors = callable.tensors();
+Status checkOptions(const CallTable &table, const OptionValues &options) {
+  const std::vector<OptionInfo> &known = table.options;
   for (const auto &[name, value] : options) {
     const auto option = std::find_if(known.begin(), known.end(), [&](const OptionInfo &o) { return o.name == name; });
-    const bool isOutput = std::any_of(tensors.begin(), tensors.end(), [&](const TensorParameter &p) {
+    const bool isOutput = std::any_of(table.tensors.begin(), table.tensors.end(), [&](const TensorParameter &p) {
       return p.output && p.optional && p.name == name;
     });
     if (option == known.end() && !isOutput)
-      return Status::invalid("kernel '" + std::string(callable.name()) + "' has no option '" + name + "'",
-                             "leave it out");
+      return Status::invalid("kernel '" + table.name + "' has no option '" + name + "'", "leave it out");
     if (isOutput ? !std::holds_alternative<bool>(value) : !option->takes(value))
-      return Status::invalid(std::string(callable.name()) + ": " + name + " = " + textOf(value) +
+      return Status::invalid(table.name + ": " + name + " = " + textOf(value) +
                                  ": a value of another type than the option's",
                              isOutput ? "give true" : "give what " + name + " is: " + option->text);
   }

@@ -106,8 +106,8 @@ public:
   /// As `run`, by an operation that was bound before.
   Status run(Jit &jit, const Planner &planner, const Call &call, const RunOptions &options) const;
 
-  /// Checks one call and has what `run` would launch compiled, without waiting (kiln/Future.h).  So a program warms up by
-  /// the names of its operations: findFamily(name), PlacedCall::createForPlans, this.
+  /// Checks one call and has what `run` would launch compiled, without waiting (kiln/Future.h).  So a program warms up
+  /// by the names of its operations: findFamily(name), PlacedCall::createForPlans, this.
   CompileFuture prepareAsync(Jit &jit, const Call &call) const;
 
   /// The call's size in a few words; by default the shape of the first input.
@@ -126,8 +126,20 @@ public:
   virtual language::Kernel record(DType element, const Settings &settings) const = 0;
 };
 
+/// What a call may say, made once: lists that tensors() and options() make anew each time.
+struct CallTable {
+  explicit CallTable(const Callable &callable)
+      : name(callable.name()), tensors(callable.tensors()), options(callable.options()) {}
+  std::string name;
+  std::vector<TensorParameter> tensors;
+  std::vector<OptionInfo> options;
+};
+
 /// Refuses a value of no option and no optional output of the family's, or of another type than its option's.
-Status checkOptions(const Callable &callable, const OptionValues &options);
+Status checkOptions(const CallTable &table, const OptionValues &options);
+inline Status checkOptions(const Callable &callable, const OptionValues &options) {
+  return checkOptions(CallTable(callable), options);
+}
 
 /// What `record` of a configuration gives, with these settings; of wrong settings a kernel that failed.
 template <Configuration C, typename Record>

@@ -22,6 +22,16 @@ struct Given {
   Tensor workspace;  ///< address 0: none
 };
 
+const CallTable &tableOf(const Callable &callable) {
+  static const auto all = [] {
+    std::map<const Callable *, CallTable> tables;
+    for (const Family &family : families())
+      tables.try_emplace(family.callable.get(), *family.callable);
+    return tables;
+  }();
+  return all.find(&callable)->second;
+}
+
 std::string argumentText(std::string_view operation, std::string_view name) {
   return std::string(operation) + ": argument '" + std::string(name) + "'";
 }
@@ -65,7 +75,7 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
   const FfiValue none{ffiNone, 0, {0}};
   std::size_t at = 0;
   const auto next = [&]() -> const FfiValue & { return at < arguments.size() ? arguments[at++] : (++at, none); };
-  for (const TensorParameter &p : callable.tensors()) {
+  for (const TensorParameter &p : tableOf(callable).tensors) {
     if (p.isGroup)
       continue;
     const FfiValue &value = next();
@@ -93,7 +103,7 @@ Failure read(const Callable &callable, std::span<const FfiValue> arguments, bool
     (p.output ? given.outputTypes : given.inputTypes)[p.name] = *type;
     (p.output ? given.outputs : given.tensors)[p.name] = tensor;
   }
-  for (const OptionInfo &o : callable.options()) {
+  for (const OptionInfo &o : tableOf(callable).options) {
     const FfiValue &value = next();
     if (value.type != ffiNone && !optionOf(value, o.kind, given.options[o.name]))
       return typeError(argumentText(callable.name(), o.name) + " is no flag, number or text", "give " + o.text);
@@ -124,7 +134,7 @@ std::string typeText(const TensorType &type) {
 /// The outputs are what the operation gives, and lie apart from each other and from what is read.
 Status checkOutputs(const Callable &callable, const Given &given) {
   KILN_ASSIGN(const TensorTypes wanted, callable.outputs(given.inputTypes, given.options));
-  for (const TensorParameter &p : callable.tensors()) {
+  for (const TensorParameter &p : tableOf(callable).tensors) {
     const auto output = given.outputs.find(p.name);
     if (!p.output || output == given.outputs.end())
       continue;
@@ -210,7 +220,7 @@ Result<std::size_t> workspaceThere(const Callable &callable, Given &given) {
 Failure readWhole(const Callable &callable, std::span<const FfiValue> arguments, Given &given) {
   if (Failure f = read(callable, arguments, false, given); !f.kind.empty())
     return f;
-  Status s = checkOptions(callable, given.options);
+  Status s = checkOptions(tableOf(callable), given.options);
   if (s.ok())
     s = checkOutputs(callable, given);
   return s.ok() ? Failure() : failureOf(callable.name(), s);
@@ -263,7 +273,7 @@ Failure outputsOf(const Family &family, std::span<const FfiValue> arguments, Ten
   Given given;
   if (Failure f = read(callable, arguments, true, given); !f.kind.empty())
     return f;
-  if (Status s = checkOptions(callable, given.options); !s.ok())
+  if (Status s = checkOptions(tableOf(callable), given.options); !s.ok())
     return failureOf(callable.name(), s);
   Result<TensorTypes> found = callable.outputs(given.inputTypes, given.options);
   if (!found)
