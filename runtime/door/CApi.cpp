@@ -141,6 +141,13 @@ Failure valuesOf(const char *operation, const Operation &of, const void *call, b
   return {};
 }
 
+/// Kept from call to call: once there is room nothing is allocated.
+std::vector<FfiValue> &emptyValues() {
+  static thread_local std::vector<FfiValue> values;
+  values.clear();
+  return values;
+}
+
 Failure runCall(const char *name, const Operation &of, const void *call, const kiln_options *options) {
   Surroundings where;
   std::size_t size = 0;
@@ -153,7 +160,7 @@ Failure runCall(const char *name, const Operation &of, const void *call, const k
                  "write them with kiln_options_init");
   if (options)
     where = {options->stream, reinterpret_cast<DeviceAddress>(options->workspace), options->workspace_bytes};
-  std::vector<FfiValue> values;
+  std::vector<FfiValue> &values = emptyValues();
   Failure f = valuesOf(name, of, call, /*typesOnly=*/false, values);
   return f.kind.empty() ? run(*of.family, values, &where) : f;
 }
@@ -163,7 +170,7 @@ Failure outputsOfCall(const char *name, const Operation &of, const void *call, k
   if (!count || (*count && !outputs))
     return wrong(name, std::string("argument '") + (count ? "outputs" : "count") + "' is NULL",
                  "give room for outputs, and how many fit");
-  std::vector<FfiValue> values;
+  std::vector<FfiValue> &values = emptyValues();
   kernels::TensorTypes types;
   if (Failure f = valuesOf(name, of, call, /*typesOnly=*/true, values); !f.kind.empty())
     return f;
@@ -260,7 +267,7 @@ void initialise(const char *operation, void *call, std::size_t size) {
   }                                                                                                                    \
   KILN_API kiln_status kiln_##operation##_workspace(const kiln_##operation *call, std::size_t *bytes) {                \
     return kiln::door::with(knownOf_##operation(), #operation, [&](const kiln::door::Operation &of) {                  \
-      std::vector<kiln::door::FfiValue> values;                                                                        \
+      std::vector<kiln::door::FfiValue> &values = kiln::door::emptyValues();                                           \
       if (!bytes)                                                                                                      \
         return kiln::door::wrong(#operation, "argument 'bytes' is NULL", "give the address of a number");              \
       kiln::door::Failure f = kiln::door::valuesOf(#operation, of, call, false, values);                               \

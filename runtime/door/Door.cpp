@@ -85,7 +85,8 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_outputs(void *, const kiln::door::FfiValue *argu
                                         kiln::door::FfiValue *result) {
   using namespace kiln::door;
   return guarded([&]() -> Failure {
-    std::string name, types;
+    std::string_view name;
+    std::string types;
     if (count < 1 || !textOf(arguments[0], name))
       return {"TypeError", "outputs: argument 0 is no text: give the operation's name"};
     const auto family = kiln::kernels::findFamily(name);

@@ -62,6 +62,24 @@ const kernels::Callable::Planner &DoorDevice::plannerOf(const kernels::Callable 
   return planner;
 }
 
+Result<Stream *> DoorDevice::streamOf(void *native) {
+  if (!native)
+    return &opened->defaultStream();
+  const std::lock_guard lock(mutex);
+  if (const auto found = streams.find(native); found != streams.end())
+    return found->second.get();
+  KILN_ASSIGN(std::unique_ptr<Stream> stream, opened->streamOf(native));
+  return (streams[native] = std::move(stream)).get();
+}
+
+void DoorDevice::lend(Place place, std::unique_ptr<Device> device, std::unique_ptr<Jit> jit) {
+  auto *const made = new DoorDevice;
+  made->opened = std::move(device), made->service = std::move(jit);
+  Known &all = known();
+  const std::lock_guard lock(all.mutex);
+  all.devices[place.number] = made;
+}
+
 std::string describeDevices() {
   using nlohmann::json;
   std::vector<std::string> notes;

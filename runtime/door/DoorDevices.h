@@ -35,6 +35,12 @@ public:
   /// The operation, bound at the first call.
   const kernels::Callable::Planner &plannerOf(const kernels::Callable &callable);
 
+  /// A stream that somebody else made; kept from the first call that names it.  nullptr: the default one.
+  Result<Stream *> streamOf(void *native);
+
+  /// Makes the device of a place, for tests: one over another device than `of` would open.
+  static void lend(Place place, std::unique_ptr<Device> device, std::unique_ptr<Jit> jit);
+
   /// Of a call on the emulator: launches share the device's memory and its findings.
   std::mutex calls;
 
@@ -42,7 +48,8 @@ private:
   Status open(Place place);
   std::unique_ptr<Device> opened;
   std::unique_ptr<Jit> service;
-  std::mutex mutex; ///< of `planners`
+  std::mutex mutex; ///< of `planners` and `streams`
+  std::map<void *, std::unique_ptr<Stream>> streams;
   std::map<const kernels::Callable *, kernels::Callable::Planner> planners;
 };
 

@@ -95,7 +95,7 @@ struct Launch {
       return Status::invalid(where + " holds " + std::string(dtypeName(type.dtype)) +
                                  "; the parameter is a pointer to " + wanted.element,
                              "convert it");
-    const Tensor window = windowOf(*tensor, type);
+    const Tensor window = windowOf(*tensor);
     if (place.isGpu()) {
       arguments.add(ArgumentType::Pointer, window.address);
       return {};
@@ -167,7 +167,7 @@ Status launch(const std::string &file, const std::string &entry, Dim3 grid, std:
 } // namespace
 
 Failure launchText(std::span<const FfiValue> arguments) {
-  std::string file, entry;
+  std::string_view file, entry;
   if (arguments.size() < 5 || !textOf(arguments[0], file) || !textOf(arguments[1], entry))
     return {"TypeError", "launch: give a file, a kernel's name, three extents of a grid, and the kernel's arguments"};
   std::uint32_t extents[3];
@@ -178,7 +178,8 @@ Failure launchText(std::span<const FfiValue> arguments) {
               "launch: extent " + std::to_string(d) + " of the grid is no whole number from 1 to 2^31 - 1"};
     extents[d] = static_cast<std::uint32_t>(value.whole);
   }
-  const Status s = launch(file, entry, {extents[0], extents[1], extents[2]}, arguments.subspan(5));
+  const Status s =
+      launch(std::string(file), std::string(entry), {extents[0], extents[1], extents[2]}, arguments.subspan(5));
   return s.ok() ? Failure() : failureOf("launch", s);
 }
 

@@ -71,42 +71,64 @@ std::int64_t spanOf(const FfiTensor &t) {
 
 } // namespace
 
-Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &t) {
+Status readWindow(const FfiTensor &t, Tensor &out) {
   const auto row = std::ranges::find_if(
       types, [&](const TypeRow &r) { return r.code == t.code && r.bits == t.bits && t.lanes == 1; });
   if (row == std::end(types))
-    return Status::invalid(format("%s has a dtype that is not known (DLPack's code %u with %u bits)", where.c_str(),
-                                  unsigned(t.code), unsigned(t.bits)),
-                           "convert it to one that the operation takes");
+    return Status::invalid(
+        format("has a dtype that is not known (DLPack's code %u with %u bits)", unsigned(t.code), unsigned(t.bits)),
+        "convert it to one that the operation takes");
   if (t.rank < 0 || t.rank > static_cast<int>(Tensor::maxRank))
-    return Status::invalid(format("%s has %d dimensions: the limit is %u", where.c_str(), t.rank, Tensor::maxRank),
+    return Status::invalid(format("has %d dimensions: the limit is %u", t.rank, Tensor::maxRank),
                            t.rank < 0 ? "write how many it has" : "join dimensions");
   if (t.rank > 0 && !t.shape)
-    return Status::invalid(where + " has dimensions and no shape", "give the extents");
-  kernels::TensorType out{row->type, {}};
+    return Status::invalid("has dimensions and no shape", "give the extents");
+  out = {};
+  out.dtype = row->type;
+  out.rank = static_cast<unsigned>(t.rank);
   std::int64_t elements = 1, last = 0; ///< the farthest element from the first
   bool fits = true, isEmpty = false;
-  for (int d = 0; d < t.rank; ++d) {
+  for (unsigned d = 0; d < out.rank; ++d) {
     if (t.shape[d] < 0)
-      return Status::invalid(where + " has a negative extent in dimension " + std::to_string(d),
-                             "give one of 0 or more");
+      return Status::invalid(format("has a negative extent in dimension %u", d), "give one of 0 or more");
     isEmpty |= t.shape[d] == 0;
     fits &= !__builtin_mul_overflow(elements, std::max<std::int64_t>(t.shape[d], 1), &elements);
-    out.shape.push_back(static_cast<std::uint64_t>(t.shape[d]));
+    out.shape[d] = t.shape[d];
   }
-  for (int d = 0; fits && d < t.rank; ++d) {
-    const std::int64_t stride = strideOf(t, d);
+  for (unsigned d = 0; fits && d < out.rank; ++d) {
+    const std::int64_t stride = out.strides[d] = strideOf(t, static_cast<int>(d));
     if (stride < 0)
-      return Status::invalid(where + " has a negative stride in dimension " + std::to_string(d), "give a copy");
+      return Status::invalid(format("has a negative stride in dimension %u", d), "give a copy");
     std::int64_t far = 0;
     fits &= !__builtin_mul_overflow(std::max<std::int64_t>(t.shape[d] - 1, 0), stride, &far) &&
             !__builtin_add_overflow(last, far, &last);
   }
   constexpr std::int64_t most = std::int64_t(1) << 47; // bytes that a process can address
   if (!fits || (!isEmpty && std::max(elements, last) > most / (t.bits / 8)))
-    return Status::invalid(where + " has extents and strides that no memory has", "look at its shape and strides");
-  if (out.elements() != 0 && !t.data)
-    return Status::invalid(where + " has elements and no memory", "give no fake tensor and no wrapper subclass");
+    return Status::invalid("has extents and strides that no memory has", "look at its shape and strides");
+  if (!isEmpty && !t.data)
+    return Status::invalid("has elements and no memory", "give no fake tensor and no wrapper subclass");
+  out.address = reinterpret_cast<DeviceAddress>(start(t));
+  return {};
+}
+
+Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &t) {
+  Tensor window;
+  if (const Status s = readWindow(t, window); !s.ok())
+    return Status(s.code(), where + " " + s.message(), s.remedy());
+  return typeOf(window);
+}
+
+kernels::TensorType typeOf(const Tensor &window) {
+  kernels::TensorType out{window.dtype, {}};
+  for (unsigned d = 0; d < window.rank; ++d)
+    out.shape.push_back(static_cast<std::uint64_t>(window.shape[d]));
+  return out;
+}
+
+Tensor windowOf(const FfiTensor &t) {
+  Tensor out;
+  (void)readWindow(t, out);
   return out;
 }
 
@@ -114,16 +136,6 @@ DlType dlTypeOf(DType type) {
   const auto row = std::ranges::find_if(types, [&](const TypeRow &r) { return r.type == type; });
   return row == std::end(types) ? DlType{isUnsigned, static_cast<std::uint8_t>(8 * dtypeBytes(type))}
                                 : DlType{row->code, row->bits};
-}
-
-Tensor windowOf(const FfiTensor &t, const kernels::TensorType &type) {
-  Tensor out;
-  out.address = reinterpret_cast<DeviceAddress>(start(t));
-  out.dtype = type.dtype;
-  out.rank = static_cast<unsigned>(t.rank);
-  for (int d = 0; d < t.rank; ++d)
-    out.shape[d] = t.shape[d], out.strides[d] = strideOf(t, d);
-  return out;
 }
 
 Array copyIn(const FfiTensor &t, const kernels::TensorType &type) {

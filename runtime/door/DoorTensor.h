@@ -2,7 +2,7 @@
 //
 // What a DLTensor says, checked, and its elements copied from and to the host's memory by its strides.
 //
-// Invariant: a tensor that checkTensor accepts has a known type, at most Tensor::maxRank dimensions, no extent or
+// Invariant: a tensor that readWindow accepts has a known type, at most Tensor::maxRank dimensions, no extent or
 // stride below 0, and memory if it has elements.
 //
 //===----------------------------------------------------------------------===//
@@ -14,6 +14,10 @@
 
 namespace kiln::door {
 
+/// The tensor as operations take it, where it lies; its device is not set.  A failure goes on from the argument's name:
+/// "has .."; but for one nothing is allocated.
+Status readWindow(const FfiTensor &tensor, Tensor &window);
+
 /// Its type and shape, or what is wrong with it; `where` names the operation and the argument.
 Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &tensor);
 
@@ -23,8 +27,9 @@ struct DlType {
 };
 DlType dlTypeOf(DType type);
 
-/// The tensor as operations take it, where it lies; its device is not set.
-Tensor windowOf(const FfiTensor &tensor, const kernels::TensorType &type);
+kernels::TensorType typeOf(const Tensor &window);
+/// Of a tensor that readWindow accepts.
+Tensor windowOf(const FfiTensor &tensor);
 
 /// The elements in C order.
 Array copyIn(const FfiTensor &tensor, const kernels::TensorType &type);

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace kiln::door {
@@ -77,15 +76,15 @@ inline const FfiTensor *tensorOf(const FfiValue &value) {
   return nullptr;
 }
 
-/// Whether the value is a text, and which.
-inline bool textOf(const FfiValue &value, std::string &out) {
+/// Whether the value is a text, and which; it lives as long as the value.
+inline bool textOf(const FfiValue &value, std::string_view &out) {
   if (value.type == ffiText)
     out = value.text;
   else if (value.type == ffiSmallText)
-    out.assign(value.small, value.smallLength);
+    out = {value.small, value.smallLength};
   else if (value.type == ffiTextObject) {
     const auto *bytes = reinterpret_cast<const FfiBytes *>(static_cast<const char *>(value.object) + ffiHeaderBytes);
-    out.assign(bytes->data, bytes->size);
+    out = {bytes->data, bytes->size};
   } else
     return false;
   return true;
