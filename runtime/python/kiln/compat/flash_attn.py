@@ -2,9 +2,10 @@
 
     from kiln.compat.flash_attn import flash_attn_func, flash_attn_varlen_func
 
-Signatures, shapes and results are FlashAttention's: causal masks are aligned bottom right, rows without keys are 0, lse
-is [B, H, S] or [H, T] in f32, head dimensions that are no multiple of 8 are padded.  return_attn_probs returns
-(out, lse, None), as FlashAttention does without dropout.  dropout_p and block_table are not supported.
+Signatures, shapes and results are FlashAttention's: causal masks are aligned bottom right, rows
+without keys are 0, lse is [B, H, S] or [H, T] in f32, head dimensions that are no multiple of 8 are
+padded.  return_attn_probs returns (out, lse, None), as FlashAttention does without dropout.
+dropout_p and block_table are not supported.
 """
 
 from __future__ import annotations
@@ -16,23 +17,33 @@ import torch
 from kiln.torch.attention import attention, attention_varlen
 
 __all__ = [
-    "flash_attn_func", "flash_attn_kvpacked_func", "flash_attn_qkvpacked_func", "flash_attn_varlen_func",
-    "flash_attn_varlen_kvpacked_func", "flash_attn_varlen_qkvpacked_func",
-]  # fmt: skip
+    "flash_attn_func",
+    "flash_attn_kvpacked_func",
+    "flash_attn_qkvpacked_func",
+    "flash_attn_varlen_func",
+    "flash_attn_varlen_kvpacked_func",
+    "flash_attn_varlen_qkvpacked_func",
+]
 
 
 def _refuse(function: str, argument: str, value: Any, remedy: str) -> None:
-    raise NotImplementedError(f"{function}: argument '{argument}' = {value} is not supported by Kiln; {remedy}")
+    raise NotImplementedError(
+        f"{function}: argument '{argument}' = {value} is not supported by Kiln; {remedy}"
+    )
 
 
-def _run(name: str, call: Any, tensors: tuple[Any, ...], offsets: tuple[Any, ...], given: dict[str, Any]) -> Any:
+def _run(
+    name: str, call: Any, tensors: tuple[Any, ...], offsets: tuple[Any, ...], given: dict[str, Any]
+) -> Any:
     if given["dropout_p"]:
         _refuse(name, "dropout_p", given["dropout_p"], "give 0.0")
     columns, width = tensors[0].shape[-1], tensors[2].shape[-1]
     scale = columns**-0.5 if given["softmax_scale"] is None else given["softmax_scale"]
     if columns % 8 or width % 8:
         tensors = tuple(torch.nn.functional.pad(t, (0, -t.shape[-1] % 8)) for t in tensors)
-    options: dict[str, Any] = {name: given[name] for name in ("max_seqlen_q", "max_seqlen_k") if name in given}
+    options: dict[str, Any] = {
+        name: given[name] for name in ("max_seqlen_q", "max_seqlen_k") if name in given
+    }
     o, lse = call(
         *tensors,
         *offsets,
@@ -50,53 +61,122 @@ def _run(name: str, call: Any, tensors: tuple[Any, ...], offsets: tuple[Any, ...
 
 
 def flash_attn_func(
-    q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
-    deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    q,
+    k,
+    v,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    alibi_slopes=None,
+    deterministic=False,
+    return_attn_probs=False,
+):
     """q: [B, S, H, D]; k, v: [B, Sk, Hk, D]; bf16 or f16.  Returns out, [B, S, H, D]."""
     return _run("flash_attn_func", attention, (q, k, v), (), locals())
 
 
 def flash_attn_kvpacked_func(
-    q, kv, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
-    deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    q,
+    kv,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    alibi_slopes=None,
+    deterministic=False,
+    return_attn_probs=False,
+):
     """As flash_attn_func; kv: [B, Sk, 2, Hk, D]."""
     return _run("flash_attn_kvpacked_func", attention, (q, *kv.unbind(2)), (), locals())
 
 
 def flash_attn_qkvpacked_func(
-    qkv, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None,
-    deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    qkv,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    alibi_slopes=None,
+    deterministic=False,
+    return_attn_probs=False,
+):
     """As flash_attn_func; qkv: [B, S, 3, H, D]."""
     return _run("flash_attn_qkvpacked_func", attention, qkv.unbind(2), (), locals())
 
 
 def flash_attn_varlen_func(
-    q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None, causal=False,
-    window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False, return_attn_probs=False,
+    q,
+    k,
+    v,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    alibi_slopes=None,
+    deterministic=False,
+    return_attn_probs=False,
     block_table=None,
-):  # fmt: skip
+):
     """q: [T, H, D]; k, v: [Tk, Hk, D]; cu_seqlens_*: [B + 1], int32.  Returns out, [T, H, D]."""
     if block_table is not None:
-        _refuse("flash_attn_varlen_func", "block_table", "a tensor", "give keys and values that are not in pages")
-    return _run("flash_attn_varlen_func", attention_varlen, (q, k, v), (cu_seqlens_q, cu_seqlens_k), locals())
+        _refuse(
+            "flash_attn_varlen_func",
+            "block_table",
+            "a tensor",
+            "give keys and values that are not in pages",
+        )
+    return _run(
+        "flash_attn_varlen_func",
+        attention_varlen,
+        (q, k, v),
+        (cu_seqlens_q, cu_seqlens_k),
+        locals(),
+    )
 
 
 def flash_attn_varlen_kvpacked_func(
-    q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p=0.0, softmax_scale=None, causal=False,
-    window_size=(-1, -1), softcap=0.0, alibi_slopes=None, deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    q,
+    kv,
+    cu_seqlens_q,
+    cu_seqlens_k,
+    max_seqlen_q,
+    max_seqlen_k,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    alibi_slopes=None,
+    deterministic=False,
+    return_attn_probs=False,
+):
     """As flash_attn_varlen_func; kv: [Tk, 2, Hk, D]."""
     tensors, offsets = (q, *kv.unbind(1)), (cu_seqlens_q, cu_seqlens_k)
     return _run("flash_attn_varlen_kvpacked_func", attention_varlen, tensors, offsets, locals())
 
 
 def flash_attn_varlen_qkvpacked_func(
-    qkv, cu_seqlens, max_seqlen, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,
-    alibi_slopes=None, deterministic=False, return_attn_probs=False,
-):  # fmt: skip
+    qkv,
+    cu_seqlens,
+    max_seqlen,
+    dropout_p=0.0,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    alibi_slopes=None,
+    deterministic=False,
+    return_attn_probs=False,
+):
     """As flash_attn_varlen_func; qkv: [T, 3, H, D]."""
     given = {**locals(), "max_seqlen_q": max_seqlen, "max_seqlen_k": max_seqlen}
     offsets = (cu_seqlens, cu_seqlens)
